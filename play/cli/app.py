@@ -49,7 +49,7 @@ COMMANDS: dict[str, tuple[str, ...]] = {
     "demo": (LEARN, "training.demo:demo"),
     "label": (LEARN, "training.label:label", "clusters:ClusterCommand"),
     "train": (LEARN, "training.fit:train"),
-    "tune": (LEARN, "training.tune:tune", "clusters:ClusterCommand"),
+    "tune": (LEARN, "training.tune:tune"),
     "rl": (LEARN, "training.ppo:app"),
     "tournament": (MEASURE, "measure.tournament:tournament", "clusters:ClusterCommand"),
     "winrate": (MEASURE, "measure.tournament:winrate"),

@@ -1,6 +1,5 @@
 """Who does jobs: this process or others; results are the same, lost workers' jobs are done again, refusals are one line."""
 
-import json
 import os
 import signal
 import sys
@@ -13,7 +12,6 @@ import pytest
 from play.cli.clusters import with_address
 from reversi_env import ReversiError
 from reversi_env.extras import missing_extra_error
-from search import evaluators
 from tests.cli.jobs import files
 from tests.cluster.workers import Options, Reader, Worker
 from train.cluster import files as cluster_files
@@ -24,9 +22,6 @@ from train.cluster.pool import Processes, Workers
 from train.core.sampling import below
 from train.labels import LabelOptions, generate
 from train.labels.spreading import part_of, piece_rows, share
-from train.tuning.objectives import LabelError, WinRate, packed, spread
-from train.tuning.objectives import unpacked as unpacked_candidate
-from train.tuning.space import space_of
 
 SMALL = LabelOptions(size=6, count=900, empties=(8, 10), shard_rows=200, block_rows=500)
 
@@ -145,33 +140,6 @@ def test_jobs_know_the_parts_of_the_hash_space_that_blocks_keep():
         assert part_of(keys, parts).tolist() == [below(key, parts) for key in keys]
 
 
-# --- tuning ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    "objective",
-    [
-        WinRate(6, "reversed", ("random", "six-factor"), games=20, exact=4),
-        LabelError(6, "normal", positions=60, empties=(5, 6)),
-    ],
-)
-def test_candidates_judged_one_by_one_get_the_same_losses(objective):
-    space = space_of("six-factor")  # as on the panel: another formula would be another search to compile
-    candidates = [space.evaluator(point) for point in np.random.default_rng(1).uniform(-1, 1, (3, space.size))]
-    for executor in (Processes(0), None):
-        with spread(executor) as losses:
-            for plain in (objective, objective.checked()):
-                plain = replace(plain, games=20) if isinstance(plain, WinRate) else plain
-                np.testing.assert_array_equal(losses(plain, candidates, 3), plain.losses(candidates, 3))
-
-
-def test_candidates_travel_whole():
-    for name in evaluators.formulas():
-        formula = evaluators.get(name)
-        arrived = unpacked_candidate(json.loads(json.dumps(packed(replace(formula, scale=3.5)))))
-        assert (arrived.weights, arrived.scale) == (formula.weights, 3.5)
-
-
 # --- files ----------------------------------------------------------------------------------------
 
 
@@ -265,7 +233,6 @@ def test_a_cluster_that_does_not_answer(reversi, tmp_path):
     for command in (
         ("label", tmp_path / "out", "--count", 5),
         ("tournament", "greedy", "random", "--size", 4, "--out", tmp_path / "games"),
-        ("tune", "ten-weight", "--size", 4, "--out", tmp_path / "tuned"),
     ):
         code, out, err = reversi(*command, "--ray", "127.0.0.1:1")
         assert (code, out) == (2, "")

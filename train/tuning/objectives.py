@@ -9,8 +9,7 @@ games or positions that no candidate was chosen by.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -22,7 +21,6 @@ from reversi_env.rules import Variant
 from reversi_env.seeding import derive_seed
 from search import evaluators
 from search.formulas import Formula
-from train.cluster.executor import Executor, WorkerPool, in_order
 from train.errors import TrainError
 from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.games.openings import Openings
@@ -73,15 +71,6 @@ class Objective(ABC):
     def content_hashes(self) -> dict[str, str]:
         """Hashes of what else decides the losses: weights that ``described`` only names."""
         return {}
-
-
-#: Finds the losses of candidates by an objective, in the round of a number.
-Losses = Callable[[Objective, Sequence[Formula], int], NDArray[np.float64]]
-
-
-def losses_here(objective: Objective, candidates: Sequence[Formula], number: int) -> NDArray[np.float64]:
-    """The losses of candidates, found in this process."""
-    return objective.losses(candidates, number)
 
 
 def spread_out(candidates: Sequence[Formula], rules: Rules) -> list[Formula]:
@@ -205,56 +194,3 @@ class LabelError(Objective):
         """Of the formula's values as they come, not cut off at the board's range."""
         truth, tiny = self.truth(), replace(candidate, scale=_TINY)
         return truth.compared(tiny.static_values(truth.own, truth.opp, truth.rules) / _TINY, scaled=True)
-
-
-# --- judged elsewhere -----------------------------------------------------------------------------
-
-#: A formula by name, its weights, and what one unit is worth in discs: what travels of a candidate.
-Candidate = tuple[str, dict[str, Any], Any]
-#: Number of the job, number of the round, who is judged.
-Job = tuple[int, int, Candidate]
-
-
-class Judge:
-    """Judges candidates in a worker, one a job: who else is judged does not matter to a loss."""
-
-    def __init__(self, objective: Objective) -> None:
-        self._objective = objective
-
-    def __call__(self, job: Job) -> tuple[int, float]:
-        """The number of the job, and the loss."""
-        number, turn, candidate = job
-        return number, float(self._objective.losses([unpacked(candidate)], turn)[0])
-
-
-def packed(evaluator: Formula) -> Candidate:
-    """A candidate as it travels; its name does not matter to a loss, its formula's does."""
-    scale = evaluator.scale if isinstance(evaluator.scale, (int, float)) else dict(evaluator.scale)
-    return evaluator.family, dict(evaluator.weights), scale
-
-
-def unpacked(candidate: Candidate) -> Formula:
-    """A candidate that arrived."""
-    name, weights, scale = candidate
-    return replace(evaluators.formula(name).with_weights(**weights), scale=scale)
-
-
-@contextmanager
-def spread(executor: Executor | None, threads: int | None = None) -> Iterator[Losses]:
-    """What finds losses by an executor's workers with so many threads each, by default one; without one, in this process."""
-    if executor is None:
-        yield losses_here
-        return
-    threads, pools = threads or 1, dict[Objective, WorkerPool]()
-    with ExitStack() as stack:
-
-        def losses(objective: Objective, candidates: Sequence[Formula], number: int = 0) -> NDArray[np.float64]:
-            if objective not in pools:
-                if isinstance(objective, LabelError):
-                    objective.truth()  # solved once and sent along, not once in every worker
-                workers = executor.workers(Judge, replace(objective, threads=threads), cpus=threads)
-                pools[objective] = stack.enter_context(workers)
-            jobs = ((place, number, packed(candidate)) for place, candidate in enumerate(candidates))
-            return np.array(list(in_order(pools[objective].results(jobs))), np.float64)
-
-        yield losses

@@ -23,7 +23,7 @@ from reversi_env.options import Options, option
 from search.formula_files import formula_file
 from search.formulas import Formula
 from train.run import JsonLines, Run, as_hashes, check_same
-from train.tuning.objectives import LabelError, Losses, Objective, losses_here, spread_out
+from train.tuning.objectives import LabelError, Objective, spread_out
 from train.tuning.optimisers import OPTIMISERS, Optimiser
 from train.tuning.space import Space, space_of
 
@@ -88,23 +88,19 @@ def tune(
     objective: Objective,
     folder: Path | None = None,
     *,
-    losses: Losses = losses_here,
     command: str = "",
     progress: Callable[[Generation], None] = lambda generation: None,
 ) -> Tuned:
-    """Look for better weights; with a *folder*, keep a log there, go on from it if there is one, and write the weights.
-
-    *losses* judges the candidates, by default in this process; see `train.tuning.objectives.spread`.
-    """
+    """Look for better weights; with a *folder*, keep a log there, go on from it if there is one, and write the weights."""
     space = space_of(options.formula, options.varied)
     if folder is None:
-        return _tune(options, objective, losses, space, _Log(None, {}), progress)
+        return _tune(options, objective, space, _Log(None, {}), progress)
     path = folder / f"{options.formula.partition(':')[0]}-{options.optimiser}.json"
     with Run(folder):
         weights = {options.formula: space.formula.sha256(objective.rules), **objective.content_hashes()}
         heading = {"tuning": options.described(), "objective": objective.described(), "weights": weights}
         log = _Log(path.with_suffix(".jsonl"), heading)
-        tuned = _tune(options, objective, losses, space, log, progress)
+        tuned = _tune(options, objective, space, log, progress)
         write_atomically(path, _content(options, objective, tuned, command))
         return replace(tuned, file=path)
 
@@ -112,7 +108,6 @@ def tune(
 def _tune(
     options: TuneOptions,
     objective: Objective,
-    losses: Losses,
     space: Space,
     log: _Log,
     progress: Callable[[Generation], None],
@@ -125,19 +120,18 @@ def _tune(
         began = perf_counter()
         points = optimiser.ask()
         known = log.losses(number, points)
-        found = known[0] if known else losses(objective, [space.evaluator(point) for point in points], number)
+        found = known[0] if known else objective.losses([space.evaluator(point) for point in points], number)
         optimiser.tell(found)
         judged = sorted([*judged, *zip(found.tolist(), points, strict=True)], key=lambda pair: pair[0])[:FINALISTS]
         seconds = known[1] if known else perf_counter() - began
         generations.append(Generation(number, found, judged[0][0], seconds))
         log.add(number, points, found, seconds)
         progress(generations[-1])
-    return _chosen(objective, losses, space, optimiser, judged, generations)
+    return _chosen(objective, space, optimiser, judged, generations)
 
 
 def _chosen(
     objective: Objective,
-    losses: Losses,
     space: Space,
     optimiser: Optimiser,
     judged: list[tuple[float, NDArray[np.float64]]],
@@ -148,9 +142,9 @@ def _chosen(
     favourite = optimiser.favourite()
     finalists = [space.evaluator(point) for point in (points if favourite is None else [*points, favourite])]
     second = objective.checked()
-    best = finalists[int(np.argmin(losses(second, finalists, 0)))]
-    check, published = losses(second.checked(), [best, space.formula], 0)
-    found = float(losses(objective, [best], generations[-1].number)[0])
+    best = finalists[int(np.argmin(second.losses(finalists)))]
+    check, published = second.checked().losses([best, space.formula])
+    found = float(objective.losses([best], generations[-1].number)[0])
     evaluations = sum(generation.losses.size for generation in generations)
     seconds = sum(generation.seconds for generation in generations)
     name = space.formula.family

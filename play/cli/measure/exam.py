@@ -52,8 +52,8 @@ def exam(
     For 10 to 20 empty squares: the mean absolute error of the static value
     against exact scores, its bias, and the discs that the best move one ply
     ahead gives away; with WTHOR files for 24 too, where those have exact
-    scores. --weights may be a residual network's. Heuristics are first scaled to fit
-    best. The package has positions of tournaments (8x8) and of games of its
+    scores. --weights may be a residual network's. Heuristics are first
+    scaled to fit best. The package has positions of tournaments (8x8) and of games of its
     network (6x6, reversed), solved. Those of WTHOR files are solved and kept,
     so that only the first exam takes minutes; Ctrl-C loses nothing solved.
     --json has the 95 % intervals of these means, too.

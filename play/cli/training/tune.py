@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from play.cli.clusters import RayAddress, Workers, chosen_executor
 from play.cli.job_options import given, options_from
 from play.cli.options import Json, Size, Threads, VariantName, number_range
 from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
@@ -47,8 +46,6 @@ def tune(
     positions: Annotated[int, typer.Option("--positions", "-p", help="Exact scores, for --aim error.", min=10)] = 4000,
     empties: Annotated[str, typer.Option("--empties", "-e", help="Their empty squares, as in 8-12.")] = "8-12",
     threads: Threads = None,
-    workers: Workers = None,
-    ray: RayAddress = None,
     as_json: Json = False,
 ) -> None:
     """Tune the weights of a heuristic and save them for every command.
@@ -64,7 +61,7 @@ def tune(
     weights anywhere: [b]ten-weight:weights=tuned/ten-weight-cma.json[/b].
     """
     from reversi_env.extras import require
-    from train.tuning.objectives import LabelError, WinRate, spread
+    from train.tuning.objectives import LabelError, WinRate
     from train.tuning.runs import TuneOptions
     from train.tuning.runs import tune as run
 
@@ -81,17 +78,16 @@ def tune(
     command = " ".join(["reversi", *sys.argv[1:]])
     found: list[tuple[str, Tuned]] = []
     going_on = "reversi: interrupted; the same command goes on"
-    with ends_at_ctrl_c(going_on), chosen_executor(ray, workers) as executor, progress_bar() as show:
+    with ends_at_ctrl_c(going_on), progress_bar() as show:
 
         def tell(generation: Generation) -> None:
             best = f"{1 - generation.best:.1%} won" if aim == "wins" else f"error {generation.best:.3f}"
             rate = f"{generation.losses.size / max(generation.seconds, 1e-9):.1f} candidates/s"
             show(f"{formula}, {options.optimiser}", generation.number, options.generations, f"{best}, {rate}")
 
-        with spread(executor, threads) as losses:
-            for method in methods:
-                options = TuneOptions(formula, optimiser=method, **chosen)
-                found.append((method, run(options, objective, out, losses=losses, command=command, progress=tell)))
+        for method in methods:
+            options = TuneOptions(formula, optimiser=method, **chosen)
+            found.append((method, run(options, objective, out, command=command, progress=tell)))
     results = [as_dict(method, tuned, aim) for method, tuned in found]
     if as_json:
         print_json({"formula": formula, "objective": objective.described(), "results": results})

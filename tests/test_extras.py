@@ -42,7 +42,7 @@ NEEDING = {
         ("torch", "train labels --out out"),
         ("torch", "train --bootstrap --out out"),
         ("torch", "demo --out out"),
-        ("torch", "rl exam policy.zip"),
+        ("torch", "rl exam policy.safetensors"),
         ("torch", "rl zero --out out"),
         ("torch", "match random rl --games 2"),
         ("torch", "match rl-search random --games 2"),

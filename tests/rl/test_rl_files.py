@@ -1,39 +1,13 @@
-import io
 import json
-import pickle
-import zipfile
 
 import pytest
 import torch
+from safetensors.numpy import load, save
 
 from models.files import WeightsError
 from reversi_env import Position, Rules
 from search import agents
-from train.rl.files import DESCRIPTION, FORMAT, SavedPolicy, read_policy, with_description
-
-
-class Malice:
-    """Leaves a trace if it is ever unpickled."""
-
-    def __init__(self, trace):
-        self.trace = trace
-
-    def __reduce__(self):
-        return (open, (self.trace, "w"))
-
-
-def archive(members, how=zipfile.ZIP_STORED):
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w", how) as file:
-        for name, data in members.items():
-            file.writestr(name, data)
-    return stream.getvalue()
-
-
-def sb3_like(net, **more):
-    stream = io.BytesIO()
-    torch.save({f"net.{name}": value for name, value in net.state_dict().items()}, stream)
-    return {"policy.pth": stream.getvalue(), **more}
+from train.rl.files import FORMAT, SavedPolicy, read_policy
 
 
 def test_a_policy_comes_back_as_it_was(tiny_net, tmp_path):
@@ -44,51 +18,36 @@ def test_a_policy_comes_back_as_it_was(tiny_net, tmp_path):
     assert all(torch.equal(a, b) for a, b in zip(there.net.parameters(), saved.net.parameters(), strict=True))
 
 
-def test_a_zip_is_read_without_running_what_is_in_it(tiny_net, tmp_path):
-    trace, net = tmp_path / "trace", tiny_net()
-    description = SavedPolicy(Rules(4), net, {}).description()
-    poisoned = json.dumps({"policy_class": {":type:": "x", ":serialized:": pickle.dumps(Malice(str(trace))).hex()}})
-    path = tmp_path / "policy.zip"
-    path.write_bytes(with_description(archive(sb3_like(net, data=poisoned)), description))
-    assert torch.equal(read_policy(path).net.policy.weight, net.policy.weight)
-    path.write_bytes(with_description(archive({"policy.pth": pickle.dumps(Malice(str(trace)))}), description))
-    with pytest.raises(WeightsError, match="cannot be read"):
-        read_policy(path)
-    stream = io.BytesIO()
-    torch.save({"net.policy.weight": Malice(str(trace))}, stream)
-    path.write_bytes(with_description(archive({"policy.pth": stream.getvalue()}), description))
-    with pytest.raises(WeightsError, match="cannot be read"):
-        read_policy(path)
-    assert not trace.exists()
+def rewritten(data, **changes):
+    """The file with other entries in its header, and the hash of its tensors left out."""
+    length = int.from_bytes(data[:8], "little")
+    description = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["policy"]) | changes
+    description = {name: value for name, value in description.items() if value is not None and name != "tensors"}
+    return save(load(data), metadata={"policy": json.dumps(description)})
 
 
 def test_files_that_are_no_policies(tiny_net, tmp_path):
-    path, net = tmp_path / "policy.zip", tiny_net()
-    whole = SavedPolicy(Rules(4), net, {}).to_bytes()
-    description = SavedPolicy(Rules(4), net, {}).description()
-    with zipfile.ZipFile(io.BytesIO(sb3_like(net)["policy.pth"])) as whole_members:
-        bomb = archive({name: whole_members.read(name) for name in whole_members.namelist()}, zipfile.ZIP_DEFLATED)
+    path = tmp_path / "policy.safetensors"
+    whole = SavedPolicy(Rules(4), tiny_net(), {}).to_bytes()
     for data, complaint in (
         (b"", "cannot be read"),
-        (b"not a policy", "cannot be read"),
+        (b"\x80\x04cposix\nsystem\n.", "cannot be read"),
         (whole[:-10], "cannot be read"),
         (whole[:-10] + bytes([whole[-10] ^ 1]) + whole[-9:], "damaged, its weights are not those that its header says"),
-        (archive(sb3_like(net)), f"no {DESCRIPTION} in it"),
-        (archive({DESCRIPTION: "{}"}), "no policy.pth in it"),
-        (with_description(archive(sb3_like(net)), description | {"format": FORMAT + 1}), f"expected {FORMAT}"),
-        (with_description(archive(sb3_like(net)), description | {"size": 5}), "5"),
-        (with_description(archive(sb3_like(net)), description | {"size": 6}), "cannot be read"),
-        (with_description(archive(sb3_like(net)), {"format": FORMAT}), "cannot be read"),
-        (archive({DESCRIPTION: "[" * 100_000, **sb3_like(net)}), "cannot be read"),
-        (with_description(archive(sb3_like(net), zipfile.ZIP_DEFLATED), description), "'policy.pth' is compressed"),
-        (with_description(archive({"policy.pth": bomb}), description), "'archive/data.pkl' is compressed"),
-        (with_description(archive(sb3_like(net)), description | {"architecture": {"layers": 3}}), "cannot be read"),
+        (save(load(whole)), "cannot be read"),
+        (save(load(whole), metadata={"policy": "[" * 100_000}), "cannot be read"),
+        (rewritten(whole, format=FORMAT + 1), f"expected {FORMAT}"),
+        (rewritten(whole, size=5), "5"),
+        (rewritten(whole, size=6), "cannot be read"),
+        (rewritten(whole, size=None), "cannot be read"),
+        (rewritten(whole, architecture={"layers": 3}), "cannot be read"),
+        (rewritten(whole, architecture={"kind": "q"}), "kind"),
     ):
         path.write_bytes(data)
         with pytest.raises(WeightsError, match=complaint) as error:
             read_policy(path)
         assert "\n" not in str(error.value)
-        assert "policy.zip" in str(error.value)
+        assert "policy.safetensors" in str(error.value)
     with pytest.raises(WeightsError, match="No such file"):
         read_policy(tmp_path / "nowhere")
 

@@ -30,9 +30,16 @@ def test_the_guide_leads_to_an_agent_in_the_browser(tmp_path):
     known = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert set(extras) <= set(known)
     assert train == "reversi rl --out runs/first --size 6"
-    assert "policy: runs/first/policy.zip" in shell(smaller(train))
+    assert "policy: runs/first/policy.safetensors" in shell(smaller(train))
     there = {path.name for path in (tmp_path / "runs" / "first").iterdir()}
-    assert {"policy.zip", "curve.svg", "log.csv", "evaluations.csv", "run.json", "checkpoint.safetensors"} <= there
+    assert {
+        "policy.safetensors",
+        "curve.svg",
+        "log.csv",
+        "evaluations.csv",
+        "run.json",
+        "checkpoint.safetensors",
+    } <= there
     for command in measures:
         assert "6" in shell(smaller(command)).splitlines()[0]
     assert serve == "reversi serve &"
@@ -58,7 +65,7 @@ def test_the_guide_leads_to_an_agent_in_the_browser(tmp_path):
 @pytest.mark.slow
 @pytest.mark.long
 def test_interrupted_it_says_how_to_go_on_and_takes_more_steps(json_lines, tmp_path):
-    policy = tmp_path / "run" / "policy.zip"
+    policy = tmp_path / "run" / "policy.safetensors"
     command = f"rl --out run --size 4 {SMALLER['rl']} --steps 200000"
 
     def begun():

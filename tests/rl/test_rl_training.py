@@ -239,7 +239,7 @@ def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, s
     assert killed_until_it_ends(tmp_path / "after", options, before=False) == [0, 128, 256, 384]
     assert killed_until_it_ends(tmp_path / "before", options, before=True) == [0, 128, 256]
     whole = results(tmp_path / "whole")
-    results_of_interest = ("policy.zip", "regret.csv", "log.csv", "evaluations.csv", CHECKPOINT)
+    results_of_interest = ("policy.safetensors", "model.zip", "regret.csv", "log.csv", "evaluations.csv", CHECKPOINT)
     assert {*results_of_interest, "pool/00001.safetensors"} < set(whole)
     for killed in (results(tmp_path / name) for name in ("after", "before")):
         assert killed.keys() == whole.keys()
@@ -278,7 +278,7 @@ def test_a_finished_training_goes_on_with_more_steps(tmp_path, small_training):
     assert [int(row["steps"]) for row in rows] == sorted({int(row["steps"]) for row in rows})
     assert (tmp_path / "curve.svg").read_bytes().startswith(b"<?xml")
     assert any((tmp_path / "tensorboard").iterdir()) == (find_spec("tensorboard") is not None)
-    record = read_policy(tmp_path / "policy.zip").record
+    record = read_policy(tmp_path / "policy.safetensors").record
     assert record["steps"] == 4096
     assert record["options"]["size"] == 4
 

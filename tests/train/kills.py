@@ -126,7 +126,7 @@ def _content(path):
         ".csv": lambda: _timeless(list(csv.DictReader(io.StringIO(data.decode())))),
         ".jsonl": lambda: [_timeless(json.loads(line)) for line in data.splitlines()],
         ".safetensors": lambda: _safetensors(data),
-        ".zip": lambda: _policy(data),
+        ".zip": lambda: _model(data),
     }
     return read[path.suffix]() if path.suffix in read else data
 
@@ -153,7 +153,7 @@ def _safetensors(data):
     return header, _timeless(told), data[8 + length :]
 
 
-def _policy(data):
+def _model(data):
     """stable-baselines3's own part of it says when it was saved."""
     with zipfile.ZipFile(io.BytesIO(data)) as members:
-        return _timeless(json.loads(members.read("reversi.json"))), members.read("policy.pth")
+        return members.read("policy.pth")

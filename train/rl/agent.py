@@ -1,7 +1,8 @@
 """The agents ``rl`` and ``rl-search``: a trained policy by itself, and alpha-beta over its value function.
 
-``rl:runs/first/policy.zip`` plays the policy's best move; with ``temperature=1`` it draws from the policy. ``rl-search:…`` looks
-*depth* plies ahead with the policy's value at the leaves. Without a file both use the packaged policy of the game.
+``rl:runs/first/policy.safetensors`` plays the policy's best move; with ``temperature=1`` it samples from the policy.
+``rl-search:…`` looks *depth* plies ahead with the policy's value at the leaves. Without a file both use the packaged
+policy of the game.
 """
 
 from __future__ import annotations

@@ -1,18 +1,10 @@
-"""Trained policies in files: safetensors, or the zip that stable-baselines3 saves with a description of ours beside it.
-
-Neither kind can run code when it is read. ``BaseAlgorithm.load`` of stable-baselines3 unpickles what it finds under ``data``; here
-only the tensors are read (`torch.load` with ``weights_only``) and put into a network that our own description names.
-"""
+"""Trained policies in safetensors files, with their game, architecture and record in the header. Reading one runs no code."""
 
 from __future__ import annotations
 
 import json
-import pickle
-import warnings
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +20,12 @@ from train.rl.network import PolicyValueNet
 from train.rl.options import Architecture
 
 with extra_libraries():
-    import torch
     from safetensors.torch import load, save
     from torch import Tensor
 
 FORMAT = 1
-#: Our member of a zip file, and the key of safetensors' metadata.
-DESCRIPTION, METADATA = "reversi.json", "policy"
-#: The member with the tensors, and the prefix of the names of the network's own.
-TENSORS, PREFIX = "policy.pth", "net."
+#: The key of safetensors' metadata.
+METADATA = "policy"
 #: The algorithm in the names of the packaged files.
 SHIPPED = "ppo"
 
@@ -67,14 +56,6 @@ class SavedPolicy:
         return save(tensors, metadata={METADATA: json.dumps(description)})
 
 
-def with_description(archive: bytes, description: Mapping[str, Any]) -> bytes:
-    """The zip that stable-baselines3 saved, with our description in it."""
-    content = BytesIO(archive)
-    with zipfile.ZipFile(content, "a") as members:
-        members.writestr(DESCRIPTION, json.dumps(description, sort_keys=True))
-    return content.getvalue()
-
-
 def shipped(rules: Rules) -> Path:
     """Return the packaged policy of a game."""
     found = sorted(FOLDER.glob(f"{SHIPPED}-{rules.size}x{rules.size}-{rules.variant}-*.safetensors"))
@@ -98,43 +79,14 @@ def read_policy(path: Path | str) -> SavedPolicy:
         raise WeightsError(f"policy {str(path)!r} cannot be read: {error.strerror}") from None
     check_name(path, data, "policy")
     try:
-        description, tensors = _from_zip(data) if zipfile.is_zipfile(BytesIO(data)) else _from_safetensors(data)
-        return _assembled(description, tensors)
+        return _assembled(*_from_safetensors(data))
     except ReversiError as error:
         raise WeightsError(f"policy {str(path)!r}: {error}") from None
-    except (
-        *(SafetensorError, zipfile.BadZipFile, pickle.UnpicklingError),
-        *(ValueError, LookupError, TypeError, RuntimeError, EOFError, NotImplementedError),
-    ) as error:
+    except (SafetensorError, ValueError, LookupError, TypeError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:160]
         raise WeightsError(
-            f"policy {str(path)!r} cannot be read ({reason}): expected a zip or safetensors file that `reversi rl` wrote"
+            f"policy {str(path)!r} cannot be read ({reason}): expected a safetensors file that `reversi rl` wrote"
         ) from None
-
-
-def _from_zip(data: bytes) -> tuple[Any, dict[str, Tensor]]:
-    with zipfile.ZipFile(BytesIO(data)) as members:
-        names = members.namelist()
-        for name in (DESCRIPTION, TENSORS):
-            if name not in names:
-                raise WeightsError(f"no {name} in it: expected a zip file that `reversi rl` wrote")
-        _check_stored(members)
-        description, content = json.loads(members.read(DESCRIPTION)), BytesIO(members.read(TENSORS))
-        if zipfile.is_zipfile(content):  # as torch writes them
-            _check_stored(zipfile.ZipFile(content))
-        content.seek(0)
-        with warnings.catch_warnings(action="ignore"):  # about a file that is none of ours, and then it is refused
-            tensors = torch.load(content, map_location="cpu", weights_only=True)
-    return description, {name.removeprefix(PREFIX): value for name, value in tensors.items() if name.startswith(PREFIX)}
-
-
-def _check_stored(members: zipfile.ZipFile) -> None:
-    """Refuse what unpacks to more than it is: neither library compresses."""
-    for member in members.infolist():
-        if member.compress_type != zipfile.ZIP_STORED:
-            raise WeightsError(
-                f"its {quoted(member.filename)} is compressed: expected a zip file that `reversi rl` wrote"
-            )
 
 
 def _from_safetensors(data: bytes) -> tuple[Any, dict[str, Tensor]]:

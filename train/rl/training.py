@@ -3,7 +3,8 @@
 The agent plays against baselines and past selves (`SelfPlayPool`), learns by MaskablePPO, and is measured against the ladder
 and, in solved endgames, against the truth. The folder has
 
-* ``policy.zip``: the policy as it is, for the agent ``rl:FOLDER/policy.zip``;
+* ``policy.safetensors``: the policy as it is, for the agent ``rl:FOLDER/policy.safetensors``; ``model.zip``: the model for
+  stable-baselines3;
 * ``log.csv``: one line an update; ``evaluations.csv`` and ``curve.svg``: the ladder; ``regret.csv`` and ``regret.svg``: solved
   endgames;
 * ``tensorboard/``, where tensorboard is installed;
@@ -30,7 +31,7 @@ from train.judging.endgames import EndgameOptions, noisy_endgames
 from train.rl.checkpoints import model_state, restore_model
 from train.rl.environment import TrainingEnv
 from train.rl.figures import training_figure
-from train.rl.files import SavedPolicy, read_policy, with_description
+from train.rl.files import SavedPolicy, read_policy
 from train.rl.ladder import Ladder, elo_text, flat_row
 from train.rl.network import PolicyValueNet
 from train.rl.opponents import SelfPlayPool
@@ -46,7 +47,8 @@ with extra_libraries():
     from stable_baselines3.common.callbacks import BaseCallback
     from stable_baselines3.common.logger import KVWriter, Logger
 
-POLICY, LOG, EVALUATIONS, CURVE, TENSORBOARD = "policy.zip", "log.csv", "evaluations.csv", "curve.svg", "tensorboard"
+POLICY, MODEL, LOG, EVALUATIONS = "policy.safetensors", "model.zip", "log.csv", "evaluations.csv"
+CURVE, TENSORBOARD = "curve.svg", "tensorboard"
 SELVES = "pool"
 #: Minimum seconds between two checkpoints; one costs some hundredths of a second.
 CHECKPOINT_SECONDS = 5.0
@@ -162,7 +164,8 @@ class Training(BaseCallback):
 
     def save(self) -> None:
         """Write everything; what a reader finds is always whole."""
-        write_atomically(self.policy, self._archive())
+        write_atomically(self.folder / MODEL, self._model())
+        write_atomically(self.policy, self._saved_policy().to_bytes())
         write_csv(self.folder / LOG, self.log)
         write_csv(self.folder / EVALUATIONS, [flat_row(row) for row in self.evaluations])
         told = {"seconds": self.elapsed, "evaluations": self.evaluations, "log": self.log}
@@ -220,9 +223,14 @@ class Training(BaseCallback):
         """A copy of the network as it is."""
         return frozen(net_of(self.model.policy))
 
-    def _archive(self) -> bytes:
+    def _model(self) -> bytes:
+        """The content of the file for stable-baselines3."""
         stream = io.BytesIO()
         self.model.save(stream, exclude=["env", "logger", "rollout_buffer"])
+        return stream.getvalue()
+
+    def _saved_policy(self) -> SavedPolicy:
+        """The policy with its record."""
         record = {
             "training": self.options.algorithm,
             "command": self._command,
@@ -232,7 +240,7 @@ class Training(BaseCallback):
             "device": self.device,
             "standing": self.evaluations[-1] if self.evaluations else None,
         }
-        return with_description(stream.getvalue(), SavedPolicy(self.rules, self._frozen(), record).description())
+        return SavedPolicy(self.rules, self._frozen(), record)
 
     def _writers(self) -> list[KVWriter]:
         writers: list[KVWriter] = [_Notes(self)]

@@ -73,10 +73,10 @@ def rl(
 
     The agent plays past selves and baselines and learns by MaskablePPO
     (with --device cuda by tensor-ppo, which plays itself in thousands of
-    games on the GPU, and leaves policy.safetensors); now and then it is measured against a ladder of players, and in
-    solved endgames. Options that are not given are those that did well for
-    the game. The folder gets policy.zip, for the agents [b]rl:FOLDER/policy.zip[/b]
-    and [b]rl-search:FOLDER/policy.zip[/b], curve.svg and regret.svg, log.csv,
+    games on the GPU); now and then it is measured against a ladder of
+    players, and in solved endgames. Options that are not given are those
+    that did well for the game. The folder gets policy.safetensors, for the
+    agents [b]rl:FILE[/b] and [b]rl-search:FILE[/b], curve.svg and regret.svg, log.csv,
     evaluations.csv, and logs for TensorBoard.
 
     Run the same command again to go on after Ctrl-C, or after a crash; --out
@@ -228,9 +228,7 @@ def _show_zero(
 
 @app.command("exam")
 def exam(
-    policy: Annotated[
-        str, typer.Argument(metavar="FILE", help="A policy: policy.zip of a training, or a safetensors file.")
-    ],
+    policy: Annotated[str, typer.Argument(metavar="FILE", help="A policy: policy.safetensors of a training.")],
     games: Annotated[int, typer.Option("--games", "-g", help="Against each rung; even.", min=2)] = 400,
     depth: Annotated[int, typer.Option("--depth", "-d", help="Plies of the search.", min=1, max=4)] = 2,
     cache: Cache = None,
@@ -240,7 +238,7 @@ def exam(
 ) -> None:
     """A policy with and without search, beside the network evaluator.
 
-    Example: reversi rl exam runs/first/policy.zip
+    Example: reversi rl exam runs/first/policy.safetensors
 
     Points against every rung of the ladder, Elo above random, and what is
     given away in solved endgames: the policy's best moves, the moves after

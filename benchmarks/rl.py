@@ -138,7 +138,7 @@ def _run(kind: str, vector: str, updates: int) -> dict[str, float]:
     model.learn(STEPS)
     clocks = {"step": _Clock(env, "step_wait")}
     if vector == "ours":
-        clocks["opponents"] = _Clock(env.games, "_ask_opponents")
+        clocks["opponents"] = _Clock(env.games, "_play_opponent_replies")
     began = time.perf_counter()
     model.learn(updates * STEPS, reset_num_timesteps=True)
     elapsed = time.perf_counter() - began

@@ -14,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reversi_env.core.compiling import NotCompiled, only_from_cache
+from reversi_env.core.compiling import NotCompiled, cached_kernels_only
 
 if TYPE_CHECKING:
     from search.agent import Agent
@@ -98,7 +98,7 @@ def compile_ahead(parts: Iterable[str], load: Callable[[], object]) -> None:
 
     Nothing depends on those processes: what they did not compile is compiled when it is needed.
     """
-    with suppress(NotCompiled), only_from_cache():
+    with suppress(NotCompiled), cached_kernels_only():
         load()
         return
     from play.cli.output import progress_bar

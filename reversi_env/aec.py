@@ -15,8 +15,8 @@ from gymnasium.error import ResetNeeded
 from pettingzoo import AECEnv
 
 from reversi_env.core import episodes
-from reversi_env.envs.one_game import RENDER_FPS, RENDER_MODES, OneGame
-from reversi_env.envs.settings import START_OPTIONS, Settings, SettingsError, checked_states, no_start_found
+from reversi_env.envs.one_game import RENDER_FPS, RENDER_MODES, SingleGameMixin
+from reversi_env.envs.settings import START_OPTIONS, Settings, SettingsError, checked_states, no_start_error
 from reversi_env.errors import quoted
 
 PLAYERS = ("player_0", "player_1")
@@ -32,7 +32,7 @@ _CHANGING = (
 )
 
 
-class raw_env(OneGame, AECEnv):  # noqa: N801 - PettingZoo's name for it
+class raw_env(SingleGameMixin, AECEnv):  # noqa: N801 - PettingZoo's name for it
     """Two-player Reversi, or Reversed Reversi with ``variant="reversed"``, under PettingZoo's AEC API.
 
     * Agents: ``player_0`` (black, moves first) and ``player_1`` (white).
@@ -93,12 +93,12 @@ class raw_env(OneGame, AECEnv):  # noqa: N801 - PettingZoo's name for it
         """Begin a game; unknown options are ignored."""
         settings = self.settings.with_options(options, START_OPTIONS)
         game = self._game if settings is self.settings else settings.game()
-        with self._undone_on_error():
+        with self._rolled_back_on_error():
             if seed is not None:
                 self._seed(seed)
             episodes.begin_one(self._state, game, _TWO_PLAYER_POOL)
             if self._state["failed"][0]:
-                raise no_start_found(settings)
+                raise no_start_error(settings)
         self.agents = list(PLAYERS)
         self.rewards = dict.fromkeys(PLAYERS, 0.0)
         self._cumulative_rewards = dict.fromkeys(PLAYERS, 0.0)
@@ -137,8 +137,8 @@ class raw_env(OneGame, AECEnv):  # noqa: N801 - PettingZoo's name for it
     def last(self, observe: bool = True) -> tuple[dict[str, np.ndarray] | None, float, bool, bool, dict[str, Any]]:
         """What the selected agent sees, its reward since its last turn, and whether its game has ended."""
         self._require_a_game()
-        found: Any = super().last(observe)
-        return found
+        result: Any = super().last(observe)
+        return result
 
     def observe(self, agent: str) -> dict[str, np.ndarray]:
         """The board from *agent*'s side, and its legal actions if it is to move."""

@@ -29,10 +29,10 @@ from reversi_env.caches import cache_folder, size_of
 HEADER = b"reversi-lab kernel 1\n"
 _DIGEST_SIZE = hashlib.sha256().digest_size
 #: Groups that nothing has used for so long are removed, and the longest unused ones if all are larger than that.
-MOST_DAYS = 30
-MOST_BYTES = 2**30
+MAX_UNUSED_DAYS = 30
+MAX_TOTAL_BYTES = 2**30
 #: A group's date is that of its last use, to within this many seconds.
-USE_SECONDS = 24 * 3600
+TOUCH_INTERVAL_SECONDS = 24 * 3600
 
 
 class KernelFiles:
@@ -41,7 +41,7 @@ class KernelFiles:
     def __init__(self, environment: str) -> None:
         self.environment = environment
         #: Where entries are looked for, and where new ones go: None if nowhere can be written.
-        self._places = [folder for folder in (cache_folder("kernels"), _spare_folder()) if folder is not None]
+        self._places = [folder for folder in (cache_folder("kernels"), _fallback_folder()) if folder is not None]
         self._target: Path | None = self._places[0]
         self._used: set[Path] = set()
         self._pruned = False
@@ -56,7 +56,7 @@ class KernelFiles:
                 continue
             content = _checked(entry, key)
             if content is not None:
-                self._note_use(path.parent)
+                self._touch_group(path.parent)
                 return content
             _remove(path)
         return None
@@ -70,7 +70,7 @@ class KernelFiles:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 write_atomically(path, entry)
             except OSError as error:
-                self._turn_away(self._target, error)
+                self._fall_back(self._target, error)
             else:
                 self._prune(self._target)
                 return
@@ -78,9 +78,9 @@ class KernelFiles:
     def _path(self, place: Path, group: str, name: str, key: str) -> Path:
         return place / self.environment / group / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:32]}.kernel"
 
-    def _turn_away(self, place: Path, error: OSError) -> None:
+    def _fall_back(self, place: Path, error: OSError) -> None:
         """Write to the temporary cache from now on, or nowhere, after saying why."""
-        spare = None if place == _spare_name() else _new_spare_folder()
+        spare = None if place == _fallback_name() else _new_fallback_folder()
         if spare is not None and spare not in self._places:
             self._places.append(spare)
         self._target = None if spare == place else spare
@@ -93,13 +93,13 @@ class KernelFiles:
                 file=sys.stderr,
             )
 
-    def _note_use(self, group: Path) -> None:
+    def _touch_group(self, group: Path) -> None:
         """Let the date of a group's folder tell when it was last used."""
         if group in self._used:
             return
         self._used.add(group)
         with suppress(OSError):
-            if time.time() - group.stat().st_mtime > USE_SECONDS:
+            if time.time() - group.stat().st_mtime > TOUCH_INTERVAL_SECONDS:
                 os.utime(group)
 
     def _prune(self, folder: Path) -> None:
@@ -115,7 +115,9 @@ def prune(folder: Path, now: float | None = None) -> None:
     total = 0
     for used, group in sorted(_groups(folder), reverse=True):
         total += size_of(group)[1]
-        if now - used > MOST_DAYS * 24 * 3600 or (total > MOST_BYTES and now - used > USE_SECONDS):
+        if now - used > MAX_UNUSED_DAYS * 24 * 3600 or (
+            total > MAX_TOTAL_BYTES and now - used > TOUCH_INTERVAL_SECONDS
+        ):
             shutil.rmtree(group, ignore_errors=True)
             with suppress(OSError):  # there are others
                 group.parent.rmdir()
@@ -125,13 +127,13 @@ def prune(folder: Path, now: float | None = None) -> None:
 
 def _groups(folder: Path) -> list[tuple[float, Path]]:
     """The groups of all environments, with the time of their last use."""
-    found = []
+    groups = []
     for group in folder.glob("*/*"):
         try:
-            found.append((group.stat().st_mtime, group))
+            groups.append((group.stat().st_mtime, group))
         except OSError:  # removed by another process
             continue
-    return found
+    return groups
 
 
 def _remove(path: Path) -> None:
@@ -151,14 +153,14 @@ def _checked(entry: bytes, key: str) -> bytes | None:
     return content if whole else None
 
 
-def _spare_name() -> Path:
+def _fallback_name() -> Path:
     user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "user")
     return Path(tempfile.gettempdir()) / f"reversi-lab-{user}" / "kernels"
 
 
-def _spare_folder() -> Path | None:
+def _fallback_folder() -> Path | None:
     """The temporary cache of an earlier process, if it is ours alone: code from it will be run."""
-    folder = _spare_name()
+    folder = _fallback_name()
     try:
         found = folder.parent.lstat()
     except OSError:
@@ -167,10 +169,10 @@ def _spare_folder() -> Path | None:
     return folder if ours and stat.S_ISDIR(found.st_mode) else None
 
 
-def _new_spare_folder() -> Path | None:
+def _new_fallback_folder() -> Path | None:
     """A temporary cache that the next process finds again; one of its own if somebody else took that name, None if none can be."""
     try:
-        _spare_name().parent.mkdir(mode=0o700, exist_ok=True)
-        return _spare_folder() or Path(tempfile.mkdtemp(prefix="reversi-lab-")) / "kernels"
+        _fallback_name().parent.mkdir(mode=0o700, exist_ok=True)
+        return _fallback_folder() or Path(tempfile.mkdtemp(prefix="reversi-lab-")) / "kernels"
     except OSError:
         return None

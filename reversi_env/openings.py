@@ -34,11 +34,11 @@ class Opening(NamedTuple):
 def openings() -> tuple[Opening, ...]:
     """All openings that have a name, as their list has them: every line begins with c4."""
     lines = (line for line in _FILE.read_text("utf-8").splitlines() if line and not line.startswith("#"))
-    found = []
+    named_lines = []
     for line in lines:
         moves, name = line.split(" ", 1)
-        found.append(Opening(tuple(read_transcript(moves).moves), name))
-    return tuple(found)
+        named_lines.append(Opening(tuple(read_transcript(moves).moves), name))
+    return tuple(named_lines)
 
 
 def opening_name(position: Position) -> str | None:

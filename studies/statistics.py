@@ -8,7 +8,7 @@ from reversi_env.core.bitboard import NO_SQUARE, ONE, legal_moves, play
 from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount
 from reversi_env.core.playout import next_random, random_square, stream_state
-from reversi_env.core.threads import loop, take, taken
+from reversi_env.core.threads import claim_rows, claimed_rows, loop
 
 #: Rounds, that is numbers of discs, of the largest board.
 ROUNDS = 65
@@ -68,8 +68,8 @@ def count_breadths(share, own, opp, playable, games, seed, one_line, moves, visi
     moves, and the end of the game is none. ``lengths[g]`` counts the discs placed. With *one_line* the rules are those
     of `first_line_flips`.
     """
-    while take(share):
-        for group in taken(share):
+    while claim_rows(share):
+        for group in claimed_rows(share):
             for game in range(games):
                 state = stream_state(seed, group * np.uint64(games) + np.uint64(game))
                 lengths[group] += _count_game(own, opp, playable, state, one_line, moves[group], visits[group])

@@ -18,7 +18,7 @@ from itertools import product
 from play.first_start import start_python
 from play.server import catalogue
 from reversi_env import Rules
-from reversi_env.core.compiling import NotCompiled, only_from_cache
+from reversi_env.core.compiling import NotCompiled, cached_kernels_only
 from search.agents import REPORT_002_EVALUATOR, make
 
 BEGUN = "compiling the remaining opponents in the background; until then their first move may take a minute"
@@ -43,7 +43,7 @@ def compile_all(games: Iterable[tuple[str, Rules]]) -> None:
     tells = False
     for agent, rules in games:
         try:
-            with only_from_cache():
+            with cached_kernels_only():
                 make(agent, table=NO_TABLE).prepare(rules)
         except NotCompiled:
             if not tells:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from reversi_env.core import bitboard, stability, symmetry
 from reversi_env.core.bitboard import NO_SQUARE, ONE, PASS_SQUARE, bit_of
 from reversi_env.core.intrinsics import popcount, trailing_zeros
-from reversi_env.core.threads import loop, take, taken
+from reversi_env.core.threads import claim_rows, claimed_rows, loop
 
 _legal_moves = bitboard.legal_moves
 _flips = bitboard.flips
@@ -24,16 +24,16 @@ _position_hash = symmetry.position_hash
 
 @loop(grain=4096)
 def legal_moves(share, own, opp, playable, out):
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             out[i] = _legal_moves(own[i], opp[i], playable)
 
 
 @loop(grain=4096)
 def flips(share, squares, own, opp, out):
     """Nothing turns on an occupied square or by a pass."""
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             bit = bit_of(squares[i])
             playable = bit != NO_SQUARE and (bit & (own[i] | opp[i])) == NO_SQUARE
             out[i] = _flips(squares[i], own[i], opp[i]) if playable else NO_SQUARE
@@ -42,8 +42,8 @@ def flips(share, squares, own, opp, out):
 @loop(grain=4096)
 def play(share, squares, own, opp, playable, next_own, next_opp, legal):
     """Play or pass; ``legal[i]`` tells whether the rules allow it, and where they do not the boards are left as they are."""
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             moves = _legal_moves(own[i], opp[i], playable)
             if squares[i] == PASS_SQUARE:
                 legal[i] = moves == NO_SQUARE and _legal_moves(opp[i], own[i], playable) != NO_SQUARE
@@ -57,51 +57,51 @@ def play(share, squares, own, opp, playable, next_own, next_opp, legal):
 
 @loop(grain=4096)
 def is_over(share, own, opp, playable, out):
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             out[i] = _is_over(own[i], opp[i], playable)
 
 
 @loop(grain=4096)
 def final_score(share, own, opp, playable, out):
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             out[i] = _final_score(own[i], opp[i], playable)
 
 
 @loop(grain=4096)
 def frontier(share, own, opp, playable, out):
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             out[i] = _frontier(own[i], opp[i], playable)
 
 
 @loop(grain=4096)
 def stable_discs(share, own, opp, playable, out):
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             out[i] = _stable_discs(own[i], opp[i], playable)
 
 
 @loop(grain=4096)
 def canonical(share, own, opp, out_own, out_opp, out_symmetry):
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             out_own[i], out_opp[i], out_symmetry[i] = _canonical(own[i], opp[i])
 
 
 @loop(grain=4096)
 def position_hash(share, own, opp, out):
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             out[i] = _position_hash(own[i], opp[i])
 
 
 @loop(grain=4096)
 def count_moves(share, own, opp, playable, out):
     """Number of children: squares to play on, one for a pass, none for a finished game."""
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             moves = _legal_moves(own[i], opp[i], playable)
             if moves != NO_SQUARE:
                 out[i] = popcount(moves)
@@ -112,8 +112,8 @@ def count_moves(share, own, opp, playable, out):
 @loop(grain=4096)
 def expand(share, own, opp, playable, first_child, squares, child_own, child_opp):
     """Write all children of position *i* from index ``first_child[i]`` on, squares in rising order."""
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             child = first_child[i]
             if child == first_child[i + ONE]:
                 continue

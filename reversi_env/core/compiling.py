@@ -56,7 +56,7 @@ _announced = False
 
 
 def announce_compilation() -> None:
-    """Say once per process, and only to a person at a terminal, why nothing happens: a log would have it of every worker."""
+    """Print one line, once per process and only to a terminal, that kernels are being compiled."""
     global _announced
     if not _announced and sys.stderr and sys.stderr.isatty():  # None where it is closed
         print("reversi: compiling kernels for this CPU (first use only, kept for the next start) …", file=sys.stderr)
@@ -71,7 +71,7 @@ _strict = threading.local()
 
 
 @contextmanager
-def only_from_cache() -> Iterator[None]:
+def cached_kernels_only() -> Iterator[None]:
     """Within it this thread compiles nothing: a kernel that is not in the cache raises `NotCompiled`."""
     _strict.is_on = True
     try:

@@ -1,8 +1,8 @@
 """Episodes: the step that every environment shares, compiled once.
 
-The single environment is a batch of one, the vector environment a batch of many, and both go through `act` and `begin`;
-that is why the same seed and the same actions give the same game in each. An episode is one `STATE`
-record, the game that is played one `GAME` record, so that a kernel takes two arrays and no tuple of options.
+The single environment is a batch of one, the vector environment a batch of many, and both go through `step_action` and
+`begin_episode`; that is why the same seed and the same actions give the same game in each. An episode is one `STATE` record, the
+game that is played one `GAME` record, so that a kernel takes two arrays and no tuple of options.
 
 Two-player mode (an empty pool of opponents): every action is for the side to move. Otherwise the agent has one colour,
 an opponent is drawn from the pool at the beginning of every episode, and it moves between the agent's actions: by a
@@ -19,7 +19,7 @@ from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount, rounded_product, trailing_zeros
 from reversi_env.core.playout import next_random, random_square
 from reversi_env.core.symmetry import mix
-from reversi_env.core.threads import loop, take, taken
+from reversi_env.core.threads import claim_rows, claimed_rows, loop
 
 BLACK_PLAYER, WHITE_PLAYER = 0, 1
 
@@ -30,7 +30,7 @@ RANDOM_COLOUR, ALTERNATING_COLOUR = 2, 3
 #: GAME.reward
 WIN_REWARD, DISC_REWARD, SHAPED_REWARD = range(3)
 #: GAME.illegal: what an illegal action does. REFUSED actions never reach the kernels.
-ILLEGAL_LOSES, ILLEGAL_IS_RANDOM, ILLEGAL_IS_REFUSED = range(3)
+ILLEGAL_LOSES, ILLEGAL_IS_RANDOM, ILLEGAL_RAISES = range(3)
 #: GAME.observation
 PLANES, FLAT = range(2)
 
@@ -90,7 +90,7 @@ def draw_square(state, board):
 
 
 @kernel
-def moves_and_end(own, opp, playable):
+def legal_moves_and_over(own, opp, playable):
     """The legal moves of the side to move, and whether the game is over: there are none for either side."""
     legal = legal_moves(own, opp, playable)
     return legal, legal == NO_SQUARE and legal_moves(opp, own, playable) == NO_SQUARE
@@ -98,7 +98,7 @@ def moves_and_end(own, opp, playable):
 
 @kernel
 def _set_legal(state, game):
-    state.legal, state.over = moves_and_end(state.own, state.opp, game.playable)
+    state.legal, state.over = legal_moves_and_over(state.own, state.opp, game.playable)
 
 
 @kernel
@@ -146,7 +146,7 @@ def _opponent_passes(state, game):
 
 
 @kernel
-def _face_the_agent(state):
+def _view_from_agent(state):
     """After the last move the boards are shown from the agent's side, whoever would be to move."""
     if state.over and state.turn != state.agent:
         state.own, state.opp = state.opp, state.own
@@ -154,12 +154,12 @@ def _face_the_agent(state):
 
 
 @kernel
-def _let_the_opponent_reply(state, game):
+def _opponent_replies(state, game):
     if state.kind == EXTERNAL_OPPONENT:
         _opponent_passes(state, game)
     else:
         _built_in_opponent_moves(state, game)
-    _face_the_agent(state)
+    _view_from_agent(state)
 
 
 @kernel
@@ -223,7 +223,7 @@ def draw_start(state, game):
         _random_start(state, game)
         state.last_square = -1
         if state.kind != NO_OPPONENT and not state.over:
-            _let_the_opponent_reply(state, game)
+            _opponent_replies(state, game)
         if not state.over:
             break
     state.failed = state.over
@@ -231,14 +231,14 @@ def draw_start(state, game):
 
 
 @kernel
-def begin(state, game, pool):
+def begin_episode(state, game, pool):
     """Begin an episode: the agent's opponent and colour, then the start."""
     _choose_opponent(state, pool)
-    begin_against(state, game)
+    begin_episode_against(state, game)
 
 
 @kernel
-def begin_against(state, game):
+def begin_episode_against(state, game):
     """Begin an episode against the opponent that the state names."""
     state.illegal = 0
     state.episode += 1
@@ -290,7 +290,7 @@ def result_for(state, game, player):
 
 
 @kernel
-def end_of(state, game):
+def final_score_and_winner(state, game):
     """The finished episode's score and winner.
 
     The score is in discs, empty squares to the winner, for the agent or, in two-player mode, for the player that acted; an
@@ -303,17 +303,17 @@ def end_of(state, game):
 
 
 @kernel
-def act(state, game, action):
+def step_action(state, game, action):
     """Play *action* for the side to move and let the opponent reply; the reward of the player that acted.
 
-    With an external opponent that has to move the reward is not known yet: `settle` tells it after the opponent's move.
+    With an external opponent that has to move the reward is not known yet: see `collect_agent_reward`.
     """
-    return act_on_square(state, game, square_of_action(action, game))
+    return step_square(state, game, square_of_action(action, game))
 
 
 @kernel
-def act_on_square(state, game, sq):
-    """`act` with the frame's square of the action (64: pass)."""
+def step_square(state, game, sq):
+    """`step_action` with the frame's square of the action (64: pass)."""
     mover = state.turn
     state.illegal = not is_legal(state, sq)
     if state.illegal:
@@ -324,12 +324,12 @@ def act_on_square(state, game, sq):
     _advance(state, game, sq)
     if state.kind == NO_OPPONENT:
         return result_for(state, game, mover) if state.over else 0.0
-    _let_the_opponent_reply(state, game)
-    return settle(state, game)
+    _opponent_replies(state, game)
+    return collect_agent_reward(state, game)
 
 
 @kernel
-def settle(state, game):
+def collect_agent_reward(state, game):
     """The agent's reward when it is to move again or the game is over; 0 while the opponent is to move."""
     if not state.over and state.turn != state.agent:
         return 0.0
@@ -375,14 +375,14 @@ def _observe_rows_as_planes(share, states, squares, observations, masks, to_move
 
     A loop of its own: LLVM vectorises the writing only when nothing else is in the loop (three times as fast).
     """
-    for i in taken(share):
+    for i in claimed_rows(share):
         _write_planes(states[i], squares, observations, masks, i)
         to_move[i] = states[i].turn
 
 
 @kernel
 def _observe_rows_flat(share, states, squares, observations, masks, to_move):
-    for i in taken(share):
+    for i in claimed_rows(share):
         _write_flat(states[i], squares, observations, masks, i)
         to_move[i] = states[i].turn
 
@@ -390,22 +390,22 @@ def _observe_rows_flat(share, states, squares, observations, masks, to_move):
 @loop(grain=512)
 def observe_planes(share, states, squares, observations, masks, to_move):
     """Write every environment's observation, mask and player to move."""
-    while take(share):
+    while claim_rows(share):
         _observe_rows_as_planes(share, states, squares, observations, masks, to_move)
 
 
 @loop(grain=512)
 def observe_flat(share, states, squares, observations, masks, to_move):
     """`observe_planes` for flat observations."""
-    while take(share):
+    while claim_rows(share):
         _observe_rows_flat(share, states, squares, observations, masks, to_move)
 
 
 @loop(grain=512)
 def observe_some(share, states, games, squares, indices, observations, masks, to_move):
     """Write the observation, mask and player to move of the environments *indices*."""
-    while take(share):
-        for k in taken(share):
+    while claim_rows(share):
+        for k in claimed_rows(share):
             i = np.uint64(indices[k])
             if games[0].observation == PLANES:
                 _write_planes(states[i], squares, observations, masks, i)
@@ -430,7 +430,7 @@ def observe_one(states, games, squares, observation, mask):
 def step_one(states, games, squares, action, observation, mask):
     """Play one action in the only environment: (reward, over, player to move, agent, whether the action was illegal)."""
     state = states[0]
-    reward = act(state, games[0], action)
+    reward = step_action(state, games[0], action)
     observe_one(states, games, squares, observation, mask)
     return reward, state.over, state.turn, state.agent, state.illegal
 
@@ -440,8 +440,8 @@ def opponent_moves_one(states, games, squares, action, observation, mask):
     """Play an external opponent's legal action in the only environment; the tuple of `step_one`."""
     state = states[0]
     _advance(state, games[0], square_of_action(action, games[0]))
-    _face_the_agent(state)
-    reward = settle(state, games[0])
+    _view_from_agent(state)
+    reward = collect_agent_reward(state, games[0])
     observe_one(states, games, squares, observation, mask)
     return reward, state.over, state.turn, state.agent, state.illegal
 
@@ -455,7 +455,7 @@ def _sampled_action(state, game):
 @kernel
 def begin_one(states, games, pool):
     """Begin an episode in the only environment."""
-    begin(states[0], games[0], pool)
+    begin_episode(states[0], games[0], pool)
 
 
 @kernel
@@ -479,10 +479,10 @@ def seed_all(states, seeds, which):
 @loop(grain=512)
 def begin_all(share, states, games, pool, which):
     """Begin an episode in the environments that *which* marks."""
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             if which[i]:
-                begin(states[i], games[0], pool)
+                begin_episode(states[i], games[0], pool)
 
 
 @kernel
@@ -495,22 +495,34 @@ def draw_start_all(states, games, which):
 
 @loop(grain=512)
 def step_all(
-    share, states, games, pool, squares, actions, rewards, terminated, illegal, noticed, observations, masks, to_move
+    share,
+    states,
+    games,
+    pool,
+    squares,
+    actions,
+    rewards,
+    terminated,
+    illegal,
+    ended_at_reset,
+    observations,
+    masks,
+    to_move,
 ):
     """Play one action in every environment, and observe.
 
     Where the episode is over, begin the next one instead, with reward 0; ``noticed[0]`` is set if that is over at once.
     """
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             state = states[i]
             if state.over:
-                begin(state, games[0], pool)
+                begin_episode(state, games[0], pool)
                 rewards[i] = 0.0
                 if state.over:
-                    noticed[0] = True
+                    ended_at_reset[0] = True
             else:
-                rewards[i] = act(state, games[0], actions[i])
+                rewards[i] = step_action(state, games[0], actions[i])
             terminated[i], illegal[i] = state.over, state.illegal
         if games[0].observation == PLANES:
             _observe_rows_as_planes(share, states, squares, observations, masks, to_move)
@@ -519,14 +531,14 @@ def step_all(
 
 
 @kernel
-def find_ends(states, games, indices, scores, winners):
-    """Write the scores and winners (`end_of`) of the finished episodes *indices*."""
+def write_final_results(states, games, indices, scores, winners):
+    """Write the scores and winners (`final_score_and_winner`) of the finished episodes *indices*."""
     for i in indices:
-        scores[i], winners[i] = end_of(states[i], games[0])
+        scores[i], winners[i] = final_score_and_winner(states[i], games[0])
 
 
 @kernel
-def find_waiting(states, out):
+def mark_opponent_to_move(states, out):
     """Mark the episodes in which an external opponent is to move."""
     for i in range(states.size):
         state = states[i]
@@ -536,19 +548,19 @@ def find_waiting(states, out):
 @loop(grain=512)
 def opponent_moves(share, states, games, indices, actions, rewards, terminated):
     """Play external opponents' legal actions in the episodes *indices* and settle the rewards."""
-    while take(share):
-        for k in taken(share):
+    while claim_rows(share):
+        for k in claimed_rows(share):
             i = indices[k]
             _advance(states[i], games[0], square_of_action(actions[k], games[0]))
-            _face_the_agent(states[i])
-            rewards[i] = settle(states[i], games[0])
+            _view_from_agent(states[i])
+            rewards[i] = collect_agent_reward(states[i], games[0])
             terminated[i] = states[i].over
 
 
 @kernel
-def first_refused(states, games, actions, only_legal):
+def first_invalid_action(states, games, actions, only_legal):
     """The lowest index whose action is none, or with *only_legal* an illegal one in a running episode; else their number."""
-    if not only_legal and not _any_beyond(actions, games[0].squares):
+    if not only_legal and not _any_out_of_range(actions, games[0].squares):
         return states.size
     for i in range(states.size):
         if actions[i] < 0 or actions[i] > games[0].squares:
@@ -559,7 +571,7 @@ def first_refused(states, games, actions, only_legal):
 
 
 @kernel
-def _any_beyond(actions, last):
+def _any_out_of_range(actions, last):
     """Whether an action is not among 0 … *last*. Looks at all of them: without a way out LLVM vectorises it."""
     beyond = False
     for i in range(actions.size):
@@ -570,6 +582,6 @@ def _any_beyond(actions, last):
 @loop(grain=2048)
 def sample_all(share, states, games, out):
     """A random legal action for every environment, drawn from its own generator; the pass where nothing else is legal."""
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             out[i] = _sampled_action(states[i], games[0])

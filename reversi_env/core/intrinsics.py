@@ -320,13 +320,13 @@ def _united(builder: Any, lanes: Any) -> Any:
 def _constant_rays(builder: Any) -> Any:
     """`RAYS` in the module that is being made, once."""
     name = ".reversi.rays"
-    found = builder.module.globals.get(name)
-    if found is None:
+    variable = builder.module.globals.get(name)
+    if variable is None:
         values = ir.Constant(ir.ArrayType(I64, RAYS.size), [int(ray) for ray in RAYS.ravel()])
-        found = ir.GlobalVariable(builder.module, values.type, name)
-        found.initializer, found.linkage, found.align = values, "internal", 32
-        found.global_constant = found.unnamed_addr = True
-    return found
+        variable = ir.GlobalVariable(builder.module, values.type, name)
+        variable.initializer, variable.linkage, variable.align = values, "internal", 32
+        variable.global_constant = variable.unnamed_addr = True
+    return variable
 
 
 def emit_by_counted_zeros(builder: Any, sq: Any, own: Any, opp: Any) -> Any:

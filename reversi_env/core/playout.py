@@ -8,7 +8,7 @@ from reversi_env.core.bitboard import NO_SQUARE, ONE, legal_moves, play
 from reversi_env.core.compiling import kernel
 from reversi_env.core.intrinsics import popcount, trailing_zeros
 from reversi_env.core.symmetry import mix
-from reversi_env.core.threads import loop, take, taken
+from reversi_env.core.threads import claim_rows, claimed_rows, loop
 
 #: No game has more plies: at most 60 squares are filled, and no two passes follow each other.
 LONGEST_GAME = 120
@@ -67,16 +67,16 @@ def random_plies(own, opp, playable, limit, state):
 @loop(grain=16)
 def count_random_plies(share, own, opp, playable, seed, lengths):
     """Plies of random games from one position to the end; game *i* depends on (seed, i) only."""
-    while take(share):
-        for game in taken(share):
+    while claim_rows(share):
+        for game in claimed_rows(share):
             _, _, lengths[game], _ = random_plies(own, opp, playable, LONGEST_GAME, stream_state(seed, game))
 
 
 @loop(grain=64)
 def random_positions_loop(share, own, opp, playable, plies, seed, reached):
     """Advance each position by ``plies[i]`` random plies, starting over (at most a hundred times) where a game ends before that."""
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             state = stream_state(seed, i)
             reached[i] = False
             for _ in range(100):

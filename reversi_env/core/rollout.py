@@ -2,7 +2,7 @@
 
 On the CPU an episode is a `STATE` record of `episodes`. On a GPU it is five 64-bit words in rows of their own, so that
 neighbouring threads read neighbouring memory: own, opp, legal, random, and the small fields packed into one (META).
-`load` and `words_of` convert; in between, both run `step_state`, that is `act_on_square` and `begin_against`.
+`load` and `words_of` convert; in between, both run `step_state`, that is `step_square` and `begin_episode_against`.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from reversi_env.core.bitboard import NO_SQUARE, ONE, PASS_SQUARE, bit_of, flips
 from reversi_env.core.compiling import kernel
 from reversi_env.core.episodes import (
     SHAPED_REWARD,
-    act_on_square,
-    begin_against,
+    begin_episode_against,
     draw_square,
-    end_of,
+    final_score_and_winner,
     mobility_potential,
     square_of_action,
+    step_square,
 )
 from reversi_env.core.intrinsics import popcount
 from reversi_env.core.symmetry import mix
-from reversi_env.core.threads import loop, take, taken
+from reversi_env.core.threads import claim_rows, claimed_rows, loop
 
 #: Rows of a batch's words on a GPU. The last two are the boards of the last finished episode.
 OWN, OPP, LEGAL, RANDOM, META, FINAL_OWN, FINAL_OPP = range(7)
@@ -81,7 +81,7 @@ def reset_state(state, game, kind, order, word):
         state.episode = 0
     if order & BEGIN:
         state.opponent, state.kind = 0, kind
-        begin_against(state, game)
+        begin_episode_against(state, game)
 
 
 @kernel
@@ -103,16 +103,16 @@ def step_state(state, game, sq):
     """Play *sq* and, where that ends the episode, begin the next one.
 
     Returns the reward, whether the episode has ended, whether *sq* was illegal, and the end: boards as the observation
-    would show them, with score and winner as `end_of` tells them (0 and -1 if there is no end).
+    would show them, with score and winner as `final_score_and_winner` tells them (0 and -1 if there is no end).
     """
     if state.over:  # no start was found for this episode: look again
-        begin_against(state, game)
+        begin_episode_against(state, game)
         return 0.0, False, False, state.own, state.opp, 0, -1
-    reward = act_on_square(state, game, sq)
+    reward = step_square(state, game, sq)
     own, opp, score, winner, over, illegal = state.own, state.opp, 0, -1, state.over != 0, state.illegal != 0
     if over:
-        score, winner = end_of(state, game)
-        begin_against(state, game)
+        score, winner = final_score_and_winner(state, game)
+        begin_episode_against(state, game)
     return reward, over, illegal, own, opp, score, winner
 
 
@@ -131,8 +131,8 @@ def child_of(own, opp, legal, sq):
 @loop(grain=512)
 def reset_rows(share, states, games, kind, orders, seeds, rewards, flags):
     """Reset the environments that have an order."""
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             if orders[i] != 0:
                 reset_state(states[i], games[0], kind, orders[i], seeds[i])
                 rewards[i] = 0.0
@@ -143,8 +143,8 @@ def reset_rows(share, states, games, kind, orders, seeds, rewards, flags):
 @loop(grain=512)
 def step_rows(share, states, games, at_random, actions, rewards, flags, finals):
     """Step every environment, by its action or at random; *finals* are the rows of boards of finished episodes."""
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             state = states[i]
             sq = random_choice(state) if at_random else chosen_square(state, games[0], actions[i])
             reward, over, illegal, own, opp, score, winner = step_state(state, games[0], sq)
@@ -159,8 +159,8 @@ def step_rows(share, states, games, at_random, actions, rewards, flags, finals):
 @loop(grain=512)
 def expand_rows(share, states, squares, children, flipped):
     """`child_of` for every square of the board; *children* has a row of environments for own and one for opp."""
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             for k in range(squares.size):
                 own, opp, count = child_of(states[i].own, states[i].opp, states[i].legal, np.int64(squares[k]))
                 children[0, i, k], children[1, i, k], flipped[i, k] = own, opp, count
@@ -207,7 +207,7 @@ def spread_to_bytes(bits):
 
 
 @kernel
-def spread_to_halves(bits):
+def spread_to_float16(bits):
     """Four bits as four float16 of 0.0 or 1.0 (0x3C00), the lowest first."""
     lanes = ((bits & np.uint64(0xF)) * np.uint64(0x0000_2000_4000_8001)) & np.uint64(0x0001_0001_0001_0001)
     return lanes * np.uint64(0x3C00)
@@ -228,16 +228,16 @@ def plane_split(squares: int) -> int:
 
 
 @kernel
-def mask_rows(legal, following, squares):
-    """An environment's mask and the beginning of the *following* one's as a string of bits, in two rows.
+def mask_rows(legal, next_legal, squares):
+    """An environment's mask and the beginning of the *next_legal* one's as a string of bits, in two rows.
 
     The first row begins at bit 0, the second at bit `mask_split`. A mask has a bit for every square and one for the pass,
     which is legal where no square is. Boards are compact.
     """
     no_move = np.uint64(legal == NO_SQUARE)
     if squares == 64:
-        return legal, (legal >> np.uint64(8)) | (no_move << np.uint64(56)) | (following << np.uint64(57))
-    row = legal | (no_move << np.uint64(squares)) | (following << np.uint64(squares + 1))
+        return legal, (legal >> np.uint64(8)) | (no_move << np.uint64(56)) | (next_legal << np.uint64(57))
+    row = legal | (no_move << np.uint64(squares)) | (next_legal << np.uint64(squares + 1))
     return row, NO_SQUARE
 
 

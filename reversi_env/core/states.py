@@ -10,16 +10,16 @@ import numpy as np
 
 from reversi_env.core.bitboard import NO_SQUARE, ONE, PASS_SQUARE, bit_of, final_score, play
 from reversi_env.core.compiling import kernel
-from reversi_env.core.episodes import moves_and_end, square_of_action
+from reversi_env.core.episodes import legal_moves_and_over, square_of_action
 from reversi_env.core.symmetry import transform
-from reversi_env.core.threads import loop, take, taken
+from reversi_env.core.threads import claim_rows, claimed_rows, loop
 
 #: A game that goes on, one that neither side can go on with, and one that the side to move lost by an illegal action.
 RUNNING, FINISHED, FORFEITED = range(3)
 
 
 @kernel
-def stepped(own, opp, legal, turn, status, action, game):
+def next_state(own, opp, legal, turn, status, action, game):
     """The state after *action*: as it was if it is over, forfeited if the action is illegal or does not exist."""
     if status != RUNNING:
         return own, opp, legal, np.int64(turn), np.int64(status)
@@ -30,7 +30,7 @@ def stepped(own, opp, legal, turn, status, action, game):
     if not fine:
         return own, opp, NO_SQUARE, np.int64(turn), np.int64(FORFEITED)
     own, opp = play(sq, own, opp)
-    moves, over = moves_and_end(own, opp, game.playable)
+    moves, over = legal_moves_and_over(own, opp, game.playable)
     return own, opp, moves, np.int64(1 - turn), np.int64(FINISHED if over else RUNNING)
 
 
@@ -50,55 +50,55 @@ def score_of(own, opp, status, game):
 @loop(grain=2048)
 def start_states(share, own, opp, games, legal, status):
     """The legal moves and the status of positions."""
-    while take(share):
-        for i in taken(share):
-            moves, over = moves_and_end(own[i], opp[i], games[0].playable)
+    while claim_rows(share):
+        for i in claimed_rows(share):
+            moves, over = legal_moves_and_over(own[i], opp[i], games[0].playable)
             legal[i], status[i] = moves, FINISHED if over else RUNNING
 
 
 @loop(grain=2048)
 def step_states(share, own, opp, legal, turn, status, actions, games, own_after, opp_after, rest):
-    """`stepped` for every state; *rest* are the arrays of legal moves, turns and statuses."""
-    while take(share):
-        for i in taken(share):
-            found = stepped(own[i], opp[i], legal[i], turn[i], status[i], actions[i], games[0])
-            own_after[i], opp_after[i] = found[0], found[1]
-            rest[0][i], rest[1][i], rest[2][i] = found[2], found[3], found[4]
+    """`next_state` for every state; *rest* are the arrays of legal moves, turns and statuses."""
+    while claim_rows(share):
+        for i in claimed_rows(share):
+            state = next_state(own[i], opp[i], legal[i], turn[i], status[i], actions[i], games[0])
+            own_after[i], opp_after[i] = state[0], state[1]
+            rest[0][i], rest[1][i], rest[2][i] = state[2], state[3], state[4]
 
 
 @loop(grain=4096)
 def score_states(share, own, opp, status, games, scores):
     """`score_of` for every state."""
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             scores[i] = score_of(own[i], opp[i], status[i], games[0])
 
 
 @loop(grain=4096)
-def turn_boards(share, boards, symmetries, flipped):
+def transform_boards(share, boards, symmetries, flipped):
     """Every board under its symmetry."""
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             flipped[i] = transform(boards[i], symmetries[i])
 
 
 @loop(grain=1024)
-def show_discs(share, own, opp, squares, planes):
+def write_planes(share, own, opp, squares, planes):
     """Rows of own discs, then the opponent's, as 0 and 1."""
     count = squares.size
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             for k in range(count):
                 planes[i, k] = np.int8((own[i] >> squares[k]) & ONE)
                 planes[i, count + k] = np.int8((opp[i] >> squares[k]) & ONE)
 
 
 @loop(grain=2048)
-def show_legal(share, legal, squares, masks):
+def write_masks(share, legal, squares, masks):
     """Rows of legal actions; the last one, the pass, is legal where no square is."""
     count = squares.size
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             for k in range(count):
                 masks[i, k] = ((legal[i] >> squares[k]) & ONE) != NO_SQUARE
             masks[i, count] = legal[i] == NO_SQUARE

@@ -1,6 +1,6 @@
-"""Loops over rows, on one thread or shared out among several that sleep while there is nothing to do.
+"""Parallel loops over array rows with helper threads that sleep while idle.
 
-A `loop` is a kernel that takes some rows of its arrays at a time (`take`) until none is left. Run by the calling thread
+A `loop` is a kernel that takes some rows of its arrays at a time (`claim_rows`) until none is left. Run by the calling thread
 and some helpers at the same time it shares the rows out, so that a thread whose core another process has taken holds up
 nobody for longer than those few rows. What a row becomes depends on the row alone: threads and pieces change nothing.
 
@@ -96,19 +96,19 @@ def fetch(typing_context: Any, words: Any, index: Any) -> Any:
 
 
 @kernel
-def take(share):
+def claim_rows(share):
     """Take the next rows of the job, those taken before being done; False if none are left.
 
     A thread takes its own rows first, then what others have left: in the next loop over the same arrays they are still
     in the cache of its core. After the last row the caller looks for a while whether the others are done, and a helper
     whether there is another job.
     """
-    mine, job, openings = share
+    mine, job, jobs_opened = share
     if mine[ROLE] == ALONE:
         mine[LAST], mine[WHOSE] = mine[WHOSE], 0
         return mine[LAST] > 0
     if mine[LAST] == 0:
-        mine[SEEN] = fetch_add(openings, 0, np.uint64(mine[ROLE] == CALLER))
+        mine[SEEN] = fetch_add(jobs_opened, 0, np.uint64(mine[ROLE] == CALLER))
     else:
         mine[MADE] += mine[LAST] - mine[FIRST]
         fetch_add(job, DONE, mine[LAST] - mine[FIRST])
@@ -117,7 +117,7 @@ def take(share):
             return True
         mine[WHOSE] = (mine[WHOSE] + ONE) % job[THREADS]
     if mine[ROLE] == HELPER:
-        _look_for_work(mine, job, openings)
+        _look_for_work(mine, job, jobs_opened)
     else:
         mine[ENDED] = _look_for_the_end(job, mine[LOOKS])
     return False
@@ -139,10 +139,10 @@ def _take_of(mine, job):
 
 
 @kernel
-def _look_for_work(mine, job, openings):
+def _look_for_work(mine, job, jobs_opened):
     """Return when another job is opened, when the caller wants to sleep until this one is left, or after a while."""
     for _ in range(mine[LOOKS]):
-        if fetch(openings, 0) != mine[SEEN] or fetch(job, WAITING):
+        if fetch(jobs_opened, 0) != mine[SEEN] or fetch(job, WAITING):
             return
 
 
@@ -156,7 +156,7 @@ def _look_for_the_end(job, looks):
 
 
 @kernel
-def taken(share):
+def claimed_rows(share):
     """The rows that were taken last: unsigned numbers, so that numba need not look whether they are negative."""
     return range(share[0][FIRST], share[0][LAST])
 
@@ -203,21 +203,21 @@ class _Job:
         self._inside: list[None] = []  # a None for every helper that is at it
         self.error: BaseException | None = None
 
-    def lead(self, openings: np.ndarray) -> None:
+    def lead(self, jobs_opened: np.ndarray) -> None:
         """The caller's part, until all rows are done."""
         mine = _LEADER.copy()
         try:
-            self.run((mine, self.words, openings), *self.args)
+            self.run((mine, self.words, jobs_opened), *self.args)
         finally:
             if not mine[ENDED]:
                 self._wait()
 
-    def lead_timed(self, openings: np.ndarray) -> float:
+    def lead_timed(self, jobs_opened: np.ndarray) -> float:
         """`lead`, and the seconds that help has saved: what the caller's work would have been for all rows, less the time."""
         mine, ended = _thread_words(0, CALLER).copy(), False
         began, began_work = perf_counter(), thread_time()
         try:
-            self.run((mine, self.words, openings), *self.args)
+            self.run((mine, self.words, jobs_opened), *self.args)
             work = thread_time() - began_work
             ended = _look_for_the_end(self.words, _MANY_LOOKS)
         finally:
@@ -226,12 +226,12 @@ class _Job:
         rows = int(mine[MADE])
         return (work * int(self.words[COUNT]) / rows if rows else 0.0) - (perf_counter() - began)
 
-    def help(self, openings: np.ndarray, number: int) -> None:
+    def help(self, jobs_opened: np.ndarray, number: int) -> None:
         """The part of a helper, which has a *number* from 1 on; it comes back a little later than its work is done."""
         self._inside.append(None)
         try:
             mine = _thread_words(number % self.threads, HELPER, self.looks).copy()
-            self.run((mine, self.words, openings), *self.args)
+            self.run((mine, self.words, jobs_opened), *self.args)
         except BaseException as error:  # the caller's business
             self.error = error
         finally:

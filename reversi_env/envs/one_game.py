@@ -23,7 +23,7 @@ ALL = np.ones(1, np.bool_)
 FIRST = np.zeros(1, np.int64)
 
 
-class OneGame:
+class SingleGameMixin:
     """The state of one game. Mixed into the environments, which say how it is stepped."""
 
     metadata: dict[str, Any]
@@ -75,7 +75,7 @@ class OneGame:
     def end_of_game(self) -> dict[str, int]:
         """The finished game's ``score``, in discs for the agent or who acted last, and ``winner``: 0, 1, or -1 for nobody."""
         score, winner = np.zeros((2, 1), np.int64)
-        episodes.find_ends(self._state, self._game, FIRST, score, winner)
+        episodes.write_final_results(self._state, self._game, FIRST, score, winner)
         return {"score": int(score[0]), "winner": int(winner[0])}
 
     def sample_legal(self) -> int:
@@ -92,7 +92,7 @@ class OneGame:
         episodes.seed_all(self._state, np.array([int(word) % 2**64], np.uint64), ALL)
 
     @contextmanager
-    def _undone_on_error(self) -> Iterator[None]:
+    def _rolled_back_on_error(self) -> Iterator[None]:
         """Put the game back to where it was if something goes wrong inside."""
         before = self._state.copy()
         try:

@@ -52,7 +52,7 @@ class OpponentPool:
     """
 
     def __init__(self, opponents: Sequence[Any] = ()) -> None:
-        self._players: list[Player] = []
+        self._players: list[Opponent] = []
         self._weights: list[float] = []
         self.version = 0
         for opponent in opponents:
@@ -62,7 +62,7 @@ class OpponentPool:
         """Add an opponent, drawn in proportion to *weight*; its number."""
         if isinstance(opponent, OpponentPool):
             raise SettingsError("a pool cannot contain a pool: expected its opponents one by one")
-        player, weight = Player(opponent), _checked_weight(weight)  # nothing has changed if either is refused
+        player, weight = Opponent(opponent), _checked_weight(weight)  # nothing has changed if either is refused
         self._players.append(player)
         self._weights.append(weight)
         self.version += 1
@@ -82,7 +82,7 @@ class OpponentPool:
         """The opponent as it was added."""
         return self._players[number].opponent
 
-    def player(self, number: int) -> Player:
+    def player(self, number: int) -> Opponent:
         """The opponent as the environments call it."""
         return self._players[number]
 
@@ -99,7 +99,7 @@ class OpponentPool:
 
 
 @dataclass(frozen=True)
-class Turn:
+class OpponentTurns:
     """The games in which an opponent is to move, seen from its side, one row each."""
 
     positions: Callable[[], list[Position]]
@@ -109,7 +109,7 @@ class Turn:
 
 
 @runtime_checkable
-class Chooser(Protocol):
+class SupportsChoose(Protocol):
     """An opponent that is shown positions: an agent."""
 
     def choose(self, position: Position) -> int:
@@ -118,7 +118,7 @@ class Chooser(Protocol):
 
 
 @runtime_checkable
-class Model(Protocol):
+class SupportsPredict(Protocol):
     """An opponent that is shown observations: a policy of stable-baselines3, or one like it."""
 
     def predict(self, observation: Any) -> Any:
@@ -126,7 +126,7 @@ class Model(Protocol):
         ...
 
 
-def _takes(function: Any, count: int) -> bool:
+def _accepts_arguments(function: Any, count: int) -> bool:
     """Whether it can be called with so many arguments; where nobody can tell, it is taken to be so."""
     try:
         inspect.signature(function).bind(*[None] * count)
@@ -137,7 +137,7 @@ def _takes(function: Any, count: int) -> bool:
     return True
 
 
-class Player:
+class Opponent:
     """One opponent, made callable in one way whatever it is."""
 
     def __init__(self, opponent: Any) -> None:
@@ -146,32 +146,35 @@ class Player:
         self._agent: Any = None
         if self.kind == _EXTERNAL:
             self._agent = _agent_from_spec(opponent) if isinstance(opponent, str) else opponent
-            can_play = isinstance(self._agent, (Chooser, Model)) or callable(self._agent)
+            can_play = isinstance(self._agent, (SupportsChoose, SupportsPredict)) or callable(self._agent)
             if not can_play or isinstance(self._agent, type):
                 raise SettingsError(
                     f"opponent {quoted(opponent)}: expected a name or spec, a callable, an object with choose() or predict(), "
                     "a pool, or None for two-player mode"
                 )
-        self._is_chooser, self._is_model = isinstance(self._agent, Chooser), isinstance(self._agent, Model)
-        if self.kind == _EXTERNAL and not (self._is_chooser or self._is_model or _takes(self._agent, 2)):
+        self._is_chooser, self._is_model = (
+            isinstance(self._agent, SupportsChoose),
+            isinstance(self._agent, SupportsPredict),
+        )
+        if self.kind == _EXTERNAL and not (self._is_chooser or self._is_model or _accepts_arguments(self._agent, 2)):
             raise SettingsError(
                 f"opponent {quoted(opponent)}: expected a callable of two arguments, the board and the mask of legal actions"
             )
-        self._takes_masks = self._is_model and "action_masks" in inspect.signature(self._agent.predict).parameters
+        self._accepts_masks = self._is_model and "action_masks" in inspect.signature(self._agent.predict).parameters
 
     def check(self, rules: Rules) -> None:
         """Refuse a game that it cannot play, if it can tell."""
-        if self._is_chooser and _takes(getattr(self._agent, "check", None), 1):
+        if self._is_chooser and _accepts_arguments(getattr(self._agent, "check", None), 1):
             self._agent.check(rules)
 
-    def actions(self, turn: Turn, *, batched: bool) -> np.ndarray:
+    def actions(self, turn: OpponentTurns, *, batched: bool) -> np.ndarray:
         """Its legal actions in the given games; with ``batched=False`` it is shown the only game without a leading axis."""
         legal = turn.masks != 0
         if self._is_chooser:
             answer: Any = [self._agent.choose(position) for position in turn.positions()]
         else:
             boards, masks = (turn.boards, turn.masks) if batched else (turn.boards[0], turn.masks[0])
-            answer = self._ask_model(boards, masks, turn.as_dict) if self._is_model else self._agent(boards, masks)
+            answer = self._predict(boards, masks, turn.as_dict) if self._is_model else self._agent(boards, masks)
         actions = np.asarray(answer)
         if actions.size != len(legal) or actions.dtype.kind not in "iu":
             raise SettingsError(
@@ -179,9 +182,9 @@ class Player:
             )
         return self._checked(actions.reshape(-1).astype(np.int64), legal)
 
-    def _ask_model(self, boards: np.ndarray, masks: np.ndarray, as_dict: bool) -> Any:
+    def _predict(self, boards: np.ndarray, masks: np.ndarray, as_dict: bool) -> Any:
         observations = {"observation": boards, "action_mask": masks} if as_dict else boards
-        options = {"action_masks": masks.astype(bool)} if self._takes_masks else {}
+        options = {"action_masks": masks.astype(bool)} if self._accepts_masks else {}
         return self._agent.predict(observations, **options)[0]
 
     def _checked(self, actions: np.ndarray, legal: np.ndarray) -> np.ndarray:
@@ -190,7 +193,7 @@ class Player:
         if not fine.all():
             game = int(np.argmin(fine))
             expected = ", ".join(map(str, np.flatnonzero(legal[game])))
-            blind = self._is_model and not self._takes_masks
+            blind = self._is_model and not self._accepts_masks
             hint = (
                 "; its predict() takes no action_masks, a callable could choose among the legal ones" if blind else ""
             )

@@ -68,12 +68,12 @@ class _Waiting(MetaPathFinder):
             return None
         self._asked.add(name)  # the others are asked now
         try:
-            found = find_spec(name)
+            spec = find_spec(name)
         finally:
             self._asked.discard(name)
-        if found is not None and found.loader is not None:
-            found.loader = _Registering(found.loader, lambda: self._waiting.pop(name, lambda: None)())
-        return found
+        if spec is not None and spec.loader is not None:
+            spec.loader = _Registering(spec.loader, lambda: self._waiting.pop(name, lambda: None)())
+        return spec
 
 
 class _Registering(Loader):

@@ -29,7 +29,7 @@ RESET_OPTIONS = (*START_OPTIONS, "colour")
 _ILLEGAL_CODES = {
     "lose": episodes.ILLEGAL_LOSES,
     "random": episodes.ILLEGAL_IS_RANDOM,
-    "raise": episodes.ILLEGAL_IS_REFUSED,
+    "raise": episodes.ILLEGAL_RAISES,
 }
 
 
@@ -66,9 +66,9 @@ class Settings:
         _check_choice("illegal", self.illegal, get_args(IllegalChoice))
         self._check_planes()
         most = self.rules.square_count - 4
-        _check_whole("opening_plies", self.opening_plies, 0, most)
+        _check_integer("opening_plies", self.opening_plies, 0, most)
         if self.empties is not None:
-            _check_whole("empties", self.empties, 1, most)
+            _check_integer("empties", self.empties, 1, most)
         if (
             isinstance(self.discount, bool)
             or not isinstance(self.discount, (int, float))
@@ -211,7 +211,7 @@ class Settings:
             raise SettingsError(f"empties={self.empties}: the start has {empties}, expected no more than that")
 
 
-def refuse_shaping_without_opponent(settings: Settings, opponents: int) -> None:
+def check_shaping_has_opponent(settings: Settings, opponents: int) -> None:
     """Shaped rewards need an agent whose transitions they add up over."""
     if settings.reward == "shaped" and not opponents:
         raise SettingsError(
@@ -219,7 +219,7 @@ def refuse_shaping_without_opponent(settings: Settings, opponents: int) -> None:
         )
 
 
-def no_start_found(settings: Settings) -> SettingsError:
+def no_start_error(settings: Settings) -> SettingsError:
     """The error for a start that leaves the agent nothing to decide."""
     asked = ", ".join(f"{name}={quoted(getattr(settings, name))}" for name in RESET_OPTIONS)
     return SettingsError(
@@ -275,7 +275,7 @@ def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
         raise SettingsError(f"{name}={quoted(value)}: expected one of {', '.join(map(repr, choices))}")
 
 
-def _check_whole(name: str, value: object, low: int, high: int) -> None:
+def _check_integer(name: str, value: object, low: int, high: int) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
         raise SettingsError(f"{name}={quoted(value)}: expected a whole number from {low} to {high}")
 

@@ -10,15 +10,15 @@ import numpy as np
 from gymnasium.error import ResetNeeded
 
 from reversi_env.core import episodes
-from reversi_env.envs.one_game import ALL, RENDER_FPS, RENDER_MODES, OneGame
-from reversi_env.envs.opponents import Turn, as_pool
-from reversi_env.envs.settings import Settings, checked_states, no_start_found, refuse_shaping_without_opponent
+from reversi_env.envs.one_game import ALL, RENDER_FPS, RENDER_MODES, SingleGameMixin
+from reversi_env.envs.opponents import OpponentTurns, as_pool
+from reversi_env.envs.settings import Settings, check_shaping_has_opponent, checked_states, no_start_error
 
 #: What a step returns from the kernels: the board and mask rows, and (reward, over, player to move, agent, illegal).
 Played = tuple[np.ndarray, np.ndarray, tuple[float, int, int, int, int]]
 
 
-class ReversiEnv(OneGame, gym.Env):
+class ReversiEnv(SingleGameMixin, gym.Env):
     r"""Reversi (Othello), and Reversed Reversi, in which the fewest discs win, on a 4x4, 6x6 or 8x8 board.
 
     ## Description
@@ -133,11 +133,11 @@ class ReversiEnv(OneGame, gym.Env):
     def __init__(self, *, opponent: Any = "random", render_mode: str | None = None, **settings: Any) -> None:
         self._set_up(Settings.of(settings), render_mode)
         self.opponents = as_pool(opponent, self.rules)
-        refuse_shaping_without_opponent(self.settings, len(self.opponents))
+        check_shaping_has_opponent(self.settings, len(self.opponents))
         self.observation_space = self.settings.observation_space()
         self.action_space = self.settings.action_space()
         self._board_size = self._squares.size * (1 if self.settings.observation == "flat" else 2)
-        self._over, self._turn = True, 0
+        self._over, self._opponent_turns = True, 0
         #: The action of the last `step`, on the board as it lies here: what a wrapper around it may have turned.
         self.last_action: int | None = None
         self._read_pool()
@@ -151,17 +151,19 @@ class ReversiEnv(OneGame, gym.Env):
         """
         settings = self.settings.with_options(options)
         super().reset(seed=seed)
-        with self._undone_on_error():
+        with self._rolled_back_on_error():
             if seed is not None:
                 self._seed(seed)
             if self._pool_version != self.opponents.version:
                 self._read_pool()
             self._begin(settings)
-        self._over, self._turn = False, int(self._state["turn"][0])
+        self._over, self._opponent_turns = False, int(self._state["turn"][0])
         board, mask = self._observe()
         if self.render_mode == "human":
             self.render()
-        return self._observation(board, mask), self._info(mask, self._turn, int(self._state["agent"][0]), False)
+        return self._observation(board, mask), self._info(
+            mask, self._opponent_turns, int(self._state["agent"][0]), False
+        )
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play *action*; the opponent, if there is one, replies at once."""
@@ -170,11 +172,11 @@ class ReversiEnv(OneGame, gym.Env):
         action = self.action_number(action)
         if self._refuses:
             self._refuse_if_illegal(action, self.action_masks())
-        mover = self._turn
+        mover = self._opponent_turns
         play = self._play_and_ask if self._has_external else self._play
         board, mask, (reward, over, turn, agent, illegal) = play(action)
         self.last_action = action
-        self._over, self._turn = bool(over), turn
+        self._over, self._opponent_turns = bool(over), turn
         info = self._info(mask, turn, agent, bool(illegal))
         if self._two_player:
             info["rewards"] = (0.0 - reward, reward) if mover else (reward, 0.0 - reward)
@@ -202,7 +204,7 @@ class ReversiEnv(OneGame, gym.Env):
         if self._pool_version != self.opponents.version:
             self._read_pool()
         self._state = checked_states(state, 1, self.settings, self._pool)
-        self._over, self._turn = bool(state["over"][0]), int(state["turn"][0])
+        self._over, self._opponent_turns = bool(state["over"][0]), int(state["turn"][0])
 
     def clone(self) -> ReversiEnv:
         """An independent copy in the same state; opponents and spaces are shared, not copied (as `deepcopy` does)."""
@@ -225,7 +227,7 @@ class ReversiEnv(OneGame, gym.Env):
             if self._state["failed"][0]:
                 break
             episodes.draw_start_all(self._state, game, ALL)
-        raise no_start_found(settings)
+        raise no_start_error(settings)
 
     def _read_pool(self) -> None:
         """Take the pool as it is now; called between episodes."""
@@ -248,7 +250,7 @@ class ReversiEnv(OneGame, gym.Env):
 
     def _play_and_ask(self, action: int) -> Played:
         """Play, then let an external opponent reply; if it fails to, the action has not been played either."""
-        with self._undone_on_error():
+        with self._rolled_back_on_error():
             played = self._play(action)
             return self._ask_opponent() if self._opponent_is_to_move() else played
 
@@ -263,7 +265,7 @@ class ReversiEnv(OneGame, gym.Env):
         player = self.opponents.player(int(self._state["opponent"][0]))
         as_dict = self.settings.observation == "dict"
         shown = self.settings.boards(board, mask, self._state)
-        turn = Turn(lambda: [self.position()], shown, mask, as_dict)
+        turn = OpponentTurns(lambda: [self.position()], shown, mask, as_dict)
         action = int(player.actions(turn, batched=False)[0])
         board, mask = self._new_buffers()
         return board, mask, episodes.opponent_moves_one(self._state, self._game, self._squares, action, board, mask)

@@ -19,10 +19,10 @@ from reversi_env.envs.settings import (
     SettingsError,
     UnknownOptionError,
     check_positive,
+    check_shaping_has_opponent,
     checked_autoreset_mode,
     checked_states,
-    no_start_found,
-    refuse_shaping_without_opponent,
+    no_start_error,
     seed_words,
     shared_seed,
 )
@@ -125,8 +125,8 @@ class TorchVectorEnv(VectorEnv):
         self.single_action_space = spaces.Discrete(self.rules.square_count + 1)
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
-        self._kind = _kind_of(opponent)
-        refuse_shaping_without_opponent(self.settings, int(opponent is not None))
+        self._kind = _opponent_kind(opponent)
+        check_shaping_has_opponent(self.settings, int(opponent is not None))
         self._asked_device, self.parallel = _device(device), parallel
         self._set_up()
         self._begun = False
@@ -152,7 +152,7 @@ class TorchVectorEnv(VectorEnv):
         self._batch.reset(orders, seeds, settings.game())
         if (self.get_state()["failed"][which] != 0).any():
             self._begun = False
-            raise no_start_found(settings)
+            raise no_start_error(settings)
         self._begun = True
         return self.observations, self.infos
 
@@ -317,7 +317,7 @@ def _checked_settings(settings: dict[str, Any]) -> Settings:
     return checked
 
 
-def _kind_of(opponent: str | None) -> int:
+def _opponent_kind(opponent: str | None) -> int:
     if opponent is None:
         return episodes.NO_OPPONENT
     if not isinstance(opponent, str) or opponent not in BUILT_IN:
@@ -332,9 +332,9 @@ def _device(device: str | torch.device) -> torch.device:
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        found = torch.device(device)
+        checked = torch.device(device)
     except (RuntimeError, TypeError) as error:
         raise SettingsError(f"device={quoted(device)}: expected 'auto', 'cuda' or 'cpu'") from error
-    if found.type not in ("cuda", "cpu"):
+    if checked.type not in ("cuda", "cpu"):
         raise SettingsError(f"device={quoted(device)}: expected 'auto', 'cuda' or 'cpu'")
-    return found
+    return checked

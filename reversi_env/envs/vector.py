@@ -15,18 +15,18 @@ from gymnasium.vector.utils import batch_space
 
 from reversi_env.core import episodes
 from reversi_env.envs.one_game import RENDER_FPS
-from reversi_env.envs.opponents import Turn, as_pool
+from reversi_env.envs.opponents import OpponentTurns, as_pool
 from reversi_env.envs.settings import (
     RESET_OPTIONS,
     Settings,
     SettingsError,
     check_positive,
+    check_shaping_has_opponent,
     checked_autoreset_mode,
     checked_states,
     last_action_of,
-    no_start_found,
+    no_start_error,
     position_of,
-    refuse_shaping_without_opponent,
     seed_words,
     shared_seed,
 )
@@ -103,7 +103,7 @@ class ReversiVectorEnv(VectorEnv):
         self.settings = Settings.of(settings)
         self.rules = self.settings.rules
         self.opponents = as_pool(opponent, self.rules)
-        refuse_shaping_without_opponent(self.settings, len(self.opponents))
+        check_shaping_has_opponent(self.settings, len(self.opponents))
         self.single_observation_space = self.settings.observation_space()
         self.single_action_space = self.settings.action_space()
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -136,7 +136,7 @@ class ReversiVectorEnv(VectorEnv):
         super().reset(seed=shared_seed(seed, self.num_envs))
         if self.copy:
             self._new_buffers()
-        with self._undone_on_error():
+        with self._rolled_back_on_error():
             episodes.seed_all(self._states, words, seeded & which)
             self._begin(which, settings)
         self._begun = True
@@ -154,13 +154,13 @@ class ReversiVectorEnv(VectorEnv):
             self._read_pool()
         rewards, terminated = np.empty(self.num_envs), np.empty(self.num_envs, np.bool_)
         final: dict[str, Any] = {}
-        with self._undone_on_error() if self._has_external else nullcontext():
+        with self._rolled_back_on_error() if self._has_external else nullcontext():
             self._play(actions, rewards, terminated)
             truncated = self._truncated()
             ended = terminated | truncated
             rows = np.flatnonzero(ended)
             if rows.size:
-                final = self._ends(terminated, rows)
+                final = self._final_infos(terminated, rows)
                 if self.autoreset_mode == AutoresetMode.SAME_STEP:
                     final = self._same_step_reset(ended, rows, final)
         self._count_steps(ended)
@@ -249,7 +249,7 @@ class ReversiVectorEnv(VectorEnv):
         self._has_external = bool((self._pool["kind"] == episodes.EXTERNAL_OPPONENT).any())
 
     @contextmanager
-    def _undone_on_error(self) -> Iterator[None]:
+    def _rolled_back_on_error(self) -> Iterator[None]:
         """Put the games back to where they were if something goes wrong inside."""
         before = self._states.copy()
         try:
@@ -279,7 +279,7 @@ class ReversiVectorEnv(VectorEnv):
         game = self._game if settings is self.settings else settings.game()
         self._illegal = self._illegal & ~which
         episodes.begin_all(self.num_envs, self._states, game, self._pool, which, parallel=self.parallel)
-        self._ask_opponents(np.empty(self.num_envs), np.empty(self.num_envs, np.bool_))
+        self._play_opponent_replies(np.empty(self.num_envs), np.empty(self.num_envs, np.bool_))
         self._redraw_starts(which, settings, game)
 
     def _redraw_starts(self, begun: np.ndarray, settings: Settings, game: np.ndarray) -> None:
@@ -291,8 +291,8 @@ class ReversiVectorEnv(VectorEnv):
             if self._states["failed"][over].any():
                 break
             episodes.draw_start_all(self._states, game, over)
-            self._ask_opponents(np.empty(self.num_envs), np.empty(self.num_envs, np.bool_))
-        raise no_start_found(settings)
+            self._play_opponent_replies(np.empty(self.num_envs), np.empty(self.num_envs, np.bool_))
+        raise no_start_error(settings)
 
     def _observe_all(self) -> None:
         observe = episodes.observe_flat if self.settings.observation == "flat" else episodes.observe_planes
@@ -302,8 +302,8 @@ class ReversiVectorEnv(VectorEnv):
     def _observe_some(self, rows: np.ndarray) -> None:
         """Write the observations and masks of these games."""
         written = (self._boards, self._masks, self._to_move)
-        shown = (self._states, self._game, self._squares, rows)
-        episodes.observe_some(rows.size, *shown, *written, parallel=self.parallel)
+        arguments = (self._states, self._game, self._squares, rows)
+        episodes.observe_some(rows.size, *arguments, *written, parallel=self.parallel)
 
     def _play(self, actions: np.ndarray, rewards: np.ndarray, terminated: np.ndarray) -> None:
         """Step all games, the opponents' replies included, and write the observations."""
@@ -311,7 +311,7 @@ class ReversiVectorEnv(VectorEnv):
         if self.copy:
             self._new_buffers()
         over_at_once = self._step_all(actions, rewards, terminated)
-        asked = self._ask_opponents(rewards, terminated)
+        asked = self._play_opponent_replies(rewards, terminated)
         if not asked and not over_at_once:
             return
         at_once = begun & terminated
@@ -325,32 +325,34 @@ class ReversiVectorEnv(VectorEnv):
         """Step all games up to the replies of external opponents; whether one that has just begun is over."""
         self._illegal, noticed = np.empty(self.num_envs, np.bool_), np.zeros(1, np.bool_)
         played = (self._states, self._game, self._pool, self._squares, actions)
-        told = (rewards, terminated, self._illegal, noticed, self._boards, self._masks, self._to_move)
-        episodes.step_all(self.num_envs, *played, *told, parallel=self.parallel)
+        outputs = (rewards, terminated, self._illegal, noticed, self._boards, self._masks, self._to_move)
+        episodes.step_all(self.num_envs, *played, *outputs, parallel=self.parallel)
         return bool(noticed[0])
 
-    def _ask_opponents(self, rewards: np.ndarray, terminated: np.ndarray) -> bool:
+    def _play_opponent_replies(self, rewards: np.ndarray, terminated: np.ndarray) -> bool:
         """Let the external opponents move where they are to move, each called once with all its games; whether any was."""
         if not self._has_external:
             return False
         waiting = np.empty(self.num_envs, np.bool_)
-        episodes.find_waiting(self._states, waiting)
+        episodes.mark_opponent_to_move(self._states, waiting)
         if not waiting.any():
             return False
         self._observe_some(np.flatnonzero(waiting))
         numbers = self._states["opponent"]
         for number in np.unique(numbers[waiting]):
             indices = np.flatnonzero(waiting & (numbers == number))
-            actions = self.opponents.player(int(number)).actions(self._turn(indices), batched=True)
+            actions = self.opponents.player(int(number)).actions(self._opponent_turns(indices), batched=True)
             move = (self._states, self._game, indices, actions, rewards, terminated)
             episodes.opponent_moves(indices.size, *move, parallel=self.parallel)
         return True
 
-    def _turn(self, indices: np.ndarray) -> Turn:
+    def _opponent_turns(self, indices: np.ndarray) -> OpponentTurns:
         """The games *indices* as their opponent sees them."""
         boards, masks = self._boards_and_masks(indices)
         as_dict = self.settings.observation == "dict"
-        return Turn(lambda: [position_of(self._states[i], self.rules) for i in indices], boards, masks, as_dict)
+        return OpponentTurns(
+            lambda: [position_of(self._states[i], self.rules) for i in indices], boards, masks, as_dict
+        )
 
     def _boards_and_masks(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Copies of some games' boards, in the form asked for, and masks."""
@@ -366,7 +368,7 @@ class ReversiVectorEnv(VectorEnv):
         if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
             raise InvalidAction(f"actions of {array.dtype} and shape {array.shape}: expected {self.num_envs} integers")
         array = np.ascontiguousarray(array, np.int64)
-        wrong = episodes.first_refused(self._states, self._game, array, False)
+        wrong = episodes.first_invalid_action(self._states, self._game, array, False)
         if wrong < self.num_envs:
             raise InvalidAction(f"action {array[wrong]} of game {wrong}: expected 0 to {self.rules.pass_action}")
         return array
@@ -380,7 +382,7 @@ class ReversiVectorEnv(VectorEnv):
             )
         if self.settings.illegal != "raise":
             return array
-        wrong = episodes.first_refused(self._states, self._game, array, True)
+        wrong = episodes.first_invalid_action(self._states, self._game, array, True)
         if wrong < self.num_envs:
             raise InvalidAction(
                 f"action {array[wrong]} of game {wrong} is illegal: expected one that infos['action_mask'] allows"
@@ -400,18 +402,18 @@ class ReversiVectorEnv(VectorEnv):
         if self.max_episode_steps is not None:
             self._steps = np.where(ended | self._over, 0, self._steps + 1)
 
-    def _ends(self, terminated: np.ndarray, rows: np.ndarray) -> dict[str, Any]:
+    def _final_infos(self, terminated: np.ndarray, rows: np.ndarray) -> dict[str, Any]:
         """Score, winner and opponent of the games among *rows* that have ended and were not cut off, with Gymnasium's marks."""
         if self.max_episode_steps is not None:
             rows = rows[terminated[rows]]
         if not rows.size:
             return {}
         ends = np.zeros((2, self.num_envs), np.int64)
-        episodes.find_ends(self._states, self._game, rows, *ends)
+        episodes.write_final_results(self._states, self._game, rows, *ends)
         which = terminated.copy()
         infos = {"score": ends[0], "_score": which, "winner": ends[1], "_winner": which}
         if self._pool.size:
-            infos |= {"opponent": _only(rows, self._states["opponent"]), "_opponent": which}
+            infos |= {"opponent": _rows_or_zero(rows, self._states["opponent"]), "_opponent": which}
         return infos
 
     def _same_step_reset(self, ended: np.ndarray, rows: np.ndarray, ends: dict[str, Any]) -> dict[str, Any]:
@@ -423,7 +425,7 @@ class ReversiVectorEnv(VectorEnv):
         else:
             final_obs[rows] = np.fromiter(boards, object, rows.size)
         infos = self._infos(which)
-        final_info = {key: infos[key] if key.startswith("_") else _only(rows, infos[key]) for key in infos}
+        final_info = {key: infos[key] if key.startswith("_") else _rows_or_zero(rows, infos[key]) for key in infos}
         self._begin(ended, self.settings)
         self._observe_some(rows)
         return {"final_obs": final_obs, "_final_obs": which, "final_info": final_info | ends, "_final_info": which}
@@ -449,7 +451,7 @@ class ReversiVectorEnv(VectorEnv):
         return infos
 
 
-def _only(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
+def _rows_or_zero(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
     """A copy of the given rows of *values*, zeros elsewhere."""
     copied = np.zeros_like(values)
     copied[rows] = values[rows]

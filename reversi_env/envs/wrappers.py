@@ -26,12 +26,12 @@ def _reversi_inside(env: gym.Env) -> ReversiEnv:
     return env.unwrapped
 
 
-def _turned_actions(actions: np.ndarray, sources: np.ndarray) -> np.ndarray:
+def _transformed_actions(actions: np.ndarray, sources: np.ndarray) -> np.ndarray:
     """Rows of something about actions, each turned: ``sources[i, a]`` is the action of row *i* that comes to lie at *a*."""
     return np.take_along_axis(actions, sources, axis=1)
 
 
-def _turned_boards(boards: np.ndarray, sources: np.ndarray, settings: Settings) -> np.ndarray:
+def _transformed_boards(boards: np.ndarray, sources: np.ndarray, settings: Settings) -> np.ndarray:
     """Rows of boards, flat or in planes, each turned."""
     count, squares = len(boards), sources[:, :-1]
     if settings.channels_last:
@@ -41,12 +41,15 @@ def _turned_boards(boards: np.ndarray, sources: np.ndarray, settings: Settings) 
     return np.take_along_axis(rows, squares[:, None, :], axis=2).reshape(boards.shape)
 
 
-def _turned_observations(observations: Any, sources: np.ndarray, settings: Settings) -> Any:
+def _transformed_observations(observations: Any, sources: np.ndarray, settings: Settings) -> Any:
     """Rows of observations, each turned."""
     if not isinstance(observations, dict):
-        return _turned_boards(observations, sources, settings)
+        return _transformed_boards(observations, sources, settings)
     boards, masks = observations["observation"], observations["action_mask"]
-    return {"observation": _turned_boards(boards, sources, settings), "action_mask": _turned_actions(masks, sources)}
+    return {
+        "observation": _transformed_boards(boards, sources, settings),
+        "action_mask": _transformed_actions(masks, sources),
+    }
 
 
 class _Symmetric(gym.Wrapper, RecordConstructorArgs):
@@ -63,7 +66,7 @@ class _Symmetric(gym.Wrapper, RecordConstructorArgs):
         """Begin an episode."""
         observation, info = self.env.reset(seed=seed, options=options)
         self.symmetry = self._choose(begins=True)
-        return self._turned(observation, info)
+        return self._transformed(observation, info)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
         """Play the action that the caller sees as *action*."""
@@ -71,7 +74,7 @@ class _Symmetric(gym.Wrapper, RecordConstructorArgs):
         played = int(self._images[INVERSE_SYMMETRY[self.symmetry], seen])
         observation, reward, terminated, truncated, info = self.env.step(played)
         self.symmetry = self._choose(begins=False)
-        observation, info = self._turned(observation, info)
+        observation, info = self._transformed(observation, info)
         return observation, reward, terminated, truncated, info
 
     def action_masks(self) -> np.ndarray:
@@ -86,18 +89,20 @@ class _Symmetric(gym.Wrapper, RecordConstructorArgs):
         raise NotImplementedError
 
     def _turned_actions(self, actions: np.ndarray) -> np.ndarray:
-        return _turned_actions(actions[None], self._sources())[0]
+        return _transformed_actions(actions[None], self._sources())[0]
 
     def _sources(self) -> np.ndarray:
         return self._images[[INVERSE_SYMMETRY[self.symmetry]]]
 
-    def _turned(self, observation: Any, info: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def _transformed(self, observation: Any, info: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         info = info | {"action_mask": self._turned_actions(info["action_mask"]), "symmetry": self.symmetry}
         settings = self._reversi.settings
         if not isinstance(observation, dict):
-            return _turned_boards(observation[None], self._sources(), settings)[0], info
+            return _transformed_boards(observation[None], self._sources(), settings)[0], info
         rows = {name: part[None] for name, part in observation.items()}
-        return {name: part[0] for name, part in _turned_observations(rows, self._sources(), settings).items()}, info
+        return {
+            name: part[0] for name, part in _transformed_observations(rows, self._sources(), settings).items()
+        }, info
 
 
 class SymmetryAugmentation(_Symmetric):
@@ -135,7 +140,7 @@ class _VectorSymmetric(VectorWrapper):
         begun = np.ones(self.num_envs, np.bool_) if begun is None else begun
         self._choose(begun)
         self._ended &= ~begun
-        return self._turned(observations, infos)
+        return self._transformed(observations, infos)
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
         """Play the actions that the caller sees as *actions*."""
@@ -143,17 +148,17 @@ class _VectorSymmetric(VectorWrapper):
         played = self._images[INVERSE_SYMMETRY[self.symmetries], seen]
         observations, rewards, terminated, truncated, infos = self.env.step(played)
         if "final_obs" in infos:
-            infos = self._turned_ends(infos)
+            infos = self._transformed_final_infos(infos)
         ended = terminated | truncated
         mode = self._reversi.autoreset_mode
         self._choose(ended if mode == AutoresetMode.SAME_STEP else self._ended)
         self._ended = ended & (mode == AutoresetMode.NEXT_STEP)
-        observations, infos = self._turned(observations, infos)
+        observations, infos = self._transformed(observations, infos)
         return observations, rewards, terminated, truncated, infos
 
     def action_masks(self) -> np.ndarray:
         """The legal actions as the caller sees them."""
-        return _turned_actions(self._reversi.action_masks(), self._sources())
+        return _transformed_actions(self._reversi.action_masks(), self._sources())
 
     def sample_legal(self) -> np.ndarray:
         """Random legal actions as the caller sees them."""
@@ -166,26 +171,26 @@ class _VectorSymmetric(VectorWrapper):
     def _sources(self) -> np.ndarray:
         return self._images[INVERSE_SYMMETRY[self.symmetries]]
 
-    def _turned(self, observations: Any, infos: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    def _transformed(self, observations: Any, infos: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         sources = self._sources()
-        told = {"symmetry": self.symmetries.copy(), "_symmetry": infos["_action_mask"]}
-        infos = infos | told | {"action_mask": _turned_actions(infos["action_mask"], sources)}
-        return _turned_observations(observations, sources, self._reversi.settings), infos
+        symmetry_infos = {"symmetry": self.symmetries.copy(), "_symmetry": infos["_action_mask"]}
+        infos = infos | symmetry_infos | {"action_mask": _transformed_actions(infos["action_mask"], sources)}
+        return _transformed_observations(observations, sources, self._reversi.settings), infos
 
-    def _turned_ends(self, infos: dict[str, Any]) -> dict[str, Any]:
+    def _transformed_final_infos(self, infos: dict[str, Any]) -> dict[str, Any]:
         """The ends of episodes, under the symmetries that they had."""
         rows, sources = np.flatnonzero(infos["_final_obs"]), self._sources()
         final, settings = infos["final_obs"].copy(), self._reversi.settings
         if settings.observation == "dict":
             parts = {name: np.stack([end[name] for end in final[rows]]) for name in ("observation", "action_mask")}
-            turned = _turned_observations(parts, sources[rows], settings)
-            final[rows] = [dict(zip(turned, end, strict=True)) for end in zip(*turned.values(), strict=True)]
+            transformed = _transformed_observations(parts, sources[rows], settings)
+            final[rows] = [dict(zip(transformed, end, strict=True)) for end in zip(*transformed.values(), strict=True)]
         else:
-            boards = _turned_boards(np.stack(final[rows].tolist()), sources[rows], settings)
+            boards = _transformed_boards(np.stack(final[rows].tolist()), sources[rows], settings)
             final[rows] = np.fromiter(boards, object, rows.size)
         ends = infos["final_info"]
-        told = ends | {"action_mask": _turned_actions(ends["action_mask"], sources)}
-        return infos | {"final_obs": final, "final_info": told}
+        transformed_infos = ends | {"action_mask": _transformed_actions(ends["action_mask"], sources)}
+        return infos | {"final_obs": final, "final_info": transformed_infos}
 
 
 class VectorSymmetryAugmentation(_VectorSymmetric):

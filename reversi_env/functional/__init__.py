@@ -32,10 +32,10 @@ from typing import Any, Literal, cast
 import numpy as np
 
 from reversi_env.core import episodes, states
-from reversi_env.envs.settings import Settings, no_start_found, seed_words
+from reversi_env.envs.settings import Settings, no_start_error, seed_words
 from reversi_env.errors import PositionError, ReversiError, quoted
 from reversi_env.functional import arrays
-from reversi_env.functional.state import NORMAL_8X8, State, kind_of
+from reversi_env.functional.state import NORMAL_8X8, State, state_type
 from reversi_env.rules import Rules, checked_rules
 
 __all__ = [
@@ -95,11 +95,11 @@ def init(
     episodes.seed_all(records, seed_words(entropy, count)[0], every)
     episodes.begin_all(count, records, settings.game(), _NO_POOL, every)
     if records["failed"].any():
-        raise no_start_found(settings)
+        raise no_start_error(settings)
     fields = [records[name] for name in ("own", "opp", "legal", "turn", "over")]
     if count == 1:  # all alike
         fields = [np.full(games, field[0]) for field in fields]
-    state = kind_of(rules.size, rules.variant)(*(field.reshape(games).copy() for field in fields))
+    state = state_type(rules.size, rules.variant)(*(field.reshape(games).copy() for field in fields))
     return state if device is None else to(state, device)
 
 
@@ -108,11 +108,11 @@ def from_boards(own: Any, opp: Any, rules: Rules = NORMAL_8X8, turn: Any = 0) ->
 
     Both are numpy arrays (or numbers) of uint64, or both tensors of int64, of one shape.
     """
-    home = _home(own)
+    home = _backend(own)
     boards = [home.as_words(board) for board in (own, opp)]
     if boards[0].shape != boards[1].shape:
         raise PositionError(f"boards of shape {boards[0].shape} and {boards[1].shape}: expected the same")
-    return cast(State, home.from_boards(kind_of(rules.size, rules.variant), *boards, turn))
+    return cast(State, home.from_boards(state_type(rules.size, rules.variant), *boards, turn))
 
 
 def step(state: State, action: Any, out: State | None = None) -> State:
@@ -121,17 +121,17 @@ def step(state: State, action: Any, out: State | None = None) -> State:
     Shapes are broadcast: one action for all games, or all actions for each of them. A game that is over stays as it is; an
     illegal action forfeits it. *out*: states to write to, of the shape of the result; they may be *state* itself.
     """
-    return cast(State, _home(state.own).step(state, action, out))
+    return cast(State, _backend(state.own).step(state, action, out))
 
 
 def legal(state: State) -> Any:
     """The legal actions, bool (…, squares + 1). The last one, the pass, is legal where no square is, also at the end."""
-    return _home(state.own).legal(state)
+    return _backend(state.own).legal(state)
 
 
 def observe(state: State) -> Any:
     """What the environments show: own discs and the opponent's as 0 and 1, (…, 2, size, size); int8, as tensors uint8."""
-    return _home(state.own).observe(state)
+    return _backend(state.own).observe(state)
 
 
 def is_over(state: State) -> Any:
@@ -144,7 +144,7 @@ def score(state: State) -> Any:
 
     Positive means that it won, in the reversed game by having fewer discs. Who forfeits loses all squares.
     """
-    return _home(state.own).score(state)
+    return _backend(state.own).score(state)
 
 
 def reward(state: State, kind: Literal["win", "discs"] = "win") -> Any:
@@ -154,7 +154,7 @@ def reward(state: State, kind: Literal["win", "discs"] = "win") -> Any:
     """
     if kind not in ("win", "discs"):
         raise ReversiError(f"kind={quoted(kind)}: expected 'win' or 'discs'")
-    return _home(state.own).reward(state, kind)
+    return _backend(state.own).reward(state, kind)
 
 
 def symmetry(state: State, k: Any) -> State:
@@ -162,7 +162,7 @@ def symmetry(state: State, k: Any) -> State:
 
     ``action_images(size)[k, action]`` there is where an action goes.
     """
-    return cast(State, _home(state.own).symmetry(state, k))
+    return cast(State, _backend(state.own).symmetry(state, k))
 
 
 # --- states as data -------------------------------------------------------------------------------
@@ -175,14 +175,14 @@ def take(state: State, index: Any) -> State:
 
 def clone(state: State) -> State:
     """A copy with memory of its own."""
-    return type(state)(*(_home(field).copied(field) for field in state))
+    return type(state)(*(_backend(field).copied(field) for field in state))
 
 
 def stack(given: Sequence[State], axis: int = 0) -> State:
     """States of one game and shape along a new axis."""
     if not given or any(one.rules != given[0].rules for one in given):
         raise ReversiError(f"{len(given)} states: expected some, all of one game")
-    home = _home(given[0].own)
+    home = _backend(given[0].own)
     return type(given[0])(*(home.stacked(fields, axis) for fields in zip(*given, strict=True)))
 
 
@@ -190,20 +190,20 @@ def where(condition: Any, state: State, other: State) -> State:
     """*state* where the condition holds, *other* elsewhere: ``where(is_over(state), init(n), state)`` begins anew."""
     if state.rules != other.rules:
         raise ReversiError(f"states of {state.rules} and {other.rules}: expected one game")
-    choose = _home(state.own).where
+    choose = _backend(state.own).where
     return type(state)(*(choose(condition, one, two) for one, two in zip(state, other, strict=True)))
 
 
 def to(state: State, device: Any) -> State:
     """The states as tensors on a torch device, or as numpy arrays if *device* is None; the same memory where it can be."""
     if device is None:
-        return type(state)(*(_home(field).as_array(field) for field in state))
+        return type(state)(*(_backend(field).as_array(field) for field in state))
     from reversi_env.functional import tensors
 
     return type(state)(*(tensors.as_tensor(field, device) for field in state))
 
 
-def _home(field: Any) -> Any:
+def _backend(field: Any) -> Any:
     """The module that does it for this kind of array."""
     if isinstance(field, (np.ndarray, np.generic, int, list, tuple)):
         return arrays

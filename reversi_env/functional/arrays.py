@@ -87,7 +87,7 @@ def legal(state: Any) -> np.ndarray:
     _, squares = game_of(state.rules)
     boards = _flat(state.legal, state.shape)
     masks = np.empty((boards.size, squares.size + 1), np.bool_)
-    states.show_legal(boards.size, boards, squares, masks)
+    states.write_masks(boards.size, boards, squares, masks)
     return masks.reshape(*state.shape, masks.shape[-1])
 
 
@@ -96,7 +96,7 @@ def observe(state: Any) -> np.ndarray:
     _, squares = game_of(state.rules)
     own, opp = (_flat(field, state.shape) for field in state[:2])
     planes = np.empty((own.size, 2 * squares.size), np.int8)
-    states.show_discs(own.size, own, opp, squares, planes)
+    states.write_planes(own.size, own, opp, squares, planes)
     return planes.reshape(*state.shape, 2, state.rules.size, state.rules.size)
 
 
@@ -123,9 +123,9 @@ def symmetry(state: Any, k: Any) -> Any:
     each = _flat(numbers.astype(np.int64, copy=False), shape)
     boards = []
     for field in state[:3]:
-        turned = np.empty(each.size, np.uint64)
-        states.turn_boards(each.size, _flat(field, shape), each, turned)
-        boards.append(turned.reshape(shape))
+        transformed = np.empty(each.size, np.uint64)
+        states.transform_boards(each.size, _flat(field, shape), each, transformed)
+        boards.append(transformed.reshape(shape))
     return type(state)(*boards, *(np.broadcast_to(field, shape).copy() for field in state[3:]))
 
 

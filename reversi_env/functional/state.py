@@ -39,7 +39,7 @@ class State(NamedTuple):
 
 
 @cache
-def kind_of(size: int, variant: Variant) -> type[State]:
+def state_type(size: int, variant: Variant) -> type[State]:
     """The type of a game's states; the start is no part of it."""
     rules = Rules(size, variant)
     return State if rules == NORMAL_8X8 else type("State", (State,), {"__slots__": (), "rules": rules})
@@ -47,4 +47,4 @@ def kind_of(size: int, variant: Variant) -> type[State]:
 
 def restored(size: int, variant: Variant, *fields: Any) -> State:
     """A state of a game from its arrays: what pickles call."""
-    return kind_of(size, variant)(*fields)
+    return state_type(size, variant)(*fields)

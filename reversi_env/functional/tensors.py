@@ -55,35 +55,35 @@ def from_boards(kind: Any, own: torch.Tensor, opp: torch.Tensor, turn: Any) -> A
     """The states of positions; made by the CPU."""
     turns = as_array(turn) if isinstance(turn, torch.Tensor) else turn
     made = arrays.from_boards(kind, as_array(own), as_array(opp), turns)
-    return type(made)(*(field.to(own.device) for field in _shown(made)))
+    return type(made)(*(field.to(own.device) for field in _as_tensors(made)))
 
 
 def step(state: Any, action: Any, out: Any = None) -> Any:
     """The states after the actions."""
     if out is None and torch.compiler.is_compiling():
-        return type(state)(*_in_a_graph("step", state, action))
-    actions = _numbers(action, state.own.device)
+        return type(state)(*_call_operator("step", state, action))
+    actions = _as_int64(action, state.own.device)
     if actions is None:
         raise IllegalMoveError(f"actions {quoted(action)}: expected whole numbers from 0 to {state.rules.pass_action}")
     arrays.out_fits(out is None or all(isinstance(field, torch.Tensor) for field in out))
     if state.own.is_cuda:
         return _gpu().step(state, actions, out)
     written = None if out is None else _views(out)
-    found = arrays.step(_views(state), actions.numpy(), written)
-    return _shown(found) if out is None else out
+    result = arrays.step(_views(state), actions.numpy(), written)
+    return _as_tensors(result) if out is None else out
 
 
 def legal(state: Any) -> torch.Tensor:
     """The masks."""
     if torch.compiler.is_compiling():
-        return _in_a_graph("legal", state)[0]
+        return _call_operator("legal", state)[0]
     return _gpu().legal(state) if state.own.is_cuda else torch.from_numpy(arrays.legal(_views(state)))
 
 
 def observe(state: Any) -> torch.Tensor:
     """The planes."""
     if torch.compiler.is_compiling():
-        return _in_a_graph("observe", state)[0]
+        return _call_operator("observe", state)[0]
     if state.own.is_cuda:
         return _gpu().observe(state)
     return torch.from_numpy(arrays.observe(_views(state)).view(np.uint8))
@@ -92,7 +92,7 @@ def observe(state: Any) -> torch.Tensor:
 def score(state: Any) -> torch.Tensor:
     """The results in discs."""
     if torch.compiler.is_compiling():
-        return _in_a_graph("score", state)[0]
+        return _call_operator("score", state)[0]
     return _gpu().score(state) if state.own.is_cuda else torch.from_numpy(arrays.score(_views(state)))
 
 
@@ -107,8 +107,8 @@ def reward(state: Any, kind: str) -> torch.Tensor:
 def symmetry(state: Any, k: Any) -> Any:
     """The states turned; of numbers that lie on a GPU the lowest three bits count, since nobody waits for it to look at them."""
     if torch.compiler.is_compiling():
-        return type(state)(*_in_a_graph("symmetry", state, k))
-    numbers = _numbers(k, state.own.device)
+        return type(state)(*_call_operator("symmetry", state, k))
+    numbers = _as_int64(k, state.own.device)
     arrays.check_symmetries(numbers is not None, k)
     assert numbers is not None
     if not (isinstance(k, torch.Tensor) and k.is_cuda):
@@ -116,7 +116,7 @@ def symmetry(state: Any, k: Any) -> Any:
         arrays.check_symmetries(bool(((there >= 0) & (there < 8)).all()), k)
     if state.own.is_cuda:
         return _gpu().symmetry(state, numbers)
-    return _shown(arrays.symmetry(_views(state), numbers.numpy()))
+    return _as_tensors(arrays.symmetry(_views(state), numbers.numpy()))
 
 
 _EAGER: dict[str, Any] = {"step": step, "symmetry": symmetry, "legal": legal, "observe": observe, "score": score}
@@ -125,7 +125,7 @@ _EAGER: dict[str, Any] = {"step": step, "symmetry": symmetry, "legal": legal, "o
 # --- in a graph of torch.compile: all of it is one operator, of which torch knows the shapes of the results ----------------
 
 
-def _in_a_graph(name: str, state: Any, numbers: Any = 0) -> list[torch.Tensor]:
+def _call_operator(name: str, state: Any, numbers: Any = 0) -> list[torch.Tensor]:
     rules, given = state.rules, torch.as_tensor(numbers, device=state.own.device)
     return _operator(name, *state, given, rules.size, rules.variant)
 
@@ -143,8 +143,8 @@ def _operator(
     variant: str,
 ) -> list[torch.Tensor]:
     state = restored(size, cast(Variant, variant), own, opp, legal, turn, status)
-    found = _EAGER[name](state, numbers) if name in ("step", "symmetry") else _EAGER[name](state)
-    return [found] if isinstance(found, torch.Tensor) else list(found)
+    result = _EAGER[name](state, numbers) if name in ("step", "symmetry") else _EAGER[name](state)
+    return [result] if isinstance(result, torch.Tensor) else list(result)
 
 
 @_operator.register_fake
@@ -169,7 +169,7 @@ def _shapes(
     return [own.new_empty((*own.shape, 2, size, size), dtype=torch.uint8)]
 
 
-def _numbers(given: Any, device: Any) -> torch.Tensor | None:
+def _as_int64(given: Any, device: Any) -> torch.Tensor | None:
     """Whole numbers as int64 on the device; None if they are none."""
     try:
         tensor = torch.as_tensor(given, device=device)
@@ -183,7 +183,7 @@ def _views(state: Any) -> Any:
     return type(state)(*(as_array(field) for field in state))
 
 
-def _shown(state: Any) -> Any:
+def _as_tensors(state: Any) -> Any:
     """Tensors of the same memory."""
     own, opp, legal, turn, status = state
     boards = (torch.from_numpy(board.view(np.int64)) for board in (own, opp, legal))

@@ -10,7 +10,7 @@ from reversi_env.core import episodes, rollout
 from reversi_env.envs.settings import Settings
 from reversi_env.extras import extra_libraries
 from reversi_env.gpu import kernels
-from reversi_env.gpu.driver import SIMULATED, GpuError, cuda, ready, require_gpu, shared_array
+from reversi_env.gpu.driver import SIMULATED, GpuError, cuda, launcher, require_gpu, shared_array
 
 with extra_libraries():
     import torch
@@ -113,7 +113,7 @@ class DeviceBatch:
     def _launch(self, name: str, *arguments: Any, threads: int = 0) -> None:
         handle = 0 if SIMULATED else torch.cuda.current_stream(self._device).cuda_stream
         blocks = ((threads or self._count) + self._block - 1) // self._block
-        kernel = ready(getattr(self._kernels, name), blocks, self._block, handle)
+        kernel = launcher(getattr(self._kernels, name), blocks, self._block, handle)
         if self._only_gpu:
             kernel(*arguments)
         else:

@@ -71,7 +71,7 @@ def _driver_error() -> str | None:
     return None if reason is None else " ".join(str(reason).split())[:200] or "unknown reason"
 
 
-class _Memory:
+class _ExternalArray:
     """Memory that somebody else owns, described for numba as an array of a type of our choice."""
 
     def __init__(self, owner: Any, address: int, shape: tuple[int, ...], dtype: np.dtype) -> None:
@@ -91,7 +91,7 @@ def shared_array(tensor: Any, dtype: Any = None) -> Any:
         host = tensor.detach().numpy()
         return host if dtype is None else host.view(dtype)
     own_dtype = np.dtype(str(tensor.dtype).removeprefix("torch."))
-    memory = _Memory(tensor, tensor.data_ptr(), tuple(tensor.shape), np.dtype(dtype) if dtype else own_dtype)
+    memory = _ExternalArray(tensor, tensor.data_ptr(), tuple(tensor.shape), np.dtype(dtype) if dtype else own_dtype)
     return cuda.as_cuda_array(memory, sync=False)
 
 
@@ -101,7 +101,7 @@ def stream_of(handle: int) -> Any:
     return cuda.external_stream(handle) if handle and not SIMULATED else 0
 
 
-def ready(kernel: Any, blocks: int, threads: int, handle: int) -> Any:
+def launcher(kernel: Any, blocks: int, threads: int, handle: int) -> Any:
     """A kernel that so many blocks of threads run on torch's stream with this handle, to be called with its arguments."""
     if SIMULATED:  # whose kernels remember the last one's blocks
         return kernel[blocks, threads]

@@ -45,7 +45,7 @@ from reversi_env.core.rollout import (
     set_game,
     set_start,
     spread_to_bytes,
-    spread_to_halves,
+    spread_to_float16,
     step_state,
     words_of,
 )
@@ -116,7 +116,7 @@ def plane_writer(squares: int, layout: int, block: int) -> Any:
     in_word = IN_WORD[layout]
     words = 2 * squares // in_word
     at_once, even = block // words, block % words == 0
-    split, spread = plane_split(squares), spread_to_bytes if layout == BYTES else spread_to_halves
+    split, spread = plane_split(squares), spread_to_bytes if layout == BYTES else spread_to_float16
     # Indices are unsigned, so that numba does not look for negative ones; unsigned mixed with signed would be a float.
     one_word, in_block, active, step = uint64(words), uint64(block), uint64(at_once * words), uint64(at_once)
     width, border, zero, one = uint64(in_word), uint64(split), uint64(0), uint64(1)

@@ -13,12 +13,12 @@ import numpy as np
 from reversi_env.core.bitboard import NO_SQUARE
 from reversi_env.core.episodes import GAME
 from reversi_env.core.rollout import compact, mask_rows, plane_rows
-from reversi_env.core.states import score_of, stepped
+from reversi_env.core.states import next_state, score_of
 from reversi_env.core.symmetry import transform
 from reversi_env.extras import extra_libraries
 from reversi_env.functional import arrays
 from reversi_env.gpu import kernels
-from reversi_env.gpu.driver import SIMULATED, cuda, ready, require_gpu, shared_array
+from reversi_env.gpu.driver import SIMULATED, cuda, launcher, require_gpu, shared_array
 from reversi_env.gpu.kernels import LEGAL_ROW, MASK_ROW
 from reversi_env.rules import Rules
 
@@ -53,9 +53,9 @@ def kernels_of(rules: Rules) -> Kernels:
             games = cuda.local.array(1, GAME)
             game = games[0]
             make_game(game)
-            found = stepped(own[i], opp[i], legal[i], turn[i], status[i], actions[i], game)
-            own_out[i], opp_out[i], legal_out[i] = found[0], found[1], found[2]
-            turn_out[i], status_out[i] = found[3], found[4]
+            state = next_state(own[i], opp[i], legal[i], turn[i], status[i], actions[i], game)
+            own_out[i], opp_out[i], legal_out[i] = state[0], state[1], state[2]
+            turn_out[i], status_out[i] = state[3], state[4]
 
     @cuda.jit
     def score(own, opp, status, scores):
@@ -187,7 +187,7 @@ def _launch(state: Any, name: str, *arguments: Any, count: int | None = None) ->
         return
     device, made = state.own.device, kernels_of(state.rules)
     handle = 0 if SIMULATED else torch.cuda.current_stream(device).cuda_stream
-    kernel = ready(getattr(made, name), (threads + made.block - 1) // made.block, made.block, handle)
+    kernel = launcher(getattr(made, name), (threads + made.block - 1) // made.block, made.block, handle)
     if SIMULATED or torch.cuda.device_count() == 1:
         kernel(*arguments)
     else:

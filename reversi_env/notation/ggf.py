@@ -101,7 +101,7 @@ def write_ggf(game: Game) -> str:
 
 
 def _game_of(properties: Iterable[Property]) -> Game:
-    tags, recorded = _parted(properties)
+    tags, recorded = _split_properties(properties)
     if (name := tags.pop("GM", "Othello")).strip().lower() != "othello":
         raise NotationError(f"GM[{quoted(name)}] is another game: expected GM[Othello]")
     if "BO" in tags and tags.get("TY", "").strip() == "0":  # which some programs write, and BO says it
@@ -110,12 +110,12 @@ def _game_of(properties: Iterable[Property]) -> Game:
     if tags.get("TY") == _type_of(start.rules):
         del tags["TY"]
     result, ending = _read_result(tags.pop("RE", "?"))
-    moves, annotations = _replayed(start, recorded)
+    moves, annotations = _replay(start, recorded)
     black, white = tags.pop("PB", None), tags.pop("PW", None)
     return Game(start, moves, black, white, result, ending, tags, annotations)
 
 
-def _parted(properties: Iterable[Property]) -> tuple[dict[str, str], list[Property]]:
+def _split_properties(properties: Iterable[Property]) -> tuple[dict[str, str], list[Property]]:
     """Part the properties that are said once, by name, from the moves in order."""
     tags: dict[str, str] = {}
     moves = []
@@ -165,7 +165,7 @@ def _read_result(value: str) -> tuple[float | None, Ending | None]:
         return None if discs == "?" else _read_number(discs), _ENDINGS.get(flag)
 
 
-def _replayed(start: Position, recorded: Iterable[Property]) -> tuple[tuple[str, ...], tuple[Annotation, ...]]:
+def _replay(start: Position, recorded: Iterable[Property]) -> tuple[tuple[str, ...], tuple[Annotation, ...]]:
     """Replay the moves: their names with every pass explicit, and their annotations unless there are none at all."""
     position = start
     moves: list[str] = []

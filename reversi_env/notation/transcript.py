@@ -70,8 +70,8 @@ def _move_tokens(text: str) -> Iterator[str]:
     while offset < len(text):
         token = _TOKEN.match(text, offset)
         if token is None:
-            found = quoted(text[offset : offset + 8])
-            raise NotationError(f"{found} at character {offset + 1} is not a move: expected a1 to h8, or a pass")
+            excerpt = quoted(text[offset : offset + 8])
+            raise NotationError(f"{excerpt} at character {offset + 1} is not a move: expected a1 to h8, or a pass")
         if token["move"]:
             yield token["move"]
         offset = token.end()

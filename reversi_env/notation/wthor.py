@@ -265,8 +265,8 @@ def read_wthor_names(path: str | os.PathLike[str]) -> tuple[str, ...]:
 
 def _names_in(folder: Path | None, kind: str) -> tuple[str, ...]:
     """The names of the first file of that kind in a folder; none if there is no such file."""
-    found = sorted(path for path in folder.iterdir() if path.suffix.lower() == kind) if folder is not None else []
-    return read_wthor_names(found[0]) if found else ()
+    paths = sorted(path for path in folder.iterdir() if path.suffix.lower() == kind) if folder is not None else []
+    return read_wthor_names(paths[0]) if paths else ()
 
 
 def _read_header(data: bytes) -> WthorHeader:

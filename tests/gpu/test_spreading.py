@@ -25,7 +25,7 @@ def test_planes_and_masks_word_by_word(size):
         rows, split = rollout.plane_rows(mine, theirs, count), rollout.plane_split(count)
         words = [rollout.spread_to_bytes(eight_from(rows, split, first)) for first in range(0, 2 * count, 8)]
         assert np.array_equal(np.array(words, np.uint64).view(np.uint8), row)
-        words = [rollout.spread_to_halves(eight_from(rows, split, first)) for first in range(0, 2 * count, 4)]
+        words = [rollout.spread_to_float16(eight_from(rows, split, first)) for first in range(0, 2 * count, 4)]
         assert np.array_equal(np.array(words, np.uint64).view(np.float16), row)
 
     masks = np.column_stack([bits[2], (legal == 0).astype(np.uint8)]).ravel()
@@ -42,5 +42,5 @@ def test_every_byte_and_every_nibble():
         expected = [bits >> k & 1 for k in range(8)]
         spread = np.array([rollout.spread_to_bytes(np.uint64(bits))], np.uint64)
         assert spread.view(np.uint8).tolist() == expected
-        halves = np.array([rollout.spread_to_halves(np.uint64(bits))], np.uint64)
+        halves = np.array([rollout.spread_to_float16(np.uint64(bits))], np.uint64)
         assert halves.view(np.float16).tolist() == expected[:4]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from reversi_env import caches, kernel_files
-from reversi_env.kernel_files import MOST_DAYS, KernelFiles, prune
+from reversi_env.kernel_files import MAX_UNUSED_DAYS, KernelFiles, prune
 from tests.processes import finished
 
 DAY = 24 * 3600
@@ -158,11 +158,11 @@ def test_without_any_place_kernels_are_simply_not_kept(cache, monkeypatch, capsy
 
 def test_what_nobody_uses_is_removed_and_what_is_used_stays(cache):
     now = time.time()
-    for days, group in ((0, "new"), (MOST_DAYS - 1, "used"), (MOST_DAYS + 1, "old")):
+    for days, group in ((0, "new"), (MAX_UNUSED_DAYS - 1, "used"), (MAX_UNUSED_DAYS + 1, "old")):
         KernelFiles("here").write(group, "name", "key", b"code")
         os.utime(cache / "kernels" / "here" / group, (now - days * DAY,) * 2)
     KernelFiles("gone").write("old", "name", "key", b"code")
-    os.utime(cache / "kernels" / "gone" / "old", (now - 2 * MOST_DAYS * DAY,) * 2)
+    os.utime(cache / "kernels" / "gone" / "old", (now - 2 * MAX_UNUSED_DAYS * DAY,) * 2)
     left = cache / "kernels" / "here" / "new" / ".name-key.kernel.part"
     left.write_bytes(b"left by a process that was killed")
     prune(cache / "kernels", now)
@@ -176,7 +176,7 @@ def test_of_too_much_the_longest_unused_is_removed(cache, monkeypatch):
     for days, group in ((3, "c"), (2, "b"), (0, "a")):
         KernelFiles("here").write(group, "name", "key", b"x" * 1000)
         os.utime(cache / "kernels" / "here" / group, (now - days * DAY,) * 2)
-    monkeypatch.setattr(kernel_files, "MOST_BYTES", 2500)
+    monkeypatch.setattr(kernel_files, "MAX_TOTAL_BYTES", 2500)
     prune(cache / "kernels", now)
     assert {path.parent.name for path in entries(cache)} == {"a", "b"}
 

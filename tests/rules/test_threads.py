@@ -10,7 +10,7 @@ import pytest
 
 from reversi_env import ReversiError, Rules, batch
 from reversi_env.core import threads
-from reversi_env.core.threads import Pool, core_count, loop, take, taken, the_pool
+from reversi_env.core.threads import Pool, claim_rows, claimed_rows, core_count, loop, the_pool
 from reversi_env.envs import ReversiVectorEnv
 from tests.processes import output_of
 from tests.search.background import PATIENCE, in_background, wait_until
@@ -20,15 +20,15 @@ RULES = Rules(8)
 
 @loop(grain=1)
 def count_visits(share, visits):
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             visits[i] += 1
 
 
 @loop(grain=1)
 def fail_at(share, row, visits):
-    while take(share):
-        for i in taken(share):
+    while claim_rows(share):
+        for i in claimed_rows(share):
             if i == row:
                 raise ValueError("this row cannot be")
             visits[i] += 1

@@ -13,7 +13,7 @@ import numpy as np
 
 from reversi_env import Position, Rules, batch
 from reversi_env.core import episodes
-from reversi_env.envs.opponents import Player, Turn
+from reversi_env.envs.opponents import Opponent, OpponentTurns
 from reversi_env.envs.settings import Settings
 from reversi_env.errors import quoted
 from train.errors import TrainError
@@ -83,7 +83,7 @@ class ObservingPlayer:
         self.rules, self._batched = rules, batched
         self._settings = Settings.of({"size": rules.size, "variant": rules.variant, **form})
         self._squares = self._settings.squares()
-        self._player = Player(policy)
+        self._player = Opponent(policy)
         if self._player.kind != episodes.EXTERNAL_OPPONENT:
             raise TrainError(f"policy {quoted(policy)}: expected a callable, a model, or the spec of another agent")
 
@@ -94,7 +94,7 @@ class ObservingPlayer:
         actions = [self._player.actions(self._turn(own[part], opp[part]), batched=self._batched) for part in parts]
         return self._squares.astype(np.int64)[np.concatenate(actions)]
 
-    def _turn(self, own: Boards, opp: Boards) -> Turn:
+    def _turn(self, own: Boards, opp: Boards) -> OpponentTurns:
         """The positions as an environment's opponent sees them."""
         records = np.zeros(own.size, episodes.STATE)
         records["own"], records["opp"], records["last_square"] = own, opp, -1
@@ -105,7 +105,7 @@ class ObservingPlayer:
         observe = episodes.observe_flat if flat else episodes.observe_planes
         observe(own.size, records, self._squares, boards, masks, to_move)
         positions = [(int(mine), int(theirs)) for mine, theirs in zip(own, opp, strict=True)]
-        return Turn(
+        return OpponentTurns(
             lambda: [Position(self.rules, *boards) for boards in positions],
             self._settings.boards(boards, masks, records),
             masks,

@@ -102,10 +102,12 @@ class SingleGameMixin:
             raise
 
     def action_number(self, action: Any) -> int:
-        """*action* as an int, if it is a whole number that exists: of Python, numpy or torch, without axes."""
+        """Return *action* as an int: an integer, or an array or tensor of one, from 0 to the pass."""
         if type(action) is not int:
             try:
-                number = None if _is_bool(action) or np.ndim(action) else operator.index(action)
+                array = np.ndim(action) > 0 and hasattr(action, "reshape") and np.prod(action.shape) == 1
+                scalar = action.reshape(-1)[0] if array else action
+                number = None if _is_bool(scalar) or np.ndim(scalar) else operator.index(scalar)
             except TypeError:
                 number = None
             if number is None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
+from inspect import signature
 from typing import Any, Literal, get_args
 
 import numpy as np
-from gymnasium import spaces
+from gymnasium import logger, spaces
 from gymnasium.vector import AutoresetMode
 
 from reversi_env.core import episodes
@@ -83,10 +84,7 @@ class Settings:
         known = [field.name for field in fields(cls)]
         for name in options:
             if name not in known:
-                near = did_you_mean(name, [*known, "opponent", "render_mode", "num_envs"])
-                raise UnknownOptionError(
-                    f"got an unexpected keyword argument {quoted(name)}{near}: expected some of {', '.join(known)}"
-                )
+                raise unknown_option_error(name, known)
         return cls(**options)
 
     @property
@@ -209,6 +207,30 @@ class Settings:
             raise SettingsError(f"start is a finished game: expected a position with a legal move\n{start}")
         if self.empties is not None and self.empties > empties:
             raise SettingsError(f"empties={self.empties}: the start has {empties}, expected no more than that")
+
+
+def unknown_option_error(name: str, known: Iterable[str]) -> UnknownOptionError:
+    """Return the error for a keyword that is not one of the *known* ones, all of which it lists."""
+    near = did_you_mean(name, known)
+    return UnknownOptionError(
+        f"got an unexpected keyword argument {quoted(name)}{near}: expected some of {', '.join(known)}"
+    )
+
+
+def refuse_unknown(environment: type, unknown: Mapping[str, Any]) -> None:
+    """Raise an `UnknownOptionError` if there are *unknown* keyword arguments; it lists those of the constructor."""
+    if unknown:
+        parameters = signature(environment).parameters.values()
+        raise unknown_option_error(
+            min(unknown), [known.name for known in parameters if known.kind != known.VAR_KEYWORD]
+        )
+
+
+def warn_unknown_options(options: Mapping[str, Any] | None, known: tuple[str, ...]) -> None:
+    """Warn of options of `reset` that no episode takes, and list the *known* ones."""
+    if unknown := [str(name) for name in options or () if name not in known]:
+        near = did_you_mean(unknown[0], known)
+        logger.warn(f"reset(options=…): {quoted(unknown[0])} is unknown{near} and ignored: expected {', '.join(known)}")
 
 
 def check_shaping_has_opponent(settings: Settings, opponents: int) -> None:

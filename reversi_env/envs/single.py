@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Never
 
 import gymnasium as gym
 import numpy as np
@@ -12,7 +13,23 @@ from gymnasium.error import ResetNeeded
 from reversi_env.core import episodes
 from reversi_env.envs.one_game import ALL, RENDER_FPS, RENDER_MODES, SingleGameMixin
 from reversi_env.envs.opponents import OpponentTurns, as_pool
-from reversi_env.envs.settings import Settings, check_shaping_has_opponent, checked_states, no_start_error
+from reversi_env.envs.settings import (
+    RESET_OPTIONS,
+    ColourChoice,
+    DtypeChoice,
+    IllegalChoice,
+    ObservationChoice,
+    PlaneChoice,
+    RewardChoice,
+    Settings,
+    check_shaping_has_opponent,
+    checked_states,
+    no_start_error,
+    refuse_unknown,
+    warn_unknown_options,
+)
+from reversi_env.position import Position
+from reversi_env.rules import Start, Variant
 
 #: What a step returns from the kernels: the board and mask rows, and (reward, over, player to move, agent, illegal).
 Played = tuple[np.ndarray, np.ndarray, tuple[float, int, int, int, int]]
@@ -24,14 +41,14 @@ class ReversiEnv(SingleGameMixin, gym.Env):
     ## Description
 
     Black moves first. A move puts a disc on an empty square so that at least one straight run of the opponent's discs
-    is enclosed between it and another own disc; all enclosed discs turn. Who has no move must pass. The game ends as
-    soon as neither side can move. In ``Reversi-v0`` the side with more discs wins, in ``ReversedReversi-v0`` the one
-    with fewer.
+    is enclosed between it and another disc of the same colour; all enclosed discs are flipped. A side without a legal move
+    must pass. The game ends as soon as neither side can move. In ``Reversi-v0`` the side with more discs wins, in
+    ``ReversedReversi-v0`` the one with fewer.
 
     There are two ways to use it:
 
     * **Single-agent view** (an ``opponent`` is given): the agent plays one colour, the opponent's moves are part of the
-      environment. The opponent's passes are made for it; the agent passes by an action of its own.
+      environment. The opponent's passes are played automatically; the agent's pass is an action.
     * **Two-player mode** (``opponent=None``): the caller moves for both sides in turn. The observation is seen from the
       side to move, the reward belongs to the player who has just moved.
 
@@ -50,7 +67,7 @@ class ReversiEnv(SingleGameMixin, gym.Env):
 
     ``extra_planes``, some of ``"legal"`` (the legal squares) and ``"last_move"`` (the square of the last move, usually the
     opponent's reply; none after a pass), come after these two; ``dtype="float32"`` and ``channels_last=True``, shape ``(n,
-    n, planes)``, are for networks that want it so.
+    n, planes)``, change the dtype and move the channel axis last.
 
     ## Legal actions
 
@@ -68,8 +85,9 @@ class ReversiEnv(SingleGameMixin, gym.Env):
       :math:`\Phi = (m - m') / (2 (m + m'))` compares the number of moves of the agent and its opponent, :math:`\Phi =
       0` once the game is over, and :math:`\gamma` is ``discount``, to be set to the learner's own.
 
-    Shaping leaves the optimal policies as they are. Proof: along an episode :math:`s_0, \dots, s_T` the shaping terms
-    add up, discounted, to :math:`\sum_t \gamma^t (\gamma\Phi(s_{t+1}) - \Phi(s_t)) = \gamma^T\Phi(s_T) - \Phi(s_0) =
+    Shaping does not change the optimal policies (potential-based shaping). Proof: along an episode :math:`s_0, \dots,
+    s_T` the shaping terms add up, discounted, to :math:`\sum_t \gamma^t (\gamma\Phi(s_{t+1}) - \Phi(s_t)) =
+    \gamma^T\Phi(s_T) - \Phi(s_0) =
     -\Phi(s_0)`, since the sum telescopes and :math:`\Phi(s_T) = 0`. Every policy's return from :math:`s_0` changes by
     the same number, which no action influences; so the order of the policies, and with it the best ones, stay (Ng,
     Harada and Russell, 1999). In two-player mode a player does not see the transitions that the other one makes, the
@@ -78,8 +96,8 @@ class ReversiEnv(SingleGameMixin, gym.Env):
     ## Illegal actions
 
     ``illegal="lose"`` (default): the episode ends with reward -1. ``"raise"``: `gymnasium.error.InvalidAction`, and
-    nothing has changed. ``"random"``: a random legal action is played instead. ``info["illegal_action"]`` tells. What
-    is not an integer from 0 to ``n * n`` always raises.
+    nothing has changed. ``"random"``: a random legal action is played instead. ``info["illegal_action"]`` reports
+    it. A value that is not an integer, or an array of one integer, from 0 to ``n * n`` always raises.
 
     ## Info
 
@@ -109,13 +127,12 @@ class ReversiEnv(SingleGameMixin, gym.Env):
     ``"greedy"``, an agent spec, a callable, a model, a pool …: see `reversi_env.envs.opponents`), ``colour`` of the
     agent (``"black"``, ``"white"``, ``"random"``, or ``"alternate"`` by episode, black first), ``start``,
     ``opening_plies``, ``empties``, ``reward``, ``discount``, ``observation``, ``extra_planes``, ``dtype``,
-    ``channels_last``, ``illegal``, ``render_mode`` (``"ansi"``, ``"rgb_array"``, ``"human"``). Defaults are in
-    `reversi_env.envs.settings.Settings`; the opponent's is ``"random"``.
+    ``channels_last``, ``illegal``, ``render_mode`` (``"ansi"``, ``"rgb_array"``, ``"human"``). The
+    signature has the defaults.
 
     ## Copies
 
-    A game in progress can be cloned (`clone`), deep-copied and pickled, or kept and taken up again (`get_state`,
-    `set_state`).
+    A game in progress can be cloned (`clone`), deep-copied and pickled, or saved and restored (`get_state`, `set_state`).
 
     >>> import gymnasium, reversi_env
     >>> env = gymnasium.make("Reversi-v0", size=6, opponent="greedy")
@@ -130,14 +147,36 @@ class ReversiEnv(SingleGameMixin, gym.Env):
 
     metadata = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}  # noqa: RUF012 - Gymnasium's own way
 
-    def __init__(self, *, opponent: Any = "random", render_mode: str | None = None, **settings: Any) -> None:
-        self._set_up(Settings.of(settings), render_mode)
+    def __init__(
+        self,
+        *,
+        opponent: Any = "random",
+        size: int = 8,
+        variant: Variant = "normal",
+        colour: ColourChoice = "black",
+        start: Start | Position | str | None = None,
+        opening_plies: int = 0,
+        empties: int | None = None,
+        reward: RewardChoice = "win",
+        discount: float = 1.0,
+        observation: ObservationChoice = "planes",
+        illegal: IllegalChoice = "lose",
+        extra_planes: Sequence[PlaneChoice] = (),
+        dtype: DtypeChoice = "int8",
+        channels_last: bool = False,
+        render_mode: str | None = None,
+        **unknown: Never,
+    ) -> None:
+        refuse_unknown(ReversiEnv, unknown)
+        game = size, variant, colour, start, opening_plies, empties, reward, discount
+        settings = Settings(*game, observation, illegal, extra_planes, dtype, channels_last)
+        self._set_up(settings, render_mode)
         self.opponents = as_pool(opponent, self.rules)
         check_shaping_has_opponent(self.settings, len(self.opponents))
         self.observation_space = self.settings.observation_space()
         self.action_space = self.settings.action_space()
         self._board_size = self._squares.size * (1 if self.settings.observation == "flat" else 2)
-        self._over, self._opponent_turns = True, 0
+        self._over, self._turn = True, 0
         #: The action of the last `step`, on the board as it lies here: what a wrapper around it may have turned.
         self.last_action: int | None = None
         self._read_pool()
@@ -147,9 +186,10 @@ class ReversiEnv(SingleGameMixin, gym.Env):
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode. Same seed, same episodes from then on; without a seed the next episode follows the last one.
 
-        *options* may have ``start``, ``opening_plies``, ``empties`` and ``colour``, for this episode; others are ignored.
+        *options* may have ``start``, ``opening_plies``, ``empties`` and ``colour``, for this episode; others give a warning.
         """
         settings = self.settings.with_options(options)
+        warn_unknown_options(options, RESET_OPTIONS)
         super().reset(seed=seed)
         with self._rolled_back_on_error():
             if seed is not None:
@@ -157,13 +197,11 @@ class ReversiEnv(SingleGameMixin, gym.Env):
             if self._pool_version != self.opponents.version:
                 self._read_pool()
             self._begin(settings)
-        self._over, self._opponent_turns = False, int(self._state["turn"][0])
+        self._over, self._turn = False, int(self._state["turn"][0])
         board, mask = self._observe()
         if self.render_mode == "human":
             self.render()
-        return self._observation(board, mask), self._info(
-            mask, self._opponent_turns, int(self._state["agent"][0]), False
-        )
+        return self._observation(board, mask), self._info(mask, self._turn, int(self._state["agent"][0]), False)
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
         """Play *action*; the opponent, if there is one, replies at once."""
@@ -172,11 +210,11 @@ class ReversiEnv(SingleGameMixin, gym.Env):
         action = self.action_number(action)
         if self._refuses:
             self._refuse_if_illegal(action, self.action_masks())
-        mover = self._opponent_turns
+        mover = self._turn
         play = self._play_and_ask if self._has_external else self._play
         board, mask, (reward, over, turn, agent, illegal) = play(action)
         self.last_action = action
-        self._over, self._opponent_turns = bool(over), turn
+        self._over, self._turn = bool(over), turn
         info = self._info(mask, turn, agent, bool(illegal))
         if self._two_player:
             info["rewards"] = (0.0 - reward, reward) if mover else (reward, 0.0 - reward)
@@ -204,7 +242,7 @@ class ReversiEnv(SingleGameMixin, gym.Env):
         if self._pool_version != self.opponents.version:
             self._read_pool()
         self._state = checked_states(state, 1, self.settings, self._pool)
-        self._over, self._opponent_turns = bool(state["over"][0]), int(state["turn"][0])
+        self._over, self._turn = bool(state["over"][0]), int(state["turn"][0])
 
     def clone(self) -> ReversiEnv:
         """An independent copy in the same state; opponents and spaces are shared, not copied (as `deepcopy` does)."""

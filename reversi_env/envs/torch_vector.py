@@ -25,6 +25,7 @@ from reversi_env.envs.settings import (
     no_start_error,
     seed_words,
     shared_seed,
+    warn_unknown_options,
 )
 from reversi_env.envs.torch_host import HostBatch
 from reversi_env.errors import quoted
@@ -144,7 +145,8 @@ class TorchVectorEnv(VectorEnv):
         are. *options*: ``reset_mask`` (booleans: only these games), and for these episodes other values of ``start``,
         ``opening_plies``, ``empties`` and ``colour``.
         """
-        settings = self.settings.with_options(options, RESET_OPTIONS)
+        settings = self.settings.with_options(options)
+        warn_unknown_options(options, (*RESET_OPTIONS, "reset_mask"))
         which = self._reset_mask(options)
         seeds, seeded = seed_words(seed, self.num_envs)
         super().reset(seed=shared_seed(seed, self.num_envs))

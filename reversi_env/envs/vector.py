@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any
+from typing import Any, Never
 
 import numpy as np
 from gymnasium import logger
@@ -18,6 +18,12 @@ from reversi_env.envs.one_game import RENDER_FPS
 from reversi_env.envs.opponents import OpponentTurns, as_pool
 from reversi_env.envs.settings import (
     RESET_OPTIONS,
+    ColourChoice,
+    DtypeChoice,
+    IllegalChoice,
+    ObservationChoice,
+    PlaneChoice,
+    RewardChoice,
     Settings,
     SettingsError,
     check_positive,
@@ -27,11 +33,14 @@ from reversi_env.envs.settings import (
     last_action_of,
     no_start_error,
     position_of,
+    refuse_unknown,
     seed_words,
     shared_seed,
+    warn_unknown_options,
 )
 from reversi_env.errors import quoted
 from reversi_env.position import Position
+from reversi_env.rules import Start, Variant
 
 RENDER_MODES = ["ansi", "rgb_array"]
 
@@ -52,9 +61,8 @@ class ReversiVectorEnv(VectorEnv):
     * ``copy=False`` returns the same observation and mask buffers at every step, overwritten by the next: faster, for
       callers that copy anyway.
     * ``max_episode_steps``: an episode that has not ended after so many steps is truncated (None, the default: none is).
-    * ``parallel``: whether the games of a step are shared out among threads, one a core, which sleep in between. None
-      (default): from about a thousand games on. True: fewer games too. Beside other processes that leave no core for
-      them, these threads rest. The games are the same.
+    * ``parallel``: whether a step runs on several threads, one per core. None (default): from about a thousand games on. True:
+      always. If other processes occupy the cores, the threads pause. The games do not depend on it.
 
     ``infos``, each with a row for every game: ``action_mask`` (int8), ``to_move`` (0 black, 1 white),
     ``illegal_action``, and ``agent`` in the single-agent view. (In two-player mode a reward belongs to the player that
@@ -79,9 +87,23 @@ class ReversiVectorEnv(VectorEnv):
         copy: bool = True,
         max_episode_steps: int | None = None,
         parallel: bool | None = None,
+        size: int = 8,
+        variant: Variant = "normal",
+        colour: ColourChoice = "black",
+        start: Start | Position | str | None = None,
+        opening_plies: int = 0,
+        empties: int | None = None,
+        reward: RewardChoice = "win",
+        discount: float = 1.0,
+        observation: ObservationChoice = "planes",
+        illegal: IllegalChoice = "lose",
+        extra_planes: Sequence[PlaneChoice] = (),
+        dtype: DtypeChoice = "int8",
+        channels_last: bool = False,
         render_mode: str | None = None,
-        **settings: Any,
+        **unknown: Never,
     ) -> None:
+        refuse_unknown(ReversiVectorEnv, unknown)
         check_positive("num_envs", num_envs)
         if max_episode_steps is not None:
             check_positive("max_episode_steps", max_episode_steps)
@@ -100,7 +122,8 @@ class ReversiVectorEnv(VectorEnv):
         self.copy = copy
         self.max_episode_steps, self._steps = max_episode_steps, np.zeros(self.num_envs, np.int64)
         self.parallel = parallel
-        self.settings = Settings.of(settings)
+        game = size, variant, colour, start, opening_plies, empties, reward, discount
+        self.settings = Settings(*game, observation, illegal, extra_planes, dtype, channels_last)
         self.rules = self.settings.rules
         self.opponents = as_pool(opponent, self.rules)
         check_shaping_has_opponent(self.settings, len(self.opponents))
@@ -131,6 +154,7 @@ class ReversiVectorEnv(VectorEnv):
     ) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every game, or in those that ``options["reset_mask"]`` marks; other options as in `ReversiEnv`."""
         settings = self.settings.with_options(options)
+        warn_unknown_options(options, (*RESET_OPTIONS, "reset_mask"))
         which = self._reset_mask(options)
         words, seeded = seed_words(seed, self.num_envs)
         super().reset(seed=shared_seed(seed, self.num_envs))

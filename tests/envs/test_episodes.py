@@ -357,7 +357,7 @@ def test_starts_with_a_number_of_empties_and_random_openings(options, empties, d
 def test_options_of_one_reset_hold_for_one_episode():
     env = ReversiEnv(size=6, opponent="random")
     start = Position.initial(Rules(6)).play_all(["c2", "d2"])
-    _, info = env.reset(seed=1, options={"start": start, "colour": "white", "something else": 1})
+    _, info = env.reset(seed=1, options={"start": start, "colour": "white"})
     assert info["agent"] == 1
     assert env.position().empties == 29
     assert env.reset()[1]["agent"] == 0

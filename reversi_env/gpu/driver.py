@@ -44,8 +44,6 @@ def _import_cuda() -> Any:
 
 cuda = _import_cuda()
 SIMULATED = bool(getattr(config, "ENABLE_CUDASIM", False))
-if SIMULATED:
-    import reversi_env.gpu.simulator  # noqa: F401  (repairs it)
 
 
 def require_gpu() -> None:

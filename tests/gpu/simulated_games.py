@@ -21,6 +21,8 @@ from reversi_env.gpu.driver import SIMULATED
 COUNT = 17
 #: Where the kernels' tensors are: the simulator works on those of the CPU.
 DEVICE = "cpu" if SIMULATED else "cuda"
+if SIMULATED:
+    import tests.gpu.cuda_repairs  # noqa: F401 - repairs the simulator
 
 
 def assert_same(found, expected):

@@ -12,8 +12,12 @@ import pytest
 
 from reversi_env import ReversiError, Rules
 from reversi_env.batch import random_positions
+from reversi_env.gpu.driver import SIMULATED
 from search.gpu import endgame, solver
 from search.solver import solve_batch
+
+if SIMULATED:
+    import tests.gpu.cuda_repairs  # noqa: F401 - repairs the simulator
 
 
 def check_that_too_many_empties_are_refused() -> None:

@@ -53,9 +53,9 @@ def exam(
     against exact scores, its bias, and the discs that the best move one ply
     ahead gives away; with WTHOR files for 24 too, where those have exact
     scores. --weights may be a residual network's. Heuristics are first
-    scaled to fit best. The package has positions of tournaments (8x8) and of games of its
-    network (6x6, reversed), solved. Those of WTHOR files are solved and kept,
-    so that only the first exam takes minutes; Ctrl-C loses nothing solved.
+    scaled to fit best. The package has solved positions of tournaments (8x8)
+    and of games of its network (6x6, reversed). Those of WTHOR files are
+    solved and kept: only the first exam takes minutes.
     --json has the 95 % intervals of these means, too.
     """
     from models.network import NetworkEvaluator

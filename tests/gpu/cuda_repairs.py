@@ -1,4 +1,4 @@
-"""Repairs numba's CUDA simulator, which the tests run on: imported by `driver` under ``NUMBA_ENABLE_CUDASIM=1`` only."""
+"""Repairs numba's CUDA simulator when it is imported, for tests that run kernels on it."""
 
 from __future__ import annotations
 

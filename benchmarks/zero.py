@@ -22,8 +22,8 @@ import torch
 
 from benchmarks.timing import measured_apart
 from models import tree_search
-from models.compiling import Recorded
-from models.player import Player
+from models.compiling import CudaGraphed
+from models.inference import InferenceNetwork
 from models.residual import ResidualNet
 from reversi_env import Rules, functional
 from train.alphazero.games import search_of
@@ -48,8 +48,8 @@ def measure(
     """Seconds by the clock on a GPU, of the processor on a CPU; the median of *rounds*. Without *kernels*: by torch's alone."""
     rules, where = Rules(size), torch.device(device)
     options = preset(size, device, games=games, simulations=simulations, considered=16, exact=0)
-    player = Player(ResidualNet(size, channels=channels, blocks=blocks), where)
-    search, generator = search_of(player.answers, options, where), torch.Generator(where).manual_seed(1)
+    player = InferenceNetwork(ResidualNet(size, channels=channels, blocks=blocks), where)
+    search, generator = search_of(player.logits_and_values, options, where), torch.Generator(where).manual_seed(1)
     state = functional.init(games, rules, seed=1, opening_plies=rules.square_count // 4, device=device)
 
     def searched() -> None:
@@ -57,10 +57,10 @@ def measure(
 
     def asked(*boards: torch.Tensor) -> tuple[torch.Tensor, ...]:
         for _ in range(simulations + 1):
-            found = player.answers(*boards)
+            found = player.logits_and_values(*boards)
         return found
 
-    network_alone = Recorded(asked) if device == "cuda" else asked
+    network_alone = CudaGraphed(asked) if device == "cuda" else asked
     with fast_convolutions(where):
         with patch.object(tree_search, "kernels_for", tree_search.kernels_for if kernels else lambda device: None):
             whole = _seconds(searched, where, rounds)

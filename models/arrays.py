@@ -6,6 +6,6 @@ import sys
 from typing import Any
 
 
-def library_of(numbers: Any) -> Any:
+def array_module(numbers: Any) -> Any:
     """The library of an array or of a tensor."""
     return sys.modules[type(numbers).__module__.partition(".")[0]]

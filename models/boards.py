@@ -50,7 +50,7 @@ def legal_moves(own: Tensor, opp: Tensor, playable: int) -> Tensor:
     return found & _signed(playable) & ~(own | opp)
 
 
-def turned(boards: Tensor, symmetries: Tensor) -> Tensor:
+def transformed(boards: Tensor, symmetries: Tensor) -> Tensor:
     """Boards under symmetries 0-7, one for each: the twin of `reversi_env.core.symmetry.transform` on tensors."""
     for bit, image in ((1, _mirrored_rows), (2, _mirrored_columns), (4, _transposed)):
         boards = torch.where((symmetries & bit).bool(), image(boards), boards)

@@ -16,39 +16,45 @@ with extra_libraries():
 WARM_UPS = 2
 
 
-class Attempted:
-    """The *fast* form of a function, made by *doing* something; its *plain* form from the first *failure* on."""
+class WithFallback:
+    """The *fast* form of a function, made by *operation* something; its *plain* form from the first *failure* on."""
 
     def __init__(
-        self, doing: str, fast: Callable[..., Any], plain: Callable[..., Any], failure: type[Exception] = RuntimeError
+        self,
+        operation: str,
+        fast: Callable[..., Any],
+        plain: Callable[..., Any],
+        failure: type[Exception] = RuntimeError,
     ) -> None:
-        self._doing, self._fast, self._plain, self._failure = doing, fast, plain, failure
+        self._doing, self._fast, self._plain, self._failure = operation, fast, plain, failure
 
-    def __call__(self, *given: Any) -> Any:
+    def __call__(self, *args: Any) -> Any:
         """What the function returns."""
         try:
-            return self._fast(*given)
+            return self._fast(*args)
         except self._failure as error:
             _tell(self._doing, self._plain, error)
             self._fast = self._plain
-            return self._plain(*given)
+            return self._plain(*args)
 
 
-class Compiled(Attempted):
+class TorchCompiled(WithFallback):
     """A function compiled by torch for each shape that it meets; the function itself from the first failure to compile on.
 
-    *settled*: nothing is chosen by a stopwatch, which would change the last digits of sums from run to run.
+    *deterministic*: nothing is chosen by a stopwatch, which would change the last digits of sums from run to run.
     """
 
-    def __init__(self, function: Callable[..., Any], *, settled: bool = False) -> None:
+    def __init__(self, function: Callable[..., Any], *, deterministic: bool = False) -> None:
         from torch._dynamo.exc import TorchDynamoException
 
-        how: Any = {"deterministic": True} if settled and "deterministic" in torch._inductor.list_options() else None
+        how: Any = (
+            {"deterministic": True} if deterministic and "deterministic" in torch._inductor.list_options() else None
+        )
         fast = torch.compile(function, dynamic=False, options=how)
         super().__init__("compile", fast, function, TorchDynamoException)
 
 
-class Recorded:
+class CudaGraphed:
     """A function of tensors on a GPU as a CUDA graph for each of their shapes: what costs time is then on the GPU alone.
 
     It waits for nothing and gives a tuple of tensors; an argument may be None. From the first failure to record on it is called
@@ -59,25 +65,25 @@ class Recorded:
         self._plain, self._failed = function, False
         self._graphs: dict[Any, _Graph] = {}
 
-    def __call__(self, *given: Tensor | None) -> tuple[Tensor, ...]:
+    def __call__(self, *args: Tensor | None) -> tuple[Tensor, ...]:
         """What the function returns, in memory of its own."""
         if self._failed:
-            return tuple(self._plain(*given))
-        key = tuple(None if one is None else (one.shape, one.dtype, one.device) for one in given)
+            return tuple(self._plain(*args))
+        key = tuple(None if one is None else (one.shape, one.dtype, one.device) for one in args)
         if key not in self._graphs:
             try:
-                self._graphs[key] = _Graph(self._plain, given)
+                self._graphs[key] = _Graph(self._plain, args)
             except RuntimeError as error:
                 _tell("record", self._plain, error)
                 self._failed = True
                 self._graphs.clear()
-                return tuple(self._plain(*given))
-        return self._graphs[key](*given)
+                return tuple(self._plain(*args))
+        return self._graphs[key](*args)
 
 
 class _Graph:
-    def __init__(self, function: Callable[..., Any], given: tuple[Tensor | None, ...]) -> None:
-        self._given = tuple(None if one is None else one.clone() for one in given)
+    def __init__(self, function: Callable[..., Any], args: tuple[Tensor | None, ...]) -> None:
+        self._given = tuple(None if one is None else one.clone() for one in args)
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
@@ -88,14 +94,14 @@ class _Graph:
         with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):  # other threads may do as they like
             self._found = function(*self._given)
 
-    def __call__(self, *given: Tensor | None) -> tuple[Tensor, ...]:
-        for mine, theirs in zip(self._given, given, strict=True):
+    def __call__(self, *args: Tensor | None) -> tuple[Tensor, ...]:
+        for mine, theirs in zip(self._given, args, strict=True):
             if mine is not None and theirs is not None:
                 mine.copy_(theirs)
         self._graph.replay()
         return tuple(tensor.clone() for tensor in self._found)
 
 
-def _tell(doing: str, function: Callable[..., Any], error: Exception) -> None:
+def _tell(operation: str, function: Callable[..., Any], error: Exception) -> None:
     name, reason = getattr(function, "__name__", type(function).__name__), " ".join(str(error).split())[:300]
-    warnings.warn(f"torch cannot {doing} {name}, which is slower without: {reason}", RuntimeWarning, stacklevel=3)
+    warnings.warn(f"torch cannot {operation} {name}, which is slower without: {reason}", RuntimeWarning, stacklevel=3)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from models.files import check_game
-from models.torch_evaluator import TorchAgent, TorchEvaluator, one_thread
+from models.torch_evaluator import TorchAgent, TorchEvaluator, single_torch_thread
 from reversi_env import Position, Rules
 from reversi_env.checksummed import file_hash, read_cached
 from search.agent import Agent
@@ -15,7 +15,7 @@ from search.evaluation import file_name
 from search.limits import SearchResult
 
 
-class OfAGame(Protocol):
+class HasRules(Protocol):
     """What is read from a file."""
 
     @property
@@ -23,7 +23,7 @@ class OfAGame(Protocol):
         """The game that it is for."""
 
 
-Saved = TypeVar("Saved", bound=OfAGame)
+Saved = TypeVar("Saved", bound=HasRules)
 
 
 class FileAgent(Agent, Generic[Saved]):
@@ -61,7 +61,7 @@ class FileAgent(Agent, Generic[Saved]):
         return {file_name(self.kind, self._weights) if self._weights else self.kind: file_hash(self.path(rules))}
 
 
-class LookingAhead(FileAgent[Saved]):
+class SearchingFileAgent(FileAgent[Saved]):
     """Alpha-beta to *depth* plies over the values of the network, and exact play from *exact* empty squares on.
 
     With *seed* equally good moves are drawn by lot.
@@ -81,12 +81,12 @@ class LookingAhead(FileAgent[Saved]):
 
     def choose(self, position: Position) -> int:
         """The best action."""
-        with one_thread():
+        with single_torch_thread():
             return self.searcher(position.rules).choose(position)
 
     def search(self, position: Position) -> SearchResult:
         """All that the search finds out; values in discs."""
-        with one_thread():
+        with single_torch_thread():
             return self.searcher(position.rules).search(position)
 
     def searcher(self, rules: Rules) -> TorchAgent:

@@ -9,7 +9,7 @@ import numpy as np
 
 from models.files import WeightsError, check_game
 from models.networks import Network, read_weights
-from models.networks.base import Compiled
+from models.networks.base import CompiledNetwork
 from reversi_env import ReversiError, Rules
 from search import evaluators
 from search.evaluation import Evaluator, file_name
@@ -32,7 +32,7 @@ class NetworkEvaluator(Evaluator):
     def __init__(self, path: str | None = None) -> None:
         self.name = "network" if path is None else file_name("network", path)
         self._path = path
-        self._loaded: dict[tuple[int, str], tuple[Network, Compiled]] = {}
+        self._loaded: dict[tuple[int, str], tuple[Network, CompiledNetwork]] = {}
 
     def __reduce__(self) -> tuple[type, tuple[str | None]]:
         return NetworkEvaluator, (self._path,)
@@ -68,7 +68,7 @@ class NetworkEvaluator(Evaluator):
             raise WeightsError(f"{len(found)} weight files for {game} in {str(FOLDER)!r}: expected one")
         return found[0]
 
-    def _load(self, rules: Rules) -> tuple[Network, Compiled]:
+    def _load(self, rules: Rules) -> tuple[Network, CompiledNetwork]:
         key = (rules.size, rules.variant)
         if key not in self._loaded:
             path = self.file(rules)

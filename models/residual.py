@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from models.boards import bit_counts, board_planes, legal_moves, turned
+from models.boards import bit_counts, board_planes, legal_moves, transformed
 from models.files import WeightsError, file_content, named_by_hash, read_file
 from reversi_env import ReversiError, Rules
 from reversi_env.core.symmetry import INVERSE_SYMMETRY
@@ -33,7 +33,7 @@ with extra_libraries():
     from torch import Tensor, nn
 
 #: Numbers of all squares, ``(n, squares)``, and values in discs for the side to move, from boards of int64.
-Answers = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
+PolicyValueFunction = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 ARCHITECTURE = "residual"
 #: Own discs, the opponent's, the squares where each may play, ones, which tell the board from what is around it, and ones or zeros:
 #: whether the number of empty squares is odd. Who moves last is worth discs, and convolutions cannot count.
@@ -46,17 +46,17 @@ VALUE_DISCS = 16.0
 MOST_CHANNELS, MOST_BLOCKS = 512, 64
 
 
-class Block(nn.Module):
+class ResidualBlock(nn.Module):
     """Two convolutions and a way around them.
 
-    With *identity* there is nothing but that way at the beginning, so that a deep network learns as soon as a shallow one.
+    With *zero_init* there is nothing but that way at the beginning, so that a deep network learns as soon as a shallow one.
     """
 
-    def __init__(self, channels: int, *, identity: bool = False) -> None:
+    def __init__(self, channels: int, *, zero_init: bool = False) -> None:
         super().__init__()
         self.first = nn.Conv2d(channels, channels, 3, padding=1)
         self.second = nn.Conv2d(channels, channels, 3, padding=1)
-        if not identity:
+        if not zero_init:
             return
         nn.init.kaiming_normal_(self.first.weight)
         for zero in (self.first.bias, self.second.weight, self.second.bias):
@@ -75,7 +75,7 @@ class ResidualNet(nn.Module):
         super().__init__()
         self.size, self.channels, self.playable = size, channels, Rules(size).playable
         self.entry = nn.Conv2d(INPUT_PLANES, channels, 3, padding=1)
-        self.blocks = nn.Sequential(*(Block(channels, identity=True) for _ in range(blocks)))
+        self.blocks = nn.Sequential(*(ResidualBlock(channels, zero_init=True) for _ in range(blocks)))
         self.policy_maps = nn.Conv2d(channels, HEAD_MAPS, 1)
         self.policy = nn.Conv2d(HEAD_MAPS, 1, 3, padding=1)
         self.value_maps = nn.Conv2d(channels, HEAD_MAPS, 1)
@@ -86,9 +86,9 @@ class ResidualNet(nn.Module):
 
     def forward(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
         """Numbers of all squares, ``(n, size²)``, legal or not, and values in discs for the side to move; boards are int64."""
-        return self.heads(self.blocks(self.entered(own, opp)))
+        return self.heads(self.blocks(self.stem(own, opp)))
 
-    def entered(self, own: Tensor, opp: Tensor) -> Tensor:
+    def stem(self, own: Tensor, opp: Tensor) -> Tensor:
         """The maps that the blocks begin with, of boards."""
         sides = [own, opp, legal_moves(own, opp, self.playable), legal_moves(opp, own, self.playable)]
         sides += [torch.full_like(own, -1), -(bit_counts(own | opp) & 1)]  # boards have an even number of squares
@@ -97,20 +97,20 @@ class ResidualNet(nn.Module):
 
     def heads(self, maps: Tensor) -> tuple[Tensor, Tensor]:
         """What `forward` gives, of the maps that the blocks end with."""
-        numbers = self.policy(torch.relu(self.policy_maps(maps))).flatten(1)
+        logits = self.policy(torch.relu(self.policy_maps(maps))).flatten(1)
         units = torch.relu(self.value_units(torch.relu(self.value_maps(maps)).flatten(1)))
-        return numbers.float(), VALUE_DISCS * self.value(units).squeeze(1).float()
+        return logits.float(), VALUE_DISCS * self.value(units).squeeze(1).float()
 
     def symmetric_values(self, own: Tensor, opp: Tensor) -> Tensor:
         """The mean of the values of a position's eight images: what is noise in one is less in all."""
         total = torch.zeros(own.shape, device=own.device)
         for symmetry in range(8):
             image = torch.full_like(own, symmetry)
-            total += self(turned(own, image), turned(opp, image))[1]
+            total += self(transformed(own, image), transformed(opp, image))[1]
         return total / 8
 
 
-class ValueOfBoards(nn.Module):
+class ValueFromBoards(nn.Module):
     """The network's value alone, from two int64 tensors of boards: what `models.torch_evaluator.TorchEvaluator` takes."""
 
     def __init__(self, net: ResidualNet, *, symmetric: bool = False) -> None:
@@ -127,20 +127,20 @@ def square_images(rules: Rules) -> Tensor:
     return torch.from_numpy(action_images(rules.size)[INVERSE_SYMMETRY, :-1])
 
 
-def symmetric_answers(network: Answers, rules: Rules) -> Answers:
+def symmetrised(network: PolicyValueFunction, rules: Rules) -> PolicyValueFunction:
     """Another network: its numbers of squares and its values are the mean over the eight images of a position."""
 
-    def answers(own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
+    def symmetric_logits_and_values(own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
         images, count = square_images(rules).to(own.device), len(own)
         turns = torch.arange(8, device=own.device).repeat_interleave(count)
-        numbers, values = network(*(turned(side.repeat(8), turns) for side in (own, opp)))
-        back = torch.zeros_like(numbers).scatter_(1, images[turns], numbers)
+        logits, values = network(*(transformed(side.repeat(8), turns) for side in (own, opp)))
+        back = torch.zeros_like(logits).scatter_(1, images[turns], logits)
         return back.unflatten(0, (8, count)).mean(0), values.unflatten(0, (8, count)).mean(0)
 
-    return answers
+    return symmetric_logits_and_values
 
 
-def likely_actions(network: Answers, own: Tensor, opp: Tensor, rules: Rules) -> Tensor:
+def best_policy_actions(network: PolicyValueFunction, own: Tensor, opp: Tensor, rules: Rules) -> Tensor:
     """The legal move with the highest number in each position; the first square where there is none."""
     legal = board_planes(legal_moves(own, opp, rules.playable), rules.size).flatten(1) > 0
     return torch.where(legal, network(own, opp)[0], -torch.inf).argmax(1)

@@ -43,7 +43,7 @@ Boards = NDArray[np.uint64]
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
+def single_torch_thread() -> Iterator[None]:
     """Let torch use one core inside: for a few positions more threads cost more than they give, and spin while others work."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)

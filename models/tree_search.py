@@ -1,13 +1,13 @@
 """`TreeSearch`: AlphaZero's search in thousands of games at once, all of their trees in a few tensors on one device.
 
-Two ways to search. ``gumbel`` (Danihelka et al., "Policy improvement by planning with Gumbel", 2022): a few actions are drawn at
-the root without replacement and halved again and again; below it the visits follow the improved policy, without a lot. Actions
-that were not looked at have the value that the others let expect, so that the policy which comes out is better than the network's
-even after a few simulations. ``puct`` (Silver et al., 2018): an upper bound of the value decides, everywhere.
+Names follow mctx. ``gumbel`` (Danihelka et al., "Policy improvement by planning with Gumbel", 2022): a few actions are sampled at
+the root without replacement, and sequential halving shares the simulations among them; interior nodes follow the improved policy
+without noise. Unvisited actions get the mixed value (completed Q-values), so the improved policy is better than the prior even
+after a few simulations. ``puct`` (Silver et al., 2018): an upper confidence bound decides at every node.
 
-A simulation goes down all trees at once, adds a position to each, asks the network about all of them, and adds their values to
-those of the positions above. Nothing waits for the device. Turns alternate, passes are moves, so a value changes its sign with
-every ply. Values are shares of the board: discs for the side to move over its squares.
+A simulation selects a leaf in all trees at once, expands it with the network's logits and value, and backs the value up. Nothing
+waits for the device. Turns alternate, passes are moves, so a value changes its sign with every ply. Values are shares of the
+board: discs for the side to move over its squares.
 
 >>> from reversi_env import Rules
 >>> def knows_nothing(own, opp):
@@ -27,9 +27,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from models.boards import bit_counts
-from models.compiling import Attempted, Compiled, Recorded
-from models.residual import Answers
-from models.trees import NEVER, PUCT_BASE, PUCT_FIRST, Said, Tree, Walk, family_of
+from models.compiling import CudaGraphed, TorchCompiled, WithFallback
+from models.residual import PolicyValueFunction
+from models.trees import ILLEGAL_LOGIT, PB_C_BASE, PB_C_INIT, NetworkOutput, Selection, Tree, node_of
 from reversi_env import ReversiError, Rules, functional
 from reversi_env.errors import quoted
 from reversi_env.extras import extra_libraries
@@ -42,20 +42,20 @@ with extra_libraries():
 
 Method = Literal["gumbel", "puct"]
 
-#: The share of the noise in the root's policy.
-NOISE_SHARE = 0.25
+#: Share of Dirichlet noise in the policy of the root.
+DIRICHLET_FRACTION = 0.25
 #: Moves that a usual position has, over which Dirichlet's noise with a sum of 10 is spread.
-NOISE_SUM, FEWEST_DRAWN = 10.0, 1e-6
+DIRICHLET_ALPHA_SUM, MIN_GAMMA = 10.0, 1e-6
 #: Share of games that kernels search as torch's operations do, at least.
-FEWEST_ALIKE = 0.9
-#: Plies that a simulation goes down at most.
-DEEPEST = 24
+MIN_EQUAL_SHARE = 0.9
+#: Maximum depth of a simulation in plies.
+MAX_DEPTH = 24
 
 
-class Found(NamedTuple):
-    """What a search found of each game.
+class SearchOutput(NamedTuple):
+    """The result of a search of each game.
 
-    ``action``: the move to play. ``policy``, ``(n, actions)``: how good all of them are, which a network learns. ``value``: share
+    ``action``: the move to play. ``policy``, ``(n, actions)``: action weights, the target of a policy. ``value``: share
     of the board for the side to move. ``visits``, ``(n, actions)``.
     """
 
@@ -65,72 +65,83 @@ class Found(NamedTuple):
     visits: Tensor
 
 
-class Way(NamedTuple):
-    """How far a simulation has come down each tree: the last *action*, from *parent* to *leaf*, and whether it is *going* on.
+class Descent(NamedTuple):
+    """The state of the selection in each tree: the last *action*, from *parent* to *leaf*, and whether it is still *active*.
 
-    ``there``: the leaf as well, but `simulations` + 1 where the way ended before.
+    ``path_node``: the leaf as well, but `simulations` + 1 where the path ended before.
     """
 
     parent: Tensor
     action: Tensor
     leaf: Tensor
-    there: Tensor
-    going: Tensor
+    path_node: Tensor
+    active: Tensor
 
 
 class TreeSearch:
     """A search of so many *simulations* with a *network* for one game.
 
     Args:
-        network: numbers and values of boards; its results' precision is that of the search.
+        network: logits and values of boards; its results' precision is that of the search.
         rules: the game.
-        simulations: positions that are looked at in each game.
+        simulations: simulations per search.
         method: ``gumbel`` or ``puct``.
-        considered: actions at the root that Gumbel's draw leaves.
+        max_considered_actions: actions at the root that Gumbel noise selects.
         exact: from so many empty squares on positions are solved instead of asked about, by *threads* of the CPU or by the GPU;
             with it the host has to wait for the device.
-        deepest: plies that a simulation goes down at most.
-        compiled: on a GPU go down the trees by kernels (`models.tree_kernels`), or let torch compile what chooses the ways where
-            triton is missing, and record all of a search as one graph.
+        max_depth: maximum depth of a simulation in plies.
+        compiled: on a GPU run selection, expansion and backup by kernels (`models.tree_kernels`), or let torch compile the
+            selection where triton is missing, and record all of a search as one CUDA graph.
 
     """
 
     def __init__(
         self,
-        network: Answers,
+        network: PolicyValueFunction,
         rules: Rules,
         simulations: int = 32,
         *,
         method: Method = "gumbel",
-        considered: int = 16,
+        max_considered_actions: int = 16,
         exact: int = 0,
-        deepest: int = DEEPEST,
+        max_depth: int = MAX_DEPTH,
         threads: int | None = 1,
         compiled: bool = False,
     ) -> None:
         if method not in ("gumbel", "puct"):
             raise ReversiError(f"method={quoted(method)}: expected 'gumbel' or 'puct'")
-        for name, number in (("simulations", simulations), ("considered", considered), ("deepest", deepest)):
+        for name, number in (
+            ("simulations", simulations),
+            ("max_considered_actions", max_considered_actions),
+            ("max_depth", max_depth),
+        ):
             if isinstance(number, bool) or not isinstance(number, int) or number < 1:
                 raise ReversiError(f"{name}={quoted(number)}: expected a whole number of 1 or more")
         self.network, self.rules, self.simulations, self.method = network, rules, simulations, method
-        self.considered, self.exact, self.deepest, self.threads = considered, exact, deepest, threads
+        self.max_considered_actions, self.exact, self.max_depth, self.threads = (
+            max_considered_actions,
+            exact,
+            max_depth,
+            threads,
+        )
         self.compiled = compiled
         self._plans: dict[torch.device, Tensor] = {}
         self._twins: dict[torch.device, tuple[Any, Any]] = {}
-        self._below = self._by_puct if method == "puct" else self._by_policy
-        self._recorded: Recorded | None = None
+        self._below = self._puct_action if method == "puct" else self._interior_action
+        self._graphed: CudaGraphed | None = None
 
     def noise(self, games: int, generator: torch.Generator) -> Tensor:
-        """Lots for one search of so many games: Gumbel's, or Dirichlet's, on the generator's device."""
+        """Gumbel noise, or gamma samples for Dirichlet noise, for one search of so many games, on the generator's device."""
         shape, device = (games, self.rules.square_count + 1), generator.device
         if self.method == "gumbel":
             return torch.empty(shape, device=device).exponential_(generator=generator).log_().neg_()
         usual = self.rules.square_count / 6
-        drawn = torch._standard_gamma(torch.full(shape, NOISE_SUM / usual, device=device), generator=generator)
-        return drawn.clamp_(min=FEWEST_DRAWN)
+        gamma_samples = torch._standard_gamma(
+            torch.full(shape, DIRICHLET_ALPHA_SUM / usual, device=device), generator=generator
+        )
+        return gamma_samples.clamp_(min=MIN_GAMMA)
 
-    def run(self, roots: State, noise: Tensor | None = None) -> Found:
+    def run(self, roots: State, noise: Tensor | None = None) -> SearchOutput:
         """Search from these positions, ``(n,)``; without *noise* nothing is left to chance.
 
         What it finds of a game that is over means nothing.
@@ -140,11 +151,11 @@ class TreeSearch:
         with torch.no_grad():
             if not (self.compiled and roots.own.is_cuda and not self.exact):
                 return self._search(roots, noise)
-            if self._recorded is None:
+            if self._graphed is None:
                 self._try_kernels(roots, noise)
                 kind = type(roots)
-                self._recorded = Recorded(lambda noise, *fields: self._search(kind(*fields), noise))
-            return Found(*self._recorded(noise, *roots))
+                self._graphed = CudaGraphed(lambda noise, *fields: self._search(kind(*fields), noise))
+            return SearchOutput(*self._graphed(noise, *roots))
 
     def _try_kernels(self, roots: State, noise: Tensor | None) -> None:
         """Search once with kernels and once without; those that find something else on this device are not used.
@@ -152,195 +163,223 @@ class TreeSearch:
         They are compiled by what the user has installed, for a GPU that nobody has tried them on, and a tree that is wrong looks
         like a network that does not learn. Sums are rounded otherwise, so that a few games may well differ.
         """
-        how: Any = {"method": self.method, "considered": self.considered, "deepest": self.deepest}
+        how: Any = {
+            "method": self.method,
+            "max_considered_actions": self.max_considered_actions,
+            "max_depth": self.max_depth,
+        }
         plain = TreeSearch(self.network, self.rules, self.simulations, **how)
         alike = (self._search(roots, noise).visits == plain._search(roots, noise).visits).all(1).float().mean()
-        if alike < FEWEST_ALIKE:
+        if alike < MIN_EQUAL_SHARE:
             text = f"the kernels of the tree search are not used: only {alike:.0%} of the games are searched as without them"
             warnings.warn(text, RuntimeWarning, stacklevel=3)
-            self._twins[roots.own.device] = self._walked, self._written
+            self._twins[roots.own.device] = self._select, self._expand_and_backup
 
     # --- all simulations --------------------------------------------------------------------------
 
-    def _search(self, roots: State, noise: Tensor | None) -> Found:
-        numbers, raw = self._of_actions(roots, self._asked(roots, roots=True))
-        tree = self._planted(roots, numbers, raw)
-        games = torch.arange(len(raw), device=raw.device)
+    def _search(self, roots: State, noise: Tensor | None) -> SearchOutput:
+        logits, raw_values = self._logits_and_values(roots, self._network_output(roots, roots=True))
+        tree = self._initial_trees(roots, logits, raw_values)
+        games = torch.arange(len(raw_values), device=raw_values.device)
         if self.method == "puct" and noise is not None:
-            tree.numbers[:, 0] = _with_noise(numbers, noise)
-        lots = torch.zeros_like(numbers) if noise is None or self.method == "puct" else noise.to(numbers.dtype)
-        most = (numbers > NEVER).sum(1).clamp(max=self.considered)
-        plan = self._planned(raw.device)[most].T.contiguous()
+            tree.prior_logits[:, 0] = _add_dirichlet_noise(logits, noise)
+        gumbel = torch.zeros_like(logits) if noise is None or self.method == "puct" else noise.to(logits.dtype)
+        most = (logits > ILLEGAL_LOGIT).sum(1).clamp(max=self.max_considered_actions)
+        plan = self._considered_visits(raw_values.device)[most].T.contiguous()
         for simulation in range(self.simulations):
-            self._simulate(tree, games, simulation + 1, lots, plan[simulation])
-        return self._found(tree, games, lots)
+            self._simulate(tree, games, simulation + 1, gumbel, plan[simulation])
+        return self._search_output(tree, games, gumbel)
 
-    def _planned(self, device: torch.device) -> Tensor:
-        """The plans for all numbers of actions; put on the device once, since a graph cannot wait for that."""
+    def _considered_visits(self, device: torch.device) -> Tensor:
+        """The visits that are considered, for all numbers of actions; copied to the device once, since a graph cannot wait."""
         if device not in self._plans:
-            plans = [planned_visits(count, self.simulations) for count in range(self.considered + 1)]
+            plans = [
+                considered_visits_sequence(count, self.simulations) for count in range(self.max_considered_actions + 1)
+            ]
             self._plans[device] = torch.tensor(plans, device=device)
         return self._plans[device]
 
-    def _simulated(self, device: torch.device) -> tuple[Any, Any]:
-        """What goes down the trees, and what writes the leaves: kernels for this device, or torch's operations."""
+    def _operations(self, device: torch.device) -> tuple[Any, Any]:
+        """The operations `select` and `expand_and_backup`: kernels for this device, or torch's operations."""
         if device not in self._twins:
-            walked: Any = self._walked
-            written: Any = self._written
+            select: Any = self._select
+            expand_and_backup: Any = self._expand_and_backup
             if self.compiled and (made := kernels_for(device)):
-                fast = made.Kernels(self.rules, self.deepest, puct=self.method == "puct")
-                walked = Attempted("run a kernel for", fast.walked, walked, Exception)
-                written = Attempted("run a kernel for", fast.written, written, Exception)
-            self._twins[device] = walked, written
+                fast = made.Kernels(self.rules, self.max_depth, puct=self.method == "puct")
+                select = WithFallback("run a kernel for", fast.select, select, Exception)
+                expand_and_backup = WithFallback(
+                    "run a kernel for", fast.expand_and_backup, expand_and_backup, Exception
+                )
+            self._twins[device] = select, expand_and_backup
         return self._twins[device]
 
-    def _planted(self, roots: State, numbers: Tensor, raw: Tensor) -> Tree:
-        """Trees of nothing but their roots."""
-        games, nodes = len(raw), self.simulations + 1
+    def _initial_trees(self, roots: State, logits: Tensor, raw_values: Tensor) -> Tree:
+        """Trees that have only their roots."""
+        games, nodes = len(raw_values), self.simulations + 1
         state = type(roots)(*(field[:, None].repeat(1, nodes) for field in roots))
-        children = torch.full((games, nodes, numbers.shape[1]), -1, dtype=torch.int64, device=raw.device)
-        below = numbers[:, None].repeat(1, nodes, 1)
-        visits, total = raw.new_zeros((2, games, nodes + 1))
-        visits[:, 0], total[:, 0] = 1, raw
-        values = raw[:, None].repeat(1, nodes)
+        children = torch.full((games, nodes, logits.shape[1]), -1, dtype=torch.int64, device=raw_values.device)
+        below = logits[:, None].repeat(1, nodes, 1)
+        visits, total = raw_values.new_zeros((2, games, nodes + 1))
+        visits[:, 0], total[:, 0] = 1, raw_values
+        values = raw_values[:, None].repeat(1, nodes)
         return Tree(state, children, below, values, visits, total, torch.zeros_like(values, dtype=torch.bool))
 
-    def _simulate(self, tree: Tree, games: Tensor, number: int, lots: Tensor, planned: Tensor) -> None:
+    def _simulate(self, tree: Tree, games: Tensor, number: int, gumbel: Tensor, considered_visits: Tensor) -> None:
         """Add node *number* to all trees, and its value to the nodes above."""
-        walked, written = self._simulated(games.device)
-        walk = walked(tree, games, number, lots, planned)
-        state = functional.step(walk.before, walk.action)
-        written(tree, games, walk, state, self._asked(state))
+        select, expand_and_backup = self._operations(games.device)
+        selection = select(tree, games, number, gumbel, considered_visits)
+        state = functional.step(selection.parent_state, selection.action)
+        expand_and_backup(tree, games, selection, state, self._network_output(state))
 
-    def _walked(self, tree: Tree, games: Tensor, number: int, lots: Tensor, planned: Tensor) -> Walk:
-        """The ways down to node *number*, or to one where they end."""
-        fresh = torch.full_like(games, number)
-        way = self._first(tree, games, fresh, lots, planned)
-        path = [torch.zeros_like(games), way.there]
-        for _ in range(1, min(number, self.deepest)):
-            if not games.is_cuda and not way.going.any():  # a GPU is not waited for
+    def _select(self, tree: Tree, games: Tensor, number: int, gumbel: Tensor, considered_visits: Tensor) -> Selection:
+        """Select the path to node *number*, or to a terminal one."""
+        new_node = torch.full_like(games, number)
+        descent = self._first(tree, games, new_node, gumbel, considered_visits)
+        path = [torch.zeros_like(games), descent.path_node]
+        for _ in range(1, min(number, self.max_depth)):
+            if not games.is_cuda and not descent.active.any():  # a GPU is not waited for
                 break
-            way = self._next(tree, games, fresh, way)
-            path.append(way.there)
-        before = type(tree.state)(*(field[games, way.parent] for field in tree.state))
-        return Walk(way.parent, way.action, way.leaf, torch.stack(path, 1), before)
+            descent = self._next(tree, games, new_node, descent)
+            path.append(descent.path_node)
+        parent_state = type(tree.state)(*(field[games, descent.parent] for field in tree.state))
+        return Selection(descent.parent, descent.action, descent.leaf, torch.stack(path, 1), parent_state)
 
     @cached_property
     def _first(self) -> Any:
-        return Compiled(self._from_root) if self.compiled else self._from_root
+        return TorchCompiled(self._descend_from_root) if self.compiled else self._descend_from_root
 
     @cached_property
     def _next(self) -> Any:
-        return Compiled(self._further) if self.compiled else self._further
+        return TorchCompiled(self._descend) if self.compiled else self._descend
 
-    def _from_root(self, tree: Tree, games: Tensor, fresh: Tensor, lots: Tensor, planned: Tensor) -> Way:
+    def _descend_from_root(
+        self, tree: Tree, games: Tensor, new_node: Tensor, gumbel: Tensor, considered_visits: Tensor
+    ) -> Descent:
         node = torch.zeros_like(games)
-        action = self._at_root(tree, games, node, lots, planned)
-        return self._down(tree, games, fresh, Way(node, action, node, node, torch.ones_like(node, dtype=torch.bool)))
+        action = self._root_action(tree, games, node, gumbel, considered_visits)
+        return self._step_down(
+            tree, games, new_node, Descent(node, action, node, node, torch.ones_like(node, dtype=torch.bool))
+        )
 
-    def _further(self, tree: Tree, games: Tensor, fresh: Tensor, way: Way) -> Way:
-        chosen = self._below(tree, games, way.leaf)
-        parent, action = torch.where(way.going, way.leaf, way.parent), torch.where(way.going, chosen, way.action)
-        return self._down(tree, games, fresh, way._replace(parent=parent, action=action))
+    def _descend(self, tree: Tree, games: Tensor, new_node: Tensor, descent: Descent) -> Descent:
+        chosen = self._below(tree, games, descent.leaf)
+        parent, action = (
+            torch.where(descent.active, descent.leaf, descent.parent),
+            torch.where(descent.active, chosen, descent.action),
+        )
+        return self._step_down(tree, games, new_node, descent._replace(parent=parent, action=action))
 
-    def _down(self, tree: Tree, games: Tensor, fresh: Tensor, way: Way) -> Way:
-        """A ply further down where the way goes on; a node that is not there yet is a *fresh* one."""
-        child = tree.children[games, way.parent, way.action]
-        leaf = torch.where(child < 0, fresh, child)
-        there = torch.where(way.going, leaf, self.simulations + 1)
-        going = way.going & (child >= 0) & ~tree.ends[games, leaf]
-        return Way(way.parent, way.action, leaf, there, going)
+    def _step_down(self, tree: Tree, games: Tensor, new_node: Tensor, descent: Descent) -> Descent:
+        """Go one ply down where the path is active; a child that does not exist yet is *new_node*."""
+        child = tree.children[games, descent.parent, descent.action]
+        leaf = torch.where(child < 0, new_node, child)
+        path_node = torch.where(descent.active, leaf, self.simulations + 1)
+        active = descent.active & (child >= 0) & ~tree.terminal[games, leaf]
+        return Descent(descent.parent, descent.action, leaf, path_node, active)
 
-    def _written(self, tree: Tree, games: Tensor, walk: Walk, state: State, said: Said) -> None:
-        """Write what came of the ways to their leaves; a visit for all nodes above, and the value with the sign of their sides."""
-        numbers, value = self._of_actions(state, said)
-        tree.children[games, walk.parent, walk.action] = walk.leaf
-        fields, found = (*tree.state, tree.numbers, tree.raw, tree.ends), (*state, numbers, value, said.ends)
+    def _expand_and_backup(
+        self, tree: Tree, games: Tensor, selection: Selection, state: State, output: NetworkOutput
+    ) -> None:
+        """Write the leaves, and add a visit and the value, with the sign of its side, to every node of the path."""
+        logits, value = self._logits_and_values(state, output)
+        tree.children[games, selection.parent, selection.action] = selection.leaf
+        fields, found = (
+            (*tree.state, tree.prior_logits, tree.raw_values, tree.terminal),
+            (*state, logits, value, output.terminal),
+        )
         for field, one in zip(fields, found, strict=True):
-            field[games, walk.leaf] = one
-        inside = walk.path <= self.simulations
-        below = inside.sum(1, keepdim=True) - 1 - torch.arange(walk.path.shape[1], device=value.device)
+            field[games, selection.leaf] = one
+        inside = selection.path <= self.simulations
+        below = inside.sum(1, keepdim=True) - 1 - torch.arange(selection.path.shape[1], device=value.device)
         signed = torch.where(below % 2 == 0, value[:, None], -value[:, None])
-        tree.visits.scatter_add_(1, walk.path, inside.to(value.dtype))
-        tree.total.scatter_add_(1, walk.path, signed)
+        tree.visits.scatter_add_(1, selection.path, inside.to(value.dtype))
+        tree.value_sums.scatter_add_(1, selection.path, signed)
 
-    def _asked(self, state: State, *, roots: bool = False) -> Said:
-        """What the network says, and which values are exact; there its numbers mean nothing but at *roots*."""
-        ends, scores = functional.is_over(state), functional.score(state)
+    def _network_output(self, state: State, *, roots: bool = False) -> NetworkOutput:
+        """The output of the network, and the exact scores; the logits of terminal positions mean nothing except at *roots*."""
+        terminal, exact_scores = functional.is_over(state), functional.score(state)
         if self.exact:
             empties = self.rules.square_count - bit_counts(state.own | state.opp)
-            near = ~ends & (empties <= self.exact)
-            scores[near] = self._solved(state.own[near], state.opp[near])
-            ends = ends | near
-        return Said(*self._answered(state.own, state.opp, torch.zeros_like(ends) if roots else ends), scores, ends)
+            near = ~terminal & (empties <= self.exact)
+            exact_scores[near] = self._exact_scores(state.own[near], state.opp[near])
+            terminal = terminal | near
+        return NetworkOutput(
+            *self._network_values(state.own, state.opp, torch.zeros_like(terminal) if roots else terminal),
+            exact_scores,
+            terminal,
+        )
 
-    def _of_actions(self, state: State, said: Said) -> tuple[Tensor, Tensor]:
-        """Numbers of legal actions, and values."""
-        numbers = torch.cat([said.numbers, torch.zeros_like(said.numbers[:, :1])], 1)
-        values = torch.where(said.ends, said.scores.to(said.discs.dtype), said.discs)
-        return torch.where(functional.legal(state), numbers, NEVER), values / self.rules.square_count
+    def _logits_and_values(self, state: State, output: NetworkOutput) -> tuple[Tensor, Tensor]:
+        """Prior logits of legal actions, and values."""
+        logits = torch.cat([output.logits, torch.zeros_like(output.logits[:, :1])], 1)
+        values = torch.where(
+            output.terminal, output.exact_scores.to(output.values_in_discs.dtype), output.values_in_discs
+        )
+        return torch.where(functional.legal(state), logits, ILLEGAL_LOGIT), values / self.rules.square_count
 
-    def _answered(self, own: Tensor, opp: Tensor, needless: Tensor) -> tuple[Tensor, Tensor]:
-        """What the network says of positions; a CPU is spared those where that is *needless*, a GPU always has as many."""
-        if needless.is_cuda or not needless.any():
+    def _network_values(self, own: Tensor, opp: Tensor, unneeded: Tensor) -> tuple[Tensor, Tensor]:
+        """Logits and values of positions; a CPU skips those that are *unneeded*, a GPU always gets the whole batch."""
+        if unneeded.is_cuda or not unneeded.any():
             return self.network(own, opp)
-        rows = (~needless).nonzero().squeeze(1)
-        some_numbers, some_discs = self.network(own[rows], opp[rows])
-        numbers = some_numbers.new_zeros((len(own), self.rules.square_count))
+        rows = (~unneeded).nonzero().squeeze(1)
+        some_logits, some_discs = self.network(own[rows], opp[rows])
+        logits = some_logits.new_zeros((len(own), self.rules.square_count))
         discs = some_discs.new_zeros(len(own))
-        numbers[rows], discs[rows] = some_numbers, some_discs
-        return numbers, discs
+        logits[rows], discs[rows] = some_logits, some_discs
+        return logits, discs
 
-    def _solved(self, own: Tensor, opp: Tensor) -> Tensor:
+    def _exact_scores(self, own: Tensor, opp: Tensor) -> Tensor:
         """Exact scores in discs for the side to move."""
         mine, theirs = (side.cpu().numpy().view(np.uint64) for side in (own, opp))
         if own.is_cuda:
             from search.gpu.solver import solve_batch_cuda
 
-            scores = solve_batch_cuda(mine, theirs, self.rules, threads=self.threads)
+            exact_scores = solve_batch_cuda(mine, theirs, self.rules, threads=self.threads)
         else:
-            scores = solve_batch(mine, theirs, self.rules, threads=self.threads)
-        return torch.from_numpy(scores).to(own.device)
+            exact_scores = solve_batch(mine, theirs, self.rules, threads=self.threads)
+        return torch.from_numpy(exact_scores).to(own.device)
 
     # --- which action -----------------------------------------------------------------------------
 
-    def _at_root(self, tree: Tree, games: Tensor, node: Tensor, lots: Tensor, planned: Tensor) -> Tensor:
-        """The best action of those that sequential halving has left: of those with as many visits as the plan says."""
+    def _root_action(
+        self, tree: Tree, games: Tensor, node: Tensor, gumbel: Tensor, considered_visits: Tensor
+    ) -> Tensor:
+        """The best action among those that sequential halving still considers: those with *considered_visits*."""
         if self.method == "puct":
             return self._below(tree, games, node)
-        family = family_of(tree, games, node)
-        left = (family.visits == planned[:, None]) & (family.numbers > NEVER)
-        return torch.where(left, lots + family.improved, NEVER).argmax(1)
+        stats = node_of(tree, games, node)
+        left = (stats.visits == considered_visits[:, None]) & (stats.prior_logits > ILLEGAL_LOGIT)
+        return torch.where(left, gumbel + stats.improved_logits, ILLEGAL_LOGIT).argmax(1)
 
-    def _by_policy(self, tree: Tree, games: Tensor, node: Tensor) -> Tensor:
+    def _interior_action(self, tree: Tree, games: Tensor, node: Tensor) -> Tensor:
         """The action that brings the visits nearest to the improved policy."""
-        family = family_of(tree, games, node)
-        share = family.visits / (1 + family.visits.sum(1, keepdim=True))
-        wanted = torch.softmax(family.improved, 1) - share
-        return torch.where(family.numbers > NEVER, wanted, NEVER).argmax(1)
+        stats = node_of(tree, games, node)
+        share = stats.visits / (1 + stats.visits.sum(1, keepdim=True))
+        wanted = torch.softmax(stats.improved_logits, 1) - share
+        return torch.where(stats.prior_logits > ILLEGAL_LOGIT, wanted, ILLEGAL_LOGIT).argmax(1)
 
-    def _by_puct(self, tree: Tree, games: Tensor, node: Tensor) -> Tensor:
-        """The action with the highest upper bound; values are scaled to 0 … 1 within the family, but by a disc at least."""
-        family = family_of(tree, games, node)
-        visits, legal = tree.visits[games, node], family.numbers > NEVER
-        mean = tree.total[games, node] / visits
-        values = torch.where(family.seen, family.values, mean[:, None])
+    def _puct_action(self, tree: Tree, games: Tensor, node: Tensor) -> Tensor:
+        """The action with the highest upper bound; values are scaled to 0 … 1 within the node, but by a disc at least."""
+        stats = node_of(tree, games, node)
+        visits, legal = tree.visits[games, node], stats.prior_logits > ILLEGAL_LOGIT
+        mean = tree.value_sums[games, node] / visits
+        values = torch.where(stats.visited, stats.values, mean[:, None])
         low = values.amin(1, keepdim=True)
         scaled = (values - low) / (values.amax(1, keepdim=True) - low).clamp(min=1 / self.rules.square_count)
-        weight = (PUCT_FIRST + torch.log((1 + PUCT_BASE + visits) / PUCT_BASE)) * visits.sqrt()
-        bound = scaled + weight[:, None] * torch.softmax(family.numbers, 1) / (1 + family.visits)
-        return torch.where(legal, bound, NEVER).argmax(1)
+        weight = (PB_C_INIT + torch.log((1 + PB_C_BASE + visits) / PB_C_BASE)) * visits.sqrt()
+        bound = scaled + weight[:, None] * torch.softmax(stats.prior_logits, 1) / (1 + stats.visits)
+        return torch.where(legal, bound, ILLEGAL_LOGIT).argmax(1)
 
-    def _found(self, tree: Tree, games: Tensor, lots: Tensor) -> Found:
-        family = family_of(tree, games, torch.zeros_like(games))
-        legal, most = family.numbers > NEVER, family.visits.amax(1, keepdim=True)
+    def _search_output(self, tree: Tree, games: Tensor, gumbel: Tensor) -> SearchOutput:
+        stats = node_of(tree, games, torch.zeros_like(games))
+        legal, most = stats.prior_logits > ILLEGAL_LOGIT, stats.visits.amax(1, keepdim=True)
         if self.method == "puct":
-            policy = family.visits / family.visits.sum(1, keepdim=True)
-            value = tree.total[:, 0] / tree.visits[:, 0]
-            return Found(family.visits.argmax(1), policy, value, family.visits.long())
-        best = torch.where(legal & (family.visits == most), lots + family.improved, NEVER).argmax(1)
-        policy = torch.softmax(torch.where(legal, family.improved, NEVER), 1)
-        return Found(best, policy, (policy * family.values).sum(1), family.visits.long())
+            policy = stats.visits / stats.visits.sum(1, keepdim=True)
+            value = tree.value_sums[:, 0] / tree.visits[:, 0]
+            return SearchOutput(stats.visits.argmax(1), policy, value, stats.visits.long())
+        best = torch.where(legal & (stats.visits == most), gumbel + stats.improved_logits, ILLEGAL_LOGIT).argmax(1)
+        policy = torch.softmax(torch.where(legal, stats.improved_logits, ILLEGAL_LOGIT), 1)
+        return SearchOutput(best, policy, (policy * stats.values).sum(1), stats.visits.long())
 
 
 @cache
@@ -353,16 +392,16 @@ def kernels_for(device: torch.device) -> Any:
     return tree_kernels if device.type == "cuda" or tree_kernels.INTERPRETED else None
 
 
-def _with_noise(numbers: Tensor, drawn: Tensor) -> Tensor:
-    """The root's numbers with Dirichlet's noise in its policy."""
-    legal = numbers > NEVER
-    noise = torch.where(legal, drawn.to(numbers.dtype), 0.0)
+def _add_dirichlet_noise(logits: Tensor, gamma_samples: Tensor) -> Tensor:
+    """The logits of the root with Dirichlet noise in its policy."""
+    legal = logits > ILLEGAL_LOGIT
+    noise = torch.where(legal, gamma_samples.to(logits.dtype), 0.0)
     noise = noise / noise.sum(1, keepdim=True)
-    likely = (1 - NOISE_SHARE) * torch.softmax(numbers, 1) + NOISE_SHARE * noise
-    return torch.where(legal, likely.clamp(min=torch.finfo(numbers.dtype).tiny).log(), NEVER)
+    prior_probs = (1 - DIRICHLET_FRACTION) * torch.softmax(logits, 1) + DIRICHLET_FRACTION * noise
+    return torch.where(legal, prior_probs.clamp(min=torch.finfo(logits.dtype).tiny).log(), ILLEGAL_LOGIT)
 
 
-def planned_visits(count: int, simulations: int) -> list[int]:
+def considered_visits_sequence(count: int, simulations: int) -> list[int]:
     """Sequential halving of *count* actions: how many visits the action has that each simulation visits next.
 
     All that are left get equally many in a round, then the better half goes on; the rounds share the simulations equally, and two

@@ -11,81 +11,80 @@ with extra_libraries():
     import torch
     from torch import Tensor
 
-#: The number of an action that is not legal, below every number.
-NEVER = -1e9
-#: How much a value counts beside the network's numbers: visits that are added to those of the most visited action, and a factor.
-VISITS_BEFORE, VALUE_SCALE = 50.0, 1.0
+#: The logit of an illegal action, below every other.
+ILLEGAL_LOGIT = -1e9
+#: Scale of completed Q-values beside the prior logits: visits added to those of the most visited action, and a factor.
+MAXVISIT_INIT, VALUE_SCALE = 50.0, 1.0
 #: PUCT's constants.
-PUCT_FIRST, PUCT_BASE = 1.25, 19652.0
+PB_C_INIT, PB_C_BASE = 1.25, 19652.0
 
 
 class Tree(NamedTuple):
-    """The trees, ``(games, nodes)``; node 0 is the root, those of simulation *i* are number *i*.
+    """The search trees, ``(games, nodes)``; node 0 is the root, node *i* was expanded by simulation *i*.
 
-    ``children``, ``(games, nodes, actions)``: their numbers, -1 where there is none. ``numbers``: the network's, of legal actions.
-    ``raw``: its value of a position, or the exact one. ``visits`` and ``total`` (of values) have one more column, where what
-    belongs to no node goes. ``ends``: whether the game is over there, or the value exact, so that nothing comes below.
+    ``children``, ``(games, nodes, actions)``: node indices, -1 for a child that was not visited. ``prior_logits``: of the legal
+    actions. ``raw_values``: the network's value of a position, or the exact one. ``visits`` and ``value_sums`` have one more
+    column, which collects updates that belong to no node. ``terminal``: the game is over, or the value is exact.
     """
 
     state: State
     children: Tensor
-    numbers: Tensor
-    raw: Tensor
+    prior_logits: Tensor
+    raw_values: Tensor
     visits: Tensor
-    total: Tensor
-    ends: Tensor
+    value_sums: Tensor
+    terminal: Tensor
 
 
-class Walk(NamedTuple):
-    """The ways that a simulation goes down all trees: their last *action*, from *parent*, which is *before* it, to *leaf*.
+class Selection(NamedTuple):
+    """The result of the selection phase in all trees: the last *action*, from *parent* with *parent_state*, to *leaf*.
 
-    ``path``, ``(games, plies + 1)``: all nodes from the root on, and as many as a tree can have, which is none, where a way is
-    shorter.
+    ``path``, ``(games, plies + 1)``: all nodes from the root on, padded with the number of nodes.
     """
 
     parent: Tensor
     action: Tensor
     leaf: Tensor
     path: Tensor
-    before: State
+    parent_state: State
 
 
-class Said(NamedTuple):
-    """What is known of positions: the network's *numbers* of all squares and values in *discs*; where it *ends*, *scores*."""
+class NetworkOutput(NamedTuple):
+    """Policy *logits* of all squares, *values_in_discs*, and *exact_scores* where a position is *terminal*."""
 
-    numbers: Tensor
-    discs: Tensor
-    scores: Tensor
-    ends: Tensor
+    logits: Tensor
+    values_in_discs: Tensor
+    exact_scores: Tensor
+    terminal: Tensor
 
 
-class Family(NamedTuple):
-    """A node of each tree with its children: numbers, visits and values of all actions for the node's side to move.
+class Node(NamedTuple):
+    """One node per tree: prior logits, visits and values of all actions, for the side to move at the node.
 
-    ``mixed``: the value of the node, from its own and those of its children; an action that was not visited has it.
+    ``mixed_value``: the value of the node, from its raw value and those of its children; unvisited actions get it.
     """
 
-    numbers: Tensor
+    prior_logits: Tensor
     visits: Tensor
     values: Tensor
-    seen: Tensor
-    mixed: Tensor
+    visited: Tensor
+    mixed_value: Tensor
 
     @property
-    def improved(self) -> Tensor:
-        """The numbers of a better policy."""
-        strength = VALUE_SCALE * (VISITS_BEFORE + self.visits.amax(1))
-        return self.numbers + strength[:, None] * self.values
+    def improved_logits(self) -> Tensor:
+        """Logits of the improved policy."""
+        strength = VALUE_SCALE * (MAXVISIT_INIT + self.visits.amax(1))
+        return self.prior_logits + strength[:, None] * self.values
 
 
-def family_of(tree: Tree, games: Tensor, node: Tensor) -> Family:
-    """A node of every tree, and its children."""
-    children, numbers = tree.children[games, node], tree.numbers[games, node]
-    seen, index = children >= 0, children.clamp(min=0)
-    visits = torch.where(seen, tree.visits.gather(1, index), 0.0)
-    values = torch.where(seen, -tree.total.gather(1, index) / visits.clamp(min=1), 0.0)
-    likely = torch.softmax(numbers, 1) * seen
-    weight, all_visits = likely.sum(1), visits.sum(1)
-    known = (likely * values).sum(1) / weight.clamp(min=torch.finfo(numbers.dtype).tiny)
-    mixed = (tree.raw[games, node] + all_visits * known) / (1 + all_visits)
-    return Family(numbers, visits, torch.where(seen, values, mixed[:, None]), seen, mixed)
+def node_of(tree: Tree, games: Tensor, node: Tensor) -> Node:
+    """Return one node of every tree with the statistics of its children."""
+    children, prior_logits = tree.children[games, node], tree.prior_logits[games, node]
+    visited, index = children >= 0, children.clamp(min=0)
+    visits = torch.where(visited, tree.visits.gather(1, index), 0.0)
+    values = torch.where(visited, -tree.value_sums.gather(1, index) / visits.clamp(min=1), 0.0)
+    prior_probs = torch.softmax(prior_logits, 1) * visited
+    prior_sum, visit_sum = prior_probs.sum(1), visits.sum(1)
+    weighted_value = (prior_probs * values).sum(1) / prior_sum.clamp(min=torch.finfo(prior_logits.dtype).tiny)
+    mixed_value = (tree.raw_values[games, node] + visit_sum * weighted_value) / (1 + visit_sum)
+    return Node(prior_logits, visits, torch.where(visited, values, mixed_value[:, None]), visited, mixed_value)

@@ -16,11 +16,11 @@ import numpy as np
 from models.boards import board_tensor
 from models.file_agents import FileAgent
 from models.files import WeightsError
+from models.inference import InferenceNetwork
 from models.network import FOLDER
-from models.player import Player
-from models.residual import SavedResidual, ValueOfBoards, read_residual, symmetric_answers
-from models.torch_evaluator import TorchAgent, TorchEvaluator, one_thread
-from models.tree_search import NEVER, TreeSearch
+from models.residual import SavedResidual, ValueFromBoards, read_residual, symmetrised
+from models.torch_evaluator import TorchAgent, TorchEvaluator, single_torch_thread
+from models.tree_search import ILLEGAL_LOGIT, TreeSearch
 from reversi_env import Position, ReversiError, Rules, functional
 from reversi_env.extras import extra_libraries
 from search.solver import MAX_GPU_EMPTIES, Solver
@@ -72,7 +72,7 @@ class ZeroAgent(FileAgent[SavedResidual]):
         self.simulations, self.depth, self.exact = simulations, depth, exact
         self.temperature, self.seed, self.device = temperature, seed, device
         self._generator = np.random.default_rng(seed or 0)
-        self._kept: dict[tuple[int, str], tuple[Player, TreeSearch | None, Solver | None]] = {}
+        self._kept: dict[tuple[int, str], tuple[InferenceNetwork, TreeSearch | None, Solver | None]] = {}
         self._searchers: dict[tuple[int, str], TorchAgent] = {}
 
     def __getstate__(self) -> dict[str, Any]:
@@ -93,14 +93,14 @@ class ZeroAgent(FileAgent[SavedResidual]):
 
     def evaluator(self, rules: Rules, device: str = "cpu") -> TorchEvaluator:
         """The values of the network, each the mean over the eight symmetric images of a position."""
-        value = ValueOfBoards(self.saved(rules).net, symmetric=True)
+        value = ValueFromBoards(self.saved(rules).net, symmetric=True)
         return TorchEvaluator(value, rules, inputs="boards", device=device, name=self.kind)
 
     def choose(self, position: Position) -> int:
         """The best action, or one that is sampled."""
         if position.must_pass():
             return position.rules.pass_action
-        with one_thread():
+        with single_torch_thread():
             if self.depth:
                 return self._searcher(position.rules).choose(position)
             player, search, solver = self._made(position.rules)
@@ -109,10 +109,10 @@ class ZeroAgent(FileAgent[SavedResidual]):
             own, opp = (board_tensor(np.array([side], np.uint64)) for side in (position.own, position.opp))
             state = functional.to(functional.from_boards(own, opp, position.rules), self.device)
             if search is None:
-                numbers = symmetric_answers(player.answers, position.rules)(state.own, state.opp)[0][0]
-                noise = self._noise(numbers.numel()).to(numbers)
+                logits = symmetrised(player.logits_and_values, position.rules)(state.own, state.opp)[0][0]
+                noise = self._noise(logits.numel()).to(logits)
                 legal = functional.legal(state)[0, :-1]
-                return int(torch.where(legal, numbers + self.temperature * noise, NEVER).argmax())
+                return int(torch.where(legal, logits + self.temperature * noise, ILLEGAL_LOGIT).argmax())
             noise = self.temperature * self._noise(position.rules.square_count + 1)
             return int(search.run(state, noise[None].to(self.device)).action[0])
 
@@ -127,12 +127,12 @@ class ZeroAgent(FileAgent[SavedResidual]):
             self._searchers[key] = TorchAgent(evaluator, self.depth, exact=self.exact, seed=self.seed)
         return self._searchers[key]
 
-    def _made(self, rules: Rules) -> tuple[Player, TreeSearch | None, Solver | None]:
+    def _made(self, rules: Rules) -> tuple[InferenceNetwork, TreeSearch | None, Solver | None]:
         """The network on its device, and what searches with it."""
         key = (rules.size, rules.variant)
         if key not in self._kept:
-            player, search = Player(self.saved(rules).net, self.device), None
+            player, search = InferenceNetwork(self.saved(rules).net, self.device), None
             if self.simulations:
-                search = TreeSearch(player.answers, rules, self.simulations, exact=self.exact)
+                search = TreeSearch(player.logits_and_values, rules, self.simulations, exact=self.exact)
             self._kept[key] = player, search, Solver(rules, table=TranspositionTable(16)) if self.exact else None
         return self._kept[key]

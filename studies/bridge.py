@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from models.network import strongest_evaluator
-from models.torch_evaluator import one_thread
+from models.torch_evaluator import single_torch_thread
 from models.zero import ZeroAgent
 from reversi_env import Position
 from reversi_env.options import option
@@ -84,7 +84,7 @@ def measure(options: BridgeOptions, progress: Progress = silent) -> dict[str, An
 
 def _judged(agent: Agent, truth: ExactSet, progress: Progress) -> dict[str, Any]:
     """What an agent gives away, and the processor seconds that it takes for a move, on one thread."""
-    with one_thread():
+    with single_torch_thread():
         agent.prepare(truth.rules)
         agent.choose(
             Position(truth.rules, int(truth.own[0]), int(truth.opp[0]))
@@ -110,7 +110,7 @@ def _equal_time(
         specs = tuple(one["agent"] for one in players)
         how = TournamentOptions(specs, options.games, options.size, options.variant, seed=options.seed)
         tournament = Tournament(how)
-        with one_thread():
+        with single_torch_thread():
             for number, record in enumerate(missing_games(tournament)):
                 progress(f"games at {1000 * seconds:g} ms", number, how.total)
                 tournament.add(record)

@@ -18,22 +18,22 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic, register_jitable
 
-from models.arrays import library_of
-from models.core.carried_states import refresh_accumulator, update_accumulator, update_for_value
+from models.arrays import array_module
+from models.core.incremental_states import refresh_accumulator, update_accumulator, update_for_value
 from models.core.pattern_states import emit_numbers, states_on_stack
 from models.core.pattern_value import COUNTS
 from models.core.vectors import (
     REAL,
     WORD,
-    emit_chosen,
     emit_clipped,
-    emit_dots_added,
+    emit_concatenated,
+    emit_dot_products_added,
     emit_frozen,
-    emit_joined,
-    emit_positive,
-    emit_product_added,
+    emit_horizontal_sum,
+    emit_multiply_add,
+    emit_relu,
+    emit_shuffle,
     emit_sum,
-    emit_total,
     emit_vector,
 )
 from reversi_env.core.bitboard import legal_moves
@@ -125,7 +125,7 @@ def _scales(shape: Shape, heads: Any) -> Any:
 
     The largest weight is `MOST`, unless the bias would then be too large for 32 bits.
     """
-    library = library_of(heads)
+    library = array_module(heads)
     weights = heads[:, shape.first : shape.bias].reshape(-1, shape.inputs, shape.units)
     biases = abs(heads[:, None, shape.bias : shape.second]) * (ONE * MOST / LARGEST_BIAS)
     largest = library.maximum(library.amax(abs(weights), axis=1, keepdims=True), biases)
@@ -138,7 +138,7 @@ def _whole(shape: Shape, heads: Any) -> tuple[Any, Any]:
     return (weights / scales).round(), (heads[:, shape.bias : shape.second] * ONE / scales[:, 0]).round()
 
 
-def rounded_heads(shape: Shape, heads: Any) -> Any:
+def quantised_heads(shape: Shape, heads: Any) -> Any:
     """The heads (float32) with weights and biases of units that whole numbers can stand for; rounding again changes nothing.
 
     Heads are an array or a tensor, and so is what comes back.
@@ -146,7 +146,7 @@ def rounded_heads(shape: Shape, heads: Any) -> Any:
     (weights, biases), scales = _whole(shape, heads), _scales(shape, heads)
     units = (weights * scales).reshape(len(heads), -1), biases * scales[:, 0] / ONE
     parts = heads[:, : shape.first], *units, heads[:, shape.second :]
-    return library_of(heads).concatenate(parts, axis=1)
+    return array_module(heads).concatenate(parts, axis=1)
 
 
 def heads_for_search(shape: Shape, heads: np.ndarray) -> np.ndarray:
@@ -184,30 +184,30 @@ class _Forward:
         inputs = self._inputs(sums)
         parts = []
         for first in range(0, shape.width, LANES):
-            some = builder.sext(emit_chosen(builder, sums, range(first, first + LANES)), WHOLES)
+            some = builder.sext(emit_shuffle(builder, sums, range(first, first + LANES)), WHOLES)
             parts.append(builder.fmul(builder.sitofp(some, REALS), self._part(head, 4 * first, REALS)))
         total = emit_sum(parts, builder.fadd)
         for first in range(0, shape.units, LANES):
             units = builder.sitofp(self._units(inputs, head, first), REALS)
             weights = self._part(head, place.outputs + 4 * first, REALS)
-            total = emit_product_added(self.context, builder, total, units, weights)
+            total = emit_multiply_add(self.context, builder, total, units, weights)
         constant = builder.load(builder.inttoptr(builder.add(head, WORD(place.constant)), ir.PointerType(REAL)))
-        return builder.fadd(emit_total(builder, total), constant)
+        return builder.fadd(emit_horizontal_sum(builder, total), constant)
 
     def _inputs(self, sums: Any) -> list[Any]:
         """The sums' parts above 0, then those below: bytes, four after four, as often as there are lanes."""
         builder = self.builder
         above, below = (emit_clipped(builder, some, MOST) for some in (sums, builder.neg(sums)))
-        both = builder.trunc(emit_joined(builder, above, below), ir.VectorType(ir.IntType(8), self.shape.inputs))
-        return [emit_chosen(builder, both, [*range(k, k + 4)] * LANES) for k in range(0, self.shape.inputs, 4)]
+        both = builder.trunc(emit_concatenated(builder, above, below), ir.VectorType(ir.IntType(8), self.shape.inputs))
+        return [emit_shuffle(builder, both, [*range(k, k + 4)] * LANES) for k in range(0, self.shape.inputs, 4)]
 
     def _units(self, inputs: list[Any], head: Any, first: int) -> Any:
         """The outputs of the units *first* … *first* + LANES - 1, whole numbers."""
         total = self._part(head, self.place.biases + 4 * first, WHOLES)
         for k, four in enumerate(inputs):
             weights = self._part(head, self.place.weights + 4 * (k * self.shape.units + first), BYTES)
-            total = emit_dots_added(self.context, self.builder, total, four, weights)
-        return emit_positive(self.builder, total)
+            total = emit_dot_products_added(self.context, self.builder, total, four, weights)
+        return emit_relu(self.builder, total)
 
     def _part(self, head: Any, start: int, kind: ir.VectorType) -> Any:
         """The vector at byte *start* of the head."""

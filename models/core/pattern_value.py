@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba.extending import register_jitable
 
-from models.core.carried_states import refresh_accumulator, update_accumulator, update_for_value
+from models.core.incremental_states import refresh_accumulator, update_accumulator, update_for_value
 from models.core.pattern_states import states_on_stack
 from models.core.pattern_sum import load_weight, pattern_sum
 from reversi_env.core.bitboard import legal_moves

@@ -55,7 +55,7 @@ def fuses(context: Any) -> bool:
     return not triple.startswith(("x86", "i686")) or "+fma" in features.split(",")
 
 
-def emit_product_added(context: Any, builder: ir.IRBuilder, total: Any, left: Any, right: Any) -> Any:
+def emit_multiply_add(context: Any, builder: ir.IRBuilder, total: Any, left: Any, right: Any) -> Any:
     """*total* + *left* * *right*, rounded once where the CPU can do so in one instruction.
 
     That is said, not left to the compiler: it might choose differently on another CPU, and values would differ in a last bit.
@@ -67,7 +67,7 @@ def emit_product_added(context: Any, builder: ir.IRBuilder, total: Any, left: An
     return builder.call(fused, [left, right, total])
 
 
-def emit_dots_added(context: Any, builder: ir.IRBuilder, totals: Any, inputs: Any, weights: Any) -> Any:
+def emit_dot_products_added(context: Any, builder: ir.IRBuilder, totals: Any, inputs: Any, weights: Any) -> Any:
     """Eight *totals* (int32), to each of which four products are added: of *inputs*, 0 … 127, and *weights*, -127 … 127, bytes.
 
     Some CPUs do that in an instruction or a few. The sums are whole numbers, and the same on all of them.
@@ -84,7 +84,7 @@ def _emit_dots_arm(builder: ir.IRBuilder, totals: Any, inputs: Any, weights: Any
     four, byte = ir.VectorType(ir.IntType(32), 4), ir.VectorType(ir.IntType(8), 16)
     dots = _declared(builder, "llvm.aarch64.neon.sdot.v4i32.v16i8", ir.FunctionType(four, [four, byte, byte]))
     halves = [[emit_half(builder, vector, second) for vector in (totals, weights, inputs)] for second in (False, True)]
-    return emit_joined(builder, *(builder.call(dots, half) for half in halves))
+    return emit_concatenated(builder, *(builder.call(dots, half) for half in halves))
 
 
 def _emit_dots_avx2(builder: ir.IRBuilder, inputs: Any, weights: Any) -> Any:
@@ -100,7 +100,7 @@ def _emit_dots(builder: ir.IRBuilder, inputs: Any, weights: Any) -> Any:
     sums = builder.mul(*(_emit_widened(builder, vector) for vector in (inputs, weights)))
     for widened in (False, True):
         sums = _emit_widened(builder, sums) if widened else sums
-        sums = builder.add(*(emit_chosen(builder, sums, range(first, sums.type.count, 2)) for first in (0, 1)))
+        sums = builder.add(*(emit_shuffle(builder, sums, range(first, sums.type.count, 2)) for first in (0, 1)))
     return sums
 
 
@@ -117,10 +117,10 @@ def _declared(builder: ir.IRBuilder, name: str, kind: ir.FunctionType) -> Any:
 def emit_half(builder: ir.IRBuilder, vector: Any, second: bool) -> Any:
     """The first or the second half of the vector's numbers."""
     half = vector.type.count // 2
-    return emit_chosen(builder, vector, range(half * second, half * (1 + second)))
+    return emit_shuffle(builder, vector, range(half * second, half * (1 + second)))
 
 
-def emit_joined(builder: ir.IRBuilder, left: Any, right: Any) -> Any:
+def emit_concatenated(builder: ir.IRBuilder, left: Any, right: Any) -> Any:
     """The numbers of two vectors in one."""
     places = list(range(2 * left.type.count))
     return builder.shuffle_vector(left, right, ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places))
@@ -128,10 +128,10 @@ def emit_joined(builder: ir.IRBuilder, left: Any, right: Any) -> Any:
 
 def emit_clipped(builder: ir.IRBuilder, vector: Any, most: float) -> Any:
     """Every number of the vector, but at least 0 and at most *most*."""
-    return emit_at_most(builder, emit_positive(builder, vector), most)
+    return emit_at_most(builder, emit_relu(builder, vector), most)
 
 
-def emit_positive(builder: ir.IRBuilder, vector: Any) -> Any:
+def emit_relu(builder: ir.IRBuilder, vector: Any) -> Any:
     """Every number of the vector, but at least 0."""
     return _emit_bounded(builder, vector, "<", 0)
 
@@ -148,17 +148,17 @@ def _emit_bounded(builder: ir.IRBuilder, vector: Any, beyond: str, bound: float)
     return builder.select(compare(beyond, vector, bounds), bounds, vector)
 
 
-def emit_total(builder: ir.IRBuilder, vector: Any) -> Any:
+def emit_horizontal_sum(builder: ir.IRBuilder, vector: Any) -> Any:
     """Sum of the vector's numbers, halves added to halves."""
     width = vector.type.count
     while width > 1:
         width //= 2
-        parts = [emit_chosen(builder, vector, range(start, start + width)) for start in (0, width)]
+        parts = [emit_shuffle(builder, vector, range(start, start + width)) for start in (0, width)]
         vector = builder.fadd(*parts)
     return builder.extract_element(vector, ir.IntType(32)(0))
 
 
-def emit_chosen(builder: ir.IRBuilder, vector: Any, places: Any) -> Any:
+def emit_shuffle(builder: ir.IRBuilder, vector: Any, places: Any) -> Any:
     """The vector of the numbers at *places*, which are known when the code is made and may repeat."""
     chosen = list(places)
     mask = ir.Constant(ir.VectorType(ir.IntType(32), len(chosen)), chosen)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 
-from models.arrays import library_of
+from models.arrays import array_module
 from models.files import WeightsError, file_content, named_by_hash
 from reversi_env import Rules
 from reversi_env.atomic_files import write_atomically
@@ -62,14 +62,14 @@ class Array(NamedTuple):
             return self.nearest(parameters)
         if not self.is_whole:
             return parameters
-        found, library = parameters * self.one, library_of(parameters)
+        found, library = parameters * self.one, array_module(parameters)
         library.round(found, out=found)
         library.clip(found, -self.most, self.most, out=found)
         found /= self.one
         return found
 
 
-class Compiled(NamedTuple):
+class CompiledNetwork(NamedTuple):
     """A network as the search wants it: an array of one record, and the arrays whose addresses it holds."""
 
     record: np.ndarray
@@ -127,7 +127,7 @@ class Network:
         """Options of a fit (`train.fitting.options.FitOptions`) that did well for a board."""
         return {}
 
-    def compiled(self) -> Compiled:
+    def compiled(self) -> CompiledNetwork:
         """The network as the search wants it."""
         raise NotImplementedError
 

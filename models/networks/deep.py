@@ -22,10 +22,10 @@ from models.core.deep_value import (
     SHAPE,
     Shape,
     heads_for_search,
-    rounded_heads,
+    quantised_heads,
 )
 from models.core.pattern_states import digit_table
-from models.networks.base import Array, Compiled
+from models.networks.base import Array, CompiledNetwork
 from models.networks.patterns import PatternNetwork
 from reversi_env import Rules
 
@@ -41,7 +41,7 @@ class DeepPatternNet(PatternNetwork):
     """A deep network over patterns: rows of whole numbers (`ONE` to 1, int8) and heads (float32).
 
     ``rows``: (phases, tied pattern rows, counts and numbers of empty squares, width), ``heads``: (phases, numbers). Those of the
-    heads' units are rounded to what the search can work with (`models.core.deep_value.rounded_heads`).
+    heads' units are rounded to what the search can work with (`models.core.deep_value.quantised_heads`).
     A training that does not reach the first moves leaves their phases as the last that it reached: a file has that one once.
     """
 
@@ -66,7 +66,7 @@ class DeepPatternNet(PatternNetwork):
         phases = cls.phases(rules.size)
         return {
             "rows": Array(np.int8, (phases, cls.row(rules.size), cls.shape.width), ONE),
-            "heads": Array(np.float32, (phases, cls.shape.head), nearest=partial(rounded_heads, cls.shape)),
+            "heads": Array(np.float32, (phases, cls.shape.head), nearest=partial(quantised_heads, cls.shape)),
         }
 
     @classmethod
@@ -92,7 +92,7 @@ class DeepPatternNet(PatternNetwork):
         each = np.minimum(np.arange(phases), min(stored) - 1)
         return {name: array[each] for name, array in arrays.items()}
 
-    def compiled(self) -> Compiled:
+    def compiled(self) -> CompiledNetwork:
         """The network as the search wants it: one row for every state of every pattern, then the others."""
         rows, heads = np.ascontiguousarray(self.untied(self.rows)), heads_for_search(self.shape, self.heads)
         digits, net = digit_table(self.rules.size), self.search_record(self.search)
@@ -101,7 +101,7 @@ class DeepPatternNet(PatternNetwork):
         net["deep_rows"] = rows.ctypes.data + phase * rows.strides[0]
         net["heads"] = heads.ctypes.data + phase * heads.strides[0]
         net["digits"] = digits.ctypes.data
-        return Compiled(net, (rows, heads, digits))
+        return CompiledNetwork(net, (rows, heads, digits))
 
     def summary(self) -> str:
         """The architecture in a line, for people."""

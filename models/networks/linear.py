@@ -15,7 +15,7 @@ import numpy as np
 
 from models.core.pattern_states import digit_table
 from models.core.pattern_value import PATTERN_NET, UNITS
-from models.networks.base import Array, Compiled
+from models.networks.base import Array, CompiledNetwork
 from models.networks.patterns import PatternNetwork
 from reversi_env import Rules
 
@@ -56,7 +56,7 @@ class PatternNet(PatternNetwork):
         """Options of a fit that did well for a board."""
         return {"epochs": 40, "learning_rate": 0.05, "patience": 15} if size == 4 else {}
 
-    def compiled(self) -> Compiled:
+    def compiled(self) -> CompiledNetwork:
         """The network as the search wants it: one weight for every state of every pattern, then the counts."""
         weights, digits = self.untied(self.weights), digit_table(self.rules.size)
         memory = np.concatenate([weights.ravel(), self.constants])
@@ -64,7 +64,7 @@ class PatternNet(PatternNetwork):
         net["pattern_weights"], net["digits"] = memory.ctypes.data, digits.ctypes.data
         net["phases"], net["row"] = weights.shape
         net["empties_a_phase"] = self.span(self.rules.size)
-        return Compiled(net, (memory, digits))
+        return CompiledNetwork(net, (memory, digits))
 
     def summary(self) -> str:
         """The architecture in a line, for people."""

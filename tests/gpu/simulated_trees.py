@@ -17,9 +17,9 @@ from models.tree_search import TreeSearch, kernels_for
 from reversi_env import Rules, batch, functional
 
 SEARCHES = [
-    (8, "normal", {"simulations": 12, "considered": 4}),
-    (6, "reversed", {"simulations": 12, "method": "puct", "deepest": 3}),
-    (4, "reversed", {"simulations": 20, "deepest": 2}),
+    (8, "normal", {"simulations": 12, "max_considered_actions": 4}),
+    (6, "reversed", {"simulations": 12, "method": "puct", "max_depth": 3}),
+    (4, "reversed", {"simulations": 20, "max_depth": 2}),
     (4, "normal", {"simulations": 20, "method": "puct"}),
     (4, "normal", {"simulations": 17, "exact": 4}),
 ]

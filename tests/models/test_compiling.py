@@ -6,7 +6,7 @@ from torch._dynamo.exc import TorchDynamoException
 
 from models import compiling
 from models.boards import board_tensor
-from models.player import fused
+from models.inference import fused_network
 from models.residual import ResidualNet
 from reversi_env import Rules, batch
 
@@ -20,7 +20,7 @@ def test_a_failure_to_compile_or_record_is_told_once(monkeypatch):
 
     monkeypatch.setattr(torch, "compile", lambda function, **how: refused)
     monkeypatch.setattr(compiling, "_Graph", refused)
-    for made, doing in ((compiling.Compiled(doubled), "compile"), (compiling.Recorded(doubled), "record")):
+    for made, doing in ((compiling.TorchCompiled(doubled), "compile"), (compiling.CudaGraphed(doubled), "record")):
         with pytest.warns(RuntimeWarning, match=f"torch cannot {doing} doubled, .*: no compiler here") as told:
             assert [made(torch.tensor([2]))[0].item() for _ in range(2)] == [4, 4]
         assert len(told) == 1
@@ -41,8 +41,8 @@ def test_fused_blocks_say_what_the_network_says_and_plain_ones_where_there_is_no
     monkeypatch.setattr(torch, "compile", lambda function, **how: function)
     with torch.library._scoped_library("aten", "IMPL") as here:
         here.impl("cudnn_convolution_add_relu", one_kernel, "CPU")
-        torch.testing.assert_close(fused(net)(*boards), expected)
-    answers = fused(net)
+        torch.testing.assert_close(fused_network(net)(*boards), expected)
+    answers = fused_network(net)
     with pytest.warns(RuntimeWarning, match="torch cannot fuse .*: Could not run") as told:
         found = [answers(*boards) for _ in range(2)]
     torch.testing.assert_close(found, [expected, expected])

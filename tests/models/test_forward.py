@@ -9,7 +9,7 @@ from numba import njit
 
 from models.boards import board_tensor, legal_moves
 from models.core import vectors
-from models.core.deep_value import SHAPE, evaluator_for, rounded_heads
+from models.core.deep_value import SHAPE, evaluator_for, quantised_heads
 from models.core.pattern_states import LANES, LINE, STATES, digit_table
 from models.core.pattern_value import UNITS
 from models.core.patterns import patterns_of
@@ -210,12 +210,12 @@ def test_weights_of_units_are_rounded_once():
     """What a file has is what the search works with; files from before that are rounded when they are read."""
     heads = np.random.default_rng(0).normal(size=(3, SHAPE.head)).astype(np.float32)
     heads[0, SHAPE.first : SHAPE.bias] = 0  # units without weights have biases still
-    once = rounded_heads(SHAPE, heads)
+    once = quantised_heads(SHAPE, heads)
     assert 0 < np.abs(once - heads).max() < 0.02
-    assert np.array_equal(rounded_heads(SHAPE, once), once)
+    assert np.array_equal(quantised_heads(SHAPE, once), once)
     units = slice(SHAPE.first, SHAPE.second)
     assert np.array_equal(np.delete(once, units, axis=1), np.delete(heads, units, axis=1))
-    assert np.array_equal(rounded_heads(SHAPE, torch.from_numpy(heads)).numpy(), once)
+    assert np.array_equal(quantised_heads(SHAPE, torch.from_numpy(heads)).numpy(), once)
 
 
 @every_size

@@ -10,7 +10,7 @@ import torch
 
 from models import tree_search
 from models.boards import board_tensor
-from models.tree_search import TreeSearch, planned_visits
+from models.tree_search import TreeSearch, considered_visits_sequence
 from reversi_env import Position, ReversiError, Rules, batch, functional
 from search.solver import solve_batch
 from tests.gpu.simulated_trees import answering
@@ -75,9 +75,11 @@ def softmax(numbers):
 
 
 class Twin:
-    def __init__(self, network, rules, simulations, *, method="gumbel", considered=16, exact=0, deepest=24):
+    def __init__(
+        self, network, rules, simulations, *, method="gumbel", max_considered_actions=16, exact=0, max_depth=24
+    ):
         self.network, self.rules, self.simulations, self.method = network, rules, simulations, method
-        self.considered, self.exact, self.deepest = considered, exact, deepest
+        self.max_considered_actions, self.exact, self.max_depth = max_considered_actions, exact, max_depth
 
     def run(self, position, noise):
         root = Node(self, position)
@@ -85,7 +87,7 @@ class Twin:
         if self.method == "puct":
             likely, drawn = root.policy(), sum(noise[action] for action in root.numbers)
             root.numbers = {a: math.log(0.75 * share + 0.25 * noise[a] / drawn) for a, share in likely.items()}
-        plan = planned_visits(min(self.considered, len(root.numbers)), self.simulations)
+        plan = considered_visits_sequence(min(self.max_considered_actions, len(root.numbers)), self.simulations)
         for simulation in range(self.simulations):
             self.simulate(root, plan[simulation], noise)
         if self.method == "puct":
@@ -98,26 +100,26 @@ class Twin:
             best = max(left, key=lambda action: noise[action] + improved[action])
         return best, policy, {action: root.count(action) for action in root.numbers}
 
-    def simulate(self, root, planned, noise):
+    def simulate(self, root, considered_visits, noise):
         node, way = root, [root]
         while True:
-            action = self.at_root(node, planned, noise) if node is root else self.below(node)
+            action = self.at_root(node, considered_visits, noise) if node is root else self.below(node)
             known = action in node.children
             if not known:
                 node.children[action] = Node(self, node.position.play(action))
             node = node.children[action]
             way.append(node)
-            if not known or node.ends or len(way) > self.deepest:
+            if not known or node.ends or len(way) > self.max_depth:
                 break
         for height, node in enumerate(reversed(way)):
             node.visits += 1
             node.total += (-1) ** height * way[-1].raw
 
-    def at_root(self, root, planned, noise):
+    def at_root(self, root, considered_visits, noise):
         if self.method == "puct":
             return self.below(root)
         improved = root.improved()
-        left = [action for action in root.numbers if root.count(action) == planned]
+        left = [action for action in root.numbers if root.count(action) == considered_visits]
         return max(left, key=lambda action: noise[action] + improved[action])
 
     def below(self, node):
@@ -139,9 +141,9 @@ class Twin:
 @pytest.mark.parametrize(
     ("size", "variant", "how"),
     [
-        (4, "reversed", {"simulations": 24, "considered": 4}),
+        (4, "reversed", {"simulations": 24, "max_considered_actions": 4}),
         (6, "normal", {"simulations": 33, "exact": 5}),
-        (8, "normal", {"simulations": 16, "considered": 8, "deepest": 2}),
+        (8, "normal", {"simulations": 16, "max_considered_actions": 8, "max_depth": 2}),
         (6, "reversed", {"simulations": 24, "method": "puct"}),
         (4, "normal", {"simulations": 25, "method": "puct", "exact": 3}),
     ],
@@ -170,7 +172,7 @@ def test_a_search_whose_kernels_cannot_run_goes_on_without_them_and_says_so(monk
         def refused(self, *_):
             raise OSError("no compiler here")
 
-        walked = written = refused
+        select = expand_and_backup = refused
 
     rules = Rules(4)
     roots = functional.init(3, rules, seed=1, opening_plies=4, device="cpu")
@@ -178,7 +180,7 @@ def test_a_search_whose_kernels_cannot_run_goes_on_without_them_and_says_so(monk
     monkeypatch.setattr(tree_search, "kernels_for", lambda device: SimpleNamespace(Kernels=Kernels))
     monkeypatch.setattr(torch, "compile", lambda function, **how: function)
     search = TreeSearch(answering(4), rules, 6, compiled=True)
-    with pytest.warns(RuntimeWarning, match="torch cannot run a kernel for _w.*: no compiler here") as told:
+    with pytest.warns(RuntimeWarning, match="torch cannot run a kernel for .*: no compiler here") as told:
         found = [search.run(roots) for _ in range(2)]
     torch.testing.assert_close(found, [expected, expected])
     assert len(told) == 2
@@ -190,11 +192,11 @@ def test_kernels_that_find_something_else_are_not_used(monkeypatch):
     plain = TreeSearch(answering(4), rules, 6)
 
     class Kernels:
-        def __init__(self, rules, deepest, puct):
-            self.written = plain._written
+        def __init__(self, rules, max_depth, puct):
+            self.expand_and_backup = plain._expand_and_backup
 
-        def walked(self, tree, games, number, lots, planned):
-            return plain._walked(tree, games, number, lots if right else -lots, planned)
+        def select(self, tree, games, number, gumbel, considered_visits):
+            return plain._select(tree, games, number, gumbel if right else -gumbel, considered_visits)
 
     monkeypatch.setattr(tree_search, "kernels_for", lambda device: SimpleNamespace(Kernels=Kernels))
     monkeypatch.setattr(torch, "compile", lambda function, **how: function)

@@ -13,7 +13,7 @@ from train.rl.options import Architecture, preset
 
 
 @pytest.fixture(autouse=True)
-def one_thread():
+def single_torch_thread():
     """So small networks only lose by more."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)

@@ -10,7 +10,7 @@ from search.solver import solve_all_moves
 from train.judging.exact import action_table
 from train.rl.exam import examine
 from train.rl.files import shipped
-from train.rl.network import ILLEGAL, PolicyValueNet, ValueOfBoards
+from train.rl.network import ILLEGAL, PolicyValueNet, ValueFromBoards
 from train.rl.options import Architecture
 from train.rl.players import (
     NEVER,
@@ -45,7 +45,7 @@ def test_the_networks_own_search_is_alpha_beta_over_its_value(size, variant, pli
     rules, net = Rules(size, variant), small_net(size)
     own, opp = some_positions(rules, 12, plies)
     table = network_move_values(net, own, opp, rules, depth)
-    evaluator = TorchEvaluator(ValueOfBoards(net), rules, inputs="boards", scale=rules.square_count)
+    evaluator = TorchEvaluator(ValueFromBoards(net), rules, inputs="boards", scale=rules.square_count)
     agent = TorchAgent(evaluator, depth, exact=0)
     ends = 0
     for i in range(len(own)):

@@ -8,7 +8,7 @@ from reversi_env.envs import ReversiVectorEnv
 from train.errors import TrainError
 from train.rl.agent import PolicyAgent
 from train.rl.files import SavedPolicy
-from train.rl.network import ILLEGAL, PolicyValueNet, ValueOfBoards, action_numbers, masked, net_inputs, turned, views
+from train.rl.network import ILLEGAL, PolicyValueNet, ValueFromBoards, action_numbers, masked, net_inputs, turned, views
 from train.rl.opponents import discs_to_boards
 from train.rl.options import Architecture, faster_precision
 from train.rl.players import BatchPolicy, policy_numbers
@@ -42,7 +42,7 @@ def test_boards_and_planes_give_the_same(tiny_net, positions):
         numbers, values = net(discs, masks)
         assert torch.equal(net.of_boards(own, opp)[0], numbers)
         assert torch.allclose(net.values(discs, masks), values)
-        assert torch.allclose(ValueOfBoards(net)(board_tensor(own), board_tensor(opp)), values)
+        assert torch.allclose(ValueFromBoards(net)(board_tensor(own), board_tensor(opp)), values)
     assert values.abs().max() <= 1
 
 

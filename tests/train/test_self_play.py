@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch._dynamo.exc import TorchDynamoException
 
-from models.boards import bit_counts, board_planes, board_tensor, legal_moves, turned
+from models.boards import bit_counts, board_planes, board_tensor, legal_moves, transformed
 from models.files import WeightsError
-from models.residual import ResidualNet, SavedResidual, ValueOfBoards, read_residual, square_images
+from models.residual import ResidualNet, SavedResidual, ValueFromBoards, read_residual, square_images
 from models.torch_evaluator import TorchEvaluator
 from reversi_env import Position, Rules, batch, functional
 from search.agents import make
@@ -54,7 +54,7 @@ def test_images_of_squares_are_those_of_the_boards():
         legal = board_planes(legal_moves(own, opp, rules.playable), size).flatten(1)
         for symmetry, images in enumerate(square_images(rules)):
             image = torch.full_like(own, symmetry)
-            expected = legal_moves(turned(own, image), turned(opp, image), rules.playable)
+            expected = legal_moves(transformed(own, image), transformed(opp, image), rules.playable)
             assert (legal[:, images] == board_planes(expected, size).flatten(1)).all()
 
 
@@ -253,7 +253,7 @@ def test_files_of_residual_networks_are_checked(tmp_path):
     path.write_bytes(data)
     found = read_residual(path)
     own, opp, *_ = boards_of(rules, 20)
-    evaluator = TorchEvaluator(ValueOfBoards(found.net, symmetric=True), rules, inputs="boards")
+    evaluator = TorchEvaluator(ValueFromBoards(found.net, symmetric=True), rules, inputs="boards")
     values = evaluator.static_values(own, opp)
     images = batch.canonical(own, opp)[:2]
     assert np.allclose(values, evaluator.static_values(*images), atol=1e-4)

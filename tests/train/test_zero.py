@@ -8,8 +8,8 @@ import torch
 
 from models.boards import board_planes, legal_moves
 from models.files import WeightsError
-from models.player import Player
-from models.residual import ResidualNet, SavedResidual, symmetric_answers
+from models.inference import InferenceNetwork
+from models.residual import ResidualNet, SavedResidual, symmetrised
 from reversi_env import Position, ReversiError, Rules
 from search.agents import make
 from search.solver import Solver, solve_batch
@@ -49,7 +49,7 @@ def test_positions_of_games_have_legal_policies_and_exact_ends(variant, method):
     def solve(own, opp):
         return solve_batch(own, opp, rules, threads=1)
 
-    search = search_of(Player(network_of(4)).answers, options, CPU)
+    search = search_of(InferenceNetwork(network_of(4)).logits_and_values, options, CPU)
     found = play(search, solve, options, 3, CPU)
     own, opp = (side.numpy().view(np.uint64) for side in (found.own, found.opp))
     empties = rules.square_count - np.bitwise_count(own | opp)
@@ -132,7 +132,7 @@ def test_numbers_of_images_are_those_of_the_position():
     net, rules = network_of(6), Rules(6)
     own, opp = (torch.tensor([side]) for side in (Position.initial(rules).own, Position.initial(rules).opp))
     with torch.no_grad():
-        numbers, value = symmetric_answers(net, rules)(own, opp)
+        numbers, value = symmetrised(net, rules)(own, opp)
     squares = numbers[0].view(6, 6)
     assert torch.allclose(squares, squares.flip(0, 1), atol=1e-5)  # as the start has it
     assert torch.allclose(squares, squares.T, atol=1e-5)

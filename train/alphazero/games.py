@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from models.boards import bit_counts
-from models.residual import Answers
+from models.residual import PolicyValueFunction
 from models.tree_search import TreeSearch
 from reversi_env import functional
 from reversi_env.extras import extra_libraries
@@ -21,20 +21,22 @@ with extra_libraries():
     from torch import Tensor
 
 #: Plies that a simulation goes down at most: without kernels (`models.tree_kernels`) a GPU, which is not waited for, always does.
-DEEPEST = {"cuda": 12, "cpu": 24}
+MAX_DEPTH = {"cuda": 12, "cpu": 24}
 
 
-def search_of(network: Answers, options: SelfPlayOptions, device: torch.device, threads: int | None = 1) -> TreeSearch:
+def search_of(
+    network: PolicyValueFunction, options: SelfPlayOptions, device: torch.device, threads: int | None = 1
+) -> TreeSearch:
     """The search that plays the games."""
     return TreeSearch(
         network,
         options.rules,
         options.simulations,
         method=options.method,
-        considered=options.considered,
+        max_considered_actions=options.considered,
         exact=0 if device.type == "cuda" else options.exact,  # for which the GPU would have to be waited
         threads=threads,
-        deepest=DEEPEST[device.type],
+        max_depth=MAX_DEPTH[device.type],
         compiled=device.type == "cuda",
     )
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from models.boards import board_planes, legal_moves, turned
-from models.compiling import Compiled
-from models.player import Player
-from models.residual import Answers, ResidualNet, square_images
-from models.trees import NEVER
+from models.boards import board_planes, legal_moves, transformed
+from models.compiling import TorchCompiled
+from models.inference import InferenceNetwork
+from models.residual import PolicyValueFunction, ResidualNet, square_images
+from models.trees import ILLEGAL_LOGIT
 from reversi_env.extras import extra_libraries
 from train.alphazero.options import SelfPlayOptions
 from train.alphazero.playing import ONE, Positions
@@ -55,18 +55,18 @@ class Learner:
             net = ResidualNet(options.size, channels=options.channels, blocks=options.blocks)
         self.net = net.to(device)
         self.mean = copy.deepcopy(self.net).requires_grad_(False)
-        self._player = Player(self.mean)
+        self._player = InferenceNetwork(self.mean)
         self.optimiser = torch.optim.AdamW(
             self.net.parameters(), options.learning_rate, betas=(0.9, 0.99), weight_decay=DECAY, fused=self.is_gpu
         )
         self._images = square_images(self.rules).to(device)
         compiles = self.is_gpu if compiled is None else compiled
-        self._loss: Callable[..., Any] = Compiled(self._losses) if compiles else self._losses
+        self._loss: Callable[..., Any] = TorchCompiled(self._losses) if compiles else self._losses
 
     @property
-    def answers(self) -> Answers:
+    def logits_and_values(self) -> PolicyValueFunction:
         """Numbers of all squares and values, by the mean weights."""
-        return self._player.answers
+        return self._player.logits_and_values
 
     # --- learning ---------------------------------------------------------------------------------
 
@@ -93,7 +93,7 @@ class Learner:
             total += self._step(Positions(*(column[rows] for column in positions)), symmetries)
             if step % REPORT == 0:
                 tell(step)
-        self._player.put(self.mean)
+        self._player.load_weights(self.mean)
         return Losses(*(total / max(1, steps)).tolist())
 
     def _step(self, batch: Positions, symmetries: Tensor) -> Tensor:
@@ -110,13 +110,13 @@ class Learner:
         self, own: Tensor, opp: Tensor, score: Tensor, policy: Tensor, symmetries: Tensor
     ) -> tuple[Tensor, Tensor]:
         """The loss of a batch, and the two figures of `Losses`."""
-        own, opp = turned(own, symmetries), turned(opp, symmetries)
+        own, opp = transformed(own, symmetries), transformed(opp, symmetries)
         target = policy.gather(1, self._images[symmetries]).float() / ONE
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.is_gpu):
             numbers, values = self.net(own, opp)
         error = functional.huber_loss(values / LOSS_DISCS, score / LOSS_DISCS, delta=HUBER_DELTA / LOSS_DISCS)
         legal = board_planes(legal_moves(own, opp, self.rules.playable), self.rules.size).flatten(1)
-        likely = torch.log_softmax(torch.where(legal > 0, numbers, NEVER), 1)
+        likely = torch.log_softmax(torch.where(legal > 0, numbers, ILLEGAL_LOGIT), 1)
         entropies = -(target * torch.where(legal > 0, likely, 0.0)).sum(1)
         entropy = entropies.sum() / (target.sum(1) > 0).sum().clamp(min=1)
         told = torch.stack([(values - score).abs().mean(), entropy]).detach()
@@ -133,7 +133,7 @@ class Learner:
         """Go on from there."""
         restore_network(parts, self.net, self.optimiser)
         self.mean.load_state_dict({name: torch.from_numpy(array) for name, array in parts["mean"].items()})
-        self._player.put(self.mean)
+        self._player.load_weights(self.mean)
 
 
 @contextmanager

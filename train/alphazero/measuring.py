@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from models.residual import ResidualNet, ValueOfBoards
+from models.residual import ResidualNet, ValueFromBoards
 from models.torch_evaluator import TorchEvaluator
 from reversi_env.extras import extra_libraries
 from train.alphazero.learner import Learner
@@ -44,14 +44,14 @@ class Measures:
         found: dict[str, Any] = self.errors(learner.mean)
         if self.options.ladder:
             self.progress("on the ladder", 0, 1)
-            found |= self.standing(ZeroPlayer(learner.answers, self.rules, self.device))
+            found |= self.standing(ZeroPlayer(learner.logits_and_values, self.rules, self.device))
         return found
 
     def errors(self, net: ResidualNet) -> dict[str, float]:
         """Mean error and bias in discs in the package's solved positions, by empty squares; it has none of 4x4."""
         if self.rules.size == 4:
             return {}
-        evaluator = TorchEvaluator(ValueOfBoards(net), self.rules, inputs="boards", device=self.device)
+        evaluator = TorchEvaluator(ValueFromBoards(net), self.rules, inputs="boards", device=self.device)
         found = {int(paper.empties[0]): paper.errors(evaluator) for paper in packaged_papers(self.rules)}
         means = {f"error_{empties}": round(errors.mean, 2) for empties, errors in found.items()}
         return means | {f"bias_{empties}": round(errors.bias, 2) for empties, errors in found.items()}

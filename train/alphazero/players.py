@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from models.boards import board_tensor
-from models.residual import Answers, likely_actions
+from models.residual import PolicyValueFunction, best_policy_actions
 from models.tree_search import TreeSearch
 from reversi_env import Rules, functional
 from reversi_env.extras import extra_libraries
@@ -21,7 +21,9 @@ CHUNK = {"cuda": 1024, "cpu": 4096}
 class ZeroPlayer:
     """Plays the most likely moves, or those of a *search*; nothing is left to chance."""
 
-    def __init__(self, network: Answers, rules: Rules, device: torch.device, search: TreeSearch | None = None) -> None:
+    def __init__(
+        self, network: PolicyValueFunction, rules: Rules, device: torch.device, search: TreeSearch | None = None
+    ) -> None:
         self._network, self.rules, self.device, self._search = network, rules, device, search
         self._squares = np.array(list(rules.squares()), np.int64)
 
@@ -39,7 +41,7 @@ class ZeroPlayer:
         state = functional.to(state, self.device)
         with torch.no_grad():
             if self._search is None:
-                found = likely_actions(self._network, state.own, state.opp, self.rules)
+                found = best_policy_actions(self._network, state.own, state.opp, self.rules)
             else:
                 found = self._search.run(state).action
         return found.cpu().numpy()[:count]

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from models.files import WeightsError
-from models.residual import SavedResidual, read_residual, symmetric_answers
+from models.residual import SavedResidual, read_residual, symmetrised
 from models.tree_search import TreeSearch
 from reversi_env.atomic_files import write_atomically
 from reversi_env.extras import extra_libraries
@@ -70,10 +70,12 @@ class SelfPlayRun(Rounds[SelfPlayOptions]):
 
     def examined(self) -> dict[str, dict[str, Any]]:
         """The finished network on the ladder, as the agent ``zero`` plays: by its policy in eight images, and with a search."""
-        answers = self.learner.answers
+        logits_and_values = self.learner.logits_and_values
         players = {
-            "policy": ZeroPlayer(symmetric_answers(answers, self.rules), self.rules, self.device),
-            f"{self.options.simulations} simulations": ZeroPlayer(answers, self.rules, self.device, self._search),
+            "policy": ZeroPlayer(symmetrised(logits_and_values, self.rules), self.rules, self.device),
+            f"{self.options.simulations} simulations": ZeroPlayer(
+                logits_and_values, self.rules, self.device, self._search
+            ),
         }
         found = {}
         for number, (name, player) in enumerate(players.items()):
@@ -83,7 +85,7 @@ class SelfPlayRun(Rounds[SelfPlayOptions]):
 
     @cached_property
     def _search(self) -> TreeSearch:
-        return search_of(self.learner.answers, self.options, self.device, self.threads)
+        return search_of(self.learner.logits_and_values, self.options, self.device, self.threads)
 
     # --- a generation -----------------------------------------------------------------------------
 

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import numpy as np
 
-from models.file_agents import FileAgent, LookingAhead
-from models.torch_evaluator import TorchEvaluator, one_thread
+from models.file_agents import FileAgent, SearchingFileAgent
+from models.torch_evaluator import TorchEvaluator, single_torch_thread
 from reversi_env import Position, Rules
 from reversi_env.checksummed import file_hash
 from search.evaluation import file_name
 from train.rl.files import SHIPPED, SavedPolicy, read_policy, shipped
-from train.rl.network import ValueOfBoards
+from train.rl.network import ValueFromBoards
 from train.rl.players import policy_numbers
 
 
@@ -49,14 +49,14 @@ class PolicyAgent(_OfPolicy):
         net = self.saved(position.rules).net
         actions = position.legal_actions()
         own, opp = (np.array([board], np.uint64) for board in (position.own, position.opp))
-        with one_thread():
+        with single_torch_thread():
             of_legal = policy_numbers(net, own, opp, symmetric=True)[0, actions]
         if self.temperature > 0:
             of_legal = of_legal / self.temperature + self._generator.gumbel(size=of_legal.size)
         return actions[int(np.argmax(of_legal))]
 
 
-class PolicySearchAgent(LookingAhead[SavedPolicy], _OfPolicy):
+class PolicySearchAgent(SearchingFileAgent[SavedPolicy], _OfPolicy):
     """Alpha-beta to *depth* plies over a policy's value function, and exact play from *exact* empty squares on."""
 
     def __init__(self, weights: str | None = None, *, depth: int = 2, exact: int = 10, seed: int | None = None) -> None:
@@ -64,5 +64,5 @@ class PolicySearchAgent(LookingAhead[SavedPolicy], _OfPolicy):
 
     def evaluator(self, rules: Rules) -> TorchEvaluator:
         """The policy's value in discs, all squares of the board for a certain win."""
-        value = ValueOfBoards(self.saved(rules).net)
+        value = ValueFromBoards(self.saved(rules).net)
         return TorchEvaluator(value, rules, inputs="boards", scale=rules.square_count, name="rl")

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from models.boards import board_planes, board_tensor, legal_moves
-from models.residual import Block
+from models.residual import ResidualBlock
 from reversi_env import Rules
 from reversi_env.errors import quoted
 from reversi_env.extras import extra_libraries
@@ -53,7 +53,7 @@ class BoardTrunk(nn.Module):
         super().__init__()
         self.half_precision = False
         self.entry = nn.Conv2d(INPUT_PLANES, channels, 3, padding=1)
-        self.blocks = nn.Sequential(*(Block(channels) for _ in range(blocks)))
+        self.blocks = nn.Sequential(*(ResidualBlock(channels) for _ in range(blocks)))
 
     def forward(self, discs: Tensor, mask: Tensor) -> Tensor:
         """``(n, channels, size, size)`` from ``(n, 2, size, size)`` of discs and the mask of legal actions ``(n, size² + 1)``."""
@@ -116,7 +116,7 @@ class PolicyValueNet(nn.Module):
         return torch.tanh(self.value(hidden)).squeeze(1)
 
 
-class ValueOfBoards(nn.Module):
+class ValueFromBoards(nn.Module):
     """The network's value as `models.torch_evaluator.TorchEvaluator` wants it: from two int64 tensors of boards."""
 
     def __init__(self, net: PolicyValueNet) -> None:

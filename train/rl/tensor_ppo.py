@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from models.compiling import Compiled
+from models.compiling import TorchCompiled
 from reversi_env.atomic_files import write_atomically
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from reversi_env.extras import extra_libraries
@@ -199,8 +199,8 @@ class TensorPPO:
         self._moves = Moves.empty(options.rollout, options.envs, options.size, device)
         self._rewards, self._ends = (torch.zeros_like(self._moves.values) for _ in range(2))
         loss = PpoLoss(self._net, options.entropy_coefficient)
-        self._answers: Any = Compiled(self._net, settled=True) if self._compiled else self._net
-        self._loss: Any = Compiled(loss, settled=True) if self._compiled else loss
+        self._answers: Any = TorchCompiled(self._net, deterministic=True) if self._compiled else self._net
+        self._loss: Any = TorchCompiled(loss, deterministic=True) if self._compiled else loss
 
     def _drawn_plies(self) -> Tensor:
         """How many random plies a game begins with, for each game."""

@@ -1,11 +1,11 @@
-"""`Player`: what a residual network says of many positions, as fast as the device has it."""
+"""`InferenceNetwork`: what a residual network says of many positions, as fast as the device has it."""
 
 from __future__ import annotations
 
 import copy
 
-from models.compiling import Attempted, Compiled
-from models.residual import Answers, Block, ResidualNet
+from models.compiling import TorchCompiled, WithFallback
+from models.residual import PolicyValueFunction, ResidualBlock, ResidualNet
 from reversi_env.extras import extra_libraries
 
 with extra_libraries():
@@ -17,7 +17,7 @@ with extra_libraries():
 CHUNK = {"cuda": 1 << 16, "cpu": 1 << 12}
 
 
-class Player:
+class InferenceNetwork:
     """A copy of a network, on its *device* or another one; in bfloat16, compiled and fused where that is a GPU."""
 
     def __init__(self, net: ResidualNet, device: str | torch.device | None = None) -> None:
@@ -25,9 +25,9 @@ class Player:
         self._is_gpu = self.device.type == "cuda"
         kind = torch.bfloat16 if self._is_gpu else torch.float32
         self._net = copy.deepcopy(net).requires_grad_(False).to(self.device, kind)
-        self._said = fused(self._net) if self._is_gpu else self._net
+        self._said = fused_network(self._net) if self._is_gpu else self._net
 
-    def put(self, net: ResidualNet) -> None:
+    def load_weights(self, net: ResidualNet) -> None:
         """Take the weights of *net*."""
         with torch.no_grad():
             for mine, theirs in zip(self._net.parameters(), net.parameters(), strict=True):
@@ -41,29 +41,29 @@ class Player:
             count = len(boards[0])
             if self._is_gpu:
                 boards = [functional.pad(side, (0, size - count)) for side in boards]
-            found[start : start + count] = self.answers(*boards)[1][:count]
+            found[start : start + count] = self.logits_and_values(*boards)[1][:count]
         return found
 
-    def answers(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
+    def logits_and_values(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
         """Numbers of all squares, legal or not, and values: those of a tree search (`models.tree_search`), all at once."""
         with torch.no_grad():
             numbers, values = self._said(own, opp)
         return numbers, values
 
 
-def fused(net: ResidualNet) -> Answers:
+def fused_network(net: ResidualNet) -> PolicyValueFunction:
     """The network of a GPU: torch compiles what is before and after its blocks, cuDNN has the kernels of these.
 
     A compiled block writes what a convolution gives to memory, and reads it again to add to it and cut it at 0.
     """
-    entered, heads = Compiled(net.entered), Compiled(net.heads)
-    blocks = Attempted("fuse", lambda maps: fused_blocks(net.blocks, maps), Compiled(net.blocks))
+    stem, heads = TorchCompiled(net.stem), TorchCompiled(net.heads)
+    blocks = WithFallback("fuse", lambda maps: fused_blocks(net.blocks, maps), TorchCompiled(net.blocks))
 
-    def answers(own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
-        numbers, values = heads(blocks(entered(own, opp)))
+    def logits_and_values(own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
+        numbers, values = heads(blocks(stem(own, opp)))
         return numbers, values
 
-    return answers
+    return logits_and_values
 
 
 def fused_blocks(blocks: nn.Sequential, maps: Tensor) -> Tensor:
@@ -78,6 +78,6 @@ def fused_blocks(blocks: nn.Sequential, maps: Tensor) -> Tensor:
         return torch.ops.aten.cudnn_convolution_add_relu(maps, by.weight, added, share, by.bias, *how)
 
     for block in blocks:
-        assert isinstance(block, Block)
+        assert isinstance(block, ResidualBlock)
         maps = convolved(convolved(maps, block.first, maps, 0.0), block.second, maps, 1.0)
     return maps

@@ -2,7 +2,7 @@
 
 The package's other layers have plain names, and Python looks into the folder of a script first: a ``models.py`` beside it, or
 a script that is itself called ``train.py``, is found in place of ours. Nothing here runs such a file by mistake. What does not
-need the hidden package works, and what does gets a `HiddenPackage` that says which file it is.
+need the hidden package works, and what does gets a `ShadowedPackageError` that says which file it is.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class PluginError(ReversiError):
     """A plug-in that cannot be loaded."""
 
 
-class HiddenPackage(ModuleNotFoundError, PluginError):  # noqa: N818 - it is what is hidden
+class ShadowedPackageError(ModuleNotFoundError, PluginError):
     """A package of ours is needed, and Python finds a file or folder of somebody else's by its name."""
 
 
@@ -70,15 +70,15 @@ def load(entry: EntryPoint) -> Any:
         ) from error
 
 
-def explained(error: Exception) -> HiddenPackage | None:
+def explained(error: Exception) -> ShadowedPackageError | None:
     """The reason for a failed import, if it is that something hides the package of ours that was asked for."""
     package = (getattr(error, "name", None) or "").partition(".")[0]
     other = _in_place_of(package) if isinstance(error, ImportError) and package in LAYERS else None
     return None if other is None else _hidden(package, other)
 
 
-def _hidden(package: str, other: Path) -> HiddenPackage:
-    return HiddenPackage(
+def _hidden(package: str, other: Path) -> ShadowedPackageError:
+    return ShadowedPackageError(
         f"{str(other)!r} hides this project's package {package!r}, which is needed here: expected another name for it, "
         f"or a script and a working folder elsewhere",
         name=package,
@@ -100,7 +100,7 @@ def _in_place_of(package: str) -> Path | None:
 
 
 def check_folder(folder: Path) -> None:
-    """Raise a `HiddenPackage` if a program that looks into *folder* first would find code there in place of a package of ours."""
+    """Raise a `ShadowedPackageError` if a program that looks into *folder* first finds other code there."""
     for package in LAYERS:
         spec = PathFinder.find_spec(package, [str(folder)])
         if spec is not None and spec.origin and Path(spec.origin).resolve() != _HOME / package / "__init__.py":

@@ -17,11 +17,11 @@ from reversi_env.lazy import lazy_names
 if TYPE_CHECKING:
     from search.agent import Agent
     from search.agents import AgentSpec
-    from search.agents import make as make_agent
+    from search.agents import make_agent as make_agent
     from search.batch import search_batch
     from search.engine import Engine
     from search.evaluation import Evaluator
-    from search.evaluators import get as get_evaluator
+    from search.evaluators import get_evaluator as get_evaluator
     from search.formulas import Formula
     from search.functions import evaluator
     from search.limits import Limits, SearchResult
@@ -39,8 +39,8 @@ _HOMES = {
     "SearchResult": "search.limits",
     "Solver": "search.solver",
     "evaluator": "search.functions",
-    "get_evaluator": "search.evaluators:get",
-    "make_agent": "search.agents:make",
+    "get_evaluator": "search.evaluators:get_evaluator",
+    "make_agent": "search.agents:make_agent",
     "search_batch": "search.batch",
     "solve": "search.solver",
     "solve_all_moves": "search.solver",

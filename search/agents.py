@@ -70,7 +70,7 @@ class AgentSpec:
     """A player as text, parsed once: ``name[:key=value,…]``, or ``KIND[key=value,…]:COMMAND LINE`` for another program.
 
     ``options`` are texts by name, in the order in which they were written; ``command`` is the command line of another program, and
-    empty for agents of this package. Only the grammar is checked here: `check` and `make` know the names, options and ranges.
+    empty for agents of this package. Only the grammar is checked here: `check` and `make_agent` know the names, options and ranges.
 
     >>> spec = AgentSpec.parse("six-factor:depth=4,seed=1")
     >>> spec.name, spec.options
@@ -281,7 +281,7 @@ _SEARCHING = _SOLVING | {
 PROBCUT = number_option(0, 10)
 #: Evaluator of the players of report 002, unless they are told another.
 REPORT_002_EVALUATOR = "sixteen-weight"
-_EVALUATOR = {"evaluator": Option(lambda text: evaluators.get(text).name, "the name of an evaluator")}
+_EVALUATOR = {"evaluator": Option(lambda text: evaluators.get_evaluator(text).name, "the name of an evaluator")}
 _LEARNED = _SEARCHING | {"weights": WEIGHT_FILE, "probcut": PROBCUT}
 _PLAYING = {"time": _SEARCHING["time"], "limit": number_option(0.001, 1e6)}
 #: Options that may be meant for another agent: those who do not know them play without.
@@ -400,7 +400,7 @@ def _kind(name: str) -> _AgentKind:
 
 
 def names() -> tuple[str, ...]:
-    """All agents that `make` knows, evaluators included; plug-ins are not loaded for it."""
+    """All agents that `make_agent` knows, evaluators included; plug-ins are not loaded for it."""
     return tuple(sorted({*_KINDS, *plugins.names(PLUGINS), *evaluators.names()}))
 
 
@@ -409,7 +409,7 @@ def option_names(name: str) -> tuple[str, ...]:
     return tuple(sorted(_kind(name).options))
 
 
-def make(spec: AgentSpec | Evaluator | str, **defaults: object) -> Agent:
+def make_agent(spec: AgentSpec | Evaluator | str, **defaults: object) -> Agent:
     """The agent that *spec* describes; *defaults* hold for the options that it leaves open and its agent knows.
 
     An evaluator, in place of a spec, searches with the options given, such as ``depth=4``.

@@ -16,7 +16,7 @@ from reversi_env.errors import quoted
 from reversi_env.rules import checked_rules
 from search.core.batch_search import search_many
 from search.core.midgame import UNIT
-from search.evaluators import Evaluator, get
+from search.evaluators import Evaluator, get_evaluator
 from search.probcut import checked_margin, load_probcut
 from search.table import TranspositionTable
 from search.thread_states import checked_threads, make_thread_states
@@ -57,7 +57,7 @@ def search_batch(
     if isinstance(depth, bool) or not isinstance(depth, (int, np.integer)) or not 0 <= depth <= MAX_DEPTH:
         raise ReversiError(f"depth={quoted(depth)}: expected a whole number from 0 to {MAX_DEPTH}")
     count = checked_threads(core_count() if threads is None else threads)
-    evaluator = get(evaluator)  # kept: its record may point to its weights
+    evaluator = get_evaluator(evaluator)  # kept: its record may point to its weights
     job = _Job(own, opp, evaluator, rules, int(depth), probcut)
     done = 0
     with evaluator.during_search(job.stop), ThreadPoolExecutor(count) as pool:

@@ -16,7 +16,7 @@ import numpy as np
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import PASS_NAME, checked_rules
 from search.core.double_alpha import DOUBLE_ALPHA_WORK, ENTRY, search_position
-from search.evaluators import Evaluator, get
+from search.evaluators import Evaluator, get_evaluator
 from search.limits import Limits, MoveValue, SearchResult
 from search.stopping import StopSwitch
 from search.thread_states import NO_NODE_LIMIT
@@ -73,7 +73,7 @@ class DoubleAlpha:
     """
 
     def __init__(self, evaluator: Evaluator | str, rules: Rules | None = None, *, capacity: int = CAPACITY) -> None:
-        self.rules, self.evaluator = checked_rules(rules), get(evaluator)
+        self.rules, self.evaluator = checked_rules(rules), get_evaluator(evaluator)
         self._nets = self.evaluator.record(self.rules)
         self._entries = np.zeros(1 << (2 * max(capacity, 1) - 1).bit_length(), ENTRY)
         self._thread_states = np.zeros(1, DOUBLE_ALPHA_WORK)

@@ -20,7 +20,7 @@ from search.core import midgame
 from search.core.midgame import INFINITY, UNIT
 from search.core.table import NO_MOVE
 from search.core.thread_state import SHARING_THREAD_STATE
-from search.evaluators import Evaluator, get
+from search.evaluators import Evaluator, get_evaluator
 from search.iteration_history import IterationHistory
 from search.limits import Limits, MoveValue, SearchResult
 from search.probcut import CUT_FIELDS, END_FIELDS, EXACT, MARGIN, SELECTIVITIES, checked_margin, load_probcut
@@ -88,7 +88,7 @@ class Engine:
         preload: bool = True,
     ) -> None:
         self.rules = checked_rules(rules)
-        self.evaluator = get(evaluator)
+        self.evaluator = get_evaluator(evaluator)
         self._nets = self.evaluator.record(self.rules)
         self.table = TranspositionTable(megabytes, grows=True)
         self._use_table = use_table

@@ -86,7 +86,7 @@ def formulas() -> tuple[str, ...]:
 
 def formula(name: str) -> Formula:
     """The formula of that name, or of ``name:weights=PATH``."""
-    evaluator = get(name)
+    evaluator = get_evaluator(name)
     if not isinstance(evaluator, Formula):
         raise EvaluatorError(f"evaluator {quoted(name)} is no formula: expected one of {', '.join(formulas())}")
     return evaluator
@@ -108,7 +108,7 @@ def takes_weights(name: str) -> bool:
     return name in _FAMILIES or isinstance(_REGISTRY.get(name), Formula)
 
 
-def get(name: Evaluator | str) -> Evaluator:
+def get_evaluator(name: Evaluator | str) -> Evaluator:
     """The evaluator of that name, or of ``name:weights=PATH`` with a file's weights; an evaluator is given back as it is."""
     if isinstance(name, Evaluator):
         return name

@@ -41,7 +41,7 @@ class GreedyAgent(Agent):
 
     def __init__(self, seed: int = 0, evaluator: str | None = None) -> None:
         self._generator = np.random.default_rng(seed)
-        self._evaluator = evaluator and evaluators.get(evaluator).name
+        self._evaluator = evaluator and evaluators.get_evaluator(evaluator).name
 
     def choose(self, position: Position) -> int:
         """An action with the best value after one ply."""
@@ -56,7 +56,7 @@ class GreedyAgent(Agent):
         if self._evaluator is None:
             return np.array([rules.sign * position.disc_difference() for position in positions])
         own, opp = (np.array(boards, np.uint64) for boards in zip(*((p.own, p.opp) for p in positions), strict=True))
-        values = evaluators.get(self._evaluator).static_values(own, opp, rules)
+        values = evaluators.get_evaluator(self._evaluator).static_values(own, opp, rules)
         over = [i for i, position in enumerate(positions) if position.is_over()]
         values[over] = [positions[i].score() for i in over]
         return values
@@ -64,7 +64,7 @@ class GreedyAgent(Agent):
     def check(self, rules: Rules) -> None:
         """Raise a ReversiError if the evaluator does not know that game."""
         if self._evaluator is not None:
-            evaluators.get(self._evaluator).record(rules)
+            evaluators.get_evaluator(self._evaluator).record(rules)
 
     def prepare(self, rules: Rules) -> None:
         """Have the evaluator's kernel ready."""
@@ -72,7 +72,11 @@ class GreedyAgent(Agent):
 
     def content_hashes(self, rules: Rules) -> dict[str, str]:
         """The evaluator's weights."""
-        return {} if self._evaluator is None else {self._evaluator: evaluators.get(self._evaluator).sha256(rules)}
+        return (
+            {}
+            if self._evaluator is None
+            else {self._evaluator: evaluators.get_evaluator(self._evaluator).sha256(rules)}
+        )
 
 
 class ExactAgent(Agent):
@@ -146,7 +150,7 @@ class SearchAgent(Agent):
         variety: float = 0.0,
     ) -> None:
         self._given = evaluator
-        self.evaluator, self.limits = evaluators.get(evaluator), limits
+        self.evaluator, self.limits = evaluators.get_evaluator(evaluator), limits
         self.threads, self.time = threads, limits.time
         self._table, self._probcut = table, probcut
         self._ties = None if seed is None else np.random.default_rng(seed)
@@ -235,7 +239,7 @@ class SearchAgent(Agent):
         return self.__dict__ | {"_engines": {}, "evaluator": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state | {"evaluator": evaluators.get(state["_given"])})
+        self.__dict__.update(state | {"evaluator": evaluators.get_evaluator(state["_given"])})
 
 
 class DoubleAlphaAgent(SearchAgent):

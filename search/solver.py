@@ -90,7 +90,7 @@ class Solver:
         self.rules = checked_rules(rules)
         self.table = table or TranspositionTable()
         self._thread_states = make_thread_states(self.rules, checked_threads(threads))
-        self._evaluator = None if evaluator is None else evaluators.get(evaluator)
+        self._evaluator = None if evaluator is None else evaluators.get_evaluator(evaluator)
         if self._evaluator is None:
             self._nets = np.zeros(1, endgame.NO_EVALUATOR)
         else:

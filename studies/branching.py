@@ -43,7 +43,7 @@ class BranchingOptions(StudyOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        evaluators.get(self.evaluator)
+        evaluators.get_evaluator(self.evaluator)
 
     @property
     def rounds(self) -> list[int]:

@@ -73,7 +73,7 @@ def measure(options: BridgeOptions, progress: Progress = silent) -> dict[str, An
     where = EndgameOptions(options.size, options.variant, options.positions, options.empties, options.seed)
     truth = noisy_endgames(where, threads=1, progress=progress)
     found = [
-        {"way": way, "agent": spec, **_judged(agents.make(spec), truth, progress)}
+        {"way": way, "agent": spec, **_judged(agents.make_agent(spec), truth, progress)}
         for way, specs in ways(options).items()
         for spec in specs
     ]

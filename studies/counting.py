@@ -17,7 +17,7 @@ from search.core.refinements import ALPHA_BETA as PRUNES
 from search.core.refinements import LOOK_AHEAD, NULL_WINDOWS, REPLY_ORDER, VALUE_ORDER
 from search.core.thread_state import THREAD_STATE
 from search.engine import ASPIRATION_WINDOW
-from search.evaluators import Evaluator, get
+from search.evaluators import Evaluator, get_evaluator
 from search.probcut import CUT_FIELDS
 from search.table import TranspositionTable
 from search.thread_states import make_thread_states
@@ -90,7 +90,7 @@ def count_nodes(
     threads: int | None = None,
 ) -> Counts:
     """Search every position for itself, with an empty table, to *depth* plies."""
-    judge = get(evaluator)  # kept: its record may point to its weights
+    judge = get_evaluator(evaluator)  # kept: its record may point to its weights
     nets = judge.record(rules)
     found = Counts(*(np.zeros(own.size, np.int64) for _ in range(4)))
 

@@ -13,7 +13,7 @@ from models.human import LEVELS
 from reversi_env import BLACK, WHITE
 from reversi_env.notation import read_wthor
 from reversi_env.options import option
-from search.agents import make
+from search.agents import make_agent
 from studies.duels import points
 from studies.sections import Section, Table, game_name
 from studies.study import StudyOptions
@@ -83,7 +83,7 @@ def _matched(options: LadderOptions) -> list[float]:
     generator = np.random.default_rng(options.seed)
     files = [read_wthor(path) for path in wthor_files(Path(options.wthor or ""))]
     sizes = np.array([len(file) for file in files])
-    players = [make(f"human:level={number}", seed=options.seed) for number in range(1, len(LEVELS) + 1)]
+    players = [make_agent(f"human:level={number}", seed=options.seed) for number in range(1, len(LEVELS) + 1)]
     asked, hits = 0, np.zeros(len(players))
     while asked < options.positions:
         which = int(generator.choice(sizes.size, p=sizes / sizes.sum()))

@@ -49,7 +49,7 @@ class MaximaxOptions(StudyOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        evaluators.get(self.evaluator).record(self.rules)
+        evaluators.get_evaluator(self.evaluator).record(self.rules)
 
 
 def measure(options: MaximaxOptions, progress: Progress = silent) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def measure(options: MaximaxOptions, progress: Progress = silent) -> dict[str, A
     progress("games", len(DEPTHS) + 1, steps)
     limited = f"time={options.move_seconds}"
     ours, theirs = (
-        AgentPlayer(agents.make(spec), rules)
+        AgentPlayer(agents.make_agent(spec), rules)
         for spec in (f"double-alpha:evaluator={options.evaluator},{limited}", f"{options.evaluator}:{limited}")
     )
     result = duel(ours, theirs, rules, options.games, options.seed)
@@ -119,7 +119,7 @@ def _in_time(
         ("double_alpha", f"double-alpha:evaluator={options.evaluator},time={options.seconds}"),
         ("alpha_beta", f"{options.evaluator}:time={options.seconds},exact=0"),
     ):
-        agent = agents.make(spec)
+        agent = agents.make_agent(spec)
         assert isinstance(agent, SearchAgent)
         agent.prepare(options.rules)
         results = []

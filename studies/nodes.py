@@ -78,7 +78,7 @@ class NodesOptions(StudyOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        evaluators.get(self.evaluator)
+        evaluators.get_evaluator(self.evaluator)
 
 
 def measure(options: NodesOptions, progress: Progress = silent) -> dict[str, Any]:

@@ -46,7 +46,7 @@ class RegretMeasure:
             twice = next(spec for spec in self.agents if self.agents.count(spec) > 1)
             raise TrainError(f"agent {twice!r} is given twice: expected every agent once")
         for spec in self.agents:
-            agents.make(spec).close()  # what is wrong is said now, not after the solving
+            agents.make_agent(spec).close()  # what is wrong is said now, not after the solving
 
     @property
     def command(self) -> str:
@@ -66,7 +66,7 @@ def measure(
     positions = noisy_endgames(options.positions, cache, threads=threads, progress=progress)
     found = []
     for number, spec in enumerate(options.agents):
-        began, agent = perf_counter(), agents.make(spec)
+        began, agent = perf_counter(), agents.make_agent(spec)
         try:
             judged = positions.regret(agent, lambda done, total, spec=spec: progress(spec, done, total))  # type: ignore[misc]
         finally:

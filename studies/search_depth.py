@@ -53,7 +53,7 @@ class DepthOptions(EvaluatorStudyOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        evaluators.get(self.baseline).record(self.rules)
+        evaluators.get_evaluator(self.baseline).record(self.rules)
 
 
 def measure(options: DepthOptions, progress: Progress = silent) -> dict[str, Any]:

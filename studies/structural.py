@@ -67,7 +67,7 @@ def measure(options: StructuralOptions, progress: Progress = silent) -> dict[str
 
 
 def _judged(name: str, trees: Trees, games: NDArray[np.int64], options: StructuralOptions) -> dict[str, Any]:
-    evaluator, going = evaluators.get(name), ~trees.finished
+    evaluator, going = evaluators.get_evaluator(name), ~trees.finished
     truth = ExactSet(trees.rules, trees.own[going], trees.opp[going], trees.score[going].astype(np.int64))
     static = evaluator.static_values(truth.own, truth.opp, truth.rules)
     compared = truth.compared(static, scaled=not options.as_is and isinstance(evaluator, Formula))

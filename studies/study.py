@@ -53,4 +53,4 @@ class EvaluatorStudyOptions(StudyOptions):
             object.__setattr__(self, "names", evaluators.published())
         super().__post_init__()
         for name in self.names:
-            evaluators.get(name).record(self.rules)  # what is missing is missed now
+            evaluators.get_evaluator(name).record(self.rules)  # what is missing is missed now

@@ -31,9 +31,9 @@ def play():
     return "stepped", bool(env.step(info["action_mask"].argmax())[2])
 
 def choose():
-    from search.agents import make
+    from search.agents import make_agent
     start = reversi_env.Position.initial()
-    return make("network:depth=4").choose(start) in start.legal_actions()
+    return make_agent("network:depth=4").choose(start) in start.legal_actions()
 
 print("begun")
 said(play)
@@ -59,7 +59,9 @@ def test_beside_a_module_called_models_only_the_network_is_missed(tmp_path):
     (tmp_path / "models.py").write_text("print('nobody asked for this one')")
     begun, stepped, network = run(tmp_path)
     assert (begun, stepped) == ("begun", "('stepped', False)")
-    hiding = f"HiddenPackage '{tmp_path / 'models.py'}' hides this project's package 'models', which is needed here"
+    hiding = (
+        f"ShadowedPackageError '{tmp_path / 'models.py'}' hides this project's package 'models', which is needed here"
+    )
     assert network == f"{hiding}: expected another name for it, or a script and a working folder elsewhere"
 
 
@@ -70,7 +72,7 @@ def test_beside_a_package_called_search_the_reason_is_said(tmp_path):
     _, opponent, network = run(tmp_path)
     hiding = f"'{tmp_path / 'search' / '__init__.py'}' hides this project's package 'search', which is needed here"
     assert opponent.startswith(f"SettingsError opponent 'six-factor:depth=2': {hiding}")
-    assert network == "True" or network.startswith(f"HiddenPackage {hiding}")
+    assert network == "True" or network.startswith(f"ShadowedPackageError {hiding}")
 
 
 @pytest.mark.slow
@@ -130,17 +132,17 @@ def test_an_agent_is_loaded_by_its_name_and_no_other_with_it(plugged):
     plugged(agents.PLUGINS, good=GOOD, broken="raise RuntimeError('out of order')")
     assert {"good", "broken", "rl", "rl-search", "network"} <= set(agents.names())
     assert "plugged_good" not in sys.modules
-    assert agents.make("six-factor")
+    assert agents.make_agent("six-factor")
     assert "plugged_good" not in sys.modules
-    assert agents.make("good:seed=3").choose(Position.initial()) in Position.initial().legal_actions()
+    assert agents.make_agent("good:seed=3").choose(Position.initial()) in Position.initial().legal_actions()
     message = (
         r"plug-in 'broken' \(plugged_broken\) cannot be loaded, RuntimeError: out of order: expected one that works"
     )
     for _ in range(2):
         with pytest.raises(plugins.PluginError, match=message):
-            agents.make("broken")
+            agents.make_agent("broken")
     with pytest.raises(agents.AgentSpecError, match="agent 'zzz' is unknown: expected one of broken, cell-utility"):
-        agents.make("zzz")
+        agents.make_agent("zzz")
 
 
 def test_an_evaluator_that_cannot_be_loaded_breaks_no_other(plugged):
@@ -148,9 +150,9 @@ def test_an_evaluator_that_cannot_be_loaded_breaks_no_other(plugged):
     assert "broken" in evaluators.names()
     assert "broken" not in evaluators.formulas()
     assert "six-factor" in evaluators.published()
-    assert evaluators.get("network").name == "network"
+    assert evaluators.get_evaluator("network").name == "network"
     with pytest.raises(plugins.PluginError, match="ModuleNotFoundError: No module named 'no_such_library'"):
-        evaluators.get("broken")
+        evaluators.get_evaluator("broken")
 
 
 def test_a_maker_of_opponents_that_cannot_be_loaded_breaks_no_other(monkeypatch):

@@ -19,7 +19,7 @@ from play.first_start import start_python
 from play.server import catalogue
 from reversi_env import Rules
 from reversi_env.core.compiling import NotCompiled, cached_kernels_only
-from search.agents import REPORT_002_EVALUATOR, make
+from search.agents import REPORT_002_EVALUATOR, make_agent
 
 BEGUN = "compiling the remaining opponents in the background; until then their first move may take a minute"
 DONE = "all opponents are compiled"
@@ -44,12 +44,12 @@ def compile_all(games: Iterable[tuple[str, Rules]]) -> None:
     for agent, rules in games:
         try:
             with cached_kernels_only():
-                make(agent, table=NO_TABLE).prepare(rules)
+                make_agent(agent, table=NO_TABLE).prepare(rules)
         except NotCompiled:
             if not tells:
                 print(BEGUN, file=sys.stderr, flush=True)
             tells = True
-            make(agent, table=NO_TABLE).prepare(rules)
+            make_agent(agent, table=NO_TABLE).prepare(rules)
     if tells:
         print(DONE, file=sys.stderr, flush=True)
 

@@ -28,7 +28,7 @@ from play.server.analysis import analyse
 from play.server.reading import read_games
 from reversi_env import Position, ReversiError
 from search.agent import Agent
-from search.agents import AgentSpec, make
+from search.agents import AgentSpec, make_agent
 from search.players import SearchAgent
 
 if TYPE_CHECKING:
@@ -148,7 +148,7 @@ def _charged(answer: Answer) -> Iterator[None]:
 
 def _agent(kind: str, spec: str, table: float, size: int, variant: str) -> Agent:
     """Who does a *kind* of job in one game, and has one engine; agents share none, or the weak would know what the strong found."""
-    return make(spec, table=table)
+    return make_agent(spec, table=table)
 
 
 def _choose(job: Job, agent: Agent) -> dict[str, Any]:

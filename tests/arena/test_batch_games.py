@@ -8,7 +8,7 @@ import pytest
 
 from reversi_env import Position, ReversiError, Rules, batch
 from search import evaluators
-from search.agents import make
+from search.agents import make_agent
 from search.core.midgame import UNIT
 from search.solver import solve_all_moves
 from studies.duels import RandomEndgamePlayer
@@ -29,7 +29,7 @@ def positions(count, plies, rules=RULES):
 
 def rounded(position, rules=RULES):
     """The evaluator as the compiled search sees it: in whole units."""
-    return np.floor(evaluators.get("six-factor").static_value(position) * UNIT + 0.5) / UNIT
+    return np.floor(evaluators.get_evaluator("six-factor").static_value(position) * UNIT + 0.5) / UNIT
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
@@ -39,7 +39,7 @@ def test_the_square_chosen_is_a_best_one_of_the_textbook_search(depth):
     squares = player.choose(own, opp, np.arange(own.size), np.arange(own.size, dtype=np.uint64))
     for mine, theirs, sq in zip(own.tolist(), opp.tolist(), squares.tolist(), strict=True):
         position = Position(RULES, mine, theirs)
-        judge = rounded if depth > 1 else evaluators.get("six-factor").static_value
+        judge = rounded if depth > 1 else evaluators.get_evaluator("six-factor").static_value
         values = {a: -negamax(position.play(a), depth - 1, judge).value for a in position.legal_actions()}
         assert values[RULES.action_of(sq)] == pytest.approx(max(values.values()))
 
@@ -79,7 +79,10 @@ def test_games_follow_the_rules_to_their_end(rules):
 
 
 def test_a_game_depends_on_its_stream_alone_and_candidates_get_the_same_games():
-    first, second = evaluators.get("six-factor"), evaluators.get("six-factor").with_weights(corner_weight=-800)
+    first, second = (
+        evaluators.get_evaluator("six-factor"),
+        evaluators.get_evaluator("six-factor").with_weights(corner_weight=-800),
+    )
     lots, openings = RandomPlayer(RULES), Openings.random(RULES, 30, seed=2)
     both = EvaluatorPlayer([first, second], RULES, games_each=60)
     together = play_games(both, lots, openings.repeated(2), RULES, seed=9).discs
@@ -112,9 +115,9 @@ def test_agents_play_the_games_in_step_that_they_play_one_by_one():
     asked = batch_player(spec, rules)
     assert np.array_equal(
         play_games(asked, batch_player("random", rules), openings, rules).discs,
-        play_games(batch_player(make(spec), rules), batch_player("random", rules), openings, rules).discs,
+        play_games(batch_player(make_agent(spec), rules), batch_player("random", rules), openings, rules).discs,
     )
-    match = play_match(make(spec), make(spec), 2, rules, opening_plies=0)
+    match = play_match(make_agent(spec), make_agent(spec), 2, rules, opening_plies=0)
     both = play_games(asked, asked, Openings.random(rules, 1, 0), rules)
     assert both.discs.tolist() == match.discs.tolist()
 
@@ -150,7 +153,7 @@ def test_the_interval_of_a_score_goes_by_the_variance_of_pairs():
     ("make", "message"),
     [
         (partial(EvaluatorPlayer, "six-factor", RULES, 0), "depth=0: expected"),
-        (partial(EvaluatorPlayer, [evaluators.get("discs")] * 2, RULES), "2 evaluators: expected games_each"),
+        (partial(EvaluatorPlayer, [evaluators.get_evaluator("discs")] * 2, RULES), "2 evaluators: expected games_each"),
     ],
 )
 def test_players_that_make_no_sense_are_refused(make, message):

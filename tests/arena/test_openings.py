@@ -42,10 +42,10 @@ def test_balanced_openings_are_within_the_discs_allowed():
 
 @pytest.mark.slow
 def test_balanced_openings_by_the_network():
-    from search.agents import make
+    from search.agents import make_agent
 
     openings = list(islice(opening_sequence("balanced", Rules(6), 4, 1, balance=1.0), 3))
-    judge = make("network:depth=8,table=1")
+    judge = make_agent("network:depth=8,table=1")
     for opening in openings:
         judge.engine(Rules(6)).clear()
         assert abs(judge.search(opening.position).value) <= 1

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from reversi_env import Position, ReversiError, Rules
-from search.agents import make
+from search.agents import make_agent
 from train import self_play
 
 
-@pytest.mark.parametrize("agent", ["random", "six-factor:depth=1,seed=1", make("greedy:seed=3")])
+@pytest.mark.parametrize("agent", ["random", "six-factor:depth=1,seed=1", make_agent("greedy:seed=3")])
 def test_positions_follow_each_other_and_know_how_the_game_ended(agent):
     rules = Rules(4, "reversed")
     played = self_play(agent, 6, rules, opening_plies=2, seed=4)

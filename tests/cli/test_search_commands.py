@@ -237,7 +237,7 @@ def test_evaluate_gives_static_values(json_lines, reversi, problem_file):
     results = json_lines("evaluate", problem_file, "--agent", "six-factor", status=1)
     assert [sorted(result) for result in results][:3] == [["line", "value"], ["error", "line"], ["line", "value"]]
     position = read_obf_line(f"{FOUR_EMPTIES} X;").position
-    assert results[0]["value"] == evaluators.get("six-factor").static_value(position)
+    assert results[0]["value"] == evaluators.get_evaluator("six-factor").static_value(position)
     code, out, err = reversi("evaluate", problem_file, "-a", "six-factor")
     assert code == 1
     assert out.startswith(f"line 3: {results[0]['value']:+.2f}\nline 5: ")

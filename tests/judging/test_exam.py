@@ -70,7 +70,7 @@ def test_games_are_found_by_folder_or_variable(games, monkeypatch, tmp_path):
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_greedy_moves_are_those_of_plain_python(variant):
-    rules, judge = Rules(6, variant), evaluators.get("six-factor")
+    rules, judge = Rules(6, variant), evaluators.get_evaluator("six-factor")
     own, opp = batch.random_positions(150, 31, rules, seed=2)
     kept = ~batch.is_over(own, opp, rules) & (batch.legal_moves(own, opp, rules) != 0)
     own, opp = own[kept], opp[kept]
@@ -98,7 +98,7 @@ def test_marks_are_those_of_plain_python(games, tmp_path):
         exact = [solve(position).score for position in positions]
         assert (paper.positions, paper.mean_score) == (12, np.mean(np.abs(exact)))
         for name in names:
-            judge, mark = evaluators.get(name), result.mark(name, paper.empties)
+            judge, mark = evaluators.get_evaluator(name), result.mark(name, paper.empties)
             values = [judge.static_value(position) for position in positions]
             scale = 1.0 if name == "network" else np.dot(values, exact) / np.dot(values, values)
             errors = [abs(min(max(scale * v, -64), 64) - score) for v, score in zip(values, exact, strict=True)]
@@ -238,7 +238,7 @@ def test_the_command_runs_at_once_on_the_packages_positions(size, variant, json_
 
 
 def test_the_results_go_into_the_record_of_the_weights(games, tmp_path, reversi):
-    own = evaluators.get("network").file(Rules())
+    own = evaluators.get_evaluator("network").file(Rules())
     arguments = ("--wthor", games, "-e", 6, "-e", 8, "-p", 5, "--cache", tmp_path, "--threads", 1)
     status, _, err = reversi("exam", *arguments, "--weights", own, "--annotate", tmp_path / "new")
     assert status == 0

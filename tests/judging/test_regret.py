@@ -219,7 +219,7 @@ def test_figures_agree_with_the_wrapper(variant, tmp_path):
 
 
 def test_agents_that_solve_give_away_nothing(small):
-    assert small.regret(agents.make("exact:exact=8")).overall.optimal == 1
+    assert small.regret(agents.make_agent("exact:exact=8")).overall.optimal == 1
     assert small.regret("exact:exact=8").overall.optimal == 1
 
 

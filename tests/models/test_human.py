@@ -9,7 +9,7 @@ import pytest
 from models.human import ELO, LEVELS, HumanAgent
 from reversi_env import BLACK, WHITE, Position, Rules, batch
 from reversi_env.rules import Colour
-from search.agents import AgentSpecError, make
+from search.agents import AgentSpecError, make_agent
 from train.games.openings import Opening
 from train.games.playing import play_game
 
@@ -29,10 +29,10 @@ def test_a_move_depends_on_the_seed_and_the_position_alone(rules):
     positions = [Position(rules, int(a), int(b)) for a, b in zip(own, opp, strict=True)]
     positions = [position for position in positions if len(position.legal_moves()) > 1]
     for level in (1, 6, len(LEVELS)):
-        moves = make(f"human:level={level},seed=5").choose_many(positions)
-        assert make(f"human:{level}", seed=5).choose_many(positions[::-1]) == moves[::-1]
+        moves = make_agent(f"human:level={level},seed=5").choose_many(positions)
+        assert make_agent(f"human:{level}", seed=5).choose_many(positions[::-1]) == moves[::-1]
         assert all(move in position.legal_actions() for move, position in zip(moves, positions, strict=True))
-    others = {tuple(make("human:1", seed=seed).choose_many(positions)) for seed in range(5)}
+    others = {tuple(make_agent("human:1", seed=seed).choose_many(positions)) for seed in range(5)}
     assert len(others) > 1
 
 
@@ -57,13 +57,13 @@ def test_lapses_are_likelier_where_a_position_is_harder_to_see():
 
 
 def test_the_last_level_beats_the_first_and_a_level_that_is_none_is_refused():
-    strong, weak = make("human:10"), make("human:1")
+    strong, weak = make_agent("human:10"), make_agent("human:1")
     opening = Opening(Position.initial(Rules(6)))
     for colour in (BLACK, WHITE):
         game = play_game({colour: strong, Colour(-colour): weak}, opening)
         assert game.discs_of(colour) > 0
     with pytest.raises(AgentSpecError, match="whole number from 1 to 10"):
-        make("human:level=11")
+        make_agent("human:level=11")
 
 
 def test_the_ladder_that_was_measured_has_steady_steps_and_is_what_the_levels_are_rated_by():

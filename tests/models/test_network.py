@@ -18,7 +18,7 @@ from reversi_env import Position, Rules
 from reversi_env.batch import random_positions
 from reversi_env.core import compiling
 from search import agents, evaluators
-from search.agents import AgentSpecError, make
+from search.agents import AgentSpecError, make_agent
 from search.core.midgame import UNIT
 from search.engine import Engine
 from search.limits import Limits
@@ -53,12 +53,12 @@ def test_the_package_has_networks_that_know_something(rules):
     played = np.bitwise_count(own | opp) == rules.square_count - 10
     own, opp = own[played], opp[played]
     scores = solve_batch(own, opp, rules)
-    errors = np.abs(evaluators.get("network").static_values(own, opp, rules) - scores)
+    errors = np.abs(evaluators.get_evaluator("network").static_values(own, opp, rules) - scores)
     assert errors.mean() < np.abs(scores).mean() / 2.8
 
 
 def test_one_value_is_as_one_of_many():
-    network = evaluators.get("network")
+    network = evaluators.get_evaluator("network")
     assert network.static_value(Position.initial()) == network.static_values(
         *(np.array([board], np.uint64) for board in Rules().start_boards), Rules()
     )
@@ -67,7 +67,7 @@ def test_one_value_is_as_one_of_many():
 def test_values_of_a_file_are_those_of_its_weights(tmp_path):
     weights, rules = random_network("linear", 4, variant="reversed"), Rules(4, "reversed")
     path = weights.save_in(tmp_path)
-    network = evaluators.get(f"network:weights={path}")
+    network = evaluators.get_evaluator(f"network:weights={path}")
     own, opp = some_boards(4, 50)
     expected = [twins.value(weights, a, b) for a, b in zip(own, opp, strict=True)]
     assert network.static_values(own, opp, rules).tolist() == expected
@@ -76,12 +76,12 @@ def test_values_of_a_file_are_those_of_its_weights(tmp_path):
 
 
 def test_weights_for_another_game_are_refused(small):
-    network = evaluators.get(f"network:weights={small}")
+    network = evaluators.get_evaluator(f"network:weights={small}")
     for rules in (Rules(4), Rules(8, "reversed")):
         with pytest.raises(WeightsError, match=rf"{small.name}' is for 4x4 reversed: expected one for {rules.size}x"):
             network.record(rules)
         with pytest.raises(WeightsError, match="is for 4x4 reversed"):
-            make(f"network:depth=2,weights={small}").choose(Position.initial(rules))
+            make_agent(f"network:depth=2,weights={small}").choose(Position.initial(rules))
 
 
 def test_a_game_without_weights_says_so(monkeypatch, tmp_path):
@@ -105,11 +105,11 @@ def test_weights_are_read_once(small, monkeypatch):
 
 
 def test_agents_take_weights_and_the_options_of_any_search(small):
-    agent = make(f"network:depth=3,time=2,weights={small},table=0.1,seed=4")
+    agent = make_agent(f"network:depth=3,time=2,weights={small},table=0.1,seed=4")
     assert (agent.limits.depth, agent.limits.time) == (3, 2)
     assert agent.evaluator.name == f"network:weights={small}"
-    assert make("network").limits.depth == agents.DEFAULT_DEPTH
-    assert make("network").evaluator is evaluators.get("network")
+    assert make_agent("network").limits.depth == agents.DEFAULT_DEPTH
+    assert make_agent("network").evaluator is evaluators.get_evaluator("network")
 
 
 @pytest.mark.parametrize(
@@ -124,13 +124,13 @@ def test_agents_take_weights_and_the_options_of_any_search(small):
 )
 def test_bad_specs_are_named(spec, message):
     with pytest.raises(AgentSpecError) as error:
-        make(spec)
+        make_agent(spec)
     assert message in str(error.value)
 
 
 def test_a_missing_weight_file_is_named_when_a_game_needs_it():
     with pytest.raises(WeightsError, match="weight file 'nowhere' cannot be read"):
-        make("network:weights=nowhere").choose(Position.initial())
+        make_agent("network:weights=nowhere").choose(Position.initial())
 
 
 @pytest.mark.parametrize(
@@ -143,7 +143,7 @@ def test_a_missing_weight_file_is_named_when_a_game_needs_it():
 def test_the_search_sees_the_network(kind, tmp_path):
     """Plain negamax over the static values and the engine, which has them compiled in and rounds them, agree."""
     rules = Rules(4, "reversed")
-    network = evaluators.get(f"network:weights={random_network(kind, 4, 5, rules.variant).save_in(tmp_path)}")
+    network = evaluators.get_evaluator(f"network:weights={random_network(kind, 4, 5, rules.variant).save_in(tmp_path)}")
     engine, values = Engine(network, rules, megabytes=0.1), set()
     for plies in (0, 3, 5):
         position = midgame(rules, plies)
@@ -158,7 +158,7 @@ def first_moves(agent, position):
 
 
 def test_agents_with_a_network_are_copied_and_pickled_without_their_weights(small):
-    agent, position = make(f"network:depth=2,table=0.1,seed=5,weights={small}"), midgame(Rules(4, "reversed"), 2)
+    agent, position = make_agent(f"network:depth=2,table=0.1,seed=5,weights={small}"), midgame(Rules(4, "reversed"), 2)
     agent.choose(position)
     packed = pickle.dumps(agent)
     assert len(packed) < 10_000
@@ -170,7 +170,7 @@ def test_agents_with_a_network_are_copied_and_pickled_without_their_weights(smal
 @pytest.mark.slow
 def test_agents_with_a_network_go_to_other_processes(small):
     """Matches run in processes, which may be forked or fresh; the weights lie elsewhere in each."""
-    agent, position = make(f"network:depth=2,table=0.1,seed=5,weights={small}"), midgame(Rules(4, "reversed"), 2)
+    agent, position = make_agent(f"network:depth=2,table=0.1,seed=5,weights={small}"), midgame(Rules(4, "reversed"), 2)
     agent.prepare(position.rules)
     expected = first_moves(copy.deepcopy(agent), position)
     for method in ("spawn", "forkserver"):
@@ -192,7 +192,7 @@ from search.engine import Engine
 from search.limits import Limits
 from search.solver import Solver
 from search.table import Table
-network = evaluators.get("network:weights=" + sys.argv[1])
+network = evaluators.get_evaluator("network:weights=" + sys.argv[1])
 rules = Rules(4, "reversed")
 engine = Engine(network, rules, megabytes=0.1)
 found = engine.search(Position.initial(rules), Limits(depth=6, empties_exact=0))
@@ -239,7 +239,9 @@ def test_an_edit_of_any_file_that_a_network_is_made_of_reaches_the_search(tmp_pa
 
 
 def test_the_way_in_for_players_needs_no_torch():
-    code = "import sys, models.network, search.agents; search.agents.make('network'); print('torch' in sys.modules)"
+    code = (
+        "import sys, models.network, search.agents; search.agents.make_agent('network'); print('torch' in sys.modules)"
+    )
     assert output_of(code) == ["False"]
 
 

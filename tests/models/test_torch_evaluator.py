@@ -14,7 +14,7 @@ from models.torch_evaluator import TorchAgent, TorchEvaluator
 from models.trainable import Trainable
 from reversi_env import Position, ReversiError, Rules
 from search import Engine, Limits
-from search.agents import make
+from search.agents import make_agent
 from search.solver import solve
 from studies.textbook import negamax
 from tests.models.twins import some_boards
@@ -111,7 +111,7 @@ def test_the_end_is_played_perfectly():
 
 def test_it_plays_matches_and_can_be_copied():
     agent = TorchAgent(tiny(4), depth=2, exact=4, seed=1)
-    result = play_match(agent, make("random:seed=2"), 6, Rules(4), opening_plies=2)
+    result = play_match(agent, make_agent("random:seed=2"), 6, Rules(4), opening_plies=2)
     assert result.games == 6
     position = Position.initial(Rules(4))
     expected = copy.deepcopy(agent).choose(position)

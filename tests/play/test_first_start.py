@@ -8,7 +8,7 @@ import pytest
 from play import first_start
 from play.first_start import compile_ahead, parts_of
 from reversi_env.core.compiling import NotCompiled
-from search.agents import make
+from search.agents import make_agent
 
 
 @pytest.fixture
@@ -47,9 +47,9 @@ def test_what_is_missing_is_compiled_apart_and_told(compiled, capsys):
 
 
 def test_the_parts_of_agents():
-    agents = [make(spec) for spec in ("network:depth=2", "six-factor", "network:depth=4", "random", "exact")]
+    agents = [make_agent(spec) for spec in ("network:depth=2", "six-factor", "network:depth=4", "random", "exact")]
     assert parts_of(agents) == ["search:network", "solver:network", "search:six-factor", "solver:"]
-    assert parts_of([make("double-alpha")]) == ["double-alpha:sixteen-weight"]
+    assert parts_of([make_agent("double-alpha")]) == ["double-alpha:sixteen-weight"]
 
 
 def test_a_process_that_fails_changes_nothing():

@@ -168,7 +168,7 @@ def test_boardsize_begins_a_game(engine, size):
 
 
 def test_a_size_that_the_network_does_not_know_is_refused():
-    weights = evaluators.get("network").file(Rules(8))
+    weights = evaluators.get_evaluator("network").file(Rules(8))
     engine = GtpEngine(Thinker(f"network:depth=1,weights={weights}"))
     assert refused(engine, "boardsize 6") == "unacceptable size"
     assert refused(engine, "set_game Anti-Othello") == "unsupported game"

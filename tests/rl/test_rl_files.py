@@ -57,22 +57,22 @@ def test_files_that_are_no_policies(tiny_net, tmp_path):
 
 def test_policies_are_agents(policy_file):
     start = Position.initial(Rules(4))
-    best = agents.make(f"rl:{policy_file}").choose(start)
-    assert agents.make(f"rl:weights={policy_file},seed=5").choose(start) == best
-    wild = [agents.make(f"rl:{policy_file},temperature=9,seed={seed}").choose(start) for seed in range(30)]
+    best = agents.make_agent(f"rl:{policy_file}").choose(start)
+    assert agents.make_agent(f"rl:weights={policy_file},seed=5").choose(start) == best
+    wild = [agents.make_agent(f"rl:{policy_file},temperature=9,seed={seed}").choose(start) for seed in range(30)]
     assert set(wild) == set(start.legal_actions())
-    found = agents.make(f"rl-search:{policy_file},depth=2,exact=0").search(start)
+    found = agents.make_agent(f"rl-search:{policy_file},depth=2,exact=0").search(start)
     assert found.depth == 2
     assert len(found.moves) == 4
-    assert agents.make(f"rl-search:{policy_file},depth=1,exact=12").search(start).exact
+    assert agents.make_agent(f"rl-search:{policy_file},depth=1,exact=12").search(start).exact
 
 
 def test_a_policy_that_must_pass_passes(policy_file):
     position = Position.from_text("XXXX\nXXXX\nOOOO\nOO-O", rules=Rules(4))
     if not position.must_pass():
         position = next(p for p in _walk(Position.initial(Rules(4))) if p.must_pass())
-    assert agents.make(f"rl:{policy_file}").choose(position) == position.rules.pass_action
-    assert agents.make(f"rl-search:{policy_file}").choose(position) == position.rules.pass_action
+    assert agents.make_agent(f"rl:{policy_file}").choose(position) == position.rules.pass_action
+    assert agents.make_agent(f"rl-search:{policy_file}").choose(position) == position.rules.pass_action
 
 
 def _walk(position):
@@ -85,9 +85,9 @@ def _walk(position):
 def test_a_policy_plays_its_own_game_only(policy_file):
     for rules in (Rules(6), Rules(4, "reversed")):
         with pytest.raises(WeightsError, match="is for 4x4 normal: expected one for"):
-            agents.make(f"rl:{policy_file}").choose(Position.initial(rules))
+            agents.make_agent(f"rl:{policy_file}").choose(Position.initial(rules))
     with pytest.raises(WeightsError, match="4x4 normal"):
-        agents.make("rl").choose(Position.initial(Rules(4)))
+        agents.make_agent("rl").choose(Position.initial(Rules(4)))
 
 
 def test_specs_that_are_wrong(policy_file):
@@ -99,11 +99,11 @@ def test_specs_that_are_wrong(policy_file):
         ("six-factor:file", "expected key=value"),
     ):
         with pytest.raises(agents.AgentSpecError, match=complaint):
-            agents.make(spec)
+            agents.make_agent(spec)
 
 
 def test_a_changed_file_is_read_again(policy_file, tiny_net):
-    agent = agents.make(f"rl:{policy_file}")
+    agent = agents.make_agent(f"rl:{policy_file}")
     agent.choose(Position.initial(Rules(4)))
     policy_file.write_bytes(SavedPolicy(Rules(4), tiny_net(seed=1), {"again": True}).to_bytes())
     assert agent.saved(Rules(4)).record == {"again": True}

@@ -65,7 +65,7 @@ def test_the_normal_one_beats_what_was_promised():
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_they_play_by_name_and_on_the_server(variant):
     start = Position.initial(Rules(6, variant))
-    assert agents.make("rl").choose(start) in start.legal_actions()
+    assert agents.make_agent("rl").choose(start) in start.legal_actions()
     agent = catalogue.limited_agent("rl:seed=3", 6, ServerOptions())
     assert agent.seconds is None
     answer = Searcher().answer(Job("move", start, agent.spec.text, table=1, seed=3, number=1))

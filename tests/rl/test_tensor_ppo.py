@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from benchmarks.tensor_ppo import measure
 from play.cli.app import application
 from reversi_env import Position, ReversiError, Rules
-from search.agents import make
+from search.agents import make_agent
 from tests.train.kills import results
 from train.checkpoints import load_checkpoint
 from train.errors import TrainError
@@ -159,7 +159,7 @@ def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, m
     expected = results(tmp_path / "whole")
     assert {"policy.safetensors", "log.csv", "evaluations.csv", "run.json", CHECKPOINT} == set(expected)
     assert results(tmp_path / "killed") == expected
-    agent = make(f"rl:{tmp_path / 'killed' / 'policy.safetensors'}")
+    agent = make_agent(f"rl:{tmp_path / 'killed' / 'policy.safetensors'}")
     assert agent.choose(Position.initial(Rules(4))) in Position.initial(Rules(4)).legal_actions()
     assert read_policy(whole.policy).record["training"] == "tensor-ppo"
     assert whole.evaluations[-1].keys() >= {"regret", "steps_per_second", "rungs"}

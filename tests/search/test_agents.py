@@ -10,7 +10,7 @@ import pytest
 import reversi_env  # noqa: F401 - registers the ids
 from reversi_env import Position, ReversiError, Rules, batch
 from search import Limits, agents, evaluator, evaluators
-from search.agents import AgentSpec, AgentSpecError, make
+from search.agents import AgentSpec, AgentSpecError, make_agent
 from search.double_alpha import DoubleAlpha
 from search.functions import SlowEvaluatorWarning
 from search.solver import solve_all_moves
@@ -40,7 +40,7 @@ def positions_of_all_stages(rules, count=3):
 def choices(spec, count=12, plies=8):
     """The moves of a fresh agent in a few fixed positions, one after the other."""
     own, opp = batch.random_positions(count, plies, seed=1)
-    agent = make(spec)
+    agent = make_agent(spec)
     return [agent.choose(position) for position in positions(own, opp, Rules())]
 
 
@@ -60,7 +60,7 @@ def test_everyone_plays_legal_moves_in_every_game(rules, specs):
     stages = positions_of_all_stages(rules)
     assert len(stages) >= 3
     for spec in specs:
-        agent = make(spec)
+        agent = make_agent(spec)
         for position in stages:
             assert agent.choose(position) in position.legal_actions(), spec
 
@@ -68,7 +68,7 @@ def test_everyone_plays_legal_moves_in_every_game(rules, specs):
 def test_one_agent_plays_several_games_by_turns():
     """Its tables are one for each game: the same squares mean other things in another."""
     for spec in ("six-factor:depth=3,table=0.1", "greedy-invincible:exact=8,table=0.1", "double-alpha:depth=3"):
-        shared, alone = make(spec), {rules: make(spec) for rules in GAMES}
+        shared, alone = make_agent(spec), {rules: make_agent(spec) for rules in GAMES}
         for rules in GAMES * 2:
             for position in positions(*endgames(rules, 6, 8), rules):
                 if not position.is_over():
@@ -78,8 +78,8 @@ def test_one_agent_plays_several_games_by_turns():
 @pytest.mark.parametrize("rules", [GAMES[2], GAMES[5]], ids=game_name)
 @pytest.mark.parametrize("name", ["sixteen-weight", "discs"])
 def test_greedy_invincible_is_perfect_at_the_end_and_greedy_before(rules, name):
-    agent, greedy = make(f"greedy-invincible:evaluator={name}"), make("greedy")
-    assert agent.content_hashes(rules) == make("greedy-invincible").content_hashes(rules) or name == "discs"
+    agent, greedy = make_agent(f"greedy-invincible:evaluator={name}"), make_agent("greedy")
+    assert agent.content_hashes(rules) == make_agent("greedy-invincible").content_hashes(rules) or name == "discs"
     gave_away = 0
     for empties, count in ((6, 12), (9, 8), (12, 4)):
         own, opp = batch.random_positions(4 * count, rules.square_count - 4 - empties, rules, seed=empties)
@@ -90,29 +90,29 @@ def test_greedy_invincible_is_perfect_at_the_end_and_greedy_before(rules, name):
             gave_away += max(values.values()) - values[rules.name_of(greedy.choose(position))]
     assert gave_away > 10
     for position in [p for p in positions_of_all_stages(rules) if p.empties > 12]:
-        value = evaluators.get(name).static_value
+        value = evaluators.get_evaluator(name).static_value
         after = [value(position.play(action)) for action in position.legal_actions()]
         assert value(position.play(agent.choose(position))) == min(after)
 
 
 def test_exact_is_perfect_from_where_it_is_told_and_random_before():
     own, opp = batch.random_positions(12, 50, seed=7)
-    agent = make("exact:exact=10")
+    agent = make_agent("exact:exact=10")
     for position in positions(own, opp, Rules()):
         values = solve_all_moves(position)
         assert values[position.rules.name_of(agent.choose(position))] == max(values.values())
-    assert len({make(f"exact:seed={seed}").choose(Position.initial()) for seed in range(20)}) == 4
+    assert len({make_agent(f"exact:seed={seed}").choose(Position.initial()) for seed in range(20)}) == 4
 
 
 # --- options --------------------------------------------------------------------------------------
 
 
 def test_options_reach_the_search():
-    agent = make("six-factor:depth=5,time=0.25,nodes=1000,exact=14,threads=2,table=3,seed=9")
+    agent = make_agent("six-factor:depth=5,time=0.25,nodes=1000,exact=14,threads=2,table=3,seed=9")
     limits = agent.limits
     assert (limits.depth, limits.time, limits.nodes, limits.empties_exact) == (5, 0.25, 1000, 14)
     engine = agent.engine(Rules(4))
-    assert len(engine._thread_states) == agent.threads == make("exact:threads=2").threads == 2
+    assert len(engine._thread_states) == agent.threads == make_agent("exact:threads=2").threads == 2
     assert 1.4 < engine.table.megabytes <= 3
 
 
@@ -121,36 +121,36 @@ def test_an_evaluator_of_ones_own_is_a_player_at_once():
     def few_discs(position):
         return -position.own.bit_count()
 
-    agent = make(few_discs, depth=2, exact=3)
+    agent = make_agent(few_discs, depth=2, exact=3)
     assert agent.limits == Limits(depth=2, empties_exact=3)
     with pytest.warns(SlowEvaluatorWarning, match="few-discs"):
         assert agent.choose(Position.initial()) in Position.initial().legal_actions()
     with pytest.raises(
         ReversiError, match=r"'depht=2' of agent 'few-discs:depht=2' is unknown \(did you mean 'depth'\?\)"
     ):
-        make(few_discs, depht=2)
+        make_agent(few_discs, depht=2)
 
 
 def test_double_alpha_plays_by_the_search_of_its_report():
-    agent, position = make("double-alpha:nodes=3000,table=1"), Position.initial().play("d3")
+    agent, position = make_agent("double-alpha:nodes=3000,table=1"), Position.initial().play("d3")
     found = DoubleAlpha("sixteen-weight", capacity=2**14).search(position, Limits(nodes=3000))
     assert vars(agent.search(position)) | {"seconds": 0} == vars(found) | {"seconds": 0}
-    assert make("double-alpha").limits.depth == make("double-alpha:level=4").limits.depth == 4
-    assert make("double-alpha:evaluator=discs").evaluator.name == "discs"
+    assert make_agent("double-alpha").limits.depth == make_agent("double-alpha:level=4").limits.depth == 4
+    assert make_agent("double-alpha:evaluator=discs").evaluator.name == "discs"
     for option in ("threads=2", "exact=8", "evaluator=disc"):
         with pytest.raises(AgentSpecError):
-            make(f"double-alpha:{option}")
+            make_agent(f"double-alpha:{option}")
 
 
 @pytest.mark.parametrize("level", [1, 2, 3, 4])
 def test_a_level_is_a_depth(level):
-    assert make(f"six-factor:level={level}").limits.depth == level
+    assert make_agent(f"six-factor:level={level}").limits.depth == level
     assert choices(f"six-factor:level={level}", 3) == choices(f"six-factor:depth={level}", 3)
 
 
 def test_without_a_limit_a_small_depth_is_searched():
-    assert make("six-factor").limits.depth == agents.DEFAULT_DEPTH
-    assert make("six-factor:time=0.5").limits.depth is None
+    assert make_agent("six-factor").limits.depth == agents.DEFAULT_DEPTH
+    assert make_agent("six-factor:time=0.5").limits.depth is None
 
 
 def test_a_default_that_no_agent_knows_is_refused():
@@ -158,16 +158,16 @@ def test_a_default_that_no_agent_knows_is_refused():
         with pytest.raises(
             AgentSpecError, match=f"option 'depht=2' of agent '{spec}' is unknown.*: expected one of .*"
         ):
-            make(spec, depht=2)
+            make_agent(spec, depht=2)
     with pytest.raises(AgentSpecError, match=r"did you mean 'depth'.*: expected one of book, depth, exact"):
-        make("six-factor", depht=2)
+        make_agent("six-factor", depht=2)
 
 
 def test_defaults_hold_for_what_the_spec_leaves_open_and_the_agent_knows():
-    assert make("six-factor", depth=3, time=None).limits.depth == 3
-    assert make("six-factor:depth=2", depth=3).limits.depth == 2
-    assert make("six-factor:level=2", depth=3).limits.depth == 2
-    assert make("random", depth=3, seed=4).choose(Position.initial()) in Position.initial().legal_actions()
+    assert make_agent("six-factor", depth=3, time=None).limits.depth == 3
+    assert make_agent("six-factor:depth=2", depth=3).limits.depth == 2
+    assert make_agent("six-factor:level=2", depth=3).limits.depth == 2
+    assert make_agent("random", depth=3, seed=4).choose(Position.initial()) in Position.initial().legal_actions()
 
 
 def test_seeds_decide_the_lots():
@@ -210,7 +210,7 @@ def test_seeds_decide_the_lots():
 )
 def test_bad_specs_are_named(spec, message):
     with pytest.raises(AgentSpecError) as error:
-        make(spec)
+        make_agent(spec)
     assert message in str(error.value)
     assert isinstance(error.value, ReversiError)
 
@@ -230,7 +230,7 @@ def after_the_reply(position, action, agent):
 
 @pytest.mark.parametrize("name", ["Reversi-v0", "ReversedReversi-v0"])
 def test_an_agent_by_its_spec_is_the_opponent(name):
-    env, agent = gymnasium.make(name, size=6, opponent=SPEC), make(SPEC)
+    env, agent = gymnasium.make(name, size=6, opponent=SPEC), make_agent(SPEC)
     moves = 0
     for seed in range(3):
         env.reset(seed=seed)
@@ -245,7 +245,7 @@ def test_an_agent_by_its_spec_is_the_opponent(name):
 
 
 def test_an_agent_by_its_spec_is_the_opponent_of_many_games_at_once():
-    envs, agent = gymnasium.make_vec("Reversi-v0", num_envs=5, size=6, opponent=SPEC), make(SPEC)
+    envs, agent = gymnasium.make_vec("Reversi-v0", num_envs=5, size=6, opponent=SPEC), make_agent(SPEC)
     envs.reset(seed=3)
     for _ in range(10):
         before, actions = envs.unwrapped.positions(), envs.unwrapped.sample_legal()
@@ -266,7 +266,7 @@ def test_a_bad_spec_is_a_bad_opponent():
 )
 def test_agents_can_be_copied_and_pickled_without_their_tables(spec):
     """Environments can, and hold their opponents; a table of 64 MiB in every copy would not do."""
-    agent, position = make(spec), positions_of_all_stages(Rules(6))[1]
+    agent, position = make_agent(spec), positions_of_all_stages(Rules(6))[1]
     agent.choose(position)
     packed = pickle.dumps(agent)
     assert len(packed) < 10_000

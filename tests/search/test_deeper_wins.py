@@ -8,7 +8,7 @@ import pytest
 
 from reversi_env import Rules
 from search import evaluators
-from search.agents import make
+from search.agents import make_agent
 from train.games.playing import play_match
 
 GAMES = 40
@@ -17,11 +17,11 @@ PUBLISHED = ("position-stability", "six-factor", "ten-weight", "sixteen-weight",
 
 def own_game(name):
     """The game that the heuristic was written for."""
-    return Rules(8, evaluators.get(name).written_for or "normal")
+    return Rules(8, evaluators.get_evaluator(name).written_for or "normal")
 
 
 def match(spec, other_spec, rules):
-    return play_match(make(spec), make(other_spec), GAMES, rules, opening_plies=8, seed=1)
+    return play_match(make_agent(spec), make_agent(other_spec), GAMES, rules, opening_plies=8, seed=1)
 
 
 @pytest.mark.slow
@@ -45,6 +45,6 @@ def test_the_published_heuristics_are_all_checked():
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_a_perfect_player_hardly_loses_to_chance(variant):
     """Quick: the solver's sign is right in both games, on the way through agents and matches."""
-    result = play_match(make("exact:table=1"), make("random:seed=2"), 30, Rules(6, variant), seed=6)
+    result = play_match(make_agent("exact:table=1"), make_agent("random:seed=2"), 30, Rules(6, variant), seed=6)
     assert result.score >= 0.9
     assert result.discs_per_game > 10

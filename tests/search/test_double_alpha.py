@@ -32,7 +32,7 @@ def sample(rules, count, seed=0, longest=None):
 
 
 def twin(position, depth, capacity=1000, **clock):
-    net = evaluators.get(EVALUATOR).record(position.rules)
+    net = evaluators.get_evaluator(EVALUATOR).record(position.rules)
 
     def evaluate(position):
         return float(static_values(net, np.array([position.own], np.uint64), np.array([position.opp], np.uint64))[0])
@@ -188,7 +188,7 @@ def test_minimax_of_any_depth_over_the_minimax_function_is_that_function(variant
 
 def test_a_deeper_search_may_choose_a_worse_move():
     """Section 2.2.3, theorem 1: two plies miss a best move that one ply finds."""
-    discs = evaluators.get("discs").static_value
+    discs = evaluators.get_evaluator("discs").static_value
 
     def loss(position, depth):
         move = double_alpha_maximax(position, depth, discs).move

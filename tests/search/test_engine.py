@@ -57,7 +57,7 @@ def first_position(rules, wanted):
 
 def quantised(name, rules):
     """The evaluation as the engine sees it, in discs: whole units, inside the range of scores."""
-    net = evaluators.get(name).record(rules)
+    net = evaluators.get_evaluator(name).record(rules)
 
     def evaluate(position):
         own, opp = (np.array([board], np.uint64) for board in (position.own, position.opp))
@@ -187,7 +187,7 @@ def test_threads_together_find_the_value_that_one_finds(monkeypatch):
 
 def test_what_another_thread_is_searching_is_left_for_later():
     """At the root, where the search ends before it comes back to it; and below, where all comes in another order."""
-    nets, depth = evaluators.get("six-factor").record(Rules()), 5
+    nets, depth = evaluators.get_evaluator("six-factor").record(Rules()), 5
 
     def searched(position, marked, share_depth, node_limit):
         thread_states, table = make_thread_states(position.rules, dtype=SHARING_THREAD_STATE), TranspositionTable(1)
@@ -231,7 +231,7 @@ def test_a_move_that_was_put_off_and_only_bounded_stands_behind_the_best():
         mark_busy(thread_states["busy"][0], np.uint64(second.own), np.uint64(second.opp), depth)
         boards, nets = (
             (np.uint64(position.own), np.uint64(position.opp)),
-            evaluators.get("six-factor").record(position.rules),
+            evaluators.get_evaluator("six-factor").record(position.rules),
         )
         search_root(thread_states, nets, *boards, squares, values, -INFINITY, INFINITY, depth, 1)
     best = values[0]

@@ -52,7 +52,7 @@ def twin_values(name, size):
 @every_game
 @every_evaluator
 def test_agrees_with_the_twin_from_the_report(name, rules):
-    evaluator = evaluators.get(name)
+    evaluator = evaluators.get_evaluator(name)
     _, written_for = published.TWINS[name]
     assert evaluator.written_for == written_for
     sign = 1 if written_for == rules.variant else -1
@@ -69,7 +69,7 @@ def test_agrees_with_the_twin_from_the_report(name, rules):
 @every_evaluator
 def test_reversed_form_is_the_negated_value(name, rules):
     other = Rules(rules.size, "reversed" if rules.variant == "normal" else "normal")
-    one, two = (evaluators.get(name).static_values(*positions(rules.size), game) for game in (rules, other))
+    one, two = (evaluators.get_evaluator(name).static_values(*positions(rules.size), game) for game in (rules, other))
     np.testing.assert_array_equal(one, -two)
 
 
@@ -77,26 +77,30 @@ def test_reversed_form_is_the_negated_value(name, rules):
 @every_evaluator
 def test_all_eight_images_have_the_same_value(name, size):
     rules, (own, opp) = Rules(size), (board[::5] for board in positions(size))
-    values = evaluators.get(name).static_values(own, opp, rules)
+    values = evaluators.get_evaluator(name).static_values(own, opp, rules)
     for symmetry in range(1, 8):
         images = [
             Position(rules, *boards).transformed(symmetry) for boards in zip(own.tolist(), opp.tolist(), strict=True)
         ]
-        np.testing.assert_array_equal(evaluators.get(name).static_values(*batch.from_positions(images), rules), values)
+        np.testing.assert_array_equal(
+            evaluators.get_evaluator(name).static_values(*batch.from_positions(images), rules), values
+        )
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])
 @every_evaluator
 def test_what_one_side_wins_the_other_loses_except_in_report_003(name, size):
     own, opp = positions(size)
-    values, others = (evaluators.get(name).static_values(*boards, Rules(size)) for boards in ((own, opp), (opp, own)))
+    values, others = (
+        evaluators.get_evaluator(name).static_values(*boards, Rules(size)) for boards in ((own, opp), (opp, own))
+    )
     assert np.array_equal(values, -others) == (name != "four-attribute")
 
 
 @every_game
 @every_evaluator
 def test_values_stay_inside_the_range_of_scores(name, rules):
-    weights = evaluators.get(name)
+    weights = evaluators.get_evaluator(name)
     loud = Formula(name, "", weights.record_type, weights.weights, scale=1e9, derive=weights.derive)
     values = loud.static_values(*positions(rules.size), rules)
     assert np.abs(values).max() == rules.square_count - 0.5
@@ -104,7 +108,7 @@ def test_values_stay_inside_the_range_of_scores(name, rules):
 
 
 def test_tables_of_small_boards_keep_the_corners_and_drop_the_middle():
-    table = dict(enumerate(evaluators.get("cell-utility").weights["table"]))
+    table = dict(enumerate(evaluators.get_evaluator("cell-utility").weights["table"]))
     for size, expected in ((6, [[25, -5, 14], [-5, -7, -4], [14, -4, 3]]), (4, [[25, -5], [-5, -7]])):
         rules = Rules(size)
         classes = evaluators.square_classes(rules)
@@ -118,11 +122,11 @@ def test_tables_of_small_boards_keep_the_corners_and_drop_the_middle():
 def test_one_position_and_a_batch_have_the_same_value():
     position = Position.initial(Rules(8, "reversed")).play("d3").play("c3").play("c4")
     for name in evaluators.formulas():
-        evaluator = evaluators.get(name)
+        evaluator = evaluators.get_evaluator(name)
         value = evaluator.static_value(position)
         assert isinstance(value, float)
         assert value == evaluator.static_values(*batch.from_positions([position]), position.rules)[0]
-    assert evaluators.get("discs").static_value(position) == -position.disc_difference()
+    assert evaluators.get_evaluator("discs").static_value(position) == -position.disc_difference()
 
 
 @pytest.mark.parametrize(
@@ -138,7 +142,7 @@ def test_one_position_and_a_batch_have_the_same_value():
     ],
 )
 def test_the_original_table_of_report_000_and_the_plies_of_report_003_are_weights(name, weights, twin, variant):
-    changed, rules = evaluators.get(name).with_weights(**weights), Rules(8, variant)
+    changed, rules = evaluators.get_evaluator(name).with_weights(**weights), Rules(8, variant)
     own, opp = (boards[:100] for boards in positions(8))
     values = np.array([twin(slow.from_boards(*boards, 8)) for boards in zip(own, opp, strict=True)])
     expected = np.clip(changed.scale_on(rules) * values, -63.5, 63.5)
@@ -149,19 +153,19 @@ def test_the_original_table_of_report_000_and_the_plies_of_report_003_are_weight
 
 
 def test_weights_as_one_vector_in_the_order_of_report_002():
-    evaluator = evaluators.get("sixteen-weight")
+    evaluator = evaluators.get_evaluator("sixteen-weight")
     vector = evaluator.weight_vector()
     assert vector.tolist() == published.SIXTEEN
     changed = evaluator.with_weight_vector(vector[::-1])
     assert changed.weights["late"] == tuple(published.SIXTEEN[2::-1])
     assert changed.with_weight_vector(vector).weights == evaluator.weights
-    assert evaluators.get("six-factor").weight_vector().shape == (16,)
+    assert evaluators.get_evaluator("six-factor").weight_vector().shape == (16,)
     with pytest.raises(EvaluatorError, match=r"shape \(3,\) .*: expected 16 numbers"):
         evaluator.with_weight_vector([1, 2, 3])
 
 
 def test_weights_of_a_position_table_are_relative():
-    evaluator = evaluators.get("ten-weight")
+    evaluator = evaluators.get_evaluator("ten-weight")
     doubled = evaluator.with_weights(table=2 * evaluator.weight_vector())
     rules, boards = Rules(6, "reversed"), positions(6)
     np.testing.assert_allclose(doubled.static_values(*boards, rules), evaluator.static_values(*boards, rules))
@@ -185,16 +189,16 @@ def test_weights_of_a_position_table_are_relative():
 )
 def test_bad_weights(weights, message):
     with pytest.raises(EvaluatorError, match=message):
-        evaluators.get("six-factor").with_weights(**weights)
+        evaluators.get_evaluator("six-factor").with_weights(**weights)
 
 
 def test_no_search_has_less_than_one_ply():
     with pytest.raises(EvaluatorError, match="ply=0.0 of evaluator four-attribute: expected 1 or more"):
-        evaluators.get("four-attribute").with_weights(ply=0).record(Rules())
+        evaluators.get_evaluator("four-attribute").with_weights(ply=0).record(Rules())
 
 
 def test_bad_boards():
-    evaluator = evaluators.get("discs")
+    evaluator = evaluators.get_evaluator("discs")
     with pytest.raises(PositionError, match="expected as many"):
         evaluator.static_values(np.zeros(2, np.uint64), np.zeros(3, np.uint64), Rules())
     with pytest.raises(PositionError, match="off the 4x4 board"):
@@ -207,7 +211,7 @@ def test_bad_boards():
 def test_every_evaluator_says_what_it_is():
     assert set(published.TWINS) <= set(evaluators.formulas()) < set(evaluators.names())
     for name in published.TWINS:
-        evaluator = evaluators.get(name)
+        evaluator = evaluators.get_evaluator(name)
         assert evaluator.name == name
         assert evaluator.description
         assert evaluator.source or name in {"discs", "mobility"}
@@ -218,7 +222,7 @@ def test_unknown_names(name):
     with pytest.raises(
         EvaluatorError, match="is unknown.*: expected one of cell-utility, discs, four-attribute"
     ) as error:
-        evaluators.get(name)
+        evaluators.get_evaluator(name)
     assert ("did you mean 'six-factor'?" in str(error.value)) == (name == "six-facto")
 
 
@@ -229,17 +233,17 @@ def test_a_plain_function_is_told_what_it_lacks():
 
 def test_a_variant_is_registered_under_a_new_name(monkeypatch):
     monkeypatch.setattr(evaluators, "_REGISTRY", dict(evaluators._REGISTRY))
-    calm = evaluators.get("six-factor").with_weights(corner_weight=400)
+    calm = evaluators.get_evaluator("six-factor").with_weights(corner_weight=400)
     with pytest.raises(EvaluatorError, match="'six-factor' exists already: expected a new name"):
         evaluators.register(calm)
-    assert evaluators.register(calm.named("calm-six")) is evaluators.get("calm-six")
+    assert evaluators.register(calm.named("calm-six")) is evaluators.get_evaluator("calm-six")
     assert "calm-six" in evaluators.names()
     with pytest.raises(EvaluatorError, match="'Six Factor:': expected lower-case words"):
         calm.named("Six Factor:")
 
 
 def test_a_record_without_values_is_refused():
-    incomplete = Formula("incomplete", "", evaluators.get("discs").record_type, {}, scale={8: 1.0})
+    incomplete = Formula("incomplete", "", evaluators.get_evaluator("discs").record_type, {}, scale={8: 1.0})
     with pytest.raises(EvaluatorError, match="field disc_weight of evaluator incomplete has no value"):
         incomplete.record(Rules())
     with pytest.raises(EvaluatorError, match="incomplete has no scale for size 6"):
@@ -257,7 +261,7 @@ from search.core import evaluate
 
 own, opp = np.array([1 | 1 << 7, 1 << 18], np.uint64), np.array([1 << 63, 1 << 45], np.uint64)
 for rules in (Rules(8), Rules(8, "reversed"), Rules(4)):
-    net = evaluators.get("corner-lead").record(rules)
+    net = evaluators.get_evaluator("corner-lead").record(rules)
     print((evaluate.static_values(net, own, opp) + 0.0).tolist())
 print(evaluate._static_values.stats.cache_misses.total())
 """

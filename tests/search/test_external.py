@@ -14,7 +14,7 @@ import pytest
 
 from reversi_env import BLACK, WHITE, Position, ReversiError, Rules
 from search.agent import Agent
-from search.agents import AgentSpec, AgentSpecError, make
+from search.agents import AgentSpec, AgentSpecError, make_agent
 from search.external import EngineFailure
 from search.external import process as processes
 from search.external.gtp import GtpAgent, _time_settings
@@ -42,7 +42,7 @@ def made():
     players = []
 
     def make_one(*arguments, **options):
-        players.append(make(*arguments, **options))
+        players.append(make_agent(*arguments, **options))
         return players[-1]
 
     yield make_one
@@ -232,14 +232,14 @@ def test_a_program_that_does_not_greet_is_refused_at_once(made, monkeypatch):
 
 
 def test_specs():
-    program = make("gtp[time=0.25,limit=5]:engine -a 1,2 --key=value 'two words': x")
+    program = make_agent("gtp[time=0.25,limit=5]:engine -a 1,2 --key=value 'two words': x")
     assert isinstance(program, GtpAgent)
     assert program.command == "engine -a 1,2 --key=value 'two words': x"
     assert (program.time, program.limit) == (0.25, 5)
-    program = make("nboard:engine", time=0.5, depth=11, nodes=7, seed=3, limit=2.0)
+    program = make_agent("nboard:engine", time=0.5, depth=11, nodes=7, seed=3, limit=2.0)
     assert isinstance(program, NBoardAgent)
     assert (program.time, program.limit, program.depth) == (0.5, 2.0, 11)
-    assert make("gtp[time=2]:engine", time=0.5).time == 2
+    assert make_agent("gtp[time=2]:engine", time=0.5).time == 2
     copy = pickle.loads(pickle.dumps(program))
     assert (copy.command, copy.depth) == ("engine", 11)
 
@@ -261,7 +261,7 @@ def test_specs():
 )
 def test_bad_specs(text, complaint):
     with pytest.raises(AgentSpecError, match=complaint) as error:
-        make(text)
+        make_agent(text)
     assert "\n" not in str(error.value)
 
 
@@ -272,9 +272,9 @@ def test_where_an_agent_of_our_own_is_needed_a_program_is_refused():
 
 def test_a_program_that_is_not_there():
     with pytest.raises(EngineFailure, match="program 'no-such-engine' was not found"):
-        make("gtp:no-such-engine -x").prepare(Rules())
+        make_agent("gtp:no-such-engine -x").prepare(Rules())
     with pytest.raises(EngineFailure, match="was not found"):
-        make(f"gtp:{REPOSITORY}/README.md").prepare(Rules())
+        make_agent(f"gtp:{REPOSITORY}/README.md").prepare(Rules())
 
 
 @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ def pids_in(path, lines):
 @pytest.mark.parametrize("how", [None, "hang"])
 def test_closing_ends_a_program_and_what_it_has_started(tmp_path, how):
     failing, limit = (["--fail", how], SHORT) if how else ([], 60)
-    program = make(spec("gtp", "--pids", tmp_path / "pids", *failing, limit=limit))
+    program = make_agent(spec("gtp", "--pids", tmp_path / "pids", *failing, limit=limit))
     if how:
         with pytest.raises(EngineFailure):
             program.choose(Position.initial())
@@ -336,7 +336,7 @@ def test_a_child_in_another_session_is_not_waited_for(monkeypatch, ends):
 
 
 def test_a_program_that_is_forgotten_ends(tmp_path):
-    program = make(spec("gtp", "--pids", tmp_path / "pids"))
+    program = make_agent(spec("gtp", "--pids", tmp_path / "pids"))
     program.choose(Position.initial())
     del program
     pids = pids_in(tmp_path / "pids", 1)
@@ -348,8 +348,8 @@ def test_a_program_that_is_forgotten_ends(tmp_path):
 def test_programs_end_with_us_however_we_end(tmp_path, how):
     """Killed without a chance to clean up, or at the end of the interpreter."""
     script = (
-        "import sys; from search.agents import make; from reversi_env import Position\n"
-        "program = make(sys.argv[1]); program.choose(Position.initial()); print('ready', flush=True); sys.stdin.read()"
+        "import sys; from search.agents import make_agent; from reversi_env import Position\n"
+        "program = make_agent(sys.argv[1]); program.choose(Position.initial()); print('ready', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", script, spec("gtp", "--pids", tmp_path / "pids")]
     environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}

@@ -19,7 +19,7 @@ def saved(tmp_path):
 
     def write(name="weights.json", **changes):
         path = tmp_path / name
-        evaluator = evaluators.get("six-factor").with_weights(corner_weight=-50, table_weight=3)
+        evaluator = evaluators.get_evaluator("six-factor").with_weights(corner_weight=-50, table_weight=3)
         content = json.loads(formula_file(evaluator, "six-factor", {6: 0.5}, {"why": "a test"})) | changes
         path.write_text(json.dumps(content))
         return str(path)
@@ -29,7 +29,7 @@ def saved(tmp_path):
 
 def test_the_weights_come_back_with_their_scale(saved):
     path = saved()
-    evaluator, plain = evaluators.get(f"six-factor:weights={path}"), evaluators.get("six-factor")
+    evaluator, plain = evaluators.get_evaluator(f"six-factor:weights={path}"), evaluators.get_evaluator("six-factor")
     assert evaluator.weights == plain.weights | {"corner_weight": -50, "table_weight": 3}
     assert evaluator.scale_on(Rules(6)) == 0.5
     assert evaluator.scale_on(Rules(8)) == plain.scale_on(Rules(8))
@@ -39,13 +39,13 @@ def test_the_weights_come_back_with_their_scale(saved):
 
 def test_agents_take_them_and_can_be_copied(saved):
     path = saved()
-    agent = agents.make(f"six-factor:depth=2,table=0.1,weights={path}")
+    agent = agents.make_agent(f"six-factor:depth=2,table=0.1,weights={path}")
     assert agent.evaluator.weights["corner_weight"] == -50
     copy = pickle.loads(pickle.dumps(agent))
     assert copy.choose(START) == agent.choose(START)
-    assert evaluators.get(f"six-factor:weights={path}").sha256(Rules(6)) != evaluators.get("six-factor").sha256(
-        Rules(6)
-    )
+    assert evaluators.get_evaluator(f"six-factor:weights={path}").sha256(Rules(6)) != evaluators.get_evaluator(
+        "six-factor"
+    ).sha256(Rules(6))
 
 
 def test_commands_take_them(saved, reversi, tmp_path):
@@ -54,9 +54,9 @@ def test_commands_take_them(saved, reversi, tmp_path):
     problems.write_text(f"{position.to_text().split()[0]} O;\n")
     status, out, err = reversi("evaluate", problems, "--agent", f"six-factor:weights={path}")
     assert status == 0, err
-    value = evaluators.get(f"six-factor:weights={path}").static_value(position)
+    value = evaluators.get_evaluator(f"six-factor:weights={path}").static_value(position)
     assert out == f"line 1: {value:+.2f}\n"
-    assert value != evaluators.get("six-factor").static_value(position)
+    assert value != evaluators.get_evaluator("six-factor").static_value(position)
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_commands_take_them(saved, reversi, tmp_path):
 def test_files_that_are_wrong_are_refused_in_one_line(saved, changes, message):
     path = saved(**changes)
     with pytest.raises(EvaluatorError) as raised:
-        evaluators.get(f"six-factor:weights={path}")
+        evaluators.get_evaluator(f"six-factor:weights={path}")
     assert message in str(raised.value)
     assert "\n" not in str(raised.value)
 
@@ -101,18 +101,18 @@ def test_files_that_cannot_be_read_are_refused_in_one_line(tmp_path):
         ("", "cannot be read"),
     ):
         with pytest.raises(EvaluatorError, match=message):
-            evaluators.get(f"ten-weight:weights={tmp_path / name}")
+            evaluators.get_evaluator(f"ten-weight:weights={tmp_path / name}")
 
 
 def test_a_formula_that_refuses_its_weights_is_named(tmp_path):
     path = tmp_path / "ply.json"
-    path.write_bytes(formula_file(evaluators.get("four-attribute"), "four-attribute", {}, {}))
+    path.write_bytes(formula_file(evaluators.get_evaluator("four-attribute"), "four-attribute", {}, {}))
     content = json.loads(path.read_text())
     path.write_text(json.dumps(content | {"weights": {"ply": 0}}))
     with pytest.raises(EvaluatorError, match=r"ply\.json.*ply=0.0.*expected 1 or more"):
-        evaluators.get(f"four-attribute:weights={path}")
+        evaluators.get_evaluator(f"four-attribute:weights={path}")
 
 
 def test_no_file_is_no_evaluator():
     with pytest.raises(EvaluatorError, match="is unknown"):
-        evaluators.get("six-factor:weights=")
+        evaluators.get_evaluator("six-factor:weights=")

@@ -62,7 +62,7 @@ MOBILITY = """
 from reversi_env import Position
 from search import evaluators
 position = Position.from_text("-" * 27 + "OX------OXX" + "-" * 5 + "O" + "-" * 20)
-print(evaluators.get("mobility").static_value(position))
+print(evaluators.get_evaluator("mobility").static_value(position))
 """
 
 

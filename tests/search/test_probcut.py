@@ -93,7 +93,7 @@ def test_pruning_saves_nodes_and_hardly_changes_values(cuts):
 @pytest.fixture
 def null_window(cuts):
     """Searches with a null window and ProbCut at depth 2 only: the bound that is found, and the nodes."""
-    nets, thread_states = evaluators.get("six-factor").record(Rules()), make_thread_states(Rules())
+    nets, thread_states = evaluators.get_evaluator("six-factor").record(Rules()), make_thread_states(Rules())
     for field in CUT_FIELDS:
         thread_states[field] = cuts_of.coefficients(cuts)[field]
     thread_states["cut_depth"] = 0
@@ -108,7 +108,7 @@ def null_window(cuts):
 
 def test_near_the_leaves_the_evaluation_alone_cuts_beyond_either_end_of_a_null_window(cuts, null_window):
     for position in some_positions(Rules(), 8, seed=4, empties=30):
-        static = round(evaluators.get("six-factor").static_value(position) * UNIT)
+        static = round(evaluators.get_evaluator("six-factor").static_value(position) * UNIT)
         far = 2 + int(STATIC_SAFETY * UNIT * cuts.spread.deviation(STATIC_DEPTH, 0, 30))
         above, below = static + far, static - far
         assert null_window(position, above, 1.0) == (above, 1)

@@ -510,7 +510,7 @@ class Misled(Evaluator):
     name = "misled"
 
     def record(self, rules):
-        return evaluators.get("network").record(Rules(rules.size, "reversed"))
+        return evaluators.get_evaluator("network").record(Rules(rules.size, "reversed"))
 
 
 def test_an_evaluator_changes_the_order_and_never_the_value():

@@ -36,9 +36,9 @@ def test_every_move_is_told_once_passes_and_moves_taken_back_too(capsys):
     from play.client_players import Computer
     from play.game import Game
     from reversi_env import Rules
-    from search.agents import make
+    from search.agents import make_agent
 
-    game, player, generator = Game(Rules(4)), Computer(make("greedy"), False), random.Random(0)
+    game, player, generator = Game(Rules(4)), Computer(make_agent("greedy"), False), random.Random(0)
     expected = []
     while not game.is_over():
         moves = game.position.legal_moves()
@@ -58,14 +58,14 @@ def test_two_clients_play_each_other_and_report_the_same_score(api, tmp_path):
     """Each side in a thread of its own, with its own agent and its own board."""
     from play.client_players import Computer
     from reversi_env import BLACK, Rules
-    from search.agents import make
+    from search.agents import make_agent
 
     creator = Client(api.url)
     mine, theirs = creator.create(Rules(6, "reversed"), BLACK, None)
     games = {}
 
     def play(name, ticket, spec):
-        games[name] = Client(api.url).play(ticket, Computer(make(spec), True))
+        games[name] = Client(api.url).play(ticket, Computer(make_agent(spec), True))
 
     threads = [
         threading.Thread(target=play, args=("black", mine, "six-factor:level=4")),

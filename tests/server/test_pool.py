@@ -318,7 +318,7 @@ def test_as_many_engines_are_kept_as_agents(monkeypatch):
         made.add(agent := make(*arguments, **options))
         return agent
 
-    monkeypatch.setattr(workers, "make", note)
+    monkeypatch.setattr(workers, "make_agent", note)
     monkeypatch.setattr(workers, "KEPT_AGENTS", 2)
     searcher = Searcher()
     for size, variant in [(4, "normal"), (4, "reversed"), (6, "normal"), (6, "reversed"), (6, "reversed")]:

@@ -106,7 +106,7 @@ def test_all_that_the_page_offers_is_compiled_in_the_background_and_told(monkeyp
                 raise NotCompiled("search_root")
             done.append((self.name, rules))
 
-    monkeypatch.setattr(precompiling, "make", Agent)
+    monkeypatch.setattr(precompiling, "make_agent", Agent)
     for told in (f"{precompiling.BEGUN}\n{precompiling.DONE}\n", ""):
         precompiling.compile_all(offered)
         assert (done, missing, capsys.readouterr().err) == (offered, [], told)

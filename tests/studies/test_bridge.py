@@ -13,7 +13,7 @@ def test_ways_are_judged_and_meet_at_equal_time(monkeypatch, tmp_path):
     options = bridge.BridgeOptions(simulations=32, depth=2, compiled_depth=4)
     specs = bridge.ways(options)
     assert [len(settings) for settings in specs.values()] == [1, 2, 2, 2]
-    assert all(agents.make(spec).check(options.rules) is None for settings in specs.values() for spec in settings)
+    assert all(agents.make_agent(spec).check(options.rules) is None for settings in specs.values() for spec in settings)
     monkeypatch.setattr(endgames, "cache_folder", lambda part: tmp_path)
     monkeypatch.setattr(bridge, "ways", lambda _: {"by lot": ["random"], "discs": ["greedy", "discs:depth=1"]})
     found = bridge.measure(bridge.BridgeOptions(4, positions=3, empties=(9, 10), games=2))

@@ -89,7 +89,7 @@ def test_the_mistake_turns_one_line_only():
 
 
 def judge(position):
-    return np.floor(evaluators.get("six-factor").static_value(position) * UNIT + 0.5) / UNIT
+    return np.floor(evaluators.get_evaluator("six-factor").static_value(position) * UNIT + 0.5) / UNIT
 
 
 @pytest.mark.parametrize(("how", "textbook"), [(MINIMAX, minimax), (ALPHA_BETA, alpha_beta)])

@@ -30,8 +30,8 @@ class Perfect:
 def judges(monkeypatch):
     """Makes evaluators of that name known."""
     known = {"perfect": Perfect(), "shifted": Perfect(1.0)}
-    get = evaluators.get
-    monkeypatch.setattr(structural.evaluators, "get", lambda name: known.get(name) or get(name))
+    get = evaluators.get_evaluator
+    monkeypatch.setattr(structural.evaluators, "get_evaluator", lambda name: known.get(name) or get(name))
 
 
 def test_the_true_function_has_no_loss_and_is_its_own_minimax(judges):

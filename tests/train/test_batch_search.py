@@ -7,7 +7,7 @@ import models.network  # noqa: F401 - registers the evaluator `network`
 from reversi_env import Position, ReversiError, Rules, batch
 from search.batch import search_batch
 from search.core.midgame import UNIT
-from search.evaluators import get
+from search.evaluators import get_evaluator
 from search.solver import solve_batch
 from tests.train.games import negamax
 from train.labels import LabelOptions, sample_positions
@@ -22,7 +22,7 @@ def positions(rules, count, empties):
 @pytest.mark.parametrize("rules", GAMES, ids=str)
 def test_values_are_those_of_negamax(rules):
     own, opp = positions(rules, 66, (1, 22))
-    evaluator = get("six-factor")
+    evaluator = get_evaluator("six-factor")
     for depth, count in ((0, 66), (1, 44), (2, 22), (3, 10), (4, 4)):
         expected = [negamax(Position(rules, int(own[i]), int(opp[i])), evaluator, depth) / UNIT for i in range(count)]
         assert search_batch(own[:count], opp[:count], "six-factor", rules, depth).tolist() == expected
@@ -38,7 +38,7 @@ def test_the_order_and_the_threads_do_not_matter(rules):
     )
     values = search_batch(*both, "six-factor", rules, 4, threads=2)
     shuffled = np.random.default_rng(1).permutation(len(values))
-    again = search_batch(both[0][shuffled], both[1][shuffled], get("six-factor"), rules, 4, threads=1)
+    again = search_batch(both[0][shuffled], both[1][shuffled], get_evaluator("six-factor"), rules, 4, threads=1)
     assert (again == values[shuffled]).all()
     alone = [search_batch(both[0][i : i + 1], both[1][i : i + 1], "six-factor", rules, 4)[0] for i in range(20)]
     assert (alone == values[:20]).all()

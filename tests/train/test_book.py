@@ -10,7 +10,7 @@ from play.cli.app import main
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK
 from reversi_env.symmetries import action_images
-from search.agents import make
+from search.agents import make_agent
 from search.book import UNCHECKED, UNITS_PER_DISC, BookError, book_for, packaged_book, read_book
 from search.engine import Engine
 from search.limits import Limits
@@ -362,27 +362,27 @@ def test_a_folder_without_whole_games_is_refused(tmp_path):
 def test_an_agent_plays_by_the_book_only_if_it_is_told(folder, book):
     spec = f"six-factor:depth=1,book={folder / BOOK}"
     best = book.moves(START)[0]
-    found = make(spec).search(START)
+    found = make_agent(spec).search(START)
     assert (found.move, found.value, found.nodes) == (best.move, best.value, 0)
     assert found.pv[: len(book.line(START))] == book.line(START)
-    assert make("six-factor:depth=1").search(START).nodes > 0
+    assert make_agent("six-factor:depth=1").search(START).nodes > 0
     after = START.play_all(book.line(START))
-    assert make(spec).search(after).nodes > 0
+    assert make_agent(spec).search(after).nodes > 0
     three = [p for p in positions_of(book) if sorted(move.plays for move in book.moves(p))[:3] == [False, True, True]]
     two = three[0]
-    drawn = {make(f"{spec},variety=3,seed={seed}").search(two).move for seed in range(20)}
+    drawn = {make_agent(f"{spec},variety=3,seed={seed}").search(two).move for seed in range(20)}
     assert drawn == {move.move for move in book.moves(two) if move.plays}  # however wide the variety
-    assert {make(f"{spec},seed={seed}").search(two).value for seed in range(3)} == {book.moves(two)[0].value}
+    assert {make_agent(f"{spec},seed={seed}").search(two).value for seed in range(3)} == {book.moves(two)[0].value}
     with pytest.raises(BookError, match="is of 6x6 normal"):
-        make(spec).check(Rules(8))
+        make_agent(spec).check(Rules(8))
     if packaged_book(Rules(4)) is None:
         with pytest.raises(BookError, match="the package has no book of 4x4 normal"):
-            make("six-factor:book=yes").check(Rules(4))
+            make_agent("six-factor:book=yes").check(Rules(4))
 
 
 def test_a_book_move_is_as_deep_as_the_line_and_the_search_at_its_end():
     position, book = Position.initial(), packaged_book(Rules())
-    found = make("network:depth=1,book=yes").book_move(position)
+    found = make_agent("network:depth=1,book=yes").book_move(position)
     end = book.find(position.play_all(found.pv))
     assert end.depth > 0
     assert found.depth == len(found.pv) + end.depth

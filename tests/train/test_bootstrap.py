@@ -76,7 +76,7 @@ def test_labels_of_a_later_stage_are_searches_of_the_network_before(whole):
     folder, _ = whole
     with np.load(folder / "stage-01-labels.npz") as saved:
         own, opp, score, exact = (saved[name] for name in ("own", "opp", "score", "exact"))
-    network = evaluators.get(f"network:weights={folder / 'stage-00.safetensors'}")
+    network = evaluators.get_evaluator(f"network:weights={folder / 'stage-00.safetensors'}")
     searched = search_batch(own[~exact], opp[~exact], network, SMALL_RULES, 2)
     assert (score[~exact] == searched).all()
     assert (~exact).sum() == 75  # of nine empties: the others are solved
@@ -90,7 +90,9 @@ def test_the_torch_module_of_a_weight_file(whole):
     with torch.no_grad():
         value = net(*(board_tensor(np.array([board], np.uint64)) for board in (position.own, position.opp)))
     path = sorted(whole[0].glob("stage-??.safetensors"))[-1]
-    assert float(value) == pytest.approx(evaluators.get(f"network:weights={path}").static_value(position), abs=1e-4)
+    assert float(value) == pytest.approx(
+        evaluators.get_evaluator(f"network:weights={path}").static_value(position), abs=1e-4
+    )
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
@@ -183,7 +185,7 @@ def test_a_stage_whose_games_are_played_otherwise_samples_its_own(tmp_path):
     with np.load(tmp_path / "stage-01-labels.npz") as saved:
         own, opp, score, exact = (saved[name] for name in ("own", "opp", "score", "exact"))
     assert not exact.any()
-    network = evaluators.get(f"network:weights={tmp_path / 'stage-00.safetensors'}")
+    network = evaluators.get_evaluator(f"network:weights={tmp_path / 'stage-00.safetensors'}")
     values = [search_batch(own, opp, network, Rules(6), depth) for depth in (1, 2)]
     assert np.array_equal(score, (values[0] + values[1]) / np.float32(2))
 

@@ -86,7 +86,7 @@ def total(what, engine, limits):
 @pytest.mark.slow
 def test_agents_take_a_margin(fitted):
     spec = f"network:depth=9,exact=0,weights={fitted[0]}"
-    engines = [agents.make(f"{spec},probcut={margin}").engine(RULES) for margin in (0, 1)]
+    engines = [agents.make_agent(f"{spec},probcut={margin}").engine(RULES) for margin in (0, 1)]
     nodes = [total("nodes", engine, Limits(depth=9, empties_exact=0)) for engine in engines]
     assert nodes[1] < 0.8 * nodes[0]
 
@@ -94,7 +94,7 @@ def test_agents_take_a_margin(fitted):
 def test_a_margin_needs_coefficients(tmp_path):
     found = read_weights(NetworkEvaluator().file(RULES))
     found.record.pop("probcut", None)
-    agent = agents.make(f"network:probcut=1.5,weights={found.save_in(tmp_path)}")
+    agent = agents.make_agent(f"network:probcut=1.5,weights={found.save_in(tmp_path)}")
     with pytest.raises(ReversiError, match="ProbCut needs fitted coefficients"):
         agent.search(START)
 
@@ -104,7 +104,7 @@ def test_coefficients_of_a_former_version_are_refused_with_what_to_do(former):
         ReversiError, match=rf"{former.name}.*`reversi train --probcut FILE --out FOLDER` measures them anew"
     ):
         Engine(f"network:weights={former}", RULES)
-    assert agents.make(f"network:probcut=0,depth=1,weights={former}").search(START).move
+    assert agents.make_agent(f"network:probcut=0,depth=1,weights={former}").search(START).move
 
 
 @pytest.mark.slow

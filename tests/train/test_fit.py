@@ -191,7 +191,9 @@ def test_a_fit_goes_by_the_values_that_the_search_will_have(labels, tmp_path, ki
     held_out = labels.select(held_out_rows(labels.own, labels.opp, FEW.held_out))
     values, most = values_of(net, held_out), labels.rules.square_count - 0.5
     assert np.abs(values - held_out.score).mean() == pytest.approx(report.validation_error, abs=1e-4)
-    searched = evaluators.get(f"network:weights={path}").static_values(held_out.own, held_out.opp, labels.rules)
+    searched = evaluators.get_evaluator(f"network:weights={path}").static_values(
+        held_out.own, held_out.opp, labels.rules
+    )
     assert searched == pytest.approx(values.clip(-most, most), abs=1e-3)
     assert same(net, Trainable.of(read_weights(path)))
 

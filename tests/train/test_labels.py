@@ -244,7 +244,7 @@ def test_a_network_is_known_by_the_bytes_of_its_file(tmp_path, monkeypatch):
 
     class Network(evaluators.Evaluator):
         def record(self, rules):
-            return evaluators.get("six-factor").record(rules)
+            return evaluators.get_evaluator("six-factor").record(rules)
 
         def identity(self, rules):
             return file.read_bytes()

@@ -7,7 +7,7 @@ import pytest
 
 from reversi_env import Rules, batch
 from search import evaluator
-from search.evaluators import get
+from search.evaluators import get_evaluator
 from search.thread_states import make_thread_states
 from tests.train.games import canonical_rows, play_game
 from train.cluster.pool import Processes
@@ -53,7 +53,7 @@ HOW = {
 def test_games_follow_the_plain_twin(rules, how):
     """Move for move: the same random beginning, noise, choice and lots; wrong signs would show at once."""
     options = options_for(rules, empties=(2, 20), seed=2**63 + 5, **how)
-    evaluator, games, reached = get("six-factor"), (16 if options.play_depth == 1 else 8) // rules.size, 0
+    evaluator, games, reached = get_evaluator("six-factor"), (16 if options.play_depth == 1 else 8) // rules.size, 0
     own, opp, key = (np.zeros((games, options.strata), np.uint64) for _ in range(3))
     play_games(
         *(make_thread_states(rules), evaluator.record(rules), *(np.uint64(board) for board in rules.start_boards)),
@@ -75,7 +75,7 @@ def test_games_follow_the_plain_twin(rules, how):
 def test_only_what_is_wanted_is_taken():
     """And the games are the same: what a data set still lacks must not change what it gets."""
     options = LabelOptions(size=6, empties=(4, 20))
-    rules, nets = options.rules, get("six-factor").record(options.rules)
+    rules, nets = options.rules, get_evaluator("six-factor").record(options.rules)
     taken = []
     for wanted in (np.ones(options.strata, np.bool_), np.arange(options.strata) % 3 == 2):
         own, opp, key = (np.zeros((50, options.strata), np.uint64) for _ in range(3))
@@ -119,9 +119,9 @@ def test_neither_threads_nor_the_order_of_the_shards_matter():
 
 def test_a_player_without_a_name_plays_too():
     options = LabelOptions(count=200)
-    stranger = get("six-factor").with_weights(mobility_weight=-500)
+    stranger = get_evaluator("six-factor").with_weights(mobility_weight=-500)
     (named, _), (same, _), (other, _) = (
-        sample_positions(options, 0, player=player) for player in (None, get("six-factor"), stranger)
+        sample_positions(options, 0, player=player) for player in (None, get_evaluator("six-factor"), stranger)
     )
     assert (named == same).all()
     assert not (named == other).all()

@@ -14,7 +14,7 @@ from models.files import WeightsError
 from models.residual import ResidualNet, SavedResidual, ValueFromBoards, read_residual, square_images
 from models.torch_evaluator import TorchEvaluator
 from reversi_env import Position, Rules, batch, functional
-from search.agents import make
+from search.agents import make_agent
 from search.solver import solve_batch
 from train.alphazero.games import let_strangers_in, play, search_of
 from train.alphazero.learner import Learner
@@ -210,9 +210,9 @@ def assert_it_plays(path, rules):
         if position.is_over():
             continue
         for depth in (0, 1, 2):
-            assert make(f"zero:{path},depth={depth},exact=0").choose(position) in position.legal_actions()
+            assert make_agent(f"zero:{path},depth={depth},exact=0").choose(position) in position.legal_actions()
     with pytest.raises(WeightsError, match="is for 4x4 normal: expected one for 6x6 normal"):
-        make(f"zero:{path},depth=1").choose(Position.initial(Rules(6)))
+        make_agent(f"zero:{path},depth=1").choose(Position.initial(Rules(6)))
 
 
 def test_a_network_is_told_whether_the_number_of_empties_is_odd():
@@ -231,7 +231,7 @@ def test_a_network_is_told_whether_the_number_of_empties_is_odd():
 def test_the_packaged_6x6_network_does_not_use_the_plane_of_odd_empties():
     """It was trained with five planes, and saved with zeros for the sixth: the same logits and values."""
     rules = Rules(6)
-    net, boards = make("zero").saved(rules).net, boards_of(rules)[2:]
+    net, boards = make_agent("zero").saved(rules).net, boards_of(rules)[2:]
     maps, (logits, values) = [], net(*boards)
     hook = net.entry.register_forward_hook(lambda module, given, found: maps.append(given[0]))
     net(*boards)

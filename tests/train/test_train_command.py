@@ -66,7 +66,7 @@ def test_the_files_and_the_table(reversi, here):
     assert [row["number"] for row in rows] == ["1", "2", "3"]
     assert min(float(row["validation_error"]) for row in rows) == pytest.approx(record["validation_error"], abs=1e-3)
     assert ET.parse(here / "out" / "error-by-empties.svg").getroot().tag.endswith("svg")
-    evaluators.get(f"network:weights={path}").record(LABELS.rules)
+    evaluators.get_evaluator(f"network:weights={path}").record(LABELS.rules)
 
 
 def test_an_error_is_said_of_the_positions_that_it_is_of(reversi, here):

@@ -71,7 +71,7 @@ def test_spaces_that_make_no_sense_are_refused(formula, varied, message):
 
 def test_the_win_rate_tells_good_weights_from_bad_and_repeats_itself():
     objective = WinRate(6, "normal", games=200)
-    good = evaluators.get("six-factor")
+    good = evaluators.get_evaluator("six-factor")
     bad = good.with_weight_vector(-good.weight_vector())
     losses = objective.losses([good, bad])
     assert losses[0] < 0.3 < 0.6 < losses[1]
@@ -82,7 +82,7 @@ def test_the_win_rate_tells_good_weights_from_bad_and_repeats_itself():
 
 
 def test_a_panel_is_played_member_by_member():
-    good = evaluators.get("six-factor")
+    good = evaluators.get_evaluator("six-factor")
     members = [float(WinRate(6, "normal", (name,), 40).losses([good])[0]) for name in ("random", "six-factor")]
     both = WinRate(6, "normal", ("random", "six-factor"), 40).losses([good])[0]
     assert members[0] < members[1]
@@ -92,7 +92,7 @@ def test_a_panel_is_played_member_by_member():
 def test_scales_only_stretch_the_values():
     rules = Rules(6)
     own, opp = batch.random_positions(50, 12, rules, seed=1)
-    plain = evaluators.get("six-factor")
+    plain = evaluators.get_evaluator("six-factor")
     huge = plain.with_weights(**{name: 1e6 * plain.weights[name] for name in space_of("six-factor").varied})
     values = [spread_out([one], rules)[0].static_values(own, opp, rules) for one in (plain, huge)]
     order = [np.argsort(one, kind="stable") for one in values]
@@ -101,7 +101,7 @@ def test_scales_only_stretch_the_values():
 
 
 def test_the_label_error_is_that_of_the_best_scale_and_checks_on_other_positions():
-    evaluator = evaluators.get("six-factor")
+    evaluator = evaluators.get_evaluator("six-factor")
     truth = LABELS.truth()
     values = evaluator.static_values(truth.own, truth.opp, truth.rules)
     error = LABELS.losses([evaluator])[0]
@@ -245,12 +245,12 @@ def test_more_generations_go_on_from_fewer(tmp_path):
 def test_tuned_against_exact_scores_the_error_falls_on_other_positions(formula):
     tuned = tune(TuneOptions(formula, optimiser="cma", generations=25, population=10), LABELS)
     assert tuned.check < 0.97 * tuned.published_check
-    assert tuned.loss <= LABELS.losses([evaluators.get(formula)])[0]
+    assert tuned.loss <= LABELS.losses([evaluators.get_evaluator(formula)])[0]
 
 
 def test_beginning_at_the_published_weights_is_no_worse(tmp_path):
     tuned = tune(replace(SHORT, optimiser="genetic", from_published=True), LABELS)
-    assert tuned.generations[0].best <= LABELS.losses([evaluators.get("six-factor")])[0] + 1e-9
+    assert tuned.generations[0].best <= LABELS.losses([evaluators.get_evaluator("six-factor")])[0] + 1e-9
 
 
 def test_the_command_tunes_and_every_command_takes_the_result(json_lines, tmp_path):
@@ -259,7 +259,7 @@ def test_the_command_tunes_and_every_command_takes_the_result(json_lines, tmp_pa
     results = found["results"]
     assert [result["optimiser"] for result in results] == ["genetic", "cma"]
     for result in results:
-        assert evaluators.get(f"six-factor:weights={result['file']}").weights == {
+        assert evaluators.get_evaluator(f"six-factor:weights={result['file']}").weights == {
             name: tuple(value) if isinstance(value, list) else value for name, value in result["weights"].items()
         }
     players = (f"six-factor:depth=1,weights={results[0]['file']}", "random")

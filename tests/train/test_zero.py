@@ -11,7 +11,7 @@ from models.files import WeightsError
 from models.inference import InferenceNetwork
 from models.residual import ResidualNet, SavedResidual, symmetrised
 from reversi_env import Position, ReversiError, Rules
-from search.agents import make
+from search.agents import make_agent
 from search.solver import Solver, solve_batch
 from tests.cli.jobs import files
 from train.alphazero.games import play, search_of
@@ -112,7 +112,7 @@ def weights(tmp_path_factory):
 def test_the_agent_plays_with_and_without_search(weights):
     position, played = Position.initial(Rules(4)), set()
     for spec in ("", ",simulations=12", ",simulations=6,exact=5", ",temperature=3", ",simulations=4,temperature=2"):
-        agent, now = make(f"zero:{weights}{spec}"), position
+        agent, now = make_agent(f"zero:{weights}{spec}"), position
         while not now.is_over():
             action = agent.choose(now)
             assert action in now.legal_actions()
@@ -123,9 +123,9 @@ def test_the_agent_plays_with_and_without_search(weights):
 
 def test_options_that_exclude_each_other_are_refused_before_the_game(weights):
     with pytest.raises(ReversiError, match="depth=2 with simulations=4"):
-        make(f"zero:{weights},simulations=4,depth=2")
+        make_agent(f"zero:{weights},simulations=4,depth=2")
     with pytest.raises(ReversiError, match="exact=17 with simulations on device 'cuda': expected at most 16, or"):
-        make(f"zero:{weights},simulations=4,exact=17,device=cuda")
+        make_agent(f"zero:{weights},simulations=4,exact=17,device=cuda")
 
 
 def test_numbers_of_images_are_those_of_the_position():
@@ -149,13 +149,13 @@ def test_files_that_are_wrong_or_of_another_game_are_refused(weights, tmp_path):
         (tmp_path / "none", "cannot be read"),
     ):
         with pytest.raises(WeightsError, match=message):
-            make(f"zero:{path}").check(Rules(4))
+            make_agent(f"zero:{path}").check(Rules(4))
     with pytest.raises(WeightsError, match="is for 4x4 normal: expected one for 6x6 normal"):
-        make(f"zero:{weights}").choose(Position.initial(Rules(6)))
+        make_agent(f"zero:{weights}").choose(Position.initial(Rules(6)))
     with pytest.raises(
         WeightsError, match="zero for 4x4 reversed: the package has no network for it: expected zero:FILE"
     ):
-        make("zero").check(Rules(4, "reversed"))
+        make_agent("zero").check(Rules(4, "reversed"))
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
@@ -163,12 +163,12 @@ def test_files_that_are_wrong_or_of_another_game_are_refused(weights, tmp_path):
 def test_the_package_has_networks(size, variant):
     """How they were made is in their records; that they are strong, in docs/rl.md."""
     rules = Rules(size, variant)
-    saved = make("zero").saved(rules)
+    saved = make_agent("zero").saved(rules)
     assert saved.record["command"].startswith(f"reversi rl zero --size {size}")
     points = saved.record["figures"][-1]["points"]
     assert points["greedy"] > 0.8
     assert points["six-factor:depth=2"] > 0.5
-    assert make("zero:simulations=2").choose(Position.initial(rules)) in Position.initial(rules).legal_actions()
+    assert make_agent("zero:simulations=2").choose(Position.initial(rules)) in Position.initial(rules).legal_actions()
 
 
 @pytest.mark.slow
@@ -176,7 +176,9 @@ def test_the_package_has_networks(size, variant):
 def test_4x4_is_played_perfectly_after_its_preset(tmp_path):
     """By the policy alone, from the start and from all openings of four plies: 5 minutes on two cores."""
     rules = Rules(4)
-    agent = make(f"zero:{SelfPlayRun(tmp_path, preset(4, 'cpu', evaluate=1000, ladder=2), threads=2).run().weights}")
+    agent = make_agent(
+        f"zero:{SelfPlayRun(tmp_path, preset(4, 'cpu', evaluate=1000, ladder=2), threads=2).run().weights}"
+    )
     openings, solver = {Position.initial(rules)}, Solver(rules)
     for _ in range(4):
         openings = {position.play(action) for position in openings for action in position.legal_actions()}

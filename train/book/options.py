@@ -36,7 +36,7 @@ class SearchOptions(GameOptions):
     @property
     def searches_with(self) -> Evaluator:
         """The evaluator."""
-        return evaluators.get(AgentSpec.parse(self.evaluator).evaluator)
+        return evaluators.get_evaluator(AgentSpec.parse(self.evaluator).evaluator)
 
     @property
     def content_hashes(self) -> dict[str, str]:

@@ -72,7 +72,7 @@ class BootstrapOptions(GameOptions):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.player is not None:
-            evaluators.get(self.player)
+            evaluators.get_evaluator(self.player)
         if self.exact is not None and self.size == 4:
             raise TrainError("exact for the 4x4 board: expected none, all of it is solved")
         if self.stages is None:
@@ -106,7 +106,7 @@ class Bootstrap:
     def _player(self) -> dict[str, str]:
         """Which weights play: a name such as network may mean others one day."""
         player = self.options.player
-        return {"player_sha256": evaluators.get(player).sha256(self.rules)} if player else {}
+        return {"player_sha256": evaluators.get_evaluator(player).sha256(self.rules)} if player else {}
 
     def run(self) -> Path:
         """All stages that are not done yet; the last stage's weights."""

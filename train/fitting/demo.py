@@ -65,7 +65,7 @@ def run(folder: Path, *, scale: float = 1.0, games: int = 40, progress: Progress
             progress(f"playing: against {opponent}", result.games, games)
 
         progress(f"playing: against {opponent}", 0, games)
-        learned, heuristic = agents.make(network, depth=DEPTH), agents.make(opponent, depth=DEPTH)
+        learned, heuristic = agents.make_agent(network, depth=DEPTH), agents.make_agent(opponent, depth=DEPTH)
         matches[opponent] = play_match(learned, heuristic, games, RULES, opening_plies=4, on_game=on_game)
     return DemoResult(weights, errors, matches)
 
@@ -81,8 +81,10 @@ def static_errors(names: list[str]) -> dict[str, dict[int, float]]:
     truth = ExactSet.scored(*sample_block(options, 0), RULES)
     found = {}
     for name in names:
-        wrong = truth.errors(evaluators.get(name)).absolute
-        found[evaluators.get(name).family] = {e: float(wrong[truth.empties == e].mean()) for e in range(low, high + 1)}
+        wrong = truth.errors(evaluators.get_evaluator(name)).absolute
+        found[evaluators.get_evaluator(name).family] = {
+            e: float(wrong[truth.empties == e].mean()) for e in range(low, high + 1)
+        }
     return found
 
 

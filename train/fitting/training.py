@@ -128,7 +128,7 @@ def train_in_folder(
         record = {
             "training": "labels",
             "network": network,
-            **({"start_sha256": evaluators.get(start).sha256(labels.rules)} if start else {}),
+            **({"start_sha256": evaluators.get_evaluator(start).sha256(labels.rules)} if start else {}),
             "options": options.as_dict(),
             "device": device,
             "data": data,
@@ -151,7 +151,7 @@ def _judged_on(held_out: int) -> str:
 
 def starting_weights(start: str, rules: Rules, network: str | None = None) -> Network:
     """The weights for a game that *start* names, ``network`` or ``network:weights=FILE``; of the kind *network*, if given."""
-    evaluator = evaluators.get(start)
+    evaluator = evaluators.get_evaluator(start)
     if not isinstance(evaluator, NetworkEvaluator):
         raise TrainError(f"start {quoted(start)}: expected network, or network:weights=FILE")
     weights = evaluator.weights(rules)

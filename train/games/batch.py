@@ -26,7 +26,7 @@ from reversi_env import Position, ReversiError, Rules, batch
 from search import agents
 from search.agent import Agent
 from search.agents import AgentSpec
-from search.evaluators import Evaluator, exists, get
+from search.evaluators import Evaluator, exists, get_evaluator
 from search.solver import solve_batch
 from search.thread_states import checked_threads, make_thread_states
 from train.core.choosing import advance, choose_at_random, choose_best
@@ -87,7 +87,7 @@ class EvaluatorPlayer:
         candidates = (
             list(evaluator) if isinstance(evaluator, Sequence) and not isinstance(evaluator, str) else [evaluator]
         )
-        self._evaluators = [get(one) for one in candidates]  # kept: see search.batch
+        self._evaluators = [get_evaluator(one) for one in candidates]  # kept: see search.batch
         self.nets = np.concatenate([one.record(rules) for one in self._evaluators])
         self.rules, self.depth, self.exact = rules, depth, exact
         self.threads = checked_threads(threads or os.cpu_count() or 1)
@@ -162,7 +162,7 @@ def compiled_player(agent: AgentSpec | str, rules: Rules) -> BatchPlayer | None:
     """The agent of a spec in compiled code; None where it has options that this has not.
 
     It searches to the same depth all the way, and draws equally good moves by lot. The agent itself solves its last empties, six
-    more than its depth: ``AgentPlayer(agents.make(spec), rules)`` does so, move by move.
+    more than its depth: ``AgentPlayer(agents.make_agent(spec), rules)`` does so, move by move.
     """
     spec = AgentSpec.parse(agent)
     if str(spec) == "random":
@@ -183,7 +183,7 @@ def batch_player(agent: BatchPlayer | Agent | str, rules: Rules) -> BatchPlayer:
     What is compiled does not solve its last empties, as the agent itself does (`compiled_player`).
     """
     if isinstance(agent, str):
-        return compiled_player(agent, rules) or AgentPlayer(agents.make(agent), rules)
+        return compiled_player(agent, rules) or AgentPlayer(agents.make_agent(agent), rules)
     return AgentPlayer(agent, rules) if isinstance(agent, Agent) else agent
 
 

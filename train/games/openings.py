@@ -20,7 +20,7 @@ from reversi_env.notation import Game, read_ggf, read_obf_line, read_transcript,
 from reversi_env.notation.context import within
 from reversi_env.notation.ggf_syntax import looks_like_ggf
 from reversi_env.notation.sources import text_lines
-from search.agents import make
+from search.agents import make_agent
 from search.players import SearchAgent
 from search.solver import solve
 
@@ -154,7 +154,7 @@ def _judge(rules: Rules) -> Callable[[Position], float]:
     """The value of a position in discs for the side to move, the same whatever was judged before."""
     if rules.size == 4:
         return lambda position: float(solve(position).score)
-    agent = make(JUDGE)
+    agent = make_agent(JUDGE)
     assert isinstance(agent, SearchAgent)
     engine = agent.engine(rules)
 

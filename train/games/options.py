@@ -92,7 +92,7 @@ class TournamentOptions(Options):
         """The player for that game: as if it had never played before, and with a seed of its own."""
         seed = int(np.random.SeedSequence([self.seed, game, player]).generate_state(1)[0])
         limits = {"time": self.time, "depth": self.depth, "nodes": self.nodes, "limit": self.limit}
-        return agents.make(self.agents[player], seed=seed, **limits)
+        return agents.make_agent(self.agents[player], seed=seed, **limits)
 
     def made_agents(self) -> list[Agent]:
         """All players, as they are in the first game."""
@@ -129,7 +129,7 @@ class TournamentOptions(Options):
         found = {}
         made = self.made_agents()
         if self.openings == "balanced" and self.size != 4:
-            made.append(agents.make(JUDGE))
+            made.append(agents.make_agent(JUDGE))
         elif self.openings not in ("random", "balanced"):
             found[self.openings] = hashlib.sha256(Path(self.openings).read_bytes()).hexdigest()
         for agent in made:

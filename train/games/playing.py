@@ -20,7 +20,7 @@ from reversi_env import BLACK, WHITE, Colour, Position, ReversiError, Rules
 from reversi_env.errors import quoted
 from reversi_env.rules import PASS_NAME, checked_rules
 from search.agent import Agent
-from search.agents import make
+from search.agents import make_agent
 from search.external.failure import EngineFailure
 from train.games.openings import Opening, random_opening
 from train.games.results import Results
@@ -156,7 +156,7 @@ def play_match(
     if games < 2 or games % 2:
         raise ReversiError(f"{games} games: expected an even number, since every opening is played from both sides")
     rules = checked_rules(rules)
-    first, second = players = [make(agent) if isinstance(agent, str) else agent for agent in (agent_a, agent_b)]
+    first, second = players = [make_agent(agent) if isinstance(agent, str) else agent for agent in (agent_a, agent_b)]
     for agent in players:
         if not isinstance(agent, Agent):
             raise ReversiError(f"agent {quoted(agent)}: expected an Agent, or a text such as six-factor:depth=4")

@@ -6,9 +6,9 @@ moves that it chooses. Where the positions come from is told in `train.judging.e
 >>> from search import agents, evaluators
 >>> from train.judging.endgames import EndgameOptions, noisy_endgames
 >>> truth = noisy_endgames(EndgameOptions(size=6, positions=20, empties=(4, 6)))  # doctest: +SKIP
->>> truth.regret(agents.make("greedy")).overall.regret  # discs a move  # doctest: +SKIP
+>>> truth.regret(agents.make_agent("greedy")).overall.regret  # discs a move  # doctest: +SKIP
 4.27
->>> truth.errors(evaluators.get("network")).mean  # discs  # doctest: +SKIP
+>>> truth.errors(evaluators.get_evaluator("network")).mean  # discs  # doctest: +SKIP
 1.93
 """
 
@@ -205,7 +205,7 @@ class ExactSet:
 
     def errors(self, evaluator: Evaluator | str) -> Errors:
         """An evaluator's static values against the truth. A formula is first scaled to fit best; a network speaks of discs."""
-        evaluator = evaluators.get(evaluator)
+        evaluator = evaluators.get_evaluator(evaluator)
         values = evaluator.static_values(self.own, self.opp, self.rules)
         return self.compared(values, scaled=isinstance(evaluator, Formula))
 

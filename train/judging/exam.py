@@ -98,7 +98,7 @@ class Exam:
 
 def examine(judged: Sequence[Evaluator | str], rules: Rules, truths: Iterable[ExactSet]) -> Exam:
     """Examine evaluators on sets of positions, each with one number of empty squares; formulas are rescaled."""
-    known = {one if isinstance(one, str) else one.name: evaluators.get(one) for one in judged}
+    known = {one if isinstance(one, str) else one.name: evaluators.get_evaluator(one) for one in judged}
     for evaluator in known.values():
         evaluator.static_values(*batch.start(1, rules), rules)  # what is missing is missed now, not after the solving
     papers, marks = list[Paper](), list[Mark]()

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import quoted
 from search import evaluators
-from search.agents import DEFAULT_DEPTH, EXACT, PROBCUT, AgentSpec, Option, integer_option, make
+from search.agents import DEFAULT_DEPTH, EXACT, PROBCUT, AgentSpec, Option, integer_option, make_agent
 from search.batch import MAX_DEPTH, search_batch
 from search.engine import SOLVE_BEYOND_DEPTH
 from search.solver import MAX_GPU_EMPTIES, MAX_SOLVED_EMPTIES, solve_batch
@@ -84,7 +84,7 @@ def searched_scores(
 ) -> Scores:
     """Values of alpha-beta to the depth of *plan*, over its evaluator; exact where the game ends within it."""
     assert plan.evaluator is not None
-    evaluator, count, total = evaluators.get(plan.evaluator), len(own), np.zeros(len(own), np.float32)
+    evaluator, count, total = evaluators.get_evaluator(plan.evaluator), len(own), np.zeros(len(own), np.float32)
     for number, plies in enumerate(range(plan.depth - plan.mean + 1, plan.depth + 1)):
 
         def counted(done: int, before: int = number * count) -> None:
@@ -106,7 +106,7 @@ def residual_scores(
 ) -> Scores:
     """Values of the residual network of *plan*, each the mean over the eight symmetric images of a position."""
     assert plan.evaluator is not None
-    evaluator, scores = make(plan.evaluator).evaluator(rules, device), np.zeros(len(own), np.float32)  # type: ignore[attr-defined]
+    evaluator, scores = make_agent(plan.evaluator).evaluator(rules, device), np.zeros(len(own), np.float32)  # type: ignore[attr-defined]
     for start in range(0, len(own), RESIDUAL_ROWS):
         rows = slice(start, start + RESIDUAL_ROWS)
         scores[rows] = evaluator.static_values(own[rows], opp[rows], rules)
@@ -143,7 +143,7 @@ def labeller_plan(labeller: AgentSpec | str) -> Plan:
         )
         return Plan(exact, spec.evaluator)
     if name != "exact" and not evaluators.exists(name):
-        evaluators.get(name)  # says which ones there are, and leaves out agents that are none
+        evaluators.get_evaluator(name)  # says which ones there are, and leaves out agents that are none
     spec = AgentSpec.parse(labeller)
     if str(spec) == "exact":
         return Plan(exact=64)
@@ -157,7 +157,7 @@ def labeller_plan(labeller: AgentSpec | str) -> Plan:
 
 def check_probcut(plan: Plan, rules: Rules) -> None:
     """Refuse selective searches with an evaluator of which nobody has measured what may be left out."""
-    if plan.probcut and not evaluators.get(str(plan.evaluator)).probcut(rules):
+    if plan.probcut and not evaluators.get_evaluator(str(plan.evaluator)).probcut(rules):
         raise TrainError(
             f"probcut={plan.probcut:g} with evaluator {quoted(plan.evaluator)} on the {rules.size}x{rules.size} board: "
             f"expected 0, or weights that `reversi train --probcut` wrote"

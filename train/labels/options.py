@@ -61,7 +61,9 @@ class LabelOptions(GameOptions):
         for name in ("noise", "temperature", "prefixes"):
             if len(getattr(self, name)) > MOST_CHOICES:
                 raise TrainError(f"{name}={quoted(getattr(self, name))}: expected at most {MOST_CHOICES} of them")
-        evaluators.get(self.player.partition(WEIGHTS_SEPARATOR)[0])  # only those who label need the file of its weights
+        evaluators.get_evaluator(
+            self.player.partition(WEIGHTS_SEPARATOR)[0]
+        )  # only those who label need the file of its weights
         labeller_plan(self.labeller)
 
     @property

@@ -188,7 +188,9 @@ class Players:
 
     def __init__(self, options: LabelOptions, player: Evaluator | None = None) -> None:
         self._options, rules = options, options.rules
-        self._player = player or evaluators.get(options.player)  # whose record may hold the address of its weights
+        self._player = player or evaluators.get_evaluator(
+            options.player
+        )  # whose record may hold the address of its weights
         self._nets = self._player.record(rules)
         self._start = tuple(np.uint64(board) for board in rules.start_boards)
         self._how = how_to_play(options)
@@ -247,7 +249,7 @@ class _Sampling:
     @cached_property
     def _header(self) -> dict[str, Any]:
         """What a checkpoint has to be of."""
-        player = evaluators.get(self.options.player).sha256(self.options.rules)
+        player = evaluators.get_evaluator(self.options.player).sha256(self.options.rules)
         header = {"options": self.options.as_dict(), "player_sha256": player, "block": self.block}
         found: dict[str, Any] = json.loads(json.dumps({**header, "wanted": self._wanted, "fewer": self.fewer}))
         return found

@@ -26,7 +26,7 @@ from reversi_env.atomic_files import write_atomically
 from reversi_env.extras import extra_libraries
 from reversi_env.rules import Variant
 from search import evaluators
-from search.agents import make
+from search.agents import make_agent
 from train.errors import TrainError
 from train.labels.data import COLUMNS, Labels
 from train.labels.labellers import labeller_plan
@@ -99,9 +99,9 @@ def weight_hashes(options: LabelOptions) -> dict[str, str]:
     """Hashes of the weights of those who play and label, by name; one that cannot be used raises."""
     plan = labeller_plan(options.labeller)
     names = {options.player} | ({plan.evaluator} if plan.evaluator and plan.depth else set())
-    hashes = {name: evaluators.get(name).sha256(options.rules) for name in sorted(names)}
+    hashes = {name: evaluators.get_evaluator(name).sha256(options.rules) for name in sorted(names)}
     if plan.evaluator and not plan.depth:
-        hashes |= make(plan.evaluator).content_hashes(options.rules)
+        hashes |= make_agent(plan.evaluator).content_hashes(options.rules)
     return hashes
 
 

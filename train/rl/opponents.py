@@ -41,7 +41,7 @@ class Baseline:
     def renew(self, steps: int) -> None:
         """Before the rollout that begins after so many *steps*: an agent that is asked forgets everything, and draws other lots."""
         seed = derive_seed(self._seed, steps)
-        self._player = self._compiled or AgentPlayer(agents.make(self._spec, seed=seed), self._rules)
+        self._player = self._compiled or AgentPlayer(agents.make_agent(self._spec, seed=seed), self._rules)
 
     def __call__(self, discs: np.ndarray, masks: np.ndarray) -> np.ndarray:
         """Legal actions; the pass where it is the only one."""

@@ -96,7 +96,7 @@ class Training(BaseCallback):
         """Hashes of the weights that the opponents' specs name."""
         found = dict[str, str]()
         for spec in self.options.opponents:
-            with agents.make(spec) as agent:
+            with agents.make_agent(spec) as agent:
                 found |= agent.content_hashes(self.rules)
         return found
 

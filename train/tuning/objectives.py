@@ -135,7 +135,7 @@ class WinRate(Objective):
 
     def content_hashes(self) -> dict[str, str]:
         """Hashes of the opponents' weights."""
-        return {name: evaluators.get(name).sha256(self.rules) for name in self.panel if name != "random"}
+        return {name: evaluators.get_evaluator(name).sha256(self.rules) for name in self.panel if name != "random"}
 
     def _opponent(self, name: str) -> BatchPlayer:
         if name == "random":

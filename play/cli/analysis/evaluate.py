@@ -34,7 +34,7 @@ def evaluate(
 
     spec = AgentSpec.parse(agent)
     if spec.name not in names():
-        evaluators.get(spec.name)  # says which ones there are, and leaves out agents without a value
+        evaluators.get_evaluator(spec.name)  # says which ones there are, and leaves out agents without a value
     for option in spec.options.keys() - {"weights"}:
         raise ReversiError(
             f"option {quoted(option)} of {quoted(agent)}: expected none but weights, nothing is searched here"

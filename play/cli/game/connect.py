@@ -53,14 +53,14 @@ def connect(
     from play.client_players import Computer, Person
     from play.terminal.screen import Screen
     from reversi_env import Colour
-    from search.agents import make
+    from search.agents import make_agent
 
     client = Client(server_url(server))
     mine = Colour.BLACK if colour == "black" else Colour.WHITE
     if level is None and agent is None:
         player: ClientPlayer = Person(Screen())
     else:
-        player = Computer(make(agent or "six-factor", level=level), as_json)
+        player = Computer(make_agent(agent or "six-factor", level=level), as_json)
     ticket = Ticket.read(join) if join else _created(client, mine, opponent, size, variant)
     try:
         game = client.play(ticket, player)

@@ -131,7 +131,7 @@ def _play_here(
     from play.cli.interrupt import interruptible
     from reversi_env.seeding import derive_seed
     from search.agent import Agent
-    from search.agents import make
+    from search.agents import make_agent
     from train.games.playing import play_match
 
     over = Event()
@@ -161,7 +161,7 @@ def _play_here(
         for agent in agents:
             agent.stop()
 
-    agents = [make(spec, seed=derive_seed(seed, index), **limits) for index, spec in enumerate(specs)]
+    agents = [make_agent(spec, seed=derive_seed(seed, index), **limits) for index, spec in enumerate(specs)]
     player_a, player_b = map(Stoppable, agents)
     try:
         for agent in agents:

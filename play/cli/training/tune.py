@@ -122,6 +122,6 @@ def _print_result(formula: str, objective: Objective, results: list[dict[str, An
         rows.append((result["optimiser"], *figures, result["evaluations"], f"{result['seconds']:.1f}"))
     headings = ("optimiser", "last round", "on others", "published", "candidates", "seconds")
     print_table(headings, rows, title=f"{formula}, {rules.size}x{rules.size} {rules.variant}: {what}")
-    family = evaluators.get(formula).family
+    family = evaluators.get_evaluator(formula).family
     for result in results:
         print(file_name(family, result["file"]))

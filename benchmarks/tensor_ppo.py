@@ -31,7 +31,7 @@ def measure(size: int, device: str, updates: int, *, compiled: bool, **changes: 
     began = perf_counter()
     training.set_up()
     for _ in range(options.pool):
-        training.join()
+        training.add_snapshot()
     for _ in range(WARM_UPS):
         _update(training)
     warm = perf_counter() - began
@@ -49,11 +49,11 @@ def measure(size: int, device: str, updates: int, *, compiled: bool, **changes: 
 def _update(training: TensorPPO) -> tuple[float, float]:
     """Seconds of playing and of learning; both end when the device is done."""
     began = perf_counter()
-    training.play()
-    training.device_done()
+    training.collect_rollout()
+    training.synchronise()
     played = perf_counter()
-    training.learn()
-    training.device_done()
+    training.update()
+    training.synchronise()
     return played - began, perf_counter() - played
 
 

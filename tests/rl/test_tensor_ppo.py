@@ -21,7 +21,7 @@ from train.rl.files import read_policy
 from train.rl.ladder import Ladder
 from train.rl.network import masked
 from train.rl.options import preset
-from train.rl.tensor_ppo import Moves, PpoLoss, TensorPPO, advantages
+from train.rl.tensor_ppo import PpoLoss, Rollout, TensorPPO, gae
 from train.run import CHECKPOINT, Run
 
 SMALL = {"size": 4, "algorithm": "tensor-ppo", "channels": 4, "blocks": 1, "games": 2, "envs": 32, "rollout": 8}
@@ -42,7 +42,7 @@ def test_advantages_are_those_of_the_definition():
     numbers = np.random.default_rng(1)
     values, rewards = numbers.uniform(-1, 1, (2, plies + 1, 3))
     ends = numbers.random((plies, 3)) < 0.3
-    found = advantages(
+    found = gae(
         *(torch.from_numpy(part) for part in (rewards[:plies], ends.astype(float), values[:plies], values[plies])),
         trace,
     )
@@ -67,9 +67,9 @@ def test_the_loss_follows_moves_that_count_and_no_others(tiny_net):
     logs = torch.log_softmax(masked(net(discs, masks)[0], masks), 1).detach()
     likely = logs.gather(1, actions[:, None])[:, 0]
     counts, wins = (actions == 0).float(), torch.where(actions == 0, 1.0, 50.0)
-    batch = Moves(discs, masks, actions, likely, torch.zeros(count), counts, wins, wins)
+    batch = Rollout(discs, masks, actions, likely, torch.zeros(count), counts, wins, wins)
     loss, figures = PpoLoss(net, 0.0)(batch)
-    told = dict(zip(tensor_ppo.FIGURES, figures.tolist(), strict=True))
+    told = dict(zip(tensor_ppo.METRICS, figures.tolist(), strict=True))
     assert told["policy_loss"] == pytest.approx(-1.0)
     assert told["value_loss"] == pytest.approx((net(discs, masks)[1][0].item() - 1) ** 2)
     assert told["entropy"] == pytest.approx(-(logs[0].exp() * logs[0]).sum().item(), rel=1e-5)
@@ -77,7 +77,7 @@ def test_the_loss_follows_moves_that_count_and_no_others(tiny_net):
     loss.backward()
     assert net.policy.bias.grad[0] < 0 < net.policy.bias.grad[1]
     assert net.policy.bias.grad[5] == 0
-    further = batch._replace(likely=likely - 0.3)  # beyond the clip nothing is gained
+    further = batch._replace(log_probs=likely - 0.3)  # beyond the clip nothing is gained
     net.zero_grad()
     PpoLoss(net, 0.0)(further)[0].backward()
     assert net.policy.bias.grad.abs().max() == 0
@@ -88,13 +88,13 @@ def test_a_rollout_is_of_games_whose_sides_are_who_they_should_be(tmp_path, vari
     training = TensorPPO(tmp_path, preset(**SMALL | {"rollout": 14, "variant": variant}))
     training.set_up()
     for _ in range(3):
-        training.join()
+        training.add_snapshot()
     assert len(training._past) == 2
     for past in training._past:
         torch.nn.init.normal_(past.policy.weight)
     before, seen = training._env.get_state(), training._random_plies.clone()
-    training.play()
-    moves, rules = training._moves, Rules(4, variant)
+    training.collect_rollout()
+    moves, rules = training._rollout, Rules(4, variant)
     back = training._views.numpy()
     ended = openings = 0
     for game in range(32):
@@ -102,19 +102,19 @@ def test_a_rollout_is_of_games_whose_sides_are_who_they_should_be(tmp_path, vari
         black = before["turn"][game] == 0
         left = int(seen[game])
         for ply in range(14):
-            shown = moves.discs[ply, game].flatten(1).numpy()
+            shown = moves.obs[ply, game].flatten(1).numpy()
             discs = [sum(1 << rules.square_of(int(back[game, k])) for k in np.flatnonzero(side)) for side in shown]
             assert discs == [position.own, position.opp]
             legal = {int(back[game, k]) for k in np.flatnonzero(moves.masks[ply, game])}
             assert legal == set(position.legal_actions())
             past = game < 16 and black == (game // 8 % 2 == 0)
-            assert moves.counts[ply, game] == (left == 0 and not past)
+            assert moves.loss_mask[ply, game] == (left == 0 and not past)
             openings += left > 0
             position = position.play(int(back[game, moves.actions[ply, game]]))
             black = not black
             reward = np.sign(-position.score()) if position.is_over() else 0.0
             assert training._rewards[ply, game] == reward
-            assert training._ends[ply, game] == position.is_over()
+            assert training._dones[ply, game] == position.is_over()
             left -= left > 0
             if position.is_over():
                 ended += 1
@@ -122,14 +122,14 @@ def test_a_rollout_is_of_games_whose_sides_are_who_they_should_be(tmp_path, vari
     assert ended > 10
     assert openings > 10
     for net, games in ((training._net, slice(0, 32)), (training._past[1], slice(8, 16))):
-        flat = Moves(*(column[2:, games].flatten(0, 1) for column in moves))  # after the opening
+        flat = Rollout(*(column[2:, games].flatten(0, 1) for column in moves))  # after the opening
         with torch.no_grad():
-            logs = torch.log_softmax(masked(net(flat.discs, flat.masks)[0], flat.masks), 1)
-        again, who = logs.gather(1, flat.actions[:, None])[:, 0], flat.counts == float(net is training._net)
+            logs = torch.log_softmax(masked(net(flat.obs, flat.masks)[0], flat.masks), 1)
+        again, who = logs.gather(1, flat.actions[:, None])[:, 0], flat.loss_mask == float(net is training._net)
         if net is not training._net:
-            who &= (flat.likely - (1 / flat.masks.sum(1)).log()).abs() > 1e-5  # no lots of another game's opening
+            who &= (flat.log_probs - (1 / flat.masks.sum(1)).log()).abs() > 1e-5  # no lots of another game's opening
         assert who.sum() > 20
-        assert torch.allclose(again[who], flat.likely[who], atol=1e-5)
+        assert torch.allclose(again[who], flat.log_probs[who], atol=1e-5)
 
 
 class Killed(BaseException):

@@ -2,8 +2,8 @@
 
 Tens of thousands of games go on in step in a `TorchVectorEnv`; on a GPU nothing is copied to the host but a few figures an update.
 Turns strictly alternate, passes included, so the next value is the other side's and γ = −1: one network learns both sides. In a
-share of the games one side is a past self: a frozen network that moves in a slice of its own. What moves were worth
-(`advantages`), what is learnt from them (`PpoLoss`), how a move is drawn (`TensorPPO._move`), and the run in its folder, which has
+share of the games one side is a past self: a frozen network that moves in its own slice of the games. Names follow CleanRL's
+ppo.py. Advantages (`gae`), the loss (`PpoLoss`), sampling (`TensorPPO._step`), and the run in its folder, which has
 
 * ``policy.safetensors``: the policy as it is, for the agent ``rl:FOLDER/policy.safetensors``;
 * ``log.csv``: one line an update; ``evaluations.csv`` and ``curve.svg``: the ladder, and solved endgames;
@@ -55,78 +55,79 @@ with extra_libraries():
 POLICY, LOG, EVALUATIONS, CURVE = "policy.safetensors", "log.csv", "evaluations.csv", "curve.svg"
 #: Seconds between two checkpoints, at least.
 CHECKPOINT_SECONDS = 10.0
-#: A position is worth to one side what it costs the other, and they take turns.
+#: The value of a position for one side is minus that for the other, and they take turns.
 GAMMA = -1.0
-#: How far an update may go from the policy that played, weight of the value's error, and the longest gradient followed as it is.
-CLIP, VALUE_WEIGHT, LONGEST = 0.2, 0.5, 0.5
-#: Figures of an update, as `PpoLoss` gives them.
-FIGURES = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped")
+#: Clip range of the ratio, coefficient of the value loss, and maximum norm of a gradient.
+CLIP_COEF, VF_COEF, MAX_GRAD_NORM = 0.2, 0.5, 0.5
+#: Metrics of an update, as `PpoLoss` returns them: columns of the log.
+METRICS = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped")
 
 
-class Moves(NamedTuple):
-    """Moves of all games, or a choice of them: tensors with equal leading axes.
+class Rollout(NamedTuple):
+    """Transitions of all environments, or a minibatch of them: tensors with equal leading axes.
 
-    ``discs`` and ``masks``: the positions, seen by the side to move; ``actions``, and how likely they were (``likely``,
-    logarithms); ``values``: what the network expected; ``counts``: 1 where the network has moved, 0 where a past self or the
-    opening's lots have. After the rollout ``advantages`` (how much better than expected) and ``returns`` (what the value should
-    have been) are known.
+    ``obs`` and ``masks``: observations and action masks of the side to move; ``actions`` and their ``log_probs``; ``values``: of
+    the network; ``loss_mask``: 1 where the network has moved, 0 where a past self has, or an opening at random. ``advantages`` and
+    ``returns`` are known after the rollout.
     """
 
-    discs: Tensor
+    obs: Tensor
     masks: Tensor
     actions: Tensor
-    likely: Tensor
+    log_probs: Tensor
     values: Tensor
-    counts: Tensor
+    loss_mask: Tensor
     advantages: Tensor
     returns: Tensor
 
     @classmethod
-    def empty(cls, plies: int, games: int, size: int, device: torch.device) -> Moves:
-        """Memory for so many plies of so many games."""
+    def empty(cls, num_steps: int, num_envs: int, size: int, device: torch.device) -> Rollout:
+        """Memory for so many steps of so many environments."""
 
         def of(dtype: torch.dtype, *shape: int) -> Tensor:
-            return torch.zeros((plies, games, *shape), dtype=dtype, device=device)
+            return torch.zeros((num_steps, num_envs, *shape), dtype=dtype, device=device)
 
         boards = of(torch.uint8, 2, size, size), of(torch.bool, size * size + 1)
         return cls(*boards, of(torch.int64), *(of(torch.float32) for _ in range(5)))
 
 
-def advantages(rewards: Tensor, ends: Tensor, values: Tensor, last_value: Tensor, gae_lambda: float) -> Tensor:
-    """Generalised advantages, ``(plies, games)``: rewards of the side that moved, and *ends*, 1 where its move ended the game.
+def gae(rewards: Tensor, dones: Tensor, values: Tensor, last_value: Tensor, gae_lambda: float) -> Tensor:
+    """Generalised advantage estimates, ``(num_steps, num_envs)``.
 
-    *values*: of the positions before the moves, *last_value* of those after the last, each for its side to move.
+    *rewards* are those of the side that moved, *dones* 1 where its move ended the game. *values* are of the positions before the
+    moves, *last_value* of those after the last, each for its side to move.
     """
-    found, following, worth = torch.empty_like(values), torch.zeros_like(last_value), last_value
-    for ply in reversed(range(len(values))):
-        goes_on = GAMMA * (1.0 - ends[ply])
-        following = rewards[ply] + goes_on * worth - values[ply] + gae_lambda * goes_on * following
-        found[ply], worth = following, values[ply]
-    return found
+    advantages, last_gae, next_value = torch.empty_like(values), torch.zeros_like(last_value), last_value
+    for step in reversed(range(len(values))):
+        discount = GAMMA * (1.0 - dones[step])
+        last_gae = rewards[step] + discount * next_value - values[step] + gae_lambda * discount * last_gae
+        advantages[step], next_value = last_gae, values[step]
+    return advantages
 
 
 class PpoLoss(nn.Module):
-    """PPO's clipped loss of a batch of `Moves`, and its `FIGURES`."""
+    """PPO's clipped loss of a minibatch, and its `METRICS`."""
 
     def __init__(self, net: PolicyValueNet, entropy_coefficient: float) -> None:
         super().__init__()
         self.net, self._entropy_coefficient = net, entropy_coefficient
 
-    def forward(self, batch: Moves) -> tuple[Tensor, Tensor]:
-        """The mean over the moves that count."""
-        numbers, values = self.net(batch.discs, batch.masks)
-        logs = torch.log_softmax(masked(numbers, batch.masks), 1)
-        change = logs.gather(1, batch.actions.unsqueeze(1)).squeeze(1) - batch.likely
-        ratio, share = change.exp(), batch.counts / batch.counts.sum().clamp(min=1.0)
-        gains = torch.minimum(
-            batch.advantages * ratio, batch.advantages * ratio.clamp(1.0 - CLIP, 1.0 + CLIP)
-        )  # nothing is gained by going further than CLIP
-        policy_loss = -(share * gains).sum()
-        value_loss = (share * (values - batch.returns).square()).sum()
-        entropy = -(share * (logs.exp() * logs).sum(1)).sum()
-        loss = policy_loss + VALUE_WEIGHT * value_loss - self._entropy_coefficient * entropy
-        kl, clipped = (share * (ratio - 1.0 - change)).sum(), (share * ((ratio - 1.0).abs() > CLIP)).sum()
-        return loss, torch.stack([loss, policy_loss, value_loss, entropy, kl, clipped]).detach()
+    def forward(self, batch: Rollout) -> tuple[Tensor, Tensor]:
+        """The mean over the transitions of the loss mask."""
+        logits, new_values = self.net(batch.obs, batch.masks)
+        log_probs = torch.log_softmax(masked(logits, batch.masks), 1)
+        log_ratio = log_probs.gather(1, batch.actions.unsqueeze(1)).squeeze(1) - batch.log_probs
+        ratio, weight = log_ratio.exp(), batch.loss_mask / batch.loss_mask.sum().clamp(min=1.0)
+        surrogate = torch.minimum(
+            batch.advantages * ratio, batch.advantages * ratio.clamp(1.0 - CLIP_COEF, 1.0 + CLIP_COEF)
+        )
+        pg_loss = -(weight * surrogate).sum()
+        v_loss = (weight * (new_values - batch.returns).square()).sum()
+        entropy = -(weight * (log_probs.exp() * log_probs).sum(1)).sum()
+        loss = pg_loss + VF_COEF * v_loss - self._entropy_coefficient * entropy
+        approx_kl = (weight * (ratio - 1.0 - log_ratio)).sum()
+        clipfrac = (weight * ((ratio - 1.0).abs() > CLIP_COEF)).sum()
+        return loss, torch.stack([loss, pg_loss, v_loss, entropy, approx_kl, clipfrac]).detach()
 
 
 class TensorPPO:
@@ -169,7 +170,7 @@ class TensorPPO:
                 if not resumed:
                     self._evaluate()
                 while self.steps < self.options.steps:
-                    self._update()
+                    self._iteration()
         finally:
             torch.backends.cudnn.deterministic = before
 
@@ -188,18 +189,18 @@ class TensorPPO:
         self._net = net.to(device)
         self._adam = torch.optim.Adam(self._net.parameters(), options.learning_rate, eps=1e-5, fused=self._is_gpu)
         self._generator = torch.Generator(device).manual_seed(options.seed)
-        self._lots = np.random.default_rng([options.seed, 1])
+        self._rng = np.random.default_rng([options.seed, 1])
         self._past: list[PolicyValueNet] = []  # the oldest first
         self._joined = 0  # past selves so far, those that are gone among them
         # a game is always seen under the same symmetry, and its past self, if it has one, always has the same colour
-        numbers = torch.arange(options.envs, device=device)
-        self._views = torch.from_numpy(views(self.rules)).to(device)[numbers % 8 if options.symmetric else numbers * 0]
-        self._past_colour = (numbers // 8 % 2).to(torch.uint8)
+        indices = torch.arange(options.envs, device=device)
+        self._views = torch.from_numpy(views(self.rules)).to(device)[indices % 8 if options.symmetric else indices * 0]
+        self._past_colour = (indices // 8 % 2).to(torch.uint8)
         self._random_plies = self._drawn_plies()
-        self._moves = Moves.empty(options.rollout, options.envs, options.size, device)
-        self._rewards, self._ends = (torch.zeros_like(self._moves.values) for _ in range(2))
+        self._rollout = Rollout.empty(options.rollout, options.envs, options.size, device)
+        self._rewards, self._dones = (torch.zeros_like(self._rollout.values) for _ in range(2))
         loss = PpoLoss(self._net, options.entropy_coefficient)
-        self._answers: Any = TorchCompiled(self._net, deterministic=True) if self._compiled else self._net
+        self._logits_and_values: Any = TorchCompiled(self._net, deterministic=True) if self._compiled else self._net
         self._loss: Any = TorchCompiled(loss, deterministic=True) if self._compiled else loss
 
     def _drawn_plies(self) -> Tensor:
@@ -208,46 +209,48 @@ class TensorPPO:
         return torch.randint(most, games, generator=self._generator, device=self.device)
 
     @torch.no_grad()
-    def play(self) -> None:
-        """A rollout: so many moves in every game, into `_moves`. Nothing waits for the device."""
-        for ply in range(self.options.rollout):
-            self._move(ply)
-        moves, seen = self._moves, turned(self._env.observations, self._env.infos["action_mask"], self._views)
-        last_value = self._answers(*seen)[1]
-        found = advantages(self._rewards, self._ends, moves.values, last_value, self.options.gae_lambda)
-        moves.returns.copy_(moves.values + found)
-        total = moves.counts.sum().clamp(min=1.0)
-        mean = (moves.counts * found).sum() / total
-        spread = ((moves.counts * (found - mean).square()).sum() / total).sqrt()
-        moves.advantages.copy_((found - mean) / (spread + 1e-8))
+    def collect_rollout(self) -> None:
+        """Play so many steps in every environment, into `_rollout`. Nothing waits for the device."""
+        for step in range(self.options.rollout):
+            self._step(step)
+        rollout, next_obs = self._rollout, turned(self._env.observations, self._env.infos["action_mask"], self._views)
+        last_value = self._logits_and_values(*next_obs)[1]
+        advantages = gae(self._rewards, self._dones, rollout.values, last_value, self.options.gae_lambda)
+        rollout.returns.copy_(rollout.values + advantages)
+        total = rollout.loss_mask.sum().clamp(min=1.0)
+        mean = (rollout.loss_mask * advantages).sum() / total
+        std = ((rollout.loss_mask * (advantages - mean).square()).sum() / total).sqrt()
+        rollout.advantages.copy_((advantages - mean) / (std + 1e-8))
 
-    def _move(self, ply: int) -> None:
-        """One move in every game, drawn from the policy of whoever is to move."""
-        infos, moves = self._env.infos, self._moves
-        discs, mask = turned(self._env.observations, infos["action_mask"], self._views)
-        numbers, values = self._answers(discs, mask)
-        own, numbers = self._with_past_selves(numbers, discs, mask, infos["to_move"])
+    def _step(self, step: int) -> None:
+        """One move in every environment, sampled from the policy of the player to move."""
+        infos, rollout = self._env.infos, self._rollout
+        obs, mask = turned(self._env.observations, infos["action_mask"], self._views)
+        logits, values = self._logits_and_values(obs, mask)
+        own, logits = self._with_past_selves(logits, obs, mask, infos["to_move"])
         opening = self._random_plies > 0
-        numbers = masked(numbers.masked_fill(opening.unsqueeze(1), 0.0), mask)
-        logs = torch.log_softmax(numbers, 1)
-        lots = torch.empty_like(logs).exponential_(generator=self._generator).clamp_(min=1e-20)
-        actions = (logs - lots.log()).argmax(1, keepdim=True)  # a draw from the policy: the largest with Gumbel noise
-        moves.discs[ply], moves.masks[ply], moves.actions[ply] = discs, mask, actions.squeeze(1)
-        moves.likely[ply], moves.values[ply] = logs.gather(1, actions).squeeze(1), values
-        moves.counts[ply] = own & ~opening
-        _, self._rewards[ply], ended, _, _ = self._env.step(self._views.gather(1, actions).squeeze(1))
-        self._ends[ply] = ended
-        self._random_plies = torch.where(ended, self._drawn_plies(), (self._random_plies - 1).clamp(min=0))
+        logits = masked(logits.masked_fill(opening.unsqueeze(1), 0.0), mask)
+        log_probs = torch.log_softmax(logits, 1)
+        exponential_noise = torch.empty_like(log_probs).exponential_(generator=self._generator).clamp_(min=1e-20)
+        actions = (log_probs - exponential_noise.log()).argmax(
+            1, keepdim=True
+        )  # a sample: the largest with Gumbel noise
+        rollout.obs[step], rollout.masks[step], rollout.actions[step] = obs, mask, actions.squeeze(1)
+        rollout.log_probs[step], rollout.values[step] = log_probs.gather(1, actions).squeeze(1), values
+        rollout.loss_mask[step] = own & ~opening
+        _, self._rewards[step], done, _, _ = self._env.step(self._views.gather(1, actions).squeeze(1))
+        self._dones[step] = done
+        self._random_plies = torch.where(done, self._drawn_plies(), (self._random_plies - 1).clamp(min=0))
 
-    def _with_past_selves(self, numbers: Tensor, discs: Tensor, mask: Tensor, to_move: Tensor) -> tuple[Tensor, Tensor]:
-        """Where the network itself moves, and the numbers of all actions, with those of past selves where they do."""
+    def _with_past_selves(self, logits: Tensor, obs: Tensor, mask: Tensor, to_move: Tensor) -> tuple[Tensor, Tensor]:
+        """Where the network itself moves, and the logits of all actions, with those of past selves where they move."""
         own = torch.ones_like(to_move, dtype=torch.bool)
-        for number, net in enumerate(self._past):
-            rows = self._slice(number)
+        for index, net in enumerate(self._past):
+            rows = self._slice(index)
             own[rows] = to_move[rows] != self._past_colour[rows]
-            theirs = net(discs[rows], mask[rows])[0]
-            numbers[rows] = torch.where(own[rows].unsqueeze(1), numbers[rows], theirs)
-        return own, numbers
+            past_logits = net(obs[rows], mask[rows])[0]
+            logits[rows] = torch.where(own[rows].unsqueeze(1), logits[rows], past_logits)
+        return own, logits
 
     def _slice(self, number: int) -> slice:
         """The games of a past self, by its place in the pool."""
@@ -256,19 +259,19 @@ class TensorPPO:
 
     # --- learning ---------------------------------------------------------------------------------
 
-    def _update(self) -> None:
-        """Play, learn, and do what is due."""
+    def _iteration(self) -> None:
+        """Collect a rollout, update the network, and evaluate and save when that is due."""
         began, options = time.perf_counter(), self.options
-        self.play()
-        figures = self.learn()
+        self.collect_rollout()
+        metrics = self.update()
         self.steps += options.envs * options.rollout
-        told = dict(zip(FIGURES, figures.tolist(), strict=True))  # waits for the device
+        told = dict(zip(METRICS, metrics.tolist(), strict=True))  # waits for the device
         seconds = time.perf_counter() - began
         self.learning_seconds += seconds
         rate = options.envs * options.rollout / seconds
         self.log.append({"steps": self.steps, **told, "seconds": round(self.elapsed, 3), "steps_per_second": rate})
         if self.steps // options.snapshot > self._joined:
-            self.join()
+            self.add_snapshot()
         end = self.steps >= options.steps
         due = end or self.steps - self.evaluations[-1]["steps"] >= options.evaluate
         if due:
@@ -277,36 +280,36 @@ class TensorPPO:
             self.save()
         self._tell("learning")
 
-    def learn(self) -> Tensor:
-        """Some gradients on the rollout; the means of the figures over them."""
-        options, total = self.options, torch.zeros(len(FIGURES), device=self.device)
-        moves = Moves(*(column.flatten(0, 1) for column in self._moves))
-        count = len(moves.actions)
-        parts = max(1, count // options.batch_size)
+    def update(self) -> Tensor:
+        """Take gradient steps on minibatches of the rollout; the means of the metrics over them."""
+        options, total = self.options, torch.zeros(len(METRICS), device=self.device)
+        batch = Rollout(*(column.flatten(0, 1) for column in self._rollout))
+        batch_size = len(batch.actions)
+        num_minibatches = max(1, batch_size // options.batch_size)
         for group in self._adam.param_groups:  # the rate falls to a tenth
             group["lr"] = options.learning_rate * (1.0 - 0.9 * min(1.0, self.steps / options.steps))
         for _ in range(options.epochs):
-            order = torch.randperm(count, generator=self._generator, device=self.device)
-            for rows in order[: count // parts * parts].view(parts, -1):
-                loss, figures = self._loss(Moves(*(column[rows] for column in moves)))
+            indices = torch.randperm(batch_size, generator=self._generator, device=self.device)
+            for rows in indices[: batch_size // num_minibatches * num_minibatches].view(num_minibatches, -1):
+                loss, metrics = self._loss(Rollout(*(column[rows] for column in batch)))
                 self._adam.zero_grad(set_to_none=True)
                 loss.backward()
-                nn.utils.clip_grad_norm_(self._net.parameters(), LONGEST)
+                nn.utils.clip_grad_norm_(self._net.parameters(), MAX_GRAD_NORM)
                 self._adam.step()
-                total += figures
-        return total / (parts * options.epochs)
+                total += metrics
+        return total / (num_minibatches * options.epochs)
 
-    def device_done(self) -> None:
+    def synchronise(self) -> None:
         """Wait until the device has done all that it was asked to."""
         if self._is_gpu:
             torch.cuda.synchronize(self.device)
 
-    def join(self) -> None:
-        """Freeze the network as it is as a past self; if there are too many, one of the older half goes by lot."""
+    def add_snapshot(self) -> None:
+        """Freeze the network as it is as a past self; if there are too many, one of the older half goes at random."""
         self._joined = self.steps // self.options.snapshot
         self._past.append(self._frozen())
         if len(self._past) > self.options.pool:
-            del self._past[int(self._lots.integers((self.options.pool + 1) // 2))]
+            del self._past[int(self._rng.integers((self.options.pool + 1) // 2))]
 
     def _frozen(self) -> PolicyValueNet:
         return copy.deepcopy(self._net).requires_grad_(False).eval()
@@ -378,7 +381,7 @@ class TensorPPO:
             "log": self.log,
             "joined": self._joined,
             "past": len(self._past),
-            "lots": self._lots.bit_generator.state,
+            "lots": self._rng.bit_generator.state,
             "generator": self._generator.get_state().numpy(),
             "random_plies": self._random_plies.cpu().numpy(),
         }
@@ -404,7 +407,7 @@ class TensorPPO:
         self._env.set_state(put_games(parts["games"], self._env.get_state()))
         self._random_plies = torch.from_numpy(told["random_plies"]).to(self.device)
         self._generator.set_state(torch.from_numpy(told["generator"]))
-        self._lots.bit_generator.state = told["lots"]
+        self._rng.bit_generator.state = told["lots"]
         self.steps, self.seconds, self.learning_seconds = told["steps"], told["seconds"], told["learning_seconds"]
         self.evaluations, self.log, self._joined = told["evaluations"], told["log"], told["joined"]
         return True

@@ -7,10 +7,11 @@ import pytest
 
 from tests.conftest import REPOSITORY
 
-#: Names that are no standard errors: errors of evaluations, and fields of ProbCut. Weight files of 0.2.0 have the last.
+#: Names that are no standard errors: errors of evaluations, fields of ProbCut, a flag. Weight files of 0.2.0 have the last.
 OTHERS = {
     *("node_error", "training_error", "validation_error", "value_error"),
     *("cut_deviation", "end_deviation", "error_deviation"),
+    "is_internal_error",
 }
 #: A string, which may be a key, or a field of a dataclass.
 NAME = re.compile(r"""["'](\w*deviation|\w*_error)["']|^    (\w*deviation|\w*_error): """, re.M)

@@ -8,18 +8,12 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from cyclopts import App
 
-from play.cli.options import Json, Threads
+from play.cli.options import Json, Threads, flag, integer, number, text
 from play.cli.output import print_json, print_table
-from play.cli.usage import Application
 
-app = Application(no_args_is_help=True)
-
-
-@app.callback()
-def bench() -> None:
-    """Measure the speed of the parts on this machine."""
+bench = App(name="bench", help="Run the speed benchmarks on this machine.")
 
 
 class Report:
@@ -70,8 +64,8 @@ def millions(unit: str, digits: int = 1) -> Callable[[float], str]:
     return lambda value: f"{value / 1e6:,.{digits}f} million {unit}/s"
 
 
-@app.command("rules")
-def rules(as_json: Json = False) -> None:
+@bench.command(name="rules")
+def rules(*, as_json: Json = False) -> None:
     """Perft leaves, random plies (one thread and all), and the cost of the first and the second start."""
     from benchmarks import rules as speed
 
@@ -87,12 +81,12 @@ def rules(as_json: Json = False) -> None:
     report.show(as_json)
 
 
-@app.command("start")
-def start(as_json: Json = False) -> None:
+@bench.command(name="start")
+def start(*, as_json: Json = False) -> None:
     """What a first and a second start cost, the second beside importing numba and gymnasium alone."""
     from benchmarks import start as speed
 
-    report = Report("Starts", "numpy", "numba", "gymnasium", "typer")
+    report = Report("Starts", "numpy", "numba", "gymnasium", "cyclopts")
     seconds, ratios = report.measure("second starts, in turn", speed.second_starts)
     report.result |= {"seconds": seconds, "ratios": ratios}
     report.row("import numba, gymnasium", f"{seconds['libraries']:.2f} s")
@@ -106,8 +100,8 @@ def start(as_json: Json = False) -> None:
     report.show(as_json)
 
 
-@app.command("env")
-def env(as_json: Json = False) -> None:
+@bench.command(name="env")
+def env(*, as_json: Json = False) -> None:
     r"""Plies a second of the environments, with observations and masks produced at every step.
 
     Pgx, OpenSpiel and EnvPool are measured beside them where they are
@@ -148,13 +142,17 @@ def env(as_json: Json = False) -> None:
     report.show(as_json)
 
 
-@app.command("search")
+@bench.command(name="search")
 def search(
+    *,
     as_json: Json = False,
     threads: Threads = None,
-    rounds: Annotated[int, typer.Option(help="Times that one thread and all search the same in turns.", min=1)] = 3,
+    rounds: Annotated[
+        int, integer("--rounds", help="Times that one thread and all search the same in turns.", low=1)
+    ] = 3,
     against: Annotated[
-        Path | None, typer.Option(help="Only compare with another checkout of the project, in turns, on one thread.")
+        Path | None,
+        text("--against", help="Only compare with another checkout of the project, in turns, on one thread."),
     ] = None,
 ) -> None:
     """Node signature, nodes a second, FFO 40-44 and the midgame on one thread and on several, exact labels a second.
@@ -235,14 +233,13 @@ def _search_against(other: Path, rounds: int, as_json: bool) -> None:
     report.show(as_json)
 
 
-@app.command("labels")
+@bench.command(name="labels")
 def labels(
+    *,
     as_json: Json = False,
-    gpu: Annotated[
-        bool, typer.Option("--gpu", help="Measure a GPU too, and compare its scores with the CPU's.")
-    ] = False,
-    compared: Annotated[int, typer.Option("--compare", help="Positions of each variant to compare.")] = 1_000_000,
-    scale: Annotated[float, typer.Option(help="Share of the usual number of positions to time.")] = 1.0,
+    gpu: Annotated[bool, flag("--gpu", help="Measure a GPU too, and compare its scores with the CPU's.")] = False,
+    compared: Annotated[int, integer("--compare", help="Positions of each variant to compare.")] = 1_000_000,
+    scale: Annotated[float, number("--scale", help="Share of the usual number of positions to time.")] = 1.0,
 ) -> None:
     """Exact labels a second by number of empty squares, on all cores and on one GPU."""
     from benchmarks import labels as speed
@@ -271,15 +268,16 @@ def labels(
     report.show(as_json)
 
 
-@app.command("rl")
+@bench.command(name="rl")
 def rl(
-    updates: Annotated[int, typer.Option("--updates", help="Updates of 16,384 steps that are timed.", min=1)] = 2,
+    *,
+    updates: Annotated[int, integer("--updates", help="Updates of 16,384 steps that are timed.", low=1)] = 2,
     as_json: Json = False,
 ) -> None:
     """Steps a second of MaskablePPO, as stable-baselines3 reports them, one core for torch.
 
     On our vector environment, and on DummyVecEnv and SubprocVecEnv of the
-    single one: with the network, the updates and past selves of reversi rl,
+    single one: with the network, the updates and past selves of reversi train ppo,
     and with a small network of stable-baselines3's own against random. Some
     minutes: the wrappers ask a past self about one position at a time.
     """
@@ -288,7 +286,7 @@ def rl(
 
     require("sb3_contrib", "stable_baselines3", "torch")
     report = Report("Training with stable-baselines3, 6x6", "torch", "stable-baselines3", "sb3-contrib", "numba")
-    for kind, title in (("selfplay", "reversi rl, against past selves"), ("small", "MlpPolicy against random")):
+    for kind, title in (("selfplay", "reversi train ppo, against past selves"), ("small", "MlpPolicy against random")):
         found = {
             vector: report.measure(f"{title}: {vector}", partial(speed.measured, kind, vector, updates))
             for vector in speed.VECTORS
@@ -309,16 +307,17 @@ def rl(
 GPU_PARTS = ("speed", "policy", "states", "cpu")
 
 
-@app.command("gpu")
+@bench.command(name="gpu")
 def gpu(
+    *,
     as_json: Json = False,
-    cpu: Annotated[bool, typer.Option("--cpu", help="Measure the same class on the CPU kernels instead.")] = False,
+    cpu: Annotated[bool, flag("--cpu", help="Measure the same class on the CPU kernels instead.")] = False,
     plies: Annotated[
-        int, typer.Option(help="Plies to compare with the CPU core, for every size and variant.")
+        int, integer("--plies", help="Plies to compare with the CPU core, for every size and variant.")
     ] = 10_000_000,
-    batches: Annotated[str, typer.Option(help="Batch sizes, with commas; default by device.")] = "",
+    batches: Annotated[str, text("--batches", help="Batch sizes, with commas; default by device.")] = "",
     parts: Annotated[
-        str, typer.Option(help="What to do, with commas: speed (Pgx too), policy, states, cpu (equality with it).")
+        str, text("--parts", help="What to do, with commas: speed (Pgx too), policy, states, cpu (equality with it).")
     ] = ",".join(GPU_PARTS),
 ) -> None:
     """`TorchVectorEnv` on one GPU: plies a second against the memory's bandwidth, Pgx, equality with the CPU, a network's share."""
@@ -348,7 +347,7 @@ def gpu(
     report.result["equal"] = equal
     report.show(as_json)
     if not equal:
-        raise typer.Exit(1)
+        sys.exit(1)
 
 
 def _gpu_speed(report: Report, device: str, sizes: list[int]) -> None:
@@ -410,15 +409,18 @@ def _equality(compared: list[dict[str, Any]]) -> str:
     return f"{plies:,} plies {'DIFFER: ' + ', '.join(wrong) if wrong else 'equal to the CPU core'}"
 
 
-@app.command("server")
+@bench.command(name="server")
 def server(
-    games: Annotated[int, typer.Option("--games", "-g", help="Games at the same time.", min=1, max=256)] = 200,
-    agent: Annotated[str, typer.Option("--agent", "-a", help="The server's agent.")] = "six-factor:depth=2",
-    pause: Annotated[float, typer.Option(help="Mean seconds before each move of a client; 0 for none.", min=0)] = 0.0,
-    workers: Annotated[int, typer.Option(help="The server's search processes; by default one a core.", min=0)] = 0,
+    *,
+    games: Annotated[int, integer("--games", help="Games at the same time.", low=1, high=256)] = 200,
+    agent: Annotated[str, text("--agent", help="The server's agent.")] = "six-factor:depth=2",
+    pause: Annotated[float, number("--pause", help="Mean seconds before each move of a client; 0 for none.")] = 0.0,
+    workers: Annotated[int, integer("--workers", help="The server's search processes; by default one a core.")] = 0,
     hostile: Annotated[
         int,
-        typer.Option(help="Clients with a game against each of two agents while one address attacks.", min=0, max=128),
+        integer(
+            "--hostile", help="Clients with a game against each of two agents while one address attacks.", high=128
+        ),
     ] = 0,
     as_json: Json = False,
 ) -> None:
@@ -451,7 +453,7 @@ def server(
     report.row("memory of the server process", f"{memory:.0f} MiB" if memory else "unknown", server_mib=memory)
     report.show(as_json)
     if found["errors"]:
-        raise typer.Exit(1)
+        sys.exit(1)
 
 
 def _under_attack(report: Report, arguments: tuple[str, ...], clients: int, pause: float, as_json: bool) -> None:
@@ -470,4 +472,4 @@ def _under_attack(report: Report, arguments: tuple[str, ...], clients: int, paus
         report.row(f"attack: {kind}", f"{count:,}")
     report.show(as_json)
     if found["errors"]:
-        raise typer.Exit(1)
+        sys.exit(1)

@@ -4,7 +4,7 @@ Every measurement is a process of its own: a training of a few updates after one
 reports as ``time/fps``. Two kinds:
 
 * ``small``: stable-baselines3's own ``MlpPolicy`` against ``random``, so that the environment is much of the work;
-* ``selfplay``: the network and the updates of ``reversi rl`` against a pool of six past selves.
+* ``selfplay``: the network and the updates of ``reversi train ppo`` against a pool of six past selves.
 
 ``python -m benchmarks.rl KIND VECTOR UPDATES`` prints the figures of one as JSON.
 """

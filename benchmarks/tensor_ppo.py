@@ -1,4 +1,4 @@
-"""Environment steps a second of `reversi rl --algorithm tensor-ppo`, end to end: playing itself and past selves, and learning.
+"""Environment steps a second of `reversi train ppo --algorithm tensor`, end to end: playing itself and past selves, and learning.
 
     python -m benchmarks.tensor_ppo --device cuda --size 6 --envs 16384,32768,65536 --epochs 1,2
 

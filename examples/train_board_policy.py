@@ -1,4 +1,4 @@
-"""MaskablePPO with the board network against an opponent of your choice, without `reversi rl` around it; a minute on one core.
+"""MaskablePPO with the board network against an opponent of your choice; a minute on one core.
 
 Arguments: steps, and a file for the policy if it is to be kept.
 """

@@ -1,6 +1,7 @@
 """Our own batched tree search over pure states: 64 games at once against random moves, by a network that knows only disc counts.
 
-Argument: simulations a move. On a GPU the same code searches thousands of games; `reversi rl zero` trains a network with it.
+Argument: simulations per move. On a GPU the same code searches thousands of games; `reversi train alphazero`
+trains a network with it.
 """
 
 import sys

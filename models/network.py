@@ -62,7 +62,7 @@ class NetworkEvaluator(Evaluator):
         if not found:
             raise WeightsError(
                 f"network for {game}: the package has no weights for that game; "
-                f"expected some that you train with `reversi train` and give as weights=FILE"
+                f"expected some that you train with `reversi train fit` and give as weights=FILE"
             )
         if len(found) > 1:
             raise WeightsError(f"{len(found)} weight files for {game} in {str(FOLDER)!r}: expected one")

@@ -3,7 +3,7 @@
 ``zero:FILE`` plays the most likely move, in the mean over the eight symmetries of the board, without search.
 ``zero:FILE,simulations=64`` runs so many simulations per move (`models.tree_search`), on a GPU with ``device=cuda``.
 ``zero:FILE,depth=2`` searches two plies ahead with the values of the network.
-``reversi rl zero`` makes such files; without one the package's own for the game is used.
+``reversi train alphazero`` makes such files; without one the package's own for the game is used.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class ZeroAgent(FileAgent[SavedResidual]):
         if len(files) != 1:
             raise WeightsError(
                 f"zero for {game.replace('-', ' ')}: the package has no network for it: expected zero:FILE, "
-                f"which `reversi rl zero` makes"
+                f"which `reversi train alphazero` makes"
             )
         return files[0]
 

@@ -112,7 +112,7 @@ def compile_ahead(parts: Iterable[str], load: Callable[[], object]) -> None:
 
 
 def prepare_parts(names: Iterable[str]) -> None:
-    """Compile and load these *parts* that no agent stands for: those of `reversi rl`."""
+    """Compile and load these *parts* that no agent stands for: those of `reversi train ppo`."""
     todo = list(names)
     compile_ahead(todo, lambda: [PARTS[name]("") for name in todo])
 

@@ -21,7 +21,7 @@ from search.players import SearchAgent
 _LIMITS = frozenset({"time", "depth", "nodes", "level"})
 
 #: Options of a spec that a controller may change while it runs.
-SETTABLE_OPTIONS = ("threads", "table", "level")
+SETTABLE_OPTIONS = ("threads", "table", "level", "depth")
 
 
 @dataclass(frozen=True)
@@ -58,14 +58,9 @@ class Thinker:
         self.spec = AgentSpec.parse(spec)
         self._set_up = {"time": time, **options}
         given = {} if self.spec.is_program else self.spec.options
-        has_own = bool(_LIMITS & given.keys())
-        options = {
-            key: value for key, value in options.items() if value is not None and not (has_own and key == "level")
-        }
+        options = {key: value for key, value in options.items() if value is not None}
         self.limited = bool(_LIMITS & (given.keys() | options.keys()))
         self.agent = self.spec.make(**(options if self.limited else {**options, "time": time}))
-        #: The level that it plays at; None where the spec has limits of its own, or nothing is searched.
-        self.level = options.get("level") if self.has_values else None
 
     @property
     def has_values(self) -> bool:
@@ -76,9 +71,7 @@ class Thinker:
         """Set one of the `SETTABLE_OPTIONS`; raise a ReversiError if its agent does not have it, or not with that value."""
         if name not in SETTABLE_OPTIONS:
             raise ReversiError(f"option {quoted(name)}: expected one of {', '.join(SETTABLE_OPTIONS)}")
-        spec = self.spec.with_(**{name: value})
-        if name == "level":
-            spec = spec.without("depth")  # which a level stands for, and would win
+        spec = AgentSpec.parse(f"human:level={value}") if name == "level" else self.spec.with_(**{name: value})
         spec.check()
         vars(self).update(vars(Thinker(spec.text, **self._set_up)))  # type: ignore[arg-type]
 

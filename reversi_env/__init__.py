@@ -17,13 +17,13 @@ from reversi_env.envs.registration import register_all
 from reversi_env.errors import ReversiError
 from reversi_env.lazy import lazy_names
 from reversi_env.plugins import explain_failed_imports
-from reversi_env.position import Position
 from reversi_env.rules import BLACK, WHITE, Colour, Rules
 from reversi_env.version import __version__
 
 if TYPE_CHECKING:
     from reversi_env.envs import OpponentPool, ReversiEnv, ReversiVectorEnv, TorchVectorEnv
     from reversi_env.notation import Game, read_ggf, read_obf, read_transcript, read_wthor
+    from reversi_env.position import Position
 
 register_all()
 explain_failed_imports()
@@ -32,7 +32,8 @@ explain_failed_imports()
 __getattr__, __dir__ = lazy_names(
     __name__,
     dict.fromkeys(("OpponentPool", "ReversiEnv", "ReversiVectorEnv", "TorchVectorEnv"), "reversi_env.envs")
-    | dict.fromkeys(("Game", "read_ggf", "read_obf", "read_transcript", "read_wthor"), "reversi_env.notation"),
+    | dict.fromkeys(("Game", "read_ggf", "read_obf", "read_transcript", "read_wthor"), "reversi_env.notation")
+    | {"Position": "reversi_env.position"},
 )
 
 __all__ = [

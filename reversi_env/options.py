@@ -64,6 +64,31 @@ class OptionField:
             return None
         return f"{'an even number' if self.even else _KINDS[kind]}{self._range}"
 
+    def parse(self, texts: Sequence[str]) -> Any:
+        """Return the value that *texts* stand for; a `ValueError` says what was expected.
+
+        A pair of integers is a range such as ``10-14``, several numbers are separated by commas, and an option with several texts
+        is repeated.
+        """
+        value: Any
+        kind, *others = get_args(self.type) if self.is_tuple else (self.type,)
+        if kind not in _NUMBERS:
+            value = tuple(texts) if self.is_tuple else texts[-1]
+        else:
+            parts = texts[-1].split("-" if (kind, *others) == (int, int) else ",") if self.is_tuple else [texts[-1]]
+            if (kind, *others) == (int, int) and len(parts) == 1:
+                parts *= 2
+            try:
+                numbers = tuple(_NUMBERS[kind](part) for part in parts)
+            except ValueError:
+                numbers = ()
+            value = numbers if self.is_tuple else numbers[0] if numbers else texts[-1]
+            if any(abs(number) > MAX_INTEGER for number in numbers if isinstance(number, int)):
+                raise ValueError(f"expected a number up to {MAX_INTEGER}")
+        if expected := self.wrong(value):
+            raise ValueError(f"expected {expected}")
+        return value
+
     def _wrong_items(self, values: Any) -> str | None:
         kind, *others = get_args(self.type)
         count = None if others == [...] else 1 + len(others)
@@ -87,8 +112,19 @@ class OptionField:
         return f", {self.low} or more" if self.high is None else f" from {_number(self.low)} to {_number(self.high)}"
 
 
+#: The largest integer that a text may stand for.
+MAX_INTEGER = 10**15
 _COUNTS = {None: "one or more", 2: "two", 3: "three"}
 _KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}
+
+
+def _integer(text: str) -> int:
+    if len(text) > 100:
+        raise ValueError("too long")  # Python itself refuses only thousands of digits
+    return int(text)
+
+
+_NUMBERS: dict[Any, Any] = {int: _integer, float: float}
 
 
 def _number(value: float) -> str:

@@ -8,12 +8,13 @@ from enum import IntEnum
 from numbers import Integral
 from typing import Literal, get_args
 
-from reversi_env.core.geometry import FRAME
 from reversi_env.errors import NotationError, RulesError, quoted
 
 Variant = Literal["normal", "reversed"]
 Start = Literal["standard", "parallel"]
 SIZES = (4, 6, 8)
+#: Rows and columns of the frame that all boards are centred in.
+FRAME = 8
 COLUMN_NAMES = "abcdefgh"
 PASS_NAME = "pass"
 

@@ -44,7 +44,7 @@ def search_batch(
     A pass uses up no depth. A position whose game always ends within the depth gets its exact score, which the rules'
     objective signs; depth 0 is the evaluator's own value. With *probcut*, standard deviations of safety, searches leave out what is
     hopeless, as those of an engine with a clock do: twelve plies then take one and a half times as long as seven. The evaluator
-    has to be one that `reversi train --probcut` has measured. *progress* is called with the number of positions searched so far;
+    has to be one that `reversi train probcut` has measured. *progress* is called with the number of positions searched so far;
     if it raises, or on Ctrl-C, the search ends. *threads* is by default the number of cores. The values depend on the positions
     alone, not on their order or on the threads.
 

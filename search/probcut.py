@@ -155,7 +155,7 @@ def checked_margin(margin: float, known: Any = True) -> float:
         raise ReversiError(f"ProbCut margin {quoted(margin)}: expected a number from 0 to {MAX_MARGIN}")
     if margin and not known:
         raise ReversiError(
-            "ProbCut needs fitted coefficients: expected weights that `reversi train --probcut` wrote, or those of "
+            "ProbCut needs fitted coefficients: expected weights that `reversi train probcut` wrote, or those of "
             "search.probcut_fit.fit"
         )
     return float(margin)
@@ -190,7 +190,7 @@ def from_table(table: Any) -> ProbCutModel:
             return cuts
     raise ReversiError(
         f"ProbCut coefficients {quoted(table)}: expected those of this version; "
-        f"`reversi train --probcut FILE --out FOLDER` measures them anew, whatever the file has"
+        f"`reversi train probcut FILE --out FOLDER` measures them anew, whatever the file has"
     )
 
 

@@ -43,7 +43,7 @@ class BridgeOptions(StudyOptions):
     study: ClassVar[str] = "measure bridge"
 
     size: int = option(6, "Board size: 4, 6 or 8.")
-    weights: str | None = option(None, "File of reversi rl zero; by default the package's.")
+    weights: str | None = option(None, "File of reversi train alphazero; by default the package's.")
     positions: int = option(100, "Positions for each number of empty squares.", low=1, high=100_000)
     empties: tuple[int, int] = option((10, 16), "Empty squares of the positions, as in 10-16.")
     simulations: int = option(512, "Of the longest tree search.", low=8, high=100_000)

@@ -1,7 +1,7 @@
 """The commands of `reversi experiment` and `reversi measure`: studies, measured and shown.
 
 `experiment`: statistics of the game, and what five reports measured, measured again. `measure`: how good evaluators are, by two of
-report 002's performance models, and players in solved endgames.
+report 002's performance models, and players in solved endgames. A study is loaded when its command runs or shows its help.
 """
 
 from __future__ import annotations
@@ -11,44 +11,131 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from cyclopts import App, Parameter
 
-from play.cli.job_options import given, options_from
-from play.cli.options import Json, Threads, checked_parent, checked_plot, complete_spec, made_folder
-from play.cli.output import ends_at_ctrl_c, print_json, progress_bar
-from play.cli.usage import Application
+from play.cli.options import (
+    NOTHING,
+    Cache,
+    Json,
+    Plot,
+    Threads,
+    checked_parent,
+    checked_plot,
+    flag,
+    made_folder,
+    options_of,
+    text,
+)
+from play.cli.output import RESUME, ends_at_ctrl_c, print_json, progress_bar
+from train.judging.endgames import EndgameOptions
 
 if TYPE_CHECKING:
     from studies.sections import Section
 
-experiment = Application(help="Repeat the experiments of docs/experiments.md.", no_args_is_help=True)
-measure = Application(
-    help="Measure evaluators and players: errors over whole trees, depth of search, regret.", no_args_is_help=True
-)
+experiment = App(name="experiment", help="Repeat the experiments of docs/experiments.md.")
+measure = App(name="measure", help="Measure evaluators and players: tree errors, search depth, regret.")
+RegretChoice: Any = options_of(EndgameOptions)
 
-Plot = Annotated[Path | None, typer.Option("--plot", help="Write the figure: FILE.svg, .png or .pdf.")]
-Names = Annotated[
-    list[str] | None,
-    typer.Argument(metavar="EVALUATOR", help="For example [b]network six-factor[/b]; default: the reports'."),
-]
+#: The studies of `reversi experiment`: the class of its options in `studies`, and its help.
+STUDIES = {
+    "breadth": ("breadth:BreadthOptions", "Legal moves by round in random play, and the report's figure."),
+    "nodes": ("nodes:NodesOptions", "Nodes of alpha-beta at depth 2, 4, 6 and 8 by round, against b^d and b^(d/2)."),
+    "winner": ("winner:WinnerOptions", "Corners, safe discs, moves and discs of the later winner by round."),
+    "branching": (
+        "branching:BranchingOptions",
+        "Effective branching factor, with each refinement of the search added in turn.",
+    ),
+    "000": ("report_000:GammaOptions", "Report 000: position-stability by its weight γ, and with its two tables."),
+    "001": ("report_001:LevelOptions", "Report 001: levels 1 to 4 against each other."),
+    "002": (
+        "report_002:GreedyOptions",
+        "Report 002: greedy and greedy-invincible play, with published and with tuned weights.",
+    ),
+    "maximax": (
+        "maximax:MaximaxOptions",
+        "Report 002: Double-Alpha Maximax against alpha-beta, at equal depth and at equal time.",
+    ),
+    "003": ("report_003:PlyOptions", "Report 003: final score by the plies searched, in both colours."),
+    "004": ("report_004:PruningOptions", "Report 004: nodes and branching factor without and with alpha-beta."),
+    "tuning": ("label_tuning:LabelTuningOptions", "Every report's weights tuned against exact scores."),
+    "losses": ("losses:LossesOptions", "Networks fitted with the plain and with the structural loss, side by side."),
+    "networks": ("networks:NetworksOptions", "All kinds of networks fitted to the same labels, side by side."),
+}
 
 
-def add_study(app: Application, name: str, place: str, words: str, *, takes_evaluators: bool = False) -> None:
-    """Add the command *name* for the study with options at *place* in `studies`; *words* are its help."""
-    module, _, options = place.partition(":")
+#: The same of `reversi measure`, and whether the study takes evaluators as arguments.
+MEASURES = {
+    "structural": (
+        "structural:StructuralOptions",
+        """Performance model 3: errors against exact scores, summed over the tree below a position.
 
-    def run(context: typer.Context, plot: Path | None, as_json: bool, **more: Any) -> None:
-        one = import_module(f"studies.{module}")
-        show(one.measure, one.section, getattr(one, options)(**given(context), **more), as_json, plot)
+    Example: reversi measure structural network six-factor
+    """,
+        True,
+    ),
+    "depth": (
+        "search_depth:DepthOptions",
+        """Performance model 4: depth and nodes at equal time, and plies of search gained over a baseline.
 
-    def study(context: typer.Context, plot: Plot = None, as_json: Json = False) -> None:
-        run(context, plot, as_json)
+    Example: reversi measure depth network --baseline six-factor
+    """,
+        True,
+    ),
+    "levels": (
+        "levels:LadderOptions",
+        """Rate the ten human levels against each other and against greedy play.
 
-    def study_of(context: typer.Context, names: Names = None, plot: Plot = None, as_json: Json = False) -> None:
-        run(context, plot, as_json, names=tuple(names or ()))
+    Example: reversi measure levels --games 200 --workers 2
+    """,
+        False,
+    ),
+    "bridge": (
+        "bridge:BridgeOptions",
+        """Compare policy, tree search and alpha-beta with one network at equal time per move.
 
-    command: Any = study_of if takes_evaluators else study
-    app.command(name, help=words)(options_from(f"studies.{place}")(command))
+    Example: reversi measure bridge --positions 100 --games 20 --plot bridge.svg
+    """,
+        False,
+    ),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Return the command of a study, ``study_NAME``, made from the study's options."""
+    study = name.removeprefix("study_")
+    if study in STUDIES:
+        return _command(STUDIES[study][0])
+    if study in MEASURES:
+        place, _, takes_evaluators = MEASURES[study]
+        return _command(place, takes_evaluators=takes_evaluators)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _command(place: str, *, takes_evaluators: bool = False) -> Callable[..., None]:
+    """Return the command of the study with options at *place* in `studies`."""
+    name, _, options = place.partition(":")
+    module = import_module(f"studies.{name}")
+    kind = getattr(module, options)
+    choice: Any = options_of(kind)
+    argument = Annotated[
+        str, Parameter(name="EVALUATOR", help="For example network six-factor (default: those of the reports).")
+    ]
+
+    def study(*, chosen: Any = NOTHING, plot: Plot = None, as_json: Json = False) -> None:
+        show(module.measure, module.section, kind(**chosen), as_json, plot)
+
+    def study_of(*names: str, chosen: Any = NOTHING, plot: Plot = None, as_json: Json = False) -> None:
+        show(module.measure, module.section, kind(names=names, **chosen), as_json, plot)
+
+    command = study_of if takes_evaluators else study
+    command.__annotations__ |= {"chosen": choice} | ({"names": argument} if takes_evaluators else {})
+    return command
+
+
+for _name, (_place, _words) in STUDIES.items():
+    experiment.command(f"studies.commands:study_{_name}", name=_name, help=_words)
+for _name, (_place, _words, _) in MEASURES.items():
+    measure.command(f"studies.commands:study_{_name}", name=_name, help=_words)
 
 
 def show(
@@ -77,45 +164,15 @@ def show(
         print_section(told)
 
 
-# --- reversi experiment -------------------------------------------------------------------------------
-
-#: The studies with a command of their own: the class of its options in `studies`, and what it shows.
-STUDIES = {
-    "breadth": ("breadth:BreadthOptions", "Legal moves by round in random play, and the report's figure."),
-    "nodes": ("nodes:NodesOptions", "Nodes of alpha-beta at depth 2, 4, 6 and 8 by round, against b^d and b^(d/2)."),
-    "winner": ("winner:WinnerOptions", "Corners, safe discs, moves and discs of the later winner by round."),
-    "branching": (
-        "branching:BranchingOptions",
-        "Effective branching factor, with each refinement of the search added in turn.",
-    ),
-    "000": ("report_000:GammaOptions", "Report 000: position-stability by its weight γ, and with its two tables."),
-    "001": ("report_001:LevelOptions", "Report 001: levels 1 to 4 against each other."),
-    "002": (
-        "report_002:GreedyOptions",
-        "Report 002: greedy and greedy-invincible play, with published and with tuned weights.",
-    ),
-    "maximax": (
-        "maximax:MaximaxOptions",
-        "Report 002: Double-Alpha Maximax against alpha-beta, at equal depth and at equal time.",
-    ),
-    "003": ("report_003:PlyOptions", "Report 003: final score by the plies searched, in both colours."),
-    "004": ("report_004:PruningOptions", "Report 004: nodes and branching factor without and with alpha-beta."),
-    "tuning": ("label_tuning:LabelTuningOptions", "Every report's weights tuned against exact scores."),
-    "losses": ("losses:LossesOptions", "Networks fitted with the plain and with the structural loss, side by side."),
-    "networks": ("networks:NetworksOptions", "All kinds of networks fitted to the same labels, side by side."),
-}
-
-
-for _name, (_place, _words) in STUDIES.items():
-    add_study(experiment, _name, _place, _words)
-
-
-@experiment.command("all")
+@experiment.command(name="all")
 def everything(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for experiments.md and its figures.")] = Path("docs"),
+    *,
+    out: Annotated[Path, text("--out", help="Folder for experiments.md and its figures.", metavar="DIR")] = Path(
+        "docs"
+    ),
     only: Annotated[
         list[str] | None,
-        typer.Option("--only", help="Only this section; may be repeated. The page keeps its other sections."),
+        text("--only", help="Only this section; repeat for more. The page keeps its other sections.", metavar="NAME"),
     ] = None,
 ) -> None:
     """Run everything and write docs/experiments.md with its figures.
@@ -136,88 +193,39 @@ def everything(
         if name not in known:
             raise ReversiError(f"experiment {name!r} is unknown: expected one of {', '.join(known)}")
     made_folder("--out", out)
-    with ends_at_ctrl_c("reversi: interrupted; the same command goes on"), progress_bar() as progress:
+    with ends_at_ctrl_c(f"reversi: interrupted; {RESUME}"), progress_bar() as progress:
         path = abandonable(lambda: run_all(out, machine=cpu_name(), only=only, progress=progress))
     print(path)
 
 
-# --- reversi measure ----------------------------------------------------------------------------------
-
-add_study(
-    measure,
-    "structural",
-    "structural:StructuralOptions",
-    """Performance model 3: errors against exact scores, summed over the tree below a position.
-
-    Example: reversi measure structural network six-factor
-    """,
-    takes_evaluators=True,
-)
-add_study(
-    measure,
-    "depth",
-    "search_depth:DepthOptions",
-    """Performance model 4: depth and nodes at equal time, and plies of search gained over a baseline.
-
-    Example: reversi measure depth network --baseline six-factor
-    """,
-    takes_evaluators=True,
-)
-add_study(
-    measure,
-    "levels",
-    "levels:LadderOptions",
-    """The ladder of levels for people: each against the next lower, greedy play, and what people played.
-
-    Example: reversi measure levels --games 200 --workers 2
-    """,
-)
-add_study(
-    measure,
-    "bridge",
-    "bridge:BridgeOptions",
-    """AlphaZero and alpha-beta: what each way of using a network makes of a move's time on one core.
-
-    Example: reversi measure bridge --positions 100 --games 20 --plot bridge.svg
-    """,
-)
-
-
-@measure.command("regret")
-@options_from("train.judging.endgames:EndgameOptions")
+@measure.command(name="regret")
 def regret(
-    context: typer.Context,
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="AGENT", help="Players by spec; default: a ladder of them.", autocompletion=complete_spec
-        ),
-    ] = None,
-    curve: Annotated[bool, typer.Option("--curve", help="The players are checkpoints of one training.")] = False,
-    csv: Annotated[Path | None, typer.Option("--csv", help="Write all figures to FILE.csv.")] = None,
-    cache: Annotated[Path | None, typer.Option("--cache", help="Folder where solved positions are kept.")] = None,
+    *names: Annotated[str, Parameter(name="AGENT", help="Agent specs (default: a ladder of them).")],
+    chosen: RegretChoice = NOTHING,
+    curve: Annotated[bool, flag("--curve", help="The agents are checkpoints of one training.")] = False,
+    csv: Annotated[Path | None, text("--csv", help="Write all results to FILE.csv.", metavar="FILE")] = None,
+    cache: Cache = None,
     threads: Threads = None,
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
-    """Discs that players give away in solved endgames, and how often they find a best move.
+    """Measure regret of players in solved endgames.
 
     Example: reversi measure regret greedy six-factor:depth=1 network:depth=1 -n 6
 
-    All players are shown the same positions, those of noisy games; the solver
-    knows what every move is worth. No opponent and no luck is in the result.
-    Players that solve endgames themselves give nothing away from there on.
+    All players get the same positions of noisy games, for which the solver has
+    the value of every move. Players that solve endgames themselves have no
+    regret from there on.
 
-    With --curve the players are points of one training, and the plot is drawn
-    over the last number of their names: rl:run/step-100000.zip and so on.
+    With --curve the players are checkpoints of one training, and the plot is
+    drawn over the last number of their names: rl:run/step-100000.zip and so on.
     """
     from studies import regret as module
-    from train.judging.endgames import EndgameOptions
 
     checked_parent("--csv", csv)
     if cache is not None:
         made_folder("--cache", cache)
-    options = module.RegretMeasure(tuple(names or ()), EndgameOptions(**given(context)), curve)
+    options = module.RegretMeasure(names, EndgameOptions(**chosen), curve)
 
     def measured(options: Any, progress: Any) -> dict[str, Any]:
         found = module.measure(options, progress, cache=cache, threads=threads)

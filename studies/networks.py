@@ -1,6 +1,6 @@
 """The networks beside each other: same labels, several seeds.
 
-Every seed plays its own games, solves the positions and fits every network to them with the options of `reversi train`. They
+Every seed plays its own games, solves the positions and fits every network to them with the options of `reversi train fit`. They
 are measured on positions of other games that none has seen (`studies.comparing`).
 """
 

@@ -36,20 +36,20 @@ print(json.dumps(told))
 
 #: For every extra, commands that need it, and the library that they miss first.
 NEEDING = {
-    "web": [("h11", "serve --port 0"), ("websockets", "connect 127.0.0.1"), ("starlette", "bench server")],
+    "web": [("msgspec", "serve --port 0"), ("websockets", "connect 127.0.0.1"), ("starlette", "bench server")],
     "learn": [
         ("pyarrow", "label out --count 5"),
-        ("torch", "train labels --out out"),
-        ("torch", "train --bootstrap --out out"),
+        ("torch", "train fit labels --out out"),
+        ("torch", "train bootstrap --out out"),
         ("torch", "demo --out out"),
-        ("torch", "rl exam policy.safetensors"),
-        ("torch", "rl zero --out out"),
+        ("torch", "exam policy.safetensors"),
+        ("torch", "train alphazero --out out"),
         ("torch", "match random rl --games 2"),
         ("torch", "match rl-search random --games 2"),
         ("torch", "bench gpu"),
     ],
-    "rl": [("sb3_contrib", "rl --out out"), ("sb3_contrib", "bench rl")],
-    "cluster": [("ray", "label out --count 5 --ray")],
+    "rl": [("sb3_contrib", "train ppo --out out"), ("sb3_contrib", "bench rl")],
+    "cluster": [("ray", "label out --count 5 --ray local")],
     "tune": [("cma", "tune ten-weight --optimiser cma --out out"), ("pymoo", "tune ten-weight --out out")],
     "plots": [
         ("matplotlib", "measure regret random --positions 2 --plot x.svg"),
@@ -89,11 +89,11 @@ def test_without_an_extra_a_command_says_what_is_missing_and_begins_nothing(extr
 
 #: What the core is for, by command line, with a word of what it says.
 CORE = {
-    "--help": "Look into positions",
+    "--help": "Analyse",
     "perft --size 4 --depth 4": "perft 4x4 depth 4: ",
     "analyse start --agent network --depth 2": "d3",
-    "evaluate --agent network start.obf": "line 1: ",
-    "solve --start --size 4": "-10 for black",
+    "analyse start.obf --depth 0 --agent network": "line 1: ",
+    "solve start --size 4": "-10 for black",
     "match greedy six-factor:depth=1 --games 2 --size 4": "six-factor",
     "gtp six-factor:depth=1": "=",
     "nboard six-factor:depth=1": "",
@@ -212,7 +212,7 @@ def test_every_library_is_in_the_extra_that_is_named_for_it():
         "pettingzoo",
         "safetensors",
         "pillow",
-        "typer",
+        "cyclopts",
         "rich",
         "platformdirs",
     }
@@ -236,7 +236,7 @@ def test_every_library_that_is_imported_anywhere_is_of_the_core_or_of_an_extra()
         "pettingzoo",
         "safetensors",
         "PIL",
-        "typer",
+        "cyclopts",
         "rich",
         "platformdirs",
     ]

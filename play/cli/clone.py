@@ -1,4 +1,4 @@
-"""Folders of a clone that are not installed with the packages, and found by whoever is in it: `studies` and `benchmarks`."""
+"""`experiment`, `measure` and `bench`: commands of the folders `studies` and `benchmarks`, which only a clone has."""
 
 from __future__ import annotations
 
@@ -7,23 +7,37 @@ from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
+from typing import Any
+
+#: The folder that has each command.
+FOLDERS = {"bench": "benchmarks", "experiment": "studies", "measure": "studies"}
 
 
 class CloneError(ValueError):
-    """A command that needs a clone of the project; no `ReversiError`, since the help asks for every command and loads no rules."""
+    """A command that needs a clone of the project."""
+
+
+def __getattr__(name: str) -> Any:
+    """Return the application of a command of the clone."""
+    if name not in FOLDERS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(loaded_from_clone(FOLDERS[name]), name)
+
+
+def has_clone() -> bool:
+    """Whether the project's folders are here."""
+    return all(name in sys.modules or _clone_with(name) for name in set(FOLDERS.values()))
 
 
 def loaded_from_clone(name: str) -> ModuleType:
-    """The module ``name.commands`` of the clone that is installed or that one is in. An error says that there is none.
+    """The module ``name.commands`` of the clone that is installed, or of the current folder; a `CloneError` if there is none.
 
     Nothing is run of a folder that has the name and is not ours, such as another distribution's beside the installed packages.
     """
     if name in sys.modules:
         return import_module(f"{name}.commands")
-    for clone in (Path(__file__).parents[2], Path.cwd()):
-        if all((clone / part).is_file() for part in ("pyproject.toml", "play/cli/clone.py", f"{name}/commands.py")):
-            break
-    else:
+    clone = _clone_with(name)
+    if clone is None:
         raise CloneError(
             f"no {name} in {str(Path.cwd())!r}: expected to be in a clone of the project, whose folder {name} is not installed"
         )
@@ -35,3 +49,11 @@ def loaded_from_clone(name: str) -> ModuleType:
     sys.modules[name] = package  # nothing else of the folder that one is in can be imported by that
     spec.loader.exec_module(package)
     return import_module(f"{name}.commands")
+
+
+def _clone_with(name: str) -> Path | None:
+    parts = ("pyproject.toml", "play/cli/clone.py", f"{name}/commands.py")
+    for clone in (Path(__file__).parents[2], Path.cwd()):
+        if all((clone / part).is_file() for part in parts):
+            return clone
+    return None

@@ -1,79 +1,199 @@
-"""Options and arguments that several subcommands share, so that they read and behave the same everywhere, and agent specs."""
+"""Options that commands share, and `options_of`, which makes the options of a command from an `Options` class."""
 
 from __future__ import annotations
 
 import os
 import re
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import MISSING
 from pathlib import Path
-from typing import Annotated, Literal, TypeVar
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Required, TypedDict, get_args
 
-import typer
+from cyclopts import Parameter
 
-Number = TypeVar("Number", int, float)
-#: Options that may be cut to a letter, the same in every command.
+from reversi_env.errors import ReversiError
+from reversi_env.options import OptionField, option_fields
+
+if TYPE_CHECKING:
+    from train.cluster.executor import Executor
+
+#: Options that have a letter, the same in every command.
 LETTERS = {
     "--agent": "-a",
-    "--baseline": "-b",
     "--colour": "-c",
     "--depth": "-d",
     "--empties": "-e",
     "--games": "-g",
-    "--iterations": "-i",
     "--level": "-l",
     "--out": "-o",
     "--plies": "-k",
     "--positions": "-p",
     "--size": "-n",
-    "--steps": "-s",
     "--threads": "-t",
     "--variant": "-v",
     "--workers": "-w",
 }
-SPEC_HELP = "Agent spec, such as [b]network:time=2[/b] or [b]six-factor:level=3[/b]; by default the network, if the game has one."
+#: The default of a command's options from an `Options` class: nothing was typed.
+NOTHING: dict[str, Any] = MappingProxyType({})  # type: ignore[assignment]
 
 
-def complete_spec(incomplete: str) -> list[str]:
-    """The agents that begin so, and after the colon the options that the agent knows."""
-    from search import agents
-
-    name, colon, options = incomplete.partition(":")
-    if not colon:
-        return [agent for agent in agents.names() if agent.startswith(name)]
-    done, _, begun = options.rpartition(",")
-    before = f"{name}:{done}," if done else f"{name}:"
-    taken = {item.partition("=")[0] for item in done.split(",")}
-    try:
-        known = agents.option_names(name)
-    except agents.AgentSpecError:
-        return []
-    return [f"{before}{key}=" for key in known if key.startswith(begun) and key not in taken]
+# --- options of an Options class ------------------------------------------------------------------
 
 
-Size = Annotated[int, typer.Option("--size", "-n", help="Board size: 4, 6 or 8.")]
+def options_of(
+    kind: type[Any],
+    *,
+    presets: bool = False,
+    without: Sequence[str] = (),
+    required: Sequence[str] = (),
+    named: Mapping[str, str] = MappingProxyType({}),
+) -> Any:
+    """Return the type of a parameter that holds the options of an `Options` class *kind* that were typed, by field.
+
+    A field without help, or in *without*, is no option of the command. With *presets* the help shows no defaults, because the game
+    decides them. *named* gives options other names than those of their fields.
+    """
+    types: dict[str, Any] = {}
+    for one in option_fields(kind):  # type: ignore[arg-type]  # mypy: no Hashable of a frozen class's type
+        if one.help and one.name not in without:
+            name = f"--{named.get(one.name, one.name).replace('_', '-')}"
+            declared: Any = Annotated[_shown_type(one), _parameter(one, name, shows_default=not presets)]
+            is_required = one.name in required or (one.default is MISSING and not presets)
+            types[one.name] = Required[declared] if is_required else declared
+    return Annotated[TypedDict(kind.__name__, types, total=False), Parameter(name="*")]  # type: ignore[operator]
+
+
+def _shown_type(one: OptionField) -> Any:
+    """Return the type that the help and the completion of an option are made from."""
+    if one.choices:
+        return Literal[tuple(one.choices)]
+    if one.is_tuple:
+        return list[str] if get_args(one.type)[0] is str else str
+    return one.type
+
+
+def _parameter(one: OptionField, *names: str, shows_default: bool = False) -> Parameter:
+    about: dict[str, Any] = {"name": (*names, LETTERS[names[0]]) if len(names) == 1 and names[0] in LETTERS else names}
+    if one.type is bool:
+        about["negative"] = f"--no-{names[0][2:]}" if one.default is True or not shows_default else ()
+    else:
+        about["n_tokens"] = None if _shown_type(one) == list[str] else 1
+        about["converter"] = lambda _, tokens: one.parse([token.value for token in tokens])
+        about["allow_leading_hyphen"] = one.type in (int, float)
+    default = one.default
+    words = one.help
+    if shows_default and default not in (MISSING, None, (), False, True):
+        if isinstance(default, tuple):
+            default = ("-" if get_args(one.type) == (int, int) else ",").join(map(str, default))
+        words += f" [default: {default}]"
+    if one.is_tuple:
+        items = get_args(one.type)
+        about["metavar"] = "LOW-HIGH" if items == (int, int) else "SPEC" if items[0] is str else "N,…"
+    return Parameter(help=words, **about)
+
+
+def integer(*names: str, help: str, low: int = 0, high: int | None = None) -> Parameter:
+    """Return the declaration of an option with an integer, both bounds included."""
+    return _parameter(OptionField(names[0], int, True, None, help, low, high, ()), *names)
+
+
+def integers(*names: str, help: str) -> Parameter:
+    """Return the declaration of an option with an integer that may be repeated."""
+    one = OptionField(names[0], int, True, None, help, 0, None, ())
+    letter = [LETTERS[names[0]]] if names[0] in LETTERS else []
+
+    def convert(_: Any, tokens: Sequence[Any]) -> list[int]:
+        return [one.parse([token.value]) for token in tokens]
+
+    return Parameter((*names, *letter), help=help, converter=convert, metavar="INT", negative=())
+
+
+def integer_range(*names: str, help: str, low: int = 0, high: int | None = None) -> Parameter:
+    """Return the declaration of an option with a range such as ``10-14``."""
+    return _parameter(OptionField(names[0], tuple[int, int], True, None, help, low, high, ()), *names)
+
+
+def number(*names: str, help: str, low: float = 0, high: float | None = None) -> Parameter:
+    """Return the declaration of an option with a number, both bounds included."""
+    return _parameter(OptionField(names[0], float, True, None, help, low, high, ()), *names)
+
+
+def text(*names: str, help: str, metavar: str | None = None) -> Parameter:
+    """Return the declaration of an option with a text, or of an argument if *names* is a word in capitals."""
+    letter = [LETTERS[names[0]]] if len(names) == 1 and names[0] in LETTERS else []
+    return Parameter(name=(*names, *letter), help=help, metavar=metavar, negative=())
+
+
+def flag(*names: str, help: str, negative: str | tuple[()] = ()) -> Parameter:
+    """Return the declaration of a flag, which is off unless it is typed or has a *negative*."""
+    return Parameter(name=names, help=help, negative=negative, show_default=False)
+
+
+# --- shared options -------------------------------------------------------------------------------
+
+Size = Annotated[int, integer("--size", help="Board size: 4, 6 or 8.")]
 VariantName = Annotated[
-    Literal["normal", "reversed"], typer.Option("--variant", "-v", help="Most discs win, or fewest do.")
+    Literal["normal", "reversed"],
+    Parameter(("--variant", "-v"), help="Rules: normal (most discs win) or reversed (fewest discs win)."),
 ]
-Seed = Annotated[int, typer.Option("--seed", help="Same seed, same result.", min=0)]
-Threads = Annotated[int | None, typer.Option("--threads", "-t", help="Default: one a core.", min=1, max=1024)]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else there.")]
-AgentArgument = Annotated[
-    str | None, typer.Argument(metavar="AGENT", help=SPEC_HELP, autocompletion=complete_spec, show_default=False)
+Seed = Annotated[int, integer("--seed", help="Random seed.")]
+Threads = Annotated[
+    int | None, integer("--threads", help="Number of threads (default: one per core).", low=1, high=1024)
 ]
-AgentOption = Annotated[
-    str | None,
-    typer.Option("--agent", "-a", metavar="AGENT", help=SPEC_HELP, autocompletion=complete_spec, show_default=False),
+SearchThreads = Annotated[int, integer("--threads", help="Number of search threads.", low=1, high=1024)]
+Json = Annotated[bool, flag("--json", help="Print the result as JSON on standard output.")]
+Plot = Annotated[Path | None, text("--plot", help="Write the plot to FILE.svg, .png or .pdf.", metavar="FILE")]
+Cache = Annotated[Path | None, text("--cache", help="Cache folder of solved positions.", metavar="DIR")]
+SPEC_HELP = "Agent spec, such as network:time=2 or six-factor:depth=3 (default: the strongest agent for the game)."
+AgentArgument = Annotated[str | None, Parameter(help=SPEC_HELP, show_default=False)]
+AgentOption = Annotated[str | None, text("--agent", help=SPEC_HELP, metavar="SPEC")]
+Level = Annotated[
+    int | None, integer("--level", help="Let the human-like agent play: level 1 (beginner) to 10.", low=1, high=10)
 ]
-SearchThreads = Annotated[int, typer.Option("--threads", "-t", help="Threads that search together.", min=1, max=1024)]
-Ponder = Annotated[bool, typer.Option("--ponder", help="Think on the opponent's time, too.")]
+Ponder = Annotated[bool, flag("--ponder", help="Ponder: think on the opponent's time.")]
+SecondsPerMove = Annotated[
+    float,
+    number("--time", help="Seconds per move if neither the agent spec nor the controller sets a limit.", low=0.001),
+]
 GameNumber = Annotated[
-    int | None, typer.Option("--game", help="Of a GGF file with several games: which one, from 1.", min=1)
+    int | None, integer("--game", help="Number of the game in a file with several games, from 1.", low=1)
 ]
+After = Annotated[int | None, integer("--after", help="Take the position after this many moves of the game.")]
 StartSize = Annotated[
-    int | None, typer.Option("--size", "-n", help="Board size of moves from the start: 4, 6 or 8, by default 8.")
+    int | None, integer("--size", help="Board size for start or a move sequence: 4, 6 or 8 (default: 8).")
 ]
-SecondsAMove = Annotated[
-    float, typer.Option("--time", help="Seconds a move, where neither agent nor controller set a limit.", min=0.001)
+Side = Annotated[
+    Literal["black", "white"] | None, Parameter("--side", help="Side to move on a board (default: black).")
 ]
+Device = Annotated[Literal["cpu", "cuda"], Parameter("--device", help="Device: cpu or cuda.")]
+RayAddress = Annotated[
+    str | None,
+    text(
+        "--ray",
+        help="Run on a Ray cluster: HOST:PORT of its head, local for a new one on this machine, or auto for one that runs here.",
+        metavar="ADDRESS",
+    ),
+]
+Workers = Annotated[
+    int | None,
+    integer("--workers", help="Number of worker processes (default: threads of this process).", low=1, high=1024),
+]
+ProcessCount = Annotated[
+    int | None, integer("--workers", help="Number of worker processes (default: one per core).", low=1, high=1024)
+]
+
+
+def agent_of_level(agent: str | None, level: int | None) -> str | None:
+    """Return the spec of ``--agent`` or ``--level``; None if neither is given."""
+    if agent is not None and level is not None:
+        raise ReversiError(f"--level {level} with agent {agent!r}: expected one of them")
+    return agent if level is None else f"human:level={level}"
+
+
+# --- checks ---------------------------------------------------------------------------------------
 
 
 def spec_lines(spec: str, width: int) -> str:
@@ -86,45 +206,20 @@ def spec_lines(spec: str, width: int) -> str:
     return "\n".join(lines)
 
 
-def number_range(text: str, option: str = "--empties") -> tuple[int, int]:
-    """Lowest and highest number of a text such as ``12`` or ``10-14``."""
-    from reversi_env.errors import ReversiError, quoted
-
-    low, dash, high = text.partition("-")
-    try:
-        return int(low), int(high if dash else low)
-    except ValueError:
-        raise ReversiError(f"{option} {quoted(text)}: expected a number or a range, as in 12 or 10-14") from None
-
-
-def number_list(text: str, option: str, kind: type[Number]) -> tuple[Number, ...]:
-    """The numbers of a text such as ``0.5,1,2``."""
-    from reversi_env.errors import ReversiError, quoted
-
-    try:
-        return tuple(kind(number) for number in text.split(","))
-    except ValueError:
-        what = "whole numbers" if kind is int else "numbers"
-        raise ReversiError(f"{option} {quoted(text)}: expected {what} with commas between them") from None
-
-
 def checked_plot(path: Path | None) -> None:
-    """Refuse a chart that could not be written, before anything is measured for it."""
-    from reversi_env.errors import ReversiError
+    """Refuse a plot that could not be written, before anything is measured for it."""
     from reversi_env.extras import require
 
     if path is None:
         return
     if path.suffix.lower() not in (".svg", ".png", ".pdf"):
-        raise ReversiError(f"plot {str(path)!r}: expected a name that ends in .svg, .png or .pdf")
+        raise ReversiError(f"--plot {str(path)!r}: expected a name that ends in .svg, .png or .pdf")
     checked_parent("--plot", path)
     require("matplotlib")
 
 
 def checked_parent(option: str, path: Path | None) -> None:
     """Refuse a file that could not be written, before there is anything to write."""
-    from reversi_env.errors import ReversiError
-
     if path is None:
         return
     if path.is_dir():
@@ -137,8 +232,6 @@ def checked_parent(option: str, path: Path | None) -> None:
 
 def made_folder(option: str, path: Path) -> None:
     """Make the folder for results, and refuse a place where it cannot be, before there are any."""
-    from reversi_env.errors import ReversiError
-
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -154,14 +247,18 @@ def made_folder(option: str, path: Path) -> None:
 
 def checked_even(option: str, games: int) -> None:
     """Refuse a number of games that would leave an opening played from one side only."""
-    from reversi_env.errors import ReversiError
-
     if games % 2:
         raise ReversiError(f"{option} {games}: expected an even number, since every opening is played from both sides")
 
 
+def checked_seconds(seconds: float | None, option: str = "--time") -> None:
+    """Refuse a time that is not positive, also where no agent would read it."""
+    if seconds is not None and not 0 < seconds < 1e9:
+        raise ReversiError(f"{option} {seconds:g}: expected seconds above 0")
+
+
 def torch_threads(threads: int | None) -> int:
-    """Let torch use so many cores, or all; how many those are."""
+    """Set the number of threads that torch uses, by default one per core, and return it."""
     import torch
 
     count = threads or os.cpu_count() or 1
@@ -169,9 +266,27 @@ def torch_threads(threads: int | None) -> int:
     return count
 
 
-def checked_seconds(seconds: float | None, option: str = "--time") -> None:
-    """Refuse a time that is none, also where no agent would look at it."""
-    from reversi_env.errors import ReversiError
+@contextmanager
+def chosen_executor(ray: str | None, workers: int | None) -> Iterator[Executor | None]:
+    """The executor of ``--ray`` and ``--workers``; None: this process, in the command's own way."""
+    from train.cluster.pool import Processes
 
-    if seconds is not None and not 0 < seconds < 1e9:
-        raise ReversiError(f"{option} {seconds:g}: expected seconds above 0")
+    if ray is None:
+        yield None if workers is None else Processes(workers)
+        return
+    if workers is not None:
+        raise ReversiError(
+            f"--workers {workers} with --ray: expected one of them; the cluster decides the number of workers"
+        )
+    from train.cluster.on_ray import RayCluster
+
+    def tell(words: str) -> None:
+        print(f"reversi: {words}", file=sys.stderr)
+
+    # Ray prints pages on standard output when it loses a machine; one line on standard error is enough.
+    with (
+        Path(os.devnull).open("w", encoding="utf-8") as nowhere,
+        redirect_stdout(nowhere),
+        RayCluster(ray, tell) as cluster,
+    ):
+        yield cluster

@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-import typer
-
 from play.cli.interrupt import INTERRUPTED
+
+#: What to do after an interruption.
+RESUME = "run the same command again to resume"
 
 
 class Show(Protocol):
@@ -61,7 +62,7 @@ def ends_at_ctrl_c(words: str | Callable[[], str]) -> Iterator[None]:
         yield
     except KeyboardInterrupt:
         print(words if isinstance(words, str) else words(), file=sys.stderr)
-        raise typer.Exit(INTERRUPTED) from None
+        sys.exit(INTERRUPTED)
 
 
 @contextmanager
@@ -71,7 +72,7 @@ def shown_after_ctrl_c(interrupted: bool, words: str) -> Iterator[None]:
         print(f"reversi: {words}", file=sys.stderr)
     yield
     if interrupted:
-        raise typer.Exit(INTERRUPTED)
+        sys.exit(INTERRUPTED)
 
 
 def picked(found: object, *names: str) -> dict[str, Any]:

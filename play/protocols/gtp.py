@@ -11,7 +11,7 @@ Quarry:
 * ``list_games`` and ``set_game`` choose between ``Othello`` and ``Anti-Othello``, where the fewest discs win.
 * ``final_score`` counts the empty squares for the winner, and answers ``cannot score`` before the end.
 
-``reversi-set threads 4`` (or ``table``, in MiB, or ``level``) changes how the agent searches from then on.
+``reversi-set threads 4`` (or ``table``, in MiB, ``level`` or ``depth``) changes how the agent searches from then on.
 
 ``time_settings`` and ``time_left`` are obeyed, on top of the limits in the agent's own spec.
 """
@@ -235,7 +235,7 @@ class GtpEngine:
         return "\n" + "\n".join(line for line in lines if line.strip())  # an empty line would end the answer
 
     def _set(self, name: str, value: str, *_: str) -> None:
-        """Set threads, table (MiB) or level from now on, a private command."""
+        """Set threads, table (MiB), level or depth from now on, a private command."""
         self.thinker.set_option(name, value)
 
     def _values(self, count: str = "64", *_: str) -> str:

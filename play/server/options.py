@@ -30,7 +30,7 @@ class ServerOptions:
     comes from. ``longest_think`` is for an agent's move, ``longest_analysis`` for a position that a visitor has analysed.
     """
 
-    host: str = option("127.0.0.1", "Address to listen on; [b]0.0.0.0[/b] lets other machines in.")
+    host: str = option("127.0.0.1", "Address to listen on; 0.0.0.0 accepts other machines.")
     port: int = option(DEFAULT_PORT, "Port; 0 takes any free one.", low=0, high=65535)
     database: str | None = option(None, "SQLite file with the games; by default one in your data folder.")
     workers: int | None = option(None, "Processes that search; by default one a core, 0 for a thread.", low=0, high=256)

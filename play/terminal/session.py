@@ -31,7 +31,7 @@ Type a square such as d3 to play there. Other commands, which may be cut short:
   save! [FILE]    the same, and replace a file that is there
   load FILE [N]   go on with a game from a file (N: which one of a GGF file)
   new [COLOUR]    a new game, as black, white or both
-  swap            change sides           level 1-4   change the computer's level
+  swap            change sides           level 1-10  change the level
   go              let the computer move for you
   moves           the moves so far       resign      give up
   quit            leave; the game is kept for: reversi play --resume
@@ -160,20 +160,13 @@ class Session:
     def _greet(self) -> None:
         rules = self.game.rules
         aim = "most discs win" if rules.variant == "normal" else "fewest discs win"
-        players = {colour: self._described(agent) for colour, agent in self.settings.agents.items()}
+        players = {colour: agent or "you" for colour, agent in self.settings.agents.items()}
         self.screen.show(
             f"{rules.size}x{rules.size}, {aim}. Black: {players[BLACK]}. White: {players[WHITE]}. "
             + ("Ctrl-C pauses." if self._is_watched else "Type help for help.")
         )
         if not self.game.moves and storage.resumable_games():
             self.screen.show("There is an unfinished game. Resume it with: reversi play --resume", "faint")
-
-    def _described(self, agent: str | None) -> str:
-        """Who plays a side, with the level where it holds: an agent's own limits come first."""
-        if agent is None:
-            return "you"
-        level = self._thinker(agent).level
-        return agent if level is None else f"{agent}, level {level}"
 
     def _tell(self, news: str) -> None:
         """Say what happened on the board; it stays in sight when the board is drawn anew."""
@@ -316,11 +309,12 @@ class Session:
         self.settings.agents = {colour: None if colour in people else opponent for colour in (BLACK, WHITE)}
 
     def _level(self, text: str = "", *_: str) -> None:
-        if text not in ("1", "2", "3", "4"):
-            raise ReversiError(f"level {quoted(text)}: expected level 1, 2, 3 or 4")
-        self.settings.level = int(text)
-        self._thinkers.clear()
-        self.screen.show(f"the computer plays at level {text} now, where its spec sets no limit")
+        if not text.isdecimal() or not 1 <= int(text) <= 10:
+            raise ReversiError(f"level {quoted(text)}: expected level 1 to 10")
+        spec = f"human:level={int(text)}"
+        self.settings.opponent = spec
+        self.settings.agents = {colour: agent and spec for colour, agent in self.settings.agents.items()}
+        self.screen.show(f"the agent plays at level {text} now")
 
     def _go(self, *_: str) -> None:
         if self.game.is_over():
@@ -340,10 +334,10 @@ class Session:
     # --- thinking ---------------------------------------------------------------------------------
 
     def _thinker(self, spec: str, *, advises: bool = False) -> Thinker:
-        """The agent of a spec, under the session's limits; an adviser thinks as long as it may, whatever the level."""
+        """The agent of a spec; an adviser has its own, so that its table does not help the opponent."""
         key = spec, advises
         if key not in self._thinkers:
-            self._thinkers[key] = Thinker(spec, level=None if advises else self.settings.level)
+            self._thinkers[key] = Thinker(spec)
         return self._thinkers[key]
 
     def _advice(self, moves: int = 1) -> Thought:

@@ -26,21 +26,20 @@ _LARGEST_FILE = 1 << 24
 MAX_KEPT = 20
 #: What such a file holds.
 _KINDS: dict[str, Any] = {"ggf": str, "black": str | None, "white": str | None, "adviser": str | None}
-_KINDS |= {"level": int | None, "time": float | int | None}
+_KINDS |= {"time": float | int | None}
 
 
 @dataclass
 class Settings:
-    """Who plays and how: an agent's spec for each side, None for a person. The first four are kept with an unfinished game.
+    """Who plays and how: an agent's spec for each side, None for a person. The first three are kept with an unfinished game.
 
-    ``adviser`` gives the hints and values, by default the strongest agent. ``level`` (1 to 4) holds for agents that set no limits
-    of their own, ``time`` (seconds a move) beside theirs. ``opponent`` plays where a person asks for the computer. ``pause``
+    ``adviser`` gives the hints and values, by default the strongest agent. ``time`` (seconds per move) holds
+    beside the limits of a spec. ``opponent`` plays where a person asks for the computer. ``pause``
     seconds are waited after every move of a game that is only watched. ``shows_bar``: the evaluation bar is on from the start.
     """
 
     agents: dict[Colour, str | None]
     adviser: str | None = None
-    level: int | None = None
     time: float | None = None
     opponent: str | None = None
     pause: float = 0.0
@@ -75,7 +74,7 @@ def save_in_progress(path: Path, game: Game, settings: Settings) -> None:
         path.unlink(missing_ok=True)
         return
     agents = {"black": settings.agents[BLACK], "white": settings.agents[WHITE], "adviser": settings.adviser}
-    kept = {"ggf": game.to_ggf(), **agents, "level": settings.level, "time": settings.time}
+    kept = {"ggf": game.to_ggf(), **agents, "time": settings.time}
     write_atomically(path, (json.dumps(kept) + "\n").encode())
 
 
@@ -99,7 +98,7 @@ def unfinished_game() -> tuple[Game, Settings, Path]:
         if not isinstance(kept, dict) or not all(isinstance(kept.get(key), kind) for key, kind in _KINDS.items()):
             raise ReversiError("its fields are not as expected")
         agents = {BLACK: kept.get("black"), WHITE: kept.get("white")}
-        settings = Settings(agents, kept.get("adviser"), kept.get("level"), kept.get("time"))
+        settings = Settings(agents, kept.get("adviser"), kept.get("time"))
         return Game.from_ggf(kept["ggf"]), settings, paths[0]
     except (ValueError, RecursionError) as error:  # JSON and GGF errors are ValueErrors
         raise ReversiError(

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
-FRAME = 8
+from reversi_env.rules import FRAME
+
 ALL_SQUARES = 0xFFFF_FFFF_FFFF_FFFF
 #: Columns b to g: discs that can stand inside a run without a horizontal or diagonal shift wrapping round the frame.
 INNER_COLUMNS = 0x7E7E_7E7E_7E7E_7E7E

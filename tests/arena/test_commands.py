@@ -107,7 +107,7 @@ def test_all_stands_for_every_agent_that_knows_the_game(monkeypatch, capsys):
     said = capsys.readouterr().err.splitlines()
     assert (
         "reversi: zero is left out: zero for 4x4 normal: the package has no network for it: expected zero:FILE, which "
-        "`reversi rl zero` makes"
+        "`reversi train alphazero` makes"
     ) in said
     assert any(line.startswith("reversi: zero is left out: ") for line in said)
     assert any(line.startswith("reversi: network is left out: ") for line in said)
@@ -234,9 +234,7 @@ def test_a_win_rate_is_printed_without_rounding_its_interval_inwards(monkeypatch
         on_pair(WinRate(1.0, (1 - 1 / STEPS, 1.0), 15_000, True))
 
     monkeypatch.setattr("train.games.winrate.estimate_win_rate", estimate)
-    monkeypatch.setattr(
-        "play.cli.measure.tournament.progress_bar", lambda: nullcontext(lambda *told: notes.append(told))
-    )
+    monkeypatch.setattr("play.cli.measure.winrate.progress_bar", lambda: nullcontext(lambda *told: notes.append(told)))
     code, out, _ = reversi("winrate", "greedy")
     assert (code, notes[0][-1]) == (0, "1.0000 (0.9995–1.0000)")
     assert "(99.95% to 100.00% with 95% confidence)" in out

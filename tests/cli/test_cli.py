@@ -37,7 +37,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("module", ["play.cli.app", "typer", "play.cli.measure.perft"])
+@pytest.mark.parametrize("module", ["play.cli.app", "cyclopts", "play.cli.measure.perft"])
 def test_ctrl_c_while_the_command_is_loaded_is_no_traceback(module):
     script = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["scripts"]["reversi"]
     entry, _, function = script.partition(":")
@@ -115,13 +115,13 @@ def test_a_ctrl_c_that_python_swallows_is_not_lost(monkeypatch):
             signal.raise_signal(signal.SIGINT)
             unreachable.append("the interrupt came after the destructor")
 
-    def command(**options):
+    def command(arguments):
         Swallowing()
         threading.Event().wait(60)
         unreachable.append("the interrupt was lost")
 
     unreachable = []
-    monkeypatch.setattr(cli, "application", lambda names: command)
+    monkeypatch.setattr(cli, "application", lambda arguments: command)
     with pytest.raises(KeyboardInterrupt):
         cli.main()
     assert not unreachable
@@ -155,13 +155,6 @@ def test_a_match_on_processes_and_from_other_openings(json_lines, tmp_path):
     results = [timeless(*json_lines(*arguments, openings, "--workers", workers)) for workers in (1, 2)]
     assert results[0] == results[1]
     assert results[0]["wins"] + results[0]["draws"] + results[0]["losses"] == 6
-
-
-def test_openings_of_a_match_was_the_number_of_plies(reversi, json_lines):
-    arguments = ("match", "greedy", "random", "--size", 4, "--games", 4)
-    assert "reversi: --openings 2 is called --plies 2 now" in reversi(*arguments, "--openings", 2)[2]
-    by_old, by_new = (timeless(*json_lines(*arguments, name, 2)) for name in ("--openings", "--plies"))
-    assert by_old == by_new
 
 
 def test_match_prints_a_table(reversi):

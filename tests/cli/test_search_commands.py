@@ -83,7 +83,7 @@ def test_solve_holds_against_the_file_what_it_says(reversi, scores, told):
     assert not err
 
 
-@pytest.mark.parametrize("command", [("solve", "-", "--table", 1), ("evaluate", "-", "--agent", "discs")])
+@pytest.mark.parametrize("command", [("solve", "-", "--table", 1), ("analyse", "-", "--agent", "discs", "--depth", 0)])
 @pytest.mark.parametrize(
     ("bad", "last"), [(5, "line 5:"), (6, "… and 1 more line that"), (30, "… and 25 more lines that")]
 )
@@ -134,11 +134,11 @@ def test_the_files_verdict_is_not_that_of_the_other_game(reversi):
 
 @pytest.mark.parametrize(("variant", "score"), [("normal", -10), ("reversed", 4)])
 def test_solve_from_the_start(json_lines, reversi, variant, score):
-    [result] = json_lines("solve", "--start", "--size", 4, "--variant", variant, "--table", 1)
+    [result] = json_lines("solve", "start", "--size", 4, "--variant", variant, "--table", 1)
     assert (result["score"], result["lower"], result["upper"], result["proven"]) == (score, score, score, True)
     assert {"size", "variant", "pv", "nodes", "seconds"} <= result.keys()
     assert Position.initial(Rules(4, variant)).play_all(result["pv"]).score() in (score, -score)
-    code, out, _ = reversi("solve", "--start", "--size", 4, "--variant", variant, "--table", 1)
+    code, out, _ = reversi("solve", "start", "--size", 4, "--variant", variant, "--table", 1)
     assert code == 0
     assert f"4x4 {variant}: {score:+d} for black" in out
 
@@ -156,11 +156,11 @@ def saved_nodes(checkpoint):
 def test_an_interrupted_job_saves_says_what_it_knows_and_ends(reversi, tmp_path):
     """6x6 from the start, far beyond a test's time, saved every 0.6 s; meanwhile nobody else can use its checkpoint."""
     checkpoint = tmp_path / "six.npz"
-    options = ("--start", "--size", 6, "--table", 2, "--minutes", 0.01, "--checkpoint", checkpoint, "--json")
+    options = ("start", "--size", 6, "--table", 2, "--minutes", 0.01, "--checkpoint", checkpoint, "--json")
     with launched("solve", *options) as job:
         wait_until(lambda: saved_nodes(checkpoint), job, pause=0.05)
         before = saved_nodes(checkpoint)
-        second = reversi("solve", "--start", "--size", 6, "--table", 2, "--checkpoint", checkpoint)
+        second = reversi("solve", "start", "--size", 6, "--table", 2, "--checkpoint", checkpoint)
         assert second[:2] == (2, "")
         assert f"'{checkpoint}' is in use by another process: expected it to end first" in second[2]
         job.send_signal(signal.SIGINT)
@@ -170,14 +170,14 @@ def test_an_interrupted_job_saves_says_what_it_knows_and_ends(reversi, tmp_path)
     assert saved_nodes(checkpoint) == result["nodes"] >= before
     assert (result["proven"], result["score"], result["pv"]) == (False, None, [])
     assert -36 <= result["lower"] < result["upper"] <= 36
-    assert err == "reversi: interrupted, this is what is known; saving it; the same command goes on from there\n"
+    assert err.startswith("reversi: interrupted, ")
     assert list(tmp_path.iterdir()) == [checkpoint]
 
 
 def test_a_finished_job_is_finished_at_once_when_resumed(json_lines, tmp_path):
     """It leaves a small file that needs no table."""
     path = tmp_path / "four.npz"
-    arguments = ("solve", "--start", "--size", 4, "--checkpoint", path, "--table")
+    arguments = ("solve", "start", "--size", 4, "--checkpoint", path, "--table")
     [first] = json_lines(*arguments, 4)
     assert first["score"] == -10
     assert path.stat().st_size < 10_000
@@ -194,7 +194,7 @@ def checkpoint_with(path, words=None, **changes):
 
 def test_checkpoints_that_do_not_fit_are_refused(reversi, tmp_path):
     path = tmp_path / "job.npz"
-    arguments = ("solve", "--start", "--size", 4, "--table", 1, "--checkpoint", path)
+    arguments = ("solve", "start", "--size", 4, "--table", 1, "--checkpoint", path)
 
     checkpoint_with(path)
     assert reversi(*arguments)[0] == 0  # as it should be
@@ -225,8 +225,8 @@ def test_a_damaged_checkpoint_is_refused_and_left_alone(reversi, tmp_path):
     whole = path.read_bytes()
     for data in (b"", b"no checkpoint", whole[: len(whole) // 2], whole[:400] + b"\xff" * 100 + whole[500:]):
         path.write_bytes(data)
-        arguments = ("solve", "--start", "--size", 4, "--table", 1, "--checkpoint", path)
-        check_refusal(reversi, arguments, "cannot be read: expected a whole one of reversi solve --start")
+        arguments = ("solve", "start", "--size", 4, "--table", 1, "--checkpoint", path)
+        check_refusal(reversi, arguments, "cannot be read: expected a whole one of reversi solve start")
         assert path.read_bytes() == data
 
 
@@ -234,11 +234,11 @@ def test_a_damaged_checkpoint_is_refused_and_left_alone(reversi, tmp_path):
 
 
 def test_evaluate_gives_static_values(json_lines, reversi, problem_file):
-    results = json_lines("evaluate", problem_file, "--agent", "six-factor", status=1)
+    results = json_lines("analyse", problem_file, "--agent", "six-factor", "--depth", 0, status=1)
     assert [sorted(result) for result in results][:3] == [["line", "value"], ["error", "line"], ["line", "value"]]
     position = read_obf_line(f"{FOUR_EMPTIES} X;").position
     assert results[0]["value"] == evaluators.get_evaluator("six-factor").static_value(position)
-    code, out, err = reversi("evaluate", problem_file, "-a", "six-factor")
+    code, out, err = reversi("analyse", problem_file, "-a", "six-factor", "-d", 0)
     assert code == 1
     assert out.startswith(f"line 3: {results[0]['value']:+.2f}\nline 5: ")
     assert "line 4: " in err
@@ -247,7 +247,9 @@ def test_evaluate_gives_static_values(json_lines, reversi, problem_file):
 def test_evaluate_follows_the_variant_and_knows_the_end_of_a_game(json_lines):
     for variant, score in (("normal", 16), ("reversed", -16)):
         lines = f"XXXXXXXXXXXXXX-- X;\n{FOUR_EMPTIES} X;"
-        finished, unfinished = json_lines("evaluate", "-", "--agent", "discs", "--variant", variant, stdin=lines)
+        finished, unfinished = json_lines(
+            "analyse", "-", "--agent", "discs", "--depth", 0, "--variant", variant, stdin=lines
+        )
         assert finished["value"] == score
         position = Position.from_text(FOUR_EMPTIES, rules=Rules(8, variant))
         assert unfinished["value"] == position.rules.sign * position.disc_difference()
@@ -257,11 +259,11 @@ def test_evaluate_follows_the_variant_and_knows_the_end_of_a_game(json_lines):
 
 
 def test_analyse_searches_to_a_depth(json_lines, reversi):
-    [result] = json_lines("analyse", "start", "X", "--depth", 3)
+    [result] = json_lines("analyse", "start", "--depth", 3)
     assert result.keys() == ANALYSIS
     assert (result["depth"], result["exact"], result["pv"][0]) == (3, False, result["move"])
     assert result["move"] in Position.initial().legal_moves()
-    code, out, _ = reversi("analyse", "start", "X", "--depth", 3)
+    code, out, _ = reversi("analyse", "start", "--depth", 3)
     assert code == 0
     assert "discs (depth 3)" in out
 
@@ -269,19 +271,19 @@ def test_analyse_searches_to_a_depth(json_lines, reversi):
 def test_analyse_is_exact_near_the_end_and_lists_moves(json_lines, reversi):
     position = Position.from_text(FOUR_EMPTIES)
     values = solve_all_moves(position)
-    [result] = json_lines("analyse", FOUR_EMPTIES, "X", "--time", 2, "--multi-pv", 9)
+    [result] = json_lines("analyse", FOUR_EMPTIES, "--time", 2, "--multi-pv", 9)
     assert result.keys() == ANALYSIS | {"moves"}
     assert {entry["move"]: entry["value"] for entry in result["moves"]} == values
     assert (result["value"], result["exact"]) == (max(values.values()), True)
-    _, out, _ = reversi("analyse", FOUR_EMPTIES, "X", "-m", 9)
+    _, out, _ = reversi("analyse", FOUR_EMPTIES, "-m", 9)
     assert "(exact)" in out
     assert out.count("\n    ") == len(values)
 
 
 def test_analyse_takes_the_side_to_move_and_the_game_as_told(json_lines):
-    [white] = json_lines("analyse", "start", "O", "--depth", 1)
+    [white] = json_lines("analyse", "start", "--side", "white", "--depth", 1)
     assert white["move"] in ("e3", "f4", "c5", "d6")
-    [small] = json_lines("analyse", "4", "--variant", "reversed", "--time", 60)  # solved long before
+    [small] = json_lines("analyse", "start", "--size", 4, "--variant", "reversed", "--time", 60)  # solved long before
     assert (small["value"], small["exact"]) == (4, True)
 
 
@@ -289,7 +291,7 @@ def test_a_board_may_begin_with_an_empty_corner(json_lines):
     """Its first character is that of an option."""
     position = Position.initial(Rules(6)).play("e4")
     assert position.to_text().startswith("-")
-    [result] = json_lines("analyse", position.to_text(), "O", "--depth", 3)
+    [result] = json_lines("analyse", position.to_text(), "--side", "white", "--depth", 3)
     assert result["move"] in position.legal_moves()
 
 
@@ -320,7 +322,7 @@ def test_analyse_takes_one_of_the_games_in_a_file_and_says_which(reversi, tmp_pa
     file.write_text("(;GM[Othello]TY[4]B[b1];)\n(;GM[Othello]TY[4]B[b1]W[a1]B[a2];)\n")
     _, out, err = reversi("analyse", file, "--depth", 1)
     assert "white to move (X 4, O 1)" in out
-    assert err == f"reversi: the first of 2 games in {file}; --game N takes another\n"
+    assert err.startswith(f"reversi: the first of 2 games in {file}; --game N ")
     _, out, err = reversi("analyse", file, "--depth", 1, "--game", 2)
     assert "white to move (X 5, O 2)" in out
     assert err == ""

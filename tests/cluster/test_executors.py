@@ -9,7 +9,6 @@ from multiprocessing.connection import Connection
 import numpy as np
 import pytest
 
-from play.cli.clusters import with_address
 from reversi_env import ReversiError
 from reversi_env.extras import missing_extra_error
 from tests.cli.jobs import files
@@ -240,22 +239,6 @@ def test_a_cluster_that_does_not_answer(reversi, tmp_path):
             "reversi: Ray cluster 127.0.0.1:1 does not answer (Connection refused): expected HOST:PORT"
         )
         assert err.count("\n") == 1
-
-
-@pytest.mark.parametrize(
-    ("given", "read"),
-    [
-        ("out --ray", "out --ray auto"),
-        ("--ray out", "--ray auto out"),
-        ("--ray 10.0.0.1:6379 out", "--ray 10.0.0.1:6379 out"),
-        ("--ray six-factor:depth=4 greedy", "--ray auto six-factor:depth=4 greedy"),
-        ("--ray local -g 2", "--ray local -g 2"),
-        ("--ray=local out", "--ray=local out"),
-        ("-- --ray out", "-- --ray out"),
-    ],
-)
-def test_the_address_may_be_left_out(given, read):
-    assert with_address(given.split()) == read.split()
 
 
 def test_a_connection_is_made_within_a_context_only():

@@ -34,11 +34,12 @@ SMALLER = {
     "measure depth": "--positions 2 --seconds 0.01 --depth 2 --games 4",
     "measure regret": "--positions 2 --empties 2-4",
     "measure structural": "--positions 4 --empties 4-5",
-    "rl": "--steps 1024 --envs 32 --rollout 16 --epochs 2 --evaluate 512 --snapshot 512 --games 4 --channels 4 --blocks 1 "
+    "train ppo": "--steps 1024 --envs 32 --rollout 16 --epochs 2 --evaluate 512 --snapshot 512 --games 4 --channels 4 --blocks 1 "
     "--opponent random --no-regret",
-    "rl zero": "--generations 1 --games 4 --steps 2 --last-steps 2 --channels 4 --blocks 1 --simulations 4 --ladder 2 --no-exam",
+    "train alphazero": "--generations 1 --games 4 --steps 2 --last-steps 2 --channels 4 --blocks 1 --simulations 4 "
+    "--ladder 2 --no-exam",
     "tournament": "--games 2 --depth 1",
-    "train": "--epochs 1",
+    "train fit": "--epochs 1",
     "tune": "--generations 1 --population 4 --games 4",
 }
 #: Waits until a server that was started in the background answers.
@@ -75,11 +76,7 @@ def smaller(line):
     if words[:1] != ["reversi"]:
         return line
     command = line.partition(" #")[0].rstrip().removesuffix("&")
-    name = (
-        "bootstrap"
-        if "--bootstrap" in words
-        else next((key for key in (" ".join(words[1:3]), words[1]) if key in SMALLER), "")
-    )
+    name = next((key for key in (" ".join(words[1:3]), words[1]) if key in SMALLER), "")
     short = f"{command} {SMALLER.get(name, '')}"
     return f"{short} & {LISTENS.format(words[words.index('--port') + 1])}" if words[-1] == "&" else short
 
@@ -145,18 +142,15 @@ def test_a_notebook_runs(source, tmp_path, monkeypatch):
 
 def test_every_command_of_a_page_exists():
     """Quickly: its name and its options, against the help."""
-    from typer.testing import CliRunner
-
-    from play.cli.app import COMMANDS, application
+    from play.cli.app import COMMANDS
 
     wrong = []
     for page in PAGES:
         for line in lines_of(page):
             words = shlex.split(line, comments=True)
-            if words[:1] == ["reversi"] and words[1] not in COMMANDS:
+            if words[:1] == ["reversi"] and not {words[1], " ".join(words[1:3])} & COMMANDS.keys():
                 wrong.append(f"{page.name}: {line}")
     assert not wrong
-    assert CliRunner().invoke(application(), ["--help"]).exit_code == 0
 
 
 def test_the_examples_of_the_models_page_run(tmp_path, monkeypatch):

@@ -1,14 +1,11 @@
 """`reversi bench env`: with little work its functions give plausible numbers, and the JSON has the keys that scripts read."""
 
-import json
 from importlib.util import find_spec
 
 import pytest
-from typer.testing import CliRunner
 
 from benchmarks import env as speed
 from play import machine
-from play.cli.app import application
 
 PEERS = {"pgx": "pgx", "openspiel": "pyspiel", "envpool": "envpool"}  # and the module that each is
 RATES = {f"{name}_plies_per_second" for name in ("single", "aec", "vector", *PEERS)}
@@ -37,7 +34,7 @@ def test_peers_that_are_not_installed_have_no_rate(monkeypatch):
     assert speed.peer_rates() == dict.fromkeys(PEERS)
 
 
-def bench_json(monkeypatch, peers):
+def bench_json(monkeypatch, json_lines, peers):
     """The command's JSON, with the measurements made short."""
     single, aec, vector, speedup = speed.single_rate, speed.aec_rate, speed.vector_rates, speed.vector_speedup
     monkeypatch.setattr(speed, "single_rate", lambda opponent, plies, repeats: single(opponent, 300, 1))
@@ -45,13 +42,12 @@ def bench_json(monkeypatch, peers):
     monkeypatch.setattr(speed, "vector_rates", lambda steps, repeats: vector(1, 1))
     monkeypatch.setattr(speed, "vector_speedup", lambda steps, repeats: speedup(1, 1))
     monkeypatch.setattr(speed, "peer_rates", lambda: peers)
-    result = CliRunner().invoke(application(), ["bench", "env", "--json"])
-    assert result.exit_code == 0, result.output
-    return json.loads(result.stdout)
+    [result] = json_lines("bench", "env")
+    return result
 
 
-def test_the_json_has_its_keys(monkeypatch):
-    found = bench_json(monkeypatch, {"pgx": 200_000.0, "openspiel": 50_000.0, "envpool": 20_000.0})
+def test_the_json_has_its_keys(monkeypatch, json_lines):
+    found = bench_json(monkeypatch, json_lines, {"pgx": 200_000.0, "openspiel": 50_000.0, "envpool": 20_000.0})
     assert set(found) == KEYS
     assert found["cpu"] == machine.cpu_name()
     assert found["pgx_ratio"] == pytest.approx(found["vector_plies_per_second"] / 200_000)
@@ -59,17 +55,17 @@ def test_the_json_has_its_keys(monkeypatch):
     assert all(found[key] > 0 for key in FIGURES)
 
 
-def test_without_the_peers_their_values_are_null(monkeypatch):
-    found = bench_json(monkeypatch, dict.fromkeys(PEERS))
+def test_without_the_peers_their_values_are_null(monkeypatch, json_lines):
+    found = bench_json(monkeypatch, json_lines, dict.fromkeys(PEERS))
     assert set(found) == KEYS
     assert [key for key in sorted(KEYS) if found[key] is None] == sorted(
         [f"{peer}_plies_per_second" for peer in PEERS] + [f"{peer}_ratio" for peer in PEERS]
     )
 
 
-def test_the_table_names_what_is_missing(monkeypatch):
-    bench_json(monkeypatch, dict.fromkeys(PEERS))
-    table = CliRunner().invoke(application(), ["bench", "env"]).stdout
+def test_the_table_names_what_is_missing(monkeypatch, json_lines, reversi):
+    bench_json(monkeypatch, json_lines, dict.fromkeys(PEERS))
+    _, table, _ = reversi("bench", "env")
     assert table.count("not installed") == 3
     assert "million plies/s" in table
 

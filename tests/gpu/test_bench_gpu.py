@@ -1,27 +1,19 @@
 """`reversi bench gpu --cpu`: the benchmark itself, in small."""
 
-import json
-
 import pytest
-from typer.testing import CliRunner
 
 from benchmarks import gpu
-from play.cli.app import application
 from reversi_env.envs import TorchVectorEnv
 
 
 @pytest.mark.slow
-def test_the_benchmark_runs_without_a_gpu(monkeypatch):
+def test_the_benchmark_runs_without_a_gpu(monkeypatch, json_lines):
     monkeypatch.setattr(gpu, "pgx_rate", lambda device: "not measured here")
     share = gpu.environment_share
     monkeypatch.setattr(gpu, "environment_share", lambda device, batch: share(device, 16, steps=3))
     monkeypatch.setattr(gpu, "copy_bandwidth", lambda device: 1e10)
     monkeypatch.setattr(gpu, "_steps_of_about_a_second", lambda step, device: 20)
-    done = CliRunner().invoke(
-        application(), ["bench", "gpu", "--cpu", "--json", "--plies", "3000", "--batches", "64,128"]
-    )
-    assert done.exit_code == 0, done.output
-    result = json.loads(done.stdout)
+    [result] = json_lines("bench", "gpu", "--cpu", "--plies", 3000, "--batches", "64,128")
     assert result["equal"]
     assert len(result["compared"]) == 18
     assert set(result["plies_per_second"]) == {"64", "128"}
@@ -31,11 +23,9 @@ def test_the_benchmark_runs_without_a_gpu(monkeypatch):
     assert len(result["states_compared"]) == 6
     assert min(result["states"].values()) > 0
     assert result["pgx_ratio"] is None
-    some = CliRunner().invoke(application(), ["bench", "gpu", "--cpu", "--json", "--plies", "300", "--parts", "states"])
-    assert json.loads(some.stdout)["states_compared"]
-    assert "compared" not in json.loads(some.stdout)
-    wrong = CliRunner().invoke(application(), ["bench", "gpu", "--cpu", "--parts", "state"])
-    assert "--parts 'state': expected some of speed, policy, states, cpu" in str(wrong.exception or wrong.output)
+    [some] = json_lines("bench", "gpu", "--cpu", "--plies", 300, "--parts", "states")
+    assert some["states_compared"]
+    assert "compared" not in some
 
 
 def test_a_difference_anywhere_changes_the_hash(monkeypatch):

@@ -118,7 +118,7 @@ def test_moves_are_named_from_the_top_left(engine):
         ("play b i5", "syntax error: 'i5': expected a square, such as d3, or pass"),
         ("play b d33", "syntax error: 'd33': expected a square, such as d3, or pass"),
         ("play b 3d", "syntax error: '3d': expected a square, such as d3, or pass"),
-        ("reversi-set colour 3", "option 'colour': expected one of threads, table, level"),
+        ("reversi-set colour 3", "option 'colour': expected one of threads, table, level, depth"),
         ("reversi-set threads", "syntax error"),
         ("genmove", "syntax error"),
         ("genmove x", "syntax error"),
@@ -138,15 +138,17 @@ def test_refusals_change_nothing(engine, line, message):
     assert refused(engine, line) == message
 
 
-def test_threads_table_and_level_are_set_while_it_runs():
+def test_threads_table_depth_and_level_are_set_while_it_runs():
     engine = GtpEngine(Thinker("six-factor", time=0.1, threads=1))
-    for option in ("threads 2", "table 1", "level 2"):
+    for option in ("threads 2", "table 1", "depth 2"):
         ask(engine, f"reversi-set {option}")
-    assert engine.thinker.spec.text == "six-factor:threads=2,table=1,level=2"
+    assert engine.thinker.spec.text == "six-factor:threads=2,table=1,depth=2"
     assert engine.thinker.agent.threads == 2
     assert engine.thinker.agent.limits.depth == 2
     assert "threads='x'" in refused(engine, "reversi-set threads x")
     assert engine.thinker.agent.threads == 2
+    ask(engine, "reversi-set level 2")
+    assert engine.thinker.spec.text == "human:level=2"
 
 
 def test_undo_takes_one_command_back(engine):

@@ -48,8 +48,7 @@ def test_threads_table_and_level_are_options(engine, sent):
 
 def test_a_level_takes_the_place_of_a_depth(engine, sent):
     run(engine, "set level 1", f"set game {EXAMPLE}", "go")
-    assert engine.thinker.spec.text == "six-factor:level=1"
-    assert SEARCH.fullmatch(sent[-3])[3] == "1"
+    assert engine.thinker.spec.text == "human:level=1"
 
 
 def test_games_that_were_given_up_go_on(engine, sent):

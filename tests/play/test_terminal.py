@@ -12,10 +12,8 @@ from play.game import Game
 from play.terminal import storage
 from play.terminal.evaluation_text import bar_text
 from play.terminal.screen import shows_colours
-from play.thinker import Thinker
 from reversi_env import Rules
 from reversi_env.rules import BLACK, WHITE
-from search.limits import Limits
 from tests.search.test_external import spec
 
 AGENT = ("--agent", "six-factor:depth=1", "--adviser", "six-factor:depth=2")
@@ -120,7 +118,7 @@ def test_two_people(play):
         ("s", "'s' is neither a move nor a command: expected one of save, swap"),
         ("undo", "no move to take back: you have made none"),
         ("redo", "no move to make again: none was taken back"),
-        ("level 5", "level '5': expected level 1, 2, 3 or 4"),
+        ("level 0", "level '0': expected level 1 to 10"),
         ("load", "load without a file: expected load FILE, or load FILE N"),
         ("load nothing.ggf", "file 'nothing.ggf' cannot be read: no such file or directory"),
         (f"load x {'9' * 5000}", "cannot be read"),
@@ -185,7 +183,7 @@ def test_undo_takes_your_move_back_and_redo_makes_it_again(play):
 
 def test_new_swap_level_and_resign(play):
     shown = play("b1", "new", "moves", "level 3", "swap", "moves", "resign", "b2", "new black", "moves")
-    assert "the computer plays at level 3 now" in shown
+    assert "the agent plays at level 3 now" in shown
     assert "you are white now" in shown
     assert "Game over: black wins by resignation" in shown
     assert "the game is over: expected new, undo, save or quit" in shown
@@ -230,11 +228,10 @@ def test_loading_one_of_many_games_and_from_the_command_line(play, state):
     games = [Game(Rules(6)), Game(Rules(4, "reversed"))]
     games[1].play("b1")
     (state / "many.ggf").write_text("\n".join(game.to_ggf() for game in games))
-    shown = play("load many.ggf 2", "moves", "load many.ggf 3", arguments=("--load", "many.ggf"))
+    shown = play("load many.ggf 2", "moves", "load many.ggf 3", arguments=("many.ggf", "--game", 1))
     assert "6x6, most discs win" in shown
     assert "loaded 1 move from game 2 of 2 in many.ggf" in shown
-    assert "The first of 2 games in many.ggf; --game N takes another." in shown
-    assert "4x4, fewest discs win" in play(arguments=("--load", "many.ggf", "--game", 2))
+    assert "4x4, fewest discs win" in play(arguments=("many.ggf", "--game", 2))
     assert "game 3 of file 'many.ggf': expected a number from 1 to 2" in shown
 
 
@@ -279,8 +276,8 @@ def test_a_game_resumed_into_a_file_of_the_same_name_is_kept(play, reversi, monk
 
 @pytest.mark.parametrize("option", [(), ("--colour", "both")])
 def test_resume_remembers_sides_and_limits(play, reversi, option):
-    play("b1", arguments=("--size", "4", "--colour", "both", "--level", "2", "--variant", "reversed"))
-    assert (kept()["black"], kept()["white"], kept()["level"]) == (None, None, 2)
+    play("b1", arguments=("--size", "4", "--colour", "both", "--time", "2", "--variant", "reversed"))
+    assert (kept()["black"], kept()["white"], kept()["time"]) == (None, None, 2)
     _, _, err = reversi("play", "--resume", "--colour", "black", stdin="quit\n")
     assert "--resume with --colour black: expected --colour both" in err
     status, shown, _ = reversi("play", "--resume", *option, stdin="quit\n")
@@ -297,7 +294,7 @@ def test_resume_remembers_sides_and_limits(play, reversi, option):
         (("--agent", "greedy"), "expected --agent six-factor:depth=1"),
         (("--watch",), "expected no such option"),
         (("--opponent", "greedy"), "expected no such option"),
-        (("--load", "game.ggf"), "expected one of them"),
+        (("game.ggf",), "expected one of them"),
     ],
 )
 def test_resume_refuses_what_would_be_another_game(play, reversi, option, expected):
@@ -311,23 +308,17 @@ def test_resume_refuses_what_would_be_another_game(play, reversi, option, expect
 
 def test_resume_takes_options_that_say_the_same(play, reversi):
     play("b1")
-    same = ("--size", "4", "--variant", "normal", "--colour", "black", "--agent", "six-factor:depth=1", "--level", "2")
+    same = ("--size", "4", "--variant", "normal", "--colour", "black", "--agent", "six-factor:depth=1")
     status, shown, err = reversi("play", "--resume", *same, stdin="quit\n")
     assert (status, err) == (0, "")
     assert "4x4, most discs win." in shown
 
 
-def test_the_level_is_shown_where_it_holds(reversi):
-    """Not for an agent with limits of its own, nor for one that does not search."""
-    for agent, level, described in (
-        ("six-factor", ["--level", "1"], "six-factor, level 1"),
-        ("six-factor:depth=1", ["--level", "1"], "six-factor:depth=1"),
-        ("six-factor:nodes=100", ["--level", "1"], "six-factor:nodes=100"),
-        ("six-factor", [], "six-factor"),
-    ):
-        _, shown, _ = reversi("play", "--size", "4", "--agent", agent, *level, stdin="quit\n")
-        assert f"Black: you. White: {described}. " in shown
-    assert Thinker("six-factor:nodes=100", level=1).agent.limits == Limits(nodes=100)
+def test_a_level_is_that_of_the_human_ladder(reversi):
+    _, shown, _ = reversi("play", "--size", "4", "--level", "3", stdin="level 9\nswap\nlevel 11\nquit\n")
+    assert "Black: you. White: human:level=3. " in shown
+    assert "the agent plays at level 9 now" in shown
+    assert "level '11': expected level 1 to 10" in shown
 
 
 def test_sessions_do_not_touch_each_others_games(play, reversi):

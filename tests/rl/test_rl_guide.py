@@ -29,7 +29,7 @@ def test_the_guide_leads_to_an_agent_in_the_browser(tmp_path):
     extras = re.search(r'"\.\[(.*)\]"', install)[1].split(",")
     known = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert set(extras) <= set(known)
-    assert train == "reversi rl --out runs/first --size 6"
+    assert train == "reversi train ppo --out runs/first --size 6"
     assert "policy: runs/first/policy.safetensors" in shell(smaller(train))
     there = {path.name for path in (tmp_path / "runs" / "first").iterdir()}
     assert {
@@ -72,10 +72,10 @@ def test_interrupted_it_says_how_to_go_on_and_takes_more_steps(json_lines, tmp_p
         return policy.exists() and read_policy(policy).record["steps"]
 
     status, _, err = interrupted(begun, *command.split(), cwd=tmp_path)
-    assert (status, err.strip()) == (130, "stopped; go on with: reversi rl --out run")
+    assert (status, err.strip()) == (130, "stopped; go on with: reversi train ppo --out run")
     steps = read_policy(policy).record["steps"]
     assert 0 < steps < 200_000
-    [done] = json_lines("rl", "--out", tmp_path / "run", "--steps", steps + 1024, "--no-regret")
+    [done] = json_lines("train", "ppo", "--out", tmp_path / "run", "--steps", steps + 1024, "--no-regret")
     assert done["steps"] >= steps + 1024
 
 
@@ -84,11 +84,11 @@ def test_interrupted_it_says_how_to_go_on_and_takes_more_steps(json_lines, tmp_p
 
 @pytest.mark.slow
 def test_an_exam_shows_a_policy_with_and_without_search(reversi, json_lines, policy_file, tmp_path):
-    [found] = json_lines("rl", "exam", policy_file, "--games", 8, "--cache", tmp_path)
+    [found] = json_lines("exam", policy_file, "--games", 8, "--cache", tmp_path)
     players = found["players"]
     assert {"policy alone", "value, 1 ply", "value, 2 plies", "value, 2 plies, solver 10"} <= set(players)
     assert players["value, 2 plies, solver 10"]["regret"] < players["policy alone"]["regret"]
-    status, _, err = reversi("rl", "exam", policy_file, "--games", 7)
+    status, _, err = reversi("exam", policy_file, "--games", 7)
     assert status == 2
     assert "--games 7: expected an even number" in err
 

@@ -6,10 +6,8 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from typer.testing import CliRunner
 
 from benchmarks.tensor_ppo import measure
-from play.cli.app import application
 from reversi_env import Position, ReversiError, Rules
 from search.agents import make_agent
 from tests.train.kills import results
@@ -177,15 +175,14 @@ def test_what_it_cannot_do_is_refused(tmp_path):
         TensorPPO(tmp_path, preset(**SMALL)).run()
 
 
-def test_the_folder_alone_says_that_it_needs_no_stable_baselines(tmp_path, monkeypatch):
+def test_the_folder_alone_says_that_it_needs_no_stable_baselines(reversi, tmp_path, monkeypatch):
     ran = []
     monkeypatch.setitem(sys.modules, "sb3_contrib", None)
     monkeypatch.setattr("play.first_start.prepare_parts", lambda parts: None)
     monkeypatch.setattr(TensorPPO, "run", lambda training: ran.append(training.options))
     monkeypatch.setattr("play.cli.training.ppo.show_training", lambda *_: None)
     Run(tmp_path, preset(**SMALL)).remember()
-    done = CliRunner().invoke(application(), ["rl", "--out", str(tmp_path)])
-    assert done.exit_code == 0, done.output
+    assert reversi("train", "ppo", "--out", tmp_path)[0] == 0
     assert ran == [preset(**SMALL)]
 
 

@@ -52,7 +52,7 @@ def test_commands_take_them(saved, reversi, tmp_path):
     path, problems = saved(), tmp_path / "problems.obf"
     position = Position.initial().play_all(["f5", "d6", "c3"])
     problems.write_text(f"{position.to_text().split()[0]} O;\n")
-    status, out, err = reversi("evaluate", problems, "--agent", f"six-factor:weights={path}")
+    status, out, err = reversi("analyse", problems, "--depth", 0, "--agent", f"six-factor:weights={path}")
     assert status == 0, err
     value = evaluators.get_evaluator(f"six-factor:weights={path}").static_value(position)
     assert out == f"line 1: {value:+.2f}\n"

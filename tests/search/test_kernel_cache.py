@@ -57,7 +57,7 @@ sys.argv = ["reversi", "analyse", "start", "--depth", "6"]
 main()
 """
 #: What the command cannot do without, imported and not used.
-LIBRARIES = "import gymnasium, numba, pettingzoo, scipy.linalg, typer"
+LIBRARIES = "import gymnasium, numba, pettingzoo, scipy.linalg, cyclopts"
 MOBILITY = """
 from reversi_env import Position
 from search import evaluators

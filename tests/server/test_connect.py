@@ -16,7 +16,7 @@ from .conftest import WAIT_SECONDS
 
 
 def test_a_level_four_agent_plays_a_remote_level_one_to_the_end(api, json_lines):
-    arguments = ("--level", 4, "--opponent", "six-factor:level=1", "--size", 6)
+    arguments = ("--level", 4, "--opponent", "human:level=1", "--size", 6)
     [result] = json_lines("connect", api.url, *arguments)
     assert result["role"] == "black"
     assert result["ending"] == "played"
@@ -68,8 +68,8 @@ def test_two_clients_play_each_other_and_report_the_same_score(api, tmp_path):
         games[name] = Client(api.url).play(ticket, Computer(make_agent(spec), True))
 
     threads = [
-        threading.Thread(target=play, args=("black", mine, "six-factor:level=4")),
-        threading.Thread(target=play, args=("white", Ticket.read(str(theirs)), "six-factor:level=1")),
+        threading.Thread(target=play, args=("black", mine, "six-factor:depth=4")),
+        threading.Thread(target=play, args=("white", Ticket.read(str(theirs)), "six-factor:depth=1")),
     ]
     for thread in threads:
         thread.start()

@@ -101,7 +101,7 @@ def test_a_margin_needs_coefficients(tmp_path):
 
 def test_coefficients_of_a_former_version_are_refused_with_what_to_do(former):
     with pytest.raises(
-        ReversiError, match=rf"{former.name}.*`reversi train --probcut FILE --out FOLDER` measures them anew"
+        ReversiError, match=rf"{former.name}.*`reversi train probcut FILE --out FOLDER` measures them anew"
     ):
         Engine(f"network:weights={former}", RULES)
     assert agents.make_agent(f"network:probcut=0,depth=1,weights={former}").search(START).move
@@ -112,12 +112,12 @@ def test_the_command(reversi, tmp_path, monkeypatch, former):
     """It mends a file that an engine refuses, too."""
     monkeypatch.setattr("train.fitting.cuts.DEEPEST", {6: 3})
     monkeypatch.setattr("train.fitting.cuts.POSITIONS", 30)
-    code, out, _ = reversi("train", "--probcut", former, "--out", tmp_path)
+    code, out, _ = reversi("train", "probcut", former, "--out", tmp_path)
     assert code == 0
     assert "foretold by" in out
     mended = Path(out.rpartition("weights: ")[2].strip())
     assert Engine(f"network:weights={mended}", RULES)._margin_for(Limits(nodes=1000)) == MARGIN
-    code, _, err = reversi("train", "--probcut", former, "--out", former)
+    code, _, err = reversi("train", "probcut", former, "--out", former)
     assert code == 2
     assert "is a file: expected a folder" in err
 

@@ -80,7 +80,7 @@ solve_start._Job.run = lambda job, seconds: run(job, 0)
 
 
 def solution(folder):
-    """What a finished job of `solve --start` says, but for its nodes and its line: they depend on what the table still knew."""
+    """What a finished job of `solve start` says, but for its nodes and its line: they depend on what the table still knew."""
     [path] = folder.iterdir()
     with np.load(path) as saved:
         header = json.loads(str(saved["header"]))
@@ -98,7 +98,7 @@ JOBS = {
     "bootstrap": Job(BOOTSTRAP, ""),
     "tuning": Job(
         REVERSI,
-        "tune six-factor --aim error --size 6 --positions 200 --empties 4-6 --generations 8 --population 4 --out out",
+        "tune six-factor --objective label-error --size 6 --positions 200 --empties 4-6 --generations 8 --population 4 --out out",
     ),
     "tournament": Job(
         REVERSI, "tournament greedy random --size 4 --games 16 --seed 5 --workers 2 --out out", unstopped="--workers 1"
@@ -115,8 +115,8 @@ JOBS = {
     ),
     "book": Job(BOOK, ""),
     "check": Job(CHECK, ""),
-    "zero": Job(REVERSI, f"rl zero {SELF_PLAY} --no-exam --cache cache"),
-    "solve": Job(SOLVE, "solve --start --size 6 --table 1 --checkpoint solved.npz", results=solution, steps=60),
+    "zero": Job(REVERSI, f"train alphazero {SELF_PLAY} --no-exam --cache cache"),
+    "solve": Job(SOLVE, "solve start --size 6 --table 1 --checkpoint solved.npz", results=solution, steps=60),
 }
 
 

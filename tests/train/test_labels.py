@@ -375,7 +375,7 @@ def test_labelling_in_memory_needs_no_pyarrow_and_no_torch():
         "options = LabelOptions(count=40, empties=(9, 12), labeller='six-factor:depth=4,exact=10')\n"
         "own, opp = sample_positions(options, 0)\n"
         "print(label_positions(own, opp, options).score.tolist())\n"
-        "print(sorted({'torch', 'rich', 'typer', 'sb3_contrib'} & set(sys.modules)))\n"
+        "print(sorted({'torch', 'rich', 'cyclopts', 'sb3_contrib'} & set(sys.modules)))\n"
         "try: generate(options, 'never-made')\n"
         "except ValueError as error: print(error)\n"
     )

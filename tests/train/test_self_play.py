@@ -160,7 +160,7 @@ def test_presets_are_options():
 def test_a_device_that_is_given_is_that_of_the_folder(tmp_path, reversi):
     """One that is not given is remembered, so that the default must not pass for one that is."""
     Run(tmp_path, preset(4, "cuda", **TINY)).remember()
-    status, _, told = reversi("rl", "zero", "--out", tmp_path, "--device", "cpu")
+    status, _, told = reversi("train", "alphazero", "--out", tmp_path, "--device", "cpu")
     assert (status, "was begun with device='cuda': expected the same, not 'cpu'" in told) == (2, True)
 
 

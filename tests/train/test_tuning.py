@@ -254,7 +254,7 @@ def test_beginning_at_the_published_weights_is_no_worse(tmp_path):
 
 
 def test_the_command_tunes_and_every_command_takes_the_result(json_lines, tmp_path):
-    options = ["--size", 6, "--variant", "normal", "--aim", "error", "--positions", 300, "--empties", "4-7"]
+    options = ["--size", 6, "--variant", "normal", "--objective", "label-error", "--positions", 300, "--empties", "4-7"]
     [found] = json_lines("tune", "six-factor", *options, "--generations", 4, "--population", 6, "--out", tmp_path)
     results = found["results"]
     assert [result["optimiser"] for result in results] == ["genetic", "cma"]

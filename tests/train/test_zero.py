@@ -84,11 +84,14 @@ def test_an_elo_that_is_not_determined_is_none():
 
 def test_a_finished_run_that_is_looked_at_again_stays_as_it_is(tmp_path):
     options = preset(4, "cpu", **TINY, ladder=0)
-    weights, before = SelfPlayRun(tmp_path, options, command="reversi rl zero --size 4").run().weights, files(tmp_path)
-    assert SelfPlayRun(tmp_path, options, command="reversi rl zero --json").run().weights == weights
+    weights, before = (
+        SelfPlayRun(tmp_path, options, command="reversi train alphazero --size 4").run().weights,
+        files(tmp_path),
+    )
+    assert SelfPlayRun(tmp_path, options, command="reversi train alphazero --json").run().weights == weights
     assert files(tmp_path) == before
     weights.write_bytes(weights.read_bytes()[:-1])
-    SelfPlayRun(tmp_path, options, command="reversi rl zero --size 4").run()
+    SelfPlayRun(tmp_path, options, command="reversi train alphazero --size 4").run()
     assert files(tmp_path) == before  # what was damaged is made again
 
 

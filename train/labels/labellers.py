@@ -160,7 +160,7 @@ def check_probcut(plan: Plan, rules: Rules) -> None:
     if plan.probcut and not evaluators.get_evaluator(str(plan.evaluator)).probcut(rules):
         raise TrainError(
             f"probcut={plan.probcut:g} with evaluator {quoted(plan.evaluator)} on the {rules.size}x{rules.size} board: "
-            f"expected 0, or weights that `reversi train --probcut` wrote"
+            f"expected 0, or weights that `reversi train probcut` wrote"
         )
 
 

@@ -1,4 +1,4 @@
-"""Learning curves of a training by `reversi rl`."""
+"""Learning curves of a training by `reversi train ppo`."""
 
 from __future__ import annotations
 

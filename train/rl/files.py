@@ -63,7 +63,7 @@ def shipped(rules: Rules) -> Path:
     if not found:
         raise WeightsError(
             f"rl for {game}: the package has no policy for that game; "
-            f"expected one that you train with `reversi rl` and give as rl:FILE"
+            f"expected one that you train with `reversi train ppo` and give as rl:FILE"
         )
     if len(found) > 1:
         raise WeightsError(f"{len(found)} policies for {game} in {str(FOLDER)!r}: expected one")
@@ -85,7 +85,7 @@ def read_policy(path: Path | str) -> SavedPolicy:
     except (SafetensorError, ValueError, LookupError, TypeError, RuntimeError) as error:
         reason = " ".join(str(error).split())[:160]
         raise WeightsError(
-            f"policy {str(path)!r} cannot be read ({reason}): expected a safetensors file that `reversi rl` wrote"
+            f"policy {str(path)!r} cannot be read ({reason}): expected a safetensors file that `reversi train ppo` wrote"
         ) from None
 
 

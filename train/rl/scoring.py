@@ -1,7 +1,7 @@
 """`score_policy`: how good a policy is, whoever trained it – points and Elo on a ladder of opponents, and discs given away.
 
 A policy is what a user of the environments has: a function from observations and masks to actions. It climbs the ladder that
-`reversi rl` measures its own policies on, so that the figures can be compared. Nothing here imports torch.
+`reversi train ppo` measures its own policies on, so that the figures can be compared. Nothing here imports torch.
 """
 
 from __future__ import annotations

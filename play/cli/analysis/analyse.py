@@ -1,59 +1,55 @@
-"""`reversi analyse`: the engine's opinion of one position."""
+"""`reversi analyse`: the engine's opinion of positions."""
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from play.cli.options import AgentOption, GameNumber, Json, SearchThreads, StartSize, VariantName
+from play.cli.interrupt import interruptible
+from play.cli.options import (
+    After,
+    AgentOption,
+    GameNumber,
+    Json,
+    SearchThreads,
+    Side,
+    StartSize,
+    VariantName,
+    integer,
+    number,
+)
 from play.cli.output import picked, print_json, shown_after_ctrl_c
-from play.cli.usage import Command
+from play.cli.positions import Asked, PositionText, read_problems
 
 if TYPE_CHECKING:
     from reversi_env import Position
     from search.limits import SearchResult
     from search.players import SearchAgent
 
-BOARD_HELP = (
-    "16, 36 or 64 characters X, O, -, row by row; [b]start[/b], or 4, 6, 8 for that board's start; "
-    "moves from the start, such as [b]f5d6c3[/b]; or a file with a game, GGF or moves."
-)
-
-
-#: A board whose first square is empty, which looks like an option.
-_EMPTY_CORNER = re.compile(r"-[-._XxOo*0BbWw●○\s]{5,}")
-
-
-class AnalyseCommand(Command):
-    """A command that knows a board with an empty first corner from an option."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        """Read the command line."""
-        return super().parse_args(ctx, ["." + text[1:] if _EMPTY_CORNER.fullmatch(text) else text for text in args])
-
 
 def analyse(
-    board: Annotated[str, typer.Argument(help=BOARD_HELP)],
-    side: Annotated[
-        str | None, typer.Argument(help="Side to move on a board: X (black, the default) or O (white).")
-    ] = None,
+    position: PositionText,
+    /,
+    *,
     agent: AgentOption = None,
-    time: Annotated[float | None, typer.Option("--time", help="Seconds to think; 1 if no limit is given.")] = None,
-    depth: Annotated[int | None, typer.Option("--depth", "-d", help="Plies to search.", min=1, max=60)] = None,
-    nodes: Annotated[int | None, typer.Option("--nodes", help="Nodes to visit.", min=1)] = None,
-    multi_pv: Annotated[int, typer.Option("--multi-pv", "-m", help="Number of best moves to value.", min=1)] = 1,
-    threads: SearchThreads = 1,
-    game: GameNumber = None,
-    after: Annotated[
-        int | None, typer.Option("--after", help="Of a game: the position after so many moves.", min=0)
+    time: Annotated[
+        float | None, number("--time", help="Search time in seconds (default: 1 if no limit is given).")
     ] = None,
+    depth: Annotated[
+        int | None, integer("--depth", help="Search depth in plies; 0 prints the static evaluation.", high=60)
+    ] = None,
+    nodes: Annotated[int | None, integer("--nodes", help="Node limit.", low=1)] = None,
+    multi_pv: Annotated[
+        int, integer("--multi-pv", "-m", help="Number of best moves to show with their values.", low=1)
+    ] = 1,
+    threads: SearchThreads = 1,
+    side: Side = None,
+    game: GameNumber = None,
+    after: After = None,
     size: StartSize = None,
     variant: VariantName = "normal",
     as_json: Json = False,
 ) -> None:
-    """Search a position: best move, value in discs for the side to move, expected line.
+    """Search a position and print the best move, its value and the principal variation.
 
     Examples: reversi analyse start --depth 8 --multi-pv 4
 
@@ -61,35 +57,68 @@ def analyse(
 
               reversi analyse saved-game.ggf --after 30
 
-    Near the end of a game the value is exact, and says so; before that it may
-    be likely, and says how likely. Ctrl-C ends the search early and shows the
-    best so far.
+              reversi analyse positions.obf --agent six-factor --depth 0
+
+    Values are in discs for the side to move. Near the end of a game the value
+    is exact or has a confidence in per cent; both are printed. A file of OBF
+    lines is analysed line by line. Ctrl-C ends the search early and shows the
+    best result so far.
     """
-    from play.cli.positions import typed_position
     from play.thinker import default_agent
 
-    position = typed_position(board, side, variant, size, after, game)
-    player = _searcher(agent or default_agent(position.rules), {"time": time, "depth": depth, "nodes": nodes}, threads)
-    found, interrupted = _search(player, position, multi_pv)
-    with shown_after_ctrl_c(interrupted, "interrupted, this is the best so far"):
-        if as_json:
-            moves = {"moves": [picked(entry, "move", "value") for entry in found.moves]} if multi_pv > 1 else {}
-            print_json(picked(found, "move", "value", "depth", "exact", "confidence", "pv", "nodes", "seconds") | moves)
-        else:
-            _print(position, found)
+    limits = {"time": time, "depth": depth, "nodes": nodes}
+    players: dict[str, SearchAgent] = {}
+    for line, problem in read_problems(position, Asked(variant, size, side, game, after), as_json=as_json):
+        spec = agent or default_agent(problem.position.rules)
+        if depth == 0:
+            _show_static(line, problem.position, spec, as_json)
+            continue
+        if spec not in players:
+            players[spec] = _searcher(spec, limits, threads)
+        result, interrupted = _search(players[spec], problem.position, multi_pv)
+        with shown_after_ctrl_c(interrupted, "interrupted, this is the best so far"):
+            if as_json:
+                print_json(({} if line is None else {"line": line}) | _as_dict(result, multi_pv))
+            else:
+                _print(line, problem.position, result)
+
+
+def _show_static(line: int | None, position: Position, agent: str, as_json: bool) -> None:
+    """Print the static evaluation of a position, or the score of a finished game."""
+    from reversi_env.errors import ReversiError, quoted
+    from search.agents import AgentSpec
+
+    spec = AgentSpec.parse(agent)
+    for option in spec.options.keys() - {"weights"}:
+        raise ReversiError(f"option {quoted(option)} of {quoted(agent)} with --depth 0: expected none but weights")
+    player = _checked(spec.make(), agent)
+    value = float(position.score()) if position.is_over() else player.evaluator.static_value(position)
+    if as_json:
+        print_json(({} if line is None else {"line": line}) | {"value": value})
+    else:
+        print(f"{'' if line is None else f'line {line}: '}{value:+.2f}")
+
+
+def _as_dict(result: SearchResult, multi_pv: int) -> dict[str, Any]:
+    moves = {"moves": [picked(entry, "move", "value") for entry in result.moves]} if multi_pv > 1 else {}
+    return picked(result, "move", "value", "depth", "exact", "confidence", "pv", "nodes", "seconds") | moves
 
 
 def _searcher(agent: str, limits: dict[str, float | None], threads: int) -> SearchAgent:
     """The agent under the limits given: its own come first, and one second is what is left if there are none."""
-    from reversi_env import ReversiError
     from search.agents import AgentSpec
-    from search.players import SearchAgent
 
     spec = AgentSpec.parse(agent)
     spec.check_own()
     if all(limit is None for limit in limits.values()) and not spec.options.keys() & {*limits, "level"}:
-        limits["time"] = 1.0
-    player = spec.make(**limits, threads=threads)
+        limits = limits | {"time": 1.0}
+    return _checked(spec.make(**limits, threads=threads), agent)
+
+
+def _checked(player: object, agent: str) -> SearchAgent:
+    from reversi_env import ReversiError
+    from search.players import SearchAgent
+
     if not isinstance(player, SearchAgent):
         raise ReversiError(f"agent {agent!r} does not search: expected an evaluator such as six-factor")
     return player
@@ -99,7 +128,6 @@ def _search(player: SearchAgent, position: Position, multi_pv: int) -> tuple[Sea
     """What the engine finds, and whether Ctrl-C cut it short."""
     from time import perf_counter
 
-    from play.cli.interrupt import interruptible
     from play.first_start import compile_ahead, parts_of
 
     compile_ahead(
@@ -113,12 +141,12 @@ def _search(player: SearchAgent, position: Position, multi_pv: int) -> tuple[Sea
     )
 
 
-def _print(position: Position, found: SearchResult) -> None:
+def _print(line: int | None, position: Position, found: SearchResult) -> None:
     """The board, the verdict, the expected line and the moves asked for."""
     from reversi_env.errors import count_noun
     from search.limits import certainty
 
-    print(position)
+    print(position if line is None else f"line {line}")
     kind, nodes = certainty(found.confidence, found.depth), count_noun(found.nodes, "node")
     print(f"{found.move or 'game over'}  {found.value:+.2f} discs ({kind})  {nodes}  {found.seconds:.2f} s")
     if found.pv:

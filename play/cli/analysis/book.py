@@ -7,61 +7,66 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from cyclopts import Parameter
 
-from play.cli.analysis.analyse import AnalyseCommand
-from play.cli.clusters import ClusterCommand, RayAddress, Workers, chosen_executor
-from play.cli.job_options import given, options_from
-from play.cli.options import Json, StartSize, VariantName
+from play.cli.options import (
+    NOTHING,
+    After,
+    GameNumber,
+    Json,
+    RayAddress,
+    Side,
+    StartSize,
+    VariantName,
+    Workers,
+    chosen_executor,
+    flag,
+    options_of,
+    text,
+)
 from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
-from play.cli.usage import Application
+from play.cli.positions import POSITION_HELP, Asked, read_position
+from train.book.options import BookOptions, CheckOptions
 
 if TYPE_CHECKING:
     from reversi_env import Position, Rules
     from search.book import Book
     from train.book.checking import Checked
 
-app = Application(no_args_is_help=True, rich_markup_mode="rich")
-
 BookFile = Annotated[
-    Path | None, typer.Option("--book", help="The file of a book; by default the package's own of the game.")
+    Path | None, text("--book", help="Book file (default: the packaged book of the game).", metavar="FILE")
 ]
-Out = Annotated[Path, typer.Option("--out", "-o", help="File for the book.")]
+BuildChoice: Any = options_of(BookOptions)
+CheckChoice: Any = options_of(CheckOptions)
 
 
-@app.callback()
-def book() -> None:
-    """Books of openings, made by our own engine."""
-
-
-@app.command(cls=ClusterCommand)
-@options_from("train.book.options:BookOptions")
 def build(
-    context: typer.Context,
-    out: Annotated[str, typer.Argument(metavar="OUT", help="Folder for the build; made if it is not there.")],
+    out: Annotated[str, Parameter(help="Output folder; created if missing.")],
+    /,
+    *,
+    chosen: BuildChoice = NOTHING,
     workers: Workers = None,
     ray: RayAddress = None,
     as_json: Json = False,
 ) -> None:
-    """Build a book: search leaf after leaf, best first, and take the values back to the start.
+    """Build an opening book by best-first expansion and negamax backup.
 
     Example: reversi book build runs/book --positions 75000
 
-    Next comes the leaf to which the fewest moves lead, each disc that was
-    given away on the way counting as --loss-plies more. All its moves are
-    searched, and those within --margin of the best stay in the book. Every
-    core searches; with --ray all machines of a cluster.
+    The next leaf is the one with the lowest cost: its depth plus --loss-plies
+    for every disc lost on the way. All its moves are searched, and those
+    within --margin of the best stay in the book. Every core searches; with
+    --ray all machines of a cluster.
 
-    Run the same command again to go on after Ctrl-C or a crash, or with more
-    --positions to let it grow: the book comes out the same, on any number of
-    workers. It is in OUT/book.safetensors; agents play by it with
-    [b]network:time=1,book=OUT/book.safetensors[/b].
+    Run the same command again to resume after Ctrl-C or a crash, or with more
+    --positions to extend the book: it is the same on any number of workers.
+    It is in OUT/book.safetensors; agents use it with
+    network:time=1,book=OUT/book.safetensors.
     """
     from train.book.building import BOOK, build
-    from train.book.options import BookOptions
 
-    options, began = BookOptions(**given(context)), perf_counter()
-    stopped = "reversi: stopped; the same command goes on"
+    options, began = BookOptions(**chosen), perf_counter()
+    stopped = "reversi: stopped; run the same command again to resume"
     with ends_at_ctrl_c(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
         made = build(options, out, executor=executor, progress=show)
     told = {"file": str(Path(out) / BOOK), **_about(made), "seconds": perf_counter() - began}
@@ -71,46 +76,49 @@ def build(
         print(f"{told['file']}: {_described(made)}, in {told['seconds']:.1f} s")
 
 
-@app.command(cls=AnalyseCommand)
 def show(
-    game: Annotated[str, typer.Argument(help="Moves such as [b]f5d6c3[/b], a board, or a file with a game.")] = "start",
+    position: Annotated[str, Parameter(help=POSITION_HELP, allow_leading_hyphen=True)] = "start",
+    /,
+    *,
     file: BookFile = None,
     wthor: Annotated[
         Path | None,
-        typer.Option("--wthor", metavar="FOLDER", help="Count the moves of these recorded games beside it."),
+        text("--wthor", help="Folder with WTHOR files whose games are counted as well.", metavar="DIR"),
     ] = None,
+    side: Side = None,
+    game: GameNumber = None,
+    after: After = None,
     size: StartSize = None,
     variant: VariantName = "normal",
     as_json: Json = False,
 ) -> None:
-    """Show how the moves of a position stand in a book, and in recorded games.
+    """Show the book moves of a position and their frequency in recorded games.
 
     Examples: reversi book show f5d6c3 --book runs/book/book.safetensors
 
               reversi book show f5 --wthor wthor
 
-    Values are discs for the side to move. Plays: whether agents play the move,
-    which may lose a sixth of the margin, and all of it by the deeper search of
-    a check. Lines: ways to go on to where the book ends. Of recorded games: how
-    many went on with a move, the share of points and the mean score of who
-    played it.
+    Values are in discs for the side to move. plays: whether agents play the
+    move (loss of at most a sixth of the margin, or the whole margin by a deeper
+    check). lines: number of continuations to the end of the book. Of recorded
+    games: how many continued with a move, its share of points and its mean
+    score.
     """
-    from play.cli.positions import typed_position
     from reversi_env.openings import opening_name
     from train.book.games import GameTree
 
-    position = typed_position(game, None, variant, size)
-    found = _book(file, position.rules, needed=wthor is None)
-    played = {} if wthor is None else GameTree(wthor).moves(position)
-    rows = _rows(position, found, played)
+    here = read_position(position, Asked(variant, size, side, game, after))
+    found = _book(file, here.rules, needed=wthor is None)
+    played = {} if wthor is None else GameTree(wthor).moves(here)
+    rows = _rows(here, found, played)
     if as_json:
-        here = found and found.find(position)
-        value = {"value": here.value, "lines": here.lines} if here else {"value": None, "lines": 0}
+        entry = found and found.find(here)
+        value = {"value": entry.value, "lines": entry.lines} if entry else {"value": None, "lines": 0}
         print_json({"book": _about(found) if found else None, **value, "moves": rows})
         return
     if found is not None:
         print(_described(found))
-    if name := opening_name(position):
+    if name := opening_name(here):
         print(f"opening: {name}")
     if not rows:
         print("no move of this position is in it")
@@ -119,43 +127,41 @@ def show(
     print_table(columns, ([_cell(name, row[name]) for name in columns] for row in rows), words=2)
 
 
-@app.command(cls=ClusterCommand)
-@options_from("train.book.options:CheckOptions")
 def check(
-    context: typer.Context,
+    *,
     file: BookFile = None,
-    all_positions: Annotated[bool, typer.Option("--all", help="All positions, instead of some.")] = False,
+    chosen: CheckChoice = NOTHING,
+    all_positions: Annotated[bool, flag("--all", help="Check all positions.")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", "-o", help="Folder for the check, and the book that follows from it.")
+        Path | None, text("--out", help="Folder for the check and the resulting book.", metavar="DIR")
     ] = None,
     workers: Workers = None,
     ray: RayAddress = None,
     as_json: Json = False,
 ) -> None:
-    """Search the moves that a book plays deeper than the book did, and say what they lose.
+    """Verify the moves of a book with a deeper search.
 
     Examples: reversi book check --positions 300
 
               reversi book check --all --out runs/check
 
-    Positions are drawn by lot among those with moves in the book, and searched,
-    as are those that it plays to. A move loses what it is worse than the best
-    of all legal moves, in discs; what is beyond the book's margin is listed.
+    Samples positions with book moves and searches them and the positions after
+    their book moves. A move loses its difference in discs to the best of all
+    legal moves; losses beyond the book's margin are listed.
 
-    OUT/book.safetensors is the book with what was found, in place of what an
-    earlier check did: it does not play the moves that are listed. Run the same
-    command again to go on after Ctrl-C or a crash.
+    OUT/book.safetensors is the book with these results, in place of those of
+    an earlier check: it does not play the moves that are listed. Run the same
+    command again to resume after Ctrl-C or a crash.
     """
     from reversi_env import Rules
     from train.book.checking import check, judged
-    from train.book.options import CheckOptions
 
-    options = CheckOptions(**given(context))
+    options = CheckOptions(**chosen)
     book = _book(file, Rules(options.size, options.variant))
     assert book is not None
     if all_positions:
         options = replace(options, positions=len(book))
-    stopped = "reversi: stopped" if out is None else "reversi: stopped; the same command goes on"
+    stopped = "reversi: stopped" if out is None else "reversi: stopped; run the same command again to resume"
     with ends_at_ctrl_c(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
         found = judged(check(book, options, out, executor=executor, progress=show))
     beyond = [move for move in found if move.found > book.margin]

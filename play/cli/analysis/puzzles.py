@@ -4,39 +4,43 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import typer
+from cyclopts import Parameter
 
-from play.cli.job_options import given, options_from
-from play.cli.options import Json, Threads
+from play.cli.options import NOTHING, Json, Threads, options_of
 from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
+from train.judging.puzzles import PuzzleOptions
+
+PuzzleChoice: Any = options_of(PuzzleOptions)
 
 
-@options_from("train.judging.puzzles:PuzzleOptions")
 def puzzles(
-    context: typer.Context,
-    out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder for the puzzles; made if it is not there.")],
+    out: Annotated[Path, Parameter(help="Output folder; created if missing.")],
+    /,
+    *,
+    chosen: PuzzleChoice = NOTHING,
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
-    """Make puzzles: find the one best move near the end of a game.
+    """Generate endgame puzzles with a single best move.
 
     Example: reversi puzzles puzzles/8x8 --count 1000 --empties 8-14
 
-    Positions of noisy games are solved; those with one best move, by --margin
-    discs or more, are shown to the ten levels of the agent human, and how many
-    miss it says how hard it is. OUT/puzzles.obf has one a line: board, side to
-    move, the move with its score, margin and how many levels miss it.
+    Positions of noisy games are solved. Those with one best move, by --margin
+    discs or more, are shown to the ten levels of the agent human; the number
+    of levels that miss it is the difficulty. OUT/puzzles.obf has one puzzle
+    per line: board, side to move, the move with its score, margin and number
+    of levels that miss it.
 
-    Run the same command again to go on after Ctrl-C, or after a crash: the file
-    comes out the same.
+    Run the same command again to resume after Ctrl-C or a crash: the file is
+    the same.
     """
     from reversi_env.errors import count_noun
-    from train.judging.puzzles import FILE, PuzzleOptions, make_puzzles
+    from train.judging.puzzles import FILE, make_puzzles
 
-    options = PuzzleOptions(**given(context))
-    words = "reversi: interrupted; the same command goes on"
+    options = PuzzleOptions(**chosen)
+    words = "reversi: interrupted; run the same command again to resume"
     with ends_at_ctrl_c(words), progress_bar() as show:
         found = make_puzzles(options, out, threads=threads, progress=show)
     missed = Counter(puzzle.missed for puzzle in found)

@@ -1,11 +1,11 @@
-"""`reversi review`: every move of a game judged."""
+"""`reversi review`: an analysis of every move of a game."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Annotated
 
-import typer
+from cyclopts import Parameter
 
 from play.cli.options import (
     GameNumber,
@@ -15,47 +15,53 @@ from play.cli.options import (
     VariantName,
     checked_plot,
     checked_seconds,
+    integer,
+    number,
+    text,
 )
 from play.cli.output import ends_at_ctrl_c, print_json, progress_bar
+from play.cli.positions import Asked, read_game
 
 
 def review(
-    game: Annotated[str, typer.Argument(help="A file with a game, GGF or moves; or moves such as [b]f5d6c3[/b].")],
+    game: Annotated[
+        str, Parameter(help="A file with a game (GGF, moves or WTHOR), moves such as f5d6c3, GGF text, or -.")
+    ],
+    /,
+    *,
     evaluator: Annotated[
-        str | None, typer.Option("--evaluator", help="Who judges; default: the strongest for the game.")
+        str | None, text("--evaluator", help="Evaluator (default: the strongest for the game).", metavar="EVALUATOR")
     ] = None,
     depth: Annotated[
-        int | None, typer.Option("--depth", "-d", help="Plies to search; 8 if no time is given.", min=2, max=60)
+        int | None,
+        integer("--depth", help="Search depth in plies (default: 8 if no time is given).", low=2, high=60),
     ] = None,
-    time: Annotated[float | None, typer.Option("--time", help="Seconds a move.")] = None,
-    exact: Annotated[
-        int | None, typer.Option("--exact", help="Solve from this many empty squares on; 18 takes seconds.", min=0)
-    ] = None,
-    number: GameNumber = None,
+    time: Annotated[float | None, number("--time", help="Seconds per move.")] = None,
+    exact: Annotated[int | None, integer("--exact", help="Solve from this many empties on; 18 takes seconds.")] = None,
+    game_number: GameNumber = None,
     threads: SearchThreads = 1,
     size: StartSize = None,
     variant: VariantName = "normal",
     plot: Annotated[
-        Path | None, typer.Option("--plot", help="Draw the course of the game: FILE.svg, .png or .pdf.")
+        Path | None, text("--plot", help="Plot the course of the game to FILE.svg, .png or .pdf.", metavar="FILE")
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Judge every move of a game: what it was worth, what it gave away, what was better.
+    """Analyse every move of a game: its value, the discs it loses and the best move.
 
     Examples: reversi review game.ggf --exact 18 --plot game.svg
 
               reversi review f5d6c3d3c4f4c5b4
 
-    Values are discs for the side that moved. A move that gives away 2 discs
-    is an inaccuracy, 5 a mistake, 10 a blunder (on smaller boards fewer).
+    Values are in discs for the side that moved. A move that loses 2 discs is an
+    inaccuracy, 5 a mistake, 10 a blunder (on smaller boards fewer).
     """
-    from play.cli.positions import typed_game
     from reversi_env.openings import name_of_positions
     from train.judging.review import analyse
 
     checked_seconds(time)
     checked_plot(plot)
-    played = typed_game(game, variant, size, number)
+    played = read_game(game, Asked(variant, size, game=game_number))
     record, opening = played.record(), name_of_positions(played.positions)
     with ends_at_ctrl_c("reversi: interrupted"), progress_bar() as show:
         found = analyse(
@@ -65,7 +71,7 @@ def review(
             time=time,
             exact=exact,
             threads=threads,
-            progress=lambda done, total: show("moves judged", done, total),
+            progress=lambda done, total: show("moves analysed", done, total),
         )
     if plot is not None:
         found.plot(plot)
@@ -76,4 +82,4 @@ def review(
         if opening:
             print(f"opening: {opening}")
         print(found.table())
-        print(f"given away: black {lost['black']:.1f} discs, white {lost['white']:.1f}")
+        print(f"discs lost: black {lost['black']:.1f}, white {lost['white']:.1f}")

@@ -1,94 +1,93 @@
-"""`reversi solve`: exact scores of problems, or of the whole game from its start."""
+"""`reversi solve`: exact scores of positions, or of the whole game from its start."""
 
 from __future__ import annotations
 
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from play.cli.options import Json, VariantName
+from play.cli.interrupt import INTERRUPTED, interruptible
+from play.cli.options import After, GameNumber, Json, Side, VariantName, flag, integer, number, text
 from play.cli.output import picked, print_json
+from play.cli.positions import Asked, PositionText, read_problems
 
 if TYPE_CHECKING:
     from reversi_env import Position
     from reversi_env.notation import Problem
-    from reversi_env.rules import Variant
     from search.solver import Solver
 
 
 def solve(
-    file: Annotated[str | None, typer.Argument(help="OBF problems, one a line; - for standard input.")] = None,
-    all_moves: Annotated[bool, typer.Option("--all-moves", help="The exact score of every legal move.")] = False,
-    start: Annotated[bool, typer.Option("--start", help="Solve the game from its start instead of a file.")] = False,
+    position: PositionText,
+    /,
+    *,
+    all_moves: Annotated[bool, flag("--all-moves", help="Print the exact score of every legal move.")] = False,
     size: Annotated[
-        int | None, typer.Option("--size", "-n", help="With --start: board size, 4 or 6 (8 is out of reach).")
+        int | None, integer("--size", help="Board size of start or of moves; start: 4 or 6 (8 is not feasible).")
     ] = None,
     variant: VariantName = "normal",
-    threads: Annotated[int, typer.Option("--threads", "-t", help="Threads that share one table.", min=1)] = 1,
-    table: Annotated[float, typer.Option("--table", help="Table size in MiB.", min=0.001)] = 256,
+    side: Side = None,
+    game: GameNumber = None,
+    after: After = None,
+    threads: Annotated[
+        int,
+        integer("--threads", help="Number of search threads; they share one transposition table.", low=1, high=1024),
+    ] = 1,
+    table: Annotated[float, number("--table", help="Transposition table size in MiB.", low=0.001)] = 256.0,
     order: Annotated[
-        str | None, typer.Option("--order", help="Evaluator that helps to order the moves, such as network.")
+        str | None, text("--order", help="Evaluator for move ordering, such as network.", metavar="EVALUATOR")
     ] = None,
     checkpoint: Annotated[
-        str | None, typer.Option("--checkpoint", help="With --start: file to save to and to resume from (.npz).")
+        str | None,
+        text("--checkpoint", help="With start: file to save to and to resume from (.npz).", metavar="FILE"),
     ] = None,
-    minutes: Annotated[float, typer.Option("--minutes", help="With --start: between checkpoints.", min=0.01)] = 5,
+    minutes: Annotated[
+        float | None, number("--minutes", help="With start: minutes between checkpoints (default: 5).", low=0.01)
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Solve endgames exactly: score in discs for the side to move, empties to the winner.
+    """Solve endgames exactly and print the final score in discs for the side to move.
 
     Examples: reversi solve problems.obf --all-moves
 
-              reversi solve --start --size 4
+              reversi solve start --size 4
 
-    Lines that cannot be read are reported with their number, and the rest is
-    solved; the exit status is 1 then. Up to 20 empty squares are a matter of
-    a second or less; three more take about ten times as long. With --order
-    network, where there are weights for the game, it takes about a third of
-    the nodes.
+    Empty squares count for the winner. Lines that cannot be read are reported
+    with their number, the rest is solved, and the exit status is 1. Up to 20
+    empties take a second or less; three more take about ten times as long.
+    With --order network, if the game has weights, a third of the nodes is
+    enough.
 
-    With --start the whole game is solved: milliseconds on 4x4, minutes on 6x6
-    (with --order network --threads 2 --table 4096), out of reach on 8x8.
-    Bounds, nodes and rate are shown; with --checkpoint the job can be
-    interrupted, and goes on when it is started again.
+    POSITION start solves the whole game: milliseconds on 4x4, minutes on 6x6
+    (with --order network --threads 2 --table 4096), not feasible on 8x8.
+    Bounds, nodes and speed are shown. With --checkpoint an interrupted job can
+    be resumed.
     """
     from reversi_env.errors import ReversiError
 
-    if start == (file is not None):
-        raise ReversiError("expected either a FILE of problems or --start")
-    if start:
+    if position == "start":
         if all_moves:
-            raise ReversiError("--all-moves is for a FILE of problems: expected --start without it")
+            raise ReversiError("--all-moves with start: expected a position near the end of the game")
         if size is None:
-            raise ReversiError("--start without a board size: expected --size 4 or --size 6; 8x8 is out of reach")
+            raise ReversiError("start without --size: expected --size 4 or --size 6; 8x8 is not feasible")
         from play.cli.analysis.solve_start import solve_from_start
 
-        solve_from_start(size, variant, threads, table, order, checkpoint, minutes, as_json)
+        solve_from_start(size, variant, threads, table, order, checkpoint, minutes or 5.0, as_json)
         return
-    if checkpoint is not None or size is not None:
-        option = "--size" if checkpoint is None else "--checkpoint"
-        raise ReversiError(f"{option} is for --start: expected a FILE without it")
-    _solve_file(str(file), variant, threads, table, order, all_moves, as_json)
-
-
-def _solve_file(
-    file: str, variant: Variant, threads: int, table: float, order: str | None, all_moves: bool, as_json: bool
-) -> None:
-    """Solve line by line."""
-    from play.cli.positions import problems
+    for option, value in (("--checkpoint", checkpoint), ("--minutes", minutes)):
+        if value is not None:
+            raise ReversiError(f"{option} {value}: expected it with start alone")
     from search.solver import Solver
     from search.table import TranspositionTable
 
     solver: Solver | None = None
     shared = TranspositionTable(table)
-    for line, problem in problems(file, variant, as_json):
-        position = problem.position
-        if solver is None or solver.rules != position.rules:
+    for line, problem in read_problems(position, Asked(variant, size, side, game, after), as_json=as_json):
+        rules = problem.position.rules
+        if solver is None or solver.rules != rules:
             shared.clear()
-            solver = Solver(position.rules, threads=threads, table=shared, evaluator=order)
+            solver = Solver(rules, threads=threads, table=shared, evaluator=order)
             solver.load_kernels()  # here, where Ctrl-C can end a compilation
-        result = _solve_line(solver, line, position, all_moves)
+        result = _solve_line(solver, line or 1, problem.position, all_moves)
         if as_json:
             print_json(result)
         else:
@@ -104,7 +103,6 @@ def _said(problem: Problem, result: dict[str, Any]) -> int | None:
 
 def _solve_line(solver: Solver, line: int, position: Position, all_moves: bool) -> dict[str, Any]:
     """One problem's result under the command line's stable keys; Ctrl-C ends the command."""
-    from play.cli.interrupt import INTERRUPTED, interruptible
 
     def look() -> str:
         lower, upper, nodes = solver.bounds()
@@ -119,7 +117,7 @@ def _solve_line(solver: Solver, line: int, position: Position, all_moves: bool) 
     if interrupted:
         known = f", value between {solution.lower:+d} and {solution.upper:+d}"
         print(f"reversi: interrupted in line {line}{known}", file=sys.stderr)
-        raise typer.Exit(INTERRUPTED)
+        sys.exit(INTERRUPTED)
     result = {"line": line, **picked(solution, "score", "move", "nodes", "seconds", "pv"), "empties": position.empties}
     if all_moves:
         result["moves"] = [{"move": move, "score": score} for move, score in scores.items()]

@@ -10,7 +10,6 @@ from time import perf_counter
 from typing import Any
 
 import numpy as np
-import typer
 
 from play.cli.interrupt import INTERRUPTED, interruptible
 from play.cli.options import checked_parent
@@ -39,7 +38,7 @@ def solve_from_start(
 ) -> None:
     """Run, or resume, the job; print the value for black, who moves first, or after Ctrl-C what is known of it."""
     if size not in SOLVABLE_SIZES:
-        raise ReversiError(f"--start with --size {size}: expected --size 4 or --size 6; 8x8 is out of reach")
+        raise ReversiError(f"--size {size} with start: expected --size 4 or --size 6; 8x8 is not feasible")
     rules = Rules(size, variant)
     path = Path(checkpoint) if checkpoint else None
     checked_parent("--checkpoint", path)
@@ -56,7 +55,7 @@ def solve_from_start(
         bounds = f"between {result['lower']:+d} and {result['upper']:+d} for black"
         print(f"{name}: {bounds} after {result['nodes']:,} nodes")
     if interrupted:
-        raise typer.Exit(INTERRUPTED)
+        sys.exit(INTERRUPTED)
 
 
 def _name(rules: Rules) -> str:
@@ -111,8 +110,10 @@ class _Job:
         self.known["pv"] = list(solution.pv) if solution.proven else []
         interrupted = interrupted and not self.finished
         if interrupted:
-            then = "saving it; the same command goes on from there" if self.checkpoint else "nothing is saved"
-            print(f"reversi: interrupted, this is what is known; {then}", file=sys.stderr)
+            then = (
+                "run the same command again to resume" if self.checkpoint else "nothing is saved without --checkpoint"
+            )
+            print(f"reversi: interrupted, these are the bounds so far; {then}", file=sys.stderr)
         if self.checkpoint:
             self._save()
         return interrupted
@@ -160,9 +161,7 @@ class _Job:
                 raise ValueError("a line that does not prove the value")
         except Exception as error:  # what a damaged file makes the libraries say helps nobody
             reason = f" ({error.strerror.lower()})" if isinstance(error, OSError) and error.strerror else ""
-            raise ReversiError(
-                f"{name} cannot be read{reason}: expected a whole one of reversi solve --start"
-            ) from None
+            raise ReversiError(f"{name} cannot be read{reason}: expected a whole one of reversi solve start") from None
         if kind != CHECKPOINT_FORMAT:
             raise ReversiError(f"{name} is of the format {quoted(kind)}: expected {CHECKPOINT_FORMAT!r}")
         if rules != self.rules:

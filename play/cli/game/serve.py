@@ -1,49 +1,140 @@
-"""`reversi serve`: games for people and programs over HTTP and WebSocket, and the web page."""
+"""`reversi serve`: games for people and programs over HTTP and WebSocket. `reversi connect`: play on such a server."""
 
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from contextlib import nullcontext
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from cyclopts import Parameter
 
-from play.cli.job_options import given, options_from
+from play.cli.interrupt import INTERRUPTED
+from play.cli.options import (
+    NOTHING,
+    Json,
+    Level,
+    Size,
+    VariantName,
+    agent_of_level,
+    options_of,
+    text,
+)
+from play.cli.output import print_json
+from play.server.options import ServerOptions
+
+if TYPE_CHECKING:
+    from play.client import Client, ClientPlayer, Ticket
+    from play.game import Game
+    from reversi_env.rules import Colour, Variant
+
+ServeChoice: Any = options_of(ServerOptions, named={"allowed_hosts": "allow_host", "proxies": "proxy"})
 
 
-@options_from("play.server.options:ServerOptions", named={"allowed_hosts": "allow_host", "proxies": "proxy"})
-def serve(context: typer.Context) -> None:
-    """Serve games and the web page.
+def serve(*, chosen: ServeChoice = NOTHING) -> None:
+    """Run the game server and the web page.
 
     Example: reversi serve --port 8400
 
-    Then open http://127.0.0.1:8400 in a browser, or let programs play:
-    [b]reversi connect[/b], or anything that speaks docs/server.md. Games are
-    written as they are played, and go on after a restart.
-
-    Ctrl-C ends the server; people who are playing find their games again.
+    Then open http://127.0.0.1:8400 in a browser, or let programs play with
+    reversi connect or with the protocol of docs/server.md. Games are stored
+    after every move and survive a restart. Ctrl-C stops the server.
     """
     from play.server.addresses import url_for_others
-    from play.server.options import ServerOptions
     from play.server.precompiling import compiling
     from play.server.running import listen, server_for, url_of
     from play.thinker import prepared_thinker
     from reversi_env import ReversiError, Rules
 
-    options = ServerOptions(**{"wthor": os.environ.get("REVERSI_DATA") or None} | given(context))
-    options.trusted()  # an error here, if one of them is none
+    options = ServerOptions(**{"wthor": os.environ.get("REVERSI_DATA") or None, **chosen})
+    options.trusted()  # refuses a proxy that is no address
     listener = listen(options)
     try:
-        server = server_for(options)  # before anybody is told where it is
+        server = server_for(options)  # before the address is printed
     except ReversiError:
         listener.close()
         raise
-    prepared_thinker(None, Rules())  # the first move in the browser does not wait for a compiler
-    print(f"Reversi on {url_of(listener)}  (Ctrl-C ends)", flush=True)
+    prepared_thinker(None, Rules())  # the first move in the browser does not wait for the compiler
+    print(f"Serving Reversi on {url_of(listener)} (stop with Ctrl-C)", flush=True)
     if address := url_for_others(*listener.getsockname()[:2]):
-        print(f"other machines find it on {address}", flush=True)
-    print(f"games are kept in {options.file()}", file=sys.stderr)
+        print(f"other machines can connect to {address}", flush=True)
+    print(f"games are stored in {options.file()}", file=sys.stderr)
     if options.wthor is not None:
         print(f"the recorded games in {options.wthor} are counted in the background", file=sys.stderr)
     with compiling() if options.workers != 0 else nullcontext():
         server.run(sockets=[listener])  # until Ctrl-C or SIGTERM
+
+
+def connect(
+    server: Annotated[str, Parameter(help="Server address HOST[:PORT], such as 127.0.0.1:8400.")],
+    /,
+    *,
+    level: Level = None,
+    agent: Annotated[str | None, text("--agent", help="Agent that plays on this side.", metavar="SPEC")] = None,
+    opponent: Annotated[
+        str, text("--opponent", help="Agent of the server, or friend to wait for a person.", metavar="SPEC")
+    ] = "human:level=1",
+    join: Annotated[
+        str | None,
+        text("--join", "-j", help="Ticket or invitation link of a game to join or rejoin.", metavar="TICKET"),
+    ] = None,
+    colour: Annotated[Literal["black", "white"], Parameter(("--colour", "-c"), help="The side to play.")] = "black",
+    size: Size = 8,
+    variant: VariantName = "normal",
+    as_json: Json = False,
+) -> None:
+    """Play a game on a server, yourself or with an agent.
+
+    Example: reversi connect 127.0.0.1 --level 4 --opponent human:level=1
+
+    Without --level or --agent you play in this terminal. A game with a friend
+    prints a ticket, which the friend gives to --join, and a link for a
+    browser. Your own ticket lets you rejoin after a lost connection or Ctrl-C.
+    """
+    from play.client import Client, Ticket, server_url
+    from play.client_players import Computer, Person
+    from play.terminal.screen import Screen
+    from reversi_env import Colour
+    from search.agents import make_agent
+
+    client = Client(server_url(server))
+    mine = Colour.BLACK if colour == "black" else Colour.WHITE
+    spec = agent_of_level(agent, level)
+    player: ClientPlayer = Person(Screen()) if spec is None else Computer(make_agent(spec), as_json)
+    ticket = Ticket.read(join) if join else _created(client, mine, opponent, size, variant)
+    try:
+        game = client.play(ticket, player)
+    except (KeyboardInterrupt, EOFError):
+        who = "" if spec is None else f" --agent {shlex.quote(spec)}"
+        print(f"\nreversi: rejoin with: reversi connect {server}{who} --join {ticket}", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    _report(game, player.role, ticket, as_json)
+
+
+def _created(client: Client, mine: Colour, opponent: str, size: int, variant: Variant) -> Ticket:
+    from reversi_env import Colour, Rules
+
+    rules = Rules(size, variant)
+    ticket, theirs = client.create(rules, mine, None if opponent == "friend" else opponent)
+    if theirs is not None:
+        print(f"your friend joins with: reversi connect {client.url} --join {theirs}", file=sys.stderr)
+        link = f"{client.url}/#join={theirs.game}.{'white' if mine is Colour.BLACK else 'black'}.{theirs.token}"
+        print(f"or in a browser: {link}", file=sys.stderr, flush=True)
+    return ticket
+
+
+def _report(game: Game, role: str, ticket: Ticket, as_json: bool) -> None:
+    """The score, for people or programs; in discs for black, the empty squares to the winner."""
+    from reversi_env.rules import BLACK, WHITE
+
+    winner, score = game.winner(), game.score(BLACK)
+    black, white = game.position.discs(BLACK), game.position.discs(WHITE)
+    if as_json:
+        result = {"game": ticket.game, "role": role, "moves": list(game.moves), "black": black, "white": white}
+        ended = {"winner": None if winner is None else str(winner), "ending": game.ending or "played"}
+        print_json({**result, "score": score, **ended})
+        return
+    how = {"resigned": " by resignation", "timeout": " on time"}.get(game.ending or "", "")
+    outcome = "a draw" if winner is None else f"{winner} wins{how}"
+    print(f"{outcome}: black {black}, white {white} (score {score:+d} for black)")

@@ -1,18 +1,15 @@
-"""`reversi cache`: what is kept for the next start, where, and how to be rid of it."""
+"""`reversi cache`: the location and size of the caches, and how to clear them."""
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-import typer
+from cyclopts import Parameter
 
-from play.cli.options import Json
+from play.cli.options import Json, flag
 from play.cli.output import print_json
-from play.cli.usage import Application
 
-app = Application(no_args_is_help=False)
-
-#: What the parts of the cache are.
+#: The content of the parts of the cache.
 ABOUT = {
     "kernels": "compiled kernels",
     "solved": "exact scores of positions",
@@ -20,16 +17,32 @@ ABOUT = {
 }
 
 
-@app.callback(invoke_without_command=True)
-def cache(ctx: typer.Context, as_json: Json = False) -> None:
-    """Show where compiled kernels and solved positions are kept, and how large that is.
+def cache(
+    action: Annotated[Literal["clear"] | None, Parameter(help="clear deletes the compiled kernels.")] = None,
+    /,
+    *,
+    everything: Annotated[
+        bool,
+        flag("--all", help="With clear: also delete solved positions and experiments, which take long to recompute."),
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Show the location and size of the caches, or clear them.
 
-    REVERSI_CACHE_DIR names another place. Kernels of versions that nobody has used for 30 days are removed by themselves.
+    Example: reversi cache clear
+
+    REVERSI_CACHE_DIR sets another location. Kernels that were not used for 30
+    days are removed automatically; deleted ones are compiled again when needed.
     """
-    if ctx.invoked_subcommand is not None:
-        return
-    from reversi_env.caches import PARTS, cache_folder, size_of
+    from reversi_env.caches import PARTS, cache_folder, clear, size_of
+    from reversi_env.errors import ReversiError
 
+    if action == "clear":
+        for part in PARTS if everything else ("kernels",):
+            print(f"{cache_folder(part)}: {clear(part) / 2**20:.1f} MB removed")
+        return
+    if everything:
+        raise ReversiError("--all: expected it with clear")
     found = {part: size_of(cache_folder(part)) for part in PARTS}
     if as_json:
         sizes = {part: {"files": files, "bytes": size} for part, (files, size) in found.items()}
@@ -38,18 +51,3 @@ def cache(ctx: typer.Context, as_json: Json = False) -> None:
     print(cache_folder())
     for part, (files, size) in found.items():
         print(f"    {part:<12} {size / 2**20:8.1f} MB  {files:>6} files  {ABOUT[part]}")
-
-
-@app.command()
-def clear(
-    everything: Annotated[
-        bool,
-        typer.Option("--all", help="Solved positions and unfinished experiments too, which take longer to make again."),
-    ] = False,
-) -> None:
-    """Remove the compiled kernels of all versions; the next start compiles those that it needs."""
-    from reversi_env.caches import PARTS, cache_folder
-    from reversi_env.caches import clear as remove
-
-    for part in PARTS if everything else ("kernels",):
-        print(f"{cache_folder(part)}: {remove(part) / 2**20:.1f} MB removed")

@@ -1,4 +1,4 @@
-"""`reversi exam`: static values and one-ply moves of the network and the heuristics against exact scores."""
+"""`reversi exam`: errors of evaluators against exact scores, or the strength of a policy with and without search."""
 
 from __future__ import annotations
 
@@ -6,58 +6,163 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from cyclopts import Parameter
 
-from play.cli.options import Json, Seed, Size, Threads, VariantName, checked_plot, made_folder
+from play.cli.options import (
+    Cache,
+    Json,
+    Threads,
+    checked_even,
+    checked_plot,
+    integer,
+    integers,
+    made_folder,
+    text,
+    torch_threads,
+)
 from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from reversi_env import Rules
+    from reversi_env.rules import Variant
     from search.evaluators import Evaluator
     from train.judging.exam import Exam, Mark
 
+#: Columns that the table of a policy needs.
+EXAM_WIDTH = 96
+
 
 def exam(
-    weights: Annotated[str | None, typer.Option("--weights", help="Weight file instead of the package's.")] = None,
+    *subjects: Annotated[
+        str,
+        Parameter(
+            name="EVALUATOR", help="Evaluator specs (default: network and the published ones), or a policy file."
+        ),
+    ],
+    weights: Annotated[
+        str | None, text("--weights", help="Weight file (default: the packaged weights).", metavar="FILE")
+    ] = None,
     wthor: Annotated[
         str | None,
-        typer.Option("--wthor", help="Folder with WTHOR files, instead of the package's positions; or $REVERSI_DATA."),
+        text(
+            "--wthor",
+            help="Folder with WTHOR files (default: $REVERSI_DATA, or the packaged positions).",
+            metavar="DIR",
+        ),
     ] = None,
     positions: Annotated[
         int | None,
-        typer.Option("--positions", "-p", help="Up to 14 empties, fewer above; default: all, of WTHOR 1000.", min=2),
+        integer(
+            "--positions",
+            help="Positions per number of empties up to 14, fewer above (default: all; 1000 with WTHOR).",
+            low=2,
+        ),
     ] = None,
-    empties: Annotated[list[int] | None, typer.Option("--empties", "-e", help="Only these; may be repeated.")] = None,
-    size: Size = 8,
-    variant: VariantName = "normal",
+    empties: Annotated[
+        list[int] | None, integers("--empties", help="Number of empties to test; repeat for more.")
+    ] = None,
+    size: Annotated[int | None, integer("--size", help="Board size: 4, 6 or 8 (default: 8).")] = None,
+    variant: Annotated[
+        Literal["normal", "reversed"] | None,
+        Parameter(("--variant", "-v"), help="Rules: normal (most discs win) or reversed (fewest discs win)."),
+    ] = None,
     plot: Annotated[
-        Path | None, typer.Option("--plot", help="Write the errors as a chart: FILE.svg, .png or .pdf.")
+        Path | None, text("--plot", help="Plot the errors to FILE.svg, .png or .pdf.", metavar="FILE")
     ] = None,
-    cache: Annotated[Path | None, typer.Option("--cache", help="Folder where exact scores are kept.")] = None,
-    threads: Threads = None,
     annotate: Annotated[
-        Path | None, typer.Option("--annotate", help="Folder for a copy of the weights with the results in its record.")
+        Path | None,
+        text(
+            "--annotate",
+            help="Write a copy of the weights, with the results in its record, to this folder.",
+            metavar="DIR",
+        ),
     ] = None,
-    seed: Seed = 0,
+    games: Annotated[
+        int | None, integer("--games", help="Policy: games against each baseline (even; default: 400).", low=2)
+    ] = None,
+    depth: Annotated[
+        int | None, integer("--depth", help="Policy: search depth in plies (default: 2).", low=1, high=4)
+    ] = None,
+    cache: Cache = None,
+    threads: Threads = None,
+    seed: Annotated[int | None, integer("--seed", help="Random seed.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Examine the network and the published heuristics on positions of real games.
+    """Measure the errors of evaluators, or the strength of a policy with and without search.
 
     Examples: reversi exam --plot errors.svg
 
               reversi exam --wthor data/wthor
 
+              reversi exam runs/first/policy.safetensors
+
     For 10 to 20 empty squares: the mean absolute error of the static value
-    against exact scores, its bias, and the discs that the best move one ply
-    ahead gives away; with WTHOR files for 24 too, where those have exact
-    scores. --weights may be a residual network's. Heuristics are first
-    scaled to fit best. The package has solved positions of tournaments (8x8)
-    and of games of its network (6x6, reversed). Those of WTHOR files are
-    solved and kept: only the first exam takes minutes.
+    against exact scores, its bias, and the regret of the best move by one-ply
+    search; with WTHOR files for 24 too, where those have exact scores.
+    Heuristics are scaled to fit best first. The package has solved positions
+    of tournaments (8x8) and of games of its network (6x6, reversed). Positions
+    of WTHOR files are solved once and cached; Ctrl-C loses no solved position.
     --json has the 95 % intervals of these means, too.
+
+    For a policy: points against every baseline of the ladder, Elo above random,
+    and regret in solved endgames, for the greedy policy, for one-ply search over
+    its value, for alpha-beta over its value, and for the same searches with the
+    evaluator network.
     """
+    from reversi_env import ReversiError
+
+    if len(subjects) == 1 and (subjects[0].endswith(".safetensors") or Path(subjects[0]).is_file()):
+        asked: dict[str, object] = {
+            "--weights": weights,
+            "--wthor": wthor,
+            "--positions": positions,
+            "--empties": empties,
+        }
+        asked |= {"--size": size, "--variant": variant, "--plot": plot, "--annotate": annotate}
+        for option, value in asked.items():
+            if value is not None:
+                raise ReversiError(f"{option} with policy {subjects[0]!r}: expected evaluators")
+        _exam_policy(Path(subjects[0]), games or 400, depth or 2, cache, threads, 1 if seed is None else seed, as_json)
+        return
+    for option, value in (("--games", games), ("--depth", depth)):
+        if value is not None:
+            raise ReversiError(f"{option} {value} with evaluators: expected a policy file")
+    if subjects and (weights or annotate):
+        raise ReversiError("--weights or --annotate with EVALUATOR: expected network:weights=FILE, or no EVALUATOR")
+    _exam_evaluators(
+        subjects,
+        weights,
+        wthor,
+        positions,
+        empties,
+        size or 8,
+        variant or "normal",
+        plot,
+        annotate,
+        cache,
+        threads,
+        seed or 0,
+        as_json,
+    )
+
+
+def _exam_evaluators(
+    names: tuple[str, ...],
+    weights: str | None,
+    wthor: str | None,
+    positions: int | None,
+    empties: list[int] | None,
+    size: int,
+    variant: Variant,
+    plot: Path | None,
+    annotate: Path | None,
+    cache: Path | None,
+    threads: int | None,
+    seed: int,
+    as_json: bool,
+) -> None:
     from models.network import NetworkEvaluator
     from reversi_env import ReversiError, Rules
     from search import evaluators
@@ -73,7 +178,7 @@ def exam(
         raise ReversiError(
             "--annotate with the weights of a residual network: expected those of a network for the search"
         )
-    with ends_at_ctrl_c("reversi: interrupted; what was solved is kept for the next time"), progress_bar() as show:
+    with ends_at_ctrl_c("reversi: interrupted; solved positions are cached"), progress_bar() as show:
         if wthor is not None or (size == 8 and os.environ.get("REVERSI_DATA")):
             papers = recorded_papers(
                 wthor_files(wthor),
@@ -87,7 +192,7 @@ def exam(
             )
         else:
             papers = packaged_papers(rules, positions=positions, empties=empties, seed=seed)
-        result = examine((network, *evaluators.published()), rules, papers)
+        result = examine(names or (network, *evaluators.published()), rules, papers)
     if plot is not None:
         _save_plot(result, plot)
     if annotate is not None:
@@ -96,6 +201,47 @@ def exam(
         print_json(result.as_dict())
     else:
         _print_tables(result)
+
+
+def _exam_policy(
+    policy: Path, games: int, depth: int, cache: Path | None, threads: int | None, seed: int, as_json: bool
+) -> None:
+    """Examine a policy with and without search."""
+    from reversi_env.extras import require
+
+    require("torch")
+    checked_even("--games", games)
+    from train.rl.exam import examine
+
+    how: dict[str, Any] = {"depth": depth, "seed": seed, "cache": cache, "threads": torch_threads(threads)}
+    with progress_bar() as show:
+        table = examine(policy, games=games, progress=lambda *at: show("examining", at[1], at[2], at[0]), **how)
+    if as_json:
+        print_json(table)
+    else:
+        _show_policy(table)
+
+
+def elo_cells(entry: dict[str, Any]) -> tuple[str, str]:
+    """Elo and its interval; the interval alone if Elo is not determined."""
+    from train.games.ratings import interval_text
+
+    interval = interval_text(entry["elo_low"], entry["elo_high"])
+    return f"{entry['elo']:.0f}" if "…" in interval else "", interval
+
+
+def _show_policy(table: dict[str, Any]) -> None:
+    """The table for people; where it is wider than the terminal, that may break lines, but nothing is cut off."""
+    names = list(next(iter(table["players"].values()))["rungs"])
+    headings = [name.replace("-", "-\n").replace(":", ":\n") for name in names]
+    rows = []
+    for player, entry in table["players"].items():
+        points = (f"{100 * entry['rungs'][name]['points']:.1f}" for name in names)
+        rows.append((player, *points, *elo_cells(entry), f"{entry['regret']:.2f}", f"{100 * entry['optimal']:.1f}"))
+    headings = ["points, %", *headings, "Elo", "95 %\ninterval", "regret,\ndiscs", "best\nmoves,\n%"]
+    print_table(headings, rows, width=EXAM_WIDTH, gap=1, show_edge=False)
+    where = f"{table['size']}x{table['size']} {table['variant']}, {table['policy']}"
+    print(f"{where}: {table['games']} games against each, {table['positions']} solved endgames")
 
 
 def _judged(weights: str | None, rules: Rules) -> Evaluator | str:
@@ -130,7 +276,7 @@ def _print_tables(result: Exam) -> None:
     regrets = rows(lambda mark: "–" if mark.regret is None else f"{mark.regret:.2f}", zero=False)
     print_table(headings, errors, title=f"{game}: mean absolute error of the static value, in discs")
     print_table(headings, biases, title=f"{game}: its bias for the side to move, in discs")
-    print_table(headings, regrets, title=f"{game}: discs that the best move one ply ahead gives away")
+    print_table(headings, regrets, title=f"{game}: regret of the best move by one-ply search, in discs")
 
 
 def _annotate(result: Exam, weights: Path, folder: Path) -> None:

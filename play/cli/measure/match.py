@@ -7,11 +7,12 @@ from contextlib import closing, suppress
 from threading import Event
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from cyclopts import Parameter
 
-from play.cli.job_options import given, options_from
-from play.cli.options import Json, checked_seconds, complete_spec, spec_lines
+from play.cli.interrupt import interruptible
+from play.cli.options import NOTHING, Json, checked_seconds, integer, options_of, spec_lines
 from play.cli.output import picked, print_json, print_table, progress_bar, shown_after_ctrl_c
+from train.games.options import TournamentOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -23,62 +24,61 @@ if TYPE_CHECKING:
 
 #: Characters of a line for a player's name, so that all columns fit into 80.
 NAME_WIDTH = 22
-#: Plies of openings drawn at random, on every board.
+#: Plies of random openings, on every board.
 RANDOM_PLIES = 6
-
-
-@options_from(
-    "train.games.options:TournamentOptions",
-    without=("agents", "games", "format", "plies", "balance", "limit", "sprt"),
+MatchChoice: Any = options_of(
+    TournamentOptions, without=("agents", "games", "format", "plies", "balance", "limit", "sprt")
 )
+
+
 def match(
-    context: typer.Context,
-    agent_a: Annotated[
-        str, typer.Argument(metavar="A", help="Agent spec, for example [b]greedy[/b].", autocompletion=complete_spec)
-    ],
-    agent_b: Annotated[
-        str,
-        typer.Argument(metavar="B", help="Agent spec, for example [b]random:seed=7[/b].", autocompletion=complete_spec),
-    ],
-    games: Annotated[int, typer.Option("--games", "-g", help="Number of games; even, for both colours.", min=2)] = 200,
+    agent_a: Annotated[str, Parameter(name="A", help="Agent spec, for example greedy.")],
+    agent_b: Annotated[str, Parameter(name="B", help="Agent spec, for example random:seed=7.")],
+    /,
+    *,
+    games: Annotated[
+        int,
+        integer("--games", help="Number of games (even, so that each opening is played with both colours).", low=2),
+    ] = 200,
     plies: Annotated[
         int | None,
-        typer.Option("--plies", "-k", help="Length of the openings; by default 6, and of a file all.", min=0, max=60),
+        integer("--plies", help="Opening length in plies (default: 6; for a file the whole line).", high=60),
     ] = None,
+    chosen: MatchChoice = NOTHING,
     workers: Annotated[
-        int | None, typer.Option("--workers", "-w", help="Processes that play; by default this one.", min=1, max=1024)
+        int | None,
+        integer("--workers", help="Number of worker processes (default: play in this process).", low=1, high=1024),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    r"""Play agent A against agent B, every opening from both sides.
+    """Play a match between two agents; each opening is played with both colours.
 
     Example: reversi match six-factor:depth=6 greedy --games 50
 
     Agents: random, greedy, greedy-invincible, exact, double-alpha, and every
     evaluator by name: network, six-factor, four-attribute, cell-utility,
     ten-weight, sixteen-weight, position-stability, mobility, discs; human has
-    ten levels for people; rl, zero and rl-search:FILE are policies of
-    [b]reversi rl[/b]. Options follow a colon, as in [b]six-factor:depth=6,seed=1[/b]:
-    depth, time, nodes, level, exact, threads, table, seed, weights, probcut,
-    book, variety, evaluator, temperature, simulations, device (docs/arena.md
-    has a table); --time, --depth and --nodes hold for searching agents that
-    leave them open.
+    ten levels; rl, zero and rl-search:FILE are policies of reversi train.
+    Options follow a colon, as in six-factor:depth=6,seed=1: depth, time, nodes,
+    level, exact, threads, table, seed, weights, probcut, book, variety,
+    evaluator, temperature, simulations, device (docs/arena.md has a table);
+    --time, --depth and --nodes hold for searching agents whose spec sets none.
 
-    Other programs play too: [b]"gtp:gtp-rhino -l 3 -b 0"[/b], or
-    [b]"nboard\[limit=5]:COMMAND LINE"[/b]; one that crashes, plays an illegal
-    move or takes longer than its limit (60 s a move) loses that game.
+    Other programs play too: "gtp:gtp-rhino -l 3 -b 0", or
+    "nboard[limit=5]:COMMAND LINE"; one that crashes, plays an illegal move or
+    exceeds its limit (60 s per move) loses that game.
 
-    With --workers, or other than random openings, players are made anew for
-    each game, as in a tournament: the games are the same on any number of
-    processes. Ctrl-C ends the match early and shows the games so far.
+    With --workers, or with other openings than random, agents are created
+    again for each game, as in a tournament: the games are the same on any
+    number of processes. Ctrl-C ends the match early and shows the games so far.
     """
     from reversi_env import Rules
     from train.games.playing import PlayerResults
 
-    chosen = given(context)
     checked_seconds(chosen.get("time"))
-    openings, seed = chosen.pop("openings"), chosen.pop("seed")
-    rules = Rules(chosen.pop("size"), chosen.pop("variant"))
+    openings, seed = chosen.get("openings", "random"), chosen.get("seed", 0)
+    rules = Rules(chosen.get("size", 8), chosen.get("variant", "normal"))
+    limits = {name: chosen[name] for name in ("time", "depth", "nodes") if name in chosen}
     agents, played = (agent_a, agent_b), PlayerResults.of_match(())
     with progress_bar() as show:
 
@@ -89,10 +89,10 @@ def match(
 
         tell(played)
         if workers is None and openings == "random":
-            interrupted = _play_here(agents, chosen, games, rules, RANDOM_PLIES if plies is None else plies, seed, tell)
+            interrupted = _play_here(agents, limits, games, rules, RANDOM_PLIES if plies is None else plies, seed, tell)
         else:
             plies = RANDOM_PLIES if plies is None and openings == "random" else plies
-            how = {"openings": openings, "plies": plies, "seed": seed, **chosen}
+            how = {"openings": openings, "plies": plies, "seed": seed, **limits}
             interrupted = _play_apart(agents, games, rules, how, workers or 1, tell)
     with shown_after_ctrl_c(interrupted, f"interrupted after {played.games} of {games} games"):
         if played.games and as_json:
@@ -106,7 +106,7 @@ def _play_apart(
 ) -> bool:
     """A tournament of two, on processes, of which pairs of finished games count; whether Ctrl-C cut it short."""
     from train.games.playing import PlayerResults
-    from train.games.tournament import Tournament, TournamentOptions, missing_games
+    from train.games.tournament import Tournament, missing_games
 
     tournament = Tournament(TournamentOptions(agents, games, rules.size, rules.variant, **how))
     found = tournament.by_number
@@ -128,7 +128,6 @@ def _play_here(
     specs: tuple[str, str], limits: dict[str, float], games: int, rules: Rules, plies: int, seed: int, tell: Tell
 ) -> bool:
     """The match in this process; whether Ctrl-C cut it short."""
-    from play.cli.interrupt import interruptible
     from reversi_env.seeding import derive_seed
     from search.agent import Agent
     from search.agents import make_agent

@@ -6,14 +6,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from cyclopts import Parameter
 
 from play.cli.options import Json
 from play.cli.output import print_json, print_table
 
 
 def network(
-    file: Annotated[Path, typer.Argument(help="Weight file of a network or policy.", metavar="FILE")],
+    file: Annotated[Path, Parameter(help="Weight file of a network or policy.")],
+    /,
+    *,
     as_json: Json = False,
 ) -> None:
     """Show the record of a weight file: game, architecture and training.

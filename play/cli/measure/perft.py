@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
 from importlib.resources import files
 from time import perf_counter
 from typing import Annotated
 
-import typer
-
-from play.cli.options import Json, Size
+from play.cli.options import Json, Size, integer
 from play.cli.output import print_json
 
 
@@ -20,16 +19,17 @@ def known_leaves(size: int, depth: int) -> int | None:
 
 
 def perft(
+    *,
     size: Size = 8,
-    depth: Annotated[int, typer.Option("--depth", "-d", help="Number of plies.", min=0, max=60)] = 9,
+    depth: Annotated[int, integer("--depth", help="Number of plies.", high=60)] = 9,
     as_json: Json = False,
 ) -> None:
-    """Count the move sequences of DEPTH plies from the start.
+    """Count the move sequences of a given length from the start position (perft).
 
     Example: reversi perft --size 6 --depth 10
 
     A pass is a ply; a game that ended earlier is not counted. The count is
-    compared with the published table where that reaches. Each ply more
+    compared with the published table as far as it goes. One ply more
     takes about ten times as long.
     """
     from play.cli.interrupt import abandonable
@@ -50,4 +50,4 @@ def perft(
         rate = f"{leaves / seconds / 1e6:.0f} million leaves/s" if seconds > 1e-3 else ""
         print(f"perft {size}x{size} depth {depth}: {leaves:,}{verdict}  {seconds:.3f} s  {rate}".rstrip())
     if known not in (None, leaves):
-        raise typer.Exit(1)
+        sys.exit(1)

@@ -1,4 +1,4 @@
-"""`reversi tournament` and `reversi winrate`: who is stronger, by how much, and how sure that is."""
+"""`reversi tournament`: ratings of agents with confidence intervals."""
 
 from __future__ import annotations
 
@@ -7,157 +7,95 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from cyclopts import Parameter
 
-from play.cli.clusters import RayAddress, chosen_executor
-from play.cli.job_options import given, options_from
-from play.cli.options import Json, checked_seconds, complete_spec, made_folder
-from play.cli.output import picked, print_json, print_table, progress_bar, shown_after_ctrl_c
+from play.cli.options import (
+    NOTHING,
+    Json,
+    ProcessCount,
+    RayAddress,
+    checked_seconds,
+    chosen_executor,
+    made_folder,
+    number,
+    options_of,
+    text,
+)
+from play.cli.output import RESUME, picked, print_json, print_table, progress_bar, shown_after_ctrl_c
+from train.games.options import TournamentOptions
 
 if TYPE_CHECKING:
     from train.games.sprt import Sprt
     from train.games.standings import Standings
     from train.games.storage import Record
-    from train.games.tournament import Tournament, TournamentOptions
+    from train.games.tournament import Tournament
 
 #: Characters of a cross table's line for place, name and edges, for a score, and for its decimal.
 WIDTH_OF_NAMES, WIDTH_OF_A_SCORE, WIDTH_OF_A_DECIMAL = 26, 4, 2
 #: Characters of a name in it.
 MOST_OF_A_NAME = 20
-
-WorkerCount = Annotated[
-    int | None,
-    typer.Option("--workers", "-w", help="Processes that play; by default one for each core.", min=1, max=1024),
-]
+TournamentChoice: Any = options_of(TournamentOptions, without=("agents", "sprt"))
 
 
-@options_from("train.games.options:TournamentOptions", without=("agents", "sprt"))
 def tournament(
-    context: typer.Context,
-    agents: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="AGENT",
-            help="Agent specs, [b]all[/b] for every name, [b]published[/b] for the students' heuristics.",
-            autocompletion=complete_spec,
+    *agents: Annotated[
+        str,
+        Parameter(
+            help="Agent specs; all stands for every named agent, published for the published heuristics.",
         ),
     ],
     out: Annotated[
-        Path | None,
-        typer.Option("--out", "-o", help="Folder for the games; by default one of its own under tournaments."),
+        Path | None, text("--out", help="Output folder (default: a new folder under tournaments/).", metavar="DIR")
     ] = None,
+    chosen: TournamentChoice = NOTHING,
     sprt: Annotated[
-        str | None,
-        typer.Option(
-            "--sprt",
-            metavar="E0,E1",
-            help="Stop when it is known whether A is stronger than B by E0 or by E1 Elo (logistic).",
-        ),
+        str | None, text("--sprt", help="Stop by an SPRT of Elo difference E0 against E1.", metavar="E0,E1")
     ] = None,
     errors: Annotated[
-        float | None, typer.Option("--errors", help="Chance of either wrong answer of the SPRT; by default 0.05.")
+        float | None, number("--errors", help="Error rates alpha and beta of the SPRT (default: 0.05).")
     ] = None,
-    workers: WorkerCount = None,
+    workers: ProcessCount = None,
     ray: RayAddress = None,
     as_json: Json = False,
 ) -> None:
-    """Let agents play each other, every opening from both sides, and rate them.
+    """Run a tournament between agents and compute Elo ratings.
 
     Example: reversi tournament network six-factor greedy --time 0.05 --games 10
 
-    Prints Elo with 95 % intervals and the cross table. The folder gets all games
-    (games.jsonl, games.ggf), the options and a plot. Killed or interrupted, the
-    same command goes on; with more --games it adds to what is there.
+    Each opening is played with both colours. Prints Elo with 95 % intervals and
+    the cross table. The folder gets all games (games.jsonl, games.ggf), the
+    options and a plot. After an interruption the same command resumes; with
+    more --games it adds to the games in the folder.
 
     Is A stronger than B by 50 Elo, or not stronger at all? To play until that
     is known: reversi tournament six-factor:depth=4 greedy --sprt 0,50 -g 1000
 
-    Options of an agent follow a colon, as in [b]six-factor:depth=6,seed=1[/b]:
-    depth, time, nodes, level, exact, threads, table, seed, weights, probcut,
-    book, variety, evaluator, temperature, simulations, device (docs/arena.md
-    has a table).
+    Options of an agent follow a colon, as in six-factor:depth=6,seed=1: depth,
+    time, nodes, level, exact, threads, table, seed, weights, probcut, book,
+    variety, evaluator, temperature, simulations, device (docs/arena.md has a
+    table).
 
     With --ray all machines of a cluster play; the games are the same.
 
-    Other programs take part: [b]"gtp:gtp-rhino -l 3 -b 0"[/b]. One that crashes,
-    hangs or plays an illegal move loses that game.
+    Other programs take part: "gtp:gtp-rhino -l 3 -b 0". One that crashes, hangs
+    or plays an illegal move loses that game.
     """
     from reversi_env import ReversiError
-    from train.games.tournament import TournamentOptions
 
-    chosen = given(context)
     checked_seconds(chosen.get("time"))
     checked_seconds(chosen.get("limit"), "--limit")
     if errors is not None and sprt is None:
         raise ReversiError(f"--errors {errors:g} without --sprt: expected both, or neither")
     test = None if sprt is None else _read_sprt(sprt, 0.05 if errors is None else errors)
-    players = _expanded(agents, chosen["size"], chosen["variant"])
+    players = _expanded(list(agents), chosen.get("size", 8), chosen.get("variant", "normal"))
     options = TournamentOptions(players, **chosen, sprt=test)
     folder = out or Path("tournaments") / options.fingerprint()
     made_folder("--out", folder)
     played, interrupted = _play(options, folder, workers, ray)
-    so_far = f"interrupted after {len(played.records)} of {options.total} games; the same command goes on"
+    so_far = f"interrupted after {len(played.records)} of {options.total} games; {RESUME}"
     with shown_after_ctrl_c(interrupted, so_far):
         if played.records:
             _report(played, folder, as_json)
-
-
-@options_from(
-    "train.games.options:TournamentOptions",
-    without=("agents", "games", "format", "openings", "plies", "balance", "limit", "sprt"),
-)
-def winrate(
-    context: typer.Context,
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="Agent spec.", autocompletion=complete_spec)],
-    opponent: Annotated[
-        str, typer.Argument(metavar="OPPONENT", help="Whom it plays.", autocompletion=complete_spec)
-    ] = "random",
-    margin: Annotated[float, typer.Option("--margin", help="How well the rate must be known.")] = 0.02,
-    confidence: Annotated[float, typer.Option("--confidence", help="Chance that the interval is right.")] = 0.95,
-    games: Annotated[int, typer.Option("--games", "-g", help="Most games to play; even.", min=2)] = 100_000,
-    plies: Annotated[
-        int | None, typer.Option("--plies", "-k", help="Random plies before each game.", min=0, max=60)
-    ] = None,
-    workers: WorkerCount = None,
-    as_json: Json = False,
-) -> None:
-    """Play until the win rate is known well enough, draws counted as half.
-
-    Example: reversi winrate ten-weight:depth=1 --variant reversed --margin 0.03
-
-    The interval holds at every number of games at once, so that stopping when it
-    is narrow enough does not spoil it (docs/arena.md).
-    """
-    from reversi_env.core.threads import core_count
-    from train.games.options import TournamentOptions
-    from train.games.winrate import WinRate, estimate_win_rate
-
-    chosen = given(context)
-    checked_seconds(chosen.get("time"))
-    options = TournamentOptions((agent, opponent), games, plies=plies, **chosen)
-    found, interrupted = WinRate(), False
-
-    def hear(rate: WinRate) -> None:
-        nonlocal found
-        found = rate
-        low, high = rate.interval
-        show(f"{agent} – {opponent}", rate.games, None, f"{rate.rate:.4f} ({low:.4f}–{high:.4f})")
-
-    how: dict[str, Any] = {"margin": margin, "confidence": confidence, "workers": workers or core_count()}
-    with progress_bar() as show:
-        try:
-            estimate_win_rate(options, **how, on_pair=hear)
-        except KeyboardInterrupt:
-            interrupted = True
-    with shown_after_ctrl_c(interrupted, f"interrupted after {found.games} games"):
-        if found.games and as_json:
-            print_json({"agent": agent, "opponent": opponent, "confidence": confidence, **vars(found)})
-        elif found.games:
-            low, high = found.interval  # multiples of 1 / STEPS: two decimals of a per cent round neither end inwards
-            interval = f"{low:.2%} to {high:.2%} with {confidence:.0%} confidence"
-            ending = "" if found.converged else f"; not yet known to within {margin:g}"
-            print(f"{agent} wins {found.rate:.2%} against {opponent} ({interval})")
-            print(f"{found.games} games, every opening from both sides{ending}")
 
 
 # --- options ----------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""`reversi demo`: solve, learn, search and play on 6x6, in a few minutes from nothing."""
+"""`reversi demo`: training from scratch on 6x6 in a few minutes."""
 
 from __future__ import annotations
 
@@ -6,34 +6,34 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from play.cli.options import Json, checked_even, made_folder
-from play.cli.output import ends_at_ctrl_c, picked, print_json, print_table, progress_bar
+from play.cli.options import Json, checked_even, integer, made_folder, number, text
+from play.cli.output import RESUME, ends_at_ctrl_c, picked, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from train.fitting.demo import DemoResult
 
 
 def demo(
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for labels, weights and the plot.")] = Path("demo"),
-    scale: Annotated[float, typer.Option("--scale", help="Multiplies the numbers of positions.", min=0.001)] = 1.0,
-    games: Annotated[int, typer.Option("--games", "-g", help="Games against each heuristic; even.", min=2)] = 40,
+    *,
+    out: Annotated[Path, text("--out", help="Folder for labels, weights and the plot.", metavar="DIR")] = Path("demo"),
+    scale: Annotated[float, number("--scale", help="Factor on the numbers of positions.", low=0.001)] = 1.0,
+    games: Annotated[int, integer("--games", help="Games against each heuristic (even).", low=2)] = 40,
     as_json: Json = False,
 ) -> None:
-    """Learn to play 6x6 Reversi from nothing, and beat the published heuristics.
+    """Train a 6x6 network from scratch and compare it with the published heuristics.
 
-    Endgames are solved exactly, a network learns them, a search carries them
-    back to earlier positions, the network learns those; then alpha-beta with
-    the network plays alpha-beta with each published heuristic, equally deep.
-    About two minutes on two cores. Interrupted, it goes on where it was.
+    Endgames are solved exactly and a network is fitted to them; a search with
+    it labels earlier positions, and the network is fitted to those. Then
+    alpha-beta with the network plays alpha-beta with each published heuristic,
+    to the same depth. About two minutes on two cores. An interrupted run
+    resumes where it stopped.
     """
     from reversi_env.extras import require
 
     require("torch", "pyarrow", "matplotlib")
     checked_even("--games", games)
     made_folder("--out", out)
-    with ends_at_ctrl_c("reversi: interrupted; the same command goes on"), progress_bar(lines=True) as show:
+    with ends_at_ctrl_c(f"reversi: interrupted; {RESUME}"), progress_bar(lines=True) as show:
         from train.fitting.demo import chart, run
 
         result = run(out, scale=scale, games=games, progress=show)
@@ -77,4 +77,4 @@ def _print_tables(result: DemoResult, plot: Path) -> None:
     print_table(headings, rows, title="The network against each heuristic, both four plies deep", gap=1)
     print(f"weights: {result.weights}   plot: {plot}")
     agent = shlex.quote(f"network:depth=6,weights={result.weights}")
-    print(f"play on: reversi match {agent} six-factor:depth=6 --size 6")
+    print(f"next: reversi match {agent} six-factor:depth=6 --size 6")

@@ -1,4 +1,4 @@
-"""`reversi label`: training positions with their scores, in Parquet files that an interruption cannot spoil."""
+"""`reversi label`: training positions with their scores, in Parquet files that survive interruptions."""
 
 from __future__ import annotations
 
@@ -7,58 +7,67 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
+from cyclopts import Parameter
 
-from play.cli.clusters import RayAddress, Workers, chosen_executor
-from play.cli.job_options import given, options_from
-from play.cli.options import Json, Threads
-from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
+from play.cli.options import (
+    Json,
+    RayAddress,
+    Threads,
+    Workers,
+    chosen_executor,
+    integer,
+    options_of,
+    text,
+)
+from play.cli.output import RESUME, ends_at_ctrl_c, print_json, print_table, progress_bar
+from train.labels.options import LabelOptions
 
 if TYPE_CHECKING:
-    from train.labels import LabelOptions
     from train.labels.labellers import Plan
 
+LabelChoice: Any = options_of(LabelOptions, required=("count",))
 
-@options_from("train.labels.options:LabelOptions", required=("count",))
+
 def label(
-    context: typer.Context,
-    out: Annotated[str, typer.Argument(metavar="OUT", help="Folder for the data set; made if it is not there.")],
-    depth: Annotated[int | None, typer.Option("--depth", "-d", help="Plies that the labeller searches.")] = None,
+    out: Annotated[str, Parameter(help="Output folder; created if missing.")],
+    /,
+    *,
+    chosen: LabelChoice,
+    depth: Annotated[int | None, integer("--depth", help="Search depth of the labeller in plies.")] = None,
     threads: Threads = None,
     device: Annotated[
-        str, typer.Option("--device", help="cpu, or cuda to solve on a GPU: then --shard-rows 1000000.")
+        str, text("--device", help="Device: cpu, or cuda to solve on a GPU (use --shard-rows 1000000 then).")
     ] = "cpu",
     workers: Workers = None,
     ray: RayAddress = None,
     as_json: Json = False,
 ) -> None:
-    """Sample positions without duplicates, label them with scores, and write them to Parquet files.
+    """Generate a dataset of labelled positions as Parquet files.
 
     Example: reversi label labels/10-14 --count 1000000 --empties 10-14
 
-    Positions come from games with a random beginning and noisy play by
-    --player; every number of empties gets equally many, and no two are
-    symmetric to each other. Each side of a game draws one of --noise and one
-    of --temperature: a move worse by that is e times as rare, 0 plays the
-    best. Each game draws one of --prefixes. Scores are discs for the side to
-    move. With an evaluator as --labeller, as in
-    [b]six-factor:depth=4,exact=10[/b], only positions with few empties are solved;
-    above 24 (26 on 6x6, 16 on a GPU) none can be.
-    [b]network:depth=8,mean=2,probcut=1[/b] takes the mean of the searches to 7
-    and 8 plies, and leaves out what is hopeless.
+    Positions come from games with a random opening and noisy play by --player;
+    every number of empties gets equally many, and no two are symmetric to each
+    other. Each side of a game draws one of --noise and one of --temperature: a
+    move that is worse by one temperature is e times less likely; 0 plays the
+    best move. Scores are in discs for the side to move. With an evaluator as
+    --labeller, such as six-factor:depth=4,exact=10, only positions with few
+    empties are solved; above 24 (26 on 6x6, 16 on a GPU) none can be.
+    network:depth=8,mean=2,probcut=1 averages the searches to 7 and 8 plies,
+    both with ProbCut.
 
-    Run the same command again to go on after Ctrl-C, or after a crash: the files
-    come out the same. OUT/manifest.json lists them with their SHA-256. With --ray
-    all machines of a cluster play and solve, to the same files.
+    Run the same command again to resume after Ctrl-C or a crash: the files are
+    the same. OUT/manifest.json lists them with their SHA-256. With --ray all
+    machines of a cluster play and solve, with the same result.
     """
     from reversi_env.errors import ReversiError, count_noun
-    from train.labels import LabelOptions, generate
+    from train.labels import generate
     from train.labels.storage import rows_in_place
 
     if device != "cpu" and (ray is not None or workers is not None):
         raise ReversiError(f"--device {device} with --ray or --workers: expected cpu there, or one machine with a GPU")
-    chosen = given(context)
-    options = LabelOptions(**{**chosen, "labeller": _with_depth(chosen["labeller"], depth)})
+    labeller = _with_depth(chosen.get("labeller", LabelOptions.labeller), depth)
+    options = LabelOptions(**{**chosen, "labeller": labeller})
     folder, began, finished = Path(out), perf_counter(), 0
 
     def tell_found(shards: int, rows: int) -> None:
@@ -66,14 +75,14 @@ def label(
         nonlocal finished
         finished = rows
         if rows:
-            what = "complete already" if shards == options.shards else "going on from there"
+            what = "already complete" if shards == options.shards else "resuming"
             print(
                 f"{folder}: {shards} of {options.shards} shards, {count_noun(rows, 'position')}; {what}",
                 file=sys.stderr,
             )
 
     def stopped() -> str:
-        return f"stopped at {rows_in_place(folder)} of {options.count} positions; the same command goes on"
+        return f"stopped at {rows_in_place(folder)} of {options.count} positions; {RESUME}"
 
     with ends_at_ctrl_c(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
         how: dict[str, Any] = {"device": device, "threads": threads, "executor": executor, "found": tell_found}

@@ -7,97 +7,111 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
+from cyclopts import Parameter
 
-from play.cli.job_options import given, options_from
-from play.cli.options import Json, Size, Threads, VariantName, number_range
-from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
+from play.cli.options import (
+    NOTHING,
+    Json,
+    Size,
+    Threads,
+    VariantName,
+    integer,
+    integer_range,
+    options_of,
+    text,
+)
+from play.cli.output import RESUME, ends_at_ctrl_c, print_json, print_table, progress_bar
+from train.tuning.runs import TuneOptions
 
 if TYPE_CHECKING:
     from train.tuning.objectives import Objective
     from train.tuning.runs import Generation, Tuned
 
+Aim = Literal["win-rate", "label-error"]
+TuneChoice: Any = options_of(TuneOptions, without=("formula", "optimiser"), named={"varied": "vary"})
 
-Aim = Literal["wins", "error"]
 
-
-@options_from("train.tuning.runs:TuneOptions", without=("formula", "optimiser"), named={"varied": "vary"})
 def tune(
-    context: typer.Context,
-    formula: Annotated[str, typer.Argument(metavar="FORMULA", help="Evaluator, for example [b]ten-weight[/b].")],
-    out: Annotated[Path, typer.Option("--out", "-o", help="Folder for the log and the weights.")] = Path("tuned"),
-    aim: Annotated[Aim, typer.Option("--aim", help="Win games, or come near exact scores.")] = "wins",
+    formula: Annotated[str, Parameter(help="Evaluator, for example ten-weight.")],
+    /,
+    *,
+    out: Annotated[Path, text("--out", help="Folder for the log and the weights.", metavar="DIR")] = Path("tuned"),
+    objective: Annotated[
+        Aim,
+        Parameter(
+            "--objective", help="win-rate (points against the panel) or label-error (distance from exact scores)."
+        ),
+    ] = "win-rate",
     optimiser: Annotated[
         Literal["genetic", "cma", "both"],
-        typer.Option("--optimiser", help="Genetic algorithm, CMA-ES, or one after the other."),
+        Parameter("--optimiser", help="Optimiser: genetic algorithm, CMA-ES, or both in turn."),
     ] = "both",
+    chosen: TuneChoice = NOTHING,
     size: Size = 8,
     variant: VariantName = "reversed",
     panel: Annotated[
-        list[str] | None, typer.Option("--panel", help="An opponent: random or an evaluator; may be repeated.")
+        list[str] | None, text("--panel", help="Opponent: random or an evaluator; repeat for more.", metavar="SPEC")
     ] = None,
-    games: Annotated[
-        int, typer.Option("--games", "-g", help="Games of a candidate against each opponent.", min=2)
-    ] = 1000,
-    depth: Annotated[int, typer.Option("--depth", "-d", help="Plies searched for a move.", min=1, max=6)] = 1,
-    exact: Annotated[
-        int, typer.Option("--exact", help="Last squares that a candidate plays perfectly.", min=0, max=14)
-    ] = 0,
-    positions: Annotated[int, typer.Option("--positions", "-p", help="Exact scores, for --aim error.", min=10)] = 4000,
-    empties: Annotated[str, typer.Option("--empties", "-e", help="Their empty squares, as in 8-12.")] = "8-12",
+    games: Annotated[int, integer("--games", help="Games per candidate and opponent.", low=2)] = 1000,
+    depth: Annotated[int, integer("--depth", help="Search depth in plies.", low=1, high=6)] = 1,
+    exact: Annotated[int, integer("--exact", help="Candidates play perfectly from this many empties on.", high=14)] = 0,
+    positions: Annotated[
+        int, integer("--positions", help="With label-error: number of solved positions.", low=10)
+    ] = 4000,
+    empties: Annotated[
+        tuple[int, int], integer_range("--empties", help="With label-error: empties of these positions, such as 8-12.")
+    ] = (8, 12),
     threads: Threads = None,
     as_json: Json = False,
 ) -> None:
-    """Tune the weights of a heuristic and save them for every command.
+    """Tune the weights of a heuristic and save them to a file.
 
     Example: reversi tune ten-weight --variant reversed --out tuned
 
-    A candidate is judged by its points against every opponent of the panel,
-    each opening from both sides (--aim wins), or by its mean error against
-    exact scores (--aim error). The result is measured again on games or
-    positions that nothing was chosen by.
+    A candidate is rated by its points against every opponent of the panel,
+    each opening with both colours (--objective win-rate), or by its mean error
+    against exact scores (--objective label-error). The result is validated on
+    held-out games or positions.
 
-    Run the same command again to go on after Ctrl-C, or after a crash. Use the
-    weights anywhere: [b]ten-weight:weights=tuned/ten-weight-cma.json[/b].
+    Run the same command again to resume after Ctrl-C or a crash. Every command
+    accepts the weights: ten-weight:weights=tuned/ten-weight-cma.json.
     """
     from reversi_env.extras import require
     from train.tuning.objectives import LabelError, WinRate
-    from train.tuning.runs import TuneOptions
     from train.tuning.runs import tune as run
 
-    chosen = given(context)
-    seed = chosen["seed"]
-    objective: Objective
-    if aim == "wins":
+    seed = chosen.get("seed", TuneOptions.seed)
+    judge: Objective
+    if objective == "win-rate":
         opponents = tuple(panel or ("random",))
-        objective = WinRate(size, variant, opponents, games, depth, exact, seed=seed, threads=threads)
+        judge = WinRate(size, variant, opponents, games, depth, exact, seed=seed, threads=threads)
     else:
-        objective = LabelError(size, variant, positions, number_range(empties), seed, threads=threads)
+        judge = LabelError(size, variant, positions, empties, seed, threads=threads)
     methods = ("genetic", "cma") if optimiser == "both" else (optimiser,)
     require(*("pymoo" if method == "genetic" else "cma" for method in methods))
     command = " ".join(["reversi", *sys.argv[1:]])
     found: list[tuple[str, Tuned]] = []
-    going_on = "reversi: interrupted; the same command goes on"
-    with ends_at_ctrl_c(going_on), progress_bar() as show:
+    resume = f"reversi: interrupted; {RESUME}"
+    with ends_at_ctrl_c(resume), progress_bar() as show:
 
         def tell(generation: Generation) -> None:
-            best = f"{1 - generation.best:.1%} won" if aim == "wins" else f"error {generation.best:.3f}"
+            best = f"{1 - generation.best:.1%} won" if objective == "win-rate" else f"error {generation.best:.3f}"
             rate = f"{generation.losses.size / max(generation.seconds, 1e-9):.1f} candidates/s"
             show(f"{formula}, {options.optimiser}", generation.number, options.generations, f"{best}, {rate}")
 
         for method in methods:
             options = TuneOptions(formula, optimiser=method, **chosen)
-            found.append((method, run(options, objective, out, command=command, progress=tell)))
-    results = [as_dict(method, tuned, aim) for method, tuned in found]
+            found.append((method, run(options, judge, out, command=command, progress=tell)))
+    results = [as_dict(method, tuned, objective) for method, tuned in found]
     if as_json:
-        print_json({"formula": formula, "objective": objective.described(), "results": results})
+        print_json({"formula": formula, "objective": judge.described(), "results": results})
     else:
-        _print_result(formula, objective, results, aim)
+        _print_result(formula, judge, results, objective)
 
 
 def as_dict(method: str, tuned: Tuned, aim: Aim) -> dict[str, Any]:
     """One optimiser's result: win rates, or errors in discs, in the last round and on others."""
-    figure: Callable[[float], float] = (lambda loss: 1 - loss) if aim == "wins" else (lambda loss: loss)
+    figure: Callable[[float], float] = (lambda loss: 1 - loss) if aim == "win-rate" else (lambda loss: loss)
     return {
         "optimiser": method,
         "figure": figure(tuned.loss),
@@ -114,7 +128,7 @@ def _print_result(formula: str, objective: Objective, results: list[dict[str, An
     from search import evaluators
     from search.evaluation import file_name
 
-    what = "points a game" if aim == "wins" else "mean absolute error, discs"
+    what = "points per game" if aim == "win-rate" else "mean absolute error, discs"
     rules = objective.rules
     rows = []
     for result in results:

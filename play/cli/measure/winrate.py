@@ -1,0 +1,65 @@
+"""`reversi winrate`: the win rate of an agent, with an interval that holds at every number of games."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from play.cli.options import NOTHING, Json, ProcessCount, checked_seconds, integer, number, options_of
+from play.cli.output import print_json, progress_bar, shown_after_ctrl_c
+from train.games.options import TournamentOptions
+
+WinRateChoice: Any = options_of(
+    TournamentOptions, without=("agents", "games", "format", "openings", "plies", "balance", "limit", "sprt")
+)
+
+
+def winrate(
+    agent: Annotated[str, Parameter(help="Agent spec.")],
+    opponent: Annotated[str, Parameter(help="Opponent spec.")] = "random",
+    /,
+    *,
+    margin: Annotated[float, number("--margin", help="Half-width of the confidence interval at which to stop.")] = 0.02,
+    confidence: Annotated[float, number("--confidence", help="Confidence level.")] = 0.95,
+    games: Annotated[int, integer("--games", help="Maximum number of games (even).", low=2)] = 100_000,
+    plies: Annotated[int | None, integer("--plies", help="Random plies before each game.", high=60)] = None,
+    chosen: WinRateChoice = NOTHING,
+    workers: ProcessCount = None,
+    as_json: Json = False,
+) -> None:
+    """Estimate the win rate of an agent to a given precision (a draw counts half).
+
+    Example: reversi winrate ten-weight:depth=1 --variant reversed --margin 0.03
+
+    The interval holds at every number of games at once, so that it stays valid
+    although the games stop when it is narrow enough (docs/arena.md).
+    """
+    from reversi_env.core.threads import core_count
+    from train.games.winrate import WinRate, estimate_win_rate
+
+    checked_seconds(chosen.get("time"))
+    options = TournamentOptions((agent, opponent), games, plies=plies, **chosen)
+    found, interrupted = WinRate(), False
+
+    def hear(rate: WinRate) -> None:
+        nonlocal found
+        found = rate
+        low, high = rate.interval
+        show(f"{agent} – {opponent}", rate.games, None, f"{rate.rate:.4f} ({low:.4f}–{high:.4f})")
+
+    how: dict[str, Any] = {"margin": margin, "confidence": confidence, "workers": workers or core_count()}
+    with progress_bar() as show:
+        try:
+            estimate_win_rate(options, **how, on_pair=hear)
+        except KeyboardInterrupt:
+            interrupted = True
+    with shown_after_ctrl_c(interrupted, f"interrupted after {found.games} games"):
+        if found.games and as_json:
+            print_json({"agent": agent, "opponent": opponent, "confidence": confidence, **vars(found)})
+        elif found.games:
+            low, high = found.interval  # multiples of 1 / STEPS: two decimals of a per cent round neither end inwards
+            interval = f"{low:.2%} to {high:.2%} with {confidence:.0%} confidence"
+            ending = "" if found.converged else f"; not yet known to within {margin:g}"
+            print(f"{agent} wins {found.rate:.2%} against {opponent} ({interval})")
+            print(f"{found.games} games, every opening from both sides{ending}")

@@ -1,0 +1,88 @@
+"""`reversi train alphazero`: a network by self-play with a tree search."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Annotated, Any
+
+from play.cli.measure.exam import EXAM_WIDTH, elo_cells
+from play.cli.options import NOTHING, Cache, Json, Threads, flag, options_of, torch_threads
+from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
+from play.cli.training.fit import Out
+from play.cli.training.ppo import resume_text, started_run
+from train.alphazero.options import SelfPlayOptions
+
+if TYPE_CHECKING:
+    from train.alphazero.run import SelfPlayRun
+
+AlphaZeroChoice: Any = options_of(SelfPlayOptions, presets=True)
+
+
+def alphazero(
+    *,
+    out: Out,
+    chosen: AlphaZeroChoice = NOTHING,
+    exam: Annotated[
+        bool, flag("--exam", help="Evaluate the final network with and without search (default).", negative="--no-exam")
+    ] = True,
+    cache: Cache = None,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Train by AlphaZero: self-play with a tree search.
+
+    Example: reversi train alphazero --out runs/zero --size 6
+
+    Thousands of games are searched at once, by Gumbel AlphaZero or PUCT; the
+    network learns the search policies and the results of the games. Its policy
+    without search is evaluated regularly against a ladder of baselines and in
+    solved endgames. Unset options use the preset of the board and the device: a
+    CPU is enough for 4x4 and 6x6.
+
+    Run the same command again to resume after Ctrl-C or a crash; --out alone is
+    enough. The folder has zero-….safetensors for the agent zero:FILE, log.csv,
+    curve.svg and errors.svg.
+    """
+    from reversi_env.extras import require
+
+    require("torch")
+    from train.alphazero.options import preset
+    from train.alphazero.run import SelfPlayRun
+
+    run, began = started_run(out, SelfPlayOptions, preset, dict(chosen)), perf_counter()
+    with ends_at_ctrl_c(resume_text("alphazero", out, threads)), progress_bar() as show:
+        training = SelfPlayRun(**run, threads=torch_threads(threads), cache=cache, progress=show)
+        taught = training.run()
+        table = training.examined() if exam and training.options.ladder else None
+    _show(training, taught.weights, table, perf_counter() - began, as_json)
+
+
+def _show(
+    training: SelfPlayRun, weights: Path, table: dict[str, dict[str, Any]] | None, seconds: float, as_json: bool
+) -> None:
+    """Where the network is, how good it is, and how to use it."""
+    if as_json:
+        print_json({"weights": str(weights), "figures": training.figures, "exam": table, "seconds": seconds})
+        return
+    if table is not None:
+        names = list(next(iter(table.values()))["points"])
+        rows = [
+            (player, *(f"{100 * of['points'][name]:.1f}" for name in names), *elo_cells(of), f"{of['regret']:.2f}")
+            for player, of in table.items()
+        ]
+        headings = [name.replace("-", "-\n").replace(":", ":\n") for name in names]
+        print_table(
+            ["points, %", *headings, "Elo", "95 %\ninterval", "regret,\ndiscs"],
+            rows,
+            width=EXAM_WIDTH,
+            gap=1,
+            show_edge=False,
+        )
+    from reversi_env.errors import count_noun
+
+    print(f"{count_noun(training.options.generations, 'generation')}, {seconds:.1f} s")
+    print(f"weights: {weights}")
+    game = f"--size {training.rules.size} --variant {training.rules.variant}"
+    print(f"play it: reversi play --agent zero:{shlex.quote(str(weights))},simulations=64 {game}")

@@ -1,0 +1,46 @@
+"""`reversi train bootstrap`: a network from scratch, stage by stage from solved endgames back to the opening."""
+
+from __future__ import annotations
+
+import sys
+from time import perf_counter
+from typing import Any
+
+from play.cli.options import NOTHING, Device, Json, Threads, options_of
+from play.cli.output import RESUME, ends_at_ctrl_c, progress_bar
+from play.cli.training.fit import Out, print_result, recorded_command
+from train.fitting.bootstrap import BootstrapOptions
+
+BootstrapChoice: Any = options_of(BootstrapOptions, without=("stages",))
+
+
+def bootstrap(
+    *,
+    out: Out,
+    chosen: BootstrapChoice = NOTHING,
+    threads: Threads = None,
+    device: Device = "cpu",
+    as_json: Json = False,
+) -> None:
+    """Train an evaluation network from scratch, from solved endgames back to the opening.
+
+    Example: reversi train bootstrap --out runs/first --size 6 --scale 0.004
+
+    It fits solved endgames, labels earlier positions by searches that end in
+    them, and repeats this back to the opening. --scale 1 is for a GPU and many
+    cores.
+
+    Run the same command again to resume after Ctrl-C or a crash. The folder has
+    the weights, log.csv and error-by-empties.svg, errors in discs on held-out
+    positions.
+    """
+    from reversi_env.extras import require
+
+    require("torch", "pyarrow")
+    from train.fitting.training import train_from_nothing
+
+    options, began = BootstrapOptions(**chosen), perf_counter()
+    how: dict[str, Any] = {"command": recorded_command(sys.argv[1:]), "device": device, "threads": threads}
+    with ends_at_ctrl_c(f"reversi: stopped; {RESUME}"), progress_bar() as show:
+        result = train_from_nothing(out, options, **how, progress=show)
+    print_result(result, perf_counter() - began, as_json)

@@ -1,0 +1,49 @@
+"""`reversi train probcut`: the parameters of selective search for a weight file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+from cyclopts import Parameter
+
+from play.cli.options import Json, Seed, Threads
+from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
+from play.cli.training.fit import Out
+
+
+def probcut(
+    weights: Annotated[Path, Parameter(help="Weight file of a network.")],
+    /,
+    *,
+    out: Out,
+    seed: Seed = 0,
+    threads: Threads = None,
+    as_json: Json = False,
+) -> None:
+    """Fit the ProbCut parameters of a weight file.
+
+    Example: reversi train probcut runs/first/8x8-normal-….safetensors --out runs/probcut
+
+    Measures how well shallow searches predict deep ones and writes a copy of
+    the weights with these parameters; timed searches with it prune by ProbCut.
+    """
+    from train.fitting.cuts import add_probcut
+
+    with ends_at_ctrl_c("reversi: stopped; nothing was written"), progress_bar() as show:
+        how: dict[str, Any] = {"seed": seed, "threads": threads}
+        path, cuts = add_probcut(weights, out, **how, progress=lambda *done: show("searching, positions", *done))
+    if as_json:
+        from search.probcut import as_table
+
+        print_json({"weights": str(path), **as_table(cuts)})
+        return
+    empties = (cuts.empties[0], sum(cuts.empties) // 2, cuts.empties[1])
+    headings = ("deep", "predicted by", "slope", "shift", *(f"SD at {count}" for count in empties))
+    rows = []
+    for pair in cuts.pairs:
+        deviations = (f"{cuts.deviation(pair, count):.2f}" for count in empties)
+        rows.append((pair.deep, pair.shallow, f"{pair.slope:.2f}", f"{pair.shift:+.2f}", *deviations))
+    print_table(headings, rows, words=0)
+    print("shift, and SD, the standard deviation at a number of empty squares, in discs")
+    print(f"weights: {path}")

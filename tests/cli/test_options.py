@@ -1,0 +1,105 @@
+"""Options of a command that are the fields of an `Options` class."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import pytest
+from cyclopts import App, CycloptsError
+from hypothesis import given
+from hypothesis import strategies as st
+
+from play.cli.app import complaint
+from play.cli.options import NOTHING, options_of
+from reversi_env.options import GameOptions, option, option_fields
+
+
+@dataclass(frozen=True)
+class Example(GameOptions):
+    """One field of each type, and one that is no option of the command line."""
+
+    count: int = option(3, "how many", low=1, high=10)
+    learning_rate: float = option(0.5, "step of the optimiser", low=0, high=1)
+    depth: int | None = option(None, "plies", low=1, high=9)
+    fast: bool = option(False, "no care")
+    loss: Literal["plain", "structural"] = option("plain", "which errors count")
+    opponents: tuple[str, ...] = option(("random",), "who plays")
+    empties: tuple[int, int] = option((1, 2), "empty squares", low=0, high=60)
+    noise: tuple[float, ...] = option((0.5, 1.0), "shares of random moves", low=0, high=1)
+    secret: int = 5
+
+
+Choice: Any = options_of(Example, presets=True, named={"opponents": "opponent"})
+RequiredChoice: Any = options_of(Example, required=("count",))
+
+
+def typed(chosen: Choice = NOTHING) -> dict[str, Any]:
+    """Return the options that were typed."""
+    return dict(chosen)
+
+
+def required(chosen: RequiredChoice) -> dict[str, Any]:
+    """Return the options that were typed, among them the count."""
+    return dict(chosen)
+
+
+def run(*arguments: object, function: Any = typed) -> Any:
+    """Run a command with the options of `Example`."""
+    app = App(name="job", result_action="return_value", print_error=False, exit_on_error=False)
+    app.default(function)
+    return app([*map(str, arguments)])
+
+
+def test_only_what_is_typed_is_passed_on():
+    assert run() == {}
+    assert run("--count", 4, "--no-fast") == {"count": 4, "fast": False}
+
+
+def test_values_have_the_types_of_the_fields():
+    line = "--size 6 -v reversed --count 7 --learning-rate 0.25 -d 4 --fast --loss structural --opponent a --opponent b:c=1"
+    assert Example(**run(*line.split(), "--empties", "8-12", "--noise", "0,1")) == Example(
+        *(6, "reversed", 7, 0.25, 4, True, "structural", ("a", "b:c=1"), (8, 12), (0.0, 1.0))
+    )
+    assert run("--empties", "7") == {"empties": (7, 7)}
+
+
+@pytest.mark.parametrize(
+    ("option", "value"),
+    [
+        ("--count", 11),
+        ("--count", "2.5"),
+        ("--count", "9" * 30),
+        ("--depth", "x"),
+        ("--learning-rate", "nan"),
+        ("--loss", "other"),
+        ("--empties", "3-x"),
+        ("--noise", "0.1,2"),
+        ("--size", 8.5),
+    ],
+)
+def test_a_wrong_value_names_its_option(option, value):
+    with pytest.raises(CycloptsError) as error:
+        run(option, value)
+    assert f"{option} {value}: expected " in complaint(error.value)
+
+
+@pytest.mark.parametrize("arguments", [("--secret", 1), ("--count",), ("word",)])
+def test_what_is_no_option_is_refused(arguments):
+    with pytest.raises(CycloptsError):
+        run(*arguments)
+
+
+def test_a_required_option_is_missed():
+    assert run("--count", 2, function=required) == {"count": 2}
+    with pytest.raises(CycloptsError, match="--count"):
+        run(function=required)
+
+
+@given(st.integers(1, 10), st.floats(0, 1), st.tuples(st.integers(0, 60), st.integers(0, 60)))
+def test_texts_become_the_values_that_files_keep(count, rate, empties):
+    texts = {"count": str(count), "learning_rate": str(rate), "empties": "{}-{}".format(*empties)}
+    fields = {one.name: one for one in option_fields(Example)}
+    options = Example(**{name: fields[name].parse([text]) for name, text in texts.items()})
+    assert options == Example(count=count, learning_rate=rate, empties=empties)
+    assert Example.from_dict(options.as_dict()) == options

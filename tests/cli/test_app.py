@@ -10,8 +10,8 @@ import pytest
 from play.cli.app import ALIASES, COMMANDS, GROUPS, application
 from tests.conftest import REPOSITORY
 
-#: Commands whose options come from a module that needs numpy.
-HEAVY = ()
+#: Commands whose options come from a module that needs numpy, and those of the clone.
+HEAVY = {"label", "match", "puzzles", "train bootstrap", "tune", "tournament", "winrate", "experiment", "measure"}
 #: Prints the status of a command line and the heavy libraries that it has loaded.
 LOADED = """
 import contextlib, io, json, sys

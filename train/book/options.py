@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from reversi_env.errors import quoted
 from reversi_env.options import GameOptions, option
-from search import evaluators
-from search.agents import AgentSpec
-from search.evaluation import Evaluator
 from train.errors import TrainError
+
+if TYPE_CHECKING:
+    from search.evaluation import Evaluator
 
 #: Plies that the first search of a position is shallower by, which finds the moves that are far too bad: an even number.
 SHALLOWER = 8
@@ -27,6 +28,8 @@ class SearchOptions(GameOptions):
     evaluator: str = option("network", "Evaluator to search with.")
 
     def __post_init__(self) -> None:
+        from search.agents import AgentSpec  # not before it is needed: the help reads the options from this file
+
         super().__post_init__()
         for name in AgentSpec.parse(self.evaluator).options:
             if name != "weights":
@@ -36,6 +39,9 @@ class SearchOptions(GameOptions):
     @property
     def searches_with(self) -> Evaluator:
         """The evaluator."""
+        from search import evaluators
+        from search.agents import AgentSpec
+
         return evaluators.get_evaluator(AgentSpec.parse(self.evaluator).evaluator)
 
     @property

@@ -8,7 +8,6 @@ from typing import Any, Literal
 from reversi_env.errors import quoted
 from reversi_env.options import GameOptions, Options, option
 from reversi_env.rules import Variant
-from search.agents import AgentSpec
 from train.errors import TrainError, check_whole
 
 Algorithm = Literal["ppo", "tensor-ppo"]
@@ -54,6 +53,8 @@ class RlOptions(GameOptions):
     games: int = option(400, "Against each rung of the ladder.", low=2, high=100_000, even=True)
 
     def __post_init__(self) -> None:
+        from search.agents import AgentSpec  # not before it is needed: the help reads the options from this file
+
         super().__post_init__()
         for spec in self.opponents:
             AgentSpec.parse(spec).check()

@@ -25,21 +25,21 @@ from train.rl import FOLDER as POLICIES
 
 _TEXTS = {
     "human": ("Human-like", "ten levels, from a beginner to more than most people can beat"),
-    "network": ("Network", "a trained pattern network under alpha-beta; the strongest"),
+    "network": ("Network", "alpha-beta with a trained pattern network; the strongest"),
     "six-factor": ("Six factors", "corners, mobility, frontier, table: report 001"),
     "four-attribute": ("Four attributes", "parity, mobility, corners, stability: report 003"),
     "cell-utility": ("Cell utility", "a table of squares, discs and mobility: report 004"),
     "position-stability": ("Position and stability", "written for the reversed game: report 000"),
     "double-alpha": ("Double Alpha", "the search and the sixteen evolved weights of report 002"),
     "ten-weight": ("Ten weights", "an evolved table of squares: report 002"),
-    "mobility": ("Mobility", "counts moves, nothing else"),
-    "discs": ("Disc counter", "counts discs, nothing else"),
-    "rl": ("Self-taught", "learnt by playing against itself, and looks no move ahead"),
+    "mobility": ("Mobility", "counts legal moves only"),
+    "discs": ("Disc counter", "counts discs only"),
+    "rl": ("Self-taught", "trained by self-play; does not search"),
     "greedy-invincible": (
         "Greedy, then perfect",
-        "takes the move that looks best right now, and plays the last twelve squares perfectly",
+        "plays greedily, and the last twelve squares perfectly",
     ),
-    "greedy": ("Greedy", "takes what is best right now"),
+    "greedy": ("Greedy", "plays the move with the best disc count right now"),
     "random": ("Random", "any legal move"),
 }
 VARIANTS: tuple[Variant, ...] = get_args(Variant)

@@ -112,7 +112,7 @@ class Hall:
         if not self._creations.try_acquire(client):
             raise Refused(429, "too_many_games", "too many new games from this address; try again later")
         if self.running[client] >= self.options.client_games:
-            raise Refused(429, "too_many_games", "too many games of this address are running; finish some first")
+            raise Refused(429, "too_many_games", "too many games from this address are running; finish some first")
         if self.running.total() >= self.options.most_running:
             raise Refused(503, "full", "too many games are running; try again later")
         self._make_space()
@@ -231,7 +231,7 @@ class Hall:
         with _storage_errors_refused():
             content = await self.store.review(name)
         if content is None:
-            raise Refused(404, "no_review", "there is no such review, or it was too old")
+            raise Refused(404, "no_review", "this review does not exist or has expired")
         return msgspec.json.decode(content, type=Review)
 
     # --- analysis ---------------------------------------------------------------------------------
@@ -252,7 +252,7 @@ class Hall:
     async def puzzles(self, request: PuzzleRequest, client: str) -> Puzzles:
         """Some of the package's puzzles, drawn by lot among those that are nearest to a rating; a thread reads their file."""
         if not self._puzzlings.try_acquire(client):
-            raise Refused(429, "too_many_puzzles", "too many puzzles for this address; try again later")
+            raise Refused(429, "too_many_puzzles", "too many puzzle requests from this address; try again later")
         with self._queued(self.lookups, client):
             async with self._lookup:
                 return await asyncio.to_thread(_puzzles, request)
@@ -287,7 +287,7 @@ class Hall:
     def _queued(self, those: Counter[str], client: str) -> Iterator[None]:
         """One more of *those* who wait, a *client*'s; refused where too many do, all or of one address."""
         if those[client] >= self.options.client_analyses:
-            raise Refused(429, "too_many_analyses", "wait for your other analyses and transcripts")
+            raise Refused(429, "too_many_analyses", "too many analyses at once; wait for the others to finish")
         if those.total() >= self.options.most_analyses:
             raise Refused(429, "busy", "the server is busy with analyses; try again later")
         with counted_while_open(those, client):
@@ -319,7 +319,7 @@ def _storage_errors_refused() -> Iterator[None]:
         yield
     except StoreError as error:
         log.error("the database failed: %s", error)
-        raise Refused(503, "storage", "the games cannot be stored or read now; try again later") from None
+        raise Refused(503, "storage", "the database is not available; try again later") from None
 
 
 def _opening(request: OpeningRequest, recorded: GameTree | None) -> Opening:

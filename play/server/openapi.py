@@ -13,7 +13,7 @@ from reversi_env import __version__
 _REFUSALS = {
     400: "The request cannot be read, or asks for what is not allowed.",
     401: "There is no token.",
-    403: "The token does not open this game, or not this seat; or a page of another server asks.",
+    403: "The token is not valid for this game, or not for this seat; or a page of another server asks.",
     404: "There is no such game or review.",
     408: "The body did not arrive in time.",
     409: "Not now: another's turn, an earlier ply, a finished game.",

@@ -318,7 +318,7 @@ class Pool:
             return
         for search in worker.searches.values():
             if not search.future.done():
-                search.future.set_exception(WorkerLost("the search was lost; ask again"))
+                search.future.set_exception(WorkerLost("the search stopped unexpectedly; try again"))
         worker.end()
         log.warning("a search worker has ended with status %s, and is replaced", worker.exit_code)
         self._workers[self._workers.index(worker)] = self._new_worker()

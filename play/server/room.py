@@ -117,7 +117,7 @@ class Room:
             if hmac.compare_digest(given, seat.secret or "0" * 64):
                 role = colour_name(colour)
         if role is None:
-            raise Refused(403, "wrong_token", "the token does not open this game")
+            raise Refused(403, "wrong_token", "the token is not valid for this game")
         return role
 
     def enter(self, member: Member) -> None:
@@ -126,7 +126,7 @@ class Room:
         Places are counted by seat: spectators, or the other side, cannot take those of a player who comes back.
         """
         if sum(other.role == member.role for other in self.members) >= self._host.options.room_connections:
-            raise Refused(429, "room_full", "too many are connected to this game; try again later")
+            raise Refused(429, "room_full", "too many connections to this game; try again later")
         self.members.add(member)
         self.let_agent_think()
         self._broadcast()
@@ -216,7 +216,7 @@ class Room:
     def _playing(self, role: Role) -> Colour:
         """The colour of a player whose game goes on."""
         if role == "spectator":
-            raise Refused(403, "spectator", "spectators only watch")
+            raise Refused(403, "spectator", "spectators cannot make moves")
         if self.game.is_over():
             raise Refused(409, "game_over", "the game is over")
         return BLACK if role == "black" else WHITE
@@ -225,7 +225,7 @@ class Room:
         """The other side, which has asked *role* for a take-back."""
         other = self._playing(role).other
         if self._undo_request != other:
-            raise Refused(409, "nothing_asked", "nobody asked to take a move back")
+            raise Refused(409, "nothing_asked", "there is no request to take back a move")
         return other
 
     def _make(self, move: str, seconds: float | None, value: float | None) -> asyncio.Future[bytes]:
@@ -389,7 +389,7 @@ class Room:
     def _report_agent_failure(self) -> None:
         """Say that there is no answer; the agent is asked again when somebody enters."""
         self._thinking = None
-        lost = encode(Refused(503, "lost", "the opponent was lost; come back to let it try again").problem())
+        lost = encode(Refused(503, "lost", "the engine stopped unexpectedly; reconnect to try again").problem())
         for member in self.members:
             member.answer(lost)
 
@@ -421,7 +421,7 @@ class Room:
                 return await self._host.pool.search(self._row.client, job, self.id)
             except WorkerLost:
                 log.warning("game %s: a search was lost, and is asked for again", self.id)
-        return Answer(error="the search was lost again and again")
+        return Answer(error="the search stopped unexpectedly several times")
 
     def _time_for(self, colour: Colour) -> tuple[float | None, float | None]:
         """Seconds that its clock leaves for this move, usually and at most; None if there is none."""

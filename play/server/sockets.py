@@ -148,7 +148,7 @@ def _carry_out(message: Any, room: Room, connection: Connection) -> None:
     if isinstance(message, messages.Ping):
         connection.answer(encode(Pong(id=message.id)))
     elif room.closed:
-        raise Refused(503, "gone", "the game has been put away; connect again")
+        raise Refused(503, "gone", "the game was unloaded; connect again")
     elif isinstance(message, messages.Move):
         room.move(role, message.move, message.ply)
     elif isinstance(message, messages.Join):

@@ -101,7 +101,7 @@ def test_dark_and_light_on_all_screens(open_page):
 
 #: What the page says to browsers of a language: to start, one and two discs, whose turn it is, and what the server refuses.
 SAID = {
-    "en": ("en-GB", "Start", "1 disc", "2 discs", "Your turn.", "Nobody asked to take a move back."),
+    "en": ("en-GB", "Start", "1 disc", "2 discs", "Your turn.", "There is no request to take back a move."),
     "fr": ("fr-CA", "Commencer", "1 pion", "2 pions", "À vous de jouer.", "Personne n’a demandé à reprendre un coup."),
     "ja": ("ja-JP", "対局開始", "1石", "2石", "あなたの手番です。", "「待った」は求められていません。"),
     "zh-Hans": ("zh-CN", "开始", "1 子", "2 子", "轮到您了。", "没有人请求悔棋。"),

@@ -31,7 +31,7 @@ def test_a_link_with_something_wrong_does_not_shut_its_seat(open_page):
     mine = open_page()
     link = invitation(mine)
     friend = open_page(address=link[:-1] + ("x" if link[-1] != "x" else "y"))
-    expect(friend.locator("#status")).to_have_text("The server does not know this game any more.")
+    expect(friend.locator("#status")).to_have_text("This game no longer exists on the server.")
     friend.click("#nav-games")
     expect(friend.locator("#library-list a")).to_have_count(0)
     friend.evaluate("address => { location.hash = address; }", link + ").")  # as messengers write it
@@ -56,15 +56,17 @@ def test_who_asks_to_take_back_is_told_of_a_refusal_and_who_grants_it_is_not_tol
     mine.locator(".square.legal").first.click()
     expect(friend.locator("#status")).to_have_text("Your turn.")
     mine.click("#undo")
-    expect(mine.locator("#toast")).to_have_text("Your opponent is asked.")
+    expect(mine.locator("#toast")).to_have_text("Waiting for your opponent to agree.")
     friend.click("#refuse")
-    expect(mine.locator("#toast")).to_have_text("Your opponent does not agree.")
+    expect(mine.locator("#toast")).to_have_text("Your opponent declined.")
     mine.click("#undo")
     expect(friend.locator("#ask")).to_be_visible()
     expect(friend.locator("#live")).to_contain_text("Your opponent asks to take back a move.")
     friend.click("#undo")
     expect(mine.locator("#moves button")).to_have_count(0)
-    expect(friend.locator("#toast")).not_to_have_text("Your opponent is asked.")  # which would stay when it is hidden
+    expect(friend.locator("#toast")).not_to_have_text(
+        "Waiting for your opponent to agree."
+    )  # which would stay when it is hidden
 
 
 def test_a_comment_belongs_to_the_position_that_is_shown(open_page):
@@ -99,8 +101,11 @@ def test_what_is_written_while_a_review_is_sent_goes_along(open_page):
 @pytest.mark.parametrize(
     ("outage", "said"),
     [
-        (lambda route: route.abort(), "The server does not answer."),
-        (lambda route: route.fulfill(status=502, body="<h1>Bad Gateway</h1>"), "The server refused."),  # a proxy's
+        (lambda route: route.abort(), "The server is not responding."),
+        (
+            lambda route: route.fulfill(status=502, body="<h1>Bad Gateway</h1>"),
+            "The server rejected the request.",
+        ),  # a proxy's
     ],
 )
 def test_analysis_goes_on_after_an_outage(open_page, outage, said):
@@ -133,7 +138,7 @@ def test_the_form_comes_with_the_next_try(open_page):
     page = open_page(mishaps="/api/agents", address="#games")
     page.route("**/api/agents", lambda route: route.abort())
     page.reload()
-    expect(page.locator("#toast")).to_have_text("The server does not answer.")
+    expect(page.locator("#toast")).to_have_text("The server is not responding.")
     page.unroute("**/api/agents")
     page.click("#nav-new")
     expect(page.locator("#agent option").first).to_be_attached()
@@ -147,13 +152,13 @@ def test_puzzles_can_be_asked_for_again(open_page):
     page.route("**/api/puzzles", lambda route: route.abort())
     page.goto(page.url + "#puzzles")
     page.reload()
-    expect(verdict).to_have_text("The server does not answer.")
+    expect(verdict).to_have_text("The server is not responding.")
     page.unroute("**/api/puzzles")
     page.click("#puzzle-next")
     expect(verdict).to_contain_text("to move: find the best move.")
     page.route("**/api/puzzles", lambda route: route.abort())
     page.select_option("#puzzle-kind", "6-reversed")
-    expect(verdict).to_have_text("The server does not answer.")
+    expect(verdict).to_have_text("The server is not responding.")
     expect(page.locator("#puzzle-solve")).to_be_hidden()
 
 

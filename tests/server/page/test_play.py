@@ -176,7 +176,7 @@ def test_games_against_levels_rate_the_player_unless_there_was_help(open_page, s
     rated = page.locator("#rated")
     choose(page, agent="human", strength=2)
     page.click("#start")
-    expect(rated).to_have_text("This game counts for your rating.")
+    expect(rated).to_have_text("This game is rated.")
     page.click("#resign")
     lost = rating_text([(RATINGS[2], 0)])
     expect(rated).to_have_text(f"Your rating: {lost} after 1 game.")
@@ -184,19 +184,19 @@ def test_games_against_levels_rate_the_player_unless_there_was_help(open_page, s
     expect(rated).to_have_text(f"Your rating: {lost} after 1 game.")  # a game counts once
     shuts_nobody_out(page)
     page.click("#nav-new")
-    expect(page.locator("#setup-standing")).to_contain_text(f"{lost} after 1 game. Level 2 is nearest to it.")
+    expect(page.locator("#setup-standing")).to_contain_text(f"{lost} after 1 game. The closest level is 2.")
     shuts_nobody_out(page)
     choose(page, colour="white")
     page.click("#start")
     my_turn(page)
     page.click("#undo")
     expect(page.locator("#toast")).to_have_text("There is no move to take back.")
-    expect(rated).to_have_text("This game counts for your rating.")  # nothing was given
+    expect(rated).to_have_text("This game is rated.")  # nothing was given
     page.click("#hint")
     expect(rated).to_contain_text("does not count")
     page.click("#resign")
     page.click("#rematch")  # with another seed: who repeats a game may not meet the same answers
-    expect(rated).to_have_text("This game counts for your rating.")
+    expect(rated).to_have_text("This game is rated.")
     rooms = [room for name, room in server.hall.rooms.items() if name not in others]
     seeds = [agent.spec.options["seed"] for room in rooms for agent in room.agents.values()]
     assert len(set(seeds)) == len(seeds) == 3

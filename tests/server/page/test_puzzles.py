@@ -32,7 +32,7 @@ def test_puzzles_are_solved_refuted_counted_and_kept(open_page):
     values = solve_all_moves(position)
     wrong = min(values, key=values.get)
     page.click(f".square[data-square={wrong}]")
-    expect(verdict).to_contain_text(f"{wrong} gives away {puzzle['value'] - values[wrong]} discs")
+    expect(verdict).to_contain_text(f"{wrong} loses {puzzle['value'] - values[wrong]} discs")
     expect(page.locator("#status")).to_contain_text(re.compile("wins|draw"))  # it is played out to the end
     expect(page.locator("#live")).to_contain_text("instead of")
     expect(streak).to_have_text("Streak: 0 (longest: 0)")

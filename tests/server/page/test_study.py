@@ -121,7 +121,7 @@ def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     expect(page.locator("#puzzle-kind option:checked")).to_have_text("My own blunders (1)")
     expect(page.locator(".square.legal")).to_have_count(4)
     page.click(".square[data-square=d3]")  # as in the game
-    expect(page.locator("#puzzle-verdict")).to_contain_text("d3 gives away 4 discs")
+    expect(page.locator("#puzzle-verdict")).to_contain_text("d3 loses 4 discs")
     expect(page.locator("#puzzle-verdict")).to_contain_text("−14 instead of −10")
     page.click("#puzzle-next")
     expect(page.locator(".square.legal")).to_have_count(4)
@@ -269,7 +269,7 @@ def test_a_position_is_set_up_studied_and_sent(open_page, tmp_path):
     saved.value.save_as(tmp_path / "review.json")
     page.click("#nav-games")
     expect(page.locator("#library-list a")).to_have_count(2)
-    page.get_by_role("button", name="Forget Review of Cid").click()
+    page.get_by_role("button", name="Remove Review of Cid").click()
     expect(page.locator("#library-list a")).to_have_count(1)
     page.click("#nav-review")
     page.set_input_files("#file", tmp_path / "review.json")
@@ -299,7 +299,9 @@ def test_openings_are_named_and_empty_squares_are_the_winners(open_page, server)
         )
     )
     page.keyboard.press("End")
-    expect(page.locator("#status")).to_have_text("Black played e3. Black wins, 64–0, 51 empty squares included.")
+    expect(page.locator("#status")).to_have_text(
+        "Black played e3. Black wins, 64–0, 51 empty squares counted for the winner."
+    )
 
 
 def test_who_hurries_through_a_game_asks_for_the_opening_where_they_arrive(open_page):

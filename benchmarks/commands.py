@@ -212,11 +212,11 @@ def search(
     report.show(as_json)
 
 
-def _speedup_row(report: Report, label: str, found: dict[str, Any], prefix: str) -> None:
+def _speedup_row(report: Report, label: str, timings: dict[str, Any], prefix: str) -> None:
     """What `in_turns` found: how much sooner all threads are done than one, and how many more nodes that takes."""
-    seconds = sum(each["seconds"] for each in found["every"])
-    text = f"{seconds:.1f} s, {found['speedup']:.2f}x as fast as one, {found['nodes_ratio']:.2f}x the nodes"
-    figures = {"thread_speedup": found["speedup"], "thread_nodes_ratio": found["nodes_ratio"]}
+    seconds = sum(each["seconds"] for each in timings["every"])
+    text = f"{seconds:.1f} s, {timings['speedup']:.2f}x as fast as one, {timings['nodes_ratio']:.2f}x the nodes"
+    figures = {"thread_speedup": timings["speedup"], "thread_nodes_ratio": timings["nodes_ratio"]}
     report.row(label, text, **{prefix + name: value for name, value in figures.items()})
 
 
@@ -227,9 +227,10 @@ def _search_against(other: Path, rounds: int, as_json: bool) -> None:
     report = Report(f"Search, beside that of {other}", "numpy", "numba", "llvmlite")
     with versus.two_checkouts(other) as checkouts:
         for name, requests in versus.subjects().items():
-            found = report.measure(name, partial(versus.compared, checkouts, requests, rounds))
-            text = f"time x {found['seconds_ratio']:.3f}, nodes/s x {found['speed_ratio']:.3f}, nodes x {found['nodes_ratio']:.3f}"
-            report.row(name, text + ("" if found["same_values"] else ", OTHER VALUES"), **{name: found})
+            ratios = report.measure(name, partial(versus.compared, checkouts, requests, rounds))
+            names = {"time": "seconds_ratio", "nodes/s": "speed_ratio", "nodes": "nodes_ratio"}
+            text = ", ".join(f"{label} x {ratios[key]:.3f}" for label, key in names.items())
+            report.row(name, text + ("" if ratios["same_values"] else ", OTHER VALUES"), **{name: ratios})
     report.show(as_json)
 
 
@@ -259,10 +260,10 @@ def labels(
         for empties, rate in rates[where].items():
             report.row(f"{empties} empties, {where}", f"{rate:,.0f} labels/s")
     if gpu:
-        found = report.measure("equality", partial(speed.compare, solve_batch_cuda, compared))
-        report.result["compared"] = found
-        for variant, differing in found["differing"].items():
-            report.row(f"{found['positions']:,} {variant} positions", f"{differing} differ")
+        comparison = report.measure("equality", partial(speed.compare, solve_batch_cuda, compared))
+        report.result["compared"] = comparison
+        for variant, differing in comparison["differing"].items():
+            report.row(f"{comparison['positions']:,} {variant} positions", f"{differing} differ")
     report.result["labels_per_second"] = rates
     report.title = f"Exact labels on {report.result.get('gpu', report.result['cpu'])}"
     report.show(as_json)
@@ -287,14 +288,16 @@ def rl(
     require("sb3_contrib", "stable_baselines3", "torch")
     report = Report("Training with stable-baselines3, 6x6", "torch", "stable-baselines3", "sb3-contrib", "numba")
     for kind, title in (("selfplay", "reversi train ppo, against past selves"), ("small", "MlpPolicy against random")):
-        found = {
+        rates_by_vector = {
             vector: report.measure(f"{title}: {vector}", partial(speed.measured, kind, vector, updates))
             for vector in speed.VECTORS
         }
-        ours, dummy, subproc = (found[vector]["steps_per_second"] for vector in speed.VECTORS)
-        ratio, opponents = ours / max(dummy, subproc), found["ours"]["opponents"]
-        games = found["ours"]["step"] - opponents
-        rates = {f"{vector}_steps_per_second": figures["steps_per_second"] for vector, figures in found.items()}
+        ours, dummy, subproc = (rates_by_vector[vector]["steps_per_second"] for vector in speed.VECTORS)
+        ratio, opponents = ours / max(dummy, subproc), rates_by_vector["ours"]["opponents"]
+        games = rates_by_vector["ours"]["step"] - opponents
+        rates = {
+            f"{vector}_steps_per_second": figures["steps_per_second"] for vector, figures in rates_by_vector.items()
+        }
         shares = {"ratio": ratio, "environment_share": games, "opponents_share": opponents}
         report.row(f"{title}: our vector environment", f"{ours:,.0f} steps/s", **{kind: rates | shares})
         report.row("… DummyVecEnv / SubprocVecEnv", f"{dummy:,.0f} / {subproc:,.0f} steps/s")
@@ -335,8 +338,8 @@ def gpu(
         sizes = [int(text) for text in batches.split(",") if text]
         _gpu_speed(report, device, sizes or list(speed.CPU_BATCHES if cpu else speed.GPU_BATCHES))
     if "policy" in wanted:
-        how = partial(speed.environment_share, device, 256 if cpu else 65_536)
-        policy = report.measure("a policy network plays", how)
+        measurement = partial(speed.environment_share, device, 256 if cpu else 65_536)
+        policy = report.measure("a policy network plays", measurement)
         text = f"{millions('plies', 2)(policy['plies_per_second'])}, {policy['share']:.1%} in the environment"
         report.row(f"small CNN policy, batch {policy['batch']:,.0f}", text, policy=policy)
     equal = True
@@ -441,18 +444,18 @@ def server(
         _under_attack(report, arguments, hostile, pause, as_json)
         return
     with speed.running_server(*arguments) as (url, pid):
-        found = report.measure(f"{games} games", lambda: speed.load(url, games, agent, pause))
+        figures = report.measure(f"{games} games", lambda: speed.load(url, games, agent, pause))
         memory = speed.memory_mib(pid)
-    p95, p99, longest = (found[f"answer_{quantile}_ms"] for quantile in ("p95", "p99", "max"))
-    report.row("games at once", f"{games} against {agent}, {pause:g} s between moves", **found)
-    report.row("moves answered", f"{found['moves']:,}, {found['moves_per_second']:,.0f} a second")
-    report.row("errors", str(found["errors"]))
-    report.row("answer, median", f"{found['answer_median_ms']:.0f} ms")
+    p95, p99, longest = (figures[f"answer_{quantile}_ms"] for quantile in ("p95", "p99", "max"))
+    report.row("games at once", f"{games} against {agent}, {pause:g} s between moves", **figures)
+    report.row("moves answered", f"{figures['moves']:,}, {figures['moves_per_second']:,.0f} a second")
+    report.row("errors", str(figures["errors"]))
+    report.row("answer, median", f"{figures['answer_median_ms']:.0f} ms")
     report.row("answer, 95 % / 99 % / longest", f"{p95:.0f} / {p99:.0f} / {longest:.0f} ms")
-    report.row("event loop late, median / 99 %", f"{found['lag_median_ms']:.1f} / {found['lag_p99_ms']:.1f} ms")
+    report.row("event loop late, median / 99 %", f"{figures['lag_median_ms']:.1f} / {figures['lag_p99_ms']:.1f} ms")
     report.row("memory of the server process", f"{memory:.0f} MiB" if memory else "unknown", server_mib=memory)
     report.show(as_json)
-    if found["errors"]:
+    if figures["errors"]:
         sys.exit(1)
 
 
@@ -461,15 +464,15 @@ def _under_attack(report: Report, arguments: tuple[str, ...], clients: int, paus
     from benchmarks import server as speed
 
     with speed.running_server(*arguments, "--proxy", "127.0.0.1") as (url, _):
-        found = report.measure(f"{clients} clients", lambda: speed.load_under_attack(url, clients, pause))
-    report.row("clients", f"{clients}, {pause:g} s between moves, while one address attacks", **found)
-    for agent, times in found["agents"].items():
+        figures = report.measure(f"{clients} clients", lambda: speed.load_under_attack(url, clients, pause))
+    report.row("clients", f"{clients}, {pause:g} s between moves, while one address attacks", **figures)
+    for agent, times in figures["agents"].items():
         median, p99 = times["answer_median_ms"], times["answer_p99_ms"]
         report.row(f"answer of {agent}, median / 99 %", f"{median:.0f} / {p99:.0f} ms, {times['moves']:,} moves")
-    report.row("errors", str(found["errors"]))
-    report.row("event loop late, median / 99 %", f"{found['lag_median_ms']:.1f} / {found['lag_p99_ms']:.1f} ms")
-    for kind, count in sorted(found["attack"].items()):
+    report.row("errors", str(figures["errors"]))
+    report.row("event loop late, median / 99 %", f"{figures['lag_median_ms']:.1f} / {figures['lag_p99_ms']:.1f} ms")
+    for kind, count in sorted(figures["attack"].items()):
         report.row(f"attack: {kind}", f"{count:,}")
     report.show(as_json)
-    if found["errors"]:
+    if figures["errors"]:
         sys.exit(1)

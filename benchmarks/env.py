@@ -78,5 +78,5 @@ def vector_speedup(steps: int, repeats: int) -> float:
 
 def peer_rates() -> dict[str, float | None]:
     """Plies a second of Pgx (batch 256 and 4096, the better) and OpenSpiel on one core; None where one is not installed."""
-    found = {peer: peers.measured(peer, "core") for peer in peers.MODULES}
-    return {peer: figures["plies_per_second"] if figures else None for peer, figures in found.items()}
+    by_peer = {peer: peers.measured(peer, "core") for peer in peers.MODULES}
+    return {peer: figures["plies_per_second"] if figures else None for peer, figures in by_peer.items()}

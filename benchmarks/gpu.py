@@ -94,14 +94,14 @@ def _steps_of_about_a_second(step: Callable[[], Any], device: str) -> int:
 def pgx_rate(device: str) -> dict[str, Any] | str:
     """Plies a second of Pgx's Othello on the same device, in a process of its own; or why there is no figure."""
     try:
-        found = peers.measured("pgx", device)
+        rate = peers.measured("pgx", device)
     except RuntimeError as error:
         return f"failed: {error}"
-    if found is None:
+    if rate is None:
         return f"not installed: {', '.join(name for name in peers.MODULES['pgx'] if not find_spec(name))}"
-    if device == "cuda" and found["backend"] != "gpu":
-        return f"jax runs on {found['backend']}, not on the GPU"
-    return found
+    if device == "cuda" and rate["backend"] != "gpu":
+        return f"jax runs on {rate['backend']}, not on the GPU"
+    return rate
 
 
 # --- equality with the CPU core -------------------------------------------------------------------------
@@ -122,15 +122,15 @@ def equal_to_cpu(device: str, plies: int, batch: int = 65_536) -> Iterator[dict[
             rows = min(batch, max(256, wanted // 150))
             steps = -(-wanted // rows)
             options: dict[str, Any] = {"size": size, "variant": variant, "opponent": opponent, "colour": "random"}
-            found = trace_hash(TorchVectorEnv(rows, device=device, parallel=True, **options), steps)
+            digest = trace_hash(TorchVectorEnv(rows, device=device, parallel=True, **options), steps)
             expected = trace_hash(TorchVectorEnv(rows, device="cpu", **options), steps)
             yield {
                 "size": size,
                 "variant": variant,
                 "opponent": opponent,
                 "plies": rows * steps,
-                "hash": f"{found % 2**64:016x}",
-                "equal": found == expected,
+                "hash": f"{digest % 2**64:016x}",
+                "equal": digest == expected,
             }
 
 
@@ -195,18 +195,19 @@ COMPARED = ("end", "reward", "observation", "mask", "boards", "legal", "turn")
 
 def states_equal_to_environments(device: str, plies: int, batch: int = 65_536) -> list[dict[str, Any]]:
     """Random games of every size and variant by `TorchVectorEnv` and by pure states on *device*, compared after every ply."""
-    found = []
+    comparisons = []
     for size, variant in GAMES:
         rows = min(batch, max(256, plies // 150))
-        steps, lots = -(-plies // rows), torch.Generator(device).manual_seed(1)
+        steps, generator = -(-plies // rows), torch.Generator(device).manual_seed(1)
         envs = TorchVectorEnv(rows, device=device, size=size, variant=variant, reward="discs")
         envs.reset(seed=1)
         start = state = functional.init(rows, Rules(size, variant), device=device)
         differ = dict.fromkeys(COMPARED, torch.zeros((), dtype=torch.bool, device=device))
         for _ in range(steps):
             masks = envs.infos["action_mask"]
-            lot = 1 + torch.rand(masks.shape, device=device, generator=lots)  # a lot of 0 would be an illegal move's
-            actions = (lot * masks).argmax(-1)
+            # noise of 0 would be an illegal move's
+            noise = 1 + torch.rand(masks.shape, device=device, generator=generator)
+            actions = (noise * masks).argmax(-1)
             observations, rewards, terminated, _, infos = envs.step(actions)
             after = functional.step(state, actions)
             state = functional.where(terminated, start, after)
@@ -222,8 +223,10 @@ def states_equal_to_environments(device: str, plies: int, batch: int = 65_536) -
             for name, (ours, theirs) in zip(COMPARED, pairs, strict=True):
                 differ[name] = differ[name] | (ours != theirs).any()
         wrong = [name for name, is_wrong in differ.items() if is_wrong]
-        found.append({"size": size, "variant": variant, "plies": rows * steps, "differ": wrong, "equal": not wrong})
-    return found
+        comparisons.append(
+            {"size": size, "variant": variant, "plies": rows * steps, "differ": wrong, "equal": not wrong}
+        )
+    return comparisons
 
 
 # --- a network that plays -----------------------------------------------------------------------------------

@@ -38,10 +38,10 @@ BREATH = 0.01
 
 async def attack(url: str) -> Counter[str]:
     """Attack until the standard input ends; the answers by kind."""
-    client, told = Client(url, {"X-Forwarded-For": ADDRESS}), Counter[str]()
+    client, outcomes = Client(url, {"X-Forwarded-For": ADDRESS}), Counter[str]()
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(64))  # a thread for each of the requests
-    tasks = [_post(client, path, body, told) for path, body, count in POSTED for _ in range(count)]
-    tasks += [_play(client, agent, told) for agent, count in GAMES.items() for _ in range(count)]
+    tasks = [_post(client, path, body, outcomes) for path, body, count in POSTED for _ in range(count)]
+    tasks += [_play(client, agent, outcomes) for agent, count in GAMES.items() for _ in range(count)]
     running = [asyncio.create_task(task) for task in tasks]
     await asyncio.sleep(2)  # until it is under way
     print("attacking", flush=True)
@@ -49,12 +49,12 @@ async def attack(url: str) -> Counter[str]:
     for task in running:
         task.cancel()
     await asyncio.gather(*running, return_exceptions=True)
-    return told
+    return outcomes
 
 
-async def _post(client: Client, path: str, body: dict[str, Any], told: Counter[str]) -> None:
+async def _post(client: Client, path: str, body: dict[str, Any], outcomes: Counter[str]) -> None:
     while True:
-        told[f"{path} {await _asked(client, path, body)}"] += 1
+        outcomes[f"{path} {await _asked(client, path, body)}"] += 1
         await asyncio.sleep(BREATH)
 
 
@@ -66,17 +66,17 @@ async def _asked(client: Client, path: str, body: dict[str, Any]) -> str:
     return "answered"
 
 
-async def _play(client: Client, agent: str, told: Counter[str]) -> None:
+async def _play(client: Client, agent: str, outcomes: Counter[str]) -> None:
     """Games without end, each move made at once."""
     while True:
         try:
-            await _game(client, agent, told)
+            await _game(client, agent, outcomes)
         except (ConnectError, OSError, websockets.WebSocketException) as error:
-            told[f"{agent} {type(error).__name__}"] += 1
+            outcomes[f"{agent} {type(error).__name__}"] += 1
             await asyncio.sleep(1)
 
 
-async def _game(client: Client, agent: str, told: Counter[str]) -> None:
+async def _game(client: Client, agent: str, outcomes: Counter[str]) -> None:
     wanted = {"white": {"kind": "agent", "agent": agent}}
     created = await asyncio.to_thread(client.ask, "POST", "/api/games", wanted)
     socket = f"{client.url.replace('http', 'ws', 1)}/api/games/{created['game']}/socket"
@@ -87,7 +87,7 @@ async def _game(client: Client, agent: str, told: Counter[str]) -> None:
             if state["type"] == "state" and state["status"] == "finished":
                 return
             if state["type"] == "state" and state["turn"] == "black":
-                told[f"{agent} moves"] += 1
+                outcomes[f"{agent} moves"] += 1
                 move = {"type": "move", "move": random.choice(state["legal"]), "ply": len(state["moves"])}
                 await connection.send(json.dumps(move))
 

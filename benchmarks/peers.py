@@ -28,10 +28,10 @@ def measured(peer: str, where: str) -> dict[str, Any] | None:
     if not all(map(find_spec, MODULES[peer])):
         return None
     platform = {} if where == "cuda" else {"JAX_PLATFORMS": "cpu"}
-    found: dict[str, Any] = measured_apart(
+    figures: dict[str, Any] = measured_apart(
         "benchmarks.peers", peer, where, XLA_PYTHON_CLIENT_PREALLOCATE="false", **platform
     )
-    return found
+    return figures
 
 
 def pgx_rate(batches: tuple[tuple[int, int], ...]) -> tuple[float, str]:

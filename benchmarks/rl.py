@@ -27,8 +27,8 @@ SELVES = 6
 
 def measured(kind: str, vector: str, updates: int) -> dict[str, float]:
     """Figures of one training in a process of its own: steps a second, and shares of its time."""
-    found: dict[str, float] = measured_apart("benchmarks.rl", kind, vector, str(updates))
-    return found
+    figures: dict[str, float] = measured_apart("benchmarks.rl", kind, vector, str(updates))
+    return figures
 
 
 class _Clock:
@@ -105,7 +105,7 @@ def _model(kind: str, env: Any) -> Any:
     from train.rl.policies import BoardPolicy
 
     options = preset(SIZE)
-    how: dict[str, Any] = {
+    ppo_kwargs: dict[str, Any] = {
         "n_steps": STEPS // env.num_envs,
         "batch_size": options.batch_size,
         "n_epochs": options.epochs,
@@ -113,9 +113,9 @@ def _model(kind: str, env: Any) -> Any:
         "device": "cpu",
     }
     if kind == "small":
-        return MaskablePPO("MlpPolicy", env, **how)
+        return MaskablePPO("MlpPolicy", env, **ppo_kwargs)
     shape = {"architecture": options.architecture.as_dict(), "half_precision": faster_precision() == "bfloat16"}
-    return MaskablePPO(BoardPolicy, env, policy_kwargs=shape, **how)
+    return MaskablePPO(BoardPolicy, env, policy_kwargs=shape, **ppo_kwargs)
 
 
 def _run(kind: str, vector: str, updates: int) -> dict[str, float]:

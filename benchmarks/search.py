@@ -81,8 +81,8 @@ def ffo(threads: int = 1, order: str | None = None) -> list[dict[str, Any]]:
     for number, problem in enumerate(ffo_problems(), start=40):
         solver.table.clear()
         solution = solver.solve(problem.position)
-        found = {"score": solution.score, "nodes": solution.nodes, "seconds": solution.seconds}
-        results.append({"problem": number} | found | {"correct": solution.score == problem.best_score})
+        solved = {"score": solution.score, "nodes": solution.nodes, "seconds": solution.seconds}
+        results.append({"problem": number} | solved | {"correct": solution.score == problem.best_score})
     return results
 
 
@@ -93,8 +93,8 @@ def midgame_to_depth(threads: int = 1) -> list[dict[str, Any]]:
     results = []
     for position in midgame_positions():
         engine.clear()
-        found = engine.search(position, Limits(depth=THREADS_DEPTH, empties_exact=0))
-        results.append({"nodes": found.nodes, "seconds": found.seconds})
+        result = engine.search(position, Limits(depth=THREADS_DEPTH, empties_exact=0))
+        results.append({"nodes": result.nodes, "seconds": result.seconds})
     return results
 
 
@@ -112,7 +112,7 @@ def in_turns(search: Callable[[int], list[dict[str, Any]]], threads: int, rounds
         ]
         for some in zip(*runs, strict=True)
     )
-    seconds, nodes = ([sum(p[what] for p in found) for found in (one, every)] for what in ("seconds", "nodes"))
+    seconds, nodes = ([sum(p[what] for p in medians) for medians in (one, every)] for what in ("seconds", "nodes"))
     return {"one": one, "every": every, "speedup": seconds[0] / seconds[1], "nodes_ratio": nodes[1] / nodes[0]}
 
 

@@ -94,7 +94,7 @@ def load_under_attack(url: str, clients: int, pause: float, seed: int = 0) -> di
     for agent in WARM_AGENTS:
         asyncio.run(_warm(client, agent))
     peers = [Client(url, {FORWARDED: f"198.51.100.{k}"}) for k in range(clients)]
-    with attacked(url) as told:
+    with attacked(url) as attacks:
         answers, errors, seconds = asyncio.run(_all_games(peers, GENTLE, pause, seed))
     return {
         "clients": clients,
@@ -103,9 +103,9 @@ def load_under_attack(url: str, clients: int, pause: float, seed: int = 0) -> di
         "errors": len(errors),
         "first_errors": errors[:3],
         "agents": {
-            agent: {"moves": len(found), **_quantiles(found)} for agent, found in zip(GENTLE, answers, strict=True)
+            agent: {"moves": len(times), **_quantiles(times)} for agent, times in zip(GENTLE, answers, strict=True)
         },
-        "attack": told,
+        "attack": attacks,
         **_lags(client),
     }
 
@@ -116,13 +116,13 @@ def attacked(url: str) -> Iterator[dict[str, int]]:
     command = [sys.executable, "-P", str(Path(__file__).with_name("hostile.py")), url]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
-    told: dict[str, int] = {}
+    outcomes: dict[str, int] = {}
     try:
         if process.stdout.readline() != "attacking\n":
             raise ReversiError("the attack did not begin: expected a server that answers")
-        yield told
+        yield outcomes
     finally:
-        told.update(json.loads(process.communicate()[0] or "{}"))  # it ends with its standard input
+        outcomes.update(json.loads(process.communicate()[0] or "{}"))  # it ends with its standard input
 
 
 def memory_mib(pid: int) -> float | None:
@@ -172,13 +172,13 @@ async def _one_game(
     wanted = {"white": {"kind": "agent", "agent": agent}}
     created = await asyncio.to_thread(client.ask, "POST", "/api/games", wanted)
     socket = f"{client.url.replace('http', 'ws', 1)}/api/games/{created['game']}/socket"
-    how: dict[str, Any] = {
+    socket_kwargs: dict[str, Any] = {
         "compression": None,
         "open_timeout": 60,
         "ping_interval": None,
         "additional_headers": client.headers,
     }
-    async with websockets.connect(socket, **how) as connection:
+    async with websockets.connect(socket, **socket_kwargs) as connection:
         await connection.send(json.dumps({"type": "join", "token": created["tokens"]["black"]}))
         await ready.wait()
         await _play(connection, pause, generator, answers)

@@ -25,8 +25,8 @@ WARM_UPS = 3
 
 def measure(size: int, device: str, updates: int, *, compiled: bool, **changes: Any) -> dict[str, Any]:
     """Figures of some updates; nothing is written."""
-    how: dict[str, Any] = {"algorithm": "tensor-ppo", "precision": faster_precision(device)}
-    options = preset(size, **how, **changes)
+    fixed_options: dict[str, Any] = {"algorithm": "tensor-ppo", "precision": faster_precision(device)}
+    options = preset(size, **fixed_options, **changes)
     training = TensorPPO(Path(), options, device=device, compiled=compiled)
     began = perf_counter()
     training.set_up()
@@ -67,13 +67,14 @@ def main() -> None:
         parser.add_argument(f"--{name}", default=usual)
     parser.add_argument("--channels", default="32")
     parser.add_argument("--plain", action="store_true")
-    found = parser.parse_args()
+    arguments = parser.parse_args()
     names = ("envs", "rollout", "epochs", "batch_size", "channels")
-    for numbers in product(*([int(number) for number in getattr(found, name).split(",")] for name in names)):
-        for compiled in (True, False) if found.plain else (found.device == "cuda",):
+    for numbers in product(*([int(number) for number in getattr(arguments, name).split(",")] for name in names)):
+        for compiled in (True, False) if arguments.plain else (arguments.device == "cuda",):
             changes = dict(zip(names, numbers, strict=True))
             print(
-                json.dumps(measure(found.size, found.device, found.updates, compiled=compiled, **changes)), flush=True
+                json.dumps(measure(arguments.size, arguments.device, arguments.updates, compiled=compiled, **changes)),
+                flush=True,
             )
 
 

@@ -135,16 +135,16 @@ def main() -> None:
                 made[key].load_kernels()
             made[key].table.clear()
             began = process_time()
-            found = made[key].solve(position)
-            value = found.score
+            result = made[key].solve(position)
+            value = result.score
         else:
             if key not in made:
                 made[key] = Engine(evaluator, rules, selective=False)
             made[key].clear()
             began = process_time()
-            found = made[key].search(position, Limits(depth=depth, empties_exact=0))
-            value = found.value
-        print(json.dumps({"value": value, "nodes": found.nodes, "seconds": process_time() - began}), flush=True)
+            result = made[key].search(position, Limits(depth=depth, empties_exact=0))
+            value = result.value
+        print(json.dumps({"value": value, "nodes": result.nodes, "seconds": process_time() - began}), flush=True)
 
 
 if __name__ == "__main__":

@@ -57,8 +57,8 @@ def measure(
 
     def asked(*boards: torch.Tensor) -> tuple[torch.Tensor, ...]:
         for _ in range(simulations + 1):
-            found = player.logits_and_values(*boards)
-        return found
+            logits_and_values = player.logits_and_values(*boards)
+        return logits_and_values
 
     network_alone = CudaGraphed(asked) if device == "cuda" else asked
     with fast_convolutions(where):
@@ -70,8 +70,8 @@ def measure(
 
 def _figures(rules: Rules, games: int, whole: float, network: float) -> dict[str, Any]:
     plies = games / whole
-    found = {"plies_per_second": plies, "games_per_second": plies / (rules.square_count - FIRST_DISCS)}
-    return {**found, "seconds_per_ply": whole, "network_seconds": network, "outside_network": 1 - network / whole}
+    rates = {"plies_per_second": plies, "games_per_second": plies / (rules.square_count - FIRST_DISCS)}
+    return {**rates, "seconds_per_ply": whole, "network_seconds": network, "outside_network": 1 - network / whole}
 
 
 def _seconds(work: Callable[[], Any], device: torch.device, rounds: int) -> float:
@@ -92,23 +92,23 @@ def peer(device: str, games: int, simulations: int, channels: int, blocks: int, 
         return {}
     rules, platform = Rules(8), {} if device == "cuda" else {"JAX_PLATFORMS": "cpu"}
     given = map(str, (games, simulations, channels, blocks, rounds, rules.square_count // 4))
-    found = measured_apart("benchmarks.zero_peer", *given, XLA_PYTHON_CLIENT_PREALLOCATE="false", **platform)
-    figures = _figures(rules, games, found["seconds_per_ply"], found["network_seconds"])
-    return {**figures, "backend": found["backend"]}
+    timings = measured_apart("benchmarks.zero_peer", *given, XLA_PYTHON_CLIENT_PREALLOCATE="false", **platform)
+    figures = _figures(rules, games, timings["seconds_per_ply"], timings["network_seconds"])
+    return {**figures, "backend": timings["backend"]}
 
 
-def compared(with_peer: bool, with_torch: bool, *, size: int, **how: Any) -> dict[str, Any]:
+def compared(with_peer: bool, with_torch: bool, *, size: int, **settings: Any) -> dict[str, Any]:
     """Ours, and the peer's beside it with the ratio of speeds."""
-    found: dict[str, Any] = {"ours": measure(size, **how)}
+    figures: dict[str, Any] = {"ours": measure(size, **settings)}
     if with_torch:
-        found["by_torch"] = measure(size, **how, kernels=False)
-    if how["device"] == "cuda":
+        figures["by_torch"] = measure(size, **settings, kernels=False)
+    if settings["device"] == "cuda":
         torch.cuda.empty_cache()
-    theirs = peer(**how) if with_peer and size == 8 else {}
+    theirs = peer(**settings) if with_peer and size == 8 else {}
     if theirs:
-        ratio = found["ours"]["plies_per_second"] / theirs["plies_per_second"]
-        found |= {"pgx_mctx": theirs, "times_as_fast": ratio}
-    return found
+        ratio = figures["ours"]["plies_per_second"] / theirs["plies_per_second"]
+        figures |= {"pgx_mctx": theirs, "times_as_fast": ratio}
+    return figures
 
 
 def main() -> None:
@@ -128,8 +128,8 @@ def main() -> None:
     shapes = [tuple(map(int, text.split("x"))) for text in networks.split(",") if text]
     for channels, blocks in shapes or [(given["channels"], given["blocks"])]:
         for games in map(int, batches.split(",")) if batches else [given["games"]]:
-            how = given | {"channels": channels, "blocks": blocks, "games": games}
-            print(json.dumps(how | compared(*beside, **how), default=float), flush=True)
+            settings = given | {"channels": channels, "blocks": blocks, "games": games}
+            print(json.dumps(settings | compared(*beside, **settings), default=float), flush=True)
 
 
 if __name__ == "__main__":

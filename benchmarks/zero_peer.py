@@ -81,7 +81,7 @@ def move(simulations: int, game: Any, net: dict[str, Any], state: Any, key: Any)
         return mctx.RecurrentFnOutput(reward=reward, discount=discount, prior_logits=numbers, value=value), state
 
     numbers, value = answers(net, state)
-    found = mctx.gumbel_muzero_policy(
+    output = mctx.gumbel_muzero_policy(
         params=net,
         rng_key=key,
         root=mctx.RootFnOutput(prior_logits=numbers, value=value, embedding=state),
@@ -91,7 +91,7 @@ def move(simulations: int, game: Any, net: dict[str, Any], state: Any, key: Any)
         qtransform=mctx.qtransform_completed_by_mix_value,
         max_num_considered_actions=16,
     )
-    return jax.vmap(game.step)(state, found.action)
+    return jax.vmap(game.step)(state, output.action)
 
 
 def measure(games: int, simulations: int, channels: int, blocks: int, rounds: int, opening: int) -> dict[str, Any]:
@@ -107,8 +107,8 @@ def measure(games: int, simulations: int, channels: int, blocks: int, rounds: in
     state = jax.jit(jax.vmap(game.init))(jax.random.split(key, games))
     step = jax.jit(jax.vmap(game.step))
     for ply in range(opening):
-        likely = jnp.log(state.legal_action_mask.astype(jnp.float32))
-        state = step(state, jax.random.categorical(jax.random.fold_in(key, ply), likely))
+        logits = jnp.log(state.legal_action_mask.astype(jnp.float32))
+        state = step(state, jax.random.categorical(jax.random.fold_in(key, ply), logits))
 
     def asked(net: Any, state: Any) -> Any:  # each time other boards, or jax would ask once
         def again(_: int, carried: Any) -> Any:

@@ -64,25 +64,25 @@ def measure(
     own, opp, games = positions_of_games(rules, options.games, options.rounds, options.seed)
     by_game = Sample(np.zeros(len(own)), games)
     ways, steps = [], len(refinements) + engine
-    for number, how in enumerate(refinements):
-        progress(how.name, number, steps)
-        cuts = _coefficients(options) if how.cuts else None
-        if how.cuts and cuts is None:
+    for number, refinement in enumerate(refinements):
+        progress(refinement.name, number, steps)
+        cuts = _coefficients(options) if refinement.cuts else None
+        if refinement.cuts and cuts is None:
             continue
-        depths = range(1, min(options.depth, MINIMAX_DEPTH if how is MINIMAX else options.depth) + 1)
+        depths = range(1, min(options.depth, MINIMAX_DEPTH if refinement is MINIMAX else options.depth) + 1)
         by_depth = []
         for depth in depths:
-            found = count_nodes(own, opp, options.evaluator, rules, depth, how, probcut=cuts, margin=MARGIN)
+            counts = count_nodes(own, opp, options.evaluator, rules, depth, refinement, probcut=cuts, margin=MARGIN)
             by_depth.append(
                 {
                     "depth": depth,
-                    "nodes": float(found.nodes.mean()),
-                    **plain({"standard_error": by_game.standard_error(found.nodes)}),
-                    "moves_per_inner": float(found.moves.sum() / max(found.inner.sum(), 1)),
-                    "leaves": float((found.nodes - found.inner).mean()),
+                    "nodes": float(counts.nodes.mean()),
+                    **plain({"standard_error": by_game.standard_error(counts.nodes)}),
+                    "moves_per_inner": float(counts.moves.sum() / max(counts.inner.sum(), 1)),
+                    "leaves": float((counts.nodes - counts.inner).mean()),
                 }
             )
-        ways.append({"name": how.name, "by_depth": by_depth, **_factors(by_depth)})
+        ways.append({"name": refinement.name, "by_depth": by_depth, **_factors(by_depth)})
     if engine:
         progress(ENGINE_ROW, len(refinements), steps)
         ways.append(_engine(options, own, opp, by_game))
@@ -127,10 +127,10 @@ def _engine(options: BranchingOptions, own: np.ndarray, opp: np.ndarray, by_game
     return {"name": ENGINE_ROW, "by_depth": by_depth, **_factors(by_depth)}
 
 
-# --- what there is to say -------------------------------------------------------------------------
+# --- the section ----------------------------------------------------------------------------------
 
 
-def section(found: Sequence[dict[str, Any]]) -> Section:
+def section(results: Sequence[dict[str, Any]]) -> Section:
     """All games that were measured."""
     blocks: list[str | Table | Figure] = [
         "Each row adds one refinement to the row above, so that what is saved is the newcomer's. The search behind "
@@ -138,7 +138,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         "function (there is a test), and all rows but ProbCut's find the same values. Growth is the factor that one "
         "more ply costs, from the last two plies; *moves searched* is the mean at an inner node.",
     ]
-    for one in found:
+    for one in results:
         depths = [depth for depth in (2, 4, 6, 8, 10, 12) if depth <= one["depth"]]
         columns = [
             "search",
@@ -155,11 +155,11 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         "depths on: its gain is a move to play at any time, and the order of moves for the next iteration. ProbCut, "
         "with which late moves are searched less deep too, no longer gives the value of minimax."
     )
-    losses = [words for one in found if (words := _losses(one))]
+    losses = [words for one in results if (words := _losses(one))]
     if losses:
         blocks.append("\n".join(["Not every refinement pays in every game:", "", *losses]))
-    blocks.append(_figure(found[0]))
-    return Section("branching", "Effective branching factor", [one["command"] for one in found], blocks)
+    blocks.append(_figure(results[0]))
+    return Section("branching", "Effective branching factor", [one["command"] for one in results], blocks)
 
 
 def _losses(one: dict[str, Any]) -> str:

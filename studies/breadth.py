@@ -64,10 +64,10 @@ def measure(options: BreadthOptions, progress: Progress = silent) -> dict[str, A
     mistaken = _count(options, one_line=True)
     progress("random games", 2, 2)
     shared = ("mean_all", "mean_all_standard_error", "mean_middle", "mean_middle_standard_error", "by_round")
-    found = counted | {"one_line": {key: mistaken[key] for key in shared}}
+    figures = counted | {"one_line": {key: mistaken[key] for key in shared}}
     if options.size == 8:
-        found["published"] = {"mean_all": PUBLISHED_ALL, "mean_middle": PUBLISHED_MIDDLE, "games": PUBLISHED_GAMES}
-    return options.measured(games=options.games, seed=options.seed, **found)
+        figures["published"] = {"mean_all": PUBLISHED_ALL, "mean_middle": PUBLISHED_MIDDLE, "games": PUBLISHED_GAMES}
+    return options.measured(games=options.games, seed=options.seed, **figures)
 
 
 def _count(options: BreadthOptions, *, one_line: bool) -> dict[str, Any]:
@@ -125,20 +125,20 @@ def _ratio(moves: NDArray[np.int64], visits: NDArray[np.int64]) -> NDArray[np.fl
     return moves / np.maximum(visits, 1)
 
 
-# --- what there is to say -------------------------------------------------------------------------
+# --- the section ----------------------------------------------------------------------------------
 
 
-def section(found: Sequence[dict[str, Any]]) -> Section:
+def section(results: Sequence[dict[str, Any]]) -> Section:
     """All games that were measured."""
-    rows = [_table_row(one) for one in found]
+    rows = [_table_row(one) for one in results]
     columns = ["game", "all rounds", "middle rounds", "peak (round)", "moves a game", "one line turned: all", "middle"]
-    largest = next((one for one in found if one["size"] == 8), found[0])
+    largest = next((one for one in results if one["size"] == 8), results[0])
     blocks: list[str | Table | Figure] = [
         "Legal moves of the side to move, by round (number of discs), in games of uniformly random moves. A side that "
         "must pass is a visit with no moves, as in the report; figures are means over the rounds, each round counting "
         "once.",
     ]
-    if any(one["size"] == 8 for one in found):
+    if any(one["size"] == 8 for one in results):
         rows.insert(
             0,
             [
@@ -154,14 +154,14 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
     blocks.append(Table(f"Mean breadth, {largest['games']:,} random games each ± 95 % interval", columns, rows))
     if largest["size"] == 8:
         blocks.append(_why(largest))
-    blocks.append(_figure(found, largest))
-    seconds = max(one["seconds"] for one in found)
+    blocks.append(_figure(results, largest))
+    seconds = max(one["seconds"] for one in results)
     blocks.append(f"The games of a row took {seconds:.2f} s at most.")
     blocks.append(
         "Random moves do not look at who wins: under the same seed both variants play the same games, and differ in "
         "nothing here."
     )
-    return Section("breadth", "Breadth by round", [one["command"] for one in found], blocks)
+    return Section("breadth", "Breadth by round", [one["command"] for one in results], blocks)
 
 
 def _table_row(one: dict[str, Any]) -> list[str]:
@@ -194,8 +194,8 @@ def _why(one: dict[str, Any]) -> str:
     )
 
 
-def _figure(found: Sequence[dict[str, Any]], largest: dict[str, Any]) -> Figure:
-    sizes = {one["size"]: one for one in found}
+def _figure(results: Sequence[dict[str, Any]], largest: dict[str, Any]) -> Figure:
+    sizes = {one["size"]: one for one in results}
 
     def draw(figure: Any) -> None:
         left, right = charts.panels(figure, 2, ("the rules, and one mistake", "by size of the board"))

@@ -57,29 +57,31 @@ def ways(options: BridgeOptions) -> dict[str, list[str]]:
     """The settings of every way as specs, the fastest first."""
     path, exact = ZeroAgent(options.weights).path(options.rules), f"exact={SOLVED}"
     searches = [8 * 4**power for power in range(20) if 8 * 4**power <= options.simulations]
-    found = {
+    specs_by_kind = {
         "policy alone": [f"zero:{path}"],
         "tree search": [f"zero:{path},simulations={count},{exact}" for count in searches],
         "its value in alpha-beta": [f"zero:{path},depth={depth},{exact}" for depth in range(1, options.depth + 1)],
     }
     evaluator = strongest_evaluator(options.rules)
     depths = range(1, options.compiled_depth + 1, 3)
-    found[f"alpha-beta over {evaluator}"] = [f"{evaluator}:depth={depth},{exact}" for depth in depths]
-    return found
+    specs_by_kind[f"alpha-beta over {evaluator}"] = [f"{evaluator}:depth={depth},{exact}" for depth in depths]
+    return specs_by_kind
 
 
 def measure(options: BridgeOptions, progress: Progress = silent) -> dict[str, Any]:
     """Regret and processor time of all settings, and games of the strongest at equal time."""
     where = EndgameOptions(options.size, options.variant, options.positions, options.empties, options.seed)
     truth = noisy_endgames(where, threads=1, progress=progress)
-    found = [
+    players = [
         {"way": way, "agent": spec, **_judged(agents.make_agent(spec), truth, progress)}
         for way, specs in ways(options).items()
         for spec in specs
     ]
     times = [10.0**power for power in range(-3, 1)]
-    equal = [_equal_time(time, found, options, progress) for time in times]
-    return options.measured(players=found, equal=[one for one in equal if one], positions=len(truth), set=truth.digest)
+    equal = [_equal_time(time, players, options, progress) for time in times]
+    return options.measured(
+        players=players, equal=[one for one in equal if one], positions=len(truth), set=truth.digest
+    )
 
 
 def _judged(agent: Agent, truth: ExactSet, progress: Progress) -> dict[str, Any]:
@@ -98,40 +100,40 @@ def _judged(agent: Agent, truth: ExactSet, progress: Progress) -> dict[str, Any]
 
 
 def _equal_time(
-    seconds: float, found: Sequence[Mapping[str, Any]], options: BridgeOptions, progress: Progress
+    seconds: float, measured: Sequence[Mapping[str, Any]], options: BridgeOptions, progress: Progress
 ) -> dict[str, Any] | None:
     """The longest search of every way that takes no more, and how they do against each other; None with one way."""
-    within = [one for one in found if one["seconds"] <= seconds]
+    within = [one for one in measured if one["seconds"] <= seconds]
     longest = {one["way"]: one for one in sorted(within, key=lambda one: one["seconds"])}
     if len(longest) < 2:
         return None
     players = [{"way": way, "agent": one["agent"], "regret": one["regret"]} for way, one in longest.items()]
     if options.games:
         specs = tuple(one["agent"] for one in players)
-        how = TournamentOptions(specs, options.games, options.size, options.variant, seed=options.seed)
-        tournament = Tournament(how)
+        tournament_options = TournamentOptions(specs, options.games, options.size, options.variant, seed=options.seed)
+        tournament = Tournament(tournament_options)
         with single_torch_thread():
             for number, record in enumerate(missing_games(tournament)):
-                progress(f"games at {1000 * seconds:g} ms", number, how.total)
+                progress(f"games at {1000 * seconds:g} ms", number, tournament_options.total)
                 tournament.add(record)
         ratings = {one.name: one.rating.elo for one in standings(tournament).players}
-        for one, name in zip(players, how.names, strict=True):
+        for one, name in zip(players, tournament_options.names, strict=True):
             one["elo"] = ratings[name]
     return {"seconds": seconds, "players": players}
 
 
-# --- what there is to say -------------------------------------------------------------------------
+# --- the section ----------------------------------------------------------------------------------
 
 
-def section(found: Sequence[dict[str, Any]]) -> Section:
+def section(results: Sequence[dict[str, Any]]) -> Section:
     """Two tables for every game, and a figure."""
     blocks: list[str | Table | Figure] = []
-    for one in found:
+    for one in results:
         title = f"{game_name(one)}: {one['positions']} solved positions (set {one['set']})"
         columns = ["way", "setting", "ms a move", "discs given away (95 % interval)", "best moves, %"]
         blocks += [Table(title, columns, _rows(one))]
         blocks += [_at_equal_time(one), _figure(one)]
-    return Section("bridge", "AlphaZero and alpha-beta at equal time", [one["command"] for one in found], blocks)
+    return Section("bridge", "AlphaZero and alpha-beta at equal time", [one["command"] for one in results], blocks)
 
 
 def _rows(one: Mapping[str, Any]) -> list[list[str]]:

@@ -94,8 +94,8 @@ def main() -> None:
     starts = [opening.position for opening in islice(openings, chosen.pairs)]
     play = partial(play_pair, chosen.way, chosen.against, chosen.seconds)
     with multiprocessing.get_context("spawn").Pool(chosen.workers) as pool:
-        found = pool.map(play, starts, chunksize=1)
-    discs = np.array([pair for pair, _ in found], float)
+        games = pool.map(play, starts, chunksize=1)
+    discs = np.array([pair for pair, _ in games], float)
     points = ((np.sign(discs) + 1) / 2).mean(1)
     by_pair = Sample(np.zeros(len(points)))
     print(
@@ -103,7 +103,7 @@ def main() -> None:
             vars(chosen)
             | {"score": points.mean(), "score_interval": by_pair.mean(points).interval}
             | {"discs": discs.mean(), "discs_interval": by_pair.mean(discs.mean(1)).interval}
-            | {"seconds_left": float(np.mean([left for _, left in found]))}
+            | {"seconds_left": float(np.mean([left for _, left in games]))}
         )
     )
 

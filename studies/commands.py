@@ -154,14 +154,14 @@ def show(
     checked_plot(plot)
     with ends_at_ctrl_c("reversi: interrupted"), progress_bar() as progress:
         made_with = provenance(cpu_name())  # before the run: the code may change while it lasts
-        found = abandonable(lambda: measure(options, progress)) | made_with
-    told = with_provenance(section([found]), [found])
-    if plot is not None and told.figures:
-        told.figures[0].save(plot)
+        result = abandonable(lambda: measure(options, progress)) | made_with
+    study_section = with_provenance(section([result]), [result])
+    if plot is not None and study_section.figures:
+        study_section.figures[0].save(plot)
     if as_json:
-        print_json(found)
+        print_json(result)
     else:
-        print_section(told)
+        print_section(study_section)
 
 
 @experiment.command(name="all")
@@ -228,9 +228,9 @@ def regret(
     options = module.RegretMeasure(names, EndgameOptions(**chosen), curve)
 
     def measured(options: Any, progress: Any) -> dict[str, Any]:
-        found = module.measure(options, progress, cache=cache, threads=threads)
+        result = module.measure(options, progress, cache=cache, threads=threads)
         if csv is not None:
-            csv.write_text(module.to_csv(found), "utf-8")
-        return found
+            csv.write_text(module.to_csv(result), "utf-8")
+        return result
 
     show(measured, module.section, options, as_json, plot)

@@ -71,25 +71,25 @@ def compare(
     progress: Progress,
 ) -> dict[str, Any]:
     """Mean and 95 % interval over the seeds of every way; *trees* are those of a seed."""
-    found: dict[str, list[Measured]] = {}
+    by_way: dict[str, list[Measured]] = {}
     for seed in range(options.seeds):
         progress(f"labels of seed {seed}", seed, options.seeds)
         seen = trees(seed)
         exam = unseen(grow(options.labels(EXAM_SEED + seed, options.exam)), seen)
-        for name, net, data, how in ways(seen, seed):
+        for name, net, data, fit_options in ways(seen, seed):
             progress(f"seed {seed}, {name}", seed, options.seeds)
-            fit(net, data, how)
-            found.setdefault(name, []).append(judge(net, exam))
-    return options.measured(ways=[{"name": name, **mean_figures(measured)} for name, measured in found.items()])
+            fit(net, data, fit_options)
+            by_way.setdefault(name, []).append(judge(net, exam))
+    return options.measured(ways=[{"name": name, **mean_figures(measured)} for name, measured in by_way.items()])
 
 
 def mean_figures(measured: Sequence[Measured]) -> dict[str, Any]:
     """Means of both figures, with standard errors and 95 % intervals over the seeds."""
-    found: dict[str, Any] = {}
+    means: dict[str, Any] = {}
     for name, values in zip(FIGURES, np.array(measured).T, strict=True):
         mean = Sample(np.zeros(len(values))).mean(values)
-        found |= {name: mean.mean, f"{name}_standard_error": mean.standard_error, f"{name}_interval": mean.interval}
-    return plain(found) | {"seeds": [one._asdict() for one in measured]}
+        means |= {name: mean.mean, f"{name}_standard_error": mean.standard_error, f"{name}_interval": mean.interval}
+    return plain(means) | {"seeds": [one._asdict() for one in measured]}
 
 
 def unseen(exam: Trees, trees: Trees) -> Trees:
@@ -112,17 +112,17 @@ def judge(net: Trainable, exam: Trees) -> Measured:
     return Measured(float(error), float(np.mean(regrets)))
 
 
-def compared(name: str, title: str, what: str, found: Sequence[dict[str, Any]]) -> Section:
+def compared(name: str, title: str, what: str, results: Sequence[dict[str, Any]]) -> Section:
     """A table for every game, of ways that differ in *what*."""
     columns = [what, "error, discs", "regret of the best move, discs"]
     tables = []
-    for one in found:
+    for one in results:
         rows = [
             [way["name"], *(_cell(way[figure], way[f"{figure}_interval"]) for figure in FIGURES)] for way in one["ways"]
         ]
         title = f"{game_name(one)}: means of {one['options']['seeds']} seeds ± 95 % interval (Student's t)"
         tables.append(Table(title, columns, rows))
-    return Section(name, title, [one["command"] for one in found], tables)
+    return Section(name, title, [one["command"] for one in results], tables)
 
 
 def _cell(mean: float, interval: Sequence[float] | None) -> str:

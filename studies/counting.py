@@ -83,7 +83,7 @@ def count_nodes(
     evaluator: Evaluator | str,
     rules: Rules,
     depth: int,
-    how: Refinement,
+    refinement: Refinement,
     *,
     probcut: np.ndarray | None = None,
     margin: float = 1.5,
@@ -92,15 +92,15 @@ def count_nodes(
     """Search every position for itself, with an empty table, to *depth* plies."""
     judge = get_evaluator(evaluator)  # kept: its record may point to its weights
     nets = judge.record(rules)
-    found = Counts(*(np.zeros(own.size, np.int64) for _ in range(4)))
+    counts = Counts(*(np.zeros(own.size, np.int64) for _ in range(4)))
 
     def run(rows: NDArray[np.int64]) -> None:
         thread_states = make_thread_states(rules, dtype=COUNTED)
-        thread_states["switches"] = how.switches
-        table = TranspositionTable(TABLE_SIZE) if how.table else None
+        thread_states["switches"] = refinement.switches
+        table = TranspositionTable(TABLE_SIZE) if refinement.table else None
         if table is not None:
             table.attach(thread_states, "estimates")
-        if how.cuts and probcut is not None:
+        if refinement.cuts and probcut is not None:
             thread_states["cut_margin"] = margin
             for name in CUT_FIELDS:
                 thread_states[name] = probcut[name]
@@ -108,8 +108,8 @@ def count_nodes(
             if table is not None:
                 table.words()[:] = 0
             thread_states["nodes"], thread_states["counts"] = 0, 0
-            found.values[row] = _search(thread_states[0], nets[0], own[row], opp[row], depth, how)
-            found.nodes[row], (found.inner[row], found.moves[row]) = (
+            counts.values[row] = _search(thread_states[0], nets[0], own[row], opp[row], depth, refinement)
+            counts.nodes[row], (counts.inner[row], counts.moves[row]) = (
                 thread_states["nodes"][0],
                 thread_states["counts"][0],
             )
@@ -118,15 +118,15 @@ def count_nodes(
     with ThreadPoolExecutor(count) as pool:
         for future in [pool.submit(run, rows) for rows in np.array_split(np.arange(own.size), 4 * count) if rows.size]:
             future.result()
-    return found
+    return counts
 
 
-def _search(thread: np.void, net: np.void, own: np.uint64, opp: np.uint64, depth: int, how: Refinement) -> int:
+def _search(thread: np.void, net: np.void, own: np.uint64, opp: np.uint64, depth: int, refinement: Refinement) -> int:
     """Value of one position to *depth* plies in UNITs, at once or deepening from 1, then around the last value or not."""
     value = 0
-    for step in range(1 if how.deepens else depth, depth + 1):
+    for step in range(1 if refinement.deepens else depth, depth + 1):
         low, high = -INFINITY, INFINITY
-        if how.aspires and step > 1:
+        if refinement.aspires and step > 1:
             low, high = value - ASPIRATION_WINDOW, value + ASPIRATION_WINDOW
         value = negamax(thread, net, own, opp, low, high, step)
         if value <= low or value >= high:  # outside the window: only a bound
@@ -138,15 +138,17 @@ def positions_by_round(
     rules: Rules, games: int, rounds: Sequence[int], seed: int = 0
 ) -> dict[int, tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
     """The positions with so many discs, a move to make, of *games* random games."""
-    return {number: found[:2] for number, found in _by_round(rules, games, rounds, seed).items()}
+    return {number: positions[:2] for number, positions in _by_round(rules, games, rounds, seed).items()}
 
 
 def positions_of_games(
     rules: Rules, games: int, rounds: Sequence[int], seed: int = 0
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]:
     """The same positions of all rounds together, and the number of the game that each is of."""
-    found = _by_round(rules, games, rounds, seed)
-    own, opp, numbers = (np.concatenate(column) for column in zip(*(found[number] for number in rounds), strict=True))
+    positions = _by_round(rules, games, rounds, seed)
+    own, opp, numbers = (
+        np.concatenate(column) for column in zip(*(positions[number] for number in rounds), strict=True)
+    )
     return own, opp, numbers
 
 
@@ -169,8 +171,8 @@ def _by_round(
     player = RandomPlayer(rules)
     play_games(player, player, Openings(black, white, np.ones(games, np.bool_)), rules, seed=seed, observer=look)
     none = np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.int64)
-    found = {}
+    positions = {}
     for number, parts in kept.items():
         own, opp, games_of = (np.concatenate(column) for column in zip(none, *parts, strict=True))
-        found[number] = own, opp, games_of
-    return found
+        positions[number] = own, opp, games_of
+    return positions

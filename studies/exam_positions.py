@@ -40,8 +40,8 @@ def own_games(rules: Rules, empties: int, count: int, seed: int = 0) -> tuple[Bo
     Every number of *empties* has games of its own.
     """
     spec, games = f"{strongest_evaluator(rules)}:depth=2", GAMES_EACH * count
-    how: dict[str, Any] = {"opening_plies": OPENING_PLIES[rules.size], "seed": derive_seed(seed, empties)}
-    played = self_play(spec, games, rules, **how)
+    game_kwargs: dict[str, Any] = {"opening_plies": OPENING_PLIES[rules.size], "seed": derive_seed(seed, empties)}
+    played = self_play(spec, games, rules, **game_kwargs)
     there = np.flatnonzero(rules.square_count - np.bitwise_count(played.own | played.opp) == empties)
     _, first = np.unique(played.game[there], return_index=True)  # a game with a pass there has two
     own, opp = played.own[there[first]], played.opp[there[first]]
@@ -53,13 +53,13 @@ def own_games(rules: Rules, empties: int, count: int, seed: int = 0) -> tuple[Bo
 
 def solved_positions(rules: Rules, files: list[Path], folder: Path, threads: int | None) -> list[ExactSet]:
     """The positions of one game by number of empty squares, with all values."""
-    recorded, found = (rules.size, rules.variant) == (8, "normal"), []
+    recorded, sets = (rules.size, rules.variant) == (8, "normal"), []
     for empties, count in COUNTS.items():
         boards = wthor_sample(files, empties, count) if recorded else own_games(rules, empties, count)
         name, about = f"exam-{rules.size}-{rules.variant}-{empties}-{count}", {"empties": empties}
-        how: dict[str, Any] = {"threads": threads, "progress": _say}
-        found.append(solved_once(name, rules, about, lambda boards=boards: (*boards, None), folder, **how))  # type: ignore[misc]
-    return found
+        solving_kwargs: dict[str, Any] = {"threads": threads, "progress": _say}
+        sets.append(solved_once(name, rules, about, lambda boards=boards: (*boards, None), folder, **solving_kwargs))  # type: ignore[misc]
+    return sets
 
 
 def _say(doing: str, done: int, total: int) -> None:

@@ -58,10 +58,10 @@ def measure(options: LabelTuningOptions, progress: Progress = silent) -> dict[st
     return options.measured(positions=options.positions, empties=list(options.empties), formulas=formulas)
 
 
-# --- what there is to say -------------------------------------------------------------------------
+# --- the section ----------------------------------------------------------------------------------
 
 
-def section(found: Sequence[dict[str, Any]]) -> Section:
+def section(results: Sequence[dict[str, Any]]) -> Section:
     """A table for every game."""
     blocks: list[str | Table | Figure] = [
         "Each report's own weights (γ of 000, six of 001, ten and sixteen of 002, four of 003, three of 004) tuned "
@@ -69,7 +69,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         "discs, after the scale that suits best, on positions of other games that nothing was chosen by, and of which "
         "none is a mirror image of one that was. Several runs with other seeds: the best and the worst.",
     ]
-    for one in found:
+    for one in results:
         rows = []
         for entry in one["formulas"]:
             cells = []
@@ -88,14 +88,14 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         low, high = one["empties"]
         title = f"{game_name(one)}: {one['positions']:,} positions with {low}–{high} empty squares"
         blocks.append(Table(title, ["formula", "published", "genetic", "CMA-ES", "best against published"], rows))
-    blocks.append(_figure(found))
-    return Section("tuning", "Tuning against exact scores", [one["command"] for one in found], blocks)
+    blocks.append(_figure(results))
+    return Section("tuning", "Tuning against exact scores", [one["command"] for one in results], blocks)
 
 
-def _figure(found: Sequence[dict[str, Any]]) -> Figure:
+def _figure(results: Sequence[dict[str, Any]]) -> Figure:
     def draw(figure: Any) -> None:
-        axes = charts.panels(figure, len(found), tuple(game_name(one) for one in found))
-        for axis, one in zip(axes, found, strict=True):
+        axes = charts.panels(figure, len(results), tuple(game_name(one) for one in results))
+        for axis, one in zip(axes, results, strict=True):
             names = [entry["formula"] for entry in one["formulas"]]
             for height, entry in enumerate(one["formulas"]):
                 tuned = min(run["error_on_others"] for method in OPTIMISERS for run in entry[method])

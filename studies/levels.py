@@ -44,28 +44,30 @@ def measure(options: LadderOptions, progress: Progress = silent) -> dict[str, An
     """Results of every level against the one below, and against greedy play; Elo of all; moves of people that it plays too."""
     names = [GREEDY, *(f"human:level={number}" for number in range(1, len(LEVELS) + 1))]
     wins, draws = np.zeros((2, len(names), len(names)))
-    found: list[dict[str, Any]] = [{"level": number, "title": one.title} for number, one in enumerate(LEVELS, 1)]
+    levels: list[dict[str, Any]] = [{"level": number, "title": one.title} for number, one in enumerate(LEVELS, 1)]
     for level in range(1, len(names)):
         for other in sorted({0, level - 1}):
             progress(f"{names[level]} against {names[other]}", level - 1, len(LEVELS))
             results = match(options, names[level], names[other])
             wins[level, other], wins[other, level] = results.wins, results.losses
             draws[level, other] = draws[other, level] = results.draws
-            found[level - 1]["greedy" if other == 0 else "below"] = _figures(results, options)
-    for one, rating in zip(found, fit_ratings(wins, draws).players[1:], strict=True):
+            levels[level - 1]["greedy" if other == 0 else "below"] = _figures(results, options)
+    for one, rating in zip(levels, fit_ratings(wins, draws).players[1:], strict=True):
         one["elo"] = rating.elo
     if options.wthor is not None:
         progress("moves of people", len(LEVELS), len(LEVELS))
-        for one, share in zip(found, _matched(options), strict=True):
+        for one, share in zip(levels, _matched(options), strict=True):
             one["matched"] = share
     progress("levels", len(LEVELS), len(LEVELS))
-    return options.measured(levels=found)
+    return options.measured(levels=levels)
 
 
 def match(options: LadderOptions, first: str, second: str) -> PlayerResults:
     """The first player's results."""
-    how = TournamentOptions((first, second), options.games, options.size, options.variant, seed=options.seed)
-    tournament = Tournament(how)
+    tournament_options = TournamentOptions(
+        (first, second), options.games, options.size, options.variant, seed=options.seed
+    )
+    tournament = Tournament(tournament_options)
     for record in missing_games(tournament, options.workers):
         tournament.add(record)
     sides = ((one.game, BLACK if one.fixture.black == 0 else WHITE) for one in tournament.records)
@@ -95,22 +97,22 @@ def _matched(options: LadderOptions) -> list[float]:
     return [float(share) for share in hits / asked]
 
 
-# --- what there is to say -------------------------------------------------------------------------
+# --- the section ----------------------------------------------------------------------------------
 
 
-def section(found: Sequence[dict[str, Any]]) -> Section:
+def section(results: Sequence[dict[str, Any]]) -> Section:
     """A table for every game."""
     blocks: list[str | Table] = [
         "Every opening of six random plies from both sides (4×4: two). Points of a level against the next lower one, its games "
         "against `greedy` won–drawn–lost and lost by wipe-out, Elo by all of these games, and the share of positions in "
         "tournament games where it plays what the person did.",
     ]
-    for one in found:
+    for one in results:
         rows = [_row(level) for level in one["levels"]]
         columns = ["level", "", "against the one below", "won", "against greedy", "wiped out", "Elo", "as people", "ms"]
         title = f"{game_name(one)}: {one['options']['games']} games a pairing; in brackets 95 % intervals"
         blocks.append(Table(title, columns, rows))
-    return Section("levels", "Levels for people", [one["command"] for one in found], blocks)
+    return Section("levels", "Levels for people", [one["command"] for one in results], blocks)
 
 
 def _row(level: dict[str, Any]) -> list[str]:

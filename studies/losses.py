@@ -41,8 +41,8 @@ def measure(options: LossesOptions, progress: Progress = silent) -> dict[str, An
         return grow(options.labels(seed, options.positions), options.plies)
 
     def ways(trees: Trees, seed: int) -> Iterator[Way]:
-        for name, (data, how) in _ways(options, trees, seed).items():
-            yield name, Trainable("linear", options.size), data, how
+        for name, (data, fit_options) in _ways(options, trees, seed).items():
+            yield name, Trainable("linear", options.size), data, fit_options
 
     return compare(options, trees, ways, progress)
 
@@ -75,6 +75,6 @@ def _ways(options: LossesOptions, trees: Trees, seed: int) -> dict[str, tuple[Tr
     }
 
 
-def section(found: Sequence[dict[str, Any]]) -> Section:
+def section(results: Sequence[dict[str, Any]]) -> Section:
     """A table for every game."""
-    return compared("losses", "Plain and structural loss", "labels used", found)
+    return compared("losses", "Plain and structural loss", "labels used", results)

@@ -87,16 +87,17 @@ def _at_depth(
 ) -> dict[str, Any]:
     """Mean nodes of every search to *depth*, and how many positions have the value of alpha-beta."""
     rules = options.rules
-    found = [maximax.search(Position(rules, *boards), Limits(depth=depth)) for boards in _pairs(own, opp)]
+    searches = [maximax.search(Position(rules, *boards), Limits(depth=depth)) for boards in _pairs(own, opp)]
     counted = {
-        how: count_nodes(own, opp, options.evaluator, rules, depth, how) for how in (ALPHA_BETA, SORTED, DEEPENING)
+        refinement: count_nodes(own, opp, options.evaluator, rules, depth, refinement)
+        for refinement in (ALPHA_BETA, SORTED, DEEPENING)
     }
-    values = np.array([result.value for result in found])
+    values = np.array([result.value for result in searches])
     difference = np.abs(values - counted[SORTED].values / UNIT)
     return {
         "depth": depth,
         "positions": int(own.size),
-        "nodes": float(np.mean([result.nodes for result in found])),
+        "nodes": float(np.mean([result.nodes for result in searches])),
         "alpha_beta_nodes": float(counted[ALPHA_BETA].nodes.mean()),
         "sorted_nodes": float(counted[SORTED].nodes.mean()),
         "deepening_nodes": float(counted[DEEPENING].nodes.mean()),
@@ -114,7 +115,7 @@ def _in_time(
     options: MaximaxOptions,
 ) -> dict[str, Any]:
     """Mean depth, nodes and share of the time of both searches, in positions of these *games*."""
-    found: dict[str, Any] = {"stage": stage, "positions": int(own.size)}
+    figures: dict[str, Any] = {"stage": stage, "positions": int(own.size)}
     for name, spec in (
         ("double_alpha", f"double-alpha:evaluator={options.evaluator},time={options.seconds}"),
         ("alpha_beta", f"{options.evaluator}:time={options.seconds},exact=0"),
@@ -128,23 +129,23 @@ def _in_time(
                 agent.engine(options.rules).clear()
             results.append(agent.search(Position(options.rules, *boards)))
         depth = Sample(np.zeros(own.size), games).mean([result.depth for result in results])
-        found[name] = {
+        figures[name] = {
             "depth": depth.mean,
             **plain({"depth_standard_error": depth.standard_error, "depth_interval": depth.interval}),
             "nodes": float(np.mean([result.nodes for result in results])),
             "time_used": float(np.mean([result.seconds for result in results]) / options.seconds),
         }
-    return found
+    return figures
 
 
 def _pairs(own: NDArray[np.uint64], opp: NDArray[np.uint64]) -> list[tuple[int, int]]:
     return list(zip(own.tolist(), opp.tolist(), strict=True))
 
 
-# --- what there is to say -------------------------------------------------------------------------
+# --- the section ----------------------------------------------------------------------------------
 
 
-def section(found: Sequence[dict[str, Any]]) -> Section:
+def section(results: Sequence[dict[str, Any]]) -> Section:
     """Tables by depth and by time, for every game."""
     blocks: list[str | Table] = [
         "Double-Alpha Maximax keeps one lower bound per colour where alpha-beta keeps a window, and cuts off in the same "
@@ -153,7 +154,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         "search with its transposition table, whose values also replace searches; the report's table only orders moves. "
         "Nodes of deepening searches, Double-Alpha among them, are those of all iterations.",
     ]
-    for one in found:
+    for one in results:
         depths = [
             [
                 str(entry["depth"]),
@@ -191,7 +192,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         )
     rows = [
         [game_name(one), str(one["options"]["move_seconds"]), str(one["games"]["games"]), points(one["games"])]
-        for one in found
+        for one in results
     ]
     blocks.append(
         Table(
@@ -207,4 +208,4 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         "left over. Report 002 says that a fifth was, and that its search reached depth 9 in the middle of the game and "
         "12 near the end within 5 seconds a move."
     )
-    return Section("maximax", "Report 002: Double-Alpha Maximax", [one["command"] for one in found], blocks)
+    return Section("maximax", "Report 002: Double-Alpha Maximax", [one["command"] for one in results], blocks)

@@ -37,12 +37,17 @@ def measure(options: NetworksOptions, progress: Progress = silent) -> dict[str, 
 
     def ways(labels: Trees, seed: int) -> Iterator[Way]:
         for network in NETWORKS:
-            how = preset(options.size, network, seed=seed)
-            yield network, Trainable(network, options.size), labels, replace(how, epochs=options.epochs or how.epochs)
+            fit_options = preset(options.size, network, seed=seed)
+            yield (
+                network,
+                Trainable(network, options.size),
+                labels,
+                replace(fit_options, epochs=options.epochs or fit_options.epochs),
+            )
 
     return compare(options, labels, ways, progress)
 
 
-def section(found: Sequence[dict[str, Any]]) -> Section:
+def section(results: Sequence[dict[str, Any]]) -> Section:
     """A table for every game."""
-    return compared("networks", "Networks side by side", "network", found)
+    return compared("networks", "Networks side by side", "network", results)

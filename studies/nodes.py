@@ -94,8 +94,8 @@ def measure(options: NodesOptions, progress: Progress = silent) -> dict[str, Any
             by_round.append({"round": number, **_at(positions[number], options, SORTED)})
     progress(f"nodes at round {fit_round}", len(rounds), len(rounds) + 1)
     fits = []
-    for name, how in (("board order", ALPHA_BETA), ("sorted", SORTED)):
-        fits.append({"order": name, "round": fit_round, **_regression(_at(positions[fit_round], options, how))})
+    for name, refinement in (("board order", ALPHA_BETA), ("sorted", SORTED)):
+        fits.append({"order": name, "round": fit_round, **_regression(_at(positions[fit_round], options, refinement))})
     progress("nodes by round", len(rounds) + 1, len(rounds) + 1)
     mean = float(np.mean([entry["depths"][-1]["nodes"] for entry in by_round]))
     inner = float(np.mean([entry["depths"][-1]["inner"] for entry in by_round]))
@@ -103,15 +103,15 @@ def measure(options: NodesOptions, progress: Progress = silent) -> dict[str, Any
     return options.measured(**asked, mean_nodes=mean, mean_inner=inner, by_round=by_round, fits=fits)
 
 
-def _at(boards: tuple[np.ndarray, np.ndarray], options: NodesOptions, how: Refinement) -> dict[str, Any]:
+def _at(boards: tuple[np.ndarray, np.ndarray], options: NodesOptions, refinement: Refinement) -> dict[str, Any]:
     """Breadth, and nodes by depth, of the positions of one round."""
     rules = options.rules
     breadth = float(np.bitwise_count(batch.legal_moves(*boards, rules)).mean())
     depths = []
     for depth in DEPTHS:
-        found = count_nodes(*boards, options.evaluator, rules, depth, how)
-        means = {"nodes": float(found.nodes.mean()), "inner": float(found.inner.mean())}
-        errors = {"standard_error": standard_error(found.nodes), "inner_standard_error": standard_error(found.inner)}
+        counts = count_nodes(*boards, options.evaluator, rules, depth, refinement)
+        means = {"nodes": float(counts.nodes.mean()), "inner": float(counts.inner.mean())}
+        errors = {"standard_error": standard_error(counts.nodes), "inner_standard_error": standard_error(counts.inner)}
         depths.append({"depth": depth, **means, **plain(errors)})
     return {"breadth": breadth, "depths": depths}
 
@@ -128,25 +128,25 @@ def _regression(at: dict[str, Any]) -> dict[str, Any]:
     return {**at, "h": float(slope), "c": float(shift), "r2": explained, "growth": growth, "exponent": exponent}
 
 
-# --- what there is to say -------------------------------------------------------------------------
+# --- the section ----------------------------------------------------------------------------------
 
 
-def section(found: Sequence[dict[str, Any]]) -> Section:
+def section(results: Sequence[dict[str, Any]]) -> Section:
     """All games that were measured."""
     blocks: list[str | Table | Figure] = [
         "Alpha-beta to a fixed depth, no table, no deepening; positions of random games. A node is a position "
         "visited, leaves and the root included; an inner node is one whose moves were searched.",
-        _by_round_table(found),
-        _fit_table(found),
+        _by_round_table(results),
+        _fit_table(results),
     ]
-    largest = next((one for one in found if one["size"] == 8), None)
+    largest = next((one for one in results if one["size"] == 8), None)
     if largest is not None:
         blocks.append(_why(largest))
         blocks.append(_figure(largest))
-    return Section("nodes", "Nodes of alpha-beta by round", [one["command"] for one in found], blocks)
+    return Section("nodes", "Nodes of alpha-beta by round", [one["command"] for one in results], blocks)
 
 
-def _by_round_table(found: Sequence[dict[str, Any]]) -> Table:
+def _by_round_table(results: Sequence[dict[str, Any]]) -> Table:
     columns = [
         "game, evaluator",
         "mean nodes, 8 plies",
@@ -156,8 +156,8 @@ def _by_round_table(found: Sequence[dict[str, Any]]) -> Table:
         "of b^(d/2) there",
     ]
     rows = [["report 002 (8×8 reversed)", "", count(PUBLISHED_MEAN), "55,950 (25)", "1/329", "13.0"]]
-    rows = rows if any(one["size"] == 8 for one in found) else []
-    for one in found:
+    rows = rows if any(one["size"] == 8 for one in results) else []
+    for one in results:
         peak = max(one["by_round"], key=lambda entry: entry["depths"][-1]["nodes"])
         nodes, breadth = peak["depths"][-1]["nodes"], peak["breadth"]
         rows.append(
@@ -173,7 +173,7 @@ def _by_round_table(found: Sequence[dict[str, Any]]) -> Table:
     return Table("Nodes to 8 plies, moves sorted; means over all rounds from 4 on", columns, rows)
 
 
-def _fit_table(found: Sequence[dict[str, Any]]) -> Table:
+def _fit_table(results: Sequence[dict[str, Any]]) -> Table:
     columns = [
         "game, order of the moves",
         "round",
@@ -186,7 +186,7 @@ def _fit_table(found: Sequence[dict[str, Any]]) -> Table:
         "log β / log b",
     ]
     rows = []
-    for one in found:
+    for one in results:
         for fit in one["fits"]:
             cells = [count(entry["nodes"]) for entry in fit["depths"]]
             name = f"{game_name(one)}, {fit['order']}"

@@ -64,7 +64,7 @@ def measure(
 ) -> dict[str, Any]:
     """The figures of every player, and of random play, as JSON has them."""
     positions = noisy_endgames(options.positions, cache, threads=threads, progress=progress)
-    found = []
+    players = []
     for number, spec in enumerate(options.agents):
         began, agent = perf_counter(), agents.make_agent(spec)
         try:
@@ -72,15 +72,15 @@ def measure(
         finally:
             agent.close()
         step = step_of(spec, number) if options.curve else None
-        found.append({"agent": spec, "step": step, **judged.as_dict(), "seconds": perf_counter() - began})
-    told: dict[str, Any] = {
+        players.append({"agent": spec, "step": step, **judged.as_dict(), "seconds": perf_counter() - began})
+    summary: dict[str, Any] = {
         "size": options.positions.size,
         "variant": options.positions.variant,
         "set": positions.digest,
     }
-    told |= {"positions": len(positions), "mean_absolute_score": float(np.abs(positions.scores).mean())}
-    return told | {
-        "agents": found,
+    summary |= {"positions": len(positions), "mean_absolute_score": float(np.abs(positions.scores).mean())}
+    return summary | {
+        "agents": players,
         "chance": positions.random_play().as_dict(),
         "curve": options.curve,
         "command": options.command,
@@ -93,22 +93,22 @@ def step_of(spec: str, number: int) -> int:
     return int(digits[1]) if digits else number
 
 
-def to_csv(found: Mapping[str, Any]) -> str:
+def to_csv(result: Mapping[str, Any]) -> str:
     """All figures of `measure`: a line for each player and number of empties, and one for all ("all")."""
     rows = [
-        {**csv_row(row), "agent": entry["agent"], "set": found["set"]}
-        for entry in (*found["agents"], {"agent": "random play", **found["chance"]})
+        {**csv_row(row), "agent": entry["agent"], "set": result["set"]}
+        for entry in (*result["agents"], {"agent": "random play", **result["chance"]})
         for row in (entry, *entry["by_empties"])
     ]
     return csv_text(rows, ["agent", *(name for name in COLUMNS if name != "step")])
 
 
-def section(found: Sequence[dict[str, Any]]) -> Section:
+def section(results: Sequence[dict[str, Any]]) -> Section:
     """Two tables for every game, and a figure."""
     blocks: list[str | Table | Figure] = []
-    for one in found:
+    for one in results:
         blocks.extend([_overview(one), _by_empties(one), _figure(one)])
-    return Section("regret", "Endgame regret", [one["command"] for one in found], blocks)
+    return Section("regret", "Endgame regret", [one["command"] for one in results], blocks)
 
 
 def _overview(one: Mapping[str, Any]) -> Table:

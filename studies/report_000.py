@@ -65,16 +65,16 @@ def measure(options: GammaOptions, progress: Progress = silent) -> dict[str, Any
     ]
     face_to_face = duel(both[0], both[1], rules, 4 * options.games, options.seed)
     progress("tables", steps, steps)
-    found = {"panel": list(PANEL), "gammas": sweep, "tables": by_table, "adjusted_against_original": face_to_face}
-    return options.measured(depth=options.depth, games=options.games, **found)
+    by_gamma = {"panel": list(PANEL), "gammas": sweep, "tables": by_table, "adjusted_against_original": face_to_face}
+    return options.measured(depth=options.depth, games=options.games, **by_gamma)
 
 
-# --- what there is to say -------------------------------------------------------------------------
+# --- the section ----------------------------------------------------------------------------------
 
 
-def section(found: Sequence[dict[str, Any]]) -> Section:
+def section(results: Sequence[dict[str, Any]]) -> Section:
     """The sweep and the tables."""
-    one = found[0]
+    one = results[0]
     rows = []
     for entry in one["gammas"]:
         report = PUBLISHED.get(entry["gamma"])

@@ -39,43 +39,43 @@ def measure(options: LevelOptions, progress: Progress = silent) -> dict[str, Any
         progress(f"level {high} against {low}", number, len(pairs) + 1)
         duels.append({"a": high, "b": low, **duel(players[high], players[low], rules, options.games, options.seed)})
     progress("levels against random", len(pairs), len(pairs) + 1)
-    lots = player("random", rules)
+    random_player = player("random", rules)
     against_random = [
-        {"a": level, **duel(players[level], lots, rules, options.games, options.seed)} for level in LEVELS
+        {"a": level, **duel(players[level], random_player, rules, options.games, options.seed)} for level in LEVELS
     ]
     progress("levels", len(pairs) + 1, len(pairs) + 1)
     return options.measured(games=options.games, duels=duels, random=against_random)
 
 
-# --- what there is to say -------------------------------------------------------------------------
+# --- the section ----------------------------------------------------------------------------------
 
 
-def section(found: Sequence[dict[str, Any]]) -> Section:
+def section(results: Sequence[dict[str, Any]]) -> Section:
     """A cross table for every game."""
     blocks: list[str | Table | Figure] = [
         "The client of report 001 asks for an intelligence level from 1 to 4, the depth of its tree. The report has "
         f"no figures for them; here are some. Evaluator `{NAME}`, every opening of six random plies from both sides; "
         "points of the row against the column.",
     ]
-    for one in found:
+    for one in results:
         by_pair = {(entry["a"], entry["b"]): entry for entry in one["duels"]}
         rows = []
         for level in LEVELS:
             cells = [points(by_pair[level, other]) if (level, other) in by_pair else "" for other in LEVELS[:-1]]
-            lots = next(entry for entry in one["random"] if entry["a"] == level)
-            rows.append([f"level {level}", points(lots), *cells, discs(lots)])
+            against_random = next(entry for entry in one["random"] if entry["a"] == level)
+            rows.append([f"level {level}", points(against_random), *cells, discs(against_random)])
         columns = ["", "random", *(f"level {level}" for level in LEVELS[:-1]), "discs against random"]
         title = f"{game_name(one)}: {one['games']} games a pair; 95 % intervals"
         blocks.append(Table(title, columns, rows))
-    blocks.append(_figure(found))
-    return Section("001", "Report 001: four levels", [one["command"] for one in found], blocks)
+    blocks.append(_figure(results))
+    return Section("001", "Report 001: four levels", [one["command"] for one in results], blocks)
 
 
-def _figure(found: Sequence[dict[str, Any]]) -> Figure:
+def _figure(results: Sequence[dict[str, Any]]) -> Figure:
     def draw(figure: Any) -> None:
-        axes = charts.panels(figure, len(found), tuple(game_name(one) for one in found), share_y=True)
+        axes = charts.panels(figure, len(results), tuple(game_name(one) for one in results), share_y=True)
         ends: list[list[tuple[float, float, str, str]]] = []
-        for axis, one in zip(axes, found, strict=True):
+        for axis, one in zip(axes, results, strict=True):
             ends.append([])
             for low, colour in zip((0, *LEVELS[:-1]), charts.COLOURS, strict=False):
                 duels = one["random"] if not low else [entry for entry in one["duels"] if entry["b"] == low]

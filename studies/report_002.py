@@ -63,8 +63,10 @@ def measure(options: GreedyOptions, progress: Progress = silent) -> dict[str, An
         progress(f"{name} against random", number, len(players))
         row: dict[str, Any] = {"name": name}
         for setting, (exact, random_exact) in SETTINGS.items():
-            lots = player("random", rules, exact=random_exact)
-            row[setting] = duel(player(evaluator, rules, exact=exact), lots, rules, options.games, options.seed)
+            random_player = player("random", rules, exact=random_exact)
+            row[setting] = duel(
+                player(evaluator, rules, exact=exact), random_player, rules, options.games, options.seed
+            )
         rates.append(row)
     best = {
         formula: max((one for one in tunings if one["formula"] == formula), key=lambda one: one["win_rate"])
@@ -107,12 +109,12 @@ def _tuning(options: GreedyOptions, formula: str, method: str, progress: Progres
     }
 
 
-# --- what there is to say -------------------------------------------------------------------------
+# --- the section ----------------------------------------------------------------------------------
 
 
-def section(found: Sequence[dict[str, Any]]) -> Section:
+def section(results: Sequence[dict[str, Any]]) -> Section:
     """Rates, tunings, face to face."""
-    one = found[0]
+    one = results[0]
     settings = list(SETTINGS)
     rates = []
     for row in one["rates"]:

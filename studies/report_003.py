@@ -54,14 +54,13 @@ def measure(options: PlyOptions, progress: Progress = silent) -> dict[str, Any]:
             entry[colour] = results.as_dict()
         by_ply.append(entry)
     progress("plies", options.deepest, options.deepest)
-    found = {"heuristic": NAME, "positional": POSITIONAL, "by_ply": by_ply}
-    return options.measured(games=options.games, **found)
+    return options.measured(games=options.games, heuristic=NAME, positional=POSITIONAL, by_ply=by_ply)
 
 
-# --- what there is to say -------------------------------------------------------------------------
+# --- the section ----------------------------------------------------------------------------------
 
 
-def section(found: Sequence[dict[str, Any]]) -> Section:
+def section(results: Sequence[dict[str, Any]]) -> Section:
     """A table for every game, and a figure."""
     blocks: list[str | Table | Figure] = [
         "The report shows final scores by ply in two charts, whose numbers are not in its text: its heuristic and the "
@@ -69,7 +68,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         "mostly a table of squares, takes its place. The weight `ply` follows the depth, as in the report. Its search "
         "ran out of memory at 6 or 7 plies, for it kept the whole tree; ours keeps one line of it.",
     ]
-    for one in found:
+    for one in results:
         rows = []
         for entry in one["by_ply"]:
             cells = []
@@ -87,16 +86,16 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         "The score swings from ply to ply, as curves of one program against itself at other depths would not: corners and "
         "stability are those of the side to move alone, so that what a leaf is worth depends on whose turn it is there."
     )
-    blocks.append(_figure(found))
-    return Section("003", "Report 003: score by ply", [one["command"] for one in found], blocks)
+    blocks.append(_figure(results))
+    return Section("003", "Report 003: score by ply", [one["command"] for one in results], blocks)
 
 
-def _figure(found: Sequence[dict[str, Any]]) -> Figure:
+def _figure(results: Sequence[dict[str, Any]]) -> Figure:
     def draw(figure: Any) -> None:
-        titles = tuple(game_name(one) for one in found)
-        axes = charts.panels(figure, len(found), titles, share_y=True)
+        titles = tuple(game_name(one) for one in results)
+        axes = charts.panels(figure, len(results), titles, share_y=True)
         ends: list[list[tuple[float, float, str, str]]] = []
-        for axis, one in zip(axes, found, strict=True):
+        for axis, one in zip(axes, results, strict=True):
             ends.append([])
             xs = [entry["ply"] for entry in one["by_ply"]]
             for colour, ink, shift in (("black", charts.BLUE, -0.05), ("white", charts.VERMILION, 0.05)):

@@ -44,20 +44,20 @@ def measure(options: PruningOptions, progress: Progress = silent) -> dict[str, A
     own, opp, games = positions_of_games(rules, options.games, rounds, options.seed)
     by_game = Sample(np.zeros(len(own)), games)
     searches = []
-    for how, deepest in ((MINIMAX, min(5, options.depth)), (ALPHA_BETA, options.depth)):
+    for refinement, deepest in ((MINIMAX, min(5, options.depth)), (ALPHA_BETA, options.depth)):
         by_depth = []
         for depth in range(1, deepest + 1):
-            progress(f"{how.name.removeprefix('+ ')}, depth {depth}", depth - 1, deepest)
-            found = count_nodes(own, opp, NAME, rules, depth, how)
+            progress(f"{refinement.name.removeprefix('+ ')}, depth {depth}", depth - 1, deepest)
+            counts = count_nodes(own, opp, NAME, rules, depth, refinement)
             by_depth.append(
                 {
                     "depth": depth,
-                    "nodes": float(found.nodes.mean()),
-                    **plain({"standard_error": by_game.standard_error(found.nodes)}),
-                    "moves_per_inner": float(found.moves.sum() / max(found.inner.sum(), 1)),
+                    "nodes": float(counts.nodes.mean()),
+                    **plain({"standard_error": by_game.standard_error(counts.nodes)}),
+                    "moves_per_inner": float(counts.moves.sum() / max(counts.inner.sum(), 1)),
                 }
             )
-        searches.append({"name": how.name.removeprefix("+ "), "by_depth": by_depth})
+        searches.append({"name": refinement.name.removeprefix("+ "), "by_depth": by_depth})
     progress("games", 0, 1)
     players: dict[str, BatchPlayer] = {"random": RandomPlayer(rules)}
     players |= {f"{NAME}, depth {depth}": EvaluatorPlayer(NAME, rules, depth) for depth in (1, 3)}
@@ -88,21 +88,21 @@ def _games(player: BatchPlayer, rules: Rules, seed: int, pairs: int = 200) -> di
     }
 
 
-# --- what there is to say -------------------------------------------------------------------------
+# --- the section ----------------------------------------------------------------------------------
 
 
-def section(found: Sequence[dict[str, Any]]) -> Section:
+def section(results: Sequence[dict[str, Any]]) -> Section:
     """A table of nodes for every game, a table of lengths, and a figure."""
     blocks: list[str | Table | Figure] = [
         f"Evaluator `{NAME}`, moves in board order, positions of all rounds. The report says that alpha-beta brought "
         "the average branching factor from 10 to “almost 8”, without saying how it is counted; its chart is not in "
         "the text. Here are two ways: moves searched at an inner node, and the growth of the nodes from ply to ply.",
     ]
-    for one in found:
+    for one in results:
         title = f"{game_name(one)}, {one['positions']} positions"
         blocks.append(Table(title, ["depth", *_headings(one)], _rows(one)))
     rows = [["report 004", str(PUBLISHED_LENGTH), str(PUBLISHED_BREADTH)]]
-    for one in found:
+    for one in results:
         for entry in one["games"]:
             length = with_error(entry["length"], entry["length_standard_error"], 2)
             rows.append([f"{game_name(one)}, {entry['player']}", length, f"{entry['breadth']:.2f}"])
@@ -113,9 +113,11 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
             rows,
         )
     )
-    blocks.append(_why(found[0]))
-    blocks.append(_figure(found[0]))
-    return Section("004", "Report 004: alpha-beta and the branching factor", [one["command"] for one in found], blocks)
+    blocks.append(_why(results[0]))
+    blocks.append(_figure(results[0]))
+    return Section(
+        "004", "Report 004: alpha-beta and the branching factor", [one["command"] for one in results], blocks
+    )
 
 
 def _headings(one: dict[str, Any]) -> list[str]:

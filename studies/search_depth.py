@@ -63,15 +63,15 @@ def measure(options: DepthOptions, progress: Progress = silent) -> dict[str, Any
     own, opp, games = positions_of_games(rules, -(-options.positions // 2), middle, options.seed)
     positions = [Position(rules, *boards) for boards in zip(own.tolist(), opp.tolist(), strict=True)]
     positions, games = positions[: options.positions], games[: options.positions]
-    found = []
+    depths = []
     for number, name in enumerate(options.names):
         progress(f"{name}: searching", 2 * number, 2 * len(options.names))
         searched = _searched(name, positions, games, options)
         progress(f"{name}: playing", 2 * number + 1, 2 * len(options.names))
-        found.append({"evaluator": name, **searched, **plies_gained(name, options)})
+        depths.append({"evaluator": name, **searched, **plies_gained(name, options)})
     progress("searching and playing", 1, 1)
     asked = {name: getattr(options, name) for name in ("seconds", "depth", "baseline", "play_depth", "games")}
-    return options.measured(**asked, positions=len(positions), evaluators=found)
+    return options.measured(**asked, positions=len(positions), evaluators=depths)
 
 
 def _searched(
@@ -126,10 +126,10 @@ def plies_gained(name: str, options: DepthOptions) -> dict[str, Any]:
     return {"plies_gained": gained, "at_least": step * MOST_PLIES if gained is None else None, "handicaps": tried}
 
 
-# --- what there is to say -------------------------------------------------------------------------
+# --- the section ----------------------------------------------------------------------------------
 
 
-def section(found: Sequence[dict[str, Any]]) -> Section:
+def section(results: Sequence[dict[str, Any]]) -> Section:
     """A table for every game."""
     blocks: list[str | Table | Figure] = [
         "The same engine with every evaluator, its table cleared before each position. *Nodes to a depth* is a "
@@ -138,7 +138,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         "one half, as BILL's authors measured (their Bayesian learning was worth two plies); between two "
         "depths it is interpolated. Negative: the evaluator must search deeper than the baseline.",
     ]
-    for one in found:
+    for one in results:
         columns = [
             "evaluator",
             f"depth in {one['seconds']:g} s",
@@ -162,14 +162,14 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
             "95 % intervals"
         )
         blocks.append(Table(title, columns, rows))
-    blocks.append(_figure(found))
-    return Section("depth", "Performance model 4: search depth", [one["command"] for one in found], blocks)
+    blocks.append(_figure(results))
+    return Section("depth", "Performance model 4: search depth", [one["command"] for one in results], blocks)
 
 
-def _figure(found: Sequence[dict[str, Any]]) -> Figure:
+def _figure(results: Sequence[dict[str, Any]]) -> Figure:
     def draw(figure: Any) -> None:
-        axes = charts.panels(figure, len(found), tuple(game_name(one) for one in found), share_y=True)
-        for axis, one in zip(axes, found, strict=True):
+        axes = charts.panels(figure, len(results), tuple(game_name(one) for one in results), share_y=True)
+        for axis, one in zip(axes, results, strict=True):
             for entry, colour in zip(one["evaluators"], (*charts.COLOURS, charts.GREY, "black"), strict=False):
                 tried = sorted(entry["handicaps"], key=lambda each: each["handicap"])
                 xs = [each["handicap"] for each in tried]

@@ -82,9 +82,9 @@ def _row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(_MINUS.sub('−', cell).replace('|', chr(92) + '|') for cell in cells)} |"
 
 
-def game_name(found: Mapping[str, Any]) -> str:
+def game_name(result: Mapping[str, Any]) -> str:
     """The game that something was measured in."""
-    return f"{found['size']}×{found['size']} {found['variant']}"
+    return f"{result['size']}×{result['size']} {result['variant']}"
 
 
 def with_error(value: float, standard_error: float | None, digits: int = 3) -> str:
@@ -118,12 +118,12 @@ def count(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
-def with_provenance(section: Section, found: Sequence[Mapping[str, Any]]) -> Section:
+def with_provenance(section: Section, results: Sequence[Mapping[str, Any]]) -> Section:
     """The section with the commit, machine and date of the runs that it shows; those that differ are all named."""
     runs = dict.fromkeys(
         f"{one['machine']}, {one['date']}, commit {(one['commit'] or 'unknown')[:7]}"
         + " with changes" * str(one["commit"]).endswith("-dirty")
-        for one in found
+        for one in results
     )
     return replace(section, blocks=[f"Measured on {'; and on '.join(runs)}.", *section.blocks])
 
@@ -131,10 +131,10 @@ def with_provenance(section: Section, found: Sequence[Mapping[str, Any]]) -> Sec
 # --- on a terminal ------------------------------------------------------------------------------------
 
 
-def print_section(told: Section) -> None:
+def print_section(section: Section) -> None:
     """The section on a terminal: its words and tables, without its figures."""
     console = Console()
-    for block in told.blocks:
+    for block in section.blocks:
         if isinstance(block, str):
             console.print(block, highlight=False, markup=False)
         if isinstance(block, Table):

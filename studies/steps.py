@@ -56,9 +56,9 @@ def climb(rules: Rules, steps: int, task: Task) -> tuple[list[int], list[int], i
     values: list[int] = []
     nodes: list[int] = []
     for step in range(steps):
-        found = solver.solve_at(position, step, values[-1] if values else None)
-        values.append(found.score)
-        nodes.append(found.nodes)
+        solution = solver.solve_at(position, step, values[-1] if values else None)
+        values.append(solution.score)
+        nodes.append(solution.nodes)
     return values, nodes, solver.solve(position).score if task.score is None else task.score
 
 
@@ -93,19 +93,21 @@ def main() -> None:
     parser.add_argument("--variant", default="normal")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--workers", type=int, default=1)
-    told = parser.parse_args()
-    rules = Rules(told.size, told.variant)
-    if told.wthor is not None:
-        tasks = {"tournaments": of_tournaments(told.wthor, told.count, told.seed)}
+    arguments = parser.parse_args()
+    rules = Rules(arguments.size, arguments.variant)
+    if arguments.wthor is not None:
+        tasks = {"tournaments": of_tournaments(arguments.wthor, arguments.count, arguments.seed)}
     else:
-        sampled = {e: own_positions("network", rules, (e, e), told.count, told.seed) for e in told.empties}
+        sampled = {
+            e: own_positions("network", rules, (e, e), arguments.count, arguments.seed) for e in arguments.empties
+        }
         tasks = {str(e): [Task(one.own, one.opp, None) for one in positions] for e, positions in sampled.items()}
-    with multiprocessing.get_context("spawn").Pool(told.workers) as pool:
-        found = {
-            name: summary(pool.map(partial(climb, rules, told.steps), some, chunksize=4))
+    with multiprocessing.get_context("spawn").Pool(arguments.workers) as pool:
+        summaries = {
+            name: summary(pool.map(partial(climb, rules, arguments.steps), some, chunksize=4))
             for name, some in tasks.items()
         }
-    print(json.dumps(found, indent=1))
+    print(json.dumps(summaries, indent=1))
 
 
 if __name__ == "__main__":

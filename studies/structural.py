@@ -61,9 +61,9 @@ def measure(options: StructuralOptions, progress: Progress = silent) -> dict[str
     own, opp, games = sample_games(labels)
     roots = label_positions(own, opp, labels)
     trees = grow(roots, options.plies, progress=lambda done, total: progress("solving successors", done, total))
-    found = [_judged(name, trees, games, options) for name in options.names]
+    losses = [_judged(name, trees, games, options) for name in options.names]
     truth = {"trees": len(trees), "nodes": trees.nodes, "mean_absolute_score": float(np.abs(trees.score).mean())}
-    return options.measured(plies=options.plies, empties=list(options.empties), **truth, evaluators=found)
+    return options.measured(plies=options.plies, empties=list(options.empties), **truth, evaluators=losses)
 
 
 def _judged(name: str, trees: Trees, games: NDArray[np.int64], options: StructuralOptions) -> dict[str, Any]:
@@ -96,10 +96,10 @@ def _inconsistency(values: NDArray[np.float64], trees: Trees) -> float:
     return float(np.abs(values - backed_up)[trees.roots].mean())
 
 
-# --- what there is to say -------------------------------------------------------------------------
+# --- the section ----------------------------------------------------------------------------------
 
 
-def section(found: Sequence[dict[str, Any]]) -> Section:
+def section(results: Sequence[dict[str, Any]]) -> Section:
     """A table for every game."""
     blocks: list[str | Table | Figure] = [
         "For every position, all that can follow within two plies, each node with its exact value: the evaluator's "
@@ -108,7 +108,7 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         "minimax*: the mean distance between an evaluator's value of the root and the minimax of its "
         "values at the leaves of the tree, which is 0 for the true minimax function, its fixed point.",
     ]
-    for one in found:
+    for one in results:
         columns = [
             "evaluator",
             "loss a tree",
@@ -129,16 +129,16 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
         title = f"{game_name(one)}: {one['trees']} trees of {one['nodes'] / one['trees']:.0f} nodes on average, "
         title += f"roots with {low}–{high} empty squares, in discs"
         blocks.append(Table(title, columns, rows))
-    blocks.append(_figure(found))
+    blocks.append(_figure(results))
     return Section(
-        "structural", "Performance model 3: structural minimax value loss", [one["command"] for one in found], blocks
+        "structural", "Performance model 3: structural minimax value loss", [one["command"] for one in results], blocks
     )
 
 
-def _figure(found: Sequence[dict[str, Any]]) -> Figure:
+def _figure(results: Sequence[dict[str, Any]]) -> Figure:
     def draw(figure: Any) -> None:
-        axes = charts.panels(figure, len(found), tuple(game_name(one) for one in found))
-        for axis, one in zip(axes, found, strict=True):
+        axes = charts.panels(figure, len(results), tuple(game_name(one) for one in results))
+        for axis, one in zip(axes, results, strict=True):
             entries = sorted(one["evaluators"], key=lambda entry: -entry["node_error"])
             heights = np.arange(len(entries))
             errors = [Z_95 * (entry["node_error_standard_error"] or 0) for entry in entries]

@@ -37,9 +37,15 @@ class StudyOptions(GameOptions):
                 words += [name, "-".join(map(str, value)) if one.is_tuple else str(value)]
         return " ".join(words)
 
-    def measured(self, **found: Any) -> dict[str, Any]:
+    def measured(self, **values: Any) -> dict[str, Any]:
         """What was found, with the game it was found in and the command that finds it again."""
-        return {"size": self.size, "variant": self.variant, **found, "command": self.command, "options": self.as_dict()}
+        return {
+            "size": self.size,
+            "variant": self.variant,
+            **values,
+            "command": self.command,
+            "options": self.as_dict(),
+        }
 
 
 @dataclass(frozen=True)

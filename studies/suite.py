@@ -130,25 +130,25 @@ def run_all(
     chosen = [one for one in experiments() if only is None or one.name in only]
     kept = (kept_in or cache_folder("experiments")) / _fingerprint(chosen)
     with Run(kept):
-        found: dict[str, list[dict[str, Any]]] = {}
+        by_name: dict[str, list[dict[str, Any]]] = {}
         for number, experiment in enumerate(chosen):
-            found[experiment.name] = [
+            by_name[experiment.name] = [
                 _measured(experiment, options, kept, machine, _within(progress, experiment.name, number, len(chosen)))
                 for options in experiment.runs
             ]
-        path = write_document(out, chosen, found)
+        path = write_document(out, chosen, by_name)
         shutil.rmtree(kept)
     return path
 
 
-def write_document(out: Path, chosen: Sequence[Experiment], found: Mapping[str, Sequence[dict[str, Any]]]) -> Path:
+def write_document(out: Path, chosen: Sequence[Experiment], by_name: Mapping[str, Sequence[dict[str, Any]]]) -> Path:
     """The document and its figures from what was measured; a document that exists keeps its other sections."""
     figures, path = out / FIGURES, out / "experiments.md"
     figures.mkdir(parents=True, exist_ok=True)
     _, *old = _MARKER.split(path.read_text("utf-8")) if path.exists() else [""]
     sections = dict(zip(old[::2], old[1::2], strict=True))
     for experiment in chosen:
-        results = found[experiment.name]
+        results = by_name[experiment.name]
         section = with_provenance(experiment.study.section(results), results)
         sections[experiment.name] = section.markdown(FIGURES)
         for figure in section.figures:
@@ -165,9 +165,9 @@ def _measured(experiment: Experiment, options: Any, kept: Path, machine: str, pr
     if path.exists():
         return json.loads(path.read_text())
     made_with = provenance(machine)  # before the run: the code may change while it lasts
-    found = experiment.study.measure(options, progress) | made_with
-    write_atomically(path, json.dumps(found).encode())
-    return json.loads(json.dumps(found))  # as the next call would read it
+    result = experiment.study.measure(options, progress) | made_with
+    write_atomically(path, json.dumps(result).encode())
+    return json.loads(json.dumps(result))  # as the next call would read it
 
 
 def _within(progress: Progress, name: str, number: int, total: int) -> Progress:

@@ -125,19 +125,19 @@ def _round(
     return entry
 
 
-# --- what there is to say -------------------------------------------------------------------------
+# --- the section ----------------------------------------------------------------------------------
 
 
-def section(found: Sequence[dict[str, Any]]) -> Section:
+def section(results: Sequence[dict[str, Any]]) -> Section:
     """All games that were measured."""
     blocks: list[str | Table | Figure] = [
         "The side that will win, less the side that will lose, by round. Safe discs are those proven never to turn "
         "again. Report 002 has this heading and leaves it empty.",
     ]
-    mirrored = {one["size"] for one in found if (one["player"], one["variant"]) == ("random", "normal")}
+    mirrored = {one["size"] for one in results if (one["player"], one["variant"]) == ("random", "normal")}
     blocks += [
         _table(one)
-        for one in found
+        for one in results
         if (one["player"], one["variant"]) != ("random", "reversed") or one["size"] not in mirrored
     ]
     if mirrored:
@@ -145,10 +145,10 @@ def section(found: Sequence[dict[str, Any]]) -> Section:
             "Random players do not care who wins: in the reversed game they play the same games, and winner and loser change "
             "places in these tables."
         )
-    large = [one for one in found if one["size"] == max(other["size"] for other in found)]
+    large = [one for one in results if one["size"] == max(other["size"] for other in results)]
     blocks.append(_figure(large))
     blocks.append(_words(large))
-    return Section("winner", "What the winner has", [one["command"] for one in found], blocks)
+    return Section("winner", "What the winner has", [one["command"] for one in results], blocks)
 
 
 def _name(one: dict[str, Any]) -> str:
@@ -171,11 +171,11 @@ def _table(one: dict[str, Any]) -> Table:
     return Table(f"{_name(one)}: {one['games']:,} games, {one['draws']:,} drawn", columns, rows)
 
 
-def _figure(found: Sequence[dict[str, Any]]) -> Figure:
+def _figure(results: Sequence[dict[str, Any]]) -> Figure:
     def draw(figure: Any) -> None:
         axes = charts.panels(figure, len(FEATURES), FEATURES)
         for axis, feature in zip(axes, FEATURES, strict=True):
-            for one in found:
+            for one in results:
                 colour = charts.BLUE if one["variant"] == "normal" else charts.VERMILION
                 xs = np.array([entry["round"] for entry in one["by_round"]])
                 ys = np.array([entry[feature]["lead"] for entry in one["by_round"]])
@@ -203,9 +203,9 @@ def _figure(found: Sequence[dict[str, Any]]) -> Figure:
     )
 
 
-def _words(found: Sequence[dict[str, Any]]) -> str:
+def _words(results: Sequence[dict[str, Any]]) -> str:
     parts = []
-    for one in found:
+    for one in results:
         entries = {entry["round"]: entry for entry in one["by_round"]}
         if not entries:
             parts.append(f"- {_name(one)}: too few games were won to tell.")
@@ -214,7 +214,7 @@ def _words(found: Sequence[dict[str, Any]]) -> str:
         leads = ", ".join(f"{entry[name]['lead']:+.2f} {name}" for name in FEATURES)
         parts.append(f"- {_name(one)}: at round {entry['round']} the later winner has {leads}.")
     words = "In the middle of the game:\n\n" + "\n".join(parts)
-    for one in found:
+    for one in results:
         if one["by_round"] and one["variant"] == "reversed" and one["player"] != "random":
             best = max(one["by_round"], key=lambda entry: entry["moves"]["lead"])
             lead = with_error(best["moves"]["lead"], best["moves"]["standard_error"], 2)

@@ -193,7 +193,7 @@ def test_games_against_levels_rate_the_player_unless_there_was_help(open_page, s
     expect(page.locator("#toast")).to_have_text("There is no move to take back.")
     expect(rated).to_have_text("This game is rated.")  # nothing was given
     page.click("#hint")
-    expect(rated).to_contain_text("does not count")
+    expect(rated).to_contain_text("not rated")
     page.click("#resign")
     page.click("#rematch")  # with another seed: who repeats a game may not meet the same answers
     expect(rated).to_have_text("This game is rated.")

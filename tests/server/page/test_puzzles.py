@@ -44,7 +44,7 @@ def test_puzzles_are_solved_refuted_counted_and_kept(open_page):
     page.click("#puzzle-again")
     expect(page.locator(".square.legal")).to_have_count(len(values))
     press_square(page, puzzle["move"], 8)
-    expect(verdict).to_contain_text(f"Right! {puzzle['move']} is worth")
+    expect(verdict).to_contain_text(f"Correct! {puzzle['move']} is worth")
     expect(streak).to_have_text("Streak: 0 (longest: 0)")  # the first answer counts
     expect(page.locator(":focus")).to_have_text("Next puzzle")
     page.keyboard.press("Enter")
@@ -57,7 +57,7 @@ def test_puzzles_are_solved_refuted_counted_and_kept(open_page):
     page.click("#puzzle-study")
     expect(page.locator("#game-title")).to_have_text("Review")
     page.go_back()
-    expect(verdict).to_contain_text("Right!")
+    expect(verdict).to_contain_text("Correct!")
     page.on("dialog", lambda dialog: dialog.accept())
     page.click("#puzzle-reset")
     expect(streak).to_have_text("Streak: 0 (longest: 0)")

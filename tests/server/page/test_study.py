@@ -126,7 +126,7 @@ def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     page.click("#puzzle-next")
     expect(page.locator(".square.legal")).to_have_count(4)
     page.click(".square[data-square=d4]")
-    expect(page.locator("#puzzle-verdict")).to_contain_text("Right! d4 is worth −10.")
+    expect(page.locator("#puzzle-verdict")).to_contain_text("Correct! d4 is worth −10.")
     expect(page.locator("#puzzle-streak")).to_have_text("Streak: 1 (longest: 1)")
     expect(page.locator("#puzzle-rating")).to_contain_text("first answer")  # they do not count for it
 

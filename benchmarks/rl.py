@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from typing import Any
+from typing import Any, Literal
 
 from benchmarks.timing import measured_apart
 
@@ -80,7 +80,7 @@ def _single(kind: str) -> Any:
     return ReversiEnv(size=SIZE, colour="random", opponent=opponent, observation=_observation(kind))
 
 
-def _observation(kind: str) -> str:
+def _observation(kind: str) -> Literal["flat", "dict"]:
     return "flat" if kind == "small" else "dict"
 
 

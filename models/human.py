@@ -19,7 +19,6 @@ import numpy as np
 from models.network import strongest_evaluator
 from reversi_env import Position, ReversiError, Rules
 from search.agent import Agent
-from search.agents import SEED, integer_option, register
 from search.limits import Limits
 from search.players import SearchAgent
 
@@ -171,11 +170,3 @@ class HumanAgent(Agent):
         """Stop the engines: what looks best so far is played."""
         for searcher in list(self._searchers.values()):
             searcher.stop()
-
-
-register(
-    "human",
-    HumanAgent,
-    {"level": integer_option(1, len(LEVELS)), "seed": SEED},
-    positional="level",
-)

@@ -11,7 +11,6 @@ from models.files import WeightsError, check_game
 from models.networks import Network, read_weights
 from models.networks.base import CompiledNetwork
 from reversi_env import ReversiError, Rules
-from search import evaluators
 from search.evaluation import Evaluator, file_name
 
 #: The package's own weights.
@@ -90,9 +89,6 @@ def load_network(path: str | Path | None = None) -> NetworkEvaluator:
     if path is not None:
         network.weights(read_weights(Path(path)).rules)
     return network
-
-
-evaluators.register_family("network", NetworkEvaluator)
 
 
 def strongest_evaluator(rules: Rules) -> str:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from reversi_env.envs.registration import register_all
 from reversi_env.errors import ReversiError
 from reversi_env.lazy import lazy_names
-from reversi_env.plugins import explain_failed_imports
 from reversi_env.rules import BLACK, WHITE, Colour, Rules
 from reversi_env.version import __version__
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from reversi_env.position import Position
 
 register_all()
-explain_failed_imports()
 
 # Imported when they are first used.
 __getattr__, __dir__ = lazy_names(

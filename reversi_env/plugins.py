@@ -1,15 +1,15 @@
-"""Plug-ins, found by entry points and loaded when they are asked for by name; and packages of ours that other files hide.
+"""Loading by name: modules of the higher layers of this project, and agents of other packages by entry point.
 
-The package's other layers have plain names, and Python looks into the folder of a script first: a ``models.py`` beside it, or
-a script that is itself called ``train.py``, is found in place of ours. Nothing here runs such a file by mistake. What does not
-need the hidden package works, and what does gets a `ShadowedPackageError` that says which file it is.
+The packages of the higher layers have plain names, and Python searches the folder of a script first. A ``models.py`` there, or a
+script that is itself called ``train.py``, shadows the package. `load` never runs such a file: it raises a `ShadowedPackageError`
+that names it.
 """
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable
 from functools import cache
+from importlib import import_module
 from importlib.machinery import PathFinder
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,63 +21,79 @@ from reversi_env.extras import extra_libraries
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-#: The layers above this one, each of which needs those before it.
+#: Entry points of other packages in this group have the name of an agent or evaluator, and register it when they are loaded.
+GROUP = "reversi_lab.agents"
+#: The layers above this one; each needs those before it.
 LAYERS = ("search", "models", "train", "play")
-_HOME = Path(__file__).resolve().parents[1]
+_ROOT = Path(__file__).resolve().parents[1]
 
 
 class PluginError(ReversiError):
-    """A plug-in that cannot be loaded."""
+    """An entry point that cannot be loaded."""
 
 
-class ShadowedPackageError(ModuleNotFoundError, PluginError):
-    """A package of ours is needed, and Python finds a file or folder of somebody else's by its name."""
+class ShadowedPackageError(ModuleNotFoundError, ReversiError):
+    """A package of this project is needed, but Python finds another file or folder of its name."""
+
+
+def load(path: str) -> Any:
+    """Return the object at *path*, ``module:name``, of a higher layer of this project."""
+    module, _, name = path.partition(":")
+    package = module.partition(".")[0]
+    for needed in LAYERS[: LAYERS.index(package) + 1]:
+        if (code := _shadowing_path(needed)) is not None and not code.is_dir():  # an import would run it
+            raise _shadowed_package_error(needed, code)
+    try:
+        with extra_libraries():
+            return getattr(import_module(module), name)
+    except ImportError as error:
+        raise shadowing_error(error) or error from None
 
 
 @cache
-def _registered(group: str) -> dict[str, EntryPoint]:
-    from importlib.metadata import entry_points  # reads what is installed, which takes a while
+def _entry_points() -> dict[str, EntryPoint]:
+    from importlib.metadata import entry_points  # slow: it reads the metadata of all packages
 
-    return {entry.name: entry for entry in entry_points(group=group)}
-
-
-def names(group: str) -> Iterable[str]:
-    """The names that plug-ins of *group* provide; none of them is loaded."""
-    return _registered(group).keys()
+    return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
-def load_named(group: str, name: str) -> None:
-    """Load the plug-in of *group* that provides *name*, which registers it; nothing happens if there is none."""
-    if name in _registered(group):
-        load(_registered(group)[name])
+def names() -> Iterable[str]:
+    """Return the names that other packages provide; none of them is loaded."""
+    return _entry_points().keys()
 
 
-def load(entry: EntryPoint) -> Any:
-    """What *entry* points to; a `PluginError` or `MissingExtra` says why that cannot be had."""
-    package = entry.module.partition(".")[0]
-    for needed in LAYERS[: LAYERS.index(package) + 1] if package in LAYERS else ():
-        if (code := _in_place_of(needed)) is not None and not code.is_dir():  # found, and about to be run
-            raise _hidden(needed, code)
+def load_named(name: str) -> None:
+    """Load the entry point of that name, which registers an agent or evaluator; nothing happens if there is none."""
+    if (entry := _entry_points().get(name)) is None:
+        return
     try:
         with extra_libraries():
-            return entry.load()
+            entry.load()
     except ReversiError:
         raise
     except Exception as error:
-        raise explained(error) or PluginError(
-            f"plug-in {entry.name!r} ({entry.value}) cannot be loaded, {type(error).__name__}: {error}: "
+        raise PluginError(
+            f"plug-in {name!r} ({entry.value}) cannot be loaded, {type(error).__name__}: {error}: "
             f"expected one that works, or none"
         ) from error
 
 
-def explained(error: Exception) -> ShadowedPackageError | None:
-    """The reason for a failed import, if it is that something hides the package of ours that was asked for."""
+def shadowing_error(error: Exception) -> ShadowedPackageError | None:
+    """Return the reason of a failed import if another file or folder shadows a package of this project."""
     package = (getattr(error, "name", None) or "").partition(".")[0]
-    other = _in_place_of(package) if isinstance(error, ImportError) and package in LAYERS else None
-    return None if other is None else _hidden(package, other)
+    other = _shadowing_path(package) if isinstance(error, ImportError) and package in LAYERS else None
+    return None if other is None else _shadowed_package_error(package, other)
 
 
-def _hidden(package: str, other: Path) -> ShadowedPackageError:
+def check_folder(folder: Path) -> None:
+    """Raise a `ShadowedPackageError` if a program that searches *folder* first finds other code there."""
+    for package in LAYERS:
+        spec = PathFinder.find_spec(package, [str(folder)])
+        if spec is not None and spec.origin and Path(spec.origin).resolve() != _ROOT / package / "__init__.py":
+            raise _shadowed_package_error(package, Path(spec.origin))
+
+
+def _shadowed_package_error(package: str, other: Path) -> ShadowedPackageError:
     return ShadowedPackageError(
         f"{str(other)!r} hides this project's package {package!r}, which is needed here: expected another name for it, "
         f"or a script and a working folder elsewhere",
@@ -85,41 +101,15 @@ def _hidden(package: str, other: Path) -> ShadowedPackageError:
     )
 
 
-def _in_place_of(package: str) -> Path | None:
-    """The file that Python finds for a *package* of ours, or the folder without code, if it is not ours; nothing is imported."""
-    ours = _HOME / package / "__init__.py"
-    if not ours.exists():
+def _shadowing_path(package: str) -> Path | None:
+    """Return the file, or the folder without code, that Python finds in place of a *package* of this project."""
+    own = _ROOT / package / "__init__.py"
+    if not own.exists():
         return None
     try:
         spec = find_spec(package)
     except ValueError:  # put into sys.modules by hand
         return None
-    if spec is None or (spec.origin and Path(spec.origin).resolve() == ours):
+    if spec is None or (spec.origin and Path(spec.origin).resolve() == own):
         return None
     return Path(spec.origin) if spec.origin else Path(next(iter(spec.submodule_search_locations or ())))
-
-
-def check_folder(folder: Path) -> None:
-    """Raise a `ShadowedPackageError` if a program that looks into *folder* first finds other code there."""
-    for package in LAYERS:
-        spec = PathFinder.find_spec(package, [str(folder)])
-        if spec is not None and spec.origin and Path(spec.origin).resolve() != _HOME / package / "__init__.py":
-            raise _hidden(package, Path(spec.origin))
-
-
-class _Explaining:
-    """Asked last for what nobody else has found: a module of ours whose package is somebody else's."""
-
-    @staticmethod
-    def find_spec(name: str, path: object = None, target: object = None) -> None:
-        """None, or the reason why *name* was not found."""
-        package, _, rest = name.partition(".")
-        if rest and package in LAYERS and (other := _in_place_of(package)) is not None:
-            place = _HOME.joinpath(*name.split("."))
-            if place.is_dir() or place.with_suffix(".py").exists():
-                raise _hidden(package, other)
-
-
-def explain_failed_imports() -> None:
-    """Let an import such as ``search.agents`` beside somebody's own package ``search`` fail with the reason."""
-    sys.meta_path.append(_Explaining)

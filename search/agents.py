@@ -34,7 +34,6 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 from reversi_env import ReversiError, plugins
@@ -53,8 +52,6 @@ from search.players import (
 )
 
 DEFAULT_DEPTH = 4
-#: Entry points in this group have the name of the agent that they `register`, and are loaded when it is asked for.
-PLUGINS = "reversi_search.agents"
 _PROGRAM = re.compile(r"(?P<kind>[a-z]+)(?:\[(?P<options>[^\]]*)\])?:(?P<command>.*)", re.DOTALL)
 
 
@@ -265,6 +262,12 @@ def _not_empty(text: str) -> str:
     return text
 
 
+def _device(text: str) -> str:
+    if text not in ("cpu", "cuda"):
+        raise ValueError
+    return text
+
+
 WEIGHT_FILE = Option(_not_empty, "the path of a weight file")
 SEED = integer_option(0)
 DEPTH = integer_option(1, 60)
@@ -346,16 +349,16 @@ def _exact(*, exact: int = 16, seed: int = 0, **options: Any) -> Agent:
 
 
 def lazy_agent(place: str) -> Callable[..., Agent]:
-    """Makes agents of the class at *place*, ``module:name``, which is imported for the first of them."""
+    """Return a maker of agents of the class at *place*, ``module:name``, which is imported for the first of them."""
 
     def make(*command: str, **options: Any) -> Agent:
-        module, _, name = place.partition(":")
-        agent: Agent = getattr(import_module(module), name)(*command, **options)
+        agent: Agent = plugins.load(place)(*command, **options)
         return agent
 
     return make
 
 
+#: The agents of this project; those of the higher layers by import path. Other packages `register` theirs.
 _KINDS: dict[str, _AgentKind] = {
     "random": _AgentKind(RandomAgent, {"seed": SEED}),
     "greedy": _AgentKind(GreedyAgent, {"seed": SEED}),
@@ -364,6 +367,30 @@ _KINDS: dict[str, _AgentKind] = {
     "double-alpha": _AgentKind(
         _double_alpha,
         {key: option for key, option in _SEARCHING.items() if key not in ("exact", "threads")} | _EVALUATOR,
+    ),
+    "human": _AgentKind(lazy_agent("models.human:HumanAgent"), {"level": integer_option(1, 10), "seed": SEED}, "level"),
+    "zero": _AgentKind(
+        lazy_agent("models.zero:ZeroAgent"),
+        {
+            "weights": WEIGHT_FILE,
+            "simulations": integer_option(0, 100_000),
+            "depth": integer_option(0, 10),
+            "exact": EXACT,
+            "temperature": number_option(0, 100),
+            "seed": SEED,
+            "device": Option(_device, "cpu or cuda"),
+        },
+        "weights",
+    ),
+    "rl": _AgentKind(
+        lazy_agent("train.rl.agent:PolicyAgent"),
+        {"weights": WEIGHT_FILE, "seed": SEED, "temperature": number_option(0, 100)},
+        "weights",
+    ),
+    "rl-search": _AgentKind(
+        lazy_agent("train.rl.agent:PolicySearchAgent"),
+        {"weights": WEIGHT_FILE, "seed": SEED, "depth": DEPTH, "exact": EXACT},
+        "weights",
     ),
 }
 #: Other programs, by the protocol that they speak.
@@ -387,7 +414,7 @@ def _kind(name: str) -> _AgentKind:
     if name in PROGRAMS:
         return PROGRAMS[name]
     if name not in _KINDS and not evaluators.exists(name):
-        plugins.load_named(PLUGINS, name)
+        plugins.load_named(name)
     if name in _KINDS:
         return _KINDS[name]
     if evaluators.exists(name):
@@ -401,7 +428,7 @@ def _kind(name: str) -> _AgentKind:
 
 def names() -> tuple[str, ...]:
     """All agents that `make_agent` knows, evaluators included; plug-ins are not loaded for it."""
-    return tuple(sorted({*_KINDS, *plugins.names(PLUGINS), *evaluators.names()}))
+    return tuple(sorted({*_KINDS, *plugins.names(), *evaluators.names()}))
 
 
 def option_names(name: str) -> tuple[str, ...]:

@@ -24,13 +24,12 @@ Where a report is unclear, the decision taken is written at the compiled formula
 from __future__ import annotations
 
 from collections.abc import Callable
-from contextlib import suppress
 from functools import cache
 from typing import Any, TypeVar
 
 import numpy as np
 
-from reversi_env import ReversiError, Rules, plugins
+from reversi_env import Rules, plugins
 from reversi_env.errors import did_you_mean, quoted
 from search.core import heuristics
 from search.evaluation import WEIGHTS_SEPARATOR, Evaluator, EvaluatorError
@@ -43,10 +42,9 @@ from search.formulas import Formula, Weights, square_classes
 AnyEvaluator = TypeVar("AnyEvaluator", bound=Evaluator)
 _REGISTRY: dict[str, Evaluator] = {}
 #: Evaluators that can be made from a file: makers that take its path, or None for the default.
-_FAMILIES: dict[str, Callable[[str | None], Evaluator]] = {}
-#: Entry points in this group have the name of the evaluator that they `register`, or of the family (`register_family`), and are
-#: loaded when it is asked for.
-PLUGINS = "reversi_search.evaluators"
+_FAMILIES: dict[str, Callable[[str | None], Evaluator]] = {
+    "network": cache(lambda weights: plugins.load("models.network:NetworkEvaluator")(weights))
+}
 
 
 def register(evaluator: AnyEvaluator) -> AnyEvaluator:
@@ -65,22 +63,16 @@ def register_family(name: str, make: Callable[[str | None], Evaluator]) -> None:
 def _load(name: str) -> None:
     """Load the plug-in that has the evaluator of that name, if one has."""
     if name not in _REGISTRY and name not in _FAMILIES:
-        plugins.load_named(PLUGINS, name)
+        plugins.load_named(name)
 
 
 def names() -> tuple[str, ...]:
-    """The names of all evaluators, in alphabetical order; plug-ins are not loaded for it."""
-    return tuple(sorted({*_REGISTRY, *_FAMILIES, *plugins.names(PLUGINS)}))
+    """Return the names of all evaluators, in alphabetical order; those of other packages once they are loaded."""
+    return tuple(sorted({*_REGISTRY, *_FAMILIES}))
 
 
 def formulas() -> tuple[str, ...]:
-    """The names of the evaluators that are a `Formula` with a few weights, and so know every game.
-
-    Only a loaded plug-in says whether it has one: those that cannot be loaded are left out.
-    """
-    for name in plugins.names(PLUGINS):
-        with suppress(ReversiError):
-            _load(name)
+    """Return the names of the evaluators that are a `Formula` with a few weights, and so know every game."""
     return tuple(sorted(name for name, found in _REGISTRY.items() if isinstance(found, Formula)))
 
 

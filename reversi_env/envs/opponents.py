@@ -3,9 +3,8 @@
 An opponent is one of:
 
 * ``"random"`` or ``"greedy"``: played inside the compiled step;
-* any other text: an agent spec such as ``"greedy:seed=7"``, made by whatever package has registered itself under the
-  entry-point group ``reversi_env.opponents`` (a function from a spec to an object with ``choose``); nothing is imported
-  before it is needed;
+* any other text: an agent spec such as ``"greedy:seed=7"``, made by `search.make_agent`, which is imported for
+  the first of them;
 * an object with ``choose(position) -> action``: an agent that thinks in `Position`; if it has ``check(rules)`` too, that
   is called when an environment is made, and raises an error where it cannot play that game;
 * an object with ``predict(observation, …) -> (action, state)``: a stable-baselines3 model; it is given ``action_masks``
@@ -23,7 +22,6 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -35,7 +33,8 @@ from reversi_env.errors import IllegalMoveError, quoted
 from reversi_env.position import Position
 from reversi_env.rules import Rules
 
-ENTRY_POINT_GROUP = "reversi_env.opponents"
+#: Makes an agent from a spec. It is imported when a spec is first used.
+MAKE_AGENT = "search.agents:make_agent"
 _EXTERNAL = episodes.EXTERNAL_OPPONENT
 BUILT_IN = {"random": episodes.RANDOM_OPPONENT, "greedy": episodes.GREEDY_OPPONENT}
 
@@ -218,16 +217,10 @@ def as_pool(opponent: Any, rules: Rules) -> OpponentPool:
 
 
 def _agent_from_spec(spec: str) -> Any:
-    makers = list(entry_points(group=ENTRY_POINT_GROUP))
-    if not makers:
-        raise SettingsError(f"opponent {quoted(spec)} is unknown: expected one of {', '.join(map(repr, BUILT_IN))}")
-    problems: list[Exception] = []
-    for maker in makers:
-        try:
-            return plugins.load(maker)(spec)
-        except ValueError as problem:
-            problems.append(problem)
-    raise SettingsError(f"opponent {quoted(spec)}: {'; '.join(map(str, problems))}") from problems[-1]
+    try:
+        return plugins.load(MAKE_AGENT)(spec)
+    except ValueError as problem:
+        raise SettingsError(f"opponent {quoted(spec)}: {problem}") from problem
 
 
 def _checked_weight(weight: Any) -> float:

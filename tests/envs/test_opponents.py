@@ -1,6 +1,5 @@
 """Everything that can sit on the other side of the board, alone or in a pool that changes while training."""
 
-import importlib.metadata
 import pickle
 
 import gymnasium
@@ -72,10 +71,10 @@ def test_a_spec_is_made_by_whoever_has_registered_for_it():
 def test_the_built_in_names_import_nothing_for_it(monkeypatch):
     """Nobody is asked for an agent before one is needed."""
 
-    def nobody(**_):
-        raise AssertionError("asked for entry points")
+    def nobody(path):
+        raise AssertionError("asked for agents")
 
-    monkeypatch.setattr("reversi_env.envs.opponents.entry_points", nobody)
+    monkeypatch.setattr("reversi_env.plugins.load", nobody)
     for opponent in (None, "random", "greedy", last_legal, LastLegal()):
         whole_game(ReversiEnv(size=4, opponent=opponent))
     with pytest.raises(AssertionError, match="asked"):
@@ -87,17 +86,6 @@ def test_unknown_names_say_what_is_known(name):
     for make in (ReversiEnv, ReversiVectorEnv):
         with pytest.raises(SettingsError, match=r"opponent .*(expected|did you mean)"):
             make(opponent=name)
-
-
-def test_without_any_agents_installed_the_built_in_names_are_named(monkeypatch):
-    monkeypatch.setattr("reversi_env.envs.opponents.entry_points", lambda **_: [])
-    with pytest.raises(SettingsError, match="'somebody' is unknown: expected one of 'random', 'greedy'"):
-        ReversiEnv(opponent="somebody")
-
-
-def test_the_entry_point_is_declared():
-    (found,) = importlib.metadata.entry_points(group="reversi_env.opponents")
-    assert found.load()("random").choose(Position.initial()) in Position.initial().legal_actions()
 
 
 @pytest.mark.parametrize("opponent", [3, 2.5, object(), LastLegal, {"random": 1}, [3]])

@@ -143,8 +143,15 @@ def test_match_is_paired_and_reproducible(json_lines):
     assert 0.5 < first["interval"][0] < first["score"] <= first["interval"][1]
     assert first.keys() == {
         *("a", "b", "games", "wins", "draws", "losses", "score", "interval", "discs_per_game"),
-        *("seconds_per_move_a", "seconds_per_move_b", "forfeits_a", "forfeits_b"),
+        *("seconds_per_move_a", "seconds_per_move_b", "forfeits_a", "forfeits_b", "size", "variant", "seed"),
     }
+    assert (first["size"], first["variant"], first["seed"]) == (6, "normal", 4)
+
+
+def test_a_match_on_a_small_board_begins_with_two_plies(json_lines):
+    arguments = ("match", "greedy", "discs:depth=1", "--size", 4, "--games", 8)
+    [default], [two] = json_lines(*arguments), json_lines(*arguments, "--plies", 2)
+    assert timeless(default) == timeless(two)
 
 
 @pytest.mark.slow

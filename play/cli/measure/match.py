@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 
 #: Characters of a line for a player's name, so that all columns fit into 80.
 NAME_WIDTH = 22
-#: Plies of random openings, on every board.
-RANDOM_PLIES = 6
 MatchChoice: Any = options_of(
     TournamentOptions, without=("agents", "games", "format", "plies", "balance", "limit", "sprt")
 )
@@ -42,7 +40,7 @@ def match(
     ] = 200,
     plies: Annotated[
         int | None,
-        integer("--plies", help="Opening length in plies (default: 6; for a file the whole line).", high=60),
+        integer("--plies", help="Opening length in plies (default: 6, on 4x4 2; for a file the whole line).", high=60),
     ] = None,
     chosen: MatchChoice = NOTHING,
     workers: Annotated[
@@ -73,6 +71,7 @@ def match(
     number of processes. Ctrl-C ends the match early and shows the games so far.
     """
     from reversi_env import Rules
+    from train.games.openings import DEFAULT_PLIES
     from train.games.playing import PlayerResults
 
     checked_seconds(chosen.get("time"))
@@ -89,14 +88,14 @@ def match(
 
         tell(played)
         if workers is None and openings == "random":
-            interrupted = _play_here(agents, limits, games, rules, RANDOM_PLIES if plies is None else plies, seed, tell)
+            random_plies = DEFAULT_PLIES[rules.size] if plies is None else plies
+            interrupted = _play_here(agents, limits, games, rules, random_plies, seed, tell)
         else:
-            plies = RANDOM_PLIES if plies is None and openings == "random" else plies
             how = {"openings": openings, "plies": plies, "seed": seed, **limits}
             interrupted = _play_apart(agents, games, rules, how, workers or 1, tell)
     with shown_after_ctrl_c(interrupted, f"interrupted after {played.games} of {games} games"):
         if played.games and as_json:
-            print_json(as_dict(agent_a, agent_b, played))
+            print_json({**as_dict(agent_a, agent_b, played), **picked(rules, "size", "variant"), "seed": seed})
         elif played.games:
             print_result(agent_a, agent_b, rules, played)
 

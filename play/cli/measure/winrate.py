@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from play.cli.options import NOTHING, Json, ProcessCount, checked_seconds, integer, number, options_of
-from play.cli.output import print_json, progress_bar, shown_after_ctrl_c
+from play.cli.output import picked, print_json, progress_bar, shown_after_ctrl_c
 from train.games.options import TournamentOptions
 
 WinRateChoice: Any = options_of(
@@ -56,7 +56,8 @@ def winrate(
             interrupted = True
     with shown_after_ctrl_c(interrupted, f"interrupted after {found.games} games"):
         if found.games and as_json:
-            print_json({"agent": agent, "opponent": opponent, "confidence": confidence, **vars(found)})
+            game = picked(options, "size", "variant", "seed")
+            print_json({"agent": agent, "opponent": opponent, **game, "confidence": confidence, **vars(found)})
         elif found.games:
             low, high = found.interval  # multiples of 1 / STEPS: two decimals of a per cent round neither end inwards
             interval = f"{low:.2%} to {high:.2%} with {confidence:.0%} confidence"

@@ -18,7 +18,7 @@ from search.limits import Limits, MoveValue
 from search.players import SearchAgent
 
 #: Options of a spec that bound its search.
-_LIMITS = frozenset({"time", "depth", "nodes", "level"})
+_LIMITS = frozenset({"time", "depth", "nodes"})
 
 #: Options of a spec that a controller may change while it runs.
 SETTABLE_OPTIONS = ("threads", "table", "level", "depth")

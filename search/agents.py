@@ -8,7 +8,7 @@ Names:
   perfect play of the last twelve empty squares (``exact=``);
 * every evaluator by its own name (``six-factor``, ``four-attribute``, …) – alpha-beta with it, and exact near the end;
 * ``double-alpha`` – the search of report 002, Double-Alpha Maximax, with its time control and an ``evaluator=``, ``sixteen-weight``
-  by default. It takes ``depth``, ``time``, ``nodes``, ``level``, ``table``, ``seed``, ``book`` and ``variety``, and uses four
+  by default. It takes ``depth``, ``time``, ``nodes``, ``table``, ``seed``, ``book`` and ``variety``, and uses four
   fifths of ``time`` or ``nodes``. It finds out who wins, not by how much, and has no solver of endgames;
 * ``network`` – alpha-beta with a trained network (``weights=FILE`` for one of your own; ``probcut=`` standard deviations
   of safety for selective search, 0 for none; by default it is used where the clock or the nodes are limited);
@@ -21,10 +21,10 @@ Names:
   ``nboard`` only, 8 if not given).
 
 Options of the searching agents: ``depth`` (plies), ``time`` (seconds a move), ``nodes``, ``threads``, ``table`` (MiB),
-``exact`` (empty squares from which on it solves; by default six more than it searches deep, or as the clock allows), ``level``
-1 to 4 (report 001: the depth), ``seed`` (equally good moves are drawn by lot; without it the first one is played), ``book``
-(``yes`` for the package's book of openings, or the file of one; none if not given), ``variety`` (discs that a move of the book
-may be worse than its best, at most a sixth of its margin: one of these moves is drawn by lot, 0 for the best).
+``exact`` (empty squares from which on it solves; by default six more than it searches deep, or as the clock allows), ``seed``
+(equally good moves are drawn at random; without it the first one is played), ``book`` (``yes`` for the packaged book of
+openings, or the file of one; none if not given), ``variety`` (maximum loss of a book move in discs, at most a sixth of the book's
+margin: one of these moves is drawn at random, 0 for the best).
 """
 
 from __future__ import annotations
@@ -160,8 +160,6 @@ class AgentSpec:
             if key not in known and key not in _SHARED:
                 _value(self.text, key, str(value), known)  # which refuses it
         values = {key: value for key, value in defaults.items() if key in known and value is not None}
-        if "level" in self.options:  # another name for the depth
-            values.pop("depth", None)
         return values | {key: _value(self.text, key, text, known) for key, text in self.options.items()}
 
 
@@ -277,7 +275,6 @@ _SEARCHING = _SOLVING | {
     "depth": DEPTH,
     "time": number_option(0.001, 1e6),
     "nodes": integer_option(1, 10**18),
-    "level": integer_option(1, 4),
     "book": Option(_not_empty, "yes, or the path of a book"),
     "variety": number_option(0, 64),
 }
@@ -307,20 +304,15 @@ def _make_search_agent(
     time: float | None = None,
     nodes: int | None = None,
     exact: int | None = None,
-    level: int | None = None,
     weights: str | None = None,
     **options: Any,
 ) -> Agent:
     if weights is not None:
         evaluator = file_name(str(evaluator), weights)
-    return SearchAgent(evaluator, _limits(depth, time, nodes, level, exact), **options)
+    return SearchAgent(evaluator, _limits(depth, time, nodes, exact), **options)
 
 
-def _limits(
-    depth: int | None, time: float | None, nodes: int | None, level: int | None, exact: int | None = None
-) -> Limits:
-    if depth is None:
-        depth = level
+def _limits(depth: int | None, time: float | None, nodes: int | None, exact: int | None = None) -> Limits:
     if depth is None and time is None and nodes is None:
         depth = DEFAULT_DEPTH
     return Limits(time=time, depth=depth, nodes=nodes, empties_exact=exact)
@@ -332,10 +324,9 @@ def _double_alpha(
     depth: int | None = None,
     time: float | None = None,
     nodes: int | None = None,
-    level: int | None = None,
     **options: Any,
 ) -> Agent:
-    return DoubleAlphaAgent(evaluator, _limits(depth, time, nodes, level), **options)
+    return DoubleAlphaAgent(evaluator, _limits(depth, time, nodes), **options)
 
 
 def _greedy_invincible(

@@ -5,7 +5,7 @@ import { decimal, hasWords, words } from "./language.js";
 import { like, likes } from "./memory.js";
 import { other } from "./state.js";
 
-const STRENGTHS = ["level=1", "level=2", "level=3", "level=4", "depth=6", "depth=8", "time=0.5", "time=1", "time=3"];
+const STRENGTHS = ["depth=1", "depth=2", "depth=3", "depth=4", "depth=6", "depth=8", "time=0.5", "time=1", "time=3"];
 const FIELDS = ["mode", "agent", "agent2", "strength", "strength2", "colour", "variant", "size", "clock"];
 
 // A strong player knows openings, and plays one or another of them.
@@ -47,7 +47,7 @@ export function ratedLevel(spec) {
   return rating === undefined ? null : { level, rating };
 }
 
-// "Network, level 3" for "network:level=3".
+// "Network, 3 plies" for "network:depth=3".
 export function describe(spec) {
   const [name, options = ""] = spec.split(":");
   const shown = options.replace(BOOK, "").replace(/,?seed=\d+/, "");

@@ -135,17 +135,11 @@ def test_double_alpha_plays_by_the_search_of_its_report():
     agent, position = make_agent("double-alpha:nodes=3000,table=1"), Position.initial().play("d3")
     found = DoubleAlpha("sixteen-weight", capacity=2**14).search(position, Limits(nodes=3000))
     assert vars(agent.search(position)) | {"seconds": 0} == vars(found) | {"seconds": 0}
-    assert make_agent("double-alpha").limits.depth == make_agent("double-alpha:level=4").limits.depth == 4
+    assert make_agent("double-alpha").limits.depth == 4
     assert make_agent("double-alpha:evaluator=discs").evaluator.name == "discs"
     for option in ("threads=2", "exact=8", "evaluator=disc"):
         with pytest.raises(AgentSpecError):
             make_agent(f"double-alpha:{option}")
-
-
-@pytest.mark.parametrize("level", [1, 2, 3, 4])
-def test_a_level_is_a_depth(level):
-    assert make_agent(f"six-factor:level={level}").limits.depth == level
-    assert choices(f"six-factor:level={level}", 3) == choices(f"six-factor:depth={level}", 3)
 
 
 def test_without_a_limit_a_small_depth_is_searched():
@@ -166,7 +160,6 @@ def test_a_default_that_no_agent_knows_is_refused():
 def test_defaults_hold_for_what_the_spec_leaves_open_and_the_agent_knows():
     assert make_agent("six-factor", depth=3, time=None).limits.depth == 3
     assert make_agent("six-factor:depth=2", depth=3).limits.depth == 2
-    assert make_agent("six-factor:level=2", depth=3).limits.depth == 2
     assert make_agent("random", depth=3, seed=4).choose(Position.initial()) in Position.initial().legal_actions()
 
 
@@ -199,7 +192,6 @@ def test_seeds_decide_the_lots():
         ("six-factor:time=nan", "time='nan'"),
         ("six-factor:time=-1", "time='-1'"),
         ("six-factor:time=", "time=''"),
-        ("six-factor:level=5", "level='5' of agent 'six-factor:level=5': expected a whole number from 1 to 4"),
         ("six-factor:seed=-1", "expected a whole number, 0 or more"),
         ("six-factor:deep=4", "option 'deep=4' of agent 'six-factor:deep=4' is unknown (did you mean 'depth'?)"),
         ("greedy:depth=3", "option 'depth=3' of agent 'greedy:depth=3' is unknown"),

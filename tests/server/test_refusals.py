@@ -50,7 +50,7 @@ def test_agents_are_named_and_limited(api, spec):
 
 def test_the_agents_on_offer_can_all_be_had(api):
     for agent in api.call("GET", "/api/agents").json()["agents"]:
-        options = ":level=1" if agent["searches"] else ""
+        options = ":depth=1" if agent["searches"] else ""
         for size in agent["sizes"]:
             api.create(size=size, white={"kind": "agent", "agent": agent["name"] + options})
     refused = api.call("POST", "/api/games", json={"size": 4, "white": {"kind": "agent", "agent": "network"}})

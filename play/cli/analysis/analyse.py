@@ -110,7 +110,7 @@ def _searcher(agent: str, limits: dict[str, float | None], threads: int) -> Sear
 
     spec = AgentSpec.parse(agent)
     spec.check_own()
-    if all(limit is None for limit in limits.values()) and not spec.options.keys() & {*limits, "level"}:
+    if all(limit is None for limit in limits.values()) and not spec.options.keys() & limits.keys():
         limits = limits | {"time": 1.0}
     return _checked(spec.make(**limits, threads=threads), agent)
 

@@ -11,44 +11,13 @@ Importing it registers ``Reversi-v0`` and ``ReversedReversi-v0`` with Gymnasium 
 * Errors: all of them are `ReversiError`; its kinds are in `reversi_env.errors`.
 """
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
 from reversi_env.envs.registration import register_all
-from reversi_env.errors import ReversiError
-from reversi_env.lazy import lazy_names
-from reversi_env.rules import BLACK, WHITE, Colour, Rules
-from reversi_env.version import __version__
+from reversi_env.version import __version__ as __version__
 
-if TYPE_CHECKING:
-    from reversi_env.envs import OpponentPool, ReversiEnv, ReversiVectorEnv, TorchVectorEnv
-    from reversi_env.notation import Game, read_ggf, read_obf, read_transcript, read_wthor
-    from reversi_env.position import Position
+# The names of __init__.pyi, imported on first use.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
+__all__ += ["__version__"]
 
 register_all()
-
-# Imported when they are first used.
-__getattr__, __dir__ = lazy_names(
-    __name__,
-    dict.fromkeys(("OpponentPool", "ReversiEnv", "ReversiVectorEnv", "TorchVectorEnv"), "reversi_env.envs")
-    | dict.fromkeys(("Game", "read_ggf", "read_obf", "read_transcript", "read_wthor"), "reversi_env.notation")
-    | {"Position": "reversi_env.position"},
-)
-
-__all__ = [
-    "BLACK",
-    "WHITE",
-    "Colour",
-    "Game",
-    "OpponentPool",
-    "Position",
-    "ReversiEnv",
-    "ReversiError",
-    "ReversiVectorEnv",
-    "Rules",
-    "TorchVectorEnv",
-    "__version__",
-    "read_ggf",
-    "read_obf",
-    "read_transcript",
-    "read_wthor",
-]

@@ -6,63 +6,9 @@
   `search.evaluators` has all that have a name.
 * Players: `Agent`, `make_agent`, `AgentSpec`; the module `search.agents` has their names and options.
 * A perfect judge around an environment: `ExactRegret`.
-
-What is named here is imported when it is first used.
 """
 
-from typing import TYPE_CHECKING
+import lazy_loader
 
-from reversi_env.lazy import lazy_names
-
-if TYPE_CHECKING:
-    from search.agent import Agent
-    from search.agents import AgentSpec
-    from search.agents import make_agent as make_agent
-    from search.batch import search_batch
-    from search.engine import Engine
-    from search.evaluation import Evaluator
-    from search.evaluators import get_evaluator as get_evaluator
-    from search.formulas import Formula
-    from search.functions import evaluator
-    from search.limits import Limits, SearchResult
-    from search.regret import ExactRegret
-    from search.solver import Solver, solve, solve_all_moves, solve_batch
-
-_HOMES = {
-    "Agent": "search.agent",
-    "AgentSpec": "search.agents",
-    "Engine": "search.engine",
-    "Evaluator": "search.evaluation",
-    "ExactRegret": "search.regret",
-    "Formula": "search.formulas",
-    "Limits": "search.limits",
-    "SearchResult": "search.limits",
-    "Solver": "search.solver",
-    "evaluator": "search.functions",
-    "get_evaluator": "search.evaluators:get_evaluator",
-    "make_agent": "search.agents:make_agent",
-    "search_batch": "search.batch",
-    "solve": "search.solver",
-    "solve_all_moves": "search.solver",
-    "solve_batch": "search.solver",
-}
-__all__ = [
-    "Agent",
-    "AgentSpec",
-    "Engine",
-    "Evaluator",
-    "ExactRegret",
-    "Formula",
-    "Limits",
-    "SearchResult",
-    "Solver",
-    "evaluator",
-    "get_evaluator",
-    "make_agent",
-    "search_batch",
-    "solve",
-    "solve_all_moves",
-    "solve_batch",
-]
-
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+# The names of __init__.pyi, imported on first use.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

@@ -1,0 +1,12 @@
+from .files import WeightsError as WeightsError
+from .network import NetworkEvaluator as NetworkEvaluator
+from .network import load_network as load_network
+from .networks import NETWORKS as NETWORKS
+from .networks import DeepPatternNet as DeepPatternNet
+from .networks import Network as Network
+from .networks import PatternNet as PatternNet
+from .networks import read_weights as read_weights
+from .torch_evaluator import TorchAgent as TorchAgent
+from .torch_evaluator import TorchEvaluator as TorchEvaluator
+from .trainable import Trainable as Trainable
+from .tree_search import TreeSearch as TreeSearch

@@ -1,0 +1,16 @@
+from .agent import Agent as Agent
+from .agents import AgentSpec as AgentSpec
+from .agents import make_agent as make_agent
+from .batch import search_batch as search_batch
+from .engine import Engine as Engine
+from .evaluation import Evaluator as Evaluator
+from .evaluators import get_evaluator as get_evaluator
+from .formulas import Formula as Formula
+from .functions import evaluator as evaluator
+from .limits import Limits as Limits
+from .limits import SearchResult as SearchResult
+from .regret import ExactRegret as ExactRegret
+from .solver import Solver as Solver
+from .solver import solve as solve
+from .solver import solve_all_moves as solve_all_moves
+from .solver import solve_batch as solve_batch

@@ -1,6 +1,6 @@
 """Environment steps a second of `reversi train ppo --algorithm tensor`, end to end: playing itself and past selves, and learning.
 
-    python -m benchmarks.tensor_ppo --device cuda --size 6 --envs 16384,32768,65536 --epochs 1,2
+    python -m benchmarks.tensor_ppo --device cuda --size 6 --num-envs 16384,32768,65536 --epochs 1,2
 
 A line of JSON for each: the median of some updates after three to warm up, and which share of the time is playing. Steps are plies
 in all games. ``--plain``: without torch's compiler too.
@@ -30,7 +30,7 @@ def measure(size: int, device: str, updates: int, *, compiled: bool, **changes: 
     training = TensorPPO(Path(), options, device=device, compiled=compiled)
     began = perf_counter()
     training.set_up()
-    for _ in range(options.pool):
+    for _ in range(options.pool_size):
         training.add_snapshot()
     for _ in range(WARM_UPS):
         _update(training)
@@ -40,7 +40,7 @@ def measure(size: int, device: str, updates: int, *, compiled: bool, **changes: 
     return {
         **changes,
         "compiled": compiled,
-        "steps_per_second": round(options.envs * options.rollout / seconds),
+        "steps_per_second": round(options.num_envs * options.num_steps / seconds),
         "playing": round(median(played) / seconds, 3),
         "warm_up_seconds": round(warm, 1),
     }
@@ -63,12 +63,12 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--size", type=int, default=6)
     parser.add_argument("--updates", type=int, default=10)
-    for name, usual in (("envs", "32768"), ("rollout", "16"), ("epochs", "2"), ("batch-size", "16384")):
+    for name, usual in (("num-envs", "32768"), ("num-steps", "16"), ("epochs", "2"), ("batch-size", "16384")):
         parser.add_argument(f"--{name}", default=usual)
     parser.add_argument("--channels", default="32")
     parser.add_argument("--plain", action="store_true")
     arguments = parser.parse_args()
-    names = ("envs", "rollout", "epochs", "batch_size", "channels")
+    names = ("num_envs", "num_steps", "epochs", "batch_size", "channels")
     for numbers in product(*([int(number) for number in getattr(arguments, name).split(",")] for name in names)):
         for compiled in (True, False) if arguments.plain else (arguments.device == "cuda",):
             changes = dict(zip(names, numbers, strict=True))

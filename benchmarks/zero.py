@@ -47,7 +47,7 @@ def measure(
 ) -> dict[str, Any]:
     """Seconds by the clock on a GPU, of the processor on a CPU; the median of *rounds*. Without *kernels*: by torch's alone."""
     rules, where = Rules(size), torch.device(device)
-    options = preset(size, device, games=games, simulations=simulations, considered=16, exact=0)
+    options = preset(size, device, games=games, simulations=simulations, max_considered_actions=16, exact=0)
     player = InferenceNetwork(ResidualNet(size, channels=channels, blocks=blocks), where)
     search, generator = search_of(player.logits_and_values, options, where), torch.Generator(where).manual_seed(1)
     state = functional.init(games, rules, seed=1, opening_plies=rules.square_count // 4, device=device)

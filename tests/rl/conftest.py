@@ -59,9 +59,9 @@ def small_training():
 
     def make(**changes):
         shape = {"size": 4, "channels": 4, "blocks": 1, "games": 8}
-        pace = {"steps": 2048, "envs": 32, "rollout": 8, "batch_size": 64, "epochs": 2}
-        pace |= {"snapshot": 512, "evaluate": 1024}
-        small = shape | pace | {"opponents": ("random", "greedy"), "pool": 2}
+        pace = {"steps": 2048, "num_envs": 32, "num_steps": 8, "batch_size": 64, "epochs": 2}
+        pace |= {"snapshot_every": 512, "evaluate": 1024}
+        small = shape | pace | {"opponents": ("random", "greedy"), "pool_size": 2}
         return preset(**(small | changes))
 
     return make

@@ -231,7 +231,7 @@ def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, s
 
     More than one self could join at a time, and one of the opponents keeps lots of its own.
     """
-    pace = {"steps": 384, "rollout": 4, "snapshot": 50, "evaluate": 200, "games": 2}
+    pace = {"steps": 384, "num_steps": 4, "snapshot_every": 50, "evaluate": 200, "games": 2}
     options = small_training(opponents=("random", "greedy-invincible:exact=2"), **pace)
     Training(tmp_path / "whole", options).run()
     assert load_checkpoint(tmp_path / "whole" / CHECKPOINT)["told"]["device"] == "cpu"
@@ -351,10 +351,10 @@ def test_the_rate_falls_to_a_tenth_and_no_further():
         ({"algorithm": "a2c"}, "algorithm='a2c': expected"),
         ({"plies": 9}, "plies=9: expected"),
         (
-            {"envs": 3, "rollout": 11, "batch_size": 32},
+            {"num_envs": 3, "num_steps": 11, "batch_size": 32},
             "batch_size=32 leaves one of 33 positions .* batches of two or more",
         ),
-        ({"envs": 2, "rollout": 2, "batch_size": 1}, "batch_size=1 leaves one of 4 positions"),
+        ({"num_envs": 2, "num_steps": 2, "batch_size": 1}, "batch_size=1 leaves one of 4 positions"),
         ({"opponents": ("random", "nobody")}, "agent 'nobody' is unknown"),
     ],
 )

@@ -22,8 +22,16 @@ from train.rl.options import preset
 from train.rl.tensor_ppo import PpoLoss, Rollout, TensorPPO, gae
 from train.run import CHECKPOINT, Run
 
-SMALL = {"size": 4, "algorithm": "tensor-ppo", "channels": 4, "blocks": 1, "games": 2, "envs": 32, "rollout": 8}
-SMALL |= {"steps": 768, "batch_size": 64, "epochs": 2, "snapshot": 256, "evaluate": 512, "pool": 2, "past_share": 0.5}
+SMALL = {"size": 4, "algorithm": "tensor-ppo", "channels": 4, "blocks": 1, "games": 2, "num_envs": 32, "num_steps": 8}
+SMALL |= {
+    "steps": 768,
+    "batch_size": 64,
+    "epochs": 2,
+    "snapshot_every": 256,
+    "evaluate": 512,
+    "pool_size": 2,
+    "past_self_share": 0.5,
+}
 
 
 @pytest.fixture
@@ -83,7 +91,7 @@ def test_the_loss_follows_moves_that_count_and_no_others(tiny_net):
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_a_rollout_is_of_games_whose_sides_are_who_they_should_be(tmp_path, variant):
-    training = TensorPPO(tmp_path, preset(**SMALL | {"rollout": 14, "variant": variant}))
+    training = TensorPPO(tmp_path, preset(**SMALL | {"num_steps": 14, "variant": variant}))
     training.set_up()
     for _ in range(3):
         training.add_snapshot()
@@ -188,7 +196,7 @@ def test_the_folder_alone_says_that_it_needs_no_stable_baselines(reversi, tmp_pa
 
 def test_its_bench_measures_and_writes_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    found = measure(4, "cpu", 1, compiled=False, envs=16, rollout=4, batch_size=32, channels=4)
+    found = measure(4, "cpu", 1, compiled=False, num_envs=16, num_steps=4, batch_size=32, channels=4)
     assert found["steps_per_second"] > 0
     assert 0 < found["playing"] < 1
     assert list(tmp_path.iterdir()) == []

@@ -90,7 +90,7 @@ def solution(folder):
 SMALL_RL = "--size 4 --channels 4 --blocks 1 --games 2"
 SELF_PLAY = (
     f"--out out {SMALL_RL.replace('--games', '--ladder')} --generations 3 --games 4 --simulations 2 --plies 6 --steps 2 "
-    "--last-steps 3 --batch-size 8 --memory 2 --evaluate 2 --threads 1"
+    "--final-steps 3 --batch-size 8 --replay-window 2 --evaluate 2 --threads 1"
 )
 JOBS = {
     "label": Job(REVERSI, "label out --size 6 --count 120 --empties 5-7 --shard-rows 30 --block-rows 60"),
@@ -105,13 +105,13 @@ JOBS = {
     ),
     "rl": Job(
         SB3,
-        f"rl --out out {SMALL_RL} --steps 256 --envs 16 --rollout 4 --batch-size 32 --epochs 2 --snapshot 50 --evaluate 100 "
-        "--opponent random --opponent greedy-invincible:exact=2 --threads 1",
+        f"train ppo --out out {SMALL_RL} --steps 256 --num-envs 16 --num-steps 4 --batch-size 32 --epochs 2 --snapshot-every 50 "
+        "--evaluate 100 --opponent random --opponent greedy-invincible:exact=2 --threads 1",
     ),
     "tensor-ppo": Job(
         TENSORS,
-        f"rl --out out {SMALL_RL} --steps 256 --envs 16 --rollout 4 --batch-size 32 --epochs 1 --snapshot 50 --evaluate 200 "
-        "--threads 1 --no-regret --algorithm tensor-ppo",
+        f"train ppo --out out {SMALL_RL} --steps 256 --num-envs 16 --num-steps 4 --batch-size 32 --epochs 1 --snapshot-every 50 "
+        "--evaluate 200 --threads 1 --no-regret --algorithm tensor-ppo",
     ),
     "book": Job(BOOK, ""),
     "check": Job(CHECK, ""),

@@ -146,13 +146,13 @@ def test_options_that_came_later_have_their_defaults_and_some_may_change(tmp_pat
     path = tmp_path / "run.json"
     with Run(tmp_path, RlOptions()):
         content = json.loads(path.read_text())
-        del content["options"]["pool"]
+        del content["options"]["pool_size"]
         path.write_text(json.dumps(content))
     with Run(tmp_path, RlOptions(steps=2_000_000, games=500), free=("steps",), growing=("games",)):
         assert remembered(tmp_path, RlOptions) == RlOptions(steps=2_000_000, games=500)
     for options, message in (
         (RlOptions(), "games=500: expected 500 or more, not 400"),
-        (RlOptions(games=500, pool=7), "pool=6: expected the same, not 7"),
+        (RlOptions(games=500, pool_size=7), "pool_size=6: expected the same, not 7"),
     ):
         with pytest.raises(TrainError, match=f"was begun with {message}, or another folder"):
             Run(tmp_path, options, free=("steps",), growing=("games",)).remember()

@@ -146,7 +146,7 @@ def pool(seed):
 
 
 def tensor_ppo(seed):
-    small = {"size": 4, "algorithm": "tensor-ppo", "channels": 4, "blocks": 1, "envs": 64}
+    small = {"size": 4, "algorithm": "tensor-ppo", "channels": 4, "blocks": 1, "num_envs": 64}
     TensorPPO(NEVER_MADE, preset(**small, seed=seed)).set_up()
 
 
@@ -227,7 +227,7 @@ JOBS = {
     "label error": label_error,
     "tournament": tournament,
     "stages": stages,
-    "pool": pool,
+    "pool_size": pool,
     "alphazero": alphazero,
     "ppo": lambda seed: TrainingEnv(64, SelfPlayPool(("random",), Rules(4), 0.5, 2, seed)).seed(seed),
     "tensor ppo": recorded(tensor_ppo, TorchVectorEnv, "reset", lambda _, seed: range(seed, seed + 64), 1),
@@ -237,7 +237,11 @@ JOBS = {
     "win rate": openings(win_rate, None),
     "winner": openings(lambda seed: winner.measure(winner.WinnerOptions(player="random", games=GAMES, seed=seed))),
     "match": recorded(
-        lambda seed: match._play_here(("random", "random"), {}, 2, RULES, 0, seed, None), agents, "make", seed_of, 2
+        lambda seed: match._play_here(("random", "random"), {}, 2, RULES, 0, seed, None),
+        agents,
+        "make_agent",
+        seed_of,
+        2,
     ),
     "openings of a match": lambda seed: {
         game.opening.moves for game, _ in play_match("random", "random", 2, RULES, opening_plies=12, seed=seed).sides

@@ -28,7 +28,7 @@ from train.run import Run
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 CPU = torch.device("cpu")
-TINY = {"games": 12, "simulations": 2, "steps": 3, "last_steps": 4, "generations": 2}
+TINY = {"games": 12, "simulations": 2, "steps": 3, "final_steps": 4, "generations": 2}
 TINY |= {"batch_size": 16, "channels": 4, "blocks": 1}
 
 
@@ -61,7 +61,9 @@ def test_images_of_squares_are_those_of_the_boards():
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_positions_are_worth_what_their_games_came_to(variant):
     """Near the end that is the solver's score; before it, as nothing else counts here, what a position further on was worth."""
-    options = SelfPlayOptions(size=6, variant=variant, games=40, exact=9, trace=1.0, simulations=4, strangers=0.0)
+    options = SelfPlayOptions(
+        size=6, variant=variant, games=40, exact=9, td_lambda=1.0, simulations=4, greedy_share=0.0
+    )
     rules, solve = options.rules, solver(options.rules)
     found = play(search_of(discs, options, CPU), solve, options, 3, CPU)
     own, opp = (side.numpy().view(np.uint64) for side in (found.own, found.opp))
@@ -84,14 +86,14 @@ def test_a_game_that_ends_early_is_worth_its_result(variant):
         return Chosen.nothing(1, rules, CPU)._replace(action=torch.tensor([next(moves)]), value=torch.tensor([5.0]))
 
     plies, last = played(functional.init(1, rules, device="cpu"), choose, rules)
-    found = worth(plies, last, solver(rules), rules, exact=4, trace=1.0)
+    found = worth(plies, last, solver(rules), rules, exact=4, td_lambda=1.0)
     assert found.score.tolist() == [rules.sign * 36.0 * (-1) ** number for number in range(9)]
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_strangers_take_what_they_can_and_spoil_no_values(variant):
     """Black in game 0, white in game 1, nobody in game 2. Before their moves a position is worth what came of these, or more."""
-    options = SelfPlayOptions(size=6, variant=variant, games=4, strangers=0.5)
+    options = SelfPlayOptions(size=6, variant=variant, games=4, greedy_share=0.5)
     rules, generator, taken = options.rules, torch.Generator().manual_seed(5), []
 
     def choose(state, games):
@@ -113,7 +115,7 @@ def test_strangers_take_what_they_can_and_spoil_no_values(variant):
             position = Position(rules, own, opp)
             best = max(-rules.sign * position.play(move).disc_difference() for move in position.legal_actions())
             assert -rules.sign * position.play(action).disc_difference() == best
-    found = worth(plies, last, solver(rules), rules, exact=0, trace=0.9)
+    found = worth(plies, last, solver(rules), rules, exact=0, td_lambda=0.9)
     scores = iter(found.score.split([int(ply.kept.sum()) for ply in reversed(plies)]))
     now = functional.score(last).float()
     for ply in reversed(plies):

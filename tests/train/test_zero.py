@@ -28,7 +28,7 @@ from train.run import Run, remembered
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 CPU = torch.device("cpu")
-TINY = {"games": 12, "simulations": 2, "steps": 3, "last_steps": 4, "generations": 2}
+TINY = {"games": 12, "simulations": 2, "steps": 3, "final_steps": 4, "generations": 2}
 TINY |= {"batch_size": 16, "channels": 4, "blocks": 1}
 
 
@@ -42,7 +42,7 @@ def network_of(size):
 @pytest.mark.parametrize(("variant", "method"), [("normal", "gumbel"), ("reversed", "puct")])
 def test_positions_of_games_have_legal_policies_and_exact_ends(variant, method):
     options = preset(
-        4, "cpu", **TINY | {"variant": variant, "method": method, "simulations": 5, "exact": 4, "trace": 1.0}
+        4, "cpu", **TINY | {"variant": variant, "method": method, "simulations": 5, "exact": 4, "td_lambda": 1.0}
     )
     rules = options.rules
 
@@ -65,10 +65,10 @@ def test_positions_of_games_have_legal_policies_and_exact_ends(variant, method):
     assert all(torch.equal(one, other) for one, other in zip(found, again, strict=True))
 
 
-@pytest.mark.parametrize(("last_steps", "measured"), [(0, [1, 2]), (4, [1, 3])])
+@pytest.mark.parametrize(("final_steps", "measured"), [(0, [1, 2]), (4, [1, 3])])
 def test_a_run_is_measured_now_and_then_and_at_its_end(tmp_path, monkeypatch, last_steps, measured):
     monkeypatch.setattr(Measures, "of", lambda measures, learner: {"regret": 0.5})
-    options = preset(4, "cpu", **TINY | {"generations": 3, "evaluate": 2, "last_steps": last_steps})
+    options = preset(4, "cpu", **TINY | {"generations": 3, "evaluate": 2, "final_steps": last_steps})
     figures = SelfPlayRun(tmp_path, options).run().figures
     assert [number for number, row in enumerate(figures) if "regret" in row] == measured
 

@@ -33,7 +33,7 @@ def search_of(
         options.rules,
         options.simulations,
         method=options.method,
-        max_considered_actions=options.considered,
+        max_considered_actions=options.max_considered_actions,
         exact=0 if device.type == "cuda" else options.exact,  # for which the GPU would have to be waited
         threads=threads,
         max_depth=MAX_DEPTH[device.type],
@@ -60,7 +60,7 @@ def play(
 
     start = opened(rules, first, generator)
     plies, last = played(start, choose, rules, lambda done: tell(done, rules.square_count))
-    return worth(plies, last, solve, rules, options.exact, options.trace)
+    return worth(plies, last, solve, rules, options.exact, options.td_lambda)
 
 
 def greedy_actions(state: State, generator: torch.Generator) -> Tensor:
@@ -81,6 +81,6 @@ def let_strangers_in(
 
     A network that meets nobody but itself does not learn what becomes of few discs beside somebody who takes all that he can.
     """
-    theirs = (games < options.strangers * options.games) & (games % 2 == state.turn)
+    theirs = (games < options.greedy_share * options.games) & (games % 2 == state.turn)
     found.action[theirs] = greedy_actions(functional.take(state, theirs), generator)
     found.strange[theirs] = True

@@ -20,23 +20,23 @@ class SelfPlayOptions(GameOptions):
     generations: int = option(17, "Times that games are played and learnt from.", low=1, high=10_000)
     games: int = option(16_384, "Games of a generation.", low=2, high=1 << 22)
     steps: int = option(450, "Steps of a generation.", low=1, high=10**7)
-    last_steps: int = option(7_000, "Steps at the end, with a falling rate.", low=0, high=10**8)
+    final_steps: int = option(7_000, "Steps at the end, with a falling rate.", low=0, high=10**8)
     batch_size: int = option(8192, "Positions a step.", low=1, high=1 << 20)
     learning_rate: float = option(1e-3, "Adam's.", low=1e-8, high=1.0)
-    memory: int = option(12, "Generations that are remembered.", low=2, high=1000)
-    strangers: float = option(0.125, "Share of games in which one side takes what it can.", low=0.0, high=1.0)
+    replay_window: int = option(12, "Generations that are remembered.", low=2, high=1000)
+    greedy_share: float = option(0.125, "Share of games in which one side takes what it can.", low=0.0, high=1.0)
     channels: int = option(128, "Of the network.", low=1, high=512)
     blocks: int = option(6, "Of the network, two convolutions each.", low=1, high=64)
     seed: int = option(0, "Of everything.", low=0, high=2**31 - 1)
     simulations: int = option(16, "Positions that a search looks at for each move.", low=1, high=10_000)
     method: Literal["gumbel", "puct"] = option("gumbel", "Of the search.")
-    considered: int = option(8, "Moves that a Gumbel search begins with.", low=1, high=64)
+    max_considered_actions: int = option(8, "Moves that a Gumbel search begins with.", low=1, high=64)
     temperature: float = option(1.0, "How much the lot counts in the choice of a move.", low=0.0, high=64.0)
     exact: int = option(
         14, "Empties from which on positions are solved; 0: none. On a GPU leaves are not.", low=0, high=16
     )
     plies: int = option(16, "Random plies before a game, at most.", low=0, high=32)
-    trace: float = option(0.95, "Weight of how a game goes on, beside the search's value.", low=0.0, high=1.0)
+    td_lambda: float = option(0.95, "Weight of how a game goes on, beside the search's value.", low=0.0, high=1.0)
     evaluate: int = option(
         5, "Generations between two evaluations; the last is after the last steps.", low=1, high=10_000
     )
@@ -50,12 +50,12 @@ class SelfPlayOptions(GameOptions):
 
     def remembered(self, generation: int) -> int:
         """Generations, up to this one, that are learnt from: half of them, since the first ones know little."""
-        return max(2, min(self.memory, generation // 2 + 2))
+        return max(2, min(self.replay_window, generation // 2 + 2))
 
 
 _COLUMNS = (
-    *("generations", "games", "steps", "last_steps", "channels", "blocks"),
-    *("simulations", "considered", "exact", "plies"),
+    *("generations", "games", "steps", "final_steps", "channels", "blocks"),
+    *("simulations", "max_considered_actions", "exact", "plies"),
 )
 #: For two cores of a CPU, or one GPU. Those for 8x8 on a CPU, and for the smaller boards on a GPU, are guesses.
 _SIZES = {
@@ -67,7 +67,7 @@ _SIZES = {
     (8, "cuda"): (17, 16_384, 450, 7000, 128, 6, 16, 8, 14, 16),
 }
 _ON: dict[str, dict[str, Any]] = {
-    "cpu": {"batch_size": 256, "learning_rate": 2e-3, "memory": 8, "strangers": 0.0, "trace": 0.9}
+    "cpu": {"batch_size": 256, "learning_rate": 2e-3, "replay_window": 8, "greedy_share": 0.0, "td_lambda": 0.9}
 }
 
 

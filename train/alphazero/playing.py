@@ -155,11 +155,11 @@ def played(
     return plies, state
 
 
-def worth(plies: list[Ply], last: State, solve: Solve, rules: Rules, exact: int, trace: float) -> Positions:
+def worth(plies: list[Ply], last: State, solve: Solve, rules: Rules, exact: int, td_lambda: float) -> Positions:
     """All positions with what they were worth, in discs for the side to move; those with *exact* empties and fewer are solved.
 
-    *trace*: weight of how the game went on, beside the value that was found; *last*: how the games stood then. A stranger's move
-    may be a bad one: before it a position is worth the value that was found, or what came of the move if that is more.
+    *td_lambda*: weight of the later positions of the game, beside the value of the search; *last*: the final states. A greedy
+    opponent may play a bad move: before it a position gets the value of the search, or the result of the move if that is higher.
     """
     near = [(ply.kept & (empties(ply, rules) <= exact)).nonzero().squeeze(1) for ply in plies]
     own, opp = (
@@ -168,7 +168,7 @@ def worth(plies: list[Ply], last: State, solve: Solve, rules: Rules, exact: int,
     solved = exact_values(solve, own, opp).split([len(rows) for rows in near])  # at once: a GPU likes many
     now, parts = functional.score(last).float(), list[Positions]()
     for ply, rows, scores in zip(reversed(plies), reversed(near), reversed(solved), strict=True):
-        mixed = trace * -now + (1 - trace) * ply.value
+        mixed = td_lambda * -now + (1 - td_lambda) * ply.value
         now = torch.where(ply.kept, torch.where(ply.strange, torch.maximum(ply.value, -now), mixed), now)
         now[rows] = scores
         parts.append(Positions(*(column[ply.kept] for column in (ply.own, ply.opp, now, ply.policy))))

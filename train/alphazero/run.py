@@ -98,7 +98,7 @@ class SelfPlayRun(Rounds[SelfPlayOptions]):
         losses = self.learner.learn(self._remembered(number), self.options.steps, warm_up, self._seed(number, 1), tell)
         times = {"play_seconds": played - began, "learn_seconds": time.perf_counter() - played}
         done, every = number + 1, self.options.evaluate
-        last = done == self.options.generations and not self.options.last_steps
+        last = done == self.options.generations and not self.options.final_steps
         self._note({"generation": number}, losses, times, measured=last or done % every == 0)
         for old in range(number + 1 - self.options.remembered(number)):
             self._path(old).unlink(missing_ok=True)
@@ -127,7 +127,7 @@ class SelfPlayRun(Rounds[SelfPlayOptions]):
 
     def _last_steps(self) -> None:
         """Learn from all that is remembered while the rate falls to 0, piece by piece."""
-        total, last = self.options.last_steps, self.options.generations - 1
+        total, last = self.options.final_steps, self.options.generations - 1
         if self.done >= total:
             return
         positions = self._remembered(last)

@@ -32,21 +32,21 @@ class RlOptions(GameOptions):
     algorithm: Algorithm = option("ppo", "ppo (MaskablePPO), or tensor-ppo, which is for a GPU.")
     steps: int = option(1_000_000, "Moves of the agent, in all games, to the end of an update.", low=1, high=10**12)
     seed: int = option(0, "Of everything.", low=0, high=(1 << 31) - 1)
-    envs: int = option(256, "Games in step.", low=1, high=65_536)
-    rollout: int = option(64, "Moves in each between two updates of PPO.", low=1, high=4096)
+    num_envs: int = option(256, "Games in step.", low=1, high=65_536)
+    num_steps: int = option(64, "Moves in each between two updates of PPO.", low=1, high=4096)
     batch_size: int = option(512, "Positions a gradient.", low=1, high=1 << 20)
     epochs: int = option(3, "Times every position is seen.", low=1, high=100)
     learning_rate: float = option(1e-3, "Adam's; it falls to a tenth.", low=1e-8, high=1.0)
-    entropy_coefficient: float = option(0.01, "Weight of the entropy bonus.", low=0.0, high=10.0)
+    ent_coef: float = option(0.01, "Weight of the entropy bonus.", low=0.0, high=10.0)
     gae_lambda: float = option(0.95, "Lambda of the advantage estimates.", low=0.0, high=1.0)
     channels: int = option(32, "Of the network.", low=1, high=512)
     blocks: int = option(2, "Of the network, two convolutions each.", low=1, high=40)
     precision: Precision = option("single", "Of the convolutions; by default the faster one here.")
     opponents: tuple[str, ...] = option(BASELINES, "A baseline by spec; repeat for more.")
     baseline_share: float = option(0.3, "Of the games; the others are against past selves.", low=0.0, high=1.0)
-    past_share: float = option(0.25, "tensor-ppo: of the games, against past selves.", low=0.0, high=1.0)
-    snapshot: int = option(65_536, "Steps until another self joins.", low=1, high=10**12)
-    pool: int = option(6, "Past selves that are drawn from at a time.", low=1, high=64)
+    past_self_share: float = option(0.25, "tensor-ppo: of the games, against past selves.", low=0.0, high=1.0)
+    snapshot_every: int = option(65_536, "Steps until another self joins.", low=1, high=10**12)
+    pool_size: int = option(6, "Past selves that are drawn from at a time.", low=1, high=64)
     plies: int = option(6, "Random plies before a game, at most.", low=0)
     symmetric: bool = option(True, "Games are shown turned and mirrored at random.")
     evaluate: int = option(131_072, "Steps between two evaluations.", low=1, high=10**12)
@@ -66,17 +66,17 @@ class RlOptions(GameOptions):
 
     def _check_batches(self) -> None:
         """Refuse batches of one position: what PPO divides its advantages by, their spread, would be nothing."""
-        positions, size = self.envs * self.rollout, self.batch_size
+        positions, size = self.num_envs * self.num_steps, self.batch_size
         if (positions % size or min(positions, size)) == 1:
             raise TrainError(
-                f"batch_size={size} leaves one of {positions} positions (envs={self.envs}, rollout={self.rollout}) to the last"
-                " batch: expected batches of two or more"
+                f"batch_size={size} leaves one of {positions} positions "
+                f"(num_envs={self.num_envs}, num_steps={self.num_steps}) to the last batch: expected batches of two or more"
             )
 
     @property
     def whole_steps(self) -> int:
         """The steps that are done for the ``steps`` asked for: an update is played to its end."""
-        update = self.envs * self.rollout
+        update = self.num_envs * self.num_steps
         return -(-self.steps // update) * update
 
     @property
@@ -86,19 +86,19 @@ class RlOptions(GameOptions):
 
 
 #: For one GPU, which takes as long for few games as for many.
-_TENSOR: dict[str, Any] = {"envs": 32_768, "rollout": 16, "batch_size": 16_384, "epochs": 2}
-_TENSOR |= {"snapshot": 5_000_000, "evaluate": 10_000_000, "pool": 4}
+_TENSOR: dict[str, Any] = {"num_envs": 32_768, "num_steps": 16, "batch_size": 16_384, "epochs": 2}
+_TENSOR |= {"snapshot_every": 5_000_000, "evaluate": 10_000_000, "pool_size": 4}
 #: What differs from the defaults, by algorithm and size.
 _PRESETS: dict[tuple[str, int], dict[str, Any]] = {
-    ("ppo", 4): {"steps": 300_000, "plies": 2, "snapshot": 32_768, "evaluate": 65_536, "blocks": 1},
-    ("ppo", 8): {"steps": 20_000_000, "channels": 48, "envs": 512, "evaluate": 524_288, "snapshot": 262_144},
-    ("tensor-ppo", 4): {**_TENSOR, "steps": 20_000_000, "envs": 8192, "plies": 2, "blocks": 1},
+    ("ppo", 4): {"steps": 300_000, "plies": 2, "snapshot_every": 32_768, "evaluate": 65_536, "blocks": 1},
+    ("ppo", 8): {"steps": 20_000_000, "channels": 48, "num_envs": 512, "evaluate": 524_288, "snapshot_every": 262_144},
+    ("tensor-ppo", 4): {**_TENSOR, "steps": 20_000_000, "num_envs": 8192, "plies": 2, "blocks": 1},
     ("tensor-ppo", 6): {**_TENSOR, "steps": 100_000_000},
     ("tensor-ppo", 8): {
         **_TENSOR,
         "steps": 1_000_000_000,
         "channels": 48,
-        "snapshot": 50_000_000,
+        "snapshot_every": 50_000_000,
         "evaluate": 100_000_000,
     },
 }

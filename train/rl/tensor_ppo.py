@@ -180,7 +180,7 @@ class TensorPPO:
         """Games, network and optimiser as they begin, and memory for a rollout."""
         options, device = self.options, self.device
         self._tell("compiling")
-        self._env = TorchVectorEnv(options.envs, device=device, size=options.size, variant=options.variant)
+        self._env = TorchVectorEnv(options.num_envs, device=device, size=options.size, variant=options.variant)
         self._env.reset(seed=derive_seed(options.seed))  # game i has the number i added to it
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(options.seed)
@@ -193,25 +193,25 @@ class TensorPPO:
         self._past: list[PolicyValueNet] = []  # the oldest first
         self._joined = 0  # past selves so far, those that are gone among them
         # a game is always seen under the same symmetry, and its past self, if it has one, always has the same colour
-        indices = torch.arange(options.envs, device=device)
+        indices = torch.arange(options.num_envs, device=device)
         self._views = torch.from_numpy(views(self.rules)).to(device)[indices % 8 if options.symmetric else indices * 0]
         self._past_colour = (indices // 8 % 2).to(torch.uint8)
         self._random_plies = self._drawn_plies()
-        self._rollout = Rollout.empty(options.rollout, options.envs, options.size, device)
+        self._rollout = Rollout.empty(options.num_steps, options.num_envs, options.size, device)
         self._rewards, self._dones = (torch.zeros_like(self._rollout.values) for _ in range(2))
-        loss = PpoLoss(self._net, options.entropy_coefficient)
+        loss = PpoLoss(self._net, options.ent_coef)
         self._logits_and_values: Any = TorchCompiled(self._net, deterministic=True) if self._compiled else self._net
         self._loss: Any = TorchCompiled(loss, deterministic=True) if self._compiled else loss
 
     def _drawn_plies(self) -> Tensor:
         """How many random plies a game begins with, for each game."""
-        most, games = self.options.plies + 1, (self.options.envs,)
+        most, games = self.options.plies + 1, (self.options.num_envs,)
         return torch.randint(most, games, generator=self._generator, device=self.device)
 
     @torch.no_grad()
     def collect_rollout(self) -> None:
         """Play so many steps in every environment, into `_rollout`. Nothing waits for the device."""
-        for step in range(self.options.rollout):
+        for step in range(self.options.num_steps):
             self._step(step)
         rollout, next_obs = self._rollout, turned(self._env.observations, self._env.infos["action_mask"], self._views)
         last_value = self._logits_and_values(*next_obs)[1]
@@ -254,7 +254,7 @@ class TensorPPO:
 
     def _slice(self, number: int) -> slice:
         """The games of a past self, by its place in the pool."""
-        each = int(self.options.envs * self.options.past_share) // self.options.pool
+        each = int(self.options.num_envs * self.options.past_self_share) // self.options.pool_size
         return slice(number * each, (number + 1) * each)
 
     # --- learning ---------------------------------------------------------------------------------
@@ -264,13 +264,13 @@ class TensorPPO:
         began, options = time.perf_counter(), self.options
         self.collect_rollout()
         metrics = self.update()
-        self.steps += options.envs * options.rollout
+        self.steps += options.num_envs * options.num_steps
         told = dict(zip(METRICS, metrics.tolist(), strict=True))  # waits for the device
         seconds = time.perf_counter() - began
         self.learning_seconds += seconds
-        rate = options.envs * options.rollout / seconds
+        rate = options.num_envs * options.num_steps / seconds
         self.log.append({"steps": self.steps, **told, "seconds": round(self.elapsed, 3), "steps_per_second": rate})
-        if self.steps // options.snapshot > self._joined:
+        if self.steps // options.snapshot_every > self._joined:
             self.add_snapshot()
         end = self.steps >= options.steps
         due = end or self.steps - self.evaluations[-1]["steps"] >= options.evaluate
@@ -306,10 +306,10 @@ class TensorPPO:
 
     def add_snapshot(self) -> None:
         """Freeze the network as it is as a past self; if there are too many, one of the older half goes at random."""
-        self._joined = self.steps // self.options.snapshot
+        self._joined = self.steps // self.options.snapshot_every
         self._past.append(self._frozen())
-        if len(self._past) > self.options.pool:
-            del self._past[int(self._rng.integers((self.options.pool + 1) // 2))]
+        if len(self._past) > self.options.pool_size:
+            del self._past[int(self._rng.integers((self.options.pool_size + 1) // 2))]
 
     def _frozen(self) -> PolicyValueNet:
         return copy.deepcopy(self._net).requires_grad_(False).eval()

@@ -106,9 +106,9 @@ class Training(BaseCallback):
         self._tell("compiling", 0)
         options, seed = self.options, self.options.seed
         self.ladder = Ladder(self.rules, options.games, seed)
-        self.pool = SelfPlayPool(options.opponents, self.rules, options.baseline_share, options.pool, seed)
+        self.pool = SelfPlayPool(options.opponents, self.rules, options.baseline_share, options.pool_size, seed)
         how: dict[str, Any] = {"plies": options.plies, "symmetric": options.symmetric, "seed": seed}
-        self.env = TrainingEnv(options.envs, self.pool, **how)
+        self.env = TrainingEnv(options.num_envs, self.pool, **how)
         self.model = _model(options, self.env, self.device)
         resumed = self._resume()
         # regret first: the checkpoint at the end comes after everything else
@@ -149,7 +149,7 @@ class Training(BaseCallback):
     def _do_what_is_due(self, end: bool) -> None:
         steps, options = self.steps, self.options
         self._looked = steps
-        if not end and steps // options.snapshot > len(self.pool.selves):
+        if not end and steps // options.snapshot_every > len(self.pool.selves):
             net, path = self._frozen(), self._self_path(len(self.pool.selves))
             path.parent.mkdir(exist_ok=True)
             write_atomically(path, SavedPolicy(self.rules, net, {"steps": steps}).to_bytes())
@@ -294,10 +294,10 @@ def _model(options: RlOptions, env: TrainingEnv, device: str) -> Any:
         *(BoardPolicy, env),
         learning_rate=rate,
         gamma=1.0,
-        n_steps=options.rollout,
+        n_steps=options.num_steps,
         batch_size=options.batch_size,
         n_epochs=options.epochs,
-        ent_coef=options.entropy_coefficient,
+        ent_coef=options.ent_coef,
         gae_lambda=options.gae_lambda,
         seed=options.seed,
         device=device,

@@ -65,7 +65,7 @@ def test_positions_of_games_have_legal_policies_and_exact_ends(variant, method):
     assert all(torch.equal(one, other) for one, other in zip(found, again, strict=True))
 
 
-@pytest.mark.parametrize(("final_steps", "measured"), [(0, [1, 2]), (4, [1, 3])])
+@pytest.mark.parametrize(("last_steps", "measured"), [(0, [1, 2]), (4, [1, 3])])
 def test_a_run_is_measured_now_and_then_and_at_its_end(tmp_path, monkeypatch, last_steps, measured):
     monkeypatch.setattr(Measures, "of", lambda measures, learner: {"regret": 0.5})
     options = preset(4, "cpu", **TINY | {"generations": 3, "evaluate": 2, "final_steps": last_steps})

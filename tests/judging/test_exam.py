@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from models.networks import read_weights
+from play.cli.measure.exam import print_elo_note
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.notation import read_wthor
 from reversi_env.rules import BLACK
@@ -285,3 +286,9 @@ def test_packaged_positions_can_be_made_again(monkeypatch, tmp_path):
     assert [(len(one), set(one.empties.tolist())) for one in sets] == [(4, {5}), (2, {6})]
     for one in sets:
         assert one.scores.tolist() == solve_batch(one.own, one.opp, one.rules).tolist()
+
+
+@pytest.mark.parametrize(("cell", "notes"), [("≥ +212", 1), ("-32…+12", 0)])
+def test_a_bound_on_elo_is_explained_below_the_table(cell, notes, capsys):
+    print_elo_note([("policy", "100.0", "", cell)])
+    assert capsys.readouterr().out.count("95 % bounds") == notes

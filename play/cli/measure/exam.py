@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -230,6 +230,12 @@ def elo_cells(entry: dict[str, Any]) -> tuple[str, str]:
     return f"{entry['elo']:.0f}" if "…" in interval else "", interval
 
 
+def print_elo_note(rows: Iterable[Sequence[str]]) -> None:
+    """Explain the bounds of a table in which an Elo is not determined."""
+    if any(cell.startswith(("≥", "≤")) for row in rows for cell in row):
+        print("Elo is not determined where none is given; ≥ and ≤ are 95 % bounds")
+
+
 def _show_policy(table: dict[str, Any]) -> None:
     """The table for people; where it is wider than the terminal, that may break lines, but nothing is cut off."""
     names = list(next(iter(table["players"].values()))["rungs"])
@@ -240,6 +246,7 @@ def _show_policy(table: dict[str, Any]) -> None:
         rows.append((player, *points, *elo_cells(entry), f"{entry['regret']:.2f}", f"{100 * entry['optimal']:.1f}"))
     headings = ["points, %", *headings, "Elo", "95 %\ninterval", "regret,\ndiscs", "best\nmoves,\n%"]
     print_table(headings, rows, width=EXAM_WIDTH, gap=1, show_edge=False)
+    print_elo_note(rows)
     where = f"{table['size']}x{table['size']} {table['variant']}, {table['policy']}"
     print(f"{where}: {table['games']} games against each, {table['positions']} solved endgames")
 

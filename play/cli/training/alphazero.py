@@ -7,7 +7,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
-from play.cli.measure.exam import EXAM_WIDTH, elo_cells
+from play.cli.measure.exam import EXAM_WIDTH, elo_cells, print_elo_note
 from play.cli.options import NOTHING, Cache, Json, Threads, flag, options_of, torch_threads
 from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
 from play.cli.training.fit import Out
@@ -80,6 +80,7 @@ def _show(
             gap=1,
             show_edge=False,
         )
+        print_elo_note(rows)
     from reversi_env.errors import count_noun
 
     print(f"{count_noun(training.options.generations, 'generation')}, {seconds:.1f} s")

@@ -216,7 +216,7 @@ def test_the_command_prints_tables_json_and_a_plot(games, tmp_path, reversi, jso
     status, out, _ = reversi(*arguments, "--plot", tmp_path / "errors.svg")
     assert status == 0
     assert "mean absolute error" in out
-    assert "gives away" in out
+    assert "regret" in out
     assert all(name in out for name in ("network", *evaluators.published(), "always 0"))
     (result,) = json_lines(*arguments, "--plot", tmp_path / "errors.png")
     assert [paper["empties"] for paper in result["papers"]] == [6, 8]

@@ -1,7 +1,6 @@
 """PPO in CleanRL's manner on the tensor environment, games and all on one device: both sides are one network, gamma is -1.
 
-Arguments: steps, games in step. On a GPU try 200000000 32768; `reversi train ppo --device cuda` adds snapshots,
-checkpoints and curves.
+Arguments: steps, games. On a GPU try 200000000 32768; `reversi train ppo --device cuda` adds snapshots and checkpoints.
 """
 
 import sys

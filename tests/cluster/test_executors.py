@@ -212,7 +212,7 @@ def test_addresses():
 
 def test_without_ray_the_extra_is_named(reversi, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
-    code, out, err = reversi("label", tmp_path / "out", "--count", 5, "--ray")
+    code, out, err = reversi("label", tmp_path / "out", "--count", 5, "--ray", "auto")
     assert (code, out) == (2, "")
     assert err == f"reversi: {missing_extra_error('ray')}\n"
     assert not (tmp_path / "out").exists()

@@ -325,7 +325,7 @@ def test_the_command_draws_checkpoints_over_their_numbers(json_lines, cache, tmp
         (["gredy"], "did you mean 'greedy'"),
         (["greedy", "greedy"], "given twice"),
         (["greedy", "-e", "1-4"], "empties=1-4"),
-        (["greedy", "-e", "few"], "--empties 'few'"),
+        (["greedy", "-e", "few"], "--empties"),
         (["greedy", "-n", "5"], "5"),
         (["greedy", "--csv", "no/such/folder/x.csv"], "--csv 'no/such/folder/x.csv'"),
         (["greedy", "--plot", "x.gif"], "expected a name that ends in"),

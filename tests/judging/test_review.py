@@ -51,13 +51,13 @@ def test_searched_values_are_no_better_than_the_best_and_repeat_themselves():
 def test_by_the_clock_the_move_that_was_played_is_looked_at_as_selectively_as_the_best_one(monkeypatch):
     """Selective searches are deep in no time; whole ones to their depth would take for ever."""
     margins = []
-    begin_with = Engine._begin_with
+    set_active_margin = Engine._set_active_margin
 
-    def begin(engine, margin):
+    def recorded(engine, margin):
         margins.append(margin)
-        begin_with(engine, margin)
+        set_active_margin(engine, margin)
 
-    monkeypatch.setattr(Engine, "_begin_with", begin)
+    monkeypatch.setattr(Engine, "_set_active_margin", recorded)
     review = analyse("f5d6c3g5", "network", time=0.05)
     assert review[-1].loss > 0  # so that it was searched
     assert set(margins[1:]) == {MARGIN}  # after the small search that loads the kernels
@@ -132,7 +132,7 @@ def test_the_command(review, tmp_path, reversi, json_lines):
     status, out, _ = reversi("review", path, "--depth", 3, "--exact", 12, "--plot", tmp_path / "game.png")
     assert status == 0
     assert out.startswith(review.table())
-    assert f"black {review.lost('black'):.1f} discs" in out
+    assert f"black {review.lost('black'):.1f}" in out
     assert (tmp_path / "game.png").read_bytes().startswith(b"\x89PNG")
     (found,) = json_lines("review", path, "--depth", 3, "--exact", 12)
     assert found["moves"] == json.loads(json.dumps(review.as_dicts()))

@@ -111,7 +111,7 @@ JOBS = {
     "tensor-ppo": Job(
         TENSORS,
         f"train ppo --out out {SMALL_RL} --steps 256 --num-envs 16 --num-steps 4 --batch-size 32 --epochs 1 --snapshot-every 50 "
-        "--evaluate 200 --threads 1 --no-regret --algorithm tensor-ppo",
+        "--evaluate 200 --threads 1 --no-regret --algorithm tensor",
     ),
     "book": Job(BOOK, ""),
     "check": Job(CHECK, ""),

@@ -94,7 +94,7 @@ SELF_PLAY = (
 )
 JOBS = {
     "label": Job(REVERSI, "label out --size 6 --count 120 --empties 5-7 --shard-rows 30 --block-rows 60"),
-    "fit": Job(REVERSI, "train ../labels --out out --epochs 8 --patience 8 --batch-size 64"),
+    "fit": Job(REVERSI, "train fit ../labels --out out --epochs 8 --patience 8 --batch-size 64"),
     "bootstrap": Job(BOOTSTRAP, ""),
     "tuning": Job(
         REVERSI,

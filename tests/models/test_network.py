@@ -191,7 +191,7 @@ from search.core import endgame, evaluate, midgame
 from search.engine import Engine
 from search.limits import Limits
 from search.solver import Solver
-from search.table import Table
+from search.table import TranspositionTable
 network = evaluators.get_evaluator("network:weights=" + sys.argv[1])
 rules = Rules(4, "reversed")
 engine = Engine(network, rules, megabytes=0.1)
@@ -201,7 +201,7 @@ print(int(network.record(rules)["deep_rows"][0, 0]))
 print(sum(k.stats.cache_misses.total() for k in (midgame.search_root, evaluate._static_values)))
 print("torch" in sys.modules)
 own, opp = random_positions(1, 43, seed=1)
-solver = Solver(evaluator="network", table=Table(1))
+solver = Solver(evaluator="network", table=TranspositionTable(1))
 solution = solver.solve(Position(Rules(), int(own[0]), int(opp[0])))
 print(solution.score, solution.nodes, bool(solver._works["negamax"][0]))
 print(sum(k.stats.cache_misses.total() for k in (midgame.search_root, endgame._close_in_or_find)))

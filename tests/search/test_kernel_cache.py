@@ -19,7 +19,7 @@ from search.double_alpha import DoubleAlpha
 from search.engine import Engine
 from search.limits import Limits
 from search.solver import Solver, solve_all_moves, solve_batch
-from search.table import Table
+from search.table import TranspositionTable
 from tests.kernel_report import modules_of, report
 
 results = []
@@ -29,7 +29,7 @@ for rules in (Rules(4), Rules(8, "reversed")):
     results += solve_batch(*boards, rules, threads=1).tolist()
     position = Position(rules, int(boards[0][0]), int(boards[1][0]))
     for threads in (1, 2):
-        solver = Solver(rules, threads=threads, table=Table(1))
+        solver = Solver(rules, threads=threads, table=TranspositionTable(1))
         results += [solver.solve(position).score, solver.solve(position, wld=True).score, solver.solve(position).pv]
         results += [solver.solve(start, node_limit=2000).move]
     results += [solve_all_moves(position)]

@@ -407,7 +407,7 @@ def considered_visits_sequence(count: int, simulations: int) -> list[int]:
     All that are left get equally many in a round, then the better half goes on; the rounds share the simulations equally, and two
     are left in the end.
 
-    >>> planned_visits(4, 12)
+    >>> considered_visits_sequence(4, 12)
     [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     """
     if count <= 1:

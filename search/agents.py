@@ -433,7 +433,7 @@ def make_agent(spec: AgentSpec | Evaluator | str, **defaults: object) -> Agent:
     An evaluator, in place of a spec, searches with the options given, such as ``depth=4``.
 
     >>> from reversi_env import Position
-    >>> make("greedy:seed=3").choose(Position.initial()) in Position.initial().legal_actions()
+    >>> make_agent("greedy:seed=3").choose(Position.initial()) in Position.initial().legal_actions()
     True
     """
     if isinstance(spec, Evaluator):

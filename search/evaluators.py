@@ -15,7 +15,7 @@ out, corners and their surroundings stay.
 Where a report is unclear, the decision taken is written at the compiled formula in `search.core.heuristics`.
 
 >>> from reversi_env import Position
->>> get("discs").static_value(Position.initial().play("d3"))
+>>> get_evaluator("discs").static_value(Position.initial().play("d3"))
 -3.0
 >>> formula("six-factor").with_weights(corner_weight=400).weights["corner_weight"]
 400.0

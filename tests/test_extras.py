@@ -215,6 +215,7 @@ def test_every_library_is_in_the_extra_that_is_named_for_it():
         "cyclopts",
         "rich",
         "platformdirs",
+        "lazy-loader",
     }
 
 
@@ -239,6 +240,7 @@ def test_every_library_that_is_imported_anywhere_is_of_the_core_or_of_an_extra()
         "cyclopts",
         "rich",
         "platformdirs",
+        "lazy_loader",
     ]
     assert imported - sys.stdlib_module_names <= {*ours, *core, *EXTRAS}
 

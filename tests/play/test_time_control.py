@@ -101,8 +101,8 @@ def test_clocks_that_cannot_be():
         ("six-factor:time=2", {}, {"depth": 4}, (2.0, 4)),
         ("six-factor:depth=6", {}, {"depth": 9, "time": 1.0}, (1.0, 6)),
         ("six-factor:time=2", {}, {"time": 5.0, "soft": 1.0}, (2.0, None)),
-        ("six-factor", {"level": 3}, {}, (None, 3)),
-        ("six-factor:depth=2", {"level": None}, {}, (None, 2)),
+        ("six-factor", {"depth": 3}, {}, (None, 3)),
+        ("six-factor:depth=2", {"depth": None}, {}, (None, 2)),
     ],
 )
 def test_limits_of_the_spec_and_of_the_clock(spec, options, asked, expected):

@@ -69,7 +69,7 @@ def test_they_play_by_name_and_on_the_server(variant):
     agent = catalogue.limited_agent("rl:seed=3", 6, ServerOptions())
     assert agent.seconds is None
     answer = Searcher().answer(Job("move", start, agent.spec.text, table=1, seed=3, number=1))
-    assert answer.found["move"] in start.legal_moves()
+    assert answer.result["move"] in start.legal_moves()
 
 
 @pytest.mark.parametrize("spec", ["rl:/etc/passwd", "rl:weights=x", "rl:temperature=1", "rl:seed=x", "rl-search"])

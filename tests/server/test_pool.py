@@ -312,7 +312,7 @@ def test_a_worker_answers_jobs_and_bad_ones_too():
 
 def test_as_many_engines_are_kept_as_agents(monkeypatch):
     """Whatever games an agent plays: tables are what a worker's memory goes to."""
-    made, make = weakref.WeakSet(), workers.make
+    made, make = weakref.WeakSet(), workers.make_agent
 
     def note(*arguments, **options):
         made.add(agent := make(*arguments, **options))

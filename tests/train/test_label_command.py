@@ -49,7 +49,7 @@ def test_json(reversi, tmp_path):
     assert (result["positions"], result["by_empties"]) == (50, [{"empties": 6, "positions": 50}])
     code, out, err = reversi(*arguments)
     assert (code, json.loads(out)["resumed_from"]) == (0, 50)
-    assert "complete already" in err
+    assert "already complete" in err
     assert read(tmp_path / "out").rules.variant == "reversed"
 
 

@@ -225,7 +225,7 @@ def test_the_command_tells_what_is_whole_not_what_the_manifest_lists(reversi, ma
     folder = copy(made, tmp_path / "labels")
     small = ("--size", 4, "--count", 100, "--empties", "4-6", "--shard-rows", 40, "--block-rows", 80)
     command = ("label", folder, *small)
-    assert reversi(*command)[2] == f"{folder}: 3 of 3 shards, 100 positions; complete already\n"
+    assert reversi(*command)[2] == f"{folder}: 3 of 3 shards, 100 positions; already complete\n"
     shard = folder / "shard-00001.parquet"
     shard.write_bytes(b"something else")
     assert "complete" not in (message := reversi(*command)[2])

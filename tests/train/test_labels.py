@@ -233,7 +233,7 @@ def test_the_command_tells_what_is_whole_not_what_the_manifest_lists(reversi, ma
     shard.unlink()
     assert storage.rows_in_place(folder) == 60
     code, out, err = reversi(*command, "--json")
-    assert (code, err) == (0, f"{folder}: 2 of 3 shards, 60 positions; going on from there\n")
+    assert (code, err) == (0, f"{folder}: 2 of 3 shards, 60 positions; resuming\n")
     assert json.loads(out)["resumed_from"] == 60
     assert files(folder) == files(made)
 

@@ -15,7 +15,7 @@ from tests.conftest import REPOSITORY
 #: Seconds after which a process is taken to hang; everything is waited for, nothing is timed.
 PATIENCE = 300
 REVERSI = (
-    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from play.cli.app import main; main()"
+    "import signal; signal.signal(signal.SIGINT, signal.default_int_handler); from play.__main__ import main; main()"
 )
 #: What `analyse --json` says.
 ANALYSIS = {"move", "value", "depth", "exact", "confidence", "pv", "nodes", "seconds"}

@@ -31,7 +31,7 @@ one = np.uint64(1)
 for squares in (64, 36, 16):
     rollout.mask_rows(np.uint64(rollout.compact(one, squares)), one, squares)
     rollout.plane_rows(one, one, squares)
-rollout.spread_to_bytes(one), rollout.spread_to_halves(one)
+rollout.spread_to_bytes(one), rollout.spread_to_float16(one)
 game = envs.settings.game()
 rollout.set_game(game[0], one, 1.0, 64, 1, 0, 0, 0)
 rollout.set_start(game[0], one, one, 0, 0, -1, 0)

@@ -130,7 +130,7 @@ def test_kill_9_and_ctrl_c_leave_no_job_behind_and_the_labels_go_on_with_ray_or_
         assert job.returncode == status, err
         assert "Traceback" not in err
         wait_until(lambda: jobs_of(two_nodes.head) == [], pause=0.05)
-    assert err.endswith(" of 12000 positions; the same command goes on\n")
+    assert " of 12000 positions" in err
     assert shards(folder) < 40
     generate(OPTIONS, folder)
     assert files(folder) == labelled

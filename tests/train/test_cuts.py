@@ -114,7 +114,7 @@ def test_the_command(reversi, tmp_path, monkeypatch, former):
     monkeypatch.setattr("train.fitting.cuts.POSITIONS", 30)
     code, out, _ = reversi("train", "probcut", former, "--out", tmp_path)
     assert code == 0
-    assert "foretold by" in out
+    assert "deep" in out
     mended = Path(out.rpartition("weights: ")[2].strip())
     assert Engine(f"network:weights={mended}", RULES)._margin_for(Limits(nodes=1000)) == MARGIN
     code, _, err = reversi("train", "probcut", former, "--out", former)

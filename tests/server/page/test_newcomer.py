@@ -40,7 +40,7 @@ def served(tmp_path):
     ) as server:
         try:
             own, others = (next(server.stdout) for _ in range(2))
-            yield re.search(r"http://\S+", others if "find it on" in others else own)[0]
+            yield re.search(r"http://\S+", others if others.startswith("other machines") else own)[0]
         finally:
             server.terminate()
 

@@ -34,7 +34,7 @@ def test_ctrl_c_says_how_far_it_came_and_the_same_command_goes_on(tmp_path):
         return err
 
     assert interrupted_with(3).startswith("stopped at ")
-    assert "3 of 2000 shards, 90 positions; going on from there\n" in interrupted_with(6)
+    assert "3 of 2000 shards, 90 positions; resuming\n" in interrupted_with(6)
     assert len(read(folder, partial=True)) == 30 * 6
 
 

@@ -9,13 +9,12 @@ import numpy as np
 from reversi_env.core import episodes, rollout
 from reversi_env.envs.settings import Settings
 from reversi_env.extras import extra_libraries
-from reversi_env.gpu import kernels
 from reversi_env.gpu.driver import SIMULATED, GpuError, cuda, launcher, require_gpu, shared_array
 
 with extra_libraries():
     import torch
 
-LAYOUTS = {"packed": kernels.PACKED, "planes": kernels.BYTES, "half": kernels.HALVES}
+LAYOUTS = {"packed": PACKED, "planes": BYTES, "half": HALVES}
 #: What a reset may change of a game, in the order of `rollout.set_start`.
 START_FIELDS = ["start_own", "start_opp", "start_turn", "opening_plies", "empties", "colour"]
 
@@ -40,7 +39,7 @@ class DeviceBatch:
         self._count, self._kind, self._game = count, kind, settings.game()
         self._device = device
         squares, size, code = settings.rules.square_count, settings.size, LAYOUTS[layout]
-        plane_words, mask_words = kernels.word_counts(squares, code, count)
+        plane_words, mask_words = word_counts(squares, code, count)
         rows = 0 if layout == "packed" else count
 
         def zeros(*shape: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
@@ -65,8 +64,8 @@ class DeviceBatch:
         self._observation_arguments = (shared_array(planes, np.uint64), shared_array(masks, np.uint64))
         self._no_actions = shared_array(zeros(1))
         constants = tuple(value.item() for value in self._game[0])
-        self._kernels = kernels.kernels_for(constants, kind, code)
-        self._block = kernels.block_size(squares, code)
+        self._kernels = kernels_for(constants, kind, code)
+        self._block = block_size(squares, code)
         self._only_gpu = SIMULATED or torch.cuda.device_count() == 1
 
     def reset(self, orders: np.ndarray, seeds: np.ndarray, game: np.ndarray) -> None:

@@ -23,7 +23,7 @@ EXACT = 5
 _WORDS, _BITS = 3, 13
 #: 64-bit words of a thread's table.
 SHALLOW_WORDS = (MAX_EMPTIES - MIN_EMPTIES + 1) * _WORDS << _BITS
-_NOTHING, _SHIFT = np.uint64(0), np.uint64(64 - _BITS)
+_NO_MOVES, _SHIFT = np.uint64(0), np.uint64(64 - _BITS)
 
 
 @kernel
@@ -36,7 +36,7 @@ def shallow_slot(own, opp, count):
 def shallow_probe(table, own, opp, count):
     """Data word of the position's entry, or 0 if there is none."""
     at = shallow_slot(own, opp, count)
-    return load_word(table, at + 2) if load_word(table, at) == own and load_word(table, at + 1) == opp else _NOTHING
+    return load_word(table, at + 2) if load_word(table, at) == own and load_word(table, at + 1) == opp else _NO_MOVES
 
 
 @kernel

@@ -15,7 +15,7 @@ with extra_libraries():
     import torch
 
 #: Positions that are looked at together; on a GPU always so many, since what is compiled or recorded there has one shape.
-CHUNK = {"cuda": 1024, "cpu": 4096}
+FORWARD_BATCH = {"cuda": 1024, "cpu": 4096}
 
 
 class ZeroPlayer:
@@ -29,14 +29,14 @@ class ZeroPlayer:
 
     def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
         """Squares, as `train.games.batch.BatchPlayer` has them."""
-        size = CHUNK[self.device.type]
+        size = FORWARD_BATCH[self.device.type]
         parts = [slice(start, start + size) for start in range(0, own.size, size)]
         return self._squares[np.concatenate([self._actions(own[part], opp[part]) for part in parts])]
 
     def _actions(self, own: Boards, opp: Boards) -> Numbers:
         count = own.size
         if self.device.type == "cuda":  # filled with the last position
-            own, opp = (np.pad(side, (0, CHUNK["cuda"] - count), mode="edge") for side in (own, opp))
+            own, opp = (np.pad(side, (0, FORWARD_BATCH["cuda"] - count), mode="edge") for side in (own, opp))
         state = functional.from_boards(board_tensor(own), board_tensor(opp), self.rules)
         state = functional.to(state, self.device)
         with torch.no_grad():

@@ -23,7 +23,6 @@ from reversi_env import ReversiError
 from train.cluster.executor import RETRIES, Make, WorkerPool, answer, close, opened
 
 Job = TypeVar("Job")
-Result = TypeVar("Result")
 #: Seconds that idle workers are given to end by themselves.
 FAREWELL_SECONDS = 5.0
 

@@ -23,7 +23,7 @@ class Report:
     """
 
     def __init__(self, title: str, *packages: str) -> None:
-        from play import machine
+        from train.jobs import provenance as machine
 
         self.title = title
         self.result: dict[str, Any] = {"cpu": machine.cpu_name(), "versions": machine.versions(*packages)}
@@ -84,7 +84,7 @@ def rules(*, as_json: Json = False) -> None:
 @bench.command(name="start")
 def start(*, as_json: Json = False) -> None:
     """What a first and a second start cost, the second beside importing numba and gymnasium alone."""
-    from benchmarks import start as speed
+    from benchmarks import rules as speed
 
     report = Report("Starts", "numpy", "numba", "gymnasium", "cyclopts")
     seconds, ratios = report.measure("second starts, in turn", speed.second_starts)
@@ -164,7 +164,7 @@ def search(
     """
     from benchmarks import search as speed
     from benchmarks import timing
-    from reversi_env.core.threads import core_count
+    from reversi_env.kernels.parallel import core_count
 
     if against is not None:
         _search_against(against, rounds, as_json)
@@ -244,7 +244,7 @@ def labels(
 ) -> None:
     """Exact labels a second by number of empty squares, on all cores and on one GPU."""
     from benchmarks import labels as speed
-    from search.solver import solve_batch
+    from search.engine.solver import solve_batch
 
     report = Report("", "numpy", "numba", "numba-cuda")
     solvers: dict[str, Any] = {"cpu": (solve_batch, speed.CPU_POSITIONS)}
@@ -283,7 +283,7 @@ def rl(
     minutes: the wrappers ask a past self about one position at a time.
     """
     from benchmarks import rl as speed
-    from reversi_env.extras import require
+    from reversi_env.errors import require
 
     require("sb3_contrib", "stable_baselines3", "torch")
     report = Report("Training with stable-baselines3, 6x6", "torch", "stable-baselines3", "sb3-contrib", "numba")
@@ -433,7 +433,7 @@ def server(
     """
     import os
 
-    from reversi_env.extras import require
+    from reversi_env.errors import require
 
     require("starlette", "uvicorn", "h11", "websockets", "msgspec")
     from benchmarks import server as speed

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 from benchmarks import peers
 from benchmarks.timing import best_rates, median_rates, rate
-from reversi_env import aec
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv
+from reversi_env.envs import pettingzoo as aec
 
 BATCH = 4096
 

@@ -12,10 +12,10 @@ from torch import nn
 
 from benchmarks import peers
 from benchmarks.timing import rate
-from play.machine import cpu_name
 from reversi_env import Rules, functional
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from reversi_env.rules import Variant
+from train.jobs.provenance import cpu_name
 
 GPU_BATCHES = (4096, 65_536, 2**20, 2**22)
 CPU_BATCHES = (256, 4096, 65_536)

@@ -17,7 +17,7 @@ from typing import Any
 
 import websockets
 
-from play.client import Client, ConnectError
+from play.client.client import Client, ConnectError
 
 ADDRESS = "203.0.113.1"
 #: Games at once against agents that take as long as they may: in the long lane, in the short one, and at their ends.

@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks.search import solved_per_second
 from reversi_env import Rules
 from reversi_env.rules import Variant
-from search.solver import solve_batch
+from search.engine.solver import solve_batch
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
 

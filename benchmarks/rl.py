@@ -50,9 +50,9 @@ def _selves() -> list[Any]:
     """Past selves: networks as they begin, for speed their weights do not matter."""
     import torch
 
-    from train.rl.network import PolicyValueNet
+    from models.policy.net import PolicyValueNet
+    from train.arena.network_players import BatchPolicy
     from train.rl.options import preset
-    from train.rl.players import BatchPolicy
 
     torch.manual_seed(0)
     architecture = preset(SIZE).architecture
@@ -88,7 +88,7 @@ def _environment(kind: str, vector: str) -> Any:
     from stable_baselines3.common.env_util import make_vec_env
     from stable_baselines3.common.vec_env import DummyVecEnv, SubprocVecEnv
 
-    from train.rl.sb3 import ReversiVecEnv
+    from train.rl.vec_env import ReversiVecEnv
 
     if vector == "ours":
         opponent: Any = "random" if kind == "small" else _selves()
@@ -101,8 +101,8 @@ def _environment(kind: str, vector: str) -> Any:
 def _model(kind: str, env: Any) -> Any:
     from sb3_contrib import MaskablePPO
 
+    from train.rl.board_policy import BoardPolicy
     from train.rl.options import faster_precision, preset
-    from train.rl.policies import BoardPolicy
 
     options = preset(SIZE)
     ppo_kwargs: dict[str, Any] = {

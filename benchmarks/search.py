@@ -13,11 +13,11 @@ import numpy as np
 from reversi_env import Position, Rules, batch
 from reversi_env.notation import read_obf
 from reversi_env.notation.obf import Problem
-from search.engine import Engine
-from search.limits import Limits
-from search.probcut import MARGIN
-from search.solver import Solver, solve_batch
-from search.table import TranspositionTable
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from search.engine.probcut import MARGIN
+from search.engine.solver import Solver, solve_batch
+from search.engine.table import TranspositionTable
 
 EVALUATOR = "six-factor"
 SIGNATURE_DEPTH = 6

@@ -23,7 +23,7 @@ from typing import Any
 
 import websockets
 
-from play.client import Client
+from play.client.client import Client
 from reversi_env import ReversiError
 
 #: Games that are played before the measurement.

@@ -117,10 +117,10 @@ def compared(checkouts: tuple[Checkout, Checkout], requests: list[dict[str, Any]
 def main() -> None:
     """Answer requests until there are no more."""
     from reversi_env import Position, Rules
-    from search.engine import Engine
-    from search.limits import Limits
-    from search.solver import Solver
-    from search.table import TranspositionTable
+    from search.engine.engine import Engine
+    from search.engine.limits import Limits
+    from search.engine.solver import Solver
+    from search.engine.table import TranspositionTable
 
     made: dict[tuple[Any, ...], Any] = {}
     for line in sys.stdin:

@@ -1,6 +1,6 @@
 """AlphaZero's play in Pgx and mctx, in a process of its own: ``python -m benchmarks.zero_peer`` prints what it measured as JSON.
 
-The network is that of `models.residual`, written in plain jax: as many channels, blocks and planes, in bfloat16 on a GPU. (The
+The network is that of `models.residual.net`, written in plain jax: as many channels, blocks and planes, in bfloat16 on a GPU. (The
 plane of the opponent's moves, which Pgx does not have, is that of the own ones once more.) The search is
 ``mctx.gumbel_muzero_policy`` over Pgx's states, as Pgx's own AlphaZero example has it.
 """
@@ -15,7 +15,7 @@ from math import prod
 from time import perf_counter, process_time
 from typing import Any
 
-#: The network's other sizes, and the discs that 1 stands for in its value: those of `models.residual`.
+#: The network's other sizes, and the discs that 1 stands for in its value: those of `models.residual.net`.
 INPUT_PLANES, HEAD_MAPS, VALUE_UNITS, VALUE_DISCS, SQUARES = 6, 32, 256, 16.0, 64
 
 

@@ -1,6 +1,6 @@
 """One game of the PettingZoo environment, both players at random."""
 
-from reversi_env import aec
+from reversi_env.envs import pettingzoo as aec
 
 env = aec.env(size=6, variant="reversed", render_mode="ansi")
 env.reset(seed=7)

@@ -12,7 +12,8 @@ from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
 from sb3_contrib.common.wrappers import ActionMasker
 
-from reversi_env import Rules, aec
+from reversi_env import Rules
+from reversi_env.envs import pettingzoo as aec
 from train import score_policy
 
 

@@ -17,7 +17,8 @@ from ray.rllib.env.wrappers.pettingzoo_env import PettingZooEnv
 from ray.tune import register_env
 from torch import nn
 
-from reversi_env import Rules, aec
+from reversi_env import Rules
+from reversi_env.envs import pettingzoo as aec
 from train import score_policy
 
 iterations = int(sys.argv[1]) if len(sys.argv) > 1 else 20

@@ -15,7 +15,8 @@ from tianshou.env import DummyVectorEnv, PettingZooEnv
 from tianshou.trainer import OffPolicyTrainerParams
 from tianshou.utils.net.common import Net
 
-from reversi_env import Rules, aec
+from reversi_env import Rules
+from reversi_env.envs import pettingzoo as aec
 from train import score_policy
 
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 20_000

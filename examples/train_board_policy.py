@@ -9,12 +9,12 @@ from pathlib import Path
 import torch
 from sb3_contrib import MaskablePPO
 
+from models.policy.files import SavedPolicy
 from reversi_env import Rules
-from train.rl.files import SavedPolicy
-from train.rl.ladder import Ladder
-from train.rl.players import BatchPolicyPlayer
-from train.rl.policies import BoardPolicy, frozen, net_of
-from train.rl.sb3 import ReversiVecEnv
+from train.arena.network_players import BatchPolicyPlayer
+from train.evaluation.ladder import Ladder
+from train.rl.board_policy import BoardPolicy, frozen, net_of
+from train.rl.vec_env import ReversiVecEnv
 
 torch.set_num_threads(1)  # so small a network is not worth two
 steps = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000

@@ -9,10 +9,10 @@ from typing import Any, ClassVar, Generic, Protocol, TypeVar
 from models.files import check_game
 from models.torch_evaluator import TorchAgent, TorchEvaluator, single_torch_thread
 from reversi_env import Position, Rules
-from reversi_env.checksummed import file_hash, read_cached
-from search.agent import Agent
-from search.evaluation import file_name
-from search.limits import SearchResult
+from reversi_env.storage.checksummed import file_hash, read_cached
+from search.agents.base import Agent
+from search.engine.limits import SearchResult
+from search.evaluators.base import file_name
 
 
 class HasRules(Protocol):

@@ -20,8 +20,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from reversi_env import ReversiError, Rules
-from reversi_env.checksummed import HASH_DIGITS, read_header, tensors_hash
 from reversi_env.errors import quoted
+from reversi_env.storage.checksummed import HASH_DIGITS, read_header, tensors_hash
 
 FORMAT = 1
 _HASH_IN_NAME = re.compile(rf"-([0-9a-f]{{{HASH_DIGITS}}})\.safetensors$")

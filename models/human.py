@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from models.network import strongest_evaluator
+from models.evaluator import strongest_evaluator
 from reversi_env import Position, ReversiError, Rules
-from search.agent import Agent
-from search.limits import Limits
-from search.players import SearchAgent
+from search.agents.base import Agent
+from search.agents.players import SearchAgent
+from search.engine.limits import Limits
 
 if TYPE_CHECKING:
-    from search.engine import Engine
+    from search.engine.engine import Engine
 
 #: The first level that looks after its last disc, and the plies after a move that it does so for; more where a side has few discs.
 NO_WIPE_OUT, GUARD, DEEP_GUARD, FEW = 3, 7, 10, 4

@@ -21,17 +21,16 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from models.boards import board_planes, board_tensor
+from models.bitboards import board_planes, board_tensor
 from reversi_env import Position, ReversiError, Rules, batch
-from reversi_env.core.bitboard import PASS_SQUARE
-from reversi_env.errors import quoted
-from reversi_env.extras import extra_libraries
+from reversi_env.errors import extra_libraries, quoted
+from reversi_env.kernels.bitboard import PASS_SQUARE
 from reversi_env.rules import checked_rules
-from search.agent import Agent
-from search.functions import PythonEvaluator
-from search.limits import MoveValue, SearchResult
-from search.solver import Solver
-from search.table import TranspositionTable
+from search.agents.base import Agent
+from search.engine.limits import MoveValue, SearchResult
+from search.engine.solver import Solver
+from search.engine.table import TranspositionTable
+from search.evaluators.function import PythonEvaluator
 
 with extra_libraries():
     import torch

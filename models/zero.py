@@ -1,7 +1,7 @@
 """The agent ``zero``: a residual network that plays by its policy, with AlphaZero's tree search, or by alpha-beta over its values.
 
 ``zero:FILE`` plays the most likely move, in the mean over the eight symmetries of the board, without search.
-``zero:FILE,simulations=64`` runs so many simulations per move (`models.tree_search`), on a GPU with ``device=cuda``.
+``zero:FILE,simulations=64`` runs so many simulations per move (`models.mcts.search`), on a GPU with ``device=cuda``.
 ``zero:FILE,depth=2`` searches two plies ahead with the values of the network.
 ``reversi train alphazero`` makes such files; without one the package's own for the game is used.
 """
@@ -13,18 +13,18 @@ from typing import Any
 
 import numpy as np
 
-from models.boards import board_tensor
+from models.bitboards import board_tensor
+from models.evaluator import FOLDER
 from models.file_agents import FileAgent
 from models.files import WeightsError
-from models.inference import InferenceNetwork
-from models.network import FOLDER
-from models.residual import SavedResidual, ValueFromBoards, read_residual, symmetrised
+from models.mcts.search import ILLEGAL_LOGIT, TreeSearch
+from models.residual.inference import InferenceNetwork
+from models.residual.net import SavedResidual, ValueFromBoards, read_residual, symmetrised
 from models.torch_evaluator import TorchAgent, TorchEvaluator, single_torch_thread
-from models.tree_search import ILLEGAL_LOGIT, TreeSearch
 from reversi_env import Position, ReversiError, Rules, functional
-from reversi_env.extras import extra_libraries
-from search.solver import MAX_GPU_EMPTIES, Solver
-from search.table import TranspositionTable
+from reversi_env.errors import extra_libraries
+from search.engine.solver import MAX_GPU_EMPTIES, Solver
+from search.engine.table import TranspositionTable
 
 with extra_libraries():
     import torch

@@ -14,10 +14,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reversi_env.core.compiling import NotCompiled, cached_kernels_only
+from reversi_env.compiler.kernel import NotCompiled, cached_kernels_only
 
 if TYPE_CHECKING:
-    from search.agent import Agent
+    from search.agents.base import Agent
 
 #: What the bar says, or the line where nobody watches one.
 MESSAGE = "reversi: compiling for this CPU, at the first start only …"
@@ -28,20 +28,20 @@ _ROOT = Path(__file__).resolve().parents[1]
 
 
 def _search(evaluator: str) -> None:
-    from search.engine import Engine
+    from search.engine.engine import Engine
 
     Engine(evaluator, megabytes=0.001, preload=False).load_search_kernels()
 
 
 def _double_alpha(evaluator: str) -> None:
-    from search.double_alpha import DoubleAlpha
+    from search.agents.double_alpha import DoubleAlpha
 
     DoubleAlpha(evaluator, capacity=1)
 
 
 def _solver(evaluator: str) -> None:
-    from search.solver import Solver
-    from search.table import TranspositionTable
+    from search.engine.solver import Solver
+    from search.engine.table import TranspositionTable
 
     # the search by which a selective one foretells values is another part
     Solver(table=TranspositionTable(0.001), evaluator=evaluator or None, selective=False).load_kernels()
@@ -58,7 +58,7 @@ def _environment(_: str) -> None:
 def _endgames(_: str) -> None:
     import tempfile
 
-    from train.judging.endgames import EndgameOptions, noisy_endgames
+    from train.evaluation.endgames import EndgameOptions, noisy_endgames
 
     with tempfile.TemporaryDirectory() as folder:
         noisy_endgames(EndgameOptions(size=4, empties=(2, 3), positions=1), Path(folder), threads=1)
@@ -75,7 +75,7 @@ PARTS: dict[str, Callable[[str], None]] = {
 
 def parts_of(agents: Iterable[Agent]) -> list[str]:
     """The parts that these agents need, as texts ``PART:EVALUATOR``."""
-    from search.players import DoubleAlphaAgent, ExactAgent, SearchAgent
+    from search.agents.players import DoubleAlphaAgent, ExactAgent, SearchAgent
 
     parts: list[str] = []
     for agent in agents:

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, replace
+from functools import partial
 from time import perf_counter
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from play.background import POLL_SECONDS, in_background
 from play.first_start import compile_ahead, parts_of
-from play.pondering import ponder
 from play.time_control import TimeControl
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import quoted
 from reversi_env.rules import PASS_NAME
-from search.agents import AgentSpec
-from search.limits import Limits, MoveValue
-from search.players import SearchAgent
+from search.agents.players import SearchAgent
+from search.agents.registry import AgentSpec
+from search.engine.limits import Limits, MoveValue
+
+if TYPE_CHECKING:
+    from search.engine.engine import Engine
+
 
 #: Options of a spec that bound its search.
 _LIMITS = frozenset({"time", "depth", "nodes"})
@@ -29,7 +36,7 @@ class Thought:
     """What an agent wants to play, and why, seen from the side to move.
 
     ``value`` in discs is None for agents that have no opinion; ``moves`` holds the values of as many moves as were asked for,
-    best first. The rest is as in `search.limits.SearchResult`.
+    best first. The rest is as in `search.engine.limits.SearchResult`.
     """
 
     move: str
@@ -115,7 +122,7 @@ class Thinker:
         depth: int | None = None,
         clock: TimeControl | None = None,
     ) -> None:
-        """Search *position* in advance, until *is_over* and `stop` is called (`play.pondering`), if the agent `ponders`."""
+        """Search *position* in advance, until *is_over* and `stop` is called (`play.thinker`), if the agent `ponders`."""
         if isinstance(self.agent, SearchAgent) and self.agent.ponders:
             limits = self._clocked(position, clock, depth) if clock else self._limits(None, depth)
             ponder(self.agent.engine(position.rules), position, limits, is_over)
@@ -137,7 +144,7 @@ class Thinker:
 
 def default_agent(rules: Rules) -> str:
     """The strongest agent for that game: the network, where one has been trained."""
-    from models.network import strongest_evaluator
+    from models.evaluator import strongest_evaluator
 
     return strongest_evaluator(rules)
 
@@ -152,3 +159,65 @@ def prepared_thinker(agent: str | None, rules: Rules, time: float = 1.0, threads
 
 def _least(first: Any, second: Any) -> Any:
     return min((limit for limit in (first, second) if limit is not None), default=None)
+
+
+# --- pondering -------------------------------------------------------------------------------------
+
+
+#: Searches of one position, each in twice the time of the one before: whenever the reply comes, the tables hold a search that was
+#: planned for about the time that it had. The last ends after some hundred times the time of a move.
+ROUNDS = 7
+
+
+def ponder(engine: Engine, position: Position, limits: Limits, is_over: Callable[[], bool]) -> None:
+    """Search *position* as a move under *limits* is searched, and then on and on, until *is_over* and the engine is stopped.
+
+    What ends it by itself: a solution, or limits without a time, which a longer one would not change.
+    """
+    for _ in range(ROUNDS):
+        if is_over() or engine.search(position, limits).exact or limits.time is None:
+            return
+        limits = replace(limits, time=2 * limits.time, soft=None)
+
+
+def expected_position(position: Position, line: Sequence[str]) -> Position | None:
+    """Where the first moves of *line*, ours in *position* and the reply, lead to: what to think about; None if there is nothing.
+
+    Where no reply is known it is the opponent's position.
+    """
+    after = position.play_all(line[:2])
+    return None if not line or after.is_over() else after
+
+
+class Ponderer:
+    """Lets *thinker* ponder between moves; one that is not *on* does nothing.
+
+    `expect` says which move was chosen, `begin` that nothing else is to be done, and `end`, before anything else is done with the
+    thinker, returns when it rests. All three are called by one thread.
+    """
+
+    def __init__(self, thinker: Thinker, on: bool = True) -> None:
+        self._thinker, self._on = thinker, on
+        self._after: Position | None = None
+        self._expected: Position | None = None
+        self._work: Future[None] | None = None
+
+    def expect(self, position: Position, line: Sequence[str]) -> None:
+        """The move chosen in *position* is the first of *line*, and the next one the reply that is expected, if there is one."""
+        if self._on and line:
+            self._after, self._expected = position.play(line[0]), expected_position(position, line)
+
+    def begin(self, present: Position, *, depth: int | None = None, clock: TimeControl | None = None) -> None:
+        """Ponder, if *present* is the position after the move that was chosen; the limits are those of a move of ours."""
+        if self._expected and present == self._after and not self._work:
+            self._over = threading.Event()
+            work = partial(self._thinker.ponder, self._expected, self._over.is_set, depth=depth, clock=clock)
+            self._work = in_background(work)
+
+    def end(self) -> None:
+        """Stop pondering; it has when this returns."""
+        while self._work and not self._work.done():
+            self._over.set()
+            self._thinker.stop()
+            wait([self._work], POLL_SECONDS)
+        self._work = None

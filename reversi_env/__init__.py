@@ -3,11 +3,11 @@
 Importing it registers ``Reversi-v0`` and ``ReversedReversi-v0`` with Gymnasium and PettingZoo.
 
 * The game: `Rules`, `Position`, `Colour`; arrays of positions, the module `reversi_env.batch`; boards in compiled code,
-  `reversi_env.bits`.
+  `reversi_env.kernels`.
 * Environments: `ReversiEnv`, `ReversiVectorEnv`, `TorchVectorEnv`, `OpponentPool`; games as values, to branch and to search,
   `reversi_env.functional`.
 * Records of games: `Game`, `read_transcript`, `read_ggf`, `read_obf`, `read_wthor`; more in `reversi_env.notation`; names of
-  openings, `reversi_env.openings`.
+  openings, `reversi_env.notation.openings`.
 * Errors: all of them are `ReversiError`; its kinds are in `reversi_env.errors`.
 """
 

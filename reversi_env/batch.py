@@ -12,16 +12,17 @@ True
 
 from __future__ import annotations
 
+from functools import cache
 from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from reversi_env.core import batch as loops
-from reversi_env.core.bitboard import PASS_SQUARE
-from reversi_env.core.playout import count_random_plies, random_positions_loop
 from reversi_env.errors import IllegalMoveError, PositionError, RulesError, quoted
+from reversi_env.kernels import arrays as loops
+from reversi_env.kernels.bitboard import PASS_SQUARE
+from reversi_env.kernels.games import count_random_plies, random_positions_loop
 from reversi_env.position import Position
 from reversi_env.rules import Rules, checked_rules
 
@@ -250,3 +251,30 @@ def _squares(squares: ArrayLike, own: Boards) -> Squares:
             f"square {int(array[(array < 0) | (array > PASS_SQUARE)].flat[0])}: expected 0 to 63, or 64 to pass"
         )
     return np.broadcast_to(array.astype(np.int64), own.shape).copy()
+
+
+# --- symmetries ------------------------------------------------------------------------------------
+
+
+SYMMETRIES = 8
+
+
+def square_image(sq: int, symmetry: int) -> int:
+    """Where *symmetry* takes a square of the 8x8 frame: `reversi_env.kernels.symmetry.transform` with nothing to compile."""
+    row, column = divmod(sq, 8)
+    if symmetry & 1:
+        row = 7 - row
+    if symmetry & 2:
+        column = 7 - column
+    return 8 * column + row if symmetry & 4 else 8 * row + column
+
+
+@cache
+def action_images(size: int) -> np.ndarray:
+    """``images[k, action]``: where symmetry *k* takes each action's square; the pass stays."""
+    rules = Rules(size)
+    images = [
+        [*(rules.action_of(square_image(sq, symmetry)) for sq in rules.squares()), rules.pass_action]
+        for symmetry in range(SYMMETRIES)
+    ]
+    return np.array(images, np.int64)

@@ -1,8 +1,13 @@
-"""The errors that bad input raises. Each is a `ValueError` whose message names the input and what was expected."""
+"""Errors that bad input raises, and errors for optional libraries that are missing.
+
+Each is a `ValueError` whose message names the input and what was expected.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
 
 
 class ReversiError(ValueError):
@@ -50,3 +55,79 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
 
     close = get_close_matches(str(name), known, n=1)
     return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def check_integer(name: str, value: object, low: int, high: int) -> None:
+    """Raise a `TrainError` unless *value* is an integer from *low* to *high*."""
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise TrainError(f"{name}={quoted(value)}: expected an integer from {low} to {high}")
+
+
+# --- optional libraries ---------------------------------------------------------------------------
+
+
+#: The smallest extra that installs a library, by import name.
+EXTRAS = {
+    "cma": "tune",
+    "envpool": "bench",
+    "h11": "web",
+    "jax": "bench",
+    "matplotlib": "plots",
+    "msgspec": "web",
+    "numba_cuda": "cuda",
+    "pgx": "bench",
+    "mctx": "bench",
+    "pyarrow": "learn",
+    "pygame": "human",
+    "pymoo": "tune",
+    "pyspiel": "bench",
+    "ray": "cluster",
+    "sb3_contrib": "rl",
+    "stable_baselines3": "rl",
+    "starlette": "web",
+    "tensorboard": "rl",
+    "torch": "learn",
+    "triton": "cuda",  # torch's builds for CUDA bring it
+    "uvicorn": "web",
+    "websockets": "web",
+}
+
+
+class MissingExtra(ModuleNotFoundError, ReversiError):  # noqa: N818 - it is what is missing
+    """A library of an extra is needed but not installed; ``name`` is its import name."""
+
+
+def missing_extra_error(library: str, what: str = "this") -> MissingExtra:
+    """Return the error that *what* needs *library*, with the command that installs it."""
+    return MissingExtra(
+        f"{what} needs {library.replace('_', '-')}, which is not installed: "
+        f'expected `pip install ".[{EXTRAS[library]}]"` in a clone of the project',
+        name=library,
+    )
+
+
+def is_installed(library: str) -> bool:
+    """Return whether *library* can be imported, without importing it."""
+    try:
+        return find_spec(library) is not None
+    except ImportError:
+        return False
+
+
+def require(*libraries: str) -> None:
+    """Raise a `MissingExtra` for the first of the *libraries* that is not installed. None is imported."""
+    for library in libraries:
+        if not is_installed(library):
+            raise missing_extra_error(library)
+
+
+@contextmanager
+def extra_libraries() -> Iterator[None]:
+    """Convert the failed import of an extra's library into a `MissingExtra`."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        library = (error.name or "").partition(".")[0]
+        if library not in EXTRAS or isinstance(error, ReversiError):
+            raise
+        raise missing_extra_error(library) from None

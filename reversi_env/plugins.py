@@ -15,8 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reversi_env.errors import ReversiError
-from reversi_env.extras import extra_libraries
+from reversi_env.errors import ReversiError, extra_libraries
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reversi_env.core import bitboard
-from reversi_env.core.geometry import squares_of
-from reversi_env.core.perft import perft as count_sequences
-from reversi_env.core.stability import stable_discs
-from reversi_env.core.symmetry import canonical, position_hash, transform
 from reversi_env.errors import IllegalMoveError, PositionError, RulesError, count_noun, quoted
+from reversi_env.kernels import bitboard
+from reversi_env.kernels.bitboard import perft as count_sequences
+from reversi_env.kernels.frame import squares_of
+from reversi_env.kernels.stability import stable_discs
+from reversi_env.kernels.symmetry import canonical, position_hash, transform
 from reversi_env.rules import BLACK, COLUMN_NAMES, WHITE, Colour, Rules, checked_rules
 
 if TYPE_CHECKING:
@@ -265,7 +265,7 @@ class Position:
     # --- symmetry ---------------------------------------------------------------------------------
 
     def transformed(self, symmetry: int) -> Position:
-        """The image under symmetry 0-7 of the square (see `reversi_env.core.symmetry`)."""
+        """The image under symmetry 0-7 of the square (see `reversi_env.kernels.symmetry`)."""
         if not isinstance(symmetry, Integral) or symmetry not in range(8):
             raise PositionError(f"symmetry {quoted(symmetry)} does not exist: expected 0 to 7")
         own, opp = (int(transform(board, int(symmetry))) for board in self._boards())

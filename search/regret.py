@@ -14,9 +14,9 @@ from gymnasium.utils import RecordConstructorArgs
 
 from reversi_env import Position
 from reversi_env.errors import quoted
-from search.limits import LimitsError
-from search.solver import MAX_SOLVED_EMPTIES, Solver
-from search.table import TranspositionTable
+from search.engine.limits import LimitsError
+from search.engine.solver import MAX_SOLVED_EMPTIES, Solver
+from search.engine.table import TranspositionTable
 
 
 class ExactRegret(gym.Wrapper, RecordConstructorArgs):

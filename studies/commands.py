@@ -27,7 +27,7 @@ from play.cli.options import (
     text,
 )
 from play.cli.output import RESUME, ends_at_ctrl_c, print_json, progress_bar
-from train.judging.endgames import EndgameOptions
+from train.evaluation.endgames import EndgameOptions
 
 if TYPE_CHECKING:
     from studies.sections import Section
@@ -147,9 +147,9 @@ def show(
 ) -> None:
     """Measure, then print the result as JSON or as tables, and write the figure if it is asked for."""
     from play.cli.interrupt import abandonable
-    from play.machine import cpu_name
     from studies.sections import print_section, with_provenance
     from studies.study import provenance
+    from train.jobs.provenance import cpu_name
 
     checked_plot(plot)
     with ends_at_ctrl_c("reversi: interrupted"), progress_bar() as progress:
@@ -182,10 +182,9 @@ def everything(
     cached in ~/.cache/reversi-lab/experiments, or under REVERSI_CACHE_DIR.
     """
     from play.cli.interrupt import abandonable
-    from play.machine import cpu_name
-    from reversi_env.errors import ReversiError
-    from reversi_env.extras import require
-    from studies.suite import experiments, run_all
+    from reversi_env.errors import ReversiError, require
+    from studies.document import experiments, run_all
+    from train.jobs.provenance import cpu_name
 
     require("matplotlib")
     known = [one.name for one in experiments()]
@@ -220,7 +219,7 @@ def regret(
     With --curve the players are checkpoints of one training, and the plot is
     drawn over the last number of their names: rl:run/step-100000.zip and so on.
     """
-    from studies import regret as module
+    from studies.evaluators import regret as module
 
     checked_parent("--csv", csv)
     if cache is not None:

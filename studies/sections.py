@@ -12,8 +12,8 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table as RichTable
 
+from train.arena.results import Z_95
 from train.charts import Figure
-from train.games.results import Z_95
 
 
 @dataclass(frozen=True)

@@ -315,7 +315,7 @@ def double_alpha_maximax(
     * Values there lie in [-1, 1] and the alphas start at -1, so that a proven win ends the search at once. Values in
       discs have no such limits, since the evaluation is anybody's, so the alphas start at minus infinity. With *win*,
       larger than every evaluation, it is as in the report: a finished game is worth *win* to its winner, whatever the
-      score, and the alphas start at minus *win*. `search.double_alpha` is that search, compiled.
+      score, and the alphas start at minus *win*. `search.agents.double_alpha` is that search, compiled.
     """
     _require_count("depth", depth)
     return _double_alpha_search(_Tree(evaluate, win), position, depth, ValueTable() if table is None else table)

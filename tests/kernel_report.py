@@ -8,7 +8,7 @@ import pkgutil
 
 from numba.core.dispatcher import Dispatcher
 
-from reversi_env.core.threads import Loop
+from reversi_env.kernels.parallel import Loop
 from tests.processes import output_of
 
 # --- in the child process -------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from reversi_env import ReversiError
-from reversi_env.extras import EXTRAS, MissingExtra, extra_libraries, missing_extra_error, require
+from reversi_env.errors import EXTRAS, MissingExtra, extra_libraries, missing_extra_error, require
 from tests.conftest import REPOSITORY
 
 #: Runs command lines in turn in a process that finds none of the hidden libraries; their statuses and outputs as JSON.
@@ -118,7 +118,7 @@ LIBRARY = """
 import importlib, json, pkgutil, sys
 sys.modules.update(dict.fromkeys(json.loads(sys.argv[1])))
 from reversi_env import ReversiError
-from reversi_env.extras import MissingExtra
+from reversi_env.errors import MissingExtra
 missed = set()
 for package in map(importlib.import_module, ("reversi_env", "search", "models", "train")):
     for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
@@ -129,7 +129,7 @@ for package in map(importlib.import_module, ("reversi_env", "search", "models", 
 print(*sorted(missed))
 
 import gymnasium
-from reversi_env import aec
+from reversi_env.envs import pettingzoo as aec
 from reversi_env.envs import ReversiVectorEnv
 env = gymnasium.make("ReversedReversi-v0", opponent="network:depth=2")
 info = env.reset(seed=1)[1]
@@ -145,7 +145,7 @@ def torch_vector_env():
     from reversi_env.envs import TorchVectorEnv
 
 def vec_env():
-    from train.rl.sb3 import ReversiVecEnv
+    from train.rl.vec_env import ReversiVecEnv
 
 for ask in (
     torch_vector_env,
@@ -285,7 +285,7 @@ def test_the_lock_has_a_hash_for_all_that_is_asked_for():
 def test_without_a_library_only_what_says_that_it_lacks_it_is_skipped(tmp_path):
     """As where not all of them are there for a Python: `tests.without`."""
     lacking = (
-        "from reversi_env.extras import missing_extra_error\ndef test_lacking(): raise missing_extra_error('h11')\n"
+        "from reversi_env.errors import missing_extra_error\ndef test_lacking(): raise missing_extra_error('h11')\n"
     )
     (tmp_path / "test_tests.py").write_text(
         lacking + "def test_other(): raise missing_extra_error('torch')\ndef test_good(): pass\n"

@@ -30,7 +30,7 @@ def play():
     return "stepped", bool(env.step(info["action_mask"].argmax())[2])
 
 def choose():
-    from search.agents import make_agent
+    from search.agents.registry import make_agent
     start = reversi_env.Position.initial()
     return make_agent("network:depth=4").choose(start) in start.legal_actions()
 

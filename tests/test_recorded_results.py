@@ -10,12 +10,12 @@ import platform
 
 import pytest
 
-from models.trainable import Trainable
+from models.patterns.trainable import Trainable
+from train.arena.options import TournamentOptions
+from train.arena.tournament import run_tournament
 from train.fitting.fit import FitOptions, fit
-from train.games.options import TournamentOptions
-from train.games.tournament import run_tournament
 from train.labels import LabelOptions, generate, label_positions, read, sample_positions
-from train.labels.data import COLUMNS
+from train.labels.dataset import COLUMNS
 
 GAMES = "edb907ae1bda9297"
 LABELS = "5e1d3154b3da3300"

@@ -14,8 +14,8 @@ from math import isfinite
 from pathlib import Path
 from typing import Any
 
-from reversi_env.atomic_files import write_atomically
-from reversi_env.extras import extra_libraries, is_installed
+from reversi_env.errors import extra_libraries, is_installed
+from reversi_env.storage.atomic import write_atomically
 
 #: Okabe and Ito's colours, which colour-blind readers can tell apart, in the order in which they are used.
 BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY = (

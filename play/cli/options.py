@@ -18,7 +18,7 @@ from reversi_env.errors import ReversiError
 from reversi_env.options import OptionField, option_fields
 
 if TYPE_CHECKING:
-    from train.cluster.executor import Executor
+    from train.jobs.processes import Executor
 
 #: Options that have a letter, the same in every command.
 LETTERS = {
@@ -208,7 +208,7 @@ def spec_lines(spec: str, width: int) -> str:
 
 def checked_plot(path: Path | None) -> None:
     """Refuse a plot that could not be written, before anything is measured for it."""
-    from reversi_env.extras import require
+    from reversi_env.errors import require
 
     if path is None:
         return
@@ -269,7 +269,7 @@ def torch_threads(threads: int | None) -> int:
 @contextmanager
 def chosen_executor(ray: str | None, workers: int | None) -> Iterator[Executor | None]:
     """The executor of ``--ray`` and ``--workers``; None: this process, in the command's own way."""
-    from train.cluster.pool import Processes
+    from train.jobs.processes import Processes
 
     if ray is None:
         yield None if workers is None else Processes(workers)
@@ -278,7 +278,7 @@ def chosen_executor(ray: str | None, workers: int | None) -> Iterator[Executor |
         raise ReversiError(
             f"--workers {workers} with --ray: expected one of them; the cluster decides the number of workers"
         )
-    from train.cluster.on_ray import RayCluster
+    from train.jobs.ray import RayCluster
 
     def tell(words: str) -> None:
         print(f"reversi: {words}", file=sys.stderr)

@@ -93,7 +93,7 @@ def read_game(text: str, asked: Asked) -> Game:
     if isfile(text):  # noqa: PTH113 - as above; a file may be called g2.txt
         if text.lower().endswith(".wtb"):
             return _wthor_game(text, asked)
-        from play.terminal.storage import load
+        from play.terminal.saved_games import load
 
         game, count = load(text, asked.game or 1, Game(asked.rules))
         _tell_first(text, asked, count)
@@ -132,7 +132,7 @@ def read_start(text: str, asked: Asked) -> Game:
 def _holds_game(text: str) -> bool:
     if not isfile(text):  # noqa: PTH113 - as above
         return _is_game(text) or text.lower().endswith(_GAME_FILES)
-    from reversi_env.notation.sources import decoded
+    from reversi_env.notation.text import decoded
 
     contents = b"" if text.lower().endswith(".wtb") else Path(text).read_bytes()
     return not contents.strip() or _is_game(decoded(contents))
@@ -145,7 +145,7 @@ def _is_game(text: str) -> bool:
 def _game_of_text(text: str, asked: Asked, place: str) -> Game:
     from play.game import Game
     from reversi_env.notation import read_ggf
-    from reversi_env.notation.context import within
+    from reversi_env.notation.text import within
 
     if not text.lstrip().startswith("(;"):
         return Game.from_transcript(text, asked.rules)
@@ -260,7 +260,7 @@ def _problem_of_line(line: str, asked: Asked) -> Problem:
 
 
 def _problems_of_file(file: str, asked: Asked, as_json: bool) -> Iterator[tuple[int | None, Problem]]:
-    from reversi_env.notation.sources import decoded
+    from reversi_env.notation.text import decoded
 
     if _holds_game(file):
         yield None, _problem_of_game(file, asked)

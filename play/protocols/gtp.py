@@ -22,8 +22,7 @@ import re
 from collections.abc import Callable, Iterable
 from time import perf_counter, process_time
 
-from play.pondering import Ponderer
-from play.thinker import Thinker, Thought
+from play.thinker import Ponderer, Thinker, Thought
 from play.time_control import TimeControl
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import quoted

@@ -10,18 +10,18 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any, get_args
 
+from models.evaluator import FOLDER as NETWORKS
 from models.human import LEVELS, RATINGS
-from models.network import FOLDER as NETWORKS
+from models.policy import FOLDER as POLICIES
 from play.server.messages import AgentEntry, Refused
 from play.server.options import ServerOptions
 from reversi_env import ReversiError, Rules
-from reversi_env.extras import is_installed, missing_extra_error
+from reversi_env.errors import is_installed, missing_extra_error
 from reversi_env.rules import SIZES, Variant
-from search.agent import Agent
-from search.agents import AgentSpec, option_names
-from search.book import PACKAGED, packaged_book
-from search.players import INVINCIBLE_EMPTIES, ExactAgent, SearchAgent
-from train.rl import FOLDER as POLICIES
+from search.agents.base import Agent
+from search.agents.book import PACKAGED, packaged_book
+from search.agents.players import INVINCIBLE_EMPTIES, ExactAgent, SearchAgent
+from search.agents.registry import AgentSpec, option_names
 
 _TEXTS = {
     "human": ("Human-like", "ten levels, from a beginner to more than most people can beat"),

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from train.judging.review import Verdict
+from train.evaluation.review import Verdict
 
 ColourName = Literal["black", "white"]
 Role = Literal["black", "white", "spectator"]

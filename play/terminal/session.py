@@ -10,17 +10,17 @@ from time import perf_counter, sleep
 
 from play.cli.interrupt import INTERRUPTED, abandonable, interruptible
 from play.game import Game
-from play.terminal import storage
-from play.terminal.evaluation_text import bar_text, hint_text, value_lines
+from play.terminal import saved_games as storage
+from play.terminal.opinions import bar_text, hint_text, value_lines
 from play.terminal.screen import Screen
 from play.thinker import Thinker, Thought, default_agent
 from reversi_env import Position, ReversiError
 from reversi_env.errors import quoted
-from reversi_env.openings import name_of_positions
+from reversi_env.notation.openings import name_of_positions
 from reversi_env.rendering import render_ansi
 from reversi_env.rules import BLACK, PASS_NAME, WHITE, Colour
-from search.external.failure import EngineFailure
-from search.limits import certainty
+from search.agents.external.process import EngineFailure
+from search.engine.limits import certainty
 
 HELP = """\
 Type a square such as d3 to play there. Other commands, which may be cut short:

@@ -1,4 +1,4 @@
-"""The environments for reinforcement learning: Gymnasium's single and vector API (PettingZoo's is `reversi_env.aec`).
+"""The environments for reinforcement learning: Gymnasium's single and vector API (PettingZoo's is `reversi_env.envs.pettingzoo`).
 
 The names below are imported on first use, so that registering the ids stays cheap.
 """

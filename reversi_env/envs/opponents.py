@@ -27,14 +27,14 @@ from typing import Any, Protocol, runtime_checkable
 import numpy as np
 
 from reversi_env import plugins
-from reversi_env.core import episodes
 from reversi_env.envs.settings import SettingsError
 from reversi_env.errors import IllegalMoveError, quoted
+from reversi_env.kernels import episodes
 from reversi_env.position import Position
 from reversi_env.rules import Rules
 
 #: Makes an agent from a spec. It is imported when a spec is first used.
-MAKE_AGENT = "search.agents:make_agent"
+MAKE_AGENT = "search.agents.registry:make_agent"
 _EXTERNAL = episodes.EXTERNAL_OPPONENT
 BUILT_IN = {"random": episodes.RANDOM_OPPONENT, "greedy": episodes.GREEDY_OPPONENT}
 

@@ -38,7 +38,7 @@ def _with_pettingzoo() -> None:
 
     for name, variant in IDS.items():
         if name not in registration.aec_registry:
-            registration.register("aec", name, "reversi_env.aec:env", kwargs={"variant": variant})
+            registration.register("aec", name, "reversi_env.envs.pettingzoo:env", kwargs={"variant": variant})
 
 
 REGISTRIES: dict[str, Callable[[], None]] = {"gymnasium": _with_gymnasium, "pettingzoo": _with_pettingzoo}

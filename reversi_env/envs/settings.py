@@ -11,8 +11,8 @@ import numpy as np
 from gymnasium import logger, spaces
 from gymnasium.vector import AutoresetMode
 
-from reversi_env.core import episodes
 from reversi_env.errors import ReversiError, did_you_mean, quoted
+from reversi_env.kernels import episodes
 from reversi_env.position import Position
 from reversi_env.rules import BLACK, WHITE, Rules, Start, Variant
 

@@ -10,8 +10,7 @@ import gymnasium as gym
 import numpy as np
 from gymnasium.error import ResetNeeded
 
-from reversi_env.core import episodes
-from reversi_env.envs.one_game import ALL, RENDER_FPS, RENDER_MODES, SingleGameMixin
+from reversi_env.envs.base import ALL, RENDER_FPS, RENDER_MODES, SingleGameMixin
 from reversi_env.envs.opponents import OpponentTurns, as_pool
 from reversi_env.envs.settings import (
     RESET_OPTIONS,
@@ -28,6 +27,7 @@ from reversi_env.envs.settings import (
     refuse_unknown,
     warn_unknown_options,
 )
+from reversi_env.kernels import episodes
 from reversi_env.position import Position
 from reversi_env.rules import Start, Variant
 

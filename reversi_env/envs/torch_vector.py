@@ -11,7 +11,6 @@ from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from reversi_env.core import episodes, rollout
 from reversi_env.envs.opponents import BUILT_IN
 from reversi_env.envs.settings import (
     RESET_OPTIONS,
@@ -27,15 +26,16 @@ from reversi_env.envs.settings import (
     shared_seed,
     warn_unknown_options,
 )
-from reversi_env.envs.torch_host import HostBatch
-from reversi_env.errors import quoted
-from reversi_env.extras import extra_libraries
+from reversi_env.envs.torch_batch import HostBatch
+from reversi_env.errors import extra_libraries, quoted
+from reversi_env.kernels import autoreset as rollout
+from reversi_env.kernels import episodes
 
 with extra_libraries():
     import torch
 
 if TYPE_CHECKING:
-    from reversi_env.gpu.batch import DeviceBatch
+    from reversi_env.gpu.episodes import DeviceBatch
 
 Layout = Literal["planes", "half", "packed"]
 #: What a copy makes anew, and what it is then told of the last step.
@@ -243,7 +243,7 @@ class TorchVectorEnv(VectorEnv):
         arguments = (self.num_envs, self.settings, self._kind, self.layout)
         if self._asked_device.type == "cpu":
             return HostBatch(*arguments, parallel=self.parallel)
-        from reversi_env.gpu.batch import DeviceBatch, usable_device
+        from reversi_env.gpu.episodes import DeviceBatch, usable_device
 
         return DeviceBatch(*arguments, device=usable_device(self._asked_device))
 

@@ -13,8 +13,7 @@ from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from reversi_env.core import episodes
-from reversi_env.envs.one_game import RENDER_FPS
+from reversi_env.envs.base import RENDER_FPS
 from reversi_env.envs.opponents import OpponentTurns, as_pool
 from reversi_env.envs.settings import (
     RESET_OPTIONS,
@@ -39,6 +38,7 @@ from reversi_env.envs.settings import (
     warn_unknown_options,
 )
 from reversi_env.errors import quoted
+from reversi_env.kernels import episodes
 from reversi_env.position import Position
 from reversi_env.rules import Start, Variant
 

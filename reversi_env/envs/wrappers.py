@@ -13,11 +13,11 @@ from gymnasium.utils import RecordConstructorArgs
 from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 
 from reversi_env import batch
-from reversi_env.core.symmetry import INVERSE_SYMMETRY, canonical
+from reversi_env.batch import action_images
 from reversi_env.envs.settings import Settings, SettingsError
 from reversi_env.envs.single import ReversiEnv
 from reversi_env.envs.vector import ReversiVectorEnv
-from reversi_env.symmetries import action_images
+from reversi_env.kernels.symmetry import INVERSE_SYMMETRY, canonical
 
 
 def _reversi_inside(env: gym.Env) -> ReversiEnv:

@@ -31,11 +31,11 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from reversi_env.core import episodes, states
 from reversi_env.envs.settings import Settings, no_start_error, seed_words
 from reversi_env.errors import PositionError, ReversiError, quoted
 from reversi_env.functional import arrays
 from reversi_env.functional.state import NORMAL_8X8, State, state_type
+from reversi_env.kernels import episodes, states
 from reversi_env.rules import Rules, checked_rules
 
 __all__ = [
@@ -158,7 +158,7 @@ def reward(state: State, kind: Literal["win", "discs"] = "win") -> Any:
 
 
 def symmetry(state: State, k: Any) -> State:
-    """The states under symmetry *k*: 0 to 7, one number or one for each game, as `reversi_env.symmetries` numbers them.
+    """The states under symmetry *k*: 0 to 7, one number or one for each game, as `reversi_env.batch` numbers them.
 
     ``action_images(size)[k, action]`` there is where an action goes.
     """

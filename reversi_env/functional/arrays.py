@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from reversi_env.core import states
 from reversi_env.envs.settings import Settings
 from reversi_env.errors import IllegalMoveError, PositionError, ReversiError, quoted
+from reversi_env.kernels import states
 from reversi_env.rules import Rules
 
 #: A state's arrays: boards, turn, status.

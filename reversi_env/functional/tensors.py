@@ -6,11 +6,10 @@ from typing import Any, cast
 
 import numpy as np
 
-from reversi_env.core import states
-from reversi_env.errors import IllegalMoveError, PositionError, ReversiError, quoted
-from reversi_env.extras import extra_libraries
+from reversi_env.errors import IllegalMoveError, PositionError, ReversiError, extra_libraries, quoted
 from reversi_env.functional import arrays
 from reversi_env.functional.state import restored
+from reversi_env.kernels import states
 from reversi_env.rules import Variant
 
 with extra_libraries():

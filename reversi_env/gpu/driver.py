@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 from numba.core import config
 
-from reversi_env.errors import ReversiError
-from reversi_env.extras import is_installed, missing_extra_error
+from reversi_env.errors import ReversiError, is_installed, missing_extra_error
 
 
 class GpuError(ReversiError):

@@ -10,16 +10,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from reversi_env.core.bitboard import NO_SQUARE
-from reversi_env.core.episodes import GAME
-from reversi_env.core.rollout import compact, mask_rows, plane_rows
-from reversi_env.core.states import next_state, score_of
-from reversi_env.core.symmetry import transform
-from reversi_env.extras import extra_libraries
+from reversi_env.errors import extra_libraries
 from reversi_env.functional import arrays
-from reversi_env.gpu import kernels
+from reversi_env.gpu import episodes as kernels
 from reversi_env.gpu.driver import SIMULATED, cuda, launcher, require_gpu, shared_array
-from reversi_env.gpu.kernels import LEGAL_ROW, MASK_ROW
+from reversi_env.gpu.episodes import LEGAL_ROW, MASK_ROW
+from reversi_env.kernels.autoreset import compact, mask_rows, plane_rows
+from reversi_env.kernels.bitboard import NO_SQUARE
+from reversi_env.kernels.episodes import GAME
+from reversi_env.kernels.states import next_state, score_of
+from reversi_env.kernels.symmetry import transform
 from reversi_env.rules import Rules
 
 with extra_libraries():

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from reversi_env.errors import NotationError
-from reversi_env.notation.context import within
+from reversi_env.notation.text import within
 from reversi_env.position import Position
 
 #: How a game ended that was not played out: by resignation, by the clock, or with a score the players agreed on.

@@ -5,7 +5,7 @@
     (;GM[Othello]PC[GGS/os]DT[2003.12.15_12:33:18.MST]PB[Ann]PW[Bob]RB[2196.37]RW[2200.35]TI[5:00//2:00]TY[8]RE[+12.00]
     BO[8 -------- -------- -------- ---O*--- ---*O--- -------- -------- -------- *]B[d3//0.01]W[c5/-1.50/4.2];)
 
-A file holds any number of games. The syntax is described in `reversi_env.notation.ggf_syntax`; the properties mean:
+A file holds any number of games. The syntax is described in `reversi_env.notation.ggf`; the properties mean:
 
 ====== =================================================================================================================
 GM     the game, ``Othello``
@@ -33,18 +33,9 @@ from collections.abc import Iterable, Iterator
 from math import isfinite, nan
 
 from reversi_env.errors import NotationError, quoted
-from reversi_env.notation.context import within
 from reversi_env.notation.game import Annotation, Ending, Game
-from reversi_env.notation.ggf_syntax import (
-    Property,
-    check_end,
-    is_blank,
-    is_property_name,
-    read_properties,
-    write_properties,
-)
-from reversi_env.notation.sides import side_from_character
-from reversi_env.notation.sources import TextSource, text_lines
+from reversi_env.notation.obf import side_from_character
+from reversi_env.notation.text import TextSource, text_lines, within
 from reversi_env.position import Position
 from reversi_env.rules import BLACK, PASS_NAME, WHITE, Colour, Rules
 
@@ -259,3 +250,69 @@ def _number_text(number: float, sign: str) -> str:
         raise NotationError(f"number {quoted(number)} cannot be written: expected a finite one")
     text = f"{number:{sign}.2f}"
     return text if float(text) == number else f"{float(number):{sign}}"
+
+
+# --- syntax ----------------------------------------------------------------------------------------
+
+
+Property = tuple[str, str]
+
+_NAME = r"[A-Za-z][A-Za-z0-9_]*"
+_SPACE = re.compile(r"\s*")
+_GAME_BEGIN = re.compile(r"\s*(?:[0-9]+\s*)?\(\s*;")
+_GAME_END = re.compile(r"\s*;\s*\)")
+_PROPERTY = re.compile(rf"\s*({_NAME})\s*\[([^\]\\]*(?:\\.[^\]\\]*)*)\]", re.DOTALL)
+_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+
+
+def read_properties(text: str, offset: int) -> tuple[list[Property], int]:
+    """Read the properties of the game that begins at *offset*: (properties, offset where the game ends)."""
+    begin = _GAME_BEGIN.match(text, offset)
+    if begin is None:
+        raise NotationError(f"{_found(text, offset)}: expected '(;'")
+    offset = begin.end()
+    properties = []
+    while (end := _GAME_END.match(text, offset)) is None:
+        entry = _PROPERTY.match(text, offset)
+        if entry is None:
+            raise NotationError(f"{_found(text, offset)}: expected a property like B[d3], or ';)'")
+        properties.append((entry[1], _ESCAPE.sub(r"\1", entry[2])))
+        offset = entry.end()
+    return properties, end.end()
+
+
+def looks_like_ggf(text: str) -> bool:
+    """Say whether *text* begins as a game does, perhaps with a number before it, and nothing else that we read does."""
+    return _GAME_BEGIN.match(text) is not None
+
+
+def is_blank(text: str, offset: int) -> bool:
+    """Say whether nothing but white space follows."""
+    return _SPACE.fullmatch(text, offset) is not None
+
+
+def check_end(text: str, offset: int) -> None:
+    """Raise if anything but white space follows."""
+    if not is_blank(text, offset):
+        raise NotationError(f"{_found(text, offset)} after the game: expected nothing more")
+
+
+def is_property_name(name: str) -> bool:
+    """Say whether *name* can be the name of a property."""
+    return re.fullmatch(_NAME, name) is not None
+
+
+def write_properties(properties: Iterable[Property]) -> str:
+    """Write one game."""
+    return f"(;{''.join(f'{name}[{_escaped(value)}]' for name, value in properties)};)"
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("]", "\\]")
+
+
+def _found(text: str, offset: int) -> str:
+    """Describe what stands at *offset*, for an error message."""
+    if offset >= len(text):
+        return "end of the text"
+    return f"{quoted(text[offset : offset + 40])} at character {offset + 1}"

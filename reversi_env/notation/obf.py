@@ -21,11 +21,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from reversi_env.errors import IllegalMoveError, NotationError, quoted
-from reversi_env.notation.context import within
-from reversi_env.notation.sides import side_from_character
-from reversi_env.notation.sources import TextSource, text_lines
+from reversi_env.notation.text import TextSource, text_lines, within
 from reversi_env.position import Position
-from reversi_env.rules import BLACK, PASS_NAME, Rules
+from reversi_env.rules import BLACK, PASS_NAME, WHITE, Colour, Rules
 
 WRITTEN_PASS = "PS"
 _SCORE = re.compile(r"[+-]?[0-9]{1,3}")
@@ -117,3 +115,16 @@ def _read_score(field: str) -> tuple[str, int]:
     if not _SCORE.fullmatch(score):
         raise NotationError(f"field {quoted(field)}: expected a move and its score in discs, like G8:+18")
     return name, int(score)
+
+
+# --- side to move ----------------------------------------------------------------------------------
+
+
+_COLOURS = dict.fromkeys("Xx*Bb", BLACK) | dict.fromkeys("Oo0Ww", WHITE)
+
+
+def side_from_character(character: str) -> Colour:
+    """Return the side to move: ``X x * B b`` is black, ``O o 0 W w`` is white."""
+    if character not in _COLOURS:
+        raise NotationError(f"side to move {quoted(character)}: expected X or * for black, O for white")
+    return _COLOURS[character]

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator
 from typing import Literal, get_args
 
 from reversi_env.errors import NotationError, quoted
-from reversi_env.notation.context import within
 from reversi_env.notation.game import Game, play_recorded
+from reversi_env.notation.text import within
 from reversi_env.position import Position
 from reversi_env.rules import Rules
 

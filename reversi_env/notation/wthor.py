@@ -54,11 +54,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from reversi_env.core.replay import NO_MOVE, positions_with, replay_games
 from reversi_env.errors import NotationError, count_noun, quoted
-from reversi_env.notation.context import within
+from reversi_env.kernels.games import NO_MOVE, positions_with, replay_games
 from reversi_env.notation.game import Game, play_recorded
-from reversi_env.notation.sources import IN_MEMORY, BytesSource, contents
+from reversi_env.notation.text import IN_MEMORY, BytesSource, contents, within
 from reversi_env.position import Position
 
 SQUARES = 64

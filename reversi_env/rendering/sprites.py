@@ -11,7 +11,7 @@ from functools import lru_cache
 import numpy as np
 from PIL import Image, ImageColor, ImageDraw, ImageFont, ImageOps
 
-from reversi_env.rendering import theme
+from reversi_env.rendering import scene as theme
 from reversi_env.rendering.scene import Cell
 from reversi_env.rules import COLUMN_NAMES, Colour
 

@@ -7,7 +7,7 @@ from hashlib import blake2s
 from typing import TYPE_CHECKING
 
 from reversi_env.errors import ReversiError, quoted
-from reversi_env.rendering import theme
+from reversi_env.rendering import scene as theme
 from reversi_env.rendering.scene import Cell, cells, status
 from reversi_env.rules import BLACK, COLUMN_NAMES, WHITE
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from reversi_env.rendering.dependencies import require
+from reversi_env.rendering.pixels import require
 
 
 class Window:

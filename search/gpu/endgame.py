@@ -18,11 +18,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from reversi_env.core.bitboard import NO_SQUARE, ONE, count, final_score, first_square, flips, legal_moves
-from reversi_env.core.symmetry import position_hash
 from reversi_env.gpu.driver import cuda
-from search.core.last_squares import odd_squares
-from search.solver import MAX_GPU_EMPTIES
+from reversi_env.kernels.bitboard import NO_SQUARE, ONE, count, final_score, first_square, flips, legal_moves
+from reversi_env.kernels.symmetry import position_hash
+from search.engine.solver import MAX_GPU_EMPTIES
+from search.kernels.last_squares import odd_squares
 
 #: Threads of a block; their stacks must fit into 48 KiB of shared memory.
 BLOCK = 128

@@ -9,13 +9,13 @@ import numpy as np
 
 from reversi_env import ReversiError, Rules
 from reversi_env.batch import checked_boards
-from reversi_env.extras import extra_libraries
-from reversi_env.gpu.batch import usable_device
+from reversi_env.errors import extra_libraries
 from reversi_env.gpu.driver import SIMULATED, shared_array
+from reversi_env.gpu.episodes import usable_device
 from reversi_env.rules import checked_rules
+from search.engine.solver import solve_batch
+from search.engine.threads import make_thread_states
 from search.gpu import endgame
-from search.solver import solve_batch
-from search.thread_states import make_thread_states
 
 with extra_libraries():
     import torch

@@ -8,15 +8,15 @@ import pytest
 
 from reversi_env import Position, ReversiError, Rules, batch
 from search import evaluators
-from search.agents import make_agent
-from search.core.midgame import UNIT
-from search.solver import solve_all_moves
-from studies.duels import RandomEndgamePlayer
+from search.agents.registry import make_agent
+from search.engine.solver import solve_all_moves
+from search.kernels.midgame import UNIT
+from studies.players.duels import RandomEndgamePlayer
 from studies.textbook import negamax
-from train.games.batch import EvaluatorPlayer, RandomPlayer, batch_player, perfect_squares, play_games
-from train.games.openings import Openings
-from train.games.playing import play_match
-from train.games.results import Results
+from train.arena.batch import EvaluatorPlayer, RandomPlayer, batch_player, perfect_squares, play_games
+from train.arena.match import play_match
+from train.arena.openings import Openings
+from train.arena.results import Results
 
 RULES = Rules(6, "reversed")
 

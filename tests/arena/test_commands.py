@@ -16,11 +16,11 @@ from reversi_env import ReversiError
 from tests.cli.jobs import PATIENCE, children_of, launched, wait_until
 from tests.cluster.workers import Worker
 from tests.search.test_external import FAKE, gone
-from train.cluster.pool import Workers
-from train.games.options import TournamentOptions
-from train.games.storage import GAMES
-from train.games.tournament import run_tournament
-from train.games.winrate import STEPS, WinRate, estimate_win_rate
+from train.arena.options import TournamentOptions
+from train.arena.storage import GAMES
+from train.arena.tournament import run_tournament
+from train.arena.winrate import STEPS, WinRate, estimate_win_rate
+from train.jobs.processes import Workers
 
 SMALL = ("six-factor:table=0.1", "greedy", "random", "--size", 6, "--depth", 1)
 
@@ -31,7 +31,7 @@ SMALL = ("six-factor:table=0.1", "greedy", "random", "--size", 6, "--depth", 1)
 @pytest.fixture
 def here(monkeypatch):
     """Play in this process: starting others takes longer than these games."""
-    from train.games import tournament
+    from train.arena import tournament
 
     run = tournament.run_tournament
     monkeypatch.setattr(tournament, "run_tournament", lambda *a, **k: run(*a, **{**k, "workers": 0}))
@@ -93,8 +93,8 @@ def test_a_folder_of_its_own_for_every_tournament(json_lines, tmp_path, monkeypa
 
 def test_all_stands_for_every_agent_that_knows_the_game(monkeypatch, capsys):
     from play.cli.measure.tournament import _expanded
-    from search.agents import names
-    from search.evaluators import published
+    from search.agents.registry import names
+    from search.evaluators.registry import published
 
     assert _expanded(["network:depth=2", "all"], 6, "reversed") == ("network:depth=2", *names())
     assert _expanded(["network", "published"], 6, "normal") == ("network", *published())
@@ -233,7 +233,7 @@ def test_a_win_rate_is_printed_without_rounding_its_interval_inwards(monkeypatch
     def estimate(options, on_pair, **how):
         on_pair(WinRate(1.0, (1 - 1 / STEPS, 1.0), 15_000, True))
 
-    monkeypatch.setattr("train.games.winrate.estimate_win_rate", estimate)
+    monkeypatch.setattr("train.arena.winrate.estimate_win_rate", estimate)
     monkeypatch.setattr("play.cli.measure.winrate.progress_bar", lambda: nullcontext(lambda *told: notes.append(told)))
     code, out, _ = reversi("winrate", "greedy")
     assert (code, notes[0][-1]) == (0, "1.0000 (0.9995–1.0000)")

@@ -11,13 +11,13 @@ import numpy as np
 import pytest
 
 from reversi_env import Rules
-from train.games import winrate
-from train.games.batch import RandomPlayer
-from train.games.ratings import DROP_95, ELO, _Davidson, fit_ratings
-from train.games.results import MAX_PAIR_EFFICIENCY, MAX_RARE_POINTS, Results
-from train.games.sprt import SHARES, Sprt, expected_score
-from train.games.winrate import ConfidenceSequence
-from train.rl.ladder import Ladder
+from train.arena import winrate
+from train.arena.batch import RandomPlayer
+from train.arena.ratings import DROP_95, ELO, _Davidson, fit_ratings
+from train.arena.results import MAX_PAIR_EFFICIENCY, MAX_RARE_POINTS, Results
+from train.arena.sequential import SHARES, Sprt, expected_score
+from train.arena.winrate import ConfidenceSequence
+from train.evaluation.ladder import Ladder
 
 #: Each simulation twice: small for CI, and large.
 SIZES = [pytest.param(1, marks=pytest.mark.slow), pytest.param(10, marks=[pytest.mark.slow, pytest.mark.long])]

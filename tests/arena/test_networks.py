@@ -7,14 +7,14 @@ import numpy as np
 import pytest
 import torch
 
-from models.boards import board_planes, board_tensor
+from models.bitboards import board_planes, board_tensor
 from reversi_env import Position, ReversiError, Rules, batch
 from search import Agent
 from train import self_play
-from train.games.batch import batch_player, play_games
-from train.games.networks import PolicyPlayer, ValuePlayer
-from train.games.openings import Openings
-from train.games.playing import play_match
+from train.arena.batch import batch_player, play_games
+from train.arena.match import play_match
+from train.arena.network_players import PolicyPlayer, ValuePlayer
+from train.arena.openings import Openings
 
 RULES = Rules(6)
 

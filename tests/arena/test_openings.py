@@ -6,8 +6,8 @@ import pytest
 
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.notation import Game, read_transcript, write_ggf
-from search.solver import solve
-from train.games.openings import opening_sequence, openings_of_file, random_openings
+from search.engine.solver import solve
+from train.arena.openings import opening_sequence, openings_of_file, random_openings
 
 
 @pytest.mark.parametrize(("size", "variant"), [(4, "reversed"), (6, "normal"), (8, "reversed")])
@@ -42,7 +42,7 @@ def test_balanced_openings_are_within_the_discs_allowed():
 
 @pytest.mark.slow
 def test_balanced_openings_by_the_network():
-    from search.agents import make_agent
+    from search.agents.registry import make_agent
 
     openings = list(islice(opening_sequence("balanced", Rules(6), 4, 1, balance=1.0), 3))
     judge = make_agent("network:depth=8,table=1")

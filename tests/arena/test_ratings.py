@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from reversi_env import ReversiError
-from train.games.ratings import DROP_95, ELO, fit_ratings
+from train.arena.ratings import DROP_95, ELO, fit_ratings
 
 
 def plain_log_likelihood(strengths, nu, wins, draws):

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from reversi_env import ReversiError
-from train.games import winrate
-from train.games.sprt import SHARES, Sprt, _likeliest, expected_score, pair_counts
-from train.games.winrate import BOLDEST, ConfidenceSequence
+from train.arena import winrate
+from train.arena.sequential import SHARES, Sprt, _likeliest, expected_score, pair_counts
+from train.arena.winrate import BOLDEST, ConfidenceSequence
 
 # --- SPRT -----------------------------------------------------------------------------------------
 

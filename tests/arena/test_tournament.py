@@ -10,16 +10,16 @@ import pytest
 
 from reversi_env import BLACK, Position, ReversiError, Rules
 from reversi_env.notation import read_ggf
-from search.agent import Agent
-from search.book import UNCHECKED, Book
+from search.agents.base import Agent
+from search.agents.book import UNCHECKED, Book
 from tests.search.test_external import FAKE
-from train.games.options import TournamentOptions
-from train.games.playing import play_match
-from train.games.sprt import Sprt
-from train.games.standings import standings
-from train.games.storage import GAMES, RECORDS
-from train.games.tournament import read_tournament, run_tournament, threads_of
-from train.run import MANIFEST
+from train.arena.match import play_match
+from train.arena.options import TournamentOptions
+from train.arena.ratings import standings
+from train.arena.sequential import Sprt
+from train.arena.storage import GAMES, RECORDS
+from train.arena.tournament import read_tournament, run_tournament, threads_of
+from train.jobs.run import MANIFEST
 
 #: Small boards, fixed depths: fast, and the same every time.
 AGENTS = ("six-factor:depth=1,table=0.1", "greedy", "random")

@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks import search as speed
 from benchmarks import timing, versus
-from search.engine import Engine
+from search.engine.engine import Engine
 from tests.conftest import REPOSITORY
 
 

@@ -14,9 +14,9 @@ from play.cli.training import demo
 from reversi_env import Position, Rules
 from search import agents
 from tests.conftest import REPOSITORY
-from train.games import winrate
-from train.games.openings import Opening
-from train.games.playing import PlayedGame, PlayerResults
+from train.arena import winrate
+from train.arena.match import PlayedGame, PlayerResults
+from train.arena.openings import Opening
 
 
 @pytest.mark.parametrize("arguments", [("solve",), ("analyse", "--depth", 0)])

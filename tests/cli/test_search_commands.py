@@ -15,8 +15,8 @@ from play.game import Game
 from reversi_env import Position, Rules
 from reversi_env.notation import read_obf_line
 from search import evaluators
-from search.solver import solve_all_moves
-from search.table import TranspositionTable
+from search.engine.solver import solve_all_moves
+from search.engine.table import TranspositionTable
 from tests.cli.jobs import ANALYSIS, PATIENCE, launched, wait_until
 from tests.cli.test_contract import check_refusal
 

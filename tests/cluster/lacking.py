@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from tests.cluster.workers import Options, Reader, Unwilling, Worker
-from train.cluster import on_ray
+from train.jobs import ray as on_ray
 
 
 def said(pool, job):

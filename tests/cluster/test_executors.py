@@ -10,17 +10,16 @@ import numpy as np
 import pytest
 
 from reversi_env import ReversiError
-from reversi_env.extras import missing_extra_error
+from reversi_env.errors import missing_extra_error
 from tests.cli.jobs import files
 from tests.cluster.workers import Options, Reader, Worker
-from train.cluster import files as cluster_files
-from train.cluster.executor import in_order
-from train.cluster.files import build, parcels, relocated, unpacked
-from train.cluster.on_ray import RayCluster, checked_address
-from train.cluster.pool import Processes, Workers
-from train.core.sampling import below
+from train.jobs import shipping as cluster_files
+from train.jobs.processes import Processes, Workers, in_order
+from train.jobs.ray import RayCluster, checked_address
+from train.jobs.shipping import build, parcels, relocated, unpacked
+from train.kernels.noisy_games import below
 from train.labels import LabelOptions, generate
-from train.labels.spreading import part_of, piece_rows, share
+from train.labels.jobs import part_of, piece_rows, share
 
 SMALL = LabelOptions(size=6, count=900, empties=(8, 10), shard_rows=200, block_rows=500)
 
@@ -84,7 +83,7 @@ def test_results_come_in_order_whatever_their_own():
 )
 def test_labels_made_of_jobs_are_the_same_to_the_byte(tmp_path, options, monkeypatch):
     """Through the jobs of a cluster, done here; pieces and shards of sizes that do not divide each other."""
-    monkeypatch.setattr("train.labels.spreading.LEAST_ROWS", 64)
+    monkeypatch.setattr("train.labels.jobs.LEAST_ROWS", 64)
     generate(options, tmp_path / "whole")
     steps = []
     generate(options, tmp_path / "jobs", executor=Processes(0), progress=lambda *step: steps.append(step))
@@ -96,7 +95,7 @@ def test_labels_made_of_jobs_are_the_same_to_the_byte(tmp_path, options, monkeyp
 
 
 def test_labels_go_on_after_an_interruption_among_jobs(tmp_path, monkeypatch):
-    monkeypatch.setattr("train.labels.spreading.LEAST_ROWS", 64)
+    monkeypatch.setattr("train.labels.jobs.LEAST_ROWS", 64)
     generate(SMALL, tmp_path / "whole")
 
     def interrupt(doing, done, total):
@@ -180,10 +179,10 @@ def test_a_build_is_known_by_all_that_decides_and_nothing_else(tmp_path, monkeyp
     fresh = build.__wrapped__
     found = [fresh()]
     for name in (
-        "search/engine.py",
-        "reversi_env/core/table.npy",
+        "search/engine/engine.py",
+        "reversi_env/kernels/table.npy",
         "models/weights/a.safetensors",
-        "search/books/b.safetensors",
+        "search/agents/books/b.safetensors",
     ):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         for content in ("new", "changed"):

@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
-from models.network import FOLDER
+from models.evaluator import FOLDER
 from tests.cli.jobs import PATIENCE, REVERSI, files, held, launch, wait_until
 from tests.cluster.conftest import jobs_of
 from tests.conftest import REPOSITORY
-from train.games.options import TournamentOptions
-from train.games.tournament import run_tournament
+from train.arena.options import TournamentOptions
+from train.arena.tournament import run_tournament
 from train.labels import LabelOptions, generate
 
 pytestmark = [

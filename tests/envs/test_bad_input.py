@@ -12,8 +12,9 @@ import pytest
 import torch
 from gymnasium.error import InvalidAction, ResetNeeded
 
-from reversi_env import Position, ReversiError, Rules, aec
+from reversi_env import Position, ReversiError, Rules
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv, SettingsError
+from reversi_env.envs import pettingzoo as aec
 from reversi_env.envs.settings import Settings, UnknownOptionError
 from reversi_env.errors import PositionError, RulesError
 from tests.envs.helpers import last_legal

@@ -5,7 +5,7 @@ from importlib.util import find_spec
 import pytest
 
 from benchmarks import env as speed
-from play import machine
+from train.jobs import provenance as machine
 
 PEERS = {"pgx": "pgx", "openspiel": "pyspiel", "envpool": "envpool"}  # and the module that each is
 RATES = {f"{name}_plies_per_second" for name in ("single", "aec", "vector", *PEERS)}

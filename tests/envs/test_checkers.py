@@ -12,9 +12,9 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
 from stable_baselines3.common.env_checker import check_env as sb3_check
 
-from reversi_env import aec
-from reversi_env.core.playout import LONGEST_GAME
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv
+from reversi_env.envs import pettingzoo as aec
+from reversi_env.kernels.games import LONGEST_GAME
 from tests.envs.helpers import GAMES, IDS, draw_legal, last_legal, only_these_warnings, same, same_step
 
 with warnings.catch_warnings():

@@ -5,8 +5,9 @@ import itertools
 import numpy as np
 import pytest
 
-from reversi_env import BLACK, WHITE, Position, Rules, aec
+from reversi_env import BLACK, WHITE, Position, Rules
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv, SettingsError
+from reversi_env.envs import pettingzoo as aec
 from tests.envs.helpers import (
     BLACK_WIPES_OUT,
     DRAWN_EARLY,

@@ -9,9 +9,9 @@ import torch
 from torch.utils import _pytree
 
 from reversi_env import BLACK, Position, ReversiError, Rules, batch, functional
+from reversi_env.batch import action_images
 from reversi_env.envs import ReversiEnv
 from reversi_env.functional import State
-from reversi_env.symmetries import action_images
 
 GAMES = [Rules(4), Rules(6, "reversed"), Rules(8)]
 #: As numpy arrays and as tensors.

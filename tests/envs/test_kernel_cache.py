@@ -7,8 +7,9 @@ from tests.kernel_report import second_process_agrees
 PLAY_EVERYTHING = """
 import hashlib
 import numpy as np
-from reversi_env import Rules, aec, functional
-from reversi_env.core import episodes, states
+from reversi_env import Rules, functional
+from reversi_env.envs import pettingzoo as aec
+from reversi_env.kernels import episodes, states
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv
 from tests.kernel_report import report
 

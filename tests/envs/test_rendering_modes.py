@@ -7,8 +7,9 @@ import gymnasium
 import numpy as np
 import pytest
 
-from reversi_env import Position, aec
+from reversi_env import Position
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv
+from reversi_env.envs import pettingzoo as aec
 from reversi_env.rendering import render_ansi, render_rgb
 from tests.envs.helpers import last_legal
 

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 import torch
 
-from reversi_env import BLACK, WHITE, Position, Rules, aec, functional
+from reversi_env import BLACK, WHITE, Position, Rules, functional
 from reversi_env.envs import OpponentPool, ReversiEnv, ReversiVectorEnv
+from reversi_env.envs import pettingzoo as aec
 from tests.envs.helpers import GAMES, LastLegal, draw_legal, last_legal, mask_of, result_of
 
 PLAYERS = (BLACK, WHITE)

@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 import pytest
 
-from reversi_env import aec
 from reversi_env.envs import OpponentPool, ReversiEnv, ReversiVectorEnv, SettingsError
+from reversi_env.envs import pettingzoo as aec
 from tests.envs.helpers import LastLegal, last_legal, same_step
 
 OPTIONS = {

@@ -7,6 +7,7 @@ from gymnasium.error import InvalidAction
 from gymnasium.utils.env_checker import check_env
 
 from reversi_env import Rules
+from reversi_env.batch import action_images
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv, SettingsError, TorchVectorEnv
 from reversi_env.envs.wrappers import (
     CanonicalPositions,
@@ -14,7 +15,6 @@ from reversi_env.envs.wrappers import (
     VectorCanonicalPositions,
     VectorSymmetryAugmentation,
 )
-from reversi_env.symmetries import action_images
 from tests.envs.helpers import (
     ENDS_AFTER_A_PASS,
     GAMES,

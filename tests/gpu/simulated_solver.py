@@ -13,8 +13,8 @@ import pytest
 from reversi_env import ReversiError, Rules
 from reversi_env.batch import random_positions
 from reversi_env.gpu.driver import SIMULATED
+from search.engine.solver import solve_batch
 from search.gpu import endgame, solver
-from search.solver import solve_batch
 
 if SIMULATED:
     import tests.gpu.cuda_repairs  # noqa: F401 - repairs the simulator

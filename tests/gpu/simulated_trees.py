@@ -12,8 +12,8 @@ import warnings
 
 import torch
 
-from models.boards import planes
-from models.tree_search import TreeSearch, kernels_for
+from models.bitboards import planes
+from models.mcts.search import TreeSearch, kernels_for
 from reversi_env import Rules, batch, functional
 
 SEARCHES = [

@@ -7,7 +7,7 @@ from tests.kernel_report import second_process_agrees
 PLAY_EVERYTHING = """
 import hashlib
 import numpy as np
-from reversi_env.core import rollout
+from reversi_env.kernels import autoreset as rollout
 from reversi_env.envs import TorchVectorEnv
 from tests.kernel_report import report
 

@@ -6,7 +6,7 @@ from importlib.util import find_spec
 import pytest
 
 from reversi_env.envs import TorchVectorEnv
-from reversi_env.extras import MissingExtra
+from reversi_env.errors import MissingExtra
 from tests.processes import output_of
 
 ASK = """

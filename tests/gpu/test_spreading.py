@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from reversi_env import Rules
-from reversi_env.core import rollout
+from reversi_env.kernels import autoreset as rollout
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])

@@ -5,19 +5,19 @@ import json
 import numpy as np
 import pytest
 
-from models.networks import read_weights
+from models.patterns import read_weights
 from play.cli.measure.exam import print_elo_note
 from reversi_env import Position, ReversiError, Rules, batch
+from reversi_env.errors import TrainError
 from reversi_env.notation import read_wthor
 from reversi_env.rules import BLACK
 from search import evaluators
-from search.solver import solve, solve_all_moves, solve_batch
-from studies import exam_positions
+from search.engine.solver import solve, solve_all_moves, solve_batch
+from studies.evaluators import exam_positions
 from tests.notation.samples import random_moves, wthor_file, wthor_record
-from train.errors import TrainError
-from train.judging.exact import ILLEGAL, ExactSet, least_squares_scale
-from train.judging.exam import EMPTIES, examine, packaged_endgames, packaged_papers, recorded_papers, wthor_files
-from train.judging.exam import wthor_sample as sample
+from train.evaluation.exact_set import ILLEGAL, ExactSet, least_squares_scale
+from train.evaluation.exam import EMPTIES, examine, packaged_endgames, packaged_papers, recorded_papers, wthor_files
+from train.evaluation.exam import wthor_sample as sample
 
 
 @pytest.fixture(scope="module")
@@ -192,7 +192,7 @@ def test_the_packages_positions_are_solved_right():
 
 
 def test_damage_to_the_packages_positions_is_the_installations(tmp_path, monkeypatch):
-    monkeypatch.setattr("train.judging.exam.PACKAGED", tmp_path)
+    monkeypatch.setattr("train.evaluation.exam.PACKAGED", tmp_path)
     (tmp_path / "8x8-normal.npz").write_bytes(b"damaged")
     with pytest.raises(TrainError, match=r"8x8-normal.npz' cannot be read .* the installation is damaged: install"):
         packaged_endgames(Rules())

@@ -7,10 +7,10 @@ import pytest
 
 from models import human
 from reversi_env import Rules
-from train.errors import TrainError
-from train.judging import puzzles
-from train.judging.exact import ILLEGAL, move_values
-from train.judging.puzzles import FILE, LOG, PuzzleOptions, make_puzzles, packaged_puzzles
+from reversi_env.errors import TrainError
+from train.evaluation import puzzles
+from train.evaluation.exact_set import ILLEGAL, move_values
+from train.evaluation.puzzles import FILE, LOG, PuzzleOptions, make_puzzles, packaged_puzzles
 
 
 def assert_one_best_move(found, rules):

@@ -12,16 +12,16 @@ import pytest
 
 from reversi_env import Position, Rules, batch
 from reversi_env.envs import ReversiEnv
+from reversi_env.errors import TrainError
 from search import agents
+from search.engine.solver import solve_all_moves
 from search.regret import ExactRegret
-from search.solver import solve_all_moves
-from studies.regret import step_of
+from studies.evaluators.regret import step_of
 from tests.cli.jobs import PATIENCE
-from train.errors import TrainError
-from train.judging import endgames
-from train.judging.endgames import EndgameOptions, noisy_endgames
-from train.judging.exact import ILLEGAL, ExactSet, Judgement
-from train.judging.regret_curves import RegretCurve, bands
+from train.evaluation import endgames
+from train.evaluation.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.exact_set import ILLEGAL, ExactSet, Judgement
+from train.evaluation.regret_curve import RegretCurve, bands
 
 SMALL = EndgameOptions(6, "normal", 12, (3, 7))
 
@@ -81,7 +81,7 @@ def test_masks_and_observations_are_those_of_the_environment(small):
 def test_the_file_is_used_again_and_is_the_same_for_the_same_options(small, cache, tmp_path, monkeypatch):
     again = noisy_endgames(SMALL, tmp_path)
     assert again.digest == small.digest
-    monkeypatch.setattr("train.judging.exact.solve_batch", lambda *_, **__: pytest.fail("solved twice"))
+    monkeypatch.setattr("train.evaluation.exact_set.solve_batch", lambda *_, **__: pytest.fail("solved twice"))
     assert noisy_endgames(SMALL, cache).digest == small.digest
     assert dataclasses.replace(SMALL, seed=1).name != SMALL.name
 
@@ -339,7 +339,7 @@ def test_the_command_says_what_is_wrong_in_one_line(reversi, arguments, words):
 
 
 def test_no_torch_is_loaded():
-    program = "import sys, train.judging.regret_curves, train.judging.exam; sys.exit('torch' in sys.modules)"
+    program = "import sys, train.evaluation.regret_curve, train.evaluation.exam; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], timeout=PATIENCE).returncode == 0
 
 
@@ -350,8 +350,8 @@ def training(folder, small, steps, **options):
     """A few steps of MaskablePPO with the callback."""
     from sb3_contrib import MaskablePPO
 
-    from train.rl.regret_callback import RegretCallback
-    from train.rl.sb3 import ReversiVecEnv
+    from train.rl.callbacks import RegretCallback
+    from train.rl.vec_env import ReversiVecEnv
 
     callback = RegretCallback(small, folder, every=64, **options)
     env = ReversiVecEnv(8, size=6)
@@ -367,7 +367,7 @@ def test_a_training_yields_a_curve_and_goes_on_with_it(small, tmp_path):
     masks = small.masks
     actions, _ = model.predict(small.observations, action_masks=masks, deterministic=True)
     assert callback.curve.points[128] == small.judge(actions)
-    from train.rl.regret_callback import RegretCallback
+    from train.rl.callbacks import RegretCallback
 
     onward = RegretCallback(small, tmp_path, every=64)
     model.learn(64, callback=onward, reset_num_timesteps=False)
@@ -376,7 +376,7 @@ def test_a_training_yields_a_curve_and_goes_on_with_it(small, tmp_path):
 
 
 def test_the_callback_takes_a_policy_of_its_own_and_refuses_nonsense(small, tmp_path):
-    from train.rl.regret_callback import RegretCallback
+    from train.rl.callbacks import RegretCallback
 
     _, callback, _ = training(tmp_path, small, 64, policy=lambda observations, masks: masks.argmax(axis=1))
     assert callback.curve.points[64] == small.judge(small.masks.argmax(axis=1))

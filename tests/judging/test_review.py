@@ -7,13 +7,13 @@ import pytest
 
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.notation import Game, write_ggf
-from search.engine import Engine
-from search.limits import Limits
-from search.probcut import MARGIN
-from search.solver import solve_all_moves
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from search.engine.probcut import MARGIN
+from search.engine.solver import solve_all_moves
 from tests.notation.samples import random_moves
 from train import analyse, charts
-from train.judging.review import _judged, verdict
+from train.evaluation.review import _judged, verdict
 
 LOSER = Game(Position.initial(Rules(4, "reversed")), random_moves(Position.initial(Rules(4, "reversed")), 3))
 

@@ -4,10 +4,10 @@ import pytest
 import torch
 from torch._dynamo.exc import TorchDynamoException
 
-from models import compiling
-from models.boards import board_tensor
-from models.inference import fused_network
-from models.residual import ResidualNet
+from models.bitboards import board_tensor
+from models.residual import inference as compiling
+from models.residual.inference import fused_network
+from models.residual.net import ResidualNet
 from reversi_env import Rules, batch
 
 

@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 import safetensors.numpy
 
+from models.evaluator import FOLDER
 from models.files import WeightsError
-from models.network import FOLDER
-from models.networks import NETWORKS, annotate, read_weights
-from models.networks.linear import PatternNet
-from models.trainable import Trainable
+from models.patterns import NETWORKS, annotate, read_weights
+from models.patterns.linear import PatternNet
+from models.patterns.trainable import Trainable
 from reversi_env import ReversiError, Rules
-from reversi_env.checksummed import ChecksumError, pack_checksummed, read_header, unpack_checksummed
+from reversi_env.storage.checksummed import ChecksumError, pack_checksummed, read_header, unpack_checksummed
 from tests.models.twins import random_network
 
 
@@ -234,7 +234,7 @@ def test_annotate_adds_to_the_record(saved):
     assert np.array_equal(read_weights(after).weights, read_weights(saved).weights)
 
 
-@pytest.mark.parametrize("folder", ["models/weights", "models/weights/residual", "train/rl/weights"])
+@pytest.mark.parametrize("folder", ["models/weights", "models/weights/residual", "models/policy/weights"])
 def test_the_command_shows_the_record_of_every_kind_of_file(folder, reversi, json_lines):
     path = min((FOLDER.parents[1] / folder).glob("*.safetensors"))
     [header] = json_lines("network", path)

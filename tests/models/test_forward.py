@@ -7,27 +7,27 @@ import pytest
 import torch
 from numba import njit
 
-from models.boards import board_tensor, legal_moves
-from models.core import vectors
-from models.core.deep_value import SHAPE, evaluator_for, quantised_heads
-from models.core.pattern_states import LANES, LINE, STATES, digit_table
-from models.core.pattern_value import UNITS
-from models.core.patterns import patterns_of
-from models.networks import NETWORKS
-from models.networks.base import Array
-from models.trainable import Trainable
+from models.bitboards import board_tensor, legal_moves
+from models.kernels import simd as vectors
+from models.kernels.accumulator import LANES, LINE, STATES, digit_table
+from models.kernels.deep import SHAPE, evaluator_for, quantised_heads
+from models.kernels.linear import UNITS
+from models.kernels.patterns import patterns_of
+from models.patterns import NETWORKS
+from models.patterns.network import Array
+from models.patterns.trainable import Trainable
 from reversi_env import Position, Rules, batch
-from reversi_env.core import bitboard
-from reversi_env.core.intrinsics import popcount, trailing_zeros
-from search.core import accumulator
-from search.core.accumulator import (
+from reversi_env.kernels import bitboard
+from reversi_env.kernels.simd import popcount, trailing_zeros
+from search.kernels import accumulator
+from search.kernels.accumulator import (
     accumulator_of,
     accumulator_value,
     refresh_accumulator,
     update_accumulator,
     update_for_value,
 )
-from search.core.evaluate import evaluate, static_values
+from search.kernels.evaluate import evaluate, static_values
 from tests.models import twins
 from tests.models.twins import SIZES, random_network, some_boards
 

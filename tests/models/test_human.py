@@ -9,9 +9,9 @@ import pytest
 from models.human import ELO, LEVELS, HumanAgent
 from reversi_env import BLACK, WHITE, Position, Rules, batch
 from reversi_env.rules import Colour
-from search.agents import AgentSpecError, make_agent
-from train.games.openings import Opening
-from train.games.playing import play_game
+from search.agents.registry import AgentSpecError, make_agent
+from train.arena.match import play_game
+from train.arena.openings import Opening
 
 #: White to move; after d3, d7 and e6 black's answer takes all that white has, after h3 and g6 all is lost too, but later.
 TRAPS = {

@@ -10,19 +10,20 @@ import numpy as np
 import pytest
 from numba.np.numpy_support import from_dtype
 
-from models import network as network_module
-from models.core import deep_value, pattern_value
+from models import evaluator as network_module
+from models.evaluator import NetworkEvaluator
 from models.files import WeightsError
-from models.network import NetworkEvaluator
+from models.kernels import deep as deep_value
+from models.kernels import linear as pattern_value
 from reversi_env import Position, Rules
 from reversi_env.batch import random_positions
-from reversi_env.core import compiling
+from reversi_env.compiler import kernel as compiling
 from search import agents, evaluators
-from search.agents import AgentSpecError, make_agent
-from search.core.midgame import UNIT
-from search.engine import Engine
-from search.limits import Limits
-from search.solver import solve_batch
+from search.agents.registry import AgentSpecError, make_agent
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from search.engine.solver import solve_batch
+from search.kernels.midgame import UNIT
 from studies.textbook import negamax
 from tests.conftest import REPOSITORY
 from tests.models import twins
@@ -85,7 +86,7 @@ def test_weights_for_another_game_are_refused(small):
 
 
 def test_a_game_without_weights_says_so(monkeypatch, tmp_path):
-    monkeypatch.setattr("models.network.FOLDER", tmp_path)
+    monkeypatch.setattr("models.evaluator.FOLDER", tmp_path)
     with pytest.raises(WeightsError, match=r"4x4 reversed: the package has no weights for that game; .*weights=FILE"):
         NetworkEvaluator().record(Rules(4, "reversed"))
     for number in "12":
@@ -97,7 +98,7 @@ def test_a_game_without_weights_says_so(monkeypatch, tmp_path):
 def test_weights_are_read_once(small, monkeypatch):
     network = NetworkEvaluator(str(small))
     before = network.record(Rules(4, "reversed"))
-    monkeypatch.setattr("models.network.read_weights", lambda path: pytest.fail("read again"))
+    monkeypatch.setattr("models.evaluator.read_weights", lambda path: pytest.fail("read again"))
     assert network.record(Rules(4, "reversed")) is before
 
 
@@ -187,11 +188,11 @@ blocker = np.ones(int(sys.argv[2]), np.uint8)  # so that the weights lie elsewhe
 from reversi_env import Position, Rules
 from reversi_env.batch import random_positions
 from search import evaluators
-from search.core import endgame, evaluate, midgame
-from search.engine import Engine
-from search.limits import Limits
-from search.solver import Solver
-from search.table import TranspositionTable
+from search.kernels import endgame, evaluate, midgame
+from search.engine.engine.engine import Engine
+from search.engine.engine.limits import Limits
+from search.engine.engine.solver import Solver
+from search.engine.engine.table import TranspositionTable
 network = evaluators.get_evaluator("network:weights=" + sys.argv[1])
 rules = Rules(4, "reversed")
 engine = Engine(network, rules, megabytes=0.1)
@@ -231,17 +232,15 @@ def test_an_edit_of_any_file_that_a_network_is_made_of_reaches_the_search(tmp_pa
     for folder in compiling.KERNEL_FOLDERS:
         shutil.copytree(REPOSITORY / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(compiling, "_PROJECT_ROOT", tmp_path)
-    fingerprint, file = compiling.source_fingerprint.__wrapped__, tmp_path / "models" / "core" / "deep_value.py"
+    fingerprint, file = compiling.source_fingerprint.__wrapped__, tmp_path / "models" / "kernels" / "deep.py"
     before = fingerprint(str(file))
-    with (file.parent / "pattern_states.py").open("a") as helper:
+    with (file.parent / "accumulator.py").open("a") as helper:
         helper.write("# another line\n")
     assert fingerprint(str(file)) != before
 
 
 def test_the_way_in_for_players_needs_no_torch():
-    code = (
-        "import sys, models.network, search.agents; search.agents.make_agent('network'); print('torch' in sys.modules)"
-    )
+    code = "import sys, models.evaluator, search.agents; search.agents.make_agent('network'); print('torch' in sys.modules)"
     assert output_of(code) == ["False"]
 
 

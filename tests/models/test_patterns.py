@@ -5,10 +5,10 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from models.core.patterns import patterns_of
+from models.kernels.patterns import patterns_of
 from reversi_env import Rules
-from reversi_env.core.symmetry import transform
-from reversi_env.symmetries import SYMMETRIES
+from reversi_env.batch import SYMMETRIES
+from reversi_env.kernels.symmetry import transform
 from tests.models.twins import SIZES, digits_of
 
 every_size = pytest.mark.parametrize("size", SIZES)

@@ -9,16 +9,16 @@ import pytest
 import torch
 from torch import nn
 
-from models.boards import board_planes, board_tensor
+from models.bitboards import board_planes, board_tensor
+from models.patterns.trainable import Trainable
 from models.torch_evaluator import TorchAgent, TorchEvaluator
-from models.trainable import Trainable
 from reversi_env import Position, ReversiError, Rules
 from search import Engine, Limits
-from search.agents import make_agent
-from search.solver import solve
+from search.agents.registry import make_agent
+from search.engine.solver import solve
 from studies.textbook import negamax
 from tests.models.twins import some_boards
-from train.games.playing import play_match
+from train.arena.match import play_match
 
 
 class TinyNet(nn.Module):
@@ -150,7 +150,7 @@ def test_what_is_wrong_is_said():
             use(Position.initial(Rules(4)))
 
 
-@pytest.mark.filterwarnings("ignore::search.functions.SlowEvaluatorWarning")
+@pytest.mark.filterwarnings("ignore::search.evaluators.function.SlowEvaluatorWarning")
 def test_the_engine_searches_with_a_module_too():
     """Position by position, and finds what `TorchAgent` finds with whole families of them."""
     evaluator, start = tiny(6), Position.initial(Rules(6))

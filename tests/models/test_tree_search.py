@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 import torch
 
-from models import tree_search
-from models.boards import board_tensor
-from models.tree_search import TreeSearch, considered_visits_sequence
+from models.bitboards import board_tensor
+from models.mcts import search as tree_search
+from models.mcts.search import TreeSearch, considered_visits_sequence
 from reversi_env import Position, ReversiError, Rules, batch, functional
-from search.solver import solve_batch
+from search.engine.solver import solve_batch
 from tests.gpu.simulated_trees import answering
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")

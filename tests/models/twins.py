@@ -3,9 +3,9 @@
 import numpy as np
 import torch
 
-from models.core.pattern_value import COUNTS, UNITS
-from models.core.patterns import patterns_of
-from models.trainable import Trainable
+from models.kernels.linear import COUNTS, UNITS
+from models.kernels.patterns import patterns_of
+from models.patterns.trainable import Trainable
 from reversi_env import Position, Rules, batch
 
 LONGEST = {4: 11, 6: 30, 8: 58}

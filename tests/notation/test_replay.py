@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from reversi_env import Position
-from reversi_env.core.replay import NO_MOVE, positions_with, replay_games
+from reversi_env.kernels.games import NO_MOVE, positions_with, replay_games
 from reversi_env.notation import Game
 from tests.notation.samples import ALL_RULES, BLACK_MUST_PASS, random_moves
 

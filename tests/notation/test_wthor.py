@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from reversi_env import Position
-from reversi_env.core import bitboard
 from reversi_env.errors import IllegalMoveError, NotationError
+from reversi_env.kernels import bitboard
 from reversi_env.notation import Game, read_wthor, read_wthor_names
 from tests.notation.samples import random_moves, wthor_file, wthor_header, wthor_record
 

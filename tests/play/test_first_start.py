@@ -7,8 +7,8 @@ import pytest
 
 from play import first_start
 from play.first_start import compile_ahead, parts_of
-from reversi_env.core.compiling import NotCompiled
-from search.agents import make_agent
+from reversi_env.compiler.kernel import NotCompiled
+from search.agents.registry import make_agent
 
 
 @pytest.fixture

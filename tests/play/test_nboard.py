@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from play.protocols.nboard import NBoardEngine, serve
 from play.thinker import Thinker
 from reversi_env import Position, Rules
-from search.solver import solve_all_moves
+from search.engine.solver import solve_all_moves
 from tests.cli.jobs import PATIENCE
 
 #: The game of the document's example session.

@@ -4,13 +4,12 @@ import threading
 
 import pytest
 
-from play.pondering import Ponderer, expected_position, ponder
 from play.protocols import gtp, nboard
-from play.thinker import Thinker
+from play.thinker import Ponderer, Thinker, expected_position, ponder
 from play.time_control import TimeControl
 from reversi_env import Position, Rules
-from search.engine import Engine
-from search.limits import Limits
+from search.engine.engine import Engine
+from search.engine.limits import Limits
 from tests.cli.jobs import PATIENCE, wait_until
 
 START = Position.initial()

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import torch
 
+from models.policy import Architecture
+from models.policy.files import SavedPolicy
+from models.policy.net import PolicyValueNet
 from reversi_env import Rules, batch
-from train.rl.files import SavedPolicy
-from train.rl.network import PolicyValueNet
-from train.rl.options import Architecture, preset
+from train.rl.options import preset
 
 
 @pytest.fixture(autouse=True)

@@ -4,22 +4,21 @@ import numpy as np
 import pytest
 import torch
 
+from models.policy import Architecture
+from models.policy.files import shipped
+from models.policy.net import ILLEGAL, PolicyValueNet, ValueFromBoards, policy_numbers
 from models.torch_evaluator import TorchAgent, TorchEvaluator
 from reversi_env import Position, Rules, batch
-from search.solver import solve_all_moves
-from train.judging.exact import action_table
-from train.rl.exam import examine
-from train.rl.files import shipped
-from train.rl.network import ILLEGAL, PolicyValueNet, ValueFromBoards
-from train.rl.options import Architecture
-from train.rl.players import (
+from search.engine.solver import solve_all_moves
+from train.arena.network_players import (
     NEVER,
     BatchPolicy,
     BatchPolicyPlayer,
     ValueSearchPlayer,
     network_move_values,
-    policy_numbers,
 )
+from train.evaluation.exact_set import action_table
+from train.evaluation.policy_score import examine
 
 
 def small_net(size, seed=0):

@@ -5,9 +5,9 @@ import torch
 from safetensors.numpy import load, save
 
 from models.files import WeightsError
+from models.policy.files import FORMAT, SavedPolicy, read_policy
 from reversi_env import Position, Rules
 from search import agents
-from train.rl.files import FORMAT, SavedPolicy, read_policy
 
 
 def test_a_policy_comes_back_as_it_was(tiny_net, tmp_path):

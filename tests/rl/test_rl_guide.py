@@ -10,10 +10,10 @@ import tomllib
 import httpx
 import pytest
 
+from models.policy.files import read_policy
 from tests.cli.jobs import PATIENCE, interrupted, launched
 from tests.conftest import REPOSITORY
 from tests.docs.test_pages import SMALLER, environment, rl_guide, smaller
-from train.rl.files import read_policy
 
 
 @pytest.mark.slow

@@ -2,16 +2,27 @@ import numpy as np
 import pytest
 import torch
 
-from models.boards import board_tensor
+from models.bitboards import board_tensor
+from models.policy import Architecture
+from models.policy.agent import PolicyAgent
+from models.policy.files import SavedPolicy
+from models.policy.net import (
+    ILLEGAL,
+    PolicyValueNet,
+    ValueFromBoards,
+    action_numbers,
+    masked,
+    net_inputs,
+    policy_numbers,
+    turned,
+    views,
+)
 from reversi_env import Position, Rules
 from reversi_env.envs import ReversiVectorEnv
-from train.errors import TrainError
-from train.rl.agent import PolicyAgent
-from train.rl.files import SavedPolicy
-from train.rl.network import ILLEGAL, PolicyValueNet, ValueFromBoards, action_numbers, masked, net_inputs, turned, views
+from reversi_env.errors import TrainError
+from train.arena.network_players import BatchPolicy
 from train.rl.opponents import discs_to_boards
-from train.rl.options import Architecture, faster_precision
-from train.rl.players import BatchPolicy, policy_numbers
+from train.rl.options import faster_precision
 
 
 def inputs(own, opp, size):

@@ -5,16 +5,16 @@ import hashlib
 import pytest
 
 from models.files import WeightsError
+from models.policy import FOLDER
+from models.policy.files import SHIPPED, read_policy, shipped
 from play.server import catalogue
 from play.server.messages import Refused
 from play.server.options import ServerOptions
-from play.server.worker import Job, Searcher
+from play.server.workers.worker import Job, Searcher
 from reversi_env import Position, Rules
 from search import agents
-from train.rl import FOLDER
-from train.rl.files import SHIPPED, read_policy, shipped
-from train.rl.ladder import Ladder
-from train.rl.players import BatchPolicyPlayer
+from train.arena.network_players import BatchPolicyPlayer
+from train.evaluation.ladder import Ladder
 
 FILES = sorted(FOLDER.glob("*.safetensors"))
 
@@ -31,7 +31,7 @@ def test_a_file_is_what_its_name_says(path):
 
 
 def test_two_policies_for_one_game_are_an_error(tmp_path, monkeypatch):
-    monkeypatch.setattr("train.rl.files.FOLDER", tmp_path)
+    monkeypatch.setattr("models.policy.files.FOLDER", tmp_path)
     for digits in ("0123", "4567"):
         (tmp_path / f"ppo-6x6-normal-{digits}.safetensors").touch()
     with pytest.raises(WeightsError, match=r"2 policies for 6x6 normal in .*: expected one"):

@@ -7,26 +7,25 @@ import numpy as np
 import pytest
 from sb3_contrib import MaskablePPO
 
+from models.policy.files import read_policy
 from play.cli.training.ppo import show_training
 from reversi_env import ReversiError, Rules, batch
+from reversi_env.errors import TrainError
 from tests.train.kills import results
-from train.checkpoints import load_checkpoint, save_checkpoint
-from train.errors import TrainError
-from train.games.batch import EvaluatorPlayer, RandomPlayer, compiled_player, play_games
-from train.judging.endgames import EndgameOptions, noisy_endgames
-from train.rl import training as training_module
-from train.rl.environment import TrainingEnv
-from train.rl.figures import training_figure
-from train.rl.files import read_policy
-from train.rl.ladder import Ladder, rungs_of
+from train.arena.batch import EvaluatorPlayer, RandomPlayer, compiled_player, play_games
+from train.arena.network_players import BatchPolicyPlayer
+from train.evaluation.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.ladder import Ladder, rungs_of
+from train.jobs.checkpoints import load_checkpoint, save_checkpoint
+from train.jobs.run import CHECKPOINT, Run, remembered
+from train.rl import maskable_ppo as training_module
+from train.rl.board_policy import BoardExtractor, BoardPolicy
+from train.rl.maskable_ppo import Training, training_figure
 from train.rl.opponents import Baseline, SelfPlayPool, discs_to_boards
 from train.rl.options import BASELINES, preset
-from train.rl.players import BatchPolicyPlayer
-from train.rl.policies import BoardExtractor, BoardPolicy
-from train.rl.sb3 import ReversiVecEnv
 from train.rl.tensor_ppo import TensorPPO
-from train.rl.training import Training
-from train.run import CHECKPOINT, Run, remembered
+from train.rl.training_env import TrainingEnv
+from train.rl.vec_env import ReversiVecEnv
 
 
 def pool_of(rules, specs=("random", "greedy"), share=0.5, active=3):
@@ -157,7 +156,7 @@ def test_no_pairing_of_the_ladder_repeats_the_games_of_another(monkeypatch):
         results.append(play_games(*arguments, **options))
         return results[-1]
 
-    monkeypatch.setattr("train.rl.ladder.play_games", spied)
+    monkeypatch.setattr("train.evaluation.ladder.play_games", spied)
     Ladder(Rules(6), 40, rungs=("random", "greedy")).measure(RandomPlayer(Rules(6)))
     between_rungs, _, of_the_policy = results
     assert not np.array_equal(between_rungs.discs, of_the_policy.discs)
@@ -192,9 +191,9 @@ class Killed(BaseException):
 def quick(monkeypatch, tmp_path):
     """A ladder of one rung, a few solved endgames, and nothing drawn."""
     monkeypatch.setattr("train.charts.is_installed", lambda library: False)
-    monkeypatch.setattr("train.rl.training.Ladder", partial(Ladder, rungs=("random",)))
+    monkeypatch.setattr("train.rl.maskable_ppo.Ladder", partial(Ladder, rungs=("random",)))
     truth = noisy_endgames(EndgameOptions(4, positions=5, empties=(3, 5)), tmp_path)
-    monkeypatch.setattr("train.rl.training.noisy_endgames", lambda options: truth)
+    monkeypatch.setattr("train.rl.maskable_ppo.noisy_endgames", lambda options: truth)
 
 
 def killed_until_it_ends(folder, options, *, before):
@@ -235,7 +234,7 @@ def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, s
     options = small_training(opponents=("random", "greedy-invincible:exact=2"), **pace)
     Training(tmp_path / "whole", options).run()
     assert load_checkpoint(tmp_path / "whole" / CHECKPOINT)["told"]["device"] == "cpu"
-    monkeypatch.setattr("train.rl.training.CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr("train.rl.maskable_ppo.CHECKPOINT_SECONDS", 0.0)
     assert killed_until_it_ends(tmp_path / "after", options, before=False) == [0, 128, 256, 384]
     assert killed_until_it_ends(tmp_path / "before", options, before=True) == [0, 128, 256]
     whole = results(tmp_path / "whole")

@@ -5,11 +5,10 @@ import pytest
 
 from reversi_env import Rules, batch
 from reversi_env.envs import SettingsError
-from reversi_env.errors import IllegalMoveError
+from reversi_env.errors import IllegalMoveError, TrainError
 from train import PolicyScore, score_policy
-from train.errors import TrainError
-from train.judging.endgames import EndgameOptions, noisy_endgames
-from train.rl.ladder import Ladder
+from train.evaluation.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.ladder import Ladder
 
 RULES, RUNGS = Rules(4, "reversed"), ("random", "greedy")
 OPTIONS = {"games": 12, "opponents": RUNGS, "seed": 3}

@@ -8,19 +8,19 @@ import pytest
 import torch
 
 from benchmarks.tensor_ppo import measure
+from models.policy.files import read_policy
+from models.policy.net import masked
 from reversi_env import Position, ReversiError, Rules
-from search.agents import make_agent
+from reversi_env.errors import TrainError
+from search.agents.registry import make_agent
 from tests.train.kills import results
-from train.checkpoints import load_checkpoint
-from train.errors import TrainError
-from train.judging.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.ladder import Ladder
+from train.jobs.checkpoints import load_checkpoint
+from train.jobs.run import CHECKPOINT, Run
 from train.rl import tensor_ppo
-from train.rl.files import read_policy
-from train.rl.ladder import Ladder
-from train.rl.network import masked
 from train.rl.options import preset
 from train.rl.tensor_ppo import PpoLoss, Rollout, TensorPPO, gae
-from train.run import CHECKPOINT, Run
 
 SMALL = {"size": 4, "algorithm": "tensor-ppo", "channels": 4, "blocks": 1, "games": 2, "num_envs": 32, "num_steps": 8}
 SMALL |= {

@@ -28,7 +28,7 @@ from typing import NamedTuple
 import numpy as np
 
 from reversi_env import batch
-from reversi_env.core.bitboard import PASS_SQUARE
+from reversi_env.kernels.bitboard import PASS_SQUARE
 from reversi_env.notation.transcript import write_transcript
 from reversi_env.rules import Rules
 

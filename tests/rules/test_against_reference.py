@@ -6,9 +6,10 @@ from numba import njit, types
 from numba.extending import intrinsic
 
 from reversi_env import Rules, batch
-from reversi_env.core import bitboard, intrinsics
-from reversi_env.core.intrinsics import outflanked, outflanked_by_shifts, outflanked_scalar, run_ends, run_ends_scalar
-from reversi_env.core.stability import stable_discs
+from reversi_env.kernels import bitboard
+from reversi_env.kernels import simd as intrinsics
+from reversi_env.kernels.simd import outflanked, outflanked_by_shifts, outflanked_scalar, run_ends, run_ends_scalar
+from reversi_env.kernels.stability import stable_discs
 from tests import reference as slow
 
 MISMATCHES = "none", "moves", "flips", "over", "score", "frontier", "scalar moves", "scalar flips", "flips by shifts"

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from reversi_env import Position, ReversiError, Rules, batch
-from reversi_env.core.bitboard import PASS_SQUARE
+from reversi_env.kernels.bitboard import PASS_SQUARE
 
 CASES = [Rules(4), Rules(6, "reversed"), Rules(8), Rules(8, start="parallel")]
 LONGEST = {4: 10, 6: 28, 8: 56}

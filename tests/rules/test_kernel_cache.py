@@ -8,14 +8,14 @@ import sys
 
 import pytest
 
-from reversi_env.core import compiling
+from reversi_env.compiler import kernel as compiling
 from tests.conftest import REPOSITORY
 from tests.kernel_report import second_process_agrees
 from tests.processes import output_of
 
 TOUCH_EVERYTHING = """
 import numpy as np
-import reversi_env.core
+import reversi_env.kernels
 from reversi_env import Position, Rules, batch
 from tests.kernel_report import modules_of, report
 
@@ -36,7 +36,7 @@ for rules in (Rules(4), Rules(8)):
     results += [position.stable(), position.frontier(), position.canonical().own, position.transformed(5).own]
 print([int(result) for result in results])
 
-report(*modules_of(reversi_env.core), whole=False)
+report(*modules_of(reversi_env.kernels), whole=False)
 """
 #: One small kernel.
 LEGAL_MOVES = "from reversi_env import Position; print(Position.initial().legal_moves())"
@@ -59,7 +59,7 @@ def test_an_edit_in_one_file_reaches_kernels_in_the_others(tmp_path):
         REPOSITORY / "reversi_env", tmp_path / "reversi_env", ignore=shutil.ignore_patterns("__pycache__")
     )
     assert output_of(PERFT, folder=tmp_path) == ["8200"]
-    bitboard = copy / "core" / "bitboard.py"
+    bitboard = copy / "kernels" / "bitboard.py"
     source = bitboard.read_text()
     edited = source.replace("& playable & ~(own | opp)", "& playable & ~(own | opp) & np.uint64(0x7FFF_FFFF_FFFF_F7FF)")
     assert edited != source
@@ -106,7 +106,7 @@ def test_what_has_no_standard_error_compiles_too(monkeypatch):
 
 WITHOUT_INTERNALS = """
 import sys, warnings
-sys.modules["reversi_env.core.building"] = None
+sys.modules["reversi_env.compiler.inner"] = None
 with warnings.catch_warnings(record=True) as reported:
     from reversi_env import Position, envs
 print([warning.category.__name__ for warning in reported], Position.initial().perft(6))
@@ -124,8 +124,8 @@ def test_without_the_internals_of_numba_kernels_are_plain_njit_functions(tmp_pat
 
 
 INNER_AND_OUTER = """
-from reversi_env.core.building import InnerEntry
-from reversi_env.core.compiling import kernel
+from reversi_env.compiler.inner import InnerEntry
+from reversi_env.compiler.kernel import kernel
 
 @kernel
 def inner(number):

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from reversi_env import caches, kernel_files
-from reversi_env.kernel_files import MAX_UNUSED_DAYS, KernelFiles, prune
+from reversi_env.compiler import disk_cache as kernel_files
+from reversi_env.compiler.disk_cache import MAX_UNUSED_DAYS, KernelFiles, prune
+from reversi_env.storage import user_cache as caches
 from tests.processes import finished
 
 DAY = 24 * 3600

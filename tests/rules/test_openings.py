@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from reversi_env import Position, Rules
-from reversi_env.openings import name_of_game, name_of_positions, opening_name, openings
-from reversi_env.symmetries import SYMMETRIES, square_image
+from reversi_env.batch import SYMMETRIES, square_image
+from reversi_env.notation.openings import name_of_game, name_of_positions, opening_name, openings
 
 
 def images(moves):

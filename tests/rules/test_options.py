@@ -8,9 +8,8 @@ from typing import Literal
 
 import pytest
 
-from reversi_env.errors import RulesError
+from reversi_env.errors import RulesError, TrainError
 from reversi_env.options import GameOptions, Options, option, option_fields
-from train.errors import TrainError
 
 
 @dataclass(frozen=True)

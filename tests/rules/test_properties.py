@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reversi_env import Position, batch
-from reversi_env.core.symmetry import INVERSE_SYMMETRY
+from reversi_env.kernels.symmetry import INVERSE_SYMMETRY
 from tests.strategies import game_positions, reachable_positions
 
 symmetries = st.integers(0, 7)

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from reversi_env import batch
-from reversi_env.caches import cache_folder
 from reversi_env.notation import read_transcript
+from reversi_env.storage.user_cache import cache_folder
 from tests import reference
 from tests.conftest import REPOSITORY
 from tests.rules import referee

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from reversi_env import BLACK, WHITE, Position, Rules, batch
-from reversi_env.core.edge_table import EDGE_TABLE, TERNARY, build_table
+from reversi_env.kernels.stability import EDGE_TABLE, TERNARY, build_table
 from tests.reference import safe_on_line
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from reversi_env import ReversiError, Rules, batch
-from reversi_env.core import threads
-from reversi_env.core.threads import Pool, claim_rows, claimed_rows, core_count, loop, the_pool
 from reversi_env.envs import ReversiVectorEnv
+from reversi_env.kernels import parallel as threads
+from reversi_env.kernels.parallel import Pool, claim_rows, claimed_rows, core_count, loop, the_pool
 from tests.processes import output_of
 from tests.search.background import PATIENCE, in_background, wait_until
 
@@ -246,7 +246,7 @@ def test_a_number_of_threads_that_is_none_is_named(monkeypatch, wanted):
 def test_a_process_confined_to_one_core_has_one_thread():
     program = (
         "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
-        "from reversi_env.core.threads import the_pool; print(the_pool().threads)"
+        "from reversi_env.kernels.parallel import the_pool; print(the_pool().threads)"
     )
     assert output_of(program) == ["1"]
 
@@ -254,7 +254,7 @@ def test_a_process_confined_to_one_core_has_one_thread():
 FORKING = """
 import os, sys
 from reversi_env import batch
-from reversi_env.core import threads
+from reversi_env.kernels import parallel as threads
 threads.LONGEST_REST = 0.0
 def plies():
     return [batch.random_plies(200, seed=seed, parallel=True) for seed in range(20)]

@@ -4,8 +4,8 @@ import numpy as np
 from numba import njit
 
 from reversi_env import Position, Rules, batch
-from reversi_env.core.bitboard import final_score, legal_moves, play
-from reversi_env.core.intrinsics import trailing_zeros
+from reversi_env.kernels.bitboard import final_score, legal_moves, play
+from reversi_env.kernels.simd import trailing_zeros
 
 GAMES = [Rules(size, variant) for size in (4, 6, 8) for variant in ("normal", "reversed")]
 

@@ -10,10 +10,10 @@ import pytest
 import reversi_env  # noqa: F401 - registers the ids
 from reversi_env import Position, ReversiError, Rules, batch
 from search import Limits, agents, evaluator, evaluators
-from search.agents import AgentSpec, AgentSpecError, make_agent
-from search.double_alpha import DoubleAlpha
-from search.functions import SlowEvaluatorWarning
-from search.solver import solve_all_moves
+from search.agents.double_alpha import DoubleAlpha
+from search.agents.registry import AgentSpec, AgentSpecError, make_agent
+from search.engine.solver import solve_all_moves
+from search.evaluators.function import SlowEvaluatorWarning
 from tests.search.brute_force import GAMES, endgames, game_name, positions
 
 every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from reversi_env import Rules
-from search import engine as engine_module
-from search import timer as clock_module
-from search.engine import Engine
-from search.limits import Limits
+from search.engine import clock as clock_module
+from search.engine import engine as engine_module
+from search.engine.engine import Engine
+from search.engine.limits import Limits
 from studies import textbook
 from tests.cli.jobs import PATIENCE
 from tests.search.background import AT_ONCE, in_background, stopped_after

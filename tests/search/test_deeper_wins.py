@@ -8,8 +8,8 @@ import pytest
 
 from reversi_env import Rules
 from search import evaluators
-from search.agents import make_agent
-from train.games.playing import play_match
+from search.agents.registry import make_agent
+from train.arena.match import play_match
 
 GAMES = 40
 PUBLISHED = ("position-stability", "six-factor", "ten-weight", "sixteen-weight", "four-attribute", "cell-utility")

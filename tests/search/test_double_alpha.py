@@ -8,10 +8,10 @@ import pytest
 
 from reversi_env import Position, ReversiError, Rules, batch
 from search import Limits, evaluators
-from search.core.evaluate import static_values
-from search.double_alpha import BREADTHS, DoubleAlpha, average_breadth, begins_iteration, capacity_within
-from search.solver import solve
-from studies.breadth import BreadthOptions, measure
+from search.agents.double_alpha import BREADTHS, DoubleAlpha, average_breadth, begins_iteration, capacity_within
+from search.engine.solver import solve
+from search.kernels.evaluate import static_values
+from studies.game_tree.breadth import BreadthOptions, measure
 from studies.textbook import ValueTable, double_alpha_maximax, iterative_deepening
 from tests.search.brute_force import GAMES, game_name, positions
 

@@ -5,18 +5,18 @@ import pytest
 
 from benchmarks.search import signature
 from reversi_env import Position, ReversiError, Rules, batch
-from search import engine as engine_module
 from search import evaluators
-from search.core import table as table_core
-from search.core.abdada import mark_busy
-from search.core.evaluate import static_values
-from search.core.midgame import INFINITY, UNIT, search_root, units
-from search.core.thread_state import SHARING_THREAD_STATE
-from search.engine import Engine
-from search.limits import Limits
-from search.solver import Solver, solve, solve_all_moves
-from search.table import TranspositionTable
-from search.thread_states import make_thread_states, sharing
+from search.engine import engine as engine_module
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from search.engine.solver import Solver, solve, solve_all_moves
+from search.engine.table import TranspositionTable
+from search.engine.threads import make_thread_states, sharing
+from search.kernels import table as table_core
+from search.kernels.abdada import mark_busy
+from search.kernels.evaluate import static_values
+from search.kernels.midgame import INFINITY, UNIT, search_root, units
+from search.kernels.thread_state import SHARING_THREAD_STATE
 from studies import textbook
 from tests.search.brute_force import GAMES, game_name
 

@@ -10,12 +10,12 @@ import pytest
 from numba import njit
 
 from reversi_env import Position, Rules, batch
-from reversi_env.bits import popcount
 from reversi_env.errors import PositionError
+from reversi_env.kernels import popcount
 from search import Engine, Limits, evaluator, evaluators, make_agent
-from search.core.evaluate import code_fingerprint
-from search.evaluators import EvaluatorError, Formula
-from search.functions import SlowEvaluatorWarning
+from search.evaluators.function import SlowEvaluatorWarning
+from search.evaluators.registry import EvaluatorError, Formula
+from search.kernels.evaluate import code_fingerprint
 from tests import reference as slow
 from tests.conftest import REPOSITORY
 from tests.processes import output_of
@@ -257,7 +257,7 @@ import numpy as np
 import corner_lead
 from reversi_env import Position, Rules
 from search import evaluators
-from search.core import evaluate
+from search.kernels import evaluate
 
 own, opp = np.array([1 | 1 << 7, 1 << 18], np.uint64), np.array([1 << 63, 1 << 45], np.uint64)
 for rules in (Rules(8), Rules(8, "reversed"), Rules(4)):
@@ -315,7 +315,7 @@ def test_a_python_function_searches_like_its_compiled_twin_and_says_that_it_is_s
     assert agent.choose(position) in position.legal_actions()
 
 
-@pytest.mark.filterwarnings("ignore::search.functions.SlowEvaluatorWarning")
+@pytest.mark.filterwarnings("ignore::search.evaluators.function.SlowEvaluatorWarning")
 def test_what_a_python_function_raises_ends_the_search():
     fails = False
 

@@ -13,17 +13,17 @@ import numpy as np
 import pytest
 
 from reversi_env import BLACK, WHITE, Position, ReversiError, Rules
-from search.agent import Agent
-from search.agents import AgentSpec, AgentSpecError, make_agent
-from search.external import EngineFailure
-from search.external import process as processes
-from search.external.gtp import GtpAgent, _time_settings
-from search.external.nboard import NBoardAgent
-from search.players import RandomAgent
+from search.agents.base import Agent
+from search.agents.external import EngineFailure
+from search.agents.external import process as processes
+from search.agents.external.gtp import GtpAgent, _time_settings
+from search.agents.external.nboard import NBoardAgent
+from search.agents.players import RandomAgent
+from search.agents.registry import AgentSpec, AgentSpecError, make_agent
 from tests.cli.jobs import wait_until
 from tests.conftest import REPOSITORY
-from train.games.openings import Opening, random_opening
-from train.games.playing import play_game
+from train.arena.match import play_game
+from train.arena.openings import Opening, random_opening
 
 FAKE = Path(__file__).parent / "fake_engine.py"
 RHINO = Path("/usr/games/gtp-rhino")
@@ -348,7 +348,7 @@ def test_a_program_that_is_forgotten_ends(tmp_path):
 def test_programs_end_with_us_however_we_end(tmp_path, how):
     """Killed without a chance to clean up, or at the end of the interpreter."""
     script = (
-        "import sys; from search.agents import make_agent; from reversi_env import Position\n"
+        "import sys; from search.agents.registry import make_agent; from reversi_env import Position\n"
         "program = make_agent(sys.argv[1]); program.choose(Position.initial()); print('ready', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", script, spec("gtp", "--pids", tmp_path / "pids")]

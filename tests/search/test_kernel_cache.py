@@ -13,13 +13,13 @@ from tests.processes import finished, output_of
 
 TOUCH_EVERYTHING = """
 import numpy as np
-import search.core
+import search.kernels
 from reversi_env import Position, Rules, batch
-from search.double_alpha import DoubleAlpha
-from search.engine import Engine
-from search.limits import Limits
-from search.solver import Solver, solve_all_moves, solve_batch
-from search.table import TranspositionTable
+from search.agents.double_alpha import DoubleAlpha
+from search.engine.engine.engine import Engine
+from search.engine.engine.limits import Limits
+from search.engine.engine.solver import Solver, solve_all_moves, solve_batch
+from search.engine.engine.table import TranspositionTable
 from tests.kernel_report import modules_of, report
 
 results = []
@@ -42,7 +42,7 @@ for rules in (Rules(4), Rules(8, "reversed")):
         results += [found.move, found.value, found.nodes]
 print(results)
 
-report(*modules_of(search.core), whole=False)
+report(*modules_of(search.kernels), whole=False)
 """
 FIRST_START = """
 import sys
@@ -124,7 +124,7 @@ def test_an_edit_of_the_rules_reaches_the_search(tmp_path):
     for package in ("reversi_env", "search"):
         shutil.copytree(REPOSITORY / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     before = output_of(MOBILITY, folder=tmp_path)
-    bitboard = tmp_path / "reversi_env" / "core" / "bitboard.py"
+    bitboard = tmp_path / "reversi_env" / "kernels" / "bitboard.py"
     source = bitboard.read_text()
     edited = source.replace("& playable & ~(own | opp)", "& playable & ~(own | opp) & np.uint64(0xFFFF_FFFF)")
     assert edited != source

@@ -8,23 +8,34 @@ import pytest
 
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import WHITE
-from search import engine as engine_module
-from search import probcut as cuts_of
-from search import probcut_fit
-from search.core.shallow_table import (
+from search.engine import engine as engine_module
+from search.engine import probcut as cuts_of
+from search.engine import probcut_fit
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from search.engine.probcut import (
+    END,
+    EXACT,
+    SELECTIVITIES,
+    DepthPair,
+    DeviationModel,
+    ProbCutModel,
+    endgame_probcut_depth,
+)
+from search.engine.solver import Solver
+from search.engine.table import TranspositionTable
+from search.kernels.table import (
     MAX_EMPTIES,
     MIN_EMPTIES,
+    NO_MOVE,
     SHALLOW_WORDS,
+    lower_of,
+    move_of,
     shallow_probe,
     shallow_slot,
     shallow_store,
+    upper_of,
 )
-from search.core.table import NO_MOVE, lower_of, move_of, upper_of
-from search.engine import Engine
-from search.limits import Limits
-from search.probcut import END, EXACT, SELECTIVITIES, DepthPair, DeviationModel, ProbCutModel, endgame_probcut_depth
-from search.solver import Solver
-from search.table import TranspositionTable
 from tests.search.test_solver import positions_with
 
 RULES = [Rules(6), Rules(8), Rules(6, "reversed"), Rules(8, "reversed")]

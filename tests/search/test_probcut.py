@@ -7,9 +7,15 @@ import numpy as np
 import pytest
 
 from reversi_env import Position, ReversiError, Rules, batch
-from search import evaluators, probcut_fit
-from search import probcut as cuts_of
-from search.core.midgame import (
+from search import evaluators
+from search.engine import probcut as cuts_of
+from search.engine import probcut_fit
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from search.engine.probcut import CUT_FIELDS, DepthPair, DeviationModel, probcut_depth
+from search.engine.solver import Solver, solve
+from search.engine.threads import make_thread_states
+from search.kernels.midgame import (
     LMR_DEPTH,
     LMR_FAR_DEPTH,
     LMR_FAR_GAP,
@@ -24,11 +30,6 @@ from search.core.midgame import (
     late_move_reduction,
     negamax,
 )
-from search.engine import Engine
-from search.limits import Limits
-from search.probcut import CUT_FIELDS, DepthPair, DeviationModel, probcut_depth
-from search.solver import Solver, solve
-from search.thread_states import make_thread_states
 from tests.search.test_engine import at_depth, some_positions
 
 

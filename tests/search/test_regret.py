@@ -6,10 +6,10 @@ import pytest
 import torch
 
 from reversi_env import ReversiError
+from reversi_env.batch import action_images
 from reversi_env.envs.wrappers import CanonicalPositions, SymmetryAugmentation
-from reversi_env.symmetries import action_images
+from search.engine.solver import solve_all_moves
 from search.regret import ExactRegret
-from search.solver import solve_all_moves
 
 
 @pytest.mark.parametrize("name", ["Reversi-v0", "ReversedReversi-v0"])

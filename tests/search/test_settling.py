@@ -5,12 +5,12 @@ import threading
 import pytest
 
 from reversi_env import Rules
-from search import engine as engine_module
-from search import timer as clock_module
-from search.core.midgame import UNIT
-from search.engine import EASY_MOVE_MARGIN, EASY_MOVE_TIME_SHARE, Engine
-from search.iteration_history import MAX_VALUE_DROP, IterationHistory
-from search.limits import Limits
+from search.engine import clock as clock_module
+from search.engine import engine as engine_module
+from search.engine.clock import MAX_VALUE_DROP, IterationHistory
+from search.engine.engine import EASY_MOVE_MARGIN, EASY_MOVE_TIME_SHARE, Engine
+from search.engine.limits import Limits
+from search.kernels.midgame import UNIT
 from tests.search.background import AT_ONCE, stopped_after
 from tests.search.test_engine import first_position, some_positions
 

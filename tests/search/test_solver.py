@@ -9,15 +9,15 @@ import pytest
 from numba import njit
 
 from reversi_env import Position, ReversiError, Rules, batch
-from reversi_env.core.bitboard import flips
+from reversi_env.kernels.bitboard import flips
 from reversi_env.notation import read_obf
 from reversi_env.rules import BLACK, WHITE
 from search import Evaluator, evaluators
-from search.core import endgame, last_squares
-from search.solver import BATCH_CHUNK, Solver, solve, solve_all_moves, solve_batch
-from search.stopping import StopSwitch
-from search.table import TranspositionTable
-from search.thread_states import make_thread_states
+from search.engine.clock import StopSwitch
+from search.engine.solver import BATCH_CHUNK, Solver, solve, solve_all_moves, solve_batch
+from search.engine.table import TranspositionTable
+from search.engine.threads import make_thread_states
+from search.kernels import endgame, last_squares
 from tests.cli.jobs import PATIENCE, wait_until
 from tests.search import brute_force
 from tests.search.background import AT_ONCE, in_background, stopped_after

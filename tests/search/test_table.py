@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from numba import njit
 
 from reversi_env import ReversiError
-from search.core import table as core
-from search.core.table import NO_MOVE, WAYS, WORDS_PER_ENTRY
-from search.table import TranspositionTable
+from search.engine.table import TranspositionTable
+from search.kernels import table as core
+from search.kernels.table import NO_MOVE, WAYS, WORDS_PER_ENTRY
 
 bounds = st.integers(-core.LIMIT, core.LIMIT)
 moves = st.integers(0, NO_MOVE)
@@ -240,7 +240,7 @@ def _store_and_probe(address, bucket_mask, stored):
 
 def test_a_table_that_grows_keeps_what_it_knows(monkeypatch):
     """Every entry is found where the larger table looks for it, nothing lies behind an empty one, and `clear` begins anew."""
-    monkeypatch.setattr("search.table._FIRST_BUCKETS", 64)
+    monkeypatch.setattr("search.engine.table._FIRST_BUCKETS", 64)
     table, stored = TranspositionTable(0.4, grows=True), np.arange(1, 151, dtype=np.uint64)
     assert table.bucket_mask == 63
     _store_and_probe(table.address, table.bucket_mask, stored)
@@ -273,7 +273,7 @@ def _known(table, own):
 
 
 def test_an_entry_torn_by_two_threads_is_dropped_where_the_table_grows(monkeypatch):
-    monkeypatch.setattr("search.table._FIRST_BUCKETS", 64)
+    monkeypatch.setattr("search.engine.table._FIRST_BUCKETS", 64)
     table, stored = TranspositionTable(0.4, grows=True), np.arange(1, 61, dtype=np.uint64)
     _store_and_probe(table.address, table.bucket_mask, stored)
     first_words = table.words().reshape(-1, WORDS_PER_ENTRY)[:, 0]

@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 from reversi_env import Position, Rules, batch
-from search import thread_group
-from search.core.thread_state import THREAD_STATE
-from search.engine import Engine
-from search.limits import Limits
-from search.solver import Solver, solve
-from search.stopping import StopSwitch
-from search.table import TranspositionTable
-from search.thread_group import CoreUsage, ThreadGroup
+from search.engine import threads as thread_group
+from search.engine.clock import StopSwitch
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from search.engine.solver import Solver, solve
+from search.engine.table import TranspositionTable
+from search.engine.threads import CoreUsage, ThreadGroup
+from search.kernels.thread_state import THREAD_STATE
 from tests.search.background import PATIENCE, in_background, wait_until
 
 

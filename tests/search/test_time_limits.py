@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from reversi_env import Rules
-from search.engine import Engine
-from search.limits import Limits
+from search.engine.engine import Engine
+from search.engine.limits import Limits
 from tests.search.test_engine import some_positions
 
 SEARCHES = 200

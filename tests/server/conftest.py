@@ -15,10 +15,10 @@ import pytest
 import uvicorn
 from websockets.sync.client import connect
 
-from play.server import openapi
-from play.server.clock import ServerTime
+from play.server.games.clock import ServerTime
+from play.server.http import openapi
+from play.server.http.process import configuration, listen, url_of
 from play.server.options import ServerOptions
-from play.server.running import configuration, listen, url_of
 
 WAIT_SECONDS = 300.0
 DESCRIBED = openapi.document()["paths"]

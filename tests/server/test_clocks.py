@@ -5,8 +5,8 @@ import queue
 
 import pytest
 
-from play.server.clock import Clock, ServerTime
-from play.server.store import Store
+from play.server.games.clock import Clock, ServerTime
+from play.server.games.store import Store
 from reversi_env.notation import read_ggf_game
 from reversi_env.rules import BLACK, WHITE
 

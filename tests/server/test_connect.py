@@ -9,8 +9,8 @@ from itertools import repeat
 import pytest
 from websockets.sync.server import serve
 
-from play import client
-from play.client import Client, ClientPlayer, ConnectError, Ticket, replayed_game, server_url
+from play.client import client
+from play.client.client import Client, ClientPlayer, ConnectError, Ticket, replayed_game, server_url
 
 from .conftest import WAIT_SECONDS
 
@@ -33,10 +33,10 @@ def test_the_answer_of_a_refusal_is_closed(api):
 
 def test_every_move_is_told_once_passes_and_moves_taken_back_too(capsys):
     """A state of the server may bring more than one move."""
-    from play.client_players import Computer
+    from play.client.players import Computer
     from play.game import Game
     from reversi_env import Rules
-    from search.agents import make_agent
+    from search.agents.registry import make_agent
 
     game, player, generator = Game(Rules(4)), Computer(make_agent("greedy"), False), random.Random(0)
     expected = []
@@ -56,9 +56,9 @@ def test_every_move_is_told_once_passes_and_moves_taken_back_too(capsys):
 
 def test_two_clients_play_each_other_and_report_the_same_score(api, tmp_path):
     """Each side in a thread of its own, with its own agent and its own board."""
-    from play.client_players import Computer
+    from play.client.players import Computer
     from reversi_env import BLACK, Rules
-    from search.agents import make_agent
+    from search.agents.registry import make_agent
 
     creator = Client(api.url)
     mine, theirs = creator.create(Rules(6, "reversed"), BLACK, None)

@@ -5,12 +5,12 @@ import queue
 
 import pytest
 
-from play.server.hall import RECORDED_PLIES
-from play.server.pool import WorkerLost
+from play.server.games.hall import RECORDED_PLIES
+from play.server.workers.pool import WorkerLost
 from reversi_env import Position, Rules
 from reversi_env.notation import read_ggf_game
 from tests.notation.samples import random_moves, wthor_file, wthor_record
-from train.book.games import GameTree
+from train.book.recorded import GameTree
 
 from .conftest import WAIT_SECONDS, eventually
 
@@ -241,7 +241,7 @@ def test_names_are_kept_and_made_plain(api):
 
 
 def test_an_analysis_is_exact_near_the_end_and_agrees_with_the_solver(api):
-    from search.solver import solve_all_moves
+    from search.engine.solver import solve_all_moves
 
     position = Position.initial(Rules(4)).play_all(["b1", "a1", "c4"])
     body = {"board": position.to_text(), "turn": str(position.turn), "agent": "six-factor", "seconds": 0.3}
@@ -264,7 +264,7 @@ def test_an_analysis_does_not_depend_on_the_side_that_evaluations_favour(api):
 
 
 def test_an_opening_has_its_name_and_its_moves_in_the_book(api):
-    from search.book import packaged_book
+    from search.agents.book import packaged_book
 
     start = {"board": Position.initial().to_text(), "turn": "black"}
     moves, book = ["f5", "d6", "c3", "d3", "c4"], packaged_book(Rules())

@@ -12,18 +12,18 @@ import msgspec
 import pytest
 
 from play.server import catalogue
-from play.server import pool as pools
-from play.server import worker as workers
-from play.server.analysis import analyse
 from play.server.messages import Refused
 from play.server.options import ServerOptions
-from play.server.pool import Pool
-from play.server.worker import Answer, Job, Searcher
+from play.server.workers import pool as pools
+from play.server.workers import worker as workers
+from play.server.workers.analysis import analyse
+from play.server.workers.pool import Pool
+from play.server.workers.worker import Answer, Job, Searcher
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK, WHITE
-from search.book import packaged_book
-from search.engine import Engine
-from search.limits import Limits
+from search.agents.book import packaged_book
+from search.engine.engine import Engine
+from search.engine.limits import Limits
 from tests.cli.jobs import PATIENCE
 from tests.search.background import in_background
 

@@ -6,10 +6,10 @@ from base64 import b64encode
 import pytest
 
 from models.human import RATINGS
-from play.server import reading
-from play.server.hall import SOME_PUZZLES
+from play.server.games.hall import SOME_PUZZLES
+from play.server.workers import reading
 from reversi_env import BLACK, WHITE, Position, Rules
-from train.judging.puzzles import packaged_puzzles
+from train.evaluation.puzzles import packaged_puzzles
 
 BOARD = "-XOX" + "-" * 12
 GGF = "(;GM[Othello]PB[Ann]TY[6a]RE[?]C[so]BO[6 ------ ------ --O*-- --*O-- ------ ------ *]B[b3];)"

@@ -10,9 +10,10 @@ import httpx
 import pytest
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
-from play.server import app as application
-from play.server import catalogue, openapi
-from play.server.endpoints import ENDPOINTS
+from play.server import catalogue
+from play.server.http import app as application
+from play.server.http import openapi
+from play.server.http.endpoints import ENDPOINTS
 from play.server.options import ServerOptions
 from reversi_env import Position
 

@@ -5,11 +5,12 @@ import socket
 
 import pytest
 
-from play.server import addresses, precompiling
+from play.server import addresses
+from play.server.games.store import check, opened
+from play.server.http.process import Server, configuration
 from play.server.options import default_database
-from play.server.running import Server, configuration
-from play.server.store import check, opened
-from reversi_env.core.compiling import NotCompiled
+from play.server.workers import warming as precompiling
+from reversi_env.compiler.kernel import NotCompiled
 from tests.notation.samples import wthor_file, wthor_record
 
 from .conftest import OPTIONS

@@ -7,15 +7,15 @@ from contextlib import ExitStack
 
 import pytest
 
-from play.server import worker as workers
 from play.server.addresses import known_as
 from play.server.catalogue import limited_agent
 from play.server.messages import Refused
 from play.server.options import ServerOptions
-from play.server.worker import Job, Searcher
+from play.server.workers import worker as workers
+from play.server.workers.worker import Job, Searcher
 from reversi_env import Position, ReversiError
-from search.players import DoubleAlphaAgent
-from search.solver import Solver
+from search.agents.players import DoubleAlphaAgent
+from search.engine.solver import Solver
 from tests.cli.jobs import PATIENCE
 
 from .conftest import WAIT_SECONDS, stop

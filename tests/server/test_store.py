@@ -12,7 +12,7 @@ import urllib.request
 import pytest
 
 from play.server import addresses
-from play.server.store import StoreError, opened
+from play.server.games.store import StoreError, opened
 from tests.cli.jobs import children_of, launch
 from tests.search.test_external import gone
 
@@ -69,7 +69,7 @@ def test_old_games_are_forgotten(special, monkeypatch):
     running, finished = api.create(size=4), api.create(size=4)
     api.call("POST", f"/api/games/{finished['game']}/resign", finished["tokens"]["black"])
     token, clock = running["tokens"]["spectator"], time.time
-    monkeypatch.setattr("play.server.hall.time.time", lambda: clock() + 2 * 3600)
+    monkeypatch.setattr("play.server.games.hall.time.time", lambda: clock() + 2 * 3600)
     eventually(lambda: api.call("GET", f"/api/games/{running['game']}", token).status_code == 404, "forgetting")
     assert api.state(finished)["status"] == "finished"
 
@@ -223,7 +223,7 @@ def test_a_review_is_kept_under_a_name_until_it_is_old(special, tmp_path, monkey
     for method in ("POST", "PUT", "PATCH", "DELETE"):  # nobody can change it
         assert second.http.request(method, path, json=REVIEW).status_code == 405
     clock = time.time
-    monkeypatch.setattr("play.server.hall.time.time", lambda: clock() + 366 * 86_400)
+    monkeypatch.setattr("play.server.games.hall.time.time", lambda: clock() + 366 * 86_400)
     eventually(lambda: second.call("GET", path).status_code == 404, "forgetting")
 
 

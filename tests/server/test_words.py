@@ -6,8 +6,8 @@ import re
 import pytest
 
 from models.human import LEVELS
-from play.server.app import PAGE
 from play.server.catalogue import entries
+from play.server.http.app import PAGE
 
 #: The plural forms of each language's whole numbers below a million (Unicode's CLDR).
 FORMS = {"en": {"one", "other"}, "fr": {"one", "other"}, "ja": {"other"}, "zh-Hans": {"other"}}

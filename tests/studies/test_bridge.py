@@ -3,8 +3,8 @@
 import pytest
 
 from search import agents
-from studies import bridge
-from train.judging import endgames
+from studies.players import bridge
+from train.evaluation import endgames
 
 pytestmark = pytest.mark.slow
 

@@ -5,8 +5,8 @@ import pytest
 from play.time_control import TimeControl
 from reversi_env import Position, Rules
 from reversi_env.rules import BLACK, WHITE
-from search.engine import Engine
-from studies.clocks import WAYS, equal_shares, play_game
+from search.engine.engine import Engine
+from studies.players.clocks import WAYS, equal_shares, play_game
 
 
 @pytest.mark.parametrize("way", WAYS)

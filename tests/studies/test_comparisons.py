@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from models.trainable import Trainable
-from search.solver import solve_batch
-from studies import comparing, losses
-from studies.comparing import Measured, judge, unseen
+from models.patterns.trainable import Trainable
+from search.engine.solver import solve_batch
+from studies.training import comparing, losses
+from studies.training.comparing import Measured, judge, unseen
 from train.fitting.trees import grow, single_nodes
 
 TINY = losses.LossesOptions(positions=200, exam=100, epochs=2, batch_size=256, seeds=2, empties=(4, 6))

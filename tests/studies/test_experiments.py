@@ -7,22 +7,12 @@ import numpy as np
 import pytest
 
 from reversi_env import Position
-from studies import (
-    branching,
-    breadth,
-    commands,
-    label_tuning,
-    maximax,
-    nodes,
-    report_000,
-    report_001,
-    report_002,
-    report_003,
-    report_004,
-    suite,
-    winner,
-)
-from studies.counting import positions_of_games
+from studies import commands
+from studies import document as suite
+from studies.game_tree import branching, breadth, nodes, winner
+from studies.game_tree.counting import positions_of_games
+from studies.reports import maximax, report_000, report_001, report_002, report_003, report_004
+from studies.reports import tuning as label_tuning
 from studies.sections import Section, with_provenance
 from train.charts import Figure
 

@@ -10,10 +10,10 @@ from numba.np.numpy_support import from_dtype
 
 from reversi_env import Position, Rules, batch
 from search import evaluators
-from search.core.midgame import UNIT
-from search.core.thread_state import THREAD_STATE
-from search.probcut import DepthPair, DeviationModel, ProbCutModel, coefficients, probcut_depth
-from studies.counting import (
+from search.engine.probcut import DepthPair, DeviationModel, ProbCutModel, coefficients, probcut_depth
+from search.kernels.midgame import UNIT
+from search.kernels.thread_state import THREAD_STATE
+from studies.game_tree.counting import (
     ALPHA_BETA,
     COUNTED,
     MINIMAX,
@@ -22,7 +22,7 @@ from studies.counting import (
     positions_by_round,
     positions_of_games,
 )
-from studies.statistics import ROUNDS, count_breadths, first_line_flips
+from studies.game_tree.kernels import ROUNDS, count_breadths, first_line_flips
 from studies.textbook import alpha_beta
 from studies.textbook import negamax as minimax
 from tests.conftest import REPOSITORY
@@ -140,13 +140,13 @@ TOUCH = """
 import numpy as np
 from numba.core.dispatcher import Dispatcher
 from reversi_env import Rules
-from train.games.batch import EvaluatorPlayer, RandomPlayer, play_games
-from train.games.openings import Openings
-from train.core import choosing
-from search.core import midgame
-from studies import statistics
-from studies.breadth import BreadthOptions, measure
-from studies.counting import REFINEMENTS, count_nodes, positions_by_round
+from train.arena.batch import EvaluatorPlayer, RandomPlayer, play_games
+from train.arena.openings import Openings
+from train.kernels import noisy_games as choosing
+from search.kernels import midgame
+from studies.game_tree import kernels as statistics
+from studies.game_tree.breadth import BreadthOptions, measure
+from studies.game_tree.counting import REFINEMENTS, count_nodes, positions_by_round
 rules = Rules(6)
 players = [EvaluatorPlayer("six-factor", rules, depth) for depth in (1, 3)]
 results = [play_games(*players, Openings.random(rules, 10), rules).discs.tolist()]

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from studies import levels
+from studies.players import levels
 from tests.conftest import REPOSITORY
 
 pytestmark = pytest.mark.slow

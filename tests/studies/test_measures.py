@@ -7,10 +7,11 @@ import pytest
 
 from reversi_env import Rules
 from search import evaluators
-from search.solver import solve_batch
-from studies import search_depth, structural
-from studies.search_depth import DepthOptions
-from studies.structural import StructuralOptions
+from search.engine.solver import solve_batch
+from studies.evaluators import depth as search_depth
+from studies.evaluators import structural
+from studies.evaluators.depth import DepthOptions
+from studies.evaluators.structural import StructuralOptions
 
 
 class Perfect:

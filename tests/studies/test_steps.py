@@ -2,10 +2,10 @@
 
 from reversi_env import Position, Rules
 from reversi_env.rules import BLACK
-from search.probcut import EXACT, SELECTIVITIES
-from studies.steps import Task, climb, of_tournaments, summary
+from search.engine.probcut import EXACT, SELECTIVITIES
+from studies.players.ladder_steps import Task, climb, of_tournaments, summary
 from tests.notation.samples import random_moves, wthor_file, wthor_record
-from train.fitting.cuts import own_positions
+from train.fitting.probcut import own_positions
 
 
 def test_steps_are_held_against_the_solver():

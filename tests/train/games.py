@@ -3,7 +3,7 @@
 import math
 
 from reversi_env import Position
-from search.core.midgame import UNIT
+from search.kernels.midgame import UNIT
 
 WORD = (1 << 64) - 1
 GAMMA = 0x9E37_79B9_7F4A_7C15

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-import models.network  # noqa: F401 - registers the evaluator `network`
+import models.evaluator  # noqa: F401 - registers the evaluator `network`
 from reversi_env import Position, ReversiError, Rules, batch
-from search.batch import search_batch
-from search.core.midgame import UNIT
-from search.evaluators import get_evaluator
-from search.solver import solve_batch
+from search.engine.batch import search_batch
+from search.engine.solver import solve_batch
+from search.evaluators.registry import get_evaluator
+from search.kernels.midgame import UNIT
 from tests.train.games import negamax
 from train.labels import LabelOptions, sample_positions
 

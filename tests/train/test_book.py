@@ -8,20 +8,18 @@ import pytest
 
 from play.cli.app import main
 from reversi_env import Position, ReversiError, Rules
+from reversi_env.batch import action_images
+from reversi_env.errors import TrainError
 from reversi_env.rules import BLACK
-from reversi_env.symmetries import action_images
-from search.agents import make_agent
-from search.book import UNCHECKED, UNITS_PER_DISC, BookError, book_for, packaged_book, read_book
-from search.engine import Engine
-from search.limits import Limits
+from search.agents.book import UNCHECKED, UNITS_PER_DISC, BookError, book_for, packaged_book, read_book
+from search.agents.registry import make_agent
+from search.engine.engine import Engine
+from search.engine.limits import Limits
 from tests.notation.samples import random_moves, wthor_file, wthor_record
-from train.book.building import BOOK, build, grow
-from train.book.checking import all_moves, check, judged
-from train.book.games import GameTree
-from train.book.options import BookOptions, CheckOptions
-from train.book.searching import LOG
-from train.cluster.pool import Processes
-from train.errors import TrainError
+from train.book.build import BOOK, LOG, BookOptions, CheckOptions, build, grow
+from train.book.check import all_moves, check, judged
+from train.book.recorded import GameTree
+from train.jobs.processes import Processes
 
 SMALL = BookOptions(size=6, evaluator="six-factor", positions=60, depth=2, margin=3.0, batch=4)
 START = Position.initial(SMALL.rules)
@@ -186,7 +184,7 @@ def test_a_check_judges_as_a_slow_twin_and_bars_what_is_worse(book, tmp_path):
 
 def test_a_check_of_some_positions_goes_on_to_the_same_bytes(book, tmp_path, monkeypatch):
     """In another folder and after it was cut; moves from positions that were not drawn are played as before."""
-    monkeypatch.setattr("train.book.checking.BATCH", 4)
+    monkeypatch.setattr("train.book.check.BATCH", 4)
     some = replace(CHECK, positions=10, seed=3)
     whole = check(book, some, tmp_path / "whole", executor=HERE)
     assert same(check(book, some, executor=HERE), whole)
@@ -205,7 +203,7 @@ def test_a_check_of_some_positions_goes_on_to_the_same_bytes(book, tmp_path, mon
 
 
 def test_the_command_says_what_is_worse_and_whether_it_is_played(folder, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("train.book.checking.core_count", lambda: 0)
+    monkeypatch.setattr("train.book.check.core_count", lambda: 0)
     path = tmp_path / "narrow.safetensors"
     path.write_bytes(replace(read_book(folder / BOOK), margin=1.2).to_bytes())
     arguments = ["book", "check", "--size", "6", "--evaluator", "six-factor", "--depth", "4", "--all", "--json"]

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 import torch
 
-from models.boards import board_tensor
-from models.networks import NETWORKS, read_weights
-from models.trainable import Trainable
+from models.bitboards import board_tensor
+from models.patterns import NETWORKS, read_weights
+from models.patterns.trainable import Trainable
 from reversi_env import Position, ReversiError, Rules
+from reversi_env.errors import TrainError
 from search import evaluators
-from search.batch import search_batch
-from train.errors import TrainError
+from search.engine.batch import search_batch
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions
 from train.fitting.fit import FitOptions
 from train.fitting.stages import GAMES_OPENING, Stage, stages_of

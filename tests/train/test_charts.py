@@ -4,7 +4,7 @@ import sys
 
 import pytest
 
-from reversi_env.extras import MissingExtra
+from reversi_env.errors import MissingExtra
 from train.charts import Figure, interval_chart, line_chart
 
 

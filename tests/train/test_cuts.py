@@ -4,14 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from models.network import NetworkEvaluator
-from models.networks import read_weights
+from models.evaluator import NetworkEvaluator
+from models.patterns import read_weights
 from reversi_env import Position, ReversiError, Rules, batch
 from search import agents
-from search.engine import Engine
-from search.limits import Limits
-from search.probcut import MARGIN, as_table, coefficients, from_table
-from train.fitting.cuts import add_probcut
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from search.engine.probcut import MARGIN, as_table, coefficients, from_table
+from train.fitting.probcut import add_probcut
 
 RULES = Rules(6)
 START = Position.initial(RULES)
@@ -110,8 +110,8 @@ def test_coefficients_of_a_former_version_are_refused_with_what_to_do(former):
 @pytest.mark.slow
 def test_the_command(reversi, tmp_path, monkeypatch, former):
     """It mends a file that an engine refuses, too."""
-    monkeypatch.setattr("train.fitting.cuts.DEEPEST", {6: 3})
-    monkeypatch.setattr("train.fitting.cuts.POSITIONS", 30)
+    monkeypatch.setattr("train.fitting.probcut.DEEPEST", {6: 3})
+    monkeypatch.setattr("train.fitting.probcut.POSITIONS", 30)
     code, out, _ = reversi("train", "probcut", former, "--out", tmp_path)
     assert code == 0
     assert "deep" in out

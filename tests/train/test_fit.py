@@ -8,21 +8,21 @@ import pytest
 import safetensors.numpy
 import torch
 
-from models.boards import bit_counts, board_tensor
-from models.networks import NETWORKS, read_weights
-from models.networks.base import Array, Network
-from models.trainable import Trainable
+from models.bitboards import bit_counts, board_tensor
+from models.patterns import NETWORKS, read_weights
+from models.patterns.network import Array, Network
+from models.patterns.trainable import Trainable
 from reversi_env import ReversiError, Rules, batch
-from reversi_env.checksummed import unpack_checksummed
-from reversi_env.core.symmetry import transform
+from reversi_env.kernels.symmetry import transform
+from reversi_env.storage.checksummed import unpack_checksummed
 from search import evaluators
-from search.solver import solve_batch
+from search.engine.solver import solve_batch
 from tests.models.twins import loud_net
-from train.fitting.compiled import COMPILED, LinearEngine
-from train.fitting.engines import TorchEngine, draws, node_weights_of, prepared
+from train.fitting.cpu_engine import COMPILED, LinearEngine
 from train.fitting.fit import fit, held_out_rows
 from train.fitting.options import FitOptions, preset
 from train.fitting.stages import stages_of
+from train.fitting.torch_engine import TorchEngine, draws, node_weights_of, prepared
 from train.fitting.training import train_in_folder
 from train.fitting.trees import grow, single_nodes
 from train.labels import LabelOptions, Labels, label_positions, sample_positions
@@ -305,7 +305,7 @@ def test_phases_without_data_stay_as_they_are(labels):
 def test_weights_that_no_label_touches_stay_as_they_were(labels, tmp_path, monkeypatch, by_torch):
     """Weight decay moves all weights where torch takes the steps."""
     if by_torch:
-        monkeypatch.setattr("train.fitting.compiled.COMPILED", {})
+        monkeypatch.setattr("train.fitting.cpu_engine.COMPILED", {})
     net = Trainable("linear", 6)
     torch.nn.init.constant_(net.weights, 0.25)
     start = f"network:weights={net.to_network(labels.rules).save_in(tmp_path)}"

@@ -38,14 +38,14 @@ from train.fitting.training import train_from_nothing
 train_from_nothing(Path("out"), SMALL)
 """
 BOOK = """
-from train.book.building import build
-from train.book.options import BookOptions
-from train.cluster.pool import Processes
+from train.book.build import build
+from train.book.build import BookOptions
+from train.jobs.processes import Processes
 build(BookOptions(size=6, evaluator="six-factor", depth=1, positions=40, batch=2), "out", executor=Processes(0))
 """
 CHECK = f"""{BOOK.replace("build(Book", "book = build(Book").replace('"out"', '"book"')}
-from train.book import checking
-from train.book.options import CheckOptions
+from train.book import check as checking
+from train.book.build import CheckOptions
 checking.BATCH = 2
 options = CheckOptions(size=6, evaluator="six-factor", depth=3, positions=100)
 checking.check(book, options, "out", executor=Processes(0))
@@ -53,12 +53,12 @@ checking.check(book, options, "out", executor=Processes(0))
 #: Solved endgames here and not in the user's cache.
 RL = f"""
 from pathlib import Path
-import train.judging.endgames
-train.judging.endgames.cache_folder = lambda part: Path("cache")
+import train.evaluation.endgames
+train.evaluation.endgames.cache_folder = lambda part: Path("cache")
 {REVERSI}
 """
 #: And a checkpoint at every chance; what needs no stable-baselines3 does not get it.
-SB3 = f"import train.rl.training\ntrain.rl.training.CHECKPOINT_SECONDS = 0{RL}"
+SB3 = f"import train.rl.maskable_ppo\ntrain.rl.training.CHECKPOINT_SECONDS = 0{RL}"
 TENSORS = f"""
 import sys, train.rl.tensor_ppo
 others = "stable_baselines3", "sb3_contrib", "matplotlib"

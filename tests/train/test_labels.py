@@ -11,28 +11,20 @@ import numpy as np
 import pytest
 import torch
 
-from models.boards import board_tensor
-from models.residual import read_residual
+from models.bitboards import board_tensor
+from models.residual.net import read_residual
 from models.zero import SHIPPED
 from reversi_env import Position, ReversiError, Rules
+from reversi_env.errors import TrainError
 from search import evaluators
-from search.batch import search_batch
-from search.formula_files import formula_file
-from search.solver import MAX_SOLVED_EMPTIES, solve, solve_batch
-from search.table import TranspositionTable
+from search.engine.batch import search_batch
+from search.engine.solver import MAX_SOLVED_EMPTIES, solve, solve_batch
+from search.engine.table import TranspositionTable
+from search.evaluators.formula import formula_file
 from tests.cli.jobs import files
 from tests.train.games import canonical_rows
-from train.errors import TrainError
-from train.labels import (
-    LabelOptions,
-    Labels,
-    generate,
-    label_positions,
-    read,
-    read_manifest,
-    sample_positions,
-    storage,
-)
+from train.labels import LabelOptions, Labels, generate, label_positions, read, read_manifest, sample_positions
+from train.labels import dataset as storage
 from train.labels.labellers import check_solvable
 
 SMALL = LabelOptions(size=4, count=100, empties=(4, 6), shard_rows=40, block_rows=80)

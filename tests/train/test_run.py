@@ -6,23 +6,23 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from reversi_env import atomic_files
+from reversi_env.errors import TrainError
 from reversi_env.options import Options
+from reversi_env.storage import atomic as atomic_files
 from train.alphazero.options import SelfPlayOptions
-from train.errors import TrainError
+from train.arena.options import TournamentOptions
+from train.arena.tournament import run_tournament
+from train.evaluation.puzzles import PuzzleOptions, make_puzzles
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions
 from train.fitting.fit import FitOptions
 from train.fitting.training import train_on_labels
-from train.games.options import TournamentOptions
-from train.games.tournament import run_tournament
-from train.judging.puzzles import PuzzleOptions, make_puzzles
+from train.jobs.run import CHECKPOINT, JsonLines, Run, read_csv, remembered, write_csv
 from train.labels import LabelOptions, generate
+from train.rl.maskable_ppo import Training
 from train.rl.options import RlOptions
 from train.rl.options import preset as rl_preset
-from train.rl.training import Training
-from train.run import CHECKPOINT, JsonLines, Run, read_csv, remembered, write_csv
 from train.tuning.objectives import LabelError
-from train.tuning.runs import TuneOptions, tune
+from train.tuning.run import TuneOptions, tune
 
 LABELS = LabelOptions(size=4, count=40, empties=(3, 6), shard_rows=40, play_depth=1)
 EXACT = LabelError(4, "normal", 20, (3, 5))

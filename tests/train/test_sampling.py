@@ -6,19 +6,18 @@ import numpy as np
 import pytest
 
 from reversi_env import Rules, batch
+from reversi_env.errors import TrainError
 from search import evaluator
-from search.evaluators import get_evaluator
-from search.thread_states import make_thread_states
+from search.engine.threads import make_thread_states
+from search.evaluators.registry import get_evaluator
 from tests.train.games import canonical_rows, play_game
-from train.cluster.pool import Processes
-from train.core.sampling import play_games
-from train.errors import TrainError
-from train.games.batch import EvaluatorPlayer
-from train.games.self_play import self_play
+from train.arena.batch import EvaluatorPlayer, self_play
+from train.jobs.processes import Processes
+from train.kernels.noisy_games import play_games
 from train.labels import LabelOptions, generate, sample_positions, sampling
 from train.labels.generation import label_positions
+from train.labels.jobs import Games, LabelWorker
 from train.labels.sampling import Players, _Sampling, how_to_play, sample_block
-from train.labels.spreading import Games, LabelWorker
 
 GAMES = [Rules(size, variant) for size in (6, 8) for variant in ("normal", "reversed")]
 IN_BLOCKS = {"count": 3001, "empties": (7, 13), "shard_rows": 400, "block_rows": 1000, "play_depth": 1}
@@ -127,7 +126,7 @@ def test_a_player_without_a_name_plays_too():
     assert not (named == other).all()
 
 
-@pytest.mark.filterwarnings("ignore::search.functions.SlowEvaluatorWarning")
+@pytest.mark.filterwarnings("ignore::search.evaluators.function.SlowEvaluatorWarning")
 def test_a_player_that_fails_is_heard():
     @evaluator
     def broken(position):

@@ -12,41 +12,44 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from models.network import NetworkEvaluator
+from models.evaluator import NetworkEvaluator
+from models.policy import Architecture
+from models.policy.net import PolicyValueNet
 from play.cli.measure import match
 from reversi_env import Position, Rules, batch
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from search import agents, evaluators
-from search.book import packaged_book
-from studies import exam_positions, label_tuning, report_003, winner
-from studies.counting import positions_by_round
-from studies.statistics import ROUNDS, count_breadths
-from studies.steps import of_tournaments
+from search.agents.book import packaged_book
+from studies.evaluators import exam_positions
+from studies.game_tree import winner
+from studies.game_tree.counting import positions_by_round
+from studies.game_tree.kernels import ROUNDS, count_breadths
+from studies.players.ladder_steps import of_tournaments
+from studies.reports import report_003
+from studies.reports import tuning as label_tuning
 from tests.notation.samples import random_moves, wthor_file, wthor_record
 from train.alphazero.options import SelfPlayOptions
 from train.alphazero.run import SelfPlayRun
-from train.book.checking import _sampled_rows
-from train.book.options import CheckOptions
-from train.fitting import cuts
+from train.arena.batch import compiled_player, play_games, self_play
+from train.arena.match import play_match
+from train.arena.openings import Openings, opening_sequence
+from train.arena.options import TournamentOptions
+from train.book.build import CheckOptions
+from train.book.check import _sampled_rows
+from train.evaluation.endgames import EndgameOptions, _sampled
+from train.evaluation.exam import _known_scores, packaged_endgames, packaged_papers, wthor_sample
+from train.evaluation.ladder import Ladder
+from train.evaluation.policy_score import score_policy
+from train.evaluation.puzzles import PuzzleOptions
+from train.fitting import probcut as cuts
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions
 from train.fitting.stages import Stage
-from train.games.batch import compiled_player, play_games
-from train.games.openings import Openings, opening_sequence
-from train.games.options import TournamentOptions
-from train.games.playing import play_match
-from train.games.self_play import self_play
-from train.judging.endgames import EndgameOptions, _sampled
-from train.judging.exam import _known_scores, packaged_endgames, packaged_papers, wthor_sample
-from train.judging.puzzles import PuzzleOptions
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
-from train.rl.environment import TrainingEnv
-from train.rl.ladder import Ladder
-from train.rl.network import PolicyValueNet
 from train.rl.opponents import SelfPlayPool
-from train.rl.options import Architecture, preset
-from train.rl.scoring import score_policy
+from train.rl.options import preset
 from train.rl.tensor_ppo import TensorPPO
+from train.rl.training_env import TrainingEnv
 from train.tuning.objectives import LabelError, WinRate
 from train.tuning.optimisers import OPTIMISERS
 

@@ -9,21 +9,30 @@ import pytest
 import torch
 from torch._dynamo.exc import TorchDynamoException
 
-from models.boards import bit_counts, board_planes, board_tensor, legal_moves, transformed
+from models.bitboards import bit_counts, board_planes, board_tensor, legal_moves, transformed
 from models.files import WeightsError
-from models.residual import ResidualNet, SavedResidual, ValueFromBoards, read_residual, square_images
+from models.residual.net import ResidualNet, SavedResidual, ValueFromBoards, read_residual, square_images
 from models.torch_evaluator import TorchEvaluator
 from reversi_env import Position, Rules, batch, functional
-from search.agents import make_agent
-from search.solver import solve_batch
-from train.alphazero.games import let_strangers_in, play, search_of
+from reversi_env.errors import TrainError
+from search.agents.registry import make_agent
+from search.engine.solver import solve_batch
 from train.alphazero.learner import Learner
 from train.alphazero.options import SelfPlayOptions, preset
-from train.alphazero.playing import Chosen, Positions, played, random_actions, searched, worth
 from train.alphazero.run import STATE, SelfPlayRun
-from train.checkpoints import load_checkpoint, save_checkpoint
-from train.errors import TrainError
-from train.run import Run
+from train.alphazero.self_play import (
+    Chosen,
+    Positions,
+    let_strangers_in,
+    play,
+    played,
+    random_actions,
+    search_of,
+    searched,
+    worth,
+)
+from train.jobs.checkpoints import load_checkpoint, save_checkpoint
+from train.jobs.run import Run
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 

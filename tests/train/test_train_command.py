@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from models.networks import read_weights
+from models.patterns import read_weights
 from reversi_env import __version__
 from search import evaluators
 from tests.cli.jobs import files, interrupted

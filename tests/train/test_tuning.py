@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 
 from reversi_env import ReversiError, Rules, batch
-from reversi_env.extras import MissingExtra
+from reversi_env.errors import MissingExtra, TrainError
 from search import evaluators
-from search.formula_files import formula_file
-from train.errors import TrainError
+from search.evaluators.formula import formula_file
 from train.tuning.objectives import LabelError, WinRate, spread_out
 from train.tuning.optimisers import OPTIMISERS
-from train.tuning.runs import TuneOptions, tune
+from train.tuning.run import TuneOptions, tune
 from train.tuning.space import space_of
 
 # Not imported where tests are only collected: cma brings half of scipy, and matplotlib.

@@ -6,8 +6,9 @@ import threading
 
 import pytest
 
-from reversi_env import ReversiError, atomic_files
-from reversi_env.atomic_files import (
+from reversi_env import ReversiError
+from reversi_env.storage import atomic as atomic_files
+from reversi_env.storage.atomic import (
     append_atomically,
     atomic_writer,
     exclusive_lock,
@@ -15,7 +16,7 @@ from reversi_env.atomic_files import (
     write_atomically,
 )
 from tests.cli.jobs import wait_until
-from train.run import Run
+from train.jobs.run import Run
 
 
 def names(folder):

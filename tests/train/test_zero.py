@@ -6,24 +6,22 @@ import numpy as np
 import pytest
 import torch
 
-from models.boards import board_planes, legal_moves
+from models.bitboards import board_planes, legal_moves
 from models.files import WeightsError
-from models.inference import InferenceNetwork
-from models.residual import ResidualNet, SavedResidual, symmetrised
+from models.residual.inference import InferenceNetwork
+from models.residual.net import ResidualNet, SavedResidual, symmetrised
 from reversi_env import Position, ReversiError, Rules
-from search.agents import make_agent
-from search.solver import Solver, solve_batch
+from reversi_env.errors import TrainError
+from search.agents.registry import make_agent
+from search.engine.solver import Solver, solve_batch
 from tests.cli.jobs import files
-from train.alphazero.games import play, search_of
-from train.alphazero.measuring import Measures
 from train.alphazero.options import SelfPlayOptions, preset
-from train.alphazero.run import SelfPlayRun
-from train.errors import TrainError
-from train.games.batch import EvaluatorPlayer
-from train.judging.exam import packaged_endgames
-from train.progress import silent
-from train.rl.ladder import Ladder
-from train.run import Run, remembered
+from train.alphazero.run import Measures, SelfPlayRun
+from train.alphazero.self_play import play, search_of
+from train.arena.batch import EvaluatorPlayer
+from train.evaluation.exam import packaged_endgames
+from train.evaluation.ladder import Ladder
+from train.jobs.run import Run, remembered, silent
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 

@@ -7,15 +7,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, NamedTuple
 
-from models.boards import board_planes, legal_moves, transformed
-from models.compiling import TorchCompiled
-from models.inference import InferenceNetwork
-from models.residual import PolicyValueFunction, ResidualNet, square_images
-from models.trees import ILLEGAL_LOGIT
-from reversi_env.extras import extra_libraries
+from models.bitboards import board_planes, legal_moves, transformed
+from models.mcts.tree import ILLEGAL_LOGIT
+from models.residual.inference import InferenceNetwork, TorchCompiled
+from models.residual.net import PolicyValueFunction, ResidualNet, square_images
+from reversi_env.errors import extra_libraries
 from train.alphazero.options import SelfPlayOptions
-from train.alphazero.playing import ONE, Positions
-from train.checkpoints import State, network_state, restore_network
+from train.alphazero.self_play import ONE, Positions
+from train.jobs.checkpoints import State, network_state, restore_network
 
 with extra_libraries():
     import torch

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from reversi_env.errors import check_integer
 from reversi_env.options import GameOptions, option
-from train.errors import check_whole
 
 
 @dataclass(frozen=True)
@@ -45,8 +45,8 @@ class SelfPlayOptions(GameOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole("plies", self.plies, 0, self.rules.square_count // 2)
-        check_whole("exact", self.exact, 0, self.rules.square_count - 6)
+        check_integer("plies", self.plies, 0, self.rules.square_count // 2)
+        check_integer("exact", self.exact, 0, self.rules.square_count - 6)
 
     def remembered(self, generation: int) -> int:
         """Generations, up to this one, that are learnt from: half of them, since the first ones know little."""

@@ -7,6 +7,7 @@ are remembered, and where the learning is. On a CPU a run that was stopped ends 
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -15,23 +16,27 @@ from typing import Any
 import numpy as np
 
 from models.files import WeightsError
-from models.residual import SavedResidual, read_residual, symmetrised
-from models.tree_search import TreeSearch
-from reversi_env.atomic_files import write_atomically
-from reversi_env.extras import extra_libraries
-from train.alphazero.figures import draw
-from train.alphazero.games import play, search_of
+from models.mcts.search import TreeSearch
+from models.residual.net import ResidualNet, SavedResidual, ValueFromBoards, read_residual, symmetrised
+from models.torch_evaluator import TorchEvaluator
+from reversi_env import Rules
+from reversi_env.errors import TrainError, extra_libraries
+from reversi_env.storage.atomic import write_atomically
 from train.alphazero.learner import WARM_UP, Learner, Losses, fast_convolutions
-from train.alphazero.measuring import Measures
 from train.alphazero.options import SelfPlayOptions
-from train.alphazero.players import ZeroPlayer
-from train.alphazero.playing import COLUMNS, Positions
-from train.checkpoints import load_checkpoint, save_checkpoint
-from train.errors import TrainError
+from train.alphazero.self_play import COLUMNS, Positions, play, search_of
+from train.arena.network_players import ZeroPlayer
+from train.charts import COLOURS, GREY, Figure, labels, panels
+from train.evaluation.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.exact_set import ExactSet
+from train.evaluation.exam import packaged_papers
+from train.evaluation.ladder import Ladder
 from train.fitting.fit import checked_device
 from train.fitting.training import provenance
+from train.jobs.checkpoints import load_checkpoint, save_checkpoint
+from train.jobs.run import Progress, Rounds, Run, load_arrays, save_arrays, write_csv
 from train.labels.labellers import exact_scores
-from train.run import Rounds, Run, load_arrays, save_arrays, write_csv
+from train.rl.maskable_ppo import training_figure
 
 with extra_libraries():
     import torch
@@ -216,3 +221,99 @@ class SelfPlayRun(Rounds[SelfPlayOptions]):
 
     def _teller(self, doing: str, total: int, first: int = 0) -> Any:
         return lambda done: self.progress(doing, first + done, total)
+
+
+# --- measurements ----------------------------------------------------------------------------------
+
+
+with extra_libraries():
+    import torch
+
+#: Solved positions in which moves are judged, for each number of empties.
+REGRET_POSITIONS = 100
+
+
+class Measures:
+    """What is measured as the options ask; *cache*: where solved positions are kept, by default the user's."""
+
+    def __init__(
+        self,
+        options: SelfPlayOptions,
+        device: torch.device,
+        cache: Path | None,
+        threads: int | None,
+        progress: Progress,
+    ) -> None:
+        self.options, self.rules, self.device = options, options.rules, device
+        self.cache, self.threads, self.progress = cache, threads, progress
+
+    def of(self, learner: Learner) -> dict[str, Any]:
+        """All figures of a learner's network; those against players are of its policy alone."""
+        found: dict[str, Any] = self.errors(learner.mean)
+        if self.options.ladder:
+            self.progress("on the ladder", 0, 1)
+            found |= self.standing(ZeroPlayer(learner.logits_and_values, self.rules, self.device))
+        return found
+
+    def errors(self, net: ResidualNet) -> dict[str, float]:
+        """Mean error and bias in discs in the package's solved positions, by empty squares; it has none of 4x4."""
+        if self.rules.size == 4:
+            return {}
+        evaluator = TorchEvaluator(ValueFromBoards(net), self.rules, inputs="boards", device=self.device)
+        found = {int(paper.empties[0]): paper.errors(evaluator) for paper in packaged_papers(self.rules)}
+        means = {f"error_{empties}": round(errors.mean, 2) for empties, errors in found.items()}
+        return means | {f"bias_{empties}": round(errors.bias, 2) for empties, errors in found.items()}
+
+    def standing(self, player: ZeroPlayer) -> dict[str, Any]:
+        """Points against each rung, Elo, and what a player gives away in solved endgames, in discs a move."""
+        standing, judged = self._ladder.measure(player), self._truth.batch_regret(player).overall
+        points = {name: round(results.score, 4) for name, results in standing.scores.items()}
+        ratings = {name: value for name, value in standing.as_dict().items() if name != "rungs"}
+        figures = {name: None if value is None else round(value, 1) for name, value in ratings.items()}
+        return {**figures, "regret": round(judged.regret, 3), "optimal": round(judged.optimal, 4), "points": points}
+
+    @cached_property
+    def _ladder(self) -> Ladder:
+        return Ladder(self.rules, self.options.ladder, self.options.seed)
+
+    @cached_property
+    def _truth(self) -> ExactSet:
+        positions = EndgameOptions(self.options.size, self.options.variant, REGRET_POSITIONS)
+        return noisy_endgames(positions, self.cache, threads=self.threads, progress=self.progress)
+
+
+# --- learning curves -------------------------------------------------------------------------------
+
+
+OVER = "generations, then pieces of the last steps"
+
+
+def draw(figures: Sequence[Mapping[str, Any]], rules: Rules, folder: Path) -> None:
+    """What was measured over the generations, ``errors.svg`` and ``curve.svg``, where there is matplotlib."""
+    game = f"{rules.size}x{rules.size} {rules.variant}"
+    rows = [{**row, "steps": number} for number, row in enumerate(figures, 1)]
+    if judged := [row for row in rows if any(name.startswith("bias_") for name in row)]:
+        errors_figure(judged, game).save(folder / "errors.svg", optional=True)
+    if placed := [row for row in rows if "points" in row]:
+        rungs = [{name: {"points": points} for name, points in row["points"].items()} for row in placed]
+        curve = [{**row, "rungs": of} for row, of in zip(placed, rungs, strict=True)]
+        training_figure(curve, game, OVER).save(folder / "curve.svg", optional=True)
+
+
+def errors_figure(rows: Sequence[Mapping[str, Any]], game: str) -> Figure:
+    """Mean absolute error and bias in discs on solved positions, a line for each number of empty squares."""
+    kinds = {"error": f"{game}: mean error, discs", "bias": "bias for the side to move, discs"}
+
+    def draw(figure: Any) -> None:
+        for axis, kind in zip(panels(figure, 2, tuple(kinds.values())), kinds, strict=True):
+            names = [name for name in rows[0] if name.startswith(f"{kind}_")]
+            numbers, ends = [row["steps"] for row in rows], []
+            for name, colour in zip(names, COLOURS, strict=False):
+                values = [row[name] for row in rows]
+                axis.plot(numbers, values, color=colour)
+                ends.append((numbers[-1], values[-1], name.removeprefix(f"{kind}_"), colour))
+            axis.axhline(0, color=GREY, linewidth=0.6, linestyle=":")
+            axis.set_xlabel(OVER)
+            labels(axis, ends)
+
+    return Figure("errors", f"{game}: error and bias by empty squares.", draw)

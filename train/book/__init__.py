@@ -1,1 +1,1 @@
-"""Opening books: built by best-first search of leaves (`building`). `search.book` reads them."""
+"""Opening books: built by best-first search of leaves (`building`). `search.agents.book` reads them."""

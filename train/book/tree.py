@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
-from search.book import UNCHECKED, UNITS_PER_DISC, Book
+from search.agents.book import UNCHECKED, UNITS_PER_DISC, Book
 
 Rows = NDArray[np.int64]
 Boards = NDArray[np.uint64]

@@ -18,25 +18,23 @@ from typing import Any
 
 import numpy as np
 
-import models.network  # noqa: F401 - registers the evaluator `network`
-from models.networks import NETWORKS, read_weights
-from models.trainable import Trainable
-from reversi_env.atomic_files import write_atomically
-from reversi_env.errors import quoted
+import models.evaluator  # noqa: F401 - registers the evaluator `network`
+from models.patterns import NETWORKS, read_weights
+from models.patterns.trainable import Trainable
+from reversi_env.errors import TrainError, quoted
 from reversi_env.options import GameOptions, option
 from reversi_env.seeding import derive_seed
+from reversi_env.storage.atomic import write_atomically
 from search import evaluators
-from search.agents import AgentSpec
-from search.evaluation import file_name
-from train.errors import TrainError
+from search.agents.registry import AgentSpec
+from search.evaluators.base import file_name
 from train.fitting.fit import FitReport, checked_device, fit
 from train.fitting.stages import Stage, stages_of
+from train.jobs.run import Progress, Run, load_arrays, read_csv, save_arrays, silent, write_csv
 from train.labels import LabelOptions, Labels, label_positions
-from train.labels.data import COLUMNS
+from train.labels.dataset import COLUMNS
 from train.labels.labellers import check_solvable
 from train.labels.sampling import sample_block
-from train.progress import Progress, silent
-from train.run import Run, load_arrays, read_csv, save_arrays, write_csv
 
 #: Who plays the games of the first stage, when there is no network yet.
 FIRST_PLAYER = "six-factor"

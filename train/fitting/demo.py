@@ -11,16 +11,16 @@ from pathlib import Path
 
 from reversi_env import Rules
 from search import agents, evaluators
-from search.evaluation import file_name
+from search.evaluators.base import file_name
+from train.arena.match import PlayerResults, play_match
 from train.charts import Figure, line_chart
+from train.evaluation.exact_set import ExactSet
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions
 from train.fitting.options import FitOptions
 from train.fitting.stages import GAMES, Stage
-from train.games.playing import PlayerResults, play_match
-from train.judging.exact import ExactSet
+from train.jobs.run import Progress, silent
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
-from train.progress import Progress, silent
 
 RULES = Rules(6)
 DEPTH = 4

@@ -16,16 +16,15 @@ from typing import Any
 
 import numpy as np
 
-from models.trainable import Trainable
+from models.patterns.trainable import Trainable
 from reversi_env import batch
-from reversi_env.extras import extra_libraries
-from train.errors import TrainError
-from train.fitting.compiled import engine_for
-from train.fitting.engines import State, node_weights_of, prepared
+from reversi_env.errors import TrainError, extra_libraries
+from train.fitting.cpu_engine import engine_for
 from train.fitting.options import FitOptions
+from train.fitting.torch_engine import State, node_weights_of, prepared
 from train.fitting.trees import Trees, grow, single_nodes
+from train.jobs.run import check_same, load_state, save_state
 from train.labels import Labels
-from train.run import check_same, load_state, save_state
 
 with extra_libraries():
     import torch

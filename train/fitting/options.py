@@ -57,6 +57,6 @@ class FitOptions(Options):
 
 def preset(size: int, network: str = "linear", **changes: Any) -> FitOptions:
     """Options that did well on a board of that *size*, in both games, with *changes*."""
-    from models.networks import NETWORKS  # not before it is needed: a command reads its options from this file
+    from models.patterns import NETWORKS  # not before it is needed: a command reads its options from this file
 
     return FitOptions(**{**NETWORKS[network].preset(size), **changes})

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from models.networks import NETWORKS
+from models.patterns import NETWORKS
 from train.fitting.options import FitOptions, preset
 
 #: How games are played: as labels are by default, with some large errors more. Positions of strong play are what the network

@@ -11,24 +11,21 @@ from typing import Any
 
 import numpy as np
 
-from models.network import NetworkEvaluator
-from models.networks import Network, read_weights
-from models.trainable import Trainable
+from models.evaluator import NetworkEvaluator
+from models.patterns import Network, read_weights
+from models.patterns.trainable import Trainable
 from reversi_env import Rules, __version__
-from reversi_env.errors import quoted
-from reversi_env.extras import extra_libraries
+from reversi_env.errors import TrainError, extra_libraries, quoted
 from search import evaluators
 from train.charts import line_chart
-from train.cluster.files import commit
-from train.errors import TrainError
 from train.fitting.bootstrap import Bootstrap, BootstrapOptions
-from train.fitting.compiled import engine_for
-from train.fitting.engines import CHUNK, TorchEngine
+from train.fitting.cpu_engine import engine_for
 from train.fitting.fit import Epoch, FitOptions, checked_device, fit
+from train.fitting.torch_engine import CHUNK, TorchEngine
 from train.fitting.trees import Trees, grow
+from train.jobs.run import CHECKPOINT, MANIFEST, Progress, Run, silent, write_csv
+from train.jobs.shipping import commit
 from train.labels import Labels, read, read_manifest
-from train.progress import Progress, silent
-from train.run import CHECKPOINT, MANIFEST, Run, write_csv
 
 with extra_libraries():
     import torch

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from reversi_env import Rules, batch
-from train.errors import TrainError
+from reversi_env.errors import TrainError
 from train.labels import Labels
 from train.labels.labellers import exact_scores
 

@@ -6,11 +6,10 @@ memory without it.
 
 from __future__ import annotations
 
-from train.labels.data import Labels
+from train.labels.dataset import Labels, Manifest, Shard, read_manifest
 from train.labels.generation import generate, label_positions, read
 from train.labels.options import LabelOptions
 from train.labels.sampling import sample_positions
-from train.labels.storage import Manifest, Shard, read_manifest
 
 __all__ = [
     "LabelOptions",

@@ -11,11 +11,12 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from train.cluster.executor import Executor, WorkerPool
-from train.cluster.pool import Processes
-from train.errors import TrainError
-from train.labels import storage
-from train.labels.data import Labels
+from reversi_env.errors import TrainError
+from train.jobs.processes import Executor, Processes, WorkerPool
+from train.jobs.run import MANIFEST, Progress, Run, silent
+from train.labels import dataset as storage
+from train.labels.dataset import Labels, Manifest
+from train.labels.jobs import GamesAhead, LabelWorker, label_pieces, piece_rows
 from train.labels.labellers import (
     Counter,
     Scores,
@@ -29,10 +30,6 @@ from train.labels.labellers import (
 )
 from train.labels.options import LabelOptions
 from train.labels.sampling import Boards, block_rows, block_shards, rows_in_block, sample_block, sample_positions
-from train.labels.spreading import GamesAhead, LabelWorker, label_pieces, piece_rows
-from train.labels.storage import Manifest
-from train.progress import Progress, silent
-from train.run import MANIFEST, Run
 
 #: What is kept of the games of a block until it is labelled.
 SAMPLED = "games-{:04}.safetensors"

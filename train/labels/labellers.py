@@ -11,13 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import ReversiError, Rules
-from reversi_env.errors import quoted
+from reversi_env.errors import TrainError, quoted
 from search import evaluators
-from search.agents import DEFAULT_DEPTH, EXACT, PROBCUT, AgentSpec, Option, integer_option, make_agent
-from search.batch import MAX_DEPTH, search_batch
-from search.engine import SOLVE_BEYOND_DEPTH
-from search.solver import MAX_GPU_EMPTIES, MAX_SOLVED_EMPTIES, solve_batch
-from train.errors import TrainError
+from search.agents.registry import DEFAULT_DEPTH, EXACT, PROBCUT, AgentSpec, Option, integer_option, make_agent
+from search.engine.batch import MAX_DEPTH, search_batch
+from search.engine.engine import SOLVE_BEYOND_DEPTH
+from search.engine.solver import MAX_GPU_EMPTIES, MAX_SOLVED_EMPTIES, solve_batch
 
 Scores = NDArray[np.float32]
 #: Called with the number of positions labelled so far.
@@ -36,7 +35,7 @@ class Plan:
     ``mean``: of so many searches, the last of them to ``depth``, each a ply deeper than the one before. Searches of an odd
     and of an even number of plies err to opposite sides: who moved last looks better off. The mean of two has hardly any such
     error, which a bootstrap would carry from stage to stage, and add up. ``probcut``: standard deviations of safety of selective
-    searches (`search.batch.search_batch`), 0 for whole ones.
+    searches (`search.engine.batch.search_batch`), 0 for whole ones.
     """
 
     exact: int

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reversi_env.errors import quoted
+from reversi_env.errors import TrainError, quoted
 from reversi_env.options import GameOptions, option
 from search import evaluators
-from search.evaluation import WEIGHTS_SEPARATOR
-from train.errors import TrainError
+from search.evaluators.base import WEIGHTS_SEPARATOR
 from train.labels.labellers import labeller_plan
 
 #: Boards of random games teach what a search meets on the way, and play never comes to: no more than a fifth of all.

@@ -25,15 +25,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reversi_env.core.threads import core_count
-from reversi_env.errors import quoted
+from reversi_env.errors import TrainError, quoted
+from reversi_env.kernels.parallel import core_count
 from search import evaluators
-from search.evaluation import Evaluator
-from search.thread_states import checked_threads, make_thread_states
-from train.core.sampling import GAMES, keep_new, play_games
-from train.errors import TrainError
+from search.engine.threads import checked_threads, make_thread_states
+from search.evaluators.base import Evaluator
+from train.jobs.run import load_state, save_state
+from train.kernels.noisy_games import GAMES, keep_new, play_games
 from train.labels.options import LabelOptions
-from train.run import load_state, save_state
 
 Boards = NDArray[np.uint64]
 #: Plays games: number of the first, how many (a multiple of CHUNK), which numbers of empties are wanted. Gives own boards, other
@@ -196,7 +195,7 @@ class Players:
         self._how = how_to_play(options)
 
     def play(self, first: int, wanted: NDArray[np.bool_], own: Boards, opp: Boards, key: Boards) -> None:
-        """Play the games from number *first* on, one for each row; see `train.core.sampling.play_games`."""
+        """Play the games from number *first* on, one for each row; see `train.kernels.noisy_games.play_games`."""
         play_games(
             *(make_thread_states(self._options.rules), self._nets, *self._start, self._how),
             *(np.uint64(self._options.seed), np.uint64(first), wanted, own, opp, key),

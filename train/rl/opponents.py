@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
+from models.policy.net import PolicyValueNet
 from reversi_env import Rules
 from reversi_env.envs import OpponentPool
-from reversi_env.extras import extra_libraries
+from reversi_env.errors import extra_libraries
 from reversi_env.seeding import derive_seed
 from search import agents
-from train.games.batch import AgentPlayer, compiled_player
-from train.judging.exact import action_table
-from train.rl.network import PolicyValueNet
-from train.rl.players import BatchPolicy
+from train.arena.batch import AgentPlayer, compiled_player
+from train.arena.network_players import BatchPolicy
+from train.evaluation.exact_set import action_table
 
 with extra_libraries():
     import torch

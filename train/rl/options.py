@@ -5,23 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from reversi_env.errors import quoted
-from reversi_env.options import GameOptions, Options, option
+from models.policy import Architecture
+from reversi_env.errors import TrainError, check_integer, quoted
+from reversi_env.options import GameOptions, option
 from reversi_env.rules import Variant
-from train.errors import TrainError, check_whole
 
 Algorithm = Literal["ppo", "tensor-ppo"]
 Precision = Literal["single", "bfloat16"]
 #: Who a training plays against beside past selves.
 BASELINES = ("random", "greedy", "cell-utility:depth=2")
-
-
-@dataclass(frozen=True)
-class Architecture(Options):
-    """The shape of a network: ``channels`` and ``blocks`` (two convolutions each) of its trunk."""
-
-    channels: int = option(32, low=1, high=512)
-    blocks: int = option(2, low=1, high=40)
 
 
 @dataclass(frozen=True)
@@ -53,14 +45,16 @@ class RlOptions(GameOptions):
     games: int = option(400, "Against each rung of the ladder.", low=2, high=100_000, even=True)
 
     def __post_init__(self) -> None:
-        from search.agents import AgentSpec  # not before it is needed: the help reads the options from this file
+        from search.agents.registry import (
+            AgentSpec,  # not before it is needed: the help reads the options from this file
+        )
 
         super().__post_init__()
         for spec in self.opponents:
             AgentSpec.parse(spec).check()
         if self.algorithm == "tensor-ppo" and self.opponents != BASELINES:
             raise TrainError(f"opponents={quoted(self.opponents)}: tensor-ppo plays itself and its past, expected none")
-        check_whole("plies", self.plies, 0, self.rules.square_count // 2)
+        check_integer("plies", self.plies, 0, self.rules.square_count // 2)
         if self.algorithm == "ppo":
             self._check_batches()
 

@@ -22,12 +22,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from models.compiling import TorchCompiled
-from reversi_env.atomic_files import write_atomically
+from models.policy.files import SavedPolicy
+from models.policy.net import PolicyValueNet, masked, turned, views
+from models.residual.inference import TorchCompiled
 from reversi_env.envs.torch_vector import TorchVectorEnv
-from reversi_env.extras import extra_libraries
+from reversi_env.errors import extra_libraries
 from reversi_env.seeding import derive_seed
-from train.checkpoints import (
+from reversi_env.storage.atomic import write_atomically
+from train.arena.network_players import BatchPolicyPlayer
+from train.evaluation.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.exact_set import ExactSet
+from train.evaluation.ladder import Ladder, elo_text, flat_row
+from train.fitting.fit import checked_device
+from train.jobs.checkpoints import (
     State,
     check_same_device,
     games_state,
@@ -37,16 +44,9 @@ from train.checkpoints import (
     restore_network,
     save_checkpoint,
 )
-from train.fitting.fit import checked_device
-from train.judging.endgames import EndgameOptions, noisy_endgames
-from train.judging.exact import ExactSet
-from train.rl.figures import training_figure
-from train.rl.files import SavedPolicy
-from train.rl.ladder import Ladder, elo_text, flat_row
-from train.rl.network import PolicyValueNet, masked, turned, views
+from train.jobs.run import CHECKPOINT, Run, write_csv
+from train.rl.maskable_ppo import training_figure
 from train.rl.options import RlOptions
-from train.rl.players import BatchPolicyPlayer
-from train.run import CHECKPOINT, Run, write_csv
 
 with extra_libraries():
     import torch

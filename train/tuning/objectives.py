@@ -17,14 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
+from reversi_env.errors import TrainError
 from reversi_env.rules import Variant
 from reversi_env.seeding import derive_seed
 from search import evaluators
-from search.formulas import Formula
-from train.errors import TrainError
-from train.games.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
-from train.games.openings import Openings
-from train.judging.exact import Errors, ExactSet
+from search.evaluators.formula import Formula
+from train.arena.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
+from train.arena.openings import Openings
+from train.evaluation.exact_set import Errors, ExactSet
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reversi_env.extras import extra_libraries
+from reversi_env.errors import extra_libraries
 
 Points = NDArray[np.float64]
 #: Step at the beginning, as a share of half the cube's edge.

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from reversi_env.errors import did_you_mean, quoted
+from reversi_env.errors import TrainError, did_you_mean, quoted
 from search import evaluators
-from search.evaluation import WEIGHTS_SEPARATOR
-from search.formulas import Formula
-from train.errors import TrainError
+from search.evaluators.base import WEIGHTS_SEPARATOR
+from search.evaluators.formula import Formula
 
 #: What the reports chose by hand or by search, and the range of every such weight: the table of 002 is normalised, so that
 #: only proportions count; γ is a share; the signs of the other weights are part of what is to be found.

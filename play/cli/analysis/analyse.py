@@ -22,8 +22,8 @@ from play.cli.positions import Asked, PositionText, read_problems
 
 if TYPE_CHECKING:
     from reversi_env import Position
-    from search.limits import SearchResult
-    from search.players import SearchAgent
+    from search.agents.players import SearchAgent
+    from search.engine.limits import SearchResult
 
 
 def analyse(
@@ -86,7 +86,7 @@ def analyse(
 def _show_static(line: int | None, position: Position, agent: str, as_json: bool) -> None:
     """Print the static evaluation of a position, or the score of a finished game."""
     from reversi_env.errors import ReversiError, quoted
-    from search.agents import AgentSpec
+    from search.agents.registry import AgentSpec
 
     spec = AgentSpec.parse(agent)
     for option in spec.options.keys() - {"weights"}:
@@ -106,7 +106,7 @@ def _as_dict(result: SearchResult, multi_pv: int) -> dict[str, Any]:
 
 def _searcher(agent: str, limits: dict[str, float | None], threads: int) -> SearchAgent:
     """The agent under the limits given: its own come first, and one second is what is left if there are none."""
-    from search.agents import AgentSpec
+    from search.agents.registry import AgentSpec
 
     spec = AgentSpec.parse(agent)
     spec.check_own()
@@ -117,7 +117,7 @@ def _searcher(agent: str, limits: dict[str, float | None], threads: int) -> Sear
 
 def _checked(player: object, agent: str) -> SearchAgent:
     from reversi_env import ReversiError
-    from search.players import SearchAgent
+    from search.agents.players import SearchAgent
 
     if not isinstance(player, SearchAgent):
         raise ReversiError(f"agent {agent!r} does not search: expected an evaluator such as six-factor")
@@ -144,7 +144,7 @@ def _search(player: SearchAgent, position: Position, multi_pv: int) -> tuple[Sea
 def _print(line: int | None, position: Position, found: SearchResult) -> None:
     """The board, the verdict, the expected line and the moves asked for."""
     from reversi_env.errors import count_noun
-    from search.limits import certainty
+    from search.engine.limits import certainty
 
     print(position if line is None else f"line {line}")
     kind, nodes = certainty(found.confidence, found.depth), count_noun(found.nodes, "node")

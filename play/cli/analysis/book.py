@@ -26,12 +26,12 @@ from play.cli.options import (
 )
 from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
 from play.cli.positions import POSITION_HELP, Asked, read_position
-from train.book.options import BookOptions, CheckOptions
+from train.book.build import BookOptions, CheckOptions
 
 if TYPE_CHECKING:
     from reversi_env import Position, Rules
-    from search.book import Book
-    from train.book.checking import Checked
+    from search.agents.book import Book
+    from train.book.check import Checked
 
 BookFile = Annotated[
     Path | None, text("--book", help="Book file (default: the packaged book of the game).", metavar="FILE")
@@ -63,7 +63,7 @@ def build(
     It is in OUT/book.safetensors; agents use it with
     network:time=1,book=OUT/book.safetensors.
     """
-    from train.book.building import BOOK, build
+    from train.book.build import BOOK, build
 
     options, began = BookOptions(**chosen), perf_counter()
     stopped = "reversi: stopped; run the same command again to resume"
@@ -104,8 +104,8 @@ def show(
     games: how many continued with a move, its share of points and its mean
     score.
     """
-    from reversi_env.openings import opening_name
-    from train.book.games import GameTree
+    from reversi_env.notation.openings import opening_name
+    from train.book.recorded import GameTree
 
     here = read_position(position, Asked(variant, size, side, game, after))
     found = _book(file, here.rules, needed=wthor is None)
@@ -154,7 +154,7 @@ def check(
     command again to resume after Ctrl-C or a crash.
     """
     from reversi_env import Rules
-    from train.book.checking import check, judged
+    from train.book.check import check, judged
 
     options = CheckOptions(**chosen)
     book = _book(file, Rules(options.size, options.variant))
@@ -197,7 +197,7 @@ def _plays(book: Book, checked: Checked) -> bool:
 
 def _book(file: Path | None, rules: Rules, *, needed: bool = True) -> Book | None:
     """The book that is asked for; None where the package has none of the game and none is *needed*."""
-    from search.book import PACKAGED, book_for, packaged_book
+    from search.agents.book import PACKAGED, book_for, packaged_book
 
     if file is None and not needed:
         return packaged_book(rules)
@@ -206,7 +206,7 @@ def _book(file: Path | None, rules: Rules, *, needed: bool = True) -> Book | Non
 
 def _rows(position: Position, book: Book | None, played: dict[str, Any]) -> list[dict[str, Any]]:
     """The moves of a position that a book or games know, the book's first; what is not known is None."""
-    from reversi_env.openings import opening_name
+    from reversi_env.notation.openings import opening_name
 
     known = {} if book is None else {move.move: move for move in book.moves(position)}
     rows = []

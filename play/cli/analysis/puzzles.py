@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from play.cli.options import NOTHING, Json, Threads, options_of
 from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
-from train.judging.puzzles import PuzzleOptions
+from train.evaluation.puzzles import PuzzleOptions
 
 PuzzleChoice: Any = options_of(PuzzleOptions)
 
@@ -37,7 +37,7 @@ def puzzles(
     the same.
     """
     from reversi_env.errors import count_noun
-    from train.judging.puzzles import FILE, make_puzzles
+    from train.evaluation.puzzles import FILE, make_puzzles
 
     options = PuzzleOptions(**chosen)
     words = "reversi: interrupted; run the same command again to resume"

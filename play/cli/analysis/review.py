@@ -56,8 +56,8 @@ def review(
     Values are in discs for the side that moved. A move that loses 2 discs is an
     inaccuracy, 5 a mistake, 10 a blunder (on smaller boards fewer).
     """
-    from reversi_env.openings import name_of_positions
-    from train.judging.review import analyse
+    from reversi_env.notation.openings import name_of_positions
+    from train.evaluation.review import analyse
 
     checked_seconds(time)
     checked_plot(plot)

@@ -13,7 +13,7 @@ from play.cli.positions import Asked, PositionText, read_problems
 if TYPE_CHECKING:
     from reversi_env import Position
     from reversi_env.notation import Problem
-    from search.solver import Solver
+    from search.engine.solver import Solver
 
 
 def solve(
@@ -76,8 +76,8 @@ def solve(
     for option, value in (("--checkpoint", checkpoint), ("--minutes", minutes)):
         if value is not None:
             raise ReversiError(f"{option} {value}: expected it with start alone")
-    from search.solver import Solver
-    from search.table import TranspositionTable
+    from search.engine.solver import Solver
+    from search.engine.table import TranspositionTable
 
     solver: Solver | None = None
     shared = TranspositionTable(table)

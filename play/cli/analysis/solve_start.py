@@ -15,11 +15,11 @@ from play.cli.interrupt import INTERRUPTED, interruptible
 from play.cli.options import checked_parent
 from play.cli.output import print_json
 from reversi_env import BLACK, Position, ReversiError, Rules
-from reversi_env.atomic_files import atomic_writer, exclusive_lock
 from reversi_env.errors import quoted
 from reversi_env.rules import Variant
-from search.solver import Solver
-from search.table import TranspositionTable
+from reversi_env.storage.atomic import atomic_writer, exclusive_lock
+from search.engine.solver import Solver
+from search.engine.table import TranspositionTable
 
 CHECKPOINT_FORMAT = "reversi-solve-1"
 #: Board sizes whose whole game can be solved. On 8x8 nobody could wait for it.

@@ -36,7 +36,7 @@ def gtp(
     from importlib.metadata import version
 
     from play.protocols.gtp import GtpEngine, serve
-    from play.protocols.standard_streams import protocol_streams
+    from play.protocols.streams import protocol_streams
     from play.thinker import prepared_thinker
     from reversi_env import Rules
 
@@ -64,7 +64,7 @@ def nboard(
     game that NBoard sends tells the board size and the variant.
     """
     from play.protocols.nboard import NBoardEngine, serve
-    from play.protocols.standard_streams import protocol_streams
+    from play.protocols.streams import protocol_streams
     from play.thinker import prepared_thinker
     from reversi_env import Rules
 

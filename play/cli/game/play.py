@@ -23,7 +23,7 @@ from play.cli.positions import POSITION_HELP, Asked, read_start
 
 if TYPE_CHECKING:
     from play.game import Game
-    from play.terminal.storage import Settings
+    from play.terminal.saved_games import Settings
     from reversi_env import Rules
 
 Colours = Literal["black", "white", "both"]
@@ -71,7 +71,7 @@ def play(
     values of all moves, take-back, save and load. The game is saved after every
     move; --resume continues it.
     """
-    from play.terminal import storage
+    from play.terminal import saved_games as storage
     from play.terminal.screen import Screen
     from play.terminal.session import Session
     from reversi_env import ReversiError
@@ -97,7 +97,7 @@ def play(
 
 def _with_depth(agent: str | None, depth: int | None, rules: Rules) -> str:
     from play.thinker import default_agent
-    from search.agents import AgentSpec
+    from search.agents.registry import AgentSpec
 
     spec = agent or default_agent(rules)
     return spec if depth is None else str(AgentSpec.parse(spec).with_(depth=depth))
@@ -105,7 +105,7 @@ def _with_depth(agent: str | None, depth: int | None, rules: Rules) -> str:
 
 def _settings(rules: Rules, spec: str, opponent: str | None, colour: Colours, watch: bool) -> Settings:
     """Return who plays a new game."""
-    from play.terminal.storage import Settings
+    from play.terminal.saved_games import Settings
     from reversi_env import BLACK, WHITE, ReversiError
 
     if opponent is not None and not watch:

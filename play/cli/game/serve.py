@@ -25,7 +25,7 @@ from play.cli.output import print_json
 from play.server.options import ServerOptions
 
 if TYPE_CHECKING:
-    from play.client import Client, ClientPlayer, Ticket
+    from play.client.client import Client, ClientPlayer, Ticket
     from play.game import Game
     from reversi_env.rules import Colour, Variant
 
@@ -42,8 +42,8 @@ def serve(*, chosen: ServeChoice = NOTHING) -> None:
     after every move and survive a restart. Ctrl-C stops the server.
     """
     from play.server.addresses import url_for_others
-    from play.server.precompiling import compiling
-    from play.server.running import listen, server_for, url_of
+    from play.server.http.process import listen, server_for, url_of
+    from play.server.workers.warming import compiling
     from play.thinker import prepared_thinker
     from reversi_env import ReversiError, Rules
 
@@ -92,11 +92,11 @@ def connect(
     prints a ticket, which the friend gives to --join, and a link for a
     browser. Your own ticket lets you rejoin after a lost connection or Ctrl-C.
     """
-    from play.client import Client, Ticket, server_url
-    from play.client_players import Computer, Person
+    from play.client.client import Client, Ticket, server_url
+    from play.client.players import Computer, Person
     from play.terminal.screen import Screen
     from reversi_env import Colour
-    from search.agents import make_agent
+    from search.agents.registry import make_agent
 
     client = Client(server_url(server))
     mine = Colour.BLACK if colour == "black" else Colour.WHITE

@@ -34,8 +34,8 @@ def cache(
     REVERSI_CACHE_DIR sets another location. Kernels that were not used for 30
     days are removed automatically; deleted ones are compiled again when needed.
     """
-    from reversi_env.caches import PARTS, cache_folder, clear, size_of
     from reversi_env.errors import ReversiError
+    from reversi_env.storage.user_cache import PARTS, cache_folder, clear, size_of
 
     if action == "clear":
         for part in PARTS if everything else ("kernels",):

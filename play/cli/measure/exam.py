@@ -27,8 +27,8 @@ from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_ba
 if TYPE_CHECKING:
     from reversi_env import Rules
     from reversi_env.rules import Variant
-    from search.evaluators import Evaluator
-    from train.judging.exam import Exam, Mark
+    from search.evaluators.registry import Evaluator
+    from train.evaluation.exam import Exam, Mark
 
 #: Columns that the table of a policy needs.
 EXAM_WIDTH = 96
@@ -163,10 +163,10 @@ def _exam_evaluators(
     seed: int,
     as_json: bool,
 ) -> None:
-    from models.network import NetworkEvaluator
+    from models.evaluator import NetworkEvaluator
     from reversi_env import ReversiError, Rules
     from search import evaluators
-    from train.judging.exam import examine, packaged_papers, recorded_papers, wthor_files
+    from train.evaluation.exam import examine, packaged_papers, recorded_papers, wthor_files
 
     checked_plot(plot)
     for option, folder in (("--cache", cache), ("--annotate", annotate)):
@@ -207,11 +207,11 @@ def _exam_policy(
     policy: Path, games: int, depth: int, cache: Path | None, threads: int | None, seed: int, as_json: bool
 ) -> None:
     """Examine a policy with and without search."""
-    from reversi_env.extras import require
+    from reversi_env.errors import require
 
     require("torch")
     checked_even("--games", games)
-    from train.rl.exam import examine
+    from train.evaluation.policy_score import examine
 
     how: dict[str, Any] = {"depth": depth, "seed": seed, "cache": cache, "threads": torch_threads(threads)}
     with progress_bar() as show:
@@ -224,7 +224,7 @@ def _exam_policy(
 
 def elo_cells(entry: dict[str, Any]) -> tuple[str, str]:
     """Elo and its interval; the interval alone if Elo is not determined."""
-    from train.games.ratings import interval_text
+    from train.arena.ratings import interval_text
 
     interval = interval_text(entry["elo_low"], entry["elo_high"])
     return f"{entry['elo']:.0f}" if "…" in interval else "", interval
@@ -288,7 +288,7 @@ def _print_tables(result: Exam) -> None:
 
 def _annotate(result: Exam, weights: Path, folder: Path) -> None:
     """Write the weights again into *folder*, with the whole exam in their record, and say where."""
-    from models.networks import annotate
+    from models.patterns import annotate
 
     facts = result.as_dict()
     for mark in facts["marks"]:

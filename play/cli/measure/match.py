@@ -12,13 +12,13 @@ from cyclopts import Parameter
 from play.cli.interrupt import interruptible
 from play.cli.options import NOTHING, Json, checked_seconds, integer, options_of, spec_lines
 from play.cli.output import picked, print_json, print_table, progress_bar, shown_after_ctrl_c
-from train.games.options import TournamentOptions
+from train.arena.options import TournamentOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from reversi_env import Position, Rules
-    from train.games.playing import PlayerResults
+    from train.arena.match import PlayerResults
 
     Tell = Callable[[PlayerResults], None]
 
@@ -71,8 +71,8 @@ def match(
     number of processes. Ctrl-C ends the match early and shows the games so far.
     """
     from reversi_env import Rules
-    from train.games.openings import DEFAULT_PLIES
-    from train.games.playing import PlayerResults
+    from train.arena.match import PlayerResults
+    from train.arena.openings import DEFAULT_PLIES
 
     checked_seconds(chosen.get("time"))
     openings, seed = chosen.get("openings", "random"), chosen.get("seed", 0)
@@ -104,8 +104,8 @@ def _play_apart(
     agents: tuple[str, str], games: int, rules: Rules, how: dict[str, Any], workers: int, tell: Tell
 ) -> bool:
     """A tournament of two, on processes, of which pairs of finished games count; whether Ctrl-C cut it short."""
-    from train.games.playing import PlayerResults
-    from train.games.tournament import Tournament, missing_games
+    from train.arena.match import PlayerResults
+    from train.arena.tournament import Tournament, missing_games
 
     tournament = Tournament(TournamentOptions(agents, games, rules.size, rules.variant, **how))
     found = tournament.by_number
@@ -128,9 +128,9 @@ def _play_here(
 ) -> bool:
     """The match in this process; whether Ctrl-C cut it short."""
     from reversi_env.seeding import derive_seed
-    from search.agent import Agent
-    from search.agents import make_agent
-    from train.games.playing import play_match
+    from search.agents.base import Agent
+    from search.agents.registry import make_agent
+    from train.arena.match import play_match
 
     over = Event()
 

@@ -22,13 +22,13 @@ from play.cli.options import (
     text,
 )
 from play.cli.output import RESUME, picked, print_json, print_table, progress_bar, shown_after_ctrl_c
-from train.games.options import TournamentOptions
+from train.arena.options import TournamentOptions
 
 if TYPE_CHECKING:
-    from train.games.sprt import Sprt
-    from train.games.standings import Standings
-    from train.games.storage import Record
-    from train.games.tournament import Tournament
+    from train.arena.ratings import Standings
+    from train.arena.sequential import Sprt
+    from train.arena.storage import Record
+    from train.arena.tournament import Tournament
 
 #: Characters of a cross table's line for place, name and edges, for a score, and for its decimal.
 WIDTH_OF_NAMES, WIDTH_OF_A_SCORE, WIDTH_OF_A_DECIMAL = 26, 4, 2
@@ -105,8 +105,8 @@ def _expanded(specs: list[str], size: int, variant: Literal["normal", "reversed"
     """The specs, with agents by name in the place of ``all`` and ``published``, but for those that do not know the game."""
     from play.thinker import Thinker
     from reversi_env import ReversiError, Rules
-    from search.agents import names
-    from search.evaluators import published
+    from search.agents.registry import names
+    from search.evaluators.registry import published
 
     groups = {"all": names(), "published": published()}
     found: list[str] = []
@@ -123,7 +123,7 @@ def _expanded(specs: list[str], size: int, variant: Literal["normal", "reversed"
 
 def _read_sprt(text: str, errors: float) -> Sprt:
     from reversi_env import ReversiError
-    from train.games.sprt import Sprt
+    from train.arena.sequential import Sprt
 
     try:
         elo0, elo1 = (float(part) for part in text.split(","))
@@ -139,8 +139,8 @@ def _read_sprt(text: str, errors: float) -> Sprt:
 
 def _play(options: TournamentOptions, folder: Path, workers: int | None, ray: str | None) -> tuple[Tournament, bool]:
     """The games that were played to their end, and whether Ctrl-C cut the tournament short."""
-    from reversi_env.core.threads import core_count
-    from train.games.tournament import read_tournament, run_tournament, threads_of
+    from reversi_env.kernels.parallel import core_count
+    from train.arena.tournament import read_tournament, run_tournament, threads_of
 
     workers_here = workers or max(1, core_count() // threads_of(options))
     title = f"{len(options.agents)} agents, {options.size}x{options.size} {options.variant}"
@@ -164,9 +164,9 @@ def _play(options: TournamentOptions, folder: Path, workers: int | None, ray: st
 def _report(played: Tournament, folder: Path, as_json: bool) -> None:
     """Write the plot and print the tables, or the same as JSON."""
     from reversi_env.errors import count_noun
+    from train.arena.ratings import standings
+    from train.arena.storage import PLOT
     from train.charts import interval_chart
-    from train.games.standings import standings
-    from train.games.storage import PLOT
 
     table, options = standings(played), played.options
     title = f"{options.size}x{options.size} {options.variant}, {count_noun(len(played.records), 'game')}"
@@ -190,7 +190,7 @@ def _report(played: Tournament, folder: Path, as_json: bool) -> None:
 
 def as_dict(played: Tournament, table: Standings, folder: Path) -> dict[str, Any]:
     """The result under the command line's stable keys; players best first."""
-    from train.games.storage import GAMES, PLOT, RECORDS
+    from train.arena.storage import GAMES, PLOT, RECORDS
 
     result: dict[str, Any] = {
         **picked(played.options, "size", "variant"),
@@ -232,7 +232,7 @@ def _sprt_dict(played: Tournament) -> dict[str, Any]:
 
 def print_tables(played: Tournament, table: Standings, title: str) -> None:
     """Ratings, cross table, forfeits and the SPRT's answer for people."""
-    from train.games.ratings import interval_text
+    from train.arena.ratings import interval_text
 
     rows = [
         (

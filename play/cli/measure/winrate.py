@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from play.cli.options import NOTHING, Json, ProcessCount, checked_seconds, integer, number, options_of
 from play.cli.output import picked, print_json, progress_bar, shown_after_ctrl_c
-from train.games.options import TournamentOptions
+from train.arena.options import TournamentOptions
 
 WinRateChoice: Any = options_of(
     TournamentOptions, without=("agents", "games", "format", "openings", "plies", "balance", "limit", "sprt")
@@ -35,8 +35,8 @@ def winrate(
     The interval holds at every number of games at once, so that it stays valid
     although the games stop when it is narrow enough (docs/arena.md).
     """
-    from reversi_env.core.threads import core_count
-    from train.games.winrate import WinRate, estimate_win_rate
+    from reversi_env.kernels.parallel import core_count
+    from train.arena.winrate import WinRate, estimate_win_rate
 
     checked_seconds(chosen.get("time"))
     options = TournamentOptions((agent, opponent), games, plies=plies, **chosen)

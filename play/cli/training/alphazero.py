@@ -45,7 +45,7 @@ def alphazero(
     enough. The folder has zero-….safetensors for the agent zero:FILE, log.csv,
     curve.svg and errors.svg.
     """
-    from reversi_env.extras import require
+    from reversi_env.errors import require
 
     require("torch")
     from train.alphazero.options import preset

@@ -34,7 +34,7 @@ def bootstrap(
     the weights, log.csv and error-by-empties.svg, errors in discs on held-out
     positions.
     """
-    from reversi_env.extras import require
+    from reversi_env.errors import require
 
     require("torch", "pyarrow")
     from train.fitting.training import train_from_nothing

@@ -28,7 +28,7 @@ def demo(
     to the same depth. About two minutes on two cores. An interrupted run
     resumes where it stopped.
     """
-    from reversi_env.extras import require
+    from reversi_env.errors import require
 
     require("torch", "pyarrow", "matplotlib")
     checked_even("--games", games)

@@ -50,13 +50,12 @@ def fit(
     the weights, log.csv and error-by-empties.svg, errors in discs on held-out
     positions.
     """
-    from reversi_env.errors import ReversiError
-    from reversi_env.extras import require
+    from reversi_env.errors import ReversiError, require
 
     if not labels:
         raise ReversiError("LABELS is missing: expected a folder that `reversi label` has written")
     require("torch", "pyarrow")
-    from models.networks import checked_network
+    from models.patterns import checked_network
 
     if network is not None:
         checked_network(network)

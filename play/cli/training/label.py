@@ -62,7 +62,7 @@ def label(
     """
     from reversi_env.errors import ReversiError, count_noun
     from train.labels import generate
-    from train.labels.storage import rows_in_place
+    from train.labels.dataset import rows_in_place
 
     if device != "cpu" and (ray is not None or workers is not None):
         raise ReversiError(f"--device {device} with --ray or --workers: expected cpu there, or one machine with a GPU")
@@ -110,7 +110,7 @@ def label(
 def _with_depth(labeller: str, depth: int | None) -> str:
     """The labeller's spec with the depth that it leaves open."""
     from reversi_env.errors import ReversiError, quoted
-    from search.agents import AgentSpec
+    from search.agents.registry import AgentSpec
 
     if depth is None:
         return labeller

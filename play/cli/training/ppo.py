@@ -20,8 +20,8 @@ from train.rl.options import RlOptions
 
 if TYPE_CHECKING:
     from reversi_env.options import Options
+    from train.rl.maskable_ppo import Training
     from train.rl.tensor_ppo import TensorPPO
-    from train.rl.training import Training
 
 PpoChoice: Any = options_of(RlOptions, presets=True, without=("algorithm",), named={"opponents": "opponent"})
 #: The algorithms of the command line, and their names in files.
@@ -61,9 +61,9 @@ def ppo(
     enough. With more steps a finished training continues.
     """
     from play.first_start import prepare_parts
-    from reversi_env.extras import require
+    from reversi_env.errors import require
+    from train.jobs.run import remembered
     from train.rl.options import faster_precision, preset
-    from train.run import remembered
 
     begun = remembered(out, RlOptions)
     usual: dict[str, Any] = {"algorithm": "tensor-ppo" if device == "cuda" else "ppo"}
@@ -94,7 +94,7 @@ def started_run(
     out: Path, kind: type[Options], preset: Callable[..., Options], changes: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the arguments of a training: its folder, and the options it was started with, or a preset, with *changes*."""
-    from train.run import remembered
+    from train.jobs.run import remembered
 
     begun = remembered(out, kind)
     options = replace(begun, **changes) if begun else preset(**changes)
@@ -108,14 +108,14 @@ def _training(options: RlOptions) -> type[Training] | type[TensorPPO]:
         from train.rl.tensor_ppo import TensorPPO
 
         return TensorPPO
-    from train.rl.training import Training
+    from train.rl.maskable_ppo import Training
 
     return Training
 
 
 def show_training(training: Training | TensorPPO, seconds: float, as_json: bool) -> None:
     """How strong the agent is, and how to use it."""
-    from train.games.ratings import rating_text
+    from train.arena.ratings import rating_text
 
     path, standing = training.policy, training.evaluations[-1]
     if as_json:

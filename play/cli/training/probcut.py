@@ -28,13 +28,13 @@ def probcut(
     Measures how well shallow searches predict deep ones and writes a copy of
     the weights with these parameters; timed searches with it prune by ProbCut.
     """
-    from train.fitting.cuts import add_probcut
+    from train.fitting.probcut import add_probcut
 
     with ends_at_ctrl_c("reversi: stopped; nothing was written"), progress_bar() as show:
         how: dict[str, Any] = {"seed": seed, "threads": threads}
         path, cuts = add_probcut(weights, out, **how, progress=lambda *done: show("searching, positions", *done))
     if as_json:
-        from search.probcut import as_table
+        from search.engine.probcut import as_table
 
         print_json({"weights": str(path), **as_table(cuts)})
         return

@@ -21,11 +21,11 @@ from play.cli.options import (
     text,
 )
 from play.cli.output import RESUME, ends_at_ctrl_c, print_json, print_table, progress_bar
-from train.tuning.runs import TuneOptions
+from train.tuning.run import TuneOptions
 
 if TYPE_CHECKING:
     from train.tuning.objectives import Objective
-    from train.tuning.runs import Generation, Tuned
+    from train.tuning.run import Generation, Tuned
 
 Aim = Literal["win-rate", "label-error"]
 TuneChoice: Any = options_of(TuneOptions, without=("formula", "optimiser"), named={"varied": "vary"})
@@ -76,9 +76,9 @@ def tune(
     Run the same command again to resume after Ctrl-C or a crash. Every command
     accepts the weights: ten-weight:weights=tuned/ten-weight-cma.json.
     """
-    from reversi_env.extras import require
+    from reversi_env.errors import require
     from train.tuning.objectives import LabelError, WinRate
-    from train.tuning.runs import tune as run
+    from train.tuning.run import tune as run
 
     seed = chosen.get("seed", TuneOptions.seed)
     judge: Objective
@@ -126,7 +126,7 @@ def as_dict(method: str, tuned: Tuned, aim: Aim) -> dict[str, Any]:
 
 def _print_result(formula: str, objective: Objective, results: list[dict[str, Any]], aim: Aim) -> None:
     from search import evaluators
-    from search.evaluation import file_name
+    from search.evaluators.base import file_name
 
     what = "points per game" if aim == "win-rate" else "mean absolute error, discs"
     rules = objective.rules

@@ -6,7 +6,7 @@ import re
 import pytest
 
 from reversi_env import BLACK, WHITE, Position
-from search.solver import solve_all_moves
+from search.engine.solver import solve_all_moves
 
 from .steps import PHONE, expect, picture, press_square, rating_text, shuts_nobody_out
 

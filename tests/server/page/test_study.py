@@ -81,7 +81,7 @@ def contrast(first, second):
 
 def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     """A 4x4 game in which the first move that differs from perfect play is known."""
-    from search.solver import solve_all_moves
+    from search.engine.solver import solve_all_moves
 
     position, text, losses = Position.initial(Rules(4)), [], []
     while not position.is_over():

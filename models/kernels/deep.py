@@ -1,0 +1,317 @@
+"""The forward pass of a `DeepPatternNet` inside the search: vectors of sums and a small head, no torch and no array.
+
+Every state of every pattern has a row of whole numbers (int8, `ONE` to 1), and so have the numbers of moves and of empty
+squares. The rows of a position are added up. The sums, cut off above and below, go through a layer of units to one number; that
+and a weighted sum of the sums themselves is the value in discs. Sums and units are LLVM vectors, which the CPU's registers hold.
+
+The head works with whole numbers too: inputs and weights of a unit are bytes, of which a CPU multiplies 16 to 64 and adds the
+products up in an instruction or three. So the layer costs next to nothing beside the rows, of which fifty come from memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, register_jitable
+
+from models.kernels.accumulator import (
+    emit_numbers,
+    refresh_accumulator,
+    states_on_stack,
+    update_accumulator,
+    update_for_value,
+)
+from models.kernels.linear import COUNTS
+from models.kernels.simd import (
+    REAL,
+    WORD,
+    emit_clipped,
+    emit_concatenated,
+    emit_dot_products_added,
+    emit_frozen,
+    emit_horizontal_sum,
+    emit_multiply_add,
+    emit_relu,
+    emit_shuffle,
+    emit_sum,
+    emit_vector,
+)
+from models.patterns.network import array_module
+from reversi_env.kernels.bitboard import legal_moves
+from reversi_env.kernels.simd import emit_run_ends, popcount
+from reversi_env.rules import SIZES
+from search.kernels.accumulator import IncrementalEvaluator, register_incremental
+from search.kernels.evaluate import evaluator
+
+#: The whole number that stands for 1 in a row.
+ONE = 128
+#: The largest input and the largest weight of a unit: bytes with a sign hold it.
+MOST = 127
+#: The largest bias of a unit in whole numbers, to which all products are added in 32 bits.
+LARGEST_BIAS = 1 << 30
+#: The least scale of a unit's weights: all of them may be 0.
+TINY = float(np.finfo(np.float32).tiny) * MOST
+#: Rows for the number of empty squares.
+EMPTIES = 65
+#: Sums or units that are worked on at a time.
+LANES = 8
+#: Parts in which rows are added up: of all the additions of whole numbers that it sees the compiler makes one chain, in which each
+#: waits for the one before it.
+CHAINS = 4
+REALS, WHOLES = ir.VectorType(REAL, LANES), ir.VectorType(ir.IntType(32), LANES)
+BYTES = ir.VectorType(ir.IntType(8), 4 * LANES)
+
+
+class Shape(NamedTuple):
+    """Numbers that a row has, and units of the head, both multiples of `LANES`; and where the parts of a head begin, in numbers.
+
+    The parts are the weights of the sums, those of the units (a row for each input), the units' biases, the weights of their
+    outputs, and a constant.
+    """
+
+    width: int
+    units: int
+
+    @property
+    def inputs(self) -> int:
+        """A sum goes into the head twice: its part above 0 and its part below, each cut off just below 1."""
+        return 2 * self.width
+
+    @property
+    def first(self) -> int:
+        """Where the units' weights begin."""
+        return self.width
+
+    @property
+    def bias(self) -> int:
+        """Where their biases begin."""
+        return self.first + self.inputs * self.units
+
+    @property
+    def second(self) -> int:
+        """Where the weights of their outputs begin."""
+        return self.bias + self.units
+
+    @property
+    def constant(self) -> int:
+        """The constant's place."""
+        return self.second + self.units
+
+    @property
+    def head(self) -> int:
+        """How many numbers there are."""
+        return self.constant + 1
+
+
+class SearchHead(NamedTuple):
+    """Where the parts of a head begin as the search has it, in bytes.
+
+    The weights of the sums come first; the units' weights, bytes, come last: for four inputs after four, those of every unit.
+    """
+
+    biases: int
+    outputs: int
+    constant: int
+    weights: int
+
+    @classmethod
+    def of(cls, shape: Shape) -> SearchHead:
+        """The places of a shape's parts; all parts but the units' weights are numbers of four bytes."""
+        starts = np.cumsum([shape.width, shape.units, shape.units, 1])
+        return cls(*(4 * int(start) for start in starts))
+
+
+def _scales(shape: Shape, heads: Any) -> Any:
+    """What a whole number stands for in the weights of each unit, ``(heads, 1, units)``.
+
+    The largest weight is `MOST`, unless the bias would then be too large for 32 bits.
+    """
+    library = array_module(heads)
+    weights = heads[:, shape.first : shape.bias].reshape(-1, shape.inputs, shape.units)
+    biases = abs(heads[:, None, shape.bias : shape.second]) * (ONE * MOST / LARGEST_BIAS)
+    largest = library.maximum(library.amax(abs(weights), axis=1, keepdims=True), biases)
+    return library.clip(largest, TINY, None) / MOST
+
+
+def _whole(shape: Shape, heads: Any) -> tuple[Any, Any]:
+    """The units' weights ``(heads, inputs, units)`` and biases ``(heads, units)`` in whole numbers."""
+    weights, scales = heads[:, shape.first : shape.bias].reshape(-1, shape.inputs, shape.units), _scales(shape, heads)
+    return (weights / scales).round(), (heads[:, shape.bias : shape.second] * ONE / scales[:, 0]).round()
+
+
+def quantised_heads(shape: Shape, heads: Any) -> Any:
+    """The heads (float32) with weights and biases of units that whole numbers can stand for; rounding again changes nothing.
+
+    Heads are an array or a tensor, and so is what comes back.
+    """
+    (weights, biases), scales = _whole(shape, heads), _scales(shape, heads)
+    units = (weights * scales).reshape(len(heads), -1), biases * scales[:, 0] / ONE
+    parts = heads[:, : shape.first], *units, heads[:, shape.second :]
+    return array_module(heads).concatenate(parts, axis=1)
+
+
+def heads_for_search(shape: Shape, heads: np.ndarray) -> np.ndarray:
+    """Heads as the search has them, a row of bytes for each, for inputs that are whole numbers, `ONE` to 1, as the sums are."""
+    weights, biases = _whole(shape, heads)
+    fours = weights.reshape(-1, shape.inputs // 4, 4, shape.units).swapaxes(2, 3).reshape(len(heads), -1)
+    parts = (
+        (heads[:, : shape.first] / ONE, np.float32),
+        (biases, np.int32),
+        (heads[:, shape.second : shape.constant] * _scales(shape, heads)[:, 0] / ONE, np.float32),
+        (heads[:, shape.constant :], np.float32),
+        (fours, np.int8),
+    )
+    return np.concatenate([np.ascontiguousarray(part.astype(kind)).view(np.uint8) for part, kind in parts], axis=1)
+
+
+class _Forward:
+    """Emits LLVM code for the forward pass of networks of one shape."""
+
+    def __init__(self, context: Any, builder: ir.IRBuilder, shape: Shape) -> None:
+        self.context, self.builder, self.shape, self.place = context, builder, shape, SearchHead.of(shape)
+        self.row, self.sums = (ir.VectorType(ir.IntType(bits), shape.width) for bits in (8, 16))
+
+    def sum_of_rows(self, rows: Any, numbers: list[tuple[Any, int]]) -> Any:
+        """The sums of the rows with these numbers, of which the second part is known. A hundred rows cannot overflow."""
+        builder = self.builder
+        places = [(builder.add(rows, WORD(self.shape.width * first)), number) for number, first in numbers]
+        vectors = [builder.sext(emit_vector(builder, start, number, self.row), self.sums) for start, number in places]
+        parts = [emit_sum(vectors[k::CHAINS], builder.add) for k in range(min(CHAINS, len(vectors)))]
+        return emit_sum([emit_frozen(builder, part) for part in parts], builder.add)
+
+    def value(self, sums: Any, head: Any) -> Any:
+        """The value in discs of these sums."""
+        builder, shape, place = self.builder, self.shape, self.place
+        inputs = self._inputs(sums)
+        parts = []
+        for first in range(0, shape.width, LANES):
+            some = builder.sext(emit_shuffle(builder, sums, range(first, first + LANES)), WHOLES)
+            parts.append(builder.fmul(builder.sitofp(some, REALS), self._part(head, 4 * first, REALS)))
+        total = emit_sum(parts, builder.fadd)
+        for first in range(0, shape.units, LANES):
+            units = builder.sitofp(self._units(inputs, head, first), REALS)
+            weights = self._part(head, place.outputs + 4 * first, REALS)
+            total = emit_multiply_add(self.context, builder, total, units, weights)
+        constant = builder.load(builder.inttoptr(builder.add(head, WORD(place.constant)), ir.PointerType(REAL)))
+        return builder.fadd(emit_horizontal_sum(builder, total), constant)
+
+    def _inputs(self, sums: Any) -> list[Any]:
+        """The sums' parts above 0, then those below: bytes, four after four, as often as there are lanes."""
+        builder = self.builder
+        above, below = (emit_clipped(builder, some, MOST) for some in (sums, builder.neg(sums)))
+        both = builder.trunc(emit_concatenated(builder, above, below), ir.VectorType(ir.IntType(8), self.shape.inputs))
+        return [emit_shuffle(builder, both, [*range(k, k + 4)] * LANES) for k in range(0, self.shape.inputs, 4)]
+
+    def _units(self, inputs: list[Any], head: Any, first: int) -> Any:
+        """The outputs of the units *first* … *first* + LANES - 1, whole numbers."""
+        total = self._part(head, self.place.biases + 4 * first, WHOLES)
+        for k, four in enumerate(inputs):
+            weights = self._part(head, self.place.weights + 4 * (k * self.shape.units + first), BYTES)
+            total = emit_dot_products_added(self.context, self.builder, total, four, weights)
+        return emit_relu(self.builder, total)
+
+    def _part(self, head: Any, start: int, kind: ir.VectorType) -> Any:
+        """The vector at byte *start* of the head."""
+        return emit_vector(self.builder, self.builder.add(head, WORD(start)), WORD(0), kind)
+
+
+def _sum_for(shape: Shape) -> Callable:
+    """The network's output for use in kernels."""
+
+    @intrinsic
+    def deep_sum(
+        typing_context: Any,
+        squares: Any,
+        accumulator: Any,
+        rows: Any,
+        head: Any,
+        own_moves: Any,
+        opp_moves: Any,
+        empties: Any,
+        own: Any,
+        opp: Any,
+        playable: Any,
+    ) -> Any:
+        """The network's output before it is kept within the limit, float32.
+
+        *accumulator*, *rows* and *head* are the addresses of the position's states and of the phase's rows and head; the next three
+        are the numbers of the rows of the two numbers of moves and of the empty squares.
+        """
+
+        def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+            squares, accumulator, rows, head, own_moves, opp_moves, empties, own, opp, playable = args
+            forward, done = _Forward(context, builder, shape), builder.append_basic_block()
+            found = []
+            for size in reversed(SIZES):
+                block, other = builder.append_basic_block(), builder.append_basic_block()
+                builder.cbranch(builder.icmp_signed("==", squares, WORD(size * size)), block, other)
+                builder.position_at_end(block)
+                found.append(
+                    (forward.sum_of_rows(rows, emit_numbers(context, builder, size, accumulator)), builder.block)
+                )
+                builder.branch(done)
+                builder.position_at_end(other)
+            builder.unreachable()
+            builder.position_at_end(done)
+            sums = builder.phi(forward.sums)
+            for value, block in found:
+                sums.add_incoming(value, block)
+            ends = emit_run_ends(context, builder, opp, own)
+            moves = builder.and_(ends, builder.and_(playable, builder.not_(builder.or_(own, opp))))
+            counts = own_moves, builder.add(opp_moves, builder.ctpop(moves)), empties
+            sums = builder.add(sums, forward.sum_of_rows(rows, [(count, 0) for count in counts]))
+            return forward.value(sums, head)
+
+        return types.float32(*[types.int64] * 7, *[types.uint64] * 3), codegen
+
+    return deep_sum
+
+
+def evaluator_for(shape: Shape) -> tuple[np.dtype, Callable]:
+    """The record that the search has of networks of this shape, and what `evaluate` is for it: their forward pass.
+
+    The record's type tells it from those of other shapes.
+    """
+    net = np.dtype(
+        [
+            ("deep_rows", np.int64, (EMPTIES,)),  # addresses of the int8 rows and of the heads, by empties
+            ("heads", np.int64, (EMPTIES,)),
+            ("digits", np.int64),  # address of `digit_table`
+            ("states", np.int64),  # rows of patterns
+            ("squares", np.int64),
+            ("playable", np.uint64),
+            ("limit", np.float64),  # no value is larger, in discs
+            (f"shape_{shape.width}_{shape.units}", np.uint8),
+        ],
+        align=True,
+    )
+    deep_sum = _sum_for(shape)
+
+    @register_jitable
+    def value_of(net, accumulator, empties, own, opp, moves):
+        """Value of the position with the states in *accumulator* and those legal *moves*, in discs for the side to move."""
+        rows, head = net.deep_rows[np.uint64(empties)], net.heads[np.uint64(empties)]
+        own_moves = net.states + popcount(moves)
+        opp_moves = net.states + COUNTS
+        left = net.states + 2 * COUNTS + empties
+        value = deep_sum(net.squares, accumulator, rows, head, own_moves, opp_moves, left, own, opp, net.playable)
+        return min(max(np.float64(value), -net.limit), net.limit)
+
+    @evaluator(net)
+    def deep_value(net, own, opp):
+        """Value of the position in discs for the side to move."""
+        moves = legal_moves(own, opp, net.playable)
+        empties = net.squares - popcount(own | opp)
+        return value_of(net, states_on_stack(own, opp, net.digits), empties, own, opp, moves)
+
+    register_incremental(net, IncrementalEvaluator(refresh_accumulator, update_accumulator, update_for_value, value_of))
+    return net, deep_value
+
+
+#: The shape of the deep networks.
+SHAPE = Shape(8, 16)
+DEEP_NET, deep_value = evaluator_for(SHAPE)

@@ -1,0 +1,117 @@
+"""The forward pass of a linear `PatternNet` inside the search: table look-ups, no torch.
+
+The weights are whole numbers, `UNITS` to a disc, in one block of memory whose address the record holds. One phase is a
+row: the states of all patterns, then `COUNTS` weights each for the number of own moves and of the opponent's moves. A
+last row has the constant for each number of empty squares.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic, register_jitable
+
+from models.kernels.accumulator import (
+    emit_numbers,
+    refresh_accumulator,
+    states_on_stack,
+    update_accumulator,
+    update_for_value,
+)
+from models.kernels.simd import WORD
+from reversi_env import Rules
+from reversi_env.kernels.bitboard import legal_moves
+from reversi_env.kernels.simd import popcount
+from search.kernels.accumulator import IncrementalEvaluator, register_incremental
+from search.kernels.evaluate import evaluator
+
+#: Value of one disc.
+UNITS = 128
+#: Weights for a number of moves; no board has more than 35.
+COUNTS = 40
+
+PATTERN_NET = np.dtype(
+    [
+        ("pattern_weights", np.int64),  # address of the int16 weights
+        ("digits", np.int64),  # address of `digit_table`
+        ("row", np.int64),  # weights of one phase
+        ("states", np.int64),  # those of patterns among them
+        ("phases", np.int64),
+        ("empties_a_phase", np.int64),
+        ("squares", np.int64),
+        ("playable", np.uint64),
+        ("limit", np.float64),  # no value is larger, in discs
+    ],
+    align=True,
+)
+
+
+@register_jitable
+def _value_of(net, accumulator, empties, own, opp, moves):
+    """Value of the position with the states in *accumulator* and those legal *moves*, in discs for the side to move."""
+    phase = min(empties // net.empties_a_phase, net.phases - 1)  # a board emptier than the start has the first weights
+    weights = net.pattern_weights + 2 * phase * net.row
+    if net.squares == 64:
+        total = pattern_sum(8, accumulator, weights)
+    elif net.squares == 36:
+        total = pattern_sum(6, accumulator, weights)
+    else:
+        total = pattern_sum(4, accumulator, weights)
+    total += load_weight(weights, net.states + popcount(moves))
+    total += load_weight(weights, net.states + COUNTS + popcount(legal_moves(opp, own, net.playable)))
+    total += load_weight(net.pattern_weights, net.phases * net.row + empties)
+    return min(max(total / UNITS, -net.limit), net.limit)
+
+
+register_incremental(
+    PATTERN_NET, IncrementalEvaluator(refresh_accumulator, update_accumulator, update_for_value, _value_of)
+)
+
+
+@evaluator(PATTERN_NET)
+def pattern_value(net, own, opp):
+    """Value of the position in discs for the side to move."""
+    moves = legal_moves(own, opp, net.playable)
+    empties = net.squares - popcount(own | opp)
+    return _value_of(net, states_on_stack(own, opp, net.digits), empties, own, opp, moves)
+
+
+# --- sum of pattern weights ------------------------------------------------------------------------
+
+
+def emit_load(builder: ir.IRBuilder, address: Any, index: Any) -> Any:
+    """Code for number *index* of the int16 array at *address*, as int64."""
+    pointer = builder.inttoptr(address, ir.PointerType(ir.IntType(16)))
+    return builder.sext(builder.load(builder.gep(pointer, [index])), WORD)
+
+
+@intrinsic(prefer_literal=True)
+def pattern_sum(typing_context: Any, size: Any, accumulator: Any, weights: Any) -> Any:
+    """Sum of the weights of all instances on the board of *size*, a literal.
+
+    *accumulator* is the address of the position's states, *weights* that of the phase's row.
+    """
+    assert isinstance(size, types.IntegerLiteral), "the size is known when the code is made"
+    Rules(size.literal_value)  # a board that exists
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        _, accumulator, weights = args
+        total = WORD(0)
+        for state, first in emit_numbers(context, builder, size.literal_value, accumulator):
+            total = builder.add(total, emit_load(builder, builder.add(weights, WORD(2 * first)), state))
+        return total
+
+    return types.int64(size, types.int64, types.int64), codegen
+
+
+@intrinsic
+def load_weight(typing_context: Any, address: Any, index: Any) -> Any:
+    """Number *index* of the int16 array at *address*, as int64."""
+
+    def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
+        return emit_load(builder, *args)
+
+    return types.int64(types.int64, types.int64), codegen

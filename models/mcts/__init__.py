@@ -1,0 +1,1 @@
+"""Monte-Carlo tree search over many games at once (Gumbel and PUCT)."""

@@ -1,0 +1,239 @@
+"""`Network`: a network for one game, its weights as a file has them; a subclass of it is a kind of network."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+
+from models.files import WeightsError, file_content, named_by_hash
+from reversi_env import Rules
+from reversi_env.storage.atomic import write_atomically
+
+if TYPE_CHECKING:
+    import torch
+    from torch import Tensor
+
+
+#: Positions whose features torch computes at a time.
+CHUNK = 1 << 17
+
+
+class Array(NamedTuple):
+    """An array of a weight file. Whole numbers stand for fractions: *one* is that for 1.
+
+    *nearest* gives, of real numbers in an array or a tensor, those that the search can work with.
+    """
+
+    dtype: type
+    shape: tuple[int, ...]
+    one: int = 1
+    nearest: Callable[[Any], Any] | None = None
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its numbers are whole."""
+        return np.dtype(self.dtype).kind != "f"
+
+    @property
+    def most(self) -> int:
+        """The largest of its whole numbers, either way."""
+        return int(np.iinfo(self.dtype).max)
+
+    def rounded(self, parameters: np.ndarray) -> np.ndarray:
+        """Parameters (float32) as the file has them: the nearest numbers that it can hold."""
+        if not self.is_whole:
+            return self.parameters(parameters).astype(self.dtype)
+        if not np.isfinite(parameters).all():
+            raise WeightsError("parameters with infinities or not-a-number: expected numbers")
+        return np.clip(np.rint(parameters * self.one), -self.most, self.most).astype(self.dtype)
+
+    def parameters(self, stored: np.ndarray) -> np.ndarray:
+        """What the numbers of a file stand for, float32."""
+        numbers: np.ndarray = stored.astype(np.float32) / np.float32(self.one)
+        return self.nearest(numbers) if self.nearest else numbers
+
+    def as_searched(self, parameters: Any) -> Any:
+        """Parameters, an array or a tensor, as they will be when they have been stored and read."""
+        if self.nearest is not None:
+            return self.nearest(parameters)
+        if not self.is_whole:
+            return parameters
+        found, library = parameters * self.one, array_module(parameters)
+        library.round(found, out=found)
+        library.clip(found, -self.most, self.most, out=found)
+        found /= self.one
+        return found
+
+
+class CompiledNetwork(NamedTuple):
+    """A network as the search wants it: an array of one record, and the arrays whose addresses it holds."""
+
+    record: np.ndarray
+    memory: tuple[np.ndarray, ...]
+
+
+@dataclass(frozen=True)
+class Network:
+    """The weights of a network for one game, as a file has them; ``record``: what is known about the training, as JSON has it.
+
+    A kind of network is a subclass that declares
+
+    * ``name`` and ``architecture``: what options and what weight files call it;
+    * its arrays, as fields of the dataclass and in `arrays`, and in `compiled` how the search reads them;
+    * the forward pass in torch: `features`, which a fit computes once, and `value`. The parameters have the names and shapes of
+      the arrays. torch is imported within these functions: the search does without it;
+    * how it is fitted: `preset`, ``stage_presets`` and ``curriculum`` (`train.fitting.stages`). If it has steps of its own
+      on a CPU, `train.fitting.cpu_engine.COMPILED` has them by its name.
+    """
+
+    name: ClassVar[str]
+    architecture: ClassVar[str]
+    #: Empty squares that share one phase, by board size; a kind without has one phase.
+    spans: ClassVar[dict[int, int]] = {}
+    #: Parameters whose first dimension is the phase; those that do not decay; and the largest number that some may have.
+    per_phase: ClassVar[tuple[str, ...]] = ()
+    undecayed: ClassVar[tuple[str, ...]] = ()
+    largest: ClassVar[dict[str, float]] = {}
+    #: How a bootstrap goes back to the opening, and what differs from the preset in its later stages.
+    curriculum: ClassVar[Literal["joint", "opening"]] = "joint"
+    stage_presets: ClassVar[dict[str, dict[str, Any]]] = {}
+
+    rules: Rules
+    record: dict[str, Any] = field(default_factory=dict, kw_only=True)
+
+    # --- the kind ---------------------------------------------------------------------------------
+
+    @classmethod
+    def arrays(cls, rules: Rules) -> dict[str, Array]:
+        """The arrays of a weight file for a game."""
+        raise NotImplementedError
+
+    @classmethod
+    def span(cls, size: int) -> int:
+        """Empty squares that share one phase."""
+        return cls.spans.get(size, size * size + 1)
+
+    @classmethod
+    def phases(cls, size: int) -> int:
+        """Number of phases; phase *p* has ``p * span`` empties and a few more."""
+        return (size * size - 4) // cls.span(size) + 1
+
+    @classmethod
+    def preset(cls, size: int) -> dict[str, Any]:
+        """Options of a fit (`train.fitting.options.FitOptions`) that did well for a board."""
+        return {}
+
+    def compiled(self) -> CompiledNetwork:
+        """The network as the search wants it."""
+        raise NotImplementedError
+
+    def search_record(self, dtype: np.dtype) -> np.ndarray:
+        """An array of one record for the search, with the fields that those of all kinds have."""
+        record = np.zeros(1, dtype)
+        record["playable"], record["limit"] = self.rules.playable, self.rules.square_count - 0.5
+        return record
+
+    def summary(self) -> str:
+        """The architecture in a line, for people."""
+        return self.architecture
+
+    # --- torch ------------------------------------------------------------------------------------
+
+    @classmethod
+    def initial(cls, size: int, seed: int) -> dict[str, Tensor]:
+        """Parameters before a fit, float32."""
+        import torch
+
+        return {name: torch.zeros(array.shape) for name, array in cls.arrays(Rules(size)).items()}
+
+    @classmethod
+    def features(cls, size: int, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
+        """``(n, features)`` whole numbers, and the numbers of empty squares; boards are int64 (`models.bitboards.board_tensor`)."""
+        raise NotImplementedError
+
+    @classmethod
+    def feature_array(
+        cls, size: int, own: np.ndarray, opp: np.ndarray, device: torch.device, threads: int
+    ) -> np.ndarray | Tensor:
+        """The `features` of arrays of boards, computed on the device and left there."""
+        import torch
+
+        from models.bitboards import board_tensor
+
+        found = torch.empty(0)
+        for start in range(0, len(own), CHUNK):
+            piece = slice(start, start + CHUNK)
+            with torch.no_grad():
+                part, _ = cls.features(size, *(board_tensor(side[piece]).to(device) for side in (own, opp)))
+            if not start:
+                found = torch.empty((len(own), part.shape[1]), dtype=part.dtype, device=device)
+            found[piece] = part
+        return found
+
+    @classmethod
+    def value(cls, parameters: Mapping[str, Tensor], features: Tensor, empties: Tensor, phases: Tensor) -> Tensor:
+        """Values in discs for the side to move; *phases* may differ from those of the empties while training."""
+        raise NotImplementedError
+
+    @classmethod
+    def by_empties(cls, parameters: Mapping[str, Tensor]) -> Tensor | None:
+        """The parameters that each number of empty squares has of its own, as a view whose first dimension is that number."""
+        return None
+
+    # --- parameters and files ---------------------------------------------------------------------
+
+    @classmethod
+    def rounded(cls, rules: Rules, parameters: Mapping[str, np.ndarray], record: dict[str, Any] | None = None) -> Self:
+        """The network with these parameters, rounded as a weight file has them."""
+        arrays = {name: array.rounded(parameters[name]) for name, array in cls.arrays(rules).items()}
+        return cls(rules=rules, record=record or {}, **arrays)
+
+    def parameters(self) -> dict[str, np.ndarray]:
+        """The parameters, float32."""
+        return {name: array.parameters(getattr(self, name)) for name, array in self.arrays(self.rules).items()}
+
+    def __post_init__(self) -> None:
+        for name, (dtype, shape, *_) in self.arrays(self.rules).items():
+            array = getattr(self, name)
+            if array.dtype != dtype or array.shape != shape:
+                raise WeightsError(
+                    f"{name} of {array.dtype} and shape {array.shape}: expected {np.dtype(dtype)} of {shape} "
+                    f"for the {self.rules.size}x{self.rules.size} board"
+                )
+            if array.dtype.kind == "f" and not np.isfinite(array).all():
+                raise WeightsError(f"{name} holds infinities or not-a-number: expected finite weights")
+
+    def tensors(self) -> dict[str, np.ndarray]:
+        """The arrays by name, as they are stored."""
+        return {name: np.ascontiguousarray(getattr(self, name)) for name in self.arrays(self.rules)}
+
+    @classmethod
+    def restored(cls, rules: Rules, tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The arrays from those stored."""
+        return {name: tensors[name] for name in cls.arrays(rules)}
+
+    def to_bytes(self) -> bytes:
+        """The file's content."""
+        game = {"size": self.rules.size, "variant": self.rules.variant}
+        return file_content(self.tensors(), {"architecture": self.architecture, **game, "record": self.record})
+
+    def save_in(self, folder: str | Path) -> Path:
+        """Write the file into *folder*, which is made if it is not there, under its own name; where it is."""
+        data = self.to_bytes()
+        Path(folder).mkdir(parents=True, exist_ok=True)
+        path = Path(folder) / named_by_hash(f"{self.rules.size}x{self.rules.size}-{self.rules.variant}", data)
+        write_atomically(path, data)
+        return path
+
+
+# --- arrays and tensors ----------------------------------------------------------------------------
+
+
+def array_module(numbers: Any) -> Any:
+    """The library of an array or of a tensor."""
+    return sys.modules[type(numbers).__module__.partition(".")[0]]

@@ -1,0 +1,1 @@
+"""Residual policy-value networks, and their fast inference."""

@@ -1,0 +1,366 @@
+"""`Hall`: all games – those with people in them in memory, the others in the store."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import random
+import secrets
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any
+
+import msgspec
+
+from play.game import Game
+from play.server import catalogue
+from play.server.games.clock import RateLimiter, ServerTime
+from play.server.games.room import Room, hashed, new_token
+from play.server.games.store import GameRow, Seat, Store, StoreError
+from play.server.messages import (
+    AnalyseRequest,
+    Analysis,
+    BookMove,
+    ColourName,
+    Created,
+    CreateGame,
+    Opening,
+    OpeningRequest,
+    PlayedMove,
+    PuzzleEntry,
+    PuzzleRequest,
+    Puzzles,
+    Refused,
+    Review,
+    SeatRequest,
+    Shared,
+    Transcript,
+    TranscriptRequest,
+    encode,
+)
+from play.server.options import ServerOptions
+from play.server.workers.pool import Pool, WorkerLost
+from play.server.workers.worker import Job, load_rules
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.notation.openings import name_of_positions
+from reversi_env.rules import BLACK, WHITE, Colour
+from search.agents.book import packaged_book
+from train.book.recorded import GameTree
+from train.evaluation.puzzles import Puzzle, packaged_puzzles
+
+log = logging.getLogger("reversi.server")
+
+#: What a large file may take to be read, in seconds.
+READ_SECONDS = 3.0
+#: Moves of recorded games that are counted.
+RECORDED_PLIES = 36
+#: Puzzles that are given out at a time.
+SOME_PUZZLES = 20
+
+
+class Hall:
+    """The games of one server. `open` and `close` within the event loop that everything else is called in."""
+
+    def __init__(self, options: ServerOptions) -> None:
+        self.options = options
+        self.store = Store(options.file())
+        self.pool = Pool(os.cpu_count() or 1 if options.workers is None else options.workers)
+        self.recorded = None if options.wthor is None else GameTree(options.wthor, RECORDED_PLIES)
+        self.time = ServerTime()
+        self.rooms: dict[str, Room] = {}
+        self.running: Counter[str] = Counter()
+        self.connections: Counter[str] = Counter()
+        self.analyses: Counter[str] = Counter()
+        self.lookups: Counter[str] = Counter()
+        # one thread of this process at a time: more would only keep the loop waiting
+        self._lookup = asyncio.Semaphore(1)
+        self._loading: dict[str, asyncio.Task[Room]] = {}
+        self._creations = RateLimiter(options.game_burst, options.games_per_second)
+        self._sharings = RateLimiter(options.review_burst, options.reviews_per_second)
+        self._puzzlings = RateLimiter(options.puzzle_burst, options.puzzles_per_second)
+
+    async def open(self) -> None:
+        """Open the store, start the workers, the sweeping of old games and the counting of recorded ones."""
+        self.store.open()
+        self.time.resume(await self.store.uptime())
+        self.pool.start()
+        await asyncio.to_thread(load_rules)
+        await self.tidy()
+        self._tasks = [asyncio.get_running_loop().create_task(task) for task in (self._sweep(), self._count())]
+        for task in self._tasks:
+            task.add_done_callback(_log_failure)
+
+    async def close(self) -> None:
+        """Send everybody away, stop searching, write what is left."""
+        for task in self._tasks:
+            task.cancel()
+        for room in list(self.rooms.values()):
+            self.drop(room, "the server is shutting down")
+        self.pool.close()
+        await self.tidy()
+        self.store.close()
+        await asyncio.sleep(0)
+
+    # --- games ------------------------------------------------------------------------------------
+
+    async def create(self, request: CreateGame, client: str) -> Created:
+        """A new game, stored."""
+        if not self._creations.try_acquire(client):
+            raise Refused(429, "too_many_games", "too many new games from this address; try again later")
+        if self.running[client] >= self.options.client_games:
+            raise Refused(429, "too_many_games", "too many games from this address are running; finish some first")
+        if self.running.total() >= self.options.most_running:
+            raise Refused(503, "full", "too many games are running; try again later")
+        self._make_space()
+        tokens = {"spectator": new_token()}
+        black = self._seat(request.black, "black", request.size)
+        white = self._seat(request.white, "white", request.size)
+        for colour, seat in (("black", black), ("white", white)):
+            if seat.kind == "human":
+                tokens[colour] = new_token()
+                seat.secret = hashed(tokens[colour])
+        now, rules = time.time(), (request.size, request.variant, request.start)
+        keys = black, white, hashed(tokens["spectator"])
+        row = GameRow(
+            secrets.token_urlsafe(9), now, now, 0, "running", *rules, *keys, since=self.time.now(), client=client
+        )
+        if request.clock:
+            row.clock_seconds = row.black_left = row.white_left = request.clock.seconds
+            row.clock_increment = request.clock.increment
+        room = Room(self, row, Game(row.rules(), row.black.name, row.white.name))
+        with _storage_errors_refused():
+            await room.save()
+        self.running[client] += 1
+        self._open_room(room)
+        return Created(row.id, tokens)
+
+    async def room(self, game_id: str) -> Room:
+        """The room of a game, brought back from the store if need be; whose time is up has lost before anybody sees it."""
+        room = self.rooms.get(game_id)
+        if room is None:
+            if game_id not in self._loading:
+                task = asyncio.get_running_loop().create_task(self._load(game_id))
+                self._loading[game_id] = task
+                task.add_done_callback(lambda _: self._loading.pop(game_id, None))
+            room = await asyncio.shield(self._loading[game_id])
+        ended = room.check_flag()
+        if ended is not None:
+            await ended
+        room.let_agent_think()  # which it may have ceased to do when nobody was there
+        return room
+
+    def drop(self, room: Room, reason: str) -> None:
+        """Take a room out of memory; the store has it."""
+        self.rooms.pop(room.id, None)
+        room.close(reason)
+
+    def _open_room(self, room: Room) -> Room:
+        self.rooms[room.id] = room
+        room.let_agent_think()
+        return room
+
+    def _seat(self, wanted: SeatRequest, colour: str, size: int) -> Seat:
+        if wanted.kind == "human":
+            if wanted.agent is not None:
+                raise Refused(400, "bad_seat", f"{colour}: expected no agent for a human")
+            return Seat("human", _plain(wanted.name) or colour.title())
+        if wanted.agent is None:
+            raise Refused(400, "bad_seat", f"{colour}: expected an agent, such as six-factor:depth=4")
+        catalogue.limited_agent(wanted.agent, size, self.options)  # refused here if it is not on offer
+        return Seat("agent", _plain(wanted.name) or wanted.agent, wanted.agent)
+
+    async def _load(self, game_id: str) -> Room:
+        self._make_space()
+        with _storage_errors_refused():
+            stored = await self.store.load(game_id)
+        if stored is None:
+            raise Refused(404, "no_game", "there is no such game")
+        return self._open_room(Room(self, *stored))
+
+    def _make_space(self) -> None:
+        if len(self.rooms) < self.options.most_rooms:
+            return
+        idle = min((r for r in self.rooms.values() if not r.members), key=lambda r: r.idle_since, default=None)
+        if idle is None:
+            raise Refused(503, "full", "too many games are open; try again later")
+        self.drop(idle, "")
+
+    # --- old games --------------------------------------------------------------------------------
+
+    async def _sweep(self) -> None:
+        """Take games nobody is in out of memory, now and then, and tidy the store."""
+        while True:
+            await asyncio.sleep(self.options.sweep_every)
+            now = monotonic()
+            for room in list(self.rooms.values()):
+                if room.is_idle and now - room.idle_since > self.options.room_idle:
+                    self.drop(room, "")
+            await self.tidy()
+
+    async def tidy(self) -> None:
+        """Note the server's time in the store, forget what is old, and count each client's running games."""
+        now, options = time.time(), self.options
+        try:
+            old = now - options.running_idle, now - options.finished_kept, now - options.review_kept
+            self.running = await self.store.tidy(self.time.now(), *old, kept=self.rooms)
+        except StoreError as error:
+            log.error("the store could not be tidied: %s", error)
+
+    # --- reviews ----------------------------------------------------------------------------------
+
+    async def share(self, review: Review, client: str) -> Shared:
+        """Keep a review, which nobody can change afterwards; its name opens it to whoever has it.
+
+        Where there are too many, the oldest of its own address goes, or of the address that has most: one that keeps sharing
+        pushes out its own, and of others only what they have as much of.
+        """
+        _position(review)
+        if not self._sharings.try_acquire(client):
+            raise Refused(429, "too_many_reviews", "too many reviews from this address; try again later")
+        name, most = secrets.token_urlsafe(16), (self.options.client_reviews, self.options.most_reviews)
+        with _storage_errors_refused():
+            await self.store.keep_review(name, time.time(), client, encode(review), *most)
+        return Shared(name)
+
+    async def review(self, name: str) -> Review:
+        """The review of a name."""
+        with _storage_errors_refused():
+            content = await self.store.review(name)
+        if content is None:
+            raise Refused(404, "no_review", "this review does not exist or has expired")
+        return msgspec.json.decode(content, type=Review)
+
+    # --- analysis ---------------------------------------------------------------------------------
+
+    async def opening(self, request: OpeningRequest, client: str) -> Opening:
+        """What the moves are called, and what book and games say after them; a thread looks it up, since a file may be read."""
+        with self._queued(self.lookups, client):
+            async with self._lookup:
+                return await asyncio.to_thread(_opening, request, self.recorded)
+
+    async def _count(self) -> None:
+        """Count the moves of the recorded games, ply by ply: who asks in the meantime waits for one of them at most."""
+        if self.recorded is not None:
+            for ply in range(RECORDED_PLIES):
+                async with self._lookup:
+                    await asyncio.to_thread(self.recorded.count, ply)
+
+    async def puzzles(self, request: PuzzleRequest, client: str) -> Puzzles:
+        """Some of the package's puzzles, drawn by lot among those that are nearest to a rating; a thread reads their file."""
+        if not self._puzzlings.try_acquire(client):
+            raise Refused(429, "too_many_puzzles", "too many puzzle requests from this address; try again later")
+        with self._queued(self.lookups, client):
+            async with self._lookup:
+                return await asyncio.to_thread(_puzzles, request)
+
+    async def analyse(self, request: AnalyseRequest, client: str) -> Analysis:
+        """What the engine thinks of a position."""
+        position = _position(request)
+        agent = catalogue.evaluator(request.agent, position.rules.size)
+        seconds = min(request.seconds, self.options.longest_analysis)
+        job = Job("analyse", position, agent, self.options.analysis_table, seconds)
+        return Analysis(**await self._run_visitor_job(client, job, "bad_position"), agent=agent)
+
+    async def read(self, request: TranscriptRequest, client: str) -> Transcript:
+        """What games and positions are in a text or a file; a worker reads it, since a long one takes its time."""
+        start = Position.initial(Rules(request.size, request.variant, request.start))
+        seconds = READ_SECONDS if request.file else None
+        job = Job("read", start, "", 0, seconds, text=request.text, file=request.file, first=request.first)
+        return msgspec.convert(await self._run_visitor_job(client, job, "bad_transcript"), Transcript)
+
+    async def _run_visitor_job(self, client: str, job: Job, code: str) -> dict[str, Any]:
+        """What a visitor's job finds; refused with *code* if there is something wrong with it, and where too many wait."""
+        try:
+            with self._queued(self.analyses, client):
+                answer = await self.pool.search(client, job)
+        except WorkerLost as error:
+            raise Refused(503, "lost", str(error)) from None
+        if answer.error:
+            raise Refused(503, "lost", answer.error) if answer.is_internal_error else Refused(400, code, answer.error)
+        return answer.result
+
+    @contextmanager
+    def _queued(self, those: Counter[str], client: str) -> Iterator[None]:
+        """One more of *those* who wait, a *client*'s; refused where too many do, all or of one address."""
+        if those[client] >= self.options.client_analyses:
+            raise Refused(429, "too_many_analyses", "too many analyses at once; wait for the others to finish")
+        if those.total() >= self.options.most_analyses:
+            raise Refused(429, "busy", "the server is busy with analyses; try again later")
+        with counted_while_open(those, client):
+            yield
+
+
+@contextmanager
+def counted_while_open(counter: Counter[str], name: str) -> Iterator[None]:
+    """Count one more of *name* for as long as this is entered; who has none is not listed."""
+    counter[name] += 1
+    try:
+        yield
+    finally:
+        counter[name] -= 1
+        if not counter[name]:
+            del counter[name]
+
+
+def _log_failure(task: asyncio.Task[None]) -> None:
+    """Log the error that has ended a task, which nobody waits for."""
+    if not task.cancelled() and (error := task.exception()) is not None:
+        log.error("a task beside the games has ended", exc_info=error)
+
+
+@contextmanager
+def _storage_errors_refused() -> Iterator[None]:
+    """Refuse what the store cannot do now."""
+    try:
+        yield
+    except StoreError as error:
+        log.error("the database failed: %s", error)
+        raise Refused(503, "storage", "the database is not available; try again later") from None
+
+
+def _opening(request: OpeningRequest, recorded: GameTree | None) -> Opening:
+    positions = [_position(request)]
+    try:
+        for move in request.moves:
+            positions.append(positions[-1].play(move))
+        book = packaged_book(positions[0].rules)
+    except ReversiError as error:
+        raise Refused(400, "bad_moves", str(error)[:200]) from None
+    known = [] if book is None else book.moves(positions[-1])
+    moves = [BookMove(move.move, move.value, move.lines, move.plays) for move in known]
+    played = recorded.moves(positions[-1]) if recorded is not None and positions[-1].rules == Rules() else {}
+    games = [PlayedMove(move, *found) for move, found in played.items()]
+    return Opening(name_of_positions(positions), moves, games)
+
+
+def _puzzles(request: PuzzleRequest) -> Puzzles:
+    all_of_them = list(enumerate(packaged_puzzles(Rules(request.size, request.variant))))
+    nearest = min((abs(one.rating - request.rating) for _, one in all_of_them), default=0)
+    fitting = [(number, one) for number, one in all_of_them if abs(one.rating - request.rating) <= nearest]
+    drawn = random.sample(fitting, min(SOME_PUZZLES, len(fitting)))
+    return Puzzles([_puzzle_entry(number, one) for number, one in drawn])
+
+
+def _puzzle_entry(number: int, puzzle: Puzzle) -> PuzzleEntry:
+    position = puzzle.position
+    turn: ColourName = "black" if position.turn == BLACK else "white"
+    worth = puzzle.move, puzzle.value, puzzle.margin
+    return PuzzleEntry(number, position.to_text(), turn, *worth, puzzle.rating)
+
+
+def _position(request: AnalyseRequest | OpeningRequest | Review) -> Position:
+    turn: Colour = BLACK if request.turn == "black" else WHITE
+    try:
+        plain = Position.from_text(request.board, turn)
+        return Position(Rules(plain.rules.size, request.variant), plain.own, plain.opp, turn)
+    except ReversiError as error:
+        raise Refused(400, "bad_position", str(error)[:200]) from None
+
+
+def _plain(name: str | None) -> str | None:
+    """A name without what is not printable."""
+    return "".join(c for c in name if c.isprintable()).strip() if name else None

@@ -1,0 +1,458 @@
+"""`Room`: one game with the people connected to it.
+
+Every change is made in one go within the event loop, handed to the store, and told to everybody once it is written. An agent's
+search belongs to the position it began in: whatever changes the game cancels it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import hmac
+import logging
+import secrets
+import time
+import zlib
+from functools import partial
+from time import monotonic
+from typing import Any, Literal, Protocol, TypeVar
+
+from play import time_control
+from play.game import Game
+from play.server.catalogue import LimitedAgent, limited_agent
+from play.server.games.clock import Clock, ServerTime
+from play.server.games.store import GameRow, Store
+from play.server.messages import Refused, Result, Role, SeatState, State, encode
+from play.server.options import ServerOptions
+from play.server.workers.pool import Pool, WorkerLost
+from play.server.workers.worker import Answer, Job
+from play.thinker import expected_position
+from reversi_env import Position, ReversiError
+from reversi_env.rules import BLACK, PASS_NAME, WHITE, Colour
+
+log = logging.getLogger("reversi.server")
+
+#: How often a search is asked for again if its worker dies.
+TRIES = 3
+
+ResultT = TypeVar("ResultT")
+
+
+class Member(Protocol):
+    """Somebody connected to a room."""
+
+    role: Role
+
+    def tell(self, state: bytes) -> None:
+        """Send a state, soon; a later one may take its place."""
+
+    def answer(self, message: bytes) -> None:
+        """Send something else, before the next state."""
+
+    def leave(self, code: int, reason: str) -> None:
+        """Close the connection."""
+
+
+class Host(Protocol):
+    """What a room needs of the server that it is in."""
+
+    options: ServerOptions
+    store: Store
+    pool: Pool
+    time: ServerTime
+
+    def drop(self, room: Room, reason: str) -> None:
+        """Take *room* out of memory."""
+
+
+def hashed(token: str) -> str:
+    """What is kept of a token. It has 192 random bits, so that a plain hash hides it."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def new_token() -> str:
+    """A secret that nobody guesses: 192 random bits."""
+    return secrets.token_urlsafe(24)
+
+
+def colour_name(colour: Colour) -> Any:
+    """``black`` or ``white``."""
+    return "black" if colour == BLACK else "white"
+
+
+class Room:
+    """A game, its seats, its clock and its members: *row* is how it is stored.
+
+    A person's time has run on since the game was stored; an agent has not searched, and begins now.
+    """
+
+    def __init__(self, host: Host, row: GameRow, game: Game) -> None:
+        self._host, self._row, self.game = host, row, game
+        self.id, self.created = row.id, row.created
+        self.seats = {BLACK: row.black, WHITE: row.white}
+        limited = partial(limited_agent, size=row.size, options=host.options, lenient=True)
+        self.agents = {colour: limited(seat.agent) for colour, seat in self.seats.items() if seat.agent}
+        self.clock: Clock | None = None
+        self.members: set[Member] = set()
+        self.idle_since = monotonic()
+        self.closed = False
+        self._undo_request: Colour | None = None
+        self._sent: asyncio.Future[bytes] | None = None
+        self._thinking: asyncio.Task[None] | None = None
+        self._pondering: asyncio.Task[None] | None = None
+        self._flag: asyncio.TimerHandle | None = None
+        if row.clock_seconds is not None:
+            black, white, increment = row.black_left or 0.0, row.white_left or 0.0, row.clock_increment or 0.0
+            self.clock = Clock(black, white, increment, host.options.clock_grace)
+            self._set_clock(host.time.now() if self._is_agents_turn() else row.since)
+
+    # --- who is who -------------------------------------------------------------------------------
+
+    def role(self, token: str) -> Role:
+        """The seat that *token* opens; every hash is compared, each in constant time."""
+        given = hashed(token)
+        role: Role | None = "spectator" if hmac.compare_digest(given, self._row.spectator) else None
+        for colour, seat in self.seats.items():
+            if hmac.compare_digest(given, seat.secret or "0" * 64):
+                role = colour_name(colour)
+        if role is None:
+            raise Refused(403, "wrong_token", "the token is not valid for this game")
+        return role
+
+    def enter(self, member: Member) -> None:
+        """Let *member* follow the game; it is told the state, and so is everybody else.
+
+        Places are counted by seat: spectators, or the other side, cannot take those of a player who comes back.
+        """
+        if sum(other.role == member.role for other in self.members) >= self._host.options.room_connections:
+            raise Refused(429, "room_full", "too many connections to this game; try again later")
+        self.members.add(member)
+        self.let_agent_think()
+        self._broadcast()
+
+    def exit(self, member: Member) -> None:
+        """*member* is gone; its seat stays its own. When all are, nobody waits for an agent's move: it thinks when one is back."""
+        self.members.discard(member)
+        self.idle_since = monotonic()
+        if not self.closed:
+            self._broadcast()
+            if not self.members:
+                self._stop_thinking()
+
+    # --- what can be done -------------------------------------------------------------------------
+
+    def move(self, role: Role, move: str, ply: int) -> asyncio.Future[bytes]:
+        """Make a move for *role*, if it is its turn and *ply* moves were made; done when it is written."""
+        colour = self._playing(role)
+        if ply != len(self.game.moves):
+            raise Refused(409, "wrong_ply", f"ply {ply}: expected {len(self.game.moves)}, the number of moves made")
+        if colour != self.game.turn:
+            raise Refused(409, "not_your_turn", f"{colour_name(self.game.turn)} is to move")
+        if move.lower() in ("pass", "pa", "ps", "--"):
+            raise Refused(400, "illegal_move", "passes are made by the server: expected a square")
+        return self._make(move, None, None)
+
+    def undo(self, role: Role) -> asyncio.Future[bytes]:
+        """Take back to *role*'s last choice: at once against an agent, else if both want it."""
+        colour = self._playing(role)
+        other = self.seats[colour.other]
+        if other.kind == "agent":
+            return self._take_back({colour})
+        if self._undo_request == colour.other:
+            return self._take_back({colour.other})
+        if not any(self.game.mover(n) == colour and m != "pass" for n, m in enumerate(self.game.moves)):
+            raise Refused(409, "nothing_to_undo", "no move to take back: you have made none")
+        self._undo_request = colour
+        return self._broadcast()
+
+    def grant(self, role: Role) -> asyncio.Future[bytes]:
+        """Grant the pending take-back request of the other side; refused if a move has cancelled it."""
+        return self._take_back({self._asking(role)})
+
+    def decline(self, role: Role) -> asyncio.Future[bytes]:
+        """Refuse the other side's wish to take back."""
+        self._asking(role)
+        self._undo_request = None
+        return self._broadcast()
+
+    def resign(self, role: Role) -> asyncio.Future[bytes]:
+        """Give the game up."""
+        return self._end("resigned", self._playing(role))
+
+    def state(self) -> State:
+        """The game as it is now."""
+        game, position = self.game, self.game.position
+        over = game.is_over()
+        return State(
+            game=self.id,
+            revision=self._row.revision,
+            size=game.rules.size,
+            variant=game.rules.variant,
+            start=game.rules.start,
+            status="finished" if over else "running",
+            board=position.to_text(),
+            turn=colour_name(position.turn),
+            legal=[] if over else position.legal_moves(),
+            moves=list(game.moves),
+            black=self._seat_state(BLACK),
+            white=self._seat_state(WHITE),
+            discs={"black": position.discs(BLACK), "white": position.discs(WHITE)},
+            clock=self.clock.state(self._host.time.now()) if self.clock else None,
+            result=self._result() if over else None,
+            undo_request=None if self._undo_request is None else colour_name(self._undo_request),
+            thinking=not over and self._is_agents_turn(),
+            spectators=sum(member.role == "spectator" for member in self.members),
+        )
+
+    async def when_stored(self, told: ResultT) -> ResultT:
+        """What is *told* of the game as it is now, when that is written; refused if it could not be."""
+        if self._sent is not None:
+            await asyncio.shield(self._sent)
+        return told
+
+    # --- changes ----------------------------------------------------------------------------------
+
+    def _playing(self, role: Role) -> Colour:
+        """The colour of a player whose game goes on."""
+        if role == "spectator":
+            raise Refused(403, "spectator", "spectators cannot make moves")
+        if self.game.is_over():
+            raise Refused(409, "game_over", "the game is over")
+        return BLACK if role == "black" else WHITE
+
+    def _asking(self, role: Role) -> Colour:
+        """The other side, which has asked *role* for a take-back."""
+        other = self._playing(role).other
+        if self._undo_request != other:
+            raise Refused(409, "nothing_asked", "there is no request to take back a move")
+        return other
+
+    def _make(self, move: str, seconds: float | None, value: float | None) -> asyncio.Future[bytes]:
+        game, now = self.game, self._host.time.now()
+        mover, before = game.turn, len(game.moves)
+        took = seconds if seconds is not None else round(now - self._row.since, 3)
+        try:
+            game.play(move, seconds=took, evaluation=value)
+        except ReversiError as error:
+            raise Refused(400, "illegal_move", str(error)[:200]) from None
+        if self.clock and self.clock.running == mover and not self.clock.press(mover, now, seconds=seconds):
+            game.undo()
+            return self._end("timeout", mover)
+        game.play_forced_pass()
+        return self._changed(before)
+
+    def _take_back(self, colours: set[Colour]) -> asyncio.Future[bytes]:
+        played = list(zip(self.game.positions, self.game.moves, strict=False))
+        try:
+            self.game.undo_to(colours)
+        except ReversiError as error:
+            raise Refused(409, "nothing_to_undo", str(error)[:200]) from None
+        if self.clock:
+            self.clock.stop(self._host.time.now())
+            for position, move in played[max(1, len(self.game.moves)) :]:  # the first move has earned nothing
+                if move != PASS_NAME:
+                    self.clock.take_back(position.turn)
+        return self._changed(len(self.game.moves))
+
+    def _end(self, ending: Any, loser: Colour) -> asyncio.Future[bytes]:
+        self.game.end(ending, loser)
+        return self._changed(len(self.game.moves))
+
+    def _changed(self, first: int) -> asyncio.Future[bytes]:
+        """The game has changed, from move *first* on: set the clock, write, tell, and let an agent think."""
+        self._undo_request = None
+        self._stop_thinking()
+        row, game, now = self._row, self.game, self._host.time.now()
+        self._set_clock(now)
+        row.since, row.updated, row.revision = now, time.time(), row.revision + 1
+        if self.clock:
+            row.black_left, row.white_left = self.clock.left(BLACK, now), self.clock.left(WHITE, now)
+        if game.is_over():
+            row.status, row.ending, row.score = "finished", game.ending, game.score(BLACK)
+            winner = game.winner()
+            row.loser = int(winner.other) if game.ending and winner is not None else None
+        self._sent = sent = self._broadcast(self.save(first))
+        self.let_agent_think()
+        return sent
+
+    def save(self, first: int = 0) -> asyncio.Future[None]:
+        """Write the game as it is, of the moves those from number *first* on."""
+        return self._host.store.save(self._row, self.game, first)
+
+    def _broadcast(self, written: asyncio.Future[None] | None = None) -> asyncio.Future[bytes]:
+        """Send everybody the state as it is now, once it is *written*; states arrive in order."""
+        text = encode(self.state())
+        sent: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
+
+        def when_written(write: asyncio.Future[None]) -> None:
+            failure = None if write.cancelled() else write.exception()
+            if failure is not None:
+                log.error("game %s could not be written: %s", self.id, failure)
+                self._host.drop(self, "the game could not be stored")
+                sent.set_exception(Refused(503, "storage", "the game could not be stored; try again later"))
+                sent.exception()  # asked for or not
+                return
+            for member in self.members:
+                member.tell(text)
+            if not sent.done():
+                sent.set_result(text)
+
+        (written or self._host.store.written()).add_done_callback(when_written)
+        return sent
+
+    # --- the clock --------------------------------------------------------------------------------
+
+    def _set_clock(self, since: float) -> None:
+        """Let the right side's time run from *since* on: from the first move, until the game is over."""
+        if not self.clock:
+            return
+        self.clock.stop(since)
+        if self._flag:
+            self._flag.cancel()
+            self._flag = None
+        if self.game.moves and not self.game.is_over():
+            self.clock.run(self.game.turn, since)
+            self._await_flag()
+
+    def _until_flag(self) -> float:
+        """Seconds until the person to move has lost on time; an agent is charged what it searched, when it has."""
+        if self.closed or not self.clock or self._is_agents_turn():
+            return float("inf")
+        return self.clock.until_flag(self._host.time.now())
+
+    def _await_flag(self) -> None:
+        left = self._until_flag()
+        if left < float("inf"):
+            self._flag = asyncio.get_running_loop().call_later(max(0.0, left) + 0.01, self._flag_is_due)
+
+    def _flag_is_due(self) -> None:
+        self._flag = None
+        if self.check_flag() is None:
+            self._await_flag()
+
+    def check_flag(self) -> asyncio.Future[bytes] | None:
+        """End the game if the person to move has no time and no grace left: done when that is written; None if there is some."""
+        return self._end("timeout", self.game.turn) if self._until_flag() <= 0 else None
+
+    # --- agents -----------------------------------------------------------------------------------
+
+    def _is_agents_turn(self) -> bool:
+        return self.seats[self.game.turn].kind == "agent"
+
+    def _are_agents_alone(self) -> bool:
+        return all(seat.kind == "agent" for seat in self.seats.values())
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether nobody is here and no agent thinks."""
+        return not self.members and not self._thinking
+
+    def let_agent_think(self) -> None:
+        """Let the agent think whose turn it is; a game of two agents that nobody watches waits."""
+        if self.closed or self._thinking or self.game.is_over() or not self._is_agents_turn():
+            return
+        if self.members or not self._are_agents_alone():
+            # while nobody was here it has not searched, and begins now
+            if self.clock and self.clock.running is not None:
+                self.clock.run(self.game.turn, self._host.time.now())
+            self._thinking = asyncio.get_running_loop().create_task(self._think(self.game.turn))
+
+    def _stop_thinking(self) -> None:
+        """Cancel the search that is under way, unless it is the one that has just led to a move."""
+        self._stop_pondering()
+        task, self._thinking = self._thinking, None
+        if task and task is not asyncio.current_task():
+            task.cancel()
+
+    async def _think(self, colour: Colour) -> None:
+        try:
+            await self._move_for(colour)
+        except Exception:  # whatever it was, the agent tries again for whoever comes back
+            log.exception("game %s: agent %s", self.id, self.agents[colour].spec)
+            self._report_agent_failure()
+
+    async def _move_for(self, colour: Colour) -> None:
+        """Find the agent's move and make it."""
+        began = monotonic()
+        answer = await self._searched(colour)
+        if self._are_agents_alone():  # slowly enough to be watched
+            await asyncio.sleep(max(0.0, self._host.options.watch_pace - (monotonic() - began)))
+        if answer.error:
+            log.error("game %s: agent %s: %s", self.id, self.agents[colour].spec, answer.error)
+            self._report_agent_failure()
+            return
+        result, before = answer.result, self.game.position
+        self._make(result["move"], round(result["seconds"], 3), result["value"])
+        self._let_agent_ponder(colour, expected_position(before, result.get("line", [])))
+
+    def _report_agent_failure(self) -> None:
+        """Say that there is no answer; the agent is asked again when somebody enters."""
+        self._thinking = None
+        lost = encode(Refused(503, "lost", "the engine stopped unexpectedly; reconnect to try again").problem())
+        for member in self.members:
+            member.answer(lost)
+
+    def _let_agent_ponder(self, colour: Colour, expected: Position | None) -> None:
+        """Let an agent that has moved think about what is *expected* on a person's time, unless it is quick or nobody is here."""
+        if not (self._host.options.ponder and self.members) or self.game.is_over() or self._is_agents_turn():
+            return
+        if expected and (job := self._job("ponder", colour, expected)).is_long:
+            self._pondering = asyncio.get_running_loop().create_task(self._ponder(job))
+
+    async def _ponder(self, job: Job) -> None:
+        with contextlib.suppress(WorkerLost):
+            await self._host.pool.ponder(self.id, job)
+
+    def _stop_pondering(self) -> None:
+        task, self._pondering = self._pondering, None
+        if task:
+            task.cancel()
+
+    def _job(self, kind: Literal["move", "ponder"], colour: Colour, position: Position) -> Job:
+        agent, table = self.agents[colour], self._host.options.table
+        share, most = self._time_for(colour)
+        return Job(kind, position, agent.spec.text, table, agent.seconds, self._seed(agent), share=share, most=most)
+
+    async def _searched(self, colour: Colour) -> Answer:
+        job = self._job("move", colour, self.game.position)
+        for _ in range(TRIES):
+            try:
+                return await self._host.pool.search(self._row.client, job, self.id)
+            except WorkerLost:
+                log.warning("game %s: a search was lost, and is asked for again", self.id)
+        return Answer(error="the search stopped unexpectedly several times")
+
+    def _time_for(self, colour: Colour) -> tuple[float | None, float | None]:
+        """Seconds that its clock leaves for this move, usually and at most; None if there is none."""
+        if not self.clock:
+            return None, None
+        left = max(0.0, self.clock.left(colour, self._host.time.now()))
+        control = time_control.TimeControl(left, increment=self.clock.increment)
+        return control.usual_seconds(self.game.position), control.max_seconds(self.game.position)
+
+    def _seed(self, agent: LimitedAgent) -> int:
+        """A seed for equal moves: the agent's own, or the game's, and another at every ply."""
+        own = agent.spec.options.get("seed", zlib.crc32(self.id.encode()))
+        return zlib.crc32(f"{own} {len(self.game.moves)}".encode())
+
+    # --- what it consists of ----------------------------------------------------------------------
+
+    def _seat_state(self, colour: Colour) -> SeatState:
+        seat = self.seats[colour]
+        connected = seat.kind == "agent" or any(member.role == colour_name(colour) for member in self.members)
+        return SeatState(seat.kind, seat.name, connected, seat.agent)  # type: ignore[arg-type]
+
+    def _result(self) -> Result:
+        winner = self.game.winner()
+        name = None if winner is None else colour_name(winner)
+        return Result(name, self.game.score(BLACK), self.game.ending or "played")
+
+    def close(self, reason: str) -> None:
+        """Leave the memory: nothing is written any more, and everybody is sent away to come back."""
+        self.closed = True
+        self._stop_thinking()
+        if self._flag:
+            self._flag.cancel()
+        for member in list(self.members):
+            member.leave(1012, reason)

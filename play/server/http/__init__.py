@@ -1,0 +1,1 @@
+"""HTTP and WebSockets: routes, endpoints, the server process."""

@@ -1,0 +1,160 @@
+"""The application: routes, the web page, headers that browsers heed, and errors as JSON."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.datastructures import MutableHeaders
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route, WebSocketRoute
+from starlette.types import Message, Receive, Scope, Send
+
+from play.server.games.hall import Hall
+from play.server.http import openapi
+from play.server.http.endpoints import ENDPOINTS, json_response, respond
+from play.server.http.sockets import serve_connection
+from play.server.messages import Problem, Refused, encode
+from play.server.options import ServerOptions
+
+#: Only what this server serves runs on its page; nothing inline, nothing from elsewhere, and nobody frames it.
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+#: Headers of every answer, unless it has its own.
+HEADERS = {
+    "content-security-policy": POLICY,
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cross-origin-opener-policy": "same-origin",
+    "cross-origin-resource-policy": "same-origin",
+    "permissions-policy": "camera=(), microphone=(), geolocation=()",
+    "cache-control": "no-store",
+}
+#: How often the event loop's lag is looked at, in seconds, and how many of the last looks count.
+LOOK_EVERY, LOOKS = 0.02, 3_000
+#: The web page's files, read once, and nothing else of the disk.
+PAGE = Path(__file__).resolve().parents[2] / "web"
+_KINDS = {
+    ".html": "text/html; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".json": "application/json",
+    ".svg": "image/svg+xml",
+    ".webmanifest": "application/manifest+json",
+}
+
+
+class Lag:
+    """How late the event loop is: by how much short sleeps were too long, in milliseconds."""
+
+    def __init__(self) -> None:
+        self._late: deque[float] = deque(maxlen=LOOKS)
+
+    async def watch(self) -> None:
+        """Look for ever."""
+        loop = asyncio.get_running_loop()
+        while True:
+            began = loop.time()
+            await asyncio.sleep(LOOK_EVERY)
+            self._late.append(1000 * (loop.time() - began - LOOK_EVERY))
+
+    def quantile(self, share: float) -> float:
+        """The lag that so great a share of the looks did not exceed."""
+        late = sorted(self._late) or [0.0]
+        return round(max(0.0, late[min(len(late) - 1, int(share * len(late)))]), 2)
+
+
+class Application(Starlette):
+    """An application whose every answer has the headers, those to other hosts and to our own faults too, whoever runs it."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, as ASGI has it."""
+
+        async def with_headers(message: Message) -> None:
+            if message["type"] in ("http.response.start", "websocket.http.response.start"):
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await super().__call__(scope, receive, with_headers)
+
+
+def make_app(options: ServerOptions) -> Starlette:
+    """The application of one server; its hall is ``app.state.hall``."""
+    hall = Hall(options)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        await hall.open()
+        watching = asyncio.create_task(app.state.lag.watch())
+        try:
+            yield
+        finally:
+            watching.cancel()
+            await hall.close()
+
+    description = json_response(encode(openapi.document()))
+
+    async def describe(request: Request) -> Response:
+        return description
+
+    routes = [
+        *(Route(endpoint.path, partial(respond, endpoint, hall), methods=[endpoint.method]) for endpoint in ENDPOINTS),
+        WebSocketRoute("/api/games/{id}/socket", partial(serve_connection, hall)),
+        Route("/openapi.json", describe),
+        *_page(),
+    ]
+    app = Application(
+        routes=routes,
+        lifespan=lifespan,
+        middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(options.hosts()))],
+        exception_handlers={Refused: _refusal, HTTPException: _http_problem},
+    )
+    app.router.redirect_slashes = False
+    app.state.hall, app.state.lag = hall, Lag()
+    return app
+
+
+async def _refusal(request: Request, refused: Any) -> Response:
+    headers = {"retry-after": "5"} if refused.status in (429, 503) else {}
+    return json_response(encode(refused.problem()), refused.status, headers)
+
+
+async def _http_problem(request: Request, error: Any) -> Response:
+    """What the framework refuses: an unknown path, another method."""
+    detail = {404: "there is nothing here", 405: "another method is expected here"}.get(error.status_code, error.detail)
+    return json_response(encode(Problem("http", detail, error.status_code)), error.status_code, error.headers)
+
+
+def _page() -> list[Route]:
+    """A route for every file, and ``/`` and the links to reviews for ``index.html``."""
+    files = {path.name: _served(path) for path in sorted(PAGE.iterdir()) if path.suffix in _KINDS}
+    places = [Route(path, files["index.html"]) for path in ("/", "/review/{id}")]
+    return [*places, *(Route(f"/{name}", serve) for name, serve in files.items())]
+
+
+def _served(path: Path) -> Callable[[Request], Awaitable[Response]]:
+    content = path.read_bytes()
+    headers = {"etag": f'"{sha256(content).hexdigest()[:32]}"', "cache-control": "no-cache"}
+
+    async def serve(request: Request) -> Response:
+        """The file, or 304 if the browser has it already."""
+        if request.headers.get("if-none-match") == headers["etag"]:
+            return Response(status_code=304, headers=headers)
+        return Response(content, media_type=_KINDS[path.suffix], headers=headers)
+
+    return serve

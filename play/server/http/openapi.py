@@ -1,0 +1,88 @@
+"""``/openapi.json``: the HTTP interface described, from the table of endpoints and the classes of the messages."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import msgspec
+
+from play.server import messages
+from play.server.http.endpoints import ENDPOINTS, Endpoint
+from reversi_env import __version__
+
+_REFUSALS = {
+    400: "The request cannot be read, or asks for what is not allowed.",
+    401: "There is no token.",
+    403: "The token is not valid for this game, or not for this seat; or a page of another server asks.",
+    404: "There is no such game or review.",
+    408: "The body did not arrive in time.",
+    409: "Not now: another's turn, an earlier ply, a finished game.",
+    413: "The body is too large.",
+    429: "Too many requests; try again later.",
+    503: "The server is full, or cannot store games now.",
+}
+#: What is in the path of a game or a review.
+_GAME = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}, "description": "Its name."}
+#: Messages of the WebSocket, described too though OpenAPI has no place for their exchange: see docs/server.md.
+_MESSAGES = (*get_args(messages.Incoming), messages.Joined, messages.State, messages.Pong, messages.Problem)
+
+
+def document() -> dict[str, Any]:
+    """The OpenAPI 3.1 document."""
+    kinds = [kind for e in ENDPOINTS for kind in (e.takes, e.answers) if kind is not None]
+    _, schemas = msgspec.json.schema_components([*kinds, *_MESSAGES], ref_template="#/components/schemas/{name}")
+    paths: dict[str, dict[str, Any]] = {}
+    for endpoint in ENDPOINTS:
+        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint)
+    paths["/api/games/{id}/socket"] = {"get": _socket()}
+    return {
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Reversi Lab game server",
+            "version": __version__,
+            "description": "Games of Reversi and Reversed Reversi between people and agents.",
+            "license": {"name": "MIT", "identifier": "MIT"},
+        },
+        "paths": paths,
+        "components": {
+            "schemas": schemas,
+            "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": "A seat's token."}},
+        },
+    }
+
+
+def _operation(endpoint: Endpoint) -> dict[str, Any]:
+    content = {"text/plain": {"schema": {"type": "string"}}} if endpoint.answers is None else _json(endpoint.answers)
+    operation: dict[str, Any] = {
+        "operationId": endpoint.name,
+        "summary": endpoint.summary,
+        "parameters": [_GAME] if "{id}" in endpoint.path else [],
+        "responses": {
+            str(endpoint.status): {"description": "Done.", "content": content},
+            **{
+                str(s): {"description": _REFUSALS[s], "content": _json(messages.Problem)}
+                for s in sorted(endpoint.refuses)
+            },
+        },
+    }
+    if endpoint.takes is not None:
+        operation["requestBody"] = {"required": True, "content": _json(endpoint.takes)}
+    if endpoint.needs_token:
+        operation["security"] = [{"token": []}]
+    return operation
+
+
+def _socket() -> dict[str, Any]:
+    return {
+        "operationId": "socket",
+        "summary": "Follow and play a game over a WebSocket; the messages are described in docs/server.md.",
+        "parameters": [_GAME],
+        "responses": {
+            "101": {"description": "The connection is a WebSocket now; the first message is a Join."},
+            "403": {"description": "A page of another server, or too many connections."},
+        },
+    }
+
+
+def _json(kind: type) -> dict[str, Any]:
+    return {"application/json": {"schema": {"$ref": f"#/components/schemas/{kind.__name__}"}}}

@@ -1,0 +1,179 @@
+"""Games over WebSockets: one connection follows one game, and plays in it if its token is a player's."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from time import monotonic
+from typing import Any
+
+from starlette.datastructures import Headers
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+
+from play.server import messages
+from play.server.addresses import client_of
+from play.server.games.clock import RateLimiter
+from play.server.games.hall import Hall, counted_while_open
+from play.server.games.room import Room
+from play.server.messages import Incoming, Joined, Pong, Problem, Refused, Role, encode, read
+from play.server.options import ServerOptions
+
+#: Close codes: the policy was broken; too slow to join; the token or the game is wrong.
+POLICY, TRY_LATER, TOO_SLOW, NOT_ADMITTED = 1008, 1013, 4408, 4403
+
+
+def same_origin(headers: Headers) -> bool:
+    """Whether a request came from a page of this server, or from a program, which sends no Origin.
+
+    Nothing is parsed, since nothing that cannot be parsed may do harm: what is not our own address to the letter is another's.
+    """
+    origins, host = headers.getlist("origin"), headers.get("host", "").lower()
+    own = (f"http://{host}", f"https://{host}") if host else ()
+    return all(origin.lower() in own for origin in origins)
+
+
+class Connection:
+    """A member of a room over a WebSocket.
+
+    What is to be sent waits here: answers in order, and of states only the latest, so that a slow reader costs no memory.
+    """
+
+    def __init__(self, socket: WebSocket, role: Role) -> None:
+        self.role = role
+        self._socket = socket
+        self._answers: list[bytes] = []
+        self._state: bytes | None = None
+        self._closing: tuple[int, str] | None = None
+        self._news = asyncio.Event()
+
+    def tell(self, state: bytes) -> None:
+        """Send a state; one that still waits is out of date."""
+        self._state = state
+        self._news.set()
+
+    def answer(self, message: bytes) -> None:
+        """Send an answer, before the next state."""
+        self._answers.append(message)
+        self._news.set()
+
+    def leave(self, code: int, reason: str) -> None:
+        """Close, after what waits has been sent."""
+        self._closing = (code, reason)
+        self._news.set()
+
+    async def write(self) -> None:
+        """Send what comes, until the connection ends."""
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            answers, self._answers = self._answers, []
+            state, self._state = self._state, None
+            for message in [*answers, *([state] if state else [])]:
+                await self._socket.send_text(message.decode())
+            if self._closing and not self._news.is_set():
+                await self._socket.close(*self._closing)
+                return
+
+
+async def serve_connection(hall: Hall, socket: WebSocket) -> None:
+    """One connection to ``/api/games/{id}/socket``, from its first message to its end."""
+    client, connections, options = client_of(socket), hall.connections, hall.options
+    full = connections[client] >= options.client_connections or connections.total() >= options.most_connections
+    if full or not same_origin(socket.headers):
+        await socket.close(POLICY)  # before it is accepted: the client sees 403
+        return
+    with counted_while_open(connections, client):
+        await socket.accept()
+        with contextlib.suppress(WebSocketDisconnect, RuntimeError):
+            await _admit(hall, socket)
+
+
+async def _admit(hall: Hall, socket: WebSocket) -> None:
+    """Wait for the token, find the game, and follow it."""
+    try:
+        first = await asyncio.wait_for(_received(socket), hall.options.patience)
+    except TimeoutError:
+        await socket.close(TOO_SLOW, "expected a join message")
+        return
+    try:
+        join = read(Incoming, first)
+        if not isinstance(join, messages.Join):
+            raise Refused(400, "join_first", "expected a join message with the token first")
+        room = await hall.room(socket.path_params["id"])
+        connection = Connection(socket, room.role(join.token))
+        connection.answer(encode(Joined(role=connection.role, game=room.id, id=join.id)))
+        room.enter(connection)
+    except Refused as refused:
+        await socket.send_text(encode(refused.problem(messages.id_of(first))).decode())
+        await socket.close(TRY_LATER if refused.status in (429, 503) else NOT_ADMITTED, refused.code)
+        return
+    await _follow(hall.options, socket, room, connection)
+
+
+async def _follow(options: ServerOptions, socket: WebSocket, room: Room, connection: Connection) -> None:
+    tasks = [asyncio.create_task(connection.write()), asyncio.create_task(_read(options, socket, room, connection))]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        room.exit(connection)
+        for task in tasks:
+            task.cancel()
+        ended = await asyncio.gather(*tasks, return_exceptions=True)
+    for error in ended:
+        if isinstance(error, Exception) and not isinstance(error, (WebSocketDisconnect, RuntimeError)):
+            raise error
+    if socket.application_state is WebSocketState.CONNECTED and socket.client_state is WebSocketState.CONNECTED:
+        await socket.close()
+
+
+async def _read(options: ServerOptions, socket: WebSocket, room: Room, connection: Connection) -> None:
+    """Carry out messages until there are too many, or too many bad ones."""
+    limiter, errors = RateLimiter(options.message_burst, options.messages_per_second), 0
+    while errors < options.most_errors:
+        text = await _received(socket)
+        if not limiter.try_acquire(""):
+            connection.answer(encode(Problem("too_fast", "too many messages", 429)))
+            break
+        try:
+            _carry_out(read(Incoming, text), room, connection)
+        except Refused as refused:
+            errors += 1
+            connection.answer(encode(refused.problem(messages.id_of(text))))
+    connection.leave(POLICY, "too many errors" if errors >= options.most_errors else "too many messages")
+    await _until_closed(socket)
+
+
+def _carry_out(message: Any, room: Room, connection: Connection) -> None:
+    role = connection.role
+    if isinstance(message, messages.Ping):
+        connection.answer(encode(Pong(id=message.id)))
+    elif room.closed:
+        raise Refused(503, "gone", "the game was unloaded; connect again")
+    elif isinstance(message, messages.Move):
+        room.move(role, message.move, message.ply)
+    elif isinstance(message, messages.Join):
+        raise Refused(409, "joined", "you have joined already")
+    else:
+        act = {
+            messages.Undo: room.undo,
+            messages.Grant: room.grant,
+            messages.Decline: room.decline,
+            messages.Resign: room.resign,
+        }
+        act[type(message)](role)
+
+
+async def _received(socket: WebSocket) -> bytes:
+    """The next message, sent as text or as bytes."""
+    message = await socket.receive()
+    if message["type"] == "websocket.disconnect":
+        raise WebSocketDisconnect(message.get("code", 1006))
+    return message.get("bytes") or (message.get("text") or "").encode("utf-8", "replace")
+
+
+async def _until_closed(socket: WebSocket) -> None:
+    """Read on, and heed nothing, until the writer has said goodbye; not for long."""
+    ends = monotonic() + 5
+    with contextlib.suppress(asyncio.TimeoutError, WebSocketDisconnect):
+        while (left := ends - monotonic()) > 0:
+            await asyncio.wait_for(_received(socket), left)

@@ -1,0 +1,1 @@
+"""Search processes of the server, and what they do."""

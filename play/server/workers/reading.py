@@ -1,0 +1,90 @@
+"""Games and positions read, from text or from a file that somebody has."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from math import isqrt
+from typing import Any
+
+from reversi_env import Position, Rules
+from reversi_env.kernels.games import NO_MOVE
+from reversi_env.notation import Game, read_ggf, read_obf_line, read_transcript, read_wthor
+from reversi_env.notation.ggf import looks_like_ggf
+from reversi_env.notation.text import UTF_16, decoded
+from reversi_env.rules import BLACK, SIZES, Variant
+
+#: Games that are told of at a time: a file may have many thousands.
+MOST_GAMES = 500
+#: Lines of comments, as OBF has them, before anything else.
+_COMMENTS = re.compile(r"\s*(?:%[^\n]*(?:\n\s*|$))*")
+#: How a board begins, and no moves do.
+_BOARD = re.compile(r"\s*(?:[-._XxOo*0BbWw●○]\s*){16}")
+
+
+def read_games(text: str, file: bytes, rules: Rules, first: int = 0) -> dict[str, Any]:
+    """The games in *text*, or in *file* if there is one, from number *first* on, as the message `Transcript` has them.
+
+    Text is GGF, which says its own rules; boards in OBF, or typed out, by the variant of *rules*; or the moves of one game by
+    *rules*. A file is WTHOR or text.
+    """
+    if b"\0" in file[:16] and not file.startswith(UTF_16):  # the header of a WTHOR file, and no text
+        games = _games_in_wthor(file, first)
+    else:
+        games = islice(_games_in_text(decoded(file) if file else text, rules), first, None)
+    games_read = list(islice(games, MOST_GAMES + 1))
+    return {"games": games_read[:MOST_GAMES], "first": first, "more": len(games_read) > MOST_GAMES}
+
+
+def _games_in_text(text: str, rules: Rules) -> Iterator[dict[str, Any]]:
+    text = _COMMENTS.sub("", "\n".join(text.removeprefix("\ufeff").splitlines()), count=1)
+    if not text.strip():
+        return
+    if looks_like_ggf(text):
+        yield from (_recorded_game(game, game.tags.get("C", "")) for game in read_ggf(text.strip().splitlines()))
+    elif _BOARD.match(text):
+        lines = [text] if len("".join(text.split())) in _LENGTHS else text.splitlines()
+        yield from (_problem(line, rules.variant) for line in lines if line.partition("%")[0].strip())
+    else:
+        yield _recorded_game(read_transcript(text, Position.initial(rules)))
+
+
+#: Characters of a board, and with the side to move behind it.
+_LENGTHS = {size * size + more for size in SIZES for more in (0, 1)}
+
+
+def _problem(line: str, variant: Variant) -> dict[str, Any]:
+    """The position of a line of OBF; black is to move where it does not say."""
+    board, *rest = re.split("([;%])", line, maxsplit=1)  # scores and a comment
+    squares = "".join(board.split())
+    size = isqrt(len(squares))
+    side = "X" if size * size == len(squares) else ""
+    problem = read_obf_line(squares + side + "".join(rest), Rules(size, variant) if size in SIZES else None)
+    scores = " ".join(f"{move}:{score:+d}" for move, score in problem.scores)
+    return _recorded_game(Game(problem.position), " ".join(filter(None, (problem.comment, scores))))
+
+
+def _recorded_game(game: Game, comment: str = "") -> dict[str, Any]:
+    rules = game.start.rules
+    return {
+        "size": rules.size,
+        "variant": rules.variant,
+        "board": game.start.to_text(),
+        "turn": "black" if game.start.turn == BLACK else "white",
+        "moves": list(game.moves),
+        "black": game.black,
+        "white": game.white,
+        "result": game.result,
+        "comment": comment,
+    }
+
+
+def _games_in_wthor(file: bytes, first: int) -> Iterator[dict[str, Any]]:
+    """The games of a WTHOR file from number *first* on, players by their numbers; moves as they are, without passes."""
+    wthor, start = read_wthor(file), Position.initial()
+    names = [start.rules.name_of(start.rules.action_of(sq)) for sq in range(64)]
+    for row in range(first, len(wthor)):
+        moves = tuple(names[sq] for sq in wthor.squares[row] if sq != NO_MOVE)
+        players = f"#{wthor.black_players[row]}", f"#{wthor.white_players[row]}"
+        yield _recorded_game(Game(start, moves, *players, 2 * int(wthor.scores[row]) - 64), str(wthor.header.year))

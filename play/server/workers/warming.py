@@ -1,0 +1,82 @@
+"""All that the page offers is compiled in the background, once the server has started.
+
+`reversi serve` says where it is when the opponent that the page begins with is compiled. The others take some minutes on a machine
+that has none of them: a process of its own goes through them one by one, at the lowest priority, so that no game waits for it.
+It says so if there is anything to do, and ends with the server.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import product
+
+from play.first_start import start_python
+from play.server import catalogue
+from reversi_env import Rules
+from reversi_env.compiler.kernel import NotCompiled, cached_kernels_only
+from search.agents.registry import REPORT_002_EVALUATOR, make_agent
+
+BEGUN = "compiling the remaining opponents in the background; until then their first move may take a minute"
+DONE = "all opponents are compiled"
+#: Table of an engine that searches nothing, in MiB.
+NO_TABLE = 0.001
+
+
+def offered() -> Iterator[tuple[str, Rules]]:
+    """Agents and games that people can choose; not the policies, which compile nothing and take torch to load.
+
+    The engine with Double-Alpha's evaluator is among them: it analyses for that agent.
+    """
+    for entry in catalogue.entries():
+        if entry.name != "rl":
+            agents = (entry.name, REPORT_002_EVALUATOR) if entry.name == "double-alpha" else (entry.name,)
+            yield from ((agent, Rules(*game)) for agent in agents for game in product(entry.sizes, catalogue.VARIANTS))
+
+
+def compile_all(games: Iterable[tuple[str, Rules]]) -> None:
+    """Compile what these agents need for their games and is not in the cache, and tell on standard error."""
+    tells = False
+    for agent, rules in games:
+        try:
+            with cached_kernels_only():
+                make_agent(agent, table=NO_TABLE).prepare(rules)
+        except NotCompiled:
+            if not tells:
+                print(BEGUN, file=sys.stderr, flush=True)
+            tells = True
+            make_agent(agent, table=NO_TABLE).prepare(rules)
+    if tells:
+        print(DONE, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def compiling() -> Iterator[None]:
+    """Let a process compile all of it, for as long as this is entered."""
+    process = start_python(__name__, stdin=subprocess.PIPE, start_new_session=True)  # Ctrl-C is for the server
+    try:
+        yield
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def _end_with_the_server() -> None:
+    sys.stdin.read()
+    os._exit(0)
+
+
+def main() -> None:
+    """The process."""
+    if hasattr(os, "nice"):
+        os.nice(19)
+    threading.Thread(target=_end_with_the_server, daemon=True).start()
+    compile_all(offered())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""Text output of an engine's evaluation: hints, move values and an evaluation bar."""
+
+from __future__ import annotations
+
+from math import tanh
+
+from play.thinker import Thought
+from reversi_env.rules import BLACK, Colour
+from search.engine.limits import certainty
+
+BAR_WIDTH = 40
+#: A lead of so many discs fills most of the bar.
+LARGE_LEAD = 20.0
+#: Width of the longest bar in the list of values.
+VALUE_WIDTH = 20
+
+
+def hint_text(thought: Thought) -> str:
+    """The best move with its value and the line expected after it."""
+    if thought.value is None:
+        return f"{thought.move} (no value: this agent has no opinion)"
+    line = f", expecting {' '.join(thought.pv[:8])}" if len(thought.pv) > 1 else ""
+    return f"{thought.move} ({thought.value:+.1f} discs, {certainty(thought.confidence, thought.depth)}{line})"
+
+
+def value_lines(thought: Thought, *, block_characters: bool) -> list[str]:
+    """Every move's value for the side to move, best first, with bars of *block_characters* or of ``#``."""
+    if not thought.moves:
+        return ["no values: this agent has no opinion"]
+    best = max(entry.value for entry in thought.moves)
+    lines = [f"values in discs for the side to move, {certainty(thought.confidence, thought.depth)}:"]
+    for entry in thought.moves:
+        loss = best - entry.value
+        width = max(1, round(VALUE_WIDTH * (1 - min(loss, LARGE_LEAD) / LARGE_LEAD)))
+        lines.append(f"  {entry.move}  {entry.value:+6.1f}  {('█' if block_characters else '#') * width}")
+    return lines
+
+
+def bar_text(value: float, turn: Colour, *, block_characters: bool) -> str:
+    """A bar filled from black's side, *value* being in discs for the side *turn*; of *block_characters* or of ASCII."""
+    for_black = value if turn == BLACK else -value
+    filled = round(BAR_WIDTH * (1 + tanh(for_black / LARGE_LEAD)) / 2)
+    full, empty = ("█", "░") if block_characters else ("#", "-")
+    leader = "even" if round(for_black, 1) == 0 else f"{'black' if for_black > 0 else 'white'} {abs(for_black):+.1f}"
+    return f"black {full * filled}{empty * (BAR_WIDTH - filled)} white  {leader}"

@@ -1,0 +1,156 @@
+"""Games on disk: the one in progress after every move, and those that are saved and loaded by name."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from play.game import Game
+from reversi_env import ReversiError
+from reversi_env.errors import quoted
+from reversi_env.notation import read_ggf
+from reversi_env.notation.ggf import is_blank, looks_like_ggf, read_properties
+from reversi_env.notation.text import decoded, within
+from reversi_env.rules import BLACK, WHITE, Colour
+from reversi_env.storage.atomic import remove_temporary_files, write_atomically
+
+_LARGEST_FILE = 1 << 24
+#: Games that are kept for --resume, at most.
+MAX_KEPT = 20
+#: What such a file holds.
+_KINDS: dict[str, Any] = {"ggf": str, "black": str | None, "white": str | None, "adviser": str | None}
+_KINDS |= {"time": float | int | None}
+
+
+@dataclass
+class Settings:
+    """Who plays and how: an agent's spec for each side, None for a person. The first three are kept with an unfinished game.
+
+    ``adviser`` gives the hints and values, by default the strongest agent. ``time`` (seconds per move) holds
+    beside the limits of a spec. ``opponent`` plays where a person asks for the computer. ``pause``
+    seconds are waited after every move of a game that is only watched. ``shows_bar``: the evaluation bar is on from the start.
+    """
+
+    agents: dict[Colour, str | None]
+    adviser: str | None = None
+    time: float | None = None
+    opponent: str | None = None
+    pause: float = 0.0
+    shows_bar: bool = False
+
+    @property
+    def people(self) -> set[Colour]:
+        """The sides that people play."""
+        return {colour for colour, agent in self.agents.items() if agent is None}
+
+
+def state_folder() -> Path:
+    """Where games in progress are kept: in the user's state folder (XDG base directories)."""
+    base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
+    return Path(base) / "reversi" / "games"
+
+
+def session_file() -> Path:
+    """Where one session keeps its game. Sessions side by side do not touch each other's."""
+    return state_folder() / f"{datetime.now():%Y%m%d-%H%M%S}-{os.getpid()}.json"
+
+
+def save_in_progress(path: Path, game: Game, settings: Settings) -> None:
+    """Write the game so that a crash at any moment leaves the old file or the new one; an OSError if it cannot be.
+
+    Of a game that is over, or has not begun, there is nothing to go on with, and no file.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not os.access(path.parent, os.W_OK | os.X_OK):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path.parent))
+    if game.is_over() or not game.moves:
+        path.unlink(missing_ok=True)
+        return
+    agents = {"black": settings.agents[BLACK], "white": settings.agents[WHITE], "adviser": settings.adviser}
+    kept = {"ggf": game.to_ggf(), **agents, "time": settings.time}
+    write_atomically(path, (json.dumps(kept) + "\n").encode())
+
+
+def resumable_games() -> list[Path]:
+    """The games that can be resumed, the one that was left last first; all but the newest `MAX_KEPT` are dropped."""
+    remove_temporary_files(state_folder())
+    dated = [(path.stat().st_mtime, path) for path in state_folder().glob("*.json")]
+    paths = [path for _, path in sorted(dated, reverse=True)]
+    for path in paths[MAX_KEPT:]:
+        path.unlink(missing_ok=True)
+    return paths[:MAX_KEPT]
+
+
+def unfinished_game() -> tuple[Game, Settings, Path]:
+    """The game that was left last, how it was being played, and its file."""
+    paths = resumable_games()
+    if not paths:
+        raise ReversiError(f"no unfinished game to go on with: expected one in {quoted(str(state_folder()), 300)}")
+    try:
+        kept = json.loads(paths[0].read_text(encoding="utf-8"))
+        if not isinstance(kept, dict) or not all(isinstance(kept.get(key), kind) for key, kind in _KINDS.items()):
+            raise ReversiError("its fields are not as expected")
+        agents = {BLACK: kept.get("black"), WHITE: kept.get("white")}
+        settings = Settings(agents, kept.get("adviser"), kept.get("time"))
+        return Game.from_ggf(kept["ggf"]), settings, paths[0]
+    except (ValueError, RecursionError) as error:  # JSON and GGF errors are ValueErrors
+        raise ReversiError(
+            f"file {quoted(str(paths[0]), 300)} is no game in progress, and may be deleted: {error}"
+        ) from None
+
+
+def save(game: Game, name: str | None, *, replace: bool) -> Path:
+    """Write *game* to the file *name*: a transcript if that ends in ``.txt``, GGF otherwise; another file only if *replace*."""
+    path = Path(name).expanduser() if name else Path(datetime.now().strftime("reversi-%Y%m%d-%H%M%S.ggf"))
+    if path.exists() and not replace:
+        raise ReversiError(f"file {quoted(str(path), 300)} exists: expected another name, or save! to replace it")
+    text = game.to_transcript() if path.suffix == ".txt" else game.to_ggf()
+    try:
+        write_atomically(path, f"{text}\n".encode())
+    except OSError as error:
+        raise ReversiError(f"file {quoted(str(path), 300)} cannot be written: {_reason(error)}") from None
+    return path
+
+
+def load(name: str, number: int, like: Game) -> tuple[Game, int]:
+    """Game *number*, from 1, of a GGF file, and how many it has; or a transcript, which is played by the rules of *like*."""
+    path = Path(name).expanduser()
+    try:
+        if path.is_file() and path.stat().st_size > _LARGEST_FILE:
+            raise ReversiError(f"file {quoted(str(path), 300)} is larger than {_LARGEST_FILE} bytes: expected a game")
+        text = decoded(path.read_bytes())
+    except OSError as error:
+        raise ReversiError(f"file {quoted(str(path), 300)} cannot be read: {_reason(error)}") from None
+    if not text.strip():
+        raise ReversiError(f"file {quoted(str(path), 300)} is empty: expected a game, GGF or moves")
+    count = 1
+    with within(f"file {quoted(str(path), 300)}"):
+        if looks_like_ggf(text):
+            count = _games_in(text)
+            if 1 <= number <= count:
+                return Game.from_record(next(islice(read_ggf(text.splitlines()), number - 1, None))), count
+        elif number == 1:
+            return Game.from_transcript(text, like.start), 1
+    raise ReversiError(f"game {number} of file {quoted(str(path), 300)}: expected a number from 1 to {count}")
+
+
+def _games_in(text: str) -> int:
+    """How many games a GGF file has; one that cannot be read, which ends the reading, is one of them."""
+    count = offset = 0
+    while not is_blank(text, offset):
+        count += 1
+        try:
+            _, offset = read_properties(text, offset)
+        except ReversiError:
+            break
+    return count
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()

@@ -1,0 +1,1 @@
+"""How kernels are compiled, cached on disk and announced."""

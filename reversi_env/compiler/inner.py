@@ -1,0 +1,262 @@
+"""Kernels built on numba's internals. This is the only module that uses private names of a library.
+
+Numba compiles every function as if Python called it: with wrappers, optimised, to machine code. Most kernels are only called by
+other kernels, which inline and optimise their code again. Here such an inner kernel is only typed and lowered to LLVM IR; a kernel
+that Python calls is compiled once, with all inner kernels linked in. A first start takes little more than half the time, and the
+code is as fast.
+
+For every recursive call numba infers the return type anew, by typing the whole function: 20 times in the fixed-depth search, nearly
+half of its compilation. Here the first result is reused.
+
+Entries of the disk cache keep their LLVM IR apart, because only another compilation reads it.
+
+If a name is missing in some version of numba, the import fails, and `reversi_env.compiler.kernel` falls back to plain ``njit``.
+"""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import Any, NamedTuple, Protocol
+
+from llvmlite.binding import add_symbol, address_of_symbol, parse_assembly, parse_bitcode
+from numba.core import sigutils
+from numba.core.caching import _Cache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, _LowerResult
+from numba.core.compiler_machinery import PassManager, register_pass
+from numba.core.errors import NumbaWarning
+from numba.core.registry import CPUDispatcher
+from numba.core.runtime import _nrt_python as _nrt  # type: ignore[attr-defined]
+from numba.core.serialize import dumps
+from numba.core.typed_passes import NativeLowering
+from numba.core.typeinfer import TypeInferer
+
+
+class Store(Protocol):
+    """Where compiled versions of one kernel are kept."""
+
+    def read(self, signature: Any, codegen: Any) -> bytes | None:
+        """Return the entry for *signature*, or None if it has to be compiled."""
+
+    def write(self, signature: Any, codegen: Any, entry: bytes) -> None:
+        """Keep the entry for *signature*."""
+
+    def explain_failure(self, error: Exception, argument_types: str) -> None:
+        """Raise a clearer error than *error*, if the types of the arguments allow one."""
+
+
+class _Building(threading.local):
+    """How many kernels this thread is building, each for the one before."""
+
+    depth = 0
+
+
+_building = _Building()
+
+
+def is_inner() -> bool:
+    """Whether a kernel that is asked for now is for another one that is being built."""
+    return _building.depth > 0
+
+
+def _once(return_type: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """*return_type* of a function that calls itself, as far as it follows without those calls: asked once for a kernel of ours."""
+
+    def remembered(inferer: Any) -> Any:
+        if not is_inner():  # others' functions
+            return return_type(inferer)
+        if getattr(inferer, "found_return_type", None) is None:
+            inferer.found_return_type = return_type(inferer)
+        return inferer.found_return_type
+
+    return remembered
+
+
+TypeInferer.return_types_from_partial = _once(TypeInferer.return_types_from_partial)  # type: ignore[method-assign]
+
+
+class InnerEntry:
+    """Stands for the entry point that an inner kernel does not have; the compiler tells functions apart by it."""
+
+
+class InnerLibrary(JITCodeLibrary):
+    """The code of an inner kernel and of all that it calls; whoever takes it in optimises it and makes machine code of it."""
+
+    def finalize(self) -> None:
+        """Link the kernels that this one calls."""
+        self._raise_if_finalized()
+        for library in dict.fromkeys(self._linking_libraries):
+            self._reload_init.update(library._reload_init)
+            self._final_module.link_in(library._get_module_for_linking(), preserve=True)
+        self._final_module.verify()
+        self._finalize_dynamic_globals()
+        self._finalized = True
+
+
+@register_pass(mutates_CFG=True, analysis_only=False)
+class InnerLowering(NativeLowering):
+    """Translates an inner kernel to LLVM's language."""
+
+    _name = "inner_lowering"
+
+    def run_pass(self, state: Any) -> bool:
+        """Do without wrappers and machine code, and let other kernels find the result."""
+        context = state.targetctx
+        state.library = InnerLibrary(context.codegen(), state.func_id.func_qualname)
+        state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = state.flags.no_compile = True
+        super().run_pass(state)
+        lowered, entry = state["cr"], InnerEntry()
+        context.insert_user_function(entry, lowered.fndesc, [state.library])
+        state.reload_init.extend(state.library._reload_init)
+        state["cr"] = _LowerResult(lowered.fndesc, lowered.call_helper, cfunc=entry, env=lowered.env)
+        return True
+
+
+class KernelCompiler(CompilerBase):
+    """Numba's compiler, with another last step for inner kernels."""
+
+    def compile_extra(self, func: Any) -> Any:
+        """Compile the Python function *func*; kernels that it calls are compiled within."""
+        _building.depth += 1
+        try:
+            return super().compile_extra(func)
+        finally:
+            _building.depth -= 1
+
+    def define_pipelines(self) -> list[PassManager]:
+        """The steps, in one pipeline."""
+        steps = DefaultPassBuilder.define_nopython_pipeline(self.state)
+        if _building.depth == 1:
+            return [steps]
+        inner = PassManager("inner kernel")
+        for step, why in steps.passes:
+            inner.add_pass(InnerLowering if step is NativeLowering else step, why)
+        inner.finalize()
+        return [inner]
+
+
+class KernelDispatcher(CPUDispatcher):
+    """Numba's dispatcher, which builds a kernel anew and in full when Python first calls one that was built for others."""
+
+    _cache: KernelCache
+
+    def compile(self, sig: Any) -> Any:
+        """The entry point for *sig*, compiled or from the cache if need be."""
+        arguments = tuple(sigutils.normalize_signature(sig)[0])
+        known: Any = self.overloads.get(arguments)
+        if known is not None and isinstance(known.entry_point, InnerEntry) and not is_inner():
+            self.overloads.pop(arguments, None)  # another thread may have been here
+        try:
+            return super().compile(sig)
+        except Exception as error:
+            if not is_inner():
+                self._cache.store.explain_failure(error, str(arguments))
+            raise
+
+    def add_overload(self, cres: Any) -> None:
+        """Make a result known: to Python too, if it is a full one."""
+        if isinstance(cres.entry_point, InnerEntry):
+            self.overloads[tuple(cres.signature.args)] = cres
+            return
+        for environment in cres._find_referenced_environments():  # those of the inner kernels have not been set
+            cres.codegen.set_env(environment.env_name, environment)
+        super().add_overload(cres)  # last: from here on another thread may call it
+
+
+class KernelCache(_Cache):
+    """Numba's interface to the `Store` of one kernel."""
+
+    def __init__(self, function: Callable, store: Store) -> None:
+        self._function, self.store = function, store
+
+    @property
+    def cache_path(self) -> str:
+        """Nothing: numba shows this path to users of its own cache."""
+        return ""
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return the compiled function for *sig*, or None if it has to be compiled."""
+        if is_inner():
+            return None
+        entry = self.store.read(sig, target_context.codegen())
+        return entry and _Entry(*pickle.loads(entry)).result(target_context)
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled for *sig*, unless it contains addresses of this process."""
+        if is_inner():
+            return
+        if data.library.has_dynamic_globals or data.lifted:
+            warnings.warn(
+                f"kernel {self._function.__qualname__!r} refers to an address of this process: it is compiled at every start",
+                NumbaWarning,
+                stacklevel=2,
+            )
+            return
+        self.store.write(sig, data.codegen, dumps(tuple(_Entry.of(data))))
+
+    def enable(self) -> None:
+        """Do nothing: the cache is always in use."""
+
+    def disable(self) -> None:
+        """Do nothing: the cache is always in use."""
+
+    def flush(self) -> None:
+        """Do nothing: entries of other sources are never found, and removed after a while."""
+
+
+class _Entry(NamedTuple):
+    """A compiled function as it is saved, in the order of numba's own, with what makes loading it quick."""
+
+    #: The functions outside of it that the code calls, but for those of LLVM and Python, which are always there.
+    called: frozenset[str]
+    #: The functions and variables that it defines.
+    defined: frozenset[str]
+    #: Its code in LLVM's language, for kernels that take it in.
+    bitcode: bytes
+    #: What numba saves, without that code.
+    reduced: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, result: Any) -> _Entry:
+        """The entry for a result of numba's compiler."""
+        module = result.library._final_module
+        declared = (function.name for function in module.functions if function.is_declaration)
+        called = frozenset(name for name in declared if not name.startswith(("llvm.", "Py", "_Py")))
+        named = (
+            thing.name
+            for things in (module.functions, module.global_variables)
+            for thing in things
+            if not thing.is_declaration
+        )
+        (name, kind, (machine_code, bitcode)), *rest = result._reduce()
+        empty = parse_assembly(str(result.codegen._create_empty_module(name))).as_bitcode()
+        return cls(called, frozenset(named), bitcode, ((name, kind, (machine_code, empty)), *rest))
+
+    def result(self, context: Any) -> Any:
+        """The result again. LLVM's code is only read if another kernel is compiled that takes it in."""
+        _provide_runtime()
+        if not all(map(address_of_symbol, self.called)):
+            context.refresh()  # loads all that numba can compile, which takes half a second
+        context.codegen()._engine._defined_symbols.update(self.defined)
+        result = CompileResult._rebuild(context, *self.reduced)
+        library = result.library
+        library._get_module_for_linking = cache(lambda: parse_bitcode(self.bitcode))
+        return result
+
+
+@cache
+def _provide_runtime() -> None:
+    """Let compiled code find numba's runtime; what compiling needs of it besides takes longer, and is left to numba."""
+    for name, address in _nrt.c_helpers.items():
+        add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
+
+
+def build(function: Callable, options: dict[str, Any], store: Store) -> Any:
+    """Return numba's dispatcher of *function*, which compiles it at the first call."""
+    dispatcher: Any = KernelDispatcher(function, targetoptions=options, pipeline_class=KernelCompiler)
+    dispatcher._cache = KernelCache(function, store)
+    return dispatcher

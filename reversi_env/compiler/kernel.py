@@ -1,0 +1,174 @@
+"""How kernels are compiled, cached on disk and announced.
+
+Every compiled function of this project is made by `kernel`. It is numba's ``njit`` with these differences:
+
+* **No stale code.** Numba's own cache looks at one file only: edit ``bitboard.py`` and a cached ``perft`` in another
+  file would go on running the old rules. Here the cache is stamped with a fingerprint of *every* file of the kernel
+  folders that the function may depend on (`KERNEL_FOLDERS`), so that any edit recompiles and nothing else does.
+* **No mixed-up and no damaged code.** Entries lie in the user's cache folder, apart by version, Python, numba and CPU; each is a
+  file of its own with a checksum (`reversi_env.compiler.disk_cache`).
+* **No code twice.** Kernels that only other kernels call are not built for Python as well
+  (`reversi_env.compiler.inner`). That takes
+  internals of numba; where a version lacks them, kernels are plain ``njit`` functions, without a cache on disk.
+* **No slow start.** Numba's machinery for compiling is not loaded where everything comes from the cache.
+* **No silent wait.** The first compilation in a process is announced on standard error, if that is a terminal.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import threading
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+from numba.core.errors import NumbaError, NumbaWarning, UnsupportedBytecodeError
+from numba.core.serialize import dumps
+
+from reversi_env.compiler.disk_cache import KernelFiles
+from reversi_env.version import __version__
+
+try:
+    from reversi_env.compiler import inner as building
+except (ImportError, AttributeError) as error:  # another version of numba
+    building, _lacking = None, str(error)  # type: ignore[assignment]
+
+#: Folders that hold kernels, leftmost layer first. A kernel may use its own layer and the layers to its left.
+KERNEL_FOLDERS = ("reversi_env/compiler", "reversi_env/kernels", "search/kernels", "models/kernels", "train/kernels")
+_PROJECT_ROOT = Path(__file__).resolve().parents[2]
+
+#: Source fingerprints of numba types whose meaning was registered from outside (an evaluator's record type): a kernel compiled
+#: for such a type depends on that source too.
+TYPE_FINGERPRINTS: dict[Any, str] = {}
+
+#: What numba raises for a function that it cannot compile; the last, where a record does not have a field.
+FAILURES = (NumbaError, UnsupportedBytecodeError, KeyError)
+#: By a word in the types of a kernel's arguments: a function that is called when the kernel cannot be compiled. It may raise a
+#: clearer error than numba's.
+explanations: dict[str, Callable[[], None]] = {}
+
+_announced = False
+
+
+def announce_compilation() -> None:
+    """Print one line, once per process and only to a terminal, that kernels are being compiled."""
+    global _announced
+    if not _announced and sys.stderr and sys.stderr.isatty():  # None where it is closed
+        print("reversi: compiling kernels for this CPU (first use only, kept for the next start) …", file=sys.stderr)
+    _announced = True
+
+
+class NotCompiled(Exception):  # noqa: N818 - it says what is the case
+    """A kernel is not in the cache, where nothing is to be compiled."""
+
+
+_strict = threading.local()
+
+
+@contextmanager
+def cached_kernels_only() -> Iterator[None]:
+    """Within it this thread compiles nothing: a kernel that is not in the cache raises `NotCompiled`."""
+    _strict.is_on = True
+    try:
+        yield
+    finally:
+        _strict.is_on = False
+
+
+@cache
+def source_fingerprint(source_file: str) -> str:
+    """Hash of all kernel sources and tables that a kernel in *source_file* may have been compiled from."""
+    source = Path(source_file).resolve()
+    layers = [_PROJECT_ROOT / folder for folder in KERNEL_FOLDERS]
+    own_layer = next((i for i, folder in enumerate(layers) if source.is_relative_to(folder)), len(layers))
+    digest = hashlib.sha256(b"" if own_layer < len(layers) else source.read_bytes())
+    for folder in layers[: own_layer + 1]:
+        for path in sorted(folder.glob("*")):
+            if path.suffix in {".py", ".npy"}:
+                digest.update(path.name.encode())
+                digest.update(path.read_bytes())
+    return digest.hexdigest()
+
+
+class KernelStore:
+    """The compiled versions of one function on disk, valid only for the sources, CPU and libraries that they were compiled with."""
+
+    def __init__(self, function: Callable, options: dict[str, Any]) -> None:
+        self._function = function
+        self._options = tuple(sorted(options.items()))
+
+    def read(self, signature: Any, codegen: Any) -> bytes | None:
+        """Return the entry for *signature*, or None, with a message to the user, if it has to be compiled."""
+        entry = _files(codegen.magic_tuple()).read(*self._cache_key(signature, codegen))
+        if entry is None:
+            if getattr(_strict, "is_on", False):
+                raise NotCompiled(self._function.__qualname__)
+            announce_compilation()
+        return entry
+
+    def write(self, signature: Any, codegen: Any, entry: bytes) -> None:
+        """Keep the entry for *signature*."""
+        _files(codegen.magic_tuple()).write(*self._cache_key(signature, codegen), entry)
+
+    def explain_failure(self, error: Exception, argument_types: str) -> None:
+        """Call the registered explanations whose word occurs in the types of the arguments, if numba cannot compile the kernel."""
+        for word, explain in list(explanations.items()):
+            if word in argument_types and isinstance(error, FAILURES):
+                explain()
+
+    def _cache_key(self, sig: Any, codegen: Any) -> tuple[str, str, str]:
+        """Group, name and key of the entry for *sig*."""
+        code = self._function.__code__
+        cells = tuple(cell.cell_contents for cell in self._function.__closure__ or ())
+        arguments = (getattr(argument, "dtype", argument) for argument in sig)
+        registered = tuple(TYPE_FINGERPRINTS.get(argument, "") for argument in arguments)
+        sources = source_fingerprint(code.co_filename)
+        fingerprints = (sources, hashlib.sha256(code.co_code + (dumps(cells) if cells else b"")).hexdigest())
+        key = repr((sig, codegen.magic_tuple(), fingerprints, self._options, registered))
+        layer, _, module = self._function.__module__.partition(".")
+        name = f"{module.rpartition('.')[2] or layer}.{self._function.__qualname__}".replace("<locals>", "-")
+        return f"{layer}-{sources[:16]}", name, key
+
+
+@cache
+def _files(cpu: tuple[Any, ...]) -> KernelFiles:
+    """The kernel files for this package, Python, numba and CPU (numba's description of it: triple, name and features)."""
+    tag = sys.implementation.cache_tag + getattr(sys, "abiflags", "")
+    _, name, features = cpu
+    rest = hashlib.sha256(f"{cpu} {llvmlite.__version__} {features}".encode()).hexdigest()[:8]
+    return KernelFiles(f"{__version__}-{tag}-numba{numba.__version__}-{name}-{rest}")
+
+
+def kernel(function: Callable) -> Any:
+    """Compile *function* with numba: GIL released, C-like arithmetic, cached on disk until any kernel source changes."""
+    return _kernel(function, {})
+
+
+def inlined_kernel(function: Callable) -> Any:
+    """A `kernel` that becomes a part of every kernel that calls it, long as it is: where a call would cost too much."""
+    return _kernel(function, {"forceinline": True})
+
+
+def _kernel(function: Callable, more: dict[str, Any]) -> Any:
+    options = {"nogil": True, "error_model": "numpy", **more}
+    if building is None:
+        _report_fallback()
+        return numba.njit(**options)(function)
+    options["nopython"] = True
+    return building.build(function, options, KernelStore(function, options))
+
+
+@cache
+def _report_fallback() -> None:
+    warnings.warn(
+        f"numba {numba.__version__} lacks internals that fast compilation needs ({_lacking}): kernels are compiled at every start; "
+        "install a version of numba that this package supports",
+        NumbaWarning,
+        stacklevel=2,
+    )

@@ -1,0 +1,151 @@
+"""`ExternalAgent`: what players that are other programs have in common, whatever protocol they speak."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.errors import NotationError, quoted
+from reversi_env.rules import PASS_NAME
+from search.agents.base import Agent
+from search.agents.external.process import Deadline, EngineFailure, EngineProcess, FailureKind
+
+#: Seconds that a program may take over one move unless its spec says otherwise.
+DEFAULT_LIMIT = 60.0
+
+
+class ExternalAgent(Agent):
+    """An agent that is an external program. It is started on first use and restarted after a failure.
+
+    *time*: seconds a move, which the program is told if its protocol can say so; *limit*: seconds after which it has lost the
+    game. Programs follow a game move by move, so that the arena calls `choose_after` with the whole game. `choose` is given
+    one position only and finds the moves that lead there from the last one it has seen, or from the start; where there are none,
+    a program that can be set up to a position is.
+    """
+
+    quit_command = "quit"
+    merge_stderr = False
+    #: Seconds for anything but a move: to start, to load what it needs, to set up a game.
+    patience = 60.0
+    sets_up_positions = False
+
+    def __init__(self, command: str, *, time: float | None = None, limit: float = DEFAULT_LIMIT) -> None:
+        self.command, self.time, self.limit = command, time, limit
+        self._process: EngineProcess | None = None
+        self._rules: Rules | None = None
+        self._seen: tuple[Position, tuple[str, ...]] | None = None
+
+    # --- what a protocol supplies -----------------------------------------------------------------
+
+    def _handshake(self, rules: Rules) -> None:
+        """Agree on the game with a program that has just been started."""
+        raise NotImplementedError
+
+    def _answer(self, start: Position, moves: tuple[str, ...], position: Position) -> str:
+        """Bring the program to *position*, which *moves* lead to from *start*, and ask it for its move's name."""
+        raise NotImplementedError
+
+    # --- the agent --------------------------------------------------------------------------------
+
+    def prepare(self, rules: Rules) -> None:
+        """Have the program running and ready for that game; an `EngineFailure` if it will not play it."""
+        if self._process is not None and (not self._process.alive or rules != self._rules):
+            self.close()
+        if self._process is None:
+            self._process = EngineProcess(self.command, merge_stderr=self.merge_stderr)
+            self._rules = rules
+            with self._closed_on_failure():
+                self._handshake(rules)
+
+    def choose(self, position: Position) -> int:
+        """The program's action in *position*; an `EngineFailure` if it gives none, or one that is illegal."""
+        start, moves = self._moves_to(position)
+        return self.choose_after(start, moves)
+
+    def choose_after(self, start: Position, moves: Sequence[str], position: Position | None = None) -> int:
+        """The program's action after *moves* (by name, passes among them) from *start*."""
+        position, moves = position or start.play_all(moves), tuple(moves)
+        if position.must_pass():
+            return position.rules.pass_action
+        self.prepare(position.rules)
+        with self._closed_on_failure():
+            name = self._answer(start, moves, position)
+            action = self._checked(name, position)
+        self._seen = (start, (*moves, position.rules.name_of(action)))
+        return action
+
+    def stop(self) -> None:
+        """End the program, so that whoever waits for it waits no longer; callable from any thread."""
+        if (process := self._process) is not None:
+            process.close()
+
+    def close(self) -> None:
+        """End the program; the next move starts it again."""
+        process, self._process, self._seen = self._process, None, None
+        if process is not None:
+            process.close(self.quit_command)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_process": None, "_seen": None}  # a copy starts a program of its own
+
+    # --- helpers ----------------------------------------------------------------------------------
+
+    def _send(self, line: str) -> None:
+        assert self._process is not None
+        self._process.send(line)
+
+    def _read(self, wait: Deadline) -> str:
+        assert self._process is not None
+        return self._process.read_line(wait)
+
+    def _failure(self, kind: FailureKind, words: str) -> EngineFailure:
+        return EngineFailure(kind, f"{quoted(self.command)} {words}")
+
+    def _checked(self, name: str, position: Position) -> int:
+        try:
+            action = position.rules.action_from_name(name)
+        except NotationError:
+            raise self._failure("malformed", f"answered {quoted(name)}: expected a move") from None
+        if action not in position.legal_actions():
+            legal = " ".join(position.legal_moves())
+            raise self._failure("illegal", f"played {quoted(name)}: the legal moves are {legal}")
+        return action
+
+    @contextmanager
+    def _closed_on_failure(self) -> Iterator[None]:
+        """A program that has failed once is not spoken to again, not even to say good-bye."""
+        try:
+            yield
+        except BaseException:
+            process, self._process, self._seen = self._process, None, None
+            if process is not None:
+                process.close()
+            raise
+
+    def _moves_to(self, position: Position) -> tuple[Position, tuple[str, ...]]:
+        """A start and moves that lead to *position*: on from what was seen last, or from the start of the game."""
+        initial = Position.initial(position.rules)
+        for start, moves in filter(None, (self._seen, (initial, ()))):
+            if start.rules == position.rules and (way := _moves_between(start.play_all(moves), position)) is not None:
+                return start, (*moves, *way)
+        if self.sets_up_positions:
+            return position, ()
+        raise ReversiError(
+            f"{quoted(self.command)} plays whole games: expected a position one move after the last it was asked about, "
+            f"or the moves that lead to {position.to_text()}"
+        )
+
+
+def _moves_between(before: Position, after: Position) -> tuple[str, ...] | None:
+    """The moves from *before* to *after*: none, one, or one with passes around it."""
+    if before == after:
+        return ()
+    for move in before.legal_moves():
+        reached = before.play(move)
+        if reached == after:
+            return (move,)
+        if (move == PASS_NAME or reached.must_pass()) and (rest := _moves_between(reached, after)) is not None:
+            return (move, *rest)
+    return None

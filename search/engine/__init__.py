@@ -1,0 +1,1 @@
+"""The alpha-beta engine and the exact solver around their kernels."""

@@ -1,0 +1,161 @@
+"""`SearchTimer`: stops a search so early that its result comes within the time limit."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from functools import partial
+from time import perf_counter
+
+import numpy as np
+
+from search.engine.limits import Limits
+
+#: Minimum time from the timer's expiry to the result, in seconds. The timer expires that much earlier; on a busy machine the
+#: estimate grows with the observed latency, up to a share of the limit, and decays at LATENCY_DECAY per search.
+MIN_STOP_SECONDS = 0.002
+MAX_SHARE_OF_LIMIT = 0.3
+LATENCY_DECAY = 0.95
+
+
+class StopLatency:
+    """The recent delay between a stop request and the engine's result, in ``seconds``."""
+
+    def __init__(self) -> None:
+        self.seconds = MIN_STOP_SECONDS
+
+    def observe(self, late: float) -> None:
+        """Add an observation: a result came *late* seconds after the request."""
+        self.seconds = max(late, MIN_STOP_SECONDS, LATENCY_DECAY * self.seconds)
+
+
+class SearchTimer:
+    """The time of one search, which begins now.
+
+    It expires at the soft limit, or at the hard limit if *target_seconds* then asks for more, and calls *stop* in its own thread.
+    """
+
+    def __init__(
+        self, limits: Limits, stop_latency: StopLatency, target_seconds: Callable[[], float], stop: Callable[[], None]
+    ) -> None:
+        self._limits, self._stop_latency = limits, stop_latency
+        self._target_seconds, self._stop = target_seconds, stop
+        self._began = perf_counter()
+        self._lock = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._expires_at = math.inf
+        self._expired = self._ended = False
+
+    def elapsed(self) -> float:
+        """Seconds since the beginning."""
+        return perf_counter() - self._began
+
+    def start(self) -> None:
+        """Start the timer, if there is a limit."""
+        if self._limits.time is not None:
+            self._schedule(min(self._limits.soft or math.inf, self._limits.time))
+
+    def end(self) -> None:
+        """End the timer. If it has expired, record the latency of the result."""
+        with self._lock:
+            self._ended = True
+        if self._timer:
+            self._timer.cancel()
+        if self._expired:
+            most = MAX_SHARE_OF_LIMIT * (self._limits.time or 0.0)  # the machine may have slept
+            self._stop_latency.observe(min(self.elapsed() - self._expires_at, most))
+
+    def _schedule(self, seconds: float) -> None:
+        """Expire *seconds* after the start, less the expected latency."""
+        self._expires_at = seconds - min(self._stop_latency.seconds, MAX_SHARE_OF_LIMIT * seconds)
+        self._timer = threading.Timer(max(0.0, self._expires_at - self.elapsed()), partial(self._expire, seconds))
+        self._timer.daemon = True
+        self._timer.start()
+
+    def _expire(self, seconds: float) -> None:
+        with self._lock:  # a late timer must not stop the next search
+            if self._ended:
+                return
+            if self._limits.time is not None and seconds < self._limits.time and seconds < self._target_seconds():
+                self._schedule(self._limits.time)
+                return
+            self._expired = True
+            self._stop()
+
+
+# --- stability of the best move --------------------------------------------------------------------
+
+
+#: Iterations in a row with the same best move, and the same reply to it, after which a move may be far ahead.
+STEADY_ITERATIONS = 3
+#: A value that fell by this much in two plies is looked into, in discs; two, since values of odd and even depths differ.
+MAX_VALUE_DROP = 2.0
+
+
+class IterationHistory:
+    """Best lines and values of the iterations of one search."""
+
+    def __init__(self) -> None:
+        self._lines: list[tuple[str, ...]] = []
+        self._values: list[float] = []
+        self._failing = False
+
+    def failed_low(self) -> None:
+        """The present iteration found less than its window: the value is about to fall, and another move may be better."""
+        self._failing = True
+
+    def add_iteration(self, line: tuple[str, ...], value: float) -> None:
+        """Add a completed iteration with its principal variation and its *value* in discs."""
+        self._values.append(value)  # first: the timer's thread counts the lines, and then reads the values
+        self._lines.append(line[:2])
+        self._failing = False
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether the best move is that of the iteration before, and has not become much worse."""
+        if len(self._lines) < 3 or self._failing:
+            return False
+        return self._lines[-1][0] == self._lines[-2][0] and self._values[-1] > self._values[-3] - MAX_VALUE_DROP
+
+    @property
+    def is_steady(self) -> bool:
+        """Whether the best move and the reply to it have been the same for some iterations."""
+        last = self._lines[-STEADY_ITERATIONS:]
+        return self.is_settled and len(last) == STEADY_ITERATIONS and len(last[0]) == 2 and len(set(last)) == 1
+
+
+# --- stopping --------------------------------------------------------------------------------------
+
+
+class StopSwitch:
+    """The stop flags of the kernels' records, and whether anybody asked for them to be set.
+
+    Kernels also set a flag by themselves, at a node limit, and one thread sets the others' when it is done. `release`
+    takes such flags back. A request made in the meantime is never lost: it is noted before the flags are set, and
+    looked for after they are taken back.
+    """
+
+    def __init__(self, thread_states: np.ndarray) -> None:
+        self._flags = thread_states["stop"]
+        self.requested = False
+
+    def request(self) -> None:
+        """Make the kernels return as soon as they can; callable from any thread at any moment."""
+        self.requested = True
+        self._flags[:] = 1
+
+    def withdraw(self) -> None:
+        """Forget an earlier request: a new search begins."""
+        self.requested = False
+        self.release()
+
+    def release(self) -> None:
+        """Let the kernels run on, unless they were requested to stop."""
+        self._flags[:] = 0
+        if self.requested:
+            self._flags[:] = 1
+
+    def halt(self) -> None:
+        """Set the flags without a request, to be taken back by `release`."""
+        self._flags[:] = 1

@@ -1,0 +1,231 @@
+"""Multi-ProbCut parameters of one evaluator and game: which shallow depth predicts which deep one, with which line and deviation.
+
+A search to a depth is predicted by one half as deep, one of two plies by the static evaluation, and a search to the end of the game
+by one of a few plies. `SELECTIVITIES` are the confidence levels at which the endgame is searched.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import asdict, astuple, dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from reversi_env import ReversiError, Rules
+from reversi_env.errors import quoted
+from search.kernels.endgame import EXACT, PROBCUT_EMPTIES
+from search.kernels.midgame import STATIC_DEPTH, UNIT
+from search.kernels.thread_state import THREAD_STATE
+
+if TYPE_CHECKING:
+    from search.evaluators.registry import Evaluator
+
+#: Minimum and maximum depth of a search that a shallower one predicts.
+SHALLOWEST, DEEPEST = 3, 24
+#: A shallow search that a deep one follows less than this tells nothing.
+MIN_SLOPE = 0.1
+#: Standard deviations of safety, and the most that make sense.
+MARGIN, MAX_MARGIN = 1.0, 10
+#: Deviations in discs that make sense; beyond the positions that were measured the formula may run away.
+DEVIATIONS = (0.25, 64.0)
+#: Depth of a search to the end of the game, whatever the empties.
+END = 64
+#: What a searching thread's record has of all this.
+CUT_FIELDS = ("cut_depth", "cut_slope", "cut_shift", "cut_deviation")
+END_FIELDS = ("end_depth", "end_slope", "end_shift", "end_deviation")
+
+
+class Selectivity(NamedTuple):
+    """A selectivity level: the confidence of a value in percent, and the margin in standard deviations."""
+
+    confidence: int
+    margin: float
+
+
+#: Levels of the endgame search under a time limit: each is more reliable than the one before and finds its moves in the table. The
+#: last one is exact: nothing is pruned.
+SELECTIVITIES = tuple(
+    Selectivity(*level) for level in ((73, 1.1), (87, 1.5), (95, 2.0), (98, 2.4), (99, 2.6), (100, 0.0))
+)
+assert len(SELECTIVITIES) == EXACT + 1
+
+
+def probcut_depth(deep: int) -> int:
+    """Return the depth of the search that predicts one *deep* plies deep: half as deep, and of equal parity.
+
+    Evaluations swing with the side that moved last.
+    """
+    half = deep // 2
+    return half - (deep - half) % 2
+
+
+def endgame_probcut_depth(empties: int) -> int:
+    """Return the depth of the search that predicts the score with so many *empties*; 0: none, the end itself is as near."""
+    if empties < PROBCUT_EMPTIES:
+        return 0
+    return 2 if empties < 16 else 4 if empties < 21 else 6
+
+
+@dataclass(frozen=True)
+class DepthPair:
+    """deep value = slope * shallow value + shift, on average over so many positions; values in discs. ``deep`` may be END."""
+
+    deep: int
+    shallow: int
+    slope: float
+    shift: float
+    positions: int
+
+
+@dataclass(frozen=True)
+class DeviationModel:
+    """Standard deviation in discs of a deep value from its prediction by a shallow one, as an exponential.
+
+    It grows with the plies between the two and towards the end of the game, where every disc is at stake.
+    """
+
+    constant: float
+    deep: float
+    shallow: float
+    empties: float
+    empties_squared: float
+
+    def deviation(self, deep: int, shallow: int, empties: Any) -> Any:
+        """One standard deviation in discs; of an array of empties, an array."""
+        exponent = spread_terms(deep, shallow, empties) @ np.array(astuple(self))
+        return np.clip(np.exp(np.minimum(exponent, 10.0)), *DEVIATIONS)
+
+
+def spread_terms(deep: int, shallow: int, empties: Any) -> np.ndarray:
+    """What `DeviationModel`'s numbers are multiplied by: ``(…, 5)`` for an array of empties."""
+    e = np.asarray(empties, np.float64)
+    return np.stack([np.ones_like(e), np.full_like(e, deep), np.full_like(e, shallow), e, e * e], axis=-1)
+
+
+@dataclass(frozen=True)
+class ProbCutModel:
+    """The ProbCut parameters of an evaluator in one game; ``empties``: minimum and maximum of the positions measured.
+
+    ``ends``: the same for searches to the end of the game, in weights that were measured for them.
+    """
+
+    pairs: tuple[DepthPair, ...]
+    spread: DeviationModel
+    empties: tuple[int, int]
+    ends: ProbCutModel | None = None
+
+    def deviation(self, pair: DepthPair, empties: Any) -> Any:
+        """Return the standard deviation, in discs, of the deep value of *pair* from its prediction; also for arrays."""
+        return self.spread.deviation(pair.deep, pair.shallow, np.clip(empties, *self.empties))
+
+
+def coefficients(cuts: ProbCutModel) -> np.ndarray:
+    """A thread's record with the fields that ProbCut reads, for `Engine.set_probcut`."""
+    record = np.zeros((), THREAD_STATE)
+    record["cut_slope"] = record["end_slope"] = 1.0
+    for pair in (*cuts.pairs, *_beyond(cuts.pairs)):
+        record["cut_depth"][pair.deep] = pair.shallow
+        record["cut_slope"][pair.deep] = pair.slope
+        record["cut_shift"][pair.deep] = pair.shift * UNIT
+        record["cut_deviation"][pair.deep] = cuts.deviation(pair, np.arange(64)) * UNIT
+    at_hand = cuts.spread.deviation(STATIC_DEPTH, 0, np.clip(np.arange(64), *cuts.empties))
+    record["cut_deviation"][STATIC_DEPTH] = at_hand * UNIT
+    if cuts.ends is not None:
+        _write_endgame_coefficients(record, cuts.ends)
+    return record
+
+
+def _write_endgame_coefficients(record: np.ndarray, ends: ProbCutModel) -> None:
+    pairs = {pair.shallow: pair for pair in ends.pairs}
+    for empties in range(64):
+        pair = pairs.get(endgame_probcut_depth(empties))
+        if pair is not None:
+            record["end_depth"][empties] = pair.shallow
+            record["end_slope"][empties] = pair.slope
+            record["end_shift"][empties] = pair.shift * UNIT
+            record["end_deviation"][empties] = ends.deviation(pair, empties) * UNIT
+
+
+def checked_margin(margin: float, known: Any = True) -> float:
+    """Standard deviations of safety, 0 for no cuts at all, if they make sense; cuts need coefficients that are *known*."""
+    if isinstance(margin, bool) or not isinstance(margin, (int, float, np.number)) or not 0 <= margin <= MAX_MARGIN:
+        raise ReversiError(f"ProbCut margin {quoted(margin)}: expected a number from 0 to {MAX_MARGIN}")
+    if margin and not known:
+        raise ReversiError(
+            "ProbCut needs fitted coefficients: expected weights that `reversi train probcut` wrote, or those of "
+            "search.engine.probcut_fit.fit"
+        )
+    return float(margin)
+
+
+def load_probcut(thread_states: np.ndarray, evaluator: Evaluator, rules: Rules) -> None:
+    """Take the coefficients that came with the evaluator, if any did, into the threads' records."""
+    table = evaluator.probcut(rules)
+    if table:
+        try:
+            coefficients_record = coefficients(from_table(table))
+        except ReversiError as error:
+            raise ReversiError(f"evaluator {evaluator.name!r}: {error}") from None
+        for field in (*CUT_FIELDS, *END_FIELDS):
+            thread_states[field] = coefficients_record[field]
+
+
+def as_table(cuts: ProbCutModel) -> dict[str, Any]:
+    """The cuts as plain data, for a file."""
+    table = asdict(cuts) | {"pairs": [asdict(pair) for pair in cuts.pairs], "empties": list(cuts.empties)}
+    del table["ends"]
+    return table if cuts.ends is None else table | {"ends": as_table(cuts.ends)}
+
+
+def from_table(table: Any) -> ProbCutModel:
+    """The inverse of `as_table`; whatever else a file may hold is refused."""
+    with suppress(TypeError, ValueError, LookupError, OverflowError):
+        cuts = _read(table)
+        if table.get("ends") is not None:
+            cuts = replace(cuts, ends=_read(table["ends"]))
+        if _are_sensible(cuts):
+            return cuts
+    raise ReversiError(
+        f"ProbCut coefficients {quoted(table)}: expected those of this version; "
+        f"`reversi train probcut FILE --out FOLDER` measures them anew, whatever the file has"
+    )
+
+
+def _read(table: Any) -> ProbCutModel:
+    low, high = table["empties"]
+    return ProbCutModel(
+        tuple(DepthPair(**entry) for entry in table["pairs"]), DeviationModel(**table["spread"]), (low, high)
+    )
+
+
+def _are_sensible(cuts: ProbCutModel) -> bool:
+    if cuts.ends is not None:
+        return _fit(cuts.ends, deepest=END, least=END) and _are_sensible(replace(cuts, ends=None))
+    return _fit(cuts, deepest=DEEPEST, least=0)
+
+
+def _fit(cuts: ProbCutModel, *, deepest: int, least: int) -> bool:
+    """Whether all numbers make sense, for searches of at *least* and at *deepest* so many plies."""
+    low, high = cuts.empties
+    whole = (low, high, *(depth for pair in cuts.pairs for depth in (pair.deep, pair.shallow)))
+    numbers = (*astuple(cuts.spread), *(number for pair in cuts.pairs for number in (pair.slope, pair.shift)))
+    return (
+        len(cuts.pairs) > 0
+        and all(type(number) is int for number in whole)
+        and all(math.isfinite(number) for number in numbers)
+        and 0 <= low <= high <= 64
+        and all(0 < pair.shallow < pair.deep <= deepest and pair.deep >= least for pair in cuts.pairs)
+        and all(pair.slope >= MIN_SLOPE and abs(pair.shift) <= 64 for pair in cuts.pairs)
+    )
+
+
+def _beyond(pairs: tuple[DepthPair, ...]) -> Iterator[DepthPair]:
+    """Pairs deeper than those measured: on average as the deepest of their parity."""
+    for parity in (0, 1):
+        deepest = max((pair for pair in pairs if pair.deep % 2 == parity), key=lambda pair: pair.deep, default=None)
+        if deepest is not None:
+            for deep in range(deepest.deep + 2, DEEPEST + 1, 2):
+                yield replace(deepest, deep=deep, shallow=probcut_depth(deep))

@@ -1,0 +1,429 @@
+"""The exact solver's face: one position, all its moves, or arrays of positions over all cores."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, replace
+from numbers import Integral
+from time import perf_counter
+
+import numpy as np
+
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.errors import quoted
+from reversi_env.kernels.bitboard import PASS_SQUARE
+from reversi_env.kernels.parallel import core_count
+from reversi_env.rules import checked_rules
+from search import evaluators
+from search.engine.clock import StopSwitch
+from search.engine.probcut import EXACT, SELECTIVITIES, load_probcut
+from search.engine.table import TranspositionTable
+from search.engine.threads import (
+    NO_NODE_LIMIT,
+    ThreadGroup,
+    attach_shallow_tables,
+    checked_threads,
+    make_thread_states,
+    sharing,
+)
+from search.evaluators.registry import Evaluator
+from search.kernels import endgame, midgame
+
+#: Positions that a thread of `solve_batch` takes at a time.
+BATCH_CHUNK = 64
+#: From so many empties on, the first selectivity level is searched before the exact one.
+SELECTIVE_EMPTIES = 16
+#: Table of a solver's own estimates, in MiB.
+ESTIMATE_TABLE_MIB = 16
+#: Table of each `solve_batch` thread, in MiB: small enough for the processor's cache.
+BATCH_TABLE_MIB = 1.0
+#: Most empties of a position that the solver on a GPU takes (`search.gpu.endgame`).
+MAX_GPU_EMPTIES = 16
+#: Most empties of a position that is solved for a label or a judge, by board size: about a minute of one core, several in the
+#: reversed game. With a table as small as `solve_batch` has, positions of noisy play took 35 to 185 million nodes with 22 empties
+#: on 8x8 and more than 600 million with 24; on 6x6 up to 104 million with 24 and up to 440 million with 26. Two empties more make
+#: it four times as many or more. All of 4x4 is solved at once.
+MAX_SOLVED_EMPTIES = {4: 12, 6: 26, 8: 24}
+
+
+@dataclass(frozen=True)
+class Solution:
+    """A solved position, seen from the side to move.
+
+    ``score``: the value in discs under perfect play (empties to the winner; positive: the side to move wins; for
+    ``wld`` only its sign). ``move`` and ``pv``: a best move and line by names; ``move`` is None when the game is over.
+    ``lower`` and ``upper`` differ only if the solver was stopped, or came to its node limit; the line may then be cut
+    short or missing, and without a line the move is the best known, not a proven one. ``confidence`` in percent: below
+    100 the solver was asked for a step of the `SELECTIVITIES` only.
+    """
+
+    score: int
+    move: str | None
+    pv: tuple[str, ...]
+    nodes: int
+    seconds: float
+    lower: int
+    upper: int
+    confidence: int = 100
+
+    @property
+    def proven(self) -> bool:
+        """Whether the bounds have met, beyond doubt."""
+        return self.lower >= self.upper and self.confidence == 100
+
+
+class Solver:
+    """Solves positions of one game exactly and keeps its transposition table between them.
+
+    *threads* share the table; as many of them work as there are cores for. An *evaluator*, given as such or by name, helps
+    to order the moves: a network makes the search a fifth as large, and no value depends on it. One with ProbCut
+    coefficients for searches to the end (`search.engine.probcut`) also guesses the value and the best moves, unless
+    the solver is not
+    *selective*. `stop` may be called from any thread. `bounds` tells how far the present position's value is known. One
+    position is solved at a time: a second call waits for the first.
+    """
+
+    def __init__(
+        self,
+        rules: Rules | None = None,
+        *,
+        threads: int = 1,
+        table: TranspositionTable | None = None,
+        evaluator: Evaluator | str | None = None,
+        selective: bool = True,
+    ) -> None:
+        self.rules = checked_rules(rules)
+        self.table = table or TranspositionTable()
+        self._thread_states = make_thread_states(self.rules, checked_threads(threads))
+        self._evaluator = None if evaluator is None else evaluators.get_evaluator(evaluator)
+        if self._evaluator is None:
+            self._nets = np.zeros(1, endgame.NO_EVALUATOR)
+        else:
+            self._nets = self._evaluator.record(self.rules)
+            self._thread_states["rank_empties"] = endgame.RANK_EMPTIES
+            if selective:
+                load_probcut(self._thread_states, self._evaluator, self.rules)
+        self._shallow_tables = attach_shallow_tables(self._thread_states)
+        self._window = -self.rules.square_count, self.rules.square_count
+        #: Estimates of the shallow searches that ProbCut makes, unless the caller has a table of them.
+        self._estimates: TranspositionTable | None = None
+        self._switch = StopSwitch(self._thread_states)
+        self._thread_group = ThreadGroup(self._thread_states, self._switch)
+        self._one_at_a_time = threading.Lock()
+
+    def solve(
+        self,
+        position: Position,
+        *,
+        wld: bool = False,
+        guess: int | None = None,
+        window: tuple[int, int] | None = None,
+        hints: TranspositionTable | None = None,
+        node_limit: int | None = None,
+    ) -> Solution:
+        """The value of *position* and a best line.
+
+        ``wld=True`` solves for win, loss or draw only. *guess* is the first null window; *window* is a range known to contain
+        the value (if it does not, the nearer end may be returned). *hints* is a table of estimates whose best moves are tried
+        first. With *node_limit* (per thread) the bounds may not meet.
+        """
+        with self._one_at_a_time:
+            self._switch.withdraw()
+            return self._solve(position, wld=wld, guess=guess, window=window, hints=hints, node_limit=node_limit)
+
+    @property
+    def selective(self) -> bool:
+        """Whether the evaluator came with what the steps of the `SELECTIVITIES` below the last need."""
+        return bool(self._thread_states["end_depth"].any())
+
+    def _solve(
+        self,
+        position: Position,
+        *,
+        wld: bool = False,
+        guess: int | None = None,
+        window: tuple[int, int] | None = None,
+        hints: TranspositionTable | None = None,
+        node_limit: int | None = None,
+    ) -> Solution:
+        """`solve`, but a stop that was requested before still holds: for jobs of several positions."""
+        began = perf_counter()
+        self._check(position)
+        for name, number in (("guess", guess), ("node_limit", node_limit)):
+            if number is not None and (isinstance(number, bool) or not isinstance(number, Integral)):
+                raise ReversiError(f"{name}={quoted(number)}: expected a whole number")
+        if node_limit is not None and not 0 <= node_limit < 1 << 63:
+            raise ReversiError(f"node_limit={quoted(node_limit)}: expected nodes, 0 or more and below {1 << 63}")
+        if guess is not None:
+            guess = max(-self.rules.square_count, min(self.rules.square_count, int(guess)))
+        asked = self._window = self._checked_window(window, wld)
+        self.prepare_search(hints, node_limit)
+        for selectivity in self.selectivity_levels(position):
+            lower, upper = self._narrow_bounds(position, *asked, guess, selectivity=selectivity)
+            guess = lower
+        if wld:
+            lower, upper = _sign(lower), _sign(upper)
+        elif lower > upper:
+            raise ReversiError(f"window {quoted(window)}: expected a range that the value lies in")
+        pv: tuple[str, ...] = ()
+        if lower == upper and not wld:
+            pv = self._principal_variation(position, lower)
+        elif lower == upper >= 0:  # any move that wins, or draws, will do
+            pv = self._principal_variation(position, 2 * lower, longest=1)
+        solution = self._solution(position, (lower, upper), pv, EXACT, began)
+        move = solution.move or next(iter(position.legal_moves()), None)
+        return replace(solution, move=move, pv=() if wld else pv)
+
+    def selectivity_levels(self, position: Position) -> tuple[int, ...]:
+        """The steps of the `SELECTIVITIES` that solve *position* in the least time.
+
+        The first takes hardly a twentieth of the work, and then the best moves are known, and the window.
+        """
+        return (0, EXACT) if self.selective and position.empties >= SELECTIVE_EMPTIES else (EXACT,)
+
+    def solve_at(self, position: Position, selectivity: int, guess: int | None) -> Solution:
+        """One step of the `SELECTIVITIES` after `prepare_search`; what was found before stays in the table and helps."""
+        began = perf_counter()
+        most = self.rules.square_count
+        lower, upper = self._narrow_bounds(position, -most, most, guess, selectivity=selectivity)
+        if selectivity < EXACT and lower > upper:  # answers that are not sure may contradict each other
+            upper = lower
+        pv: tuple[str, ...] = ()
+        if lower == upper:
+            pv = self._principal_variation(position, lower) if selectivity == EXACT else self._table_line(position)
+        return self._solution(position, (lower, upper), pv, selectivity, began)
+
+    def winning_move(self, position: Position, guess: int) -> str | None:
+        """Return a move that is proven to win, or to draw if none wins, after `prepare_search`; None if all lose or time ends."""
+        lower, upper = self._narrow_bounds(position, -2, 2, guess, selectivity=EXACT)
+        line = self._principal_variation(position, lower, longest=1) if lower >= max(0, upper) else ()
+        return line[0] if line else None
+
+    def _solution(
+        self, position: Position, bounds: tuple[int, int], pv: tuple[str, ...], selectivity: int, began: float
+    ) -> Solution:
+        move = pv[0] if pv else self._table_move(position)
+        nodes, confidence = int(self._thread_states["nodes"].sum()), SELECTIVITIES[selectivity].confidence
+        return Solution(bounds[0], move, pv, nodes, perf_counter() - began, *bounds, confidence)
+
+    def solve_all_moves(self, position: Position, *, node_limit: int | None = None) -> dict[str, int]:
+        """The exact value of every legal move by name, best first; empty when the game is over.
+
+        Moves whose value is not proven, because of `stop` or of the *node_limit* for each of them, are left out.
+        """
+        values: dict[str, int] = {}
+        guess: int | None = None
+        with self._one_at_a_time:
+            self._switch.withdraw()
+            for move in position.legal_moves():
+                expected = None if guess is None else -guess
+                solution = self._solve(position.play(move), guess=expected, node_limit=node_limit)
+                if solution.proven:
+                    values[move] = -solution.score
+                    guess = max(values.values())
+        return dict(sorted(values.items(), key=lambda item: -item[1]))
+
+    def load_kernels(self) -> None:
+        """Compile or load what solving needs, so that no clock pays for it."""
+        nearly_over = Position.from_text("XO-".ljust(self.rules.square_count, "X"), rules=self.rules)
+        solver = Solver(self.rules, table=TranspositionTable(0.001), evaluator=self._evaluator, selective=False)
+        solver.solve(nearly_over)
+        endgame.table_move(solver._thread_states, np.uint64(nearly_over.own), np.uint64(nearly_over.opp))
+        self._register_negamax()
+
+    def _register_negamax(self) -> None:
+        """Register the midgame search for ProbCut in the kernels, if they use it; it is compiled with the engine's."""
+        if self.selective and not self._thread_states["negamax"][0]:
+            midgame.register_negamax(self._thread_states, self._nets)
+
+    def stop(self) -> None:
+        """Make a running solver return as soon as it can; callable from any thread."""
+        self._switch.request()
+
+    def bounds(self) -> tuple[int, int, int]:
+        """(lower, upper, nodes) of the position that is being solved; only what is proven counts."""
+        lower, upper = self._window
+        if self._thread_states["selectivity"][0] == EXACT:
+            lower, upper = int(self._thread_states["lower"].max()), int(self._thread_states["upper"].min())
+        return lower, upper, int(self._thread_states["nodes"].sum())
+
+    def clear(self) -> None:
+        """Forget all that the tables know."""
+        self.table.clear()
+        if self._estimates:
+            self._estimates.clear()
+
+    def _check(self, position: Position) -> None:
+        if (position.rules.size, position.rules.variant) != (self.rules.size, self.rules.variant):
+            raise ReversiError(f"position of {position.rules}: expected one of {self.rules}")
+
+    def prepare_search(self, hints: TranspositionTable | None, node_limit: int | None) -> None:
+        """Make ready for searches of one position, or of its moves."""
+        self._shallow_tables[:] = 0
+        self.table.new_search()
+        self.table.attach_endgame(
+            self._thread_states, f"values at the end of {self.rules.size}x{self.rules.size} {self.rules.variant}"
+        )
+        self._switch.release()
+        self._thread_states["nodes"] = 0
+        self._thread_states["node_limit"] = NO_NODE_LIMIT if node_limit is None else node_limit
+        self._register_negamax()
+        if hints is None and self.selective:
+            hints = self._estimates = self._estimates or TranspositionTable(ESTIMATE_TABLE_MIB)
+            hints.new_search()
+        if hints is None:
+            self._thread_states["table"] = 0
+        else:
+            hints.attach(self._thread_states, "estimates")
+
+    def _narrow_bounds(
+        self, position: Position, lower: int, upper: int, guess: int | None, *, selectivity: int
+    ) -> tuple[int, int]:
+        """Return bounds of the value within those given, at one selectivity level, with all threads."""
+        thread_states, boards = self._thread_states, (np.uint64(position.own), np.uint64(position.opp))
+        thread_states["lower"], thread_states["upper"] = lower, upper
+        thread_states["selectivity"], thread_states["end_margin"] = selectivity, SELECTIVITIES[selectivity].margin
+        start = guess if guess is not None else endgame.NO_GUESS if self.selective else 0
+        if len(thread_states) == 1 or position.empties <= endgame.SHARE_EMPTIES + 2:
+            endgame.solve_one(thread_states[:1], self._nets, *boards, start)
+        else:
+            self._narrow_bounds_in_parallel(boards, start)
+        if selectivity == EXACT:
+            return int(thread_states["lower"].max()), int(thread_states["upper"].min())
+        # not sure: other threads may have found other answers than the one that came to its end
+        ended = int(np.argmax(thread_states["lower"] >= thread_states["upper"]))
+        return int(thread_states["lower"][ended]), int(thread_states["upper"][ended])
+
+    def _narrow_bounds_in_parallel(self, boards: tuple[np.uint64, np.uint64], guess: int) -> None:
+        thread_states = self._thread_states
+
+        def close_in(k: int) -> bool:
+            endgame.solve_one(thread_states[k : k + 1], self._nets, *boards, guess)
+            return bool(thread_states["lower"][k] >= thread_states["upper"][k])
+
+        with sharing(thread_states):
+            self._thread_group.run(close_in, stop_when_any_ends=True)
+        if int(thread_states["nodes"].max()) <= int(thread_states["node_limit"][0]):
+            self._switch.release()
+
+    def _principal_variation(self, position: Position, score: int, longest: int = 200) -> tuple[str, ...]:
+        """Moves for both sides to the end that keep *score*; the table makes finding them again quick."""
+        names: list[str] = []
+        thread = self._thread_states[:1]
+        while not position.is_over() and not self._switch.requested and len(names) < longest:
+            if position.must_pass():
+                move: str | int = "pass"
+            else:
+                sq = int(
+                    endgame.best_move_with_value(
+                        thread, self._nets, np.uint64(position.own), np.uint64(position.opp), score
+                    )
+                )
+                if sq == PASS_SQUARE:
+                    break
+                move = self.rules.action_of(sq)
+            names.append(move if isinstance(move, str) else self.rules.name_of(move))
+            position, score = position.play(move), -score
+        return tuple(names)
+
+    def _table_line(self, position: Position) -> tuple[str, ...]:
+        """The table's best moves one after another, as far as it knows them."""
+        names: list[str] = []
+        while not position.is_over():
+            move = "pass" if position.must_pass() else self._table_move(position)
+            if move is None:
+                break
+            names.append(move)
+            position = position.play(move)
+        return tuple(names)
+
+    def _checked_window(self, window: tuple[int, int] | None, wld: bool) -> tuple[int, int]:
+        most = self.rules.square_count
+        if window is None:
+            return (-2, 2) if wld else (-most, most)
+        given = window if isinstance(window, (tuple, list)) else ()
+        whole = [bound for bound in given if isinstance(bound, Integral) and not isinstance(bound, bool)]
+        if not len(given) == len(whole) == 2 or not -most <= whole[0] <= whole[1] <= most:
+            raise ReversiError(f"window {quoted(window)}: expected two whole numbers in order from {-most} to {most}")
+        lower, upper = map(int, whole)
+        return lower - lower % 2, upper + upper % 2  # all scores are even
+
+    def _table_move(self, position: Position) -> str | None:
+        """The only move, or the table's best one; None if it knows none."""
+        moves = position.legal_moves()
+        if len(moves) < 2:
+            return moves[0] if moves else None
+        sq = int(endgame.table_move(self._thread_states[:1], np.uint64(position.own), np.uint64(position.opp)))
+        return None if sq == PASS_SQUARE else self.rules.name_of(self.rules.action_of(sq))
+
+
+def solve(
+    position: Position,
+    *,
+    threads: int = 1,
+    wld: bool = False,
+    table: TranspositionTable | None = None,
+    evaluator: Evaluator | str | None = None,
+) -> Solution:
+    """Solve one position."""
+    return Solver(position.rules, threads=threads, table=table, evaluator=evaluator).solve(position, wld=wld)
+
+
+def solve_all_moves(position: Position, *, threads: int = 1, table: TranspositionTable | None = None) -> dict[str, int]:
+    """The exact value of every legal move by name, best first."""
+    return Solver(position.rules, threads=threads, table=table).solve_all_moves(position)
+
+
+def solve_batch(
+    own: np.ndarray,
+    opp: np.ndarray,
+    rules: Rules | None = None,
+    *,
+    threads: int | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> np.ndarray:
+    """Exact scores (int8, side to move) of arrays of positions, over all cores with the GIL released.
+
+    *progress* is called with the number of positions solved so far. *threads* is by default the number of cores; each
+    has a small table of its own. If *progress* raises, or on Ctrl-C, the solving ends.
+    """
+    from reversi_env.batch import checked_boards
+
+    rules = checked_rules(rules)
+    own, opp = checked_boards(own, opp, rules)
+    scores = np.zeros(own.size, np.int8)
+    count = checked_threads(core_count() if threads is None else threads)
+    starts: Iterable[int] = range(0, own.size, BATCH_CHUNK)
+    local, all_states, stopped = threading.local(), list[np.ndarray](), threading.Event()
+    nets = np.zeros(1, endgame.NO_EVALUATOR)
+
+    def run(start: int) -> int:
+        if not hasattr(local, "thread_states"):
+            local.table, local.thread_states = TranspositionTable(BATCH_TABLE_MIB), make_thread_states(rules, 1)
+            local.table.attach_endgame(local.thread_states, "exact values")
+            local.shallow_table = attach_shallow_tables(local.thread_states)
+            all_states.append(local.thread_states)
+            # read after that: whoever has not seen this record has set it before
+            local.thread_states["stop"] = stopped.is_set()
+        rows = slice(start, min(start + BATCH_CHUNK, own.size))
+        endgame.solve_many(local.thread_states, nets, own[rows], opp[rows], scores[rows])
+        return rows.stop - rows.start
+
+    done = 0
+    with ThreadPoolExecutor(count) as pool:
+        try:
+            for future in as_completed([pool.submit(run, start) for start in starts]):
+                done += future.result()
+                progress(done)
+        finally:
+            stopped.set()
+            for thread_states in all_states:
+                thread_states["stop"] = 1
+            pool.shutdown(cancel_futures=True)
+    return scores
+
+
+def _sign(value: int) -> int:
+    return (value > 0) - (value < 0)

@@ -1,0 +1,190 @@
+"""`ThreadGroup`: the threads of one search, as many at a time as there are cores for.
+
+Threads that search one tree repeat some of each other's work, about an eighth with two. That is cheap on a core of one's
+own. Where the operating system gives two threads no more than one core between them, because other processes want the
+rest, they are slower than one. So the caller's thread watches how much time on cores its process gets, lets as many
+threads sleep as there are none for, and tries again after a while.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import perf_counter, process_time
+
+import numpy as np
+
+from reversi_env import ReversiError, Rules
+from reversi_env.errors import quoted
+from search.engine.clock import StopSwitch
+from search.engine.probcut import EXACT
+from search.kernels.abdada import BUSY_WORDS
+from search.kernels.table import SHALLOW_WORDS
+from search.kernels.thread_state import THREAD_STATE
+
+#: Seconds between two looks at the clocks.
+SAMPLE_SECONDS = 0.1
+#: A thread keeps running if it gets at least this share of a core.
+MIN_CORE_SHARE = 0.2
+#: Seconds before suspended threads are tried again; doubled after each failure, up to the maximum.
+BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 0.5, 2.0
+
+
+class CoreUsage:
+    """Estimates how many of *threads* the operating system currently runs in parallel."""
+
+    def __init__(self, threads: int) -> None:
+        self.threads = self.awake = threads
+        self._seconds = self._used = 0.0
+        self._rest, self._rests_until = BACKOFF_SECONDS, 0.0
+
+    def add_sample(self, seconds: float, used: float) -> None:
+        """Add a sample: the process *used* so many CPU seconds in *seconds* of wall time."""
+        self._seconds, self._used = self._seconds + seconds, self._used + used
+        if self._seconds < SAMPLE_SECONDS:
+            return
+        cores = max(1, int(self._used / self._seconds + 1 - MIN_CORE_SHARE))
+        self._seconds = self._used = 0.0
+        if cores < self.awake:
+            self.awake, self._rests_until = cores, perf_counter() + self._rest
+            self._rest = min(2 * self._rest, MAX_BACKOFF_SECONDS)
+        elif self.awake == self.threads:
+            self._rest = BACKOFF_SECONDS
+        elif perf_counter() > self._rests_until:
+            self.awake = self.threads
+
+
+class ThreadGroup:
+    """The threads of a search, one for each record of *thread_states*."""
+
+    def __init__(self, thread_states: np.ndarray, switch: StopSwitch) -> None:
+        self._thread_states, self._switch, self._core_usage = thread_states, switch, CoreUsage(len(thread_states))
+        self._may_run = [threading.Event() for _ in thread_states]
+        self._ended = threading.Event()
+
+    def run(self, search: Callable[[int], bool], *, stop_when_any_ends: bool = False) -> None:
+        """Run ``search(k)`` for every record in a thread of its own, the first being the search that matters.
+
+        When it ends, the others are stopped; with *stop_when_any_ends* it ends when any of them does. A search that is stopped to
+        sleep for a while is called again later, and had better find in the table what it knew. *search* tells whether it
+        came to its end. All threads have ended when this returns.
+        """
+        self._search, self._stop_when_any_ends = search, stop_when_any_ends
+        self._error: BaseException | None = None
+        self._threads: list[threading.Thread] = []
+        self._ended.clear()
+        try:
+            self._resume(self._core_usage.awake)
+            self._watch()
+        finally:
+            self._end()
+            for thread in self._threads:
+                thread.join()
+        if self._error:
+            raise self._error
+
+    def _run_member(self, k: int) -> None:
+        try:
+            while not self._search(k) and k and not self._must_end(k):
+                self._may_run[k].wait()
+        except BaseException as error:
+            self._error = error
+        if k == 0 or self._stop_when_any_ends or self._error:
+            self._end()
+
+    def _must_end(self, k: int) -> bool:
+        thread = self._thread_states[k]
+        return bool(self._ended.is_set() or self._switch.requested or thread["nodes"] > thread["node_limit"])
+
+    def _end(self) -> None:
+        self._ended.set()
+        self._switch.halt()
+        for event in self._may_run:
+            event.set()
+
+    def _watch(self) -> None:
+        """Keep as many threads awake as there is room for, until the search has ended."""
+        seen, used, ended = perf_counter(), process_time(), False
+        while not ended:
+            ended = self._ended.wait(SAMPLE_SECONDS)
+            now, used_now, awake = perf_counter(), process_time(), self._core_usage.awake
+            self._core_usage.add_sample(now - seen, used_now - used)
+            seen, used = now, used_now
+            if ended or self._core_usage.awake == awake:
+                continue
+            if self._core_usage.awake < awake:
+                self._suspend(self._core_usage.awake)
+            else:
+                self._resume(self._core_usage.awake)
+
+    def _suspend(self, awake: int) -> None:
+        """Stop all but the first *awake*."""
+        for event in self._may_run[awake:]:
+            event.clear()
+        self._thread_states["stop"][awake:] = 1
+        if self._ended.is_set():  # which would have woken them
+            self._end()
+
+    def _resume(self, awake: int) -> None:
+        """Let the first *awake* go on, or begin."""
+        for k in range(1, awake):
+            if not self._may_run[k].is_set():
+                self._thread_states["stop"][k] = 0
+        if self._ended.is_set() or self._switch.requested:  # whose flags these may have been
+            self._switch.halt()
+        for event in self._may_run[:awake]:
+            event.set()
+        for k in range(len(self._threads), awake):
+            thread = threading.Thread(target=self._run_member, args=(k,))
+            thread.start()
+            self._threads.append(thread)
+
+
+# --- per-thread records ----------------------------------------------------------------------------
+
+
+NO_NODE_LIMIT = 1 << 62
+#: More empties than any board has.
+NEVER = 99
+
+
+def make_thread_states(rules: Rules, threads: int = 1, dtype: np.dtype = THREAD_STATE) -> np.ndarray:
+    """A WORK record for each thread, or one of *dtype*, which has the same fields and more."""
+    thread_states = np.zeros(threads, dtype)
+    thread_states["playable"] = rules.playable
+    thread_states["squares"] = rules.square_count
+    thread_states["sign"] = rules.sign
+    thread_states["node_limit"] = NO_NODE_LIMIT
+    thread_states["cut_slope"] = thread_states["end_slope"] = 1.0
+    thread_states["selectivity"] = EXACT
+    thread_states["rank_empties"] = NEVER
+    corners = [0, rules.size - 1, rules.square_count - rules.size, rules.square_count - 1]
+    thread_states["corners"] = sum(1 << rules.square_of(action) for action in corners)
+    thread_states["corner_reply"] = 1 if rules.sign > 0 else 0
+    return thread_states
+
+
+def attach_shallow_tables(thread_states: np.ndarray) -> np.ndarray:
+    """Give each thread its own small table of positions near the end; they are to be kept as long as the records are used."""
+    rows = np.zeros((len(thread_states), SHALLOW_WORDS), np.uint64)
+    thread_states["shallow_table"] = [row.ctypes.data for row in rows]
+    return rows
+
+
+@contextmanager
+def sharing(thread_states: np.ndarray) -> Iterator[None]:
+    """Within it the threads mark what they are searching, and leave it to each other."""
+    marks = np.zeros(BUSY_WORDS, np.uint64)
+    thread_states["busy"] = marks.ctypes.data
+    try:
+        yield
+    finally:
+        thread_states["busy"] = 0
+
+
+def checked_threads(threads: int) -> int:
+    """The number of threads, if it is one."""
+    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024:
+        raise ReversiError(f"threads={quoted(threads)}: expected a whole number from 1 to 1024")
+    return threads

@@ -1,0 +1,239 @@
+"""`Formula`: an evaluator that is a formula over bitboards with a few weights; see `search.evaluators` for what its values mean."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from reversi_env import Rules
+from reversi_env.errors import did_you_mean, quoted
+from reversi_env.kernels.frame import board_of
+from reversi_env.rules import Variant
+from search.evaluators.base import Evaluator, EvaluatorError, checked_name, file_name
+from search.kernels import heuristics
+
+Weight = float | tuple[float, ...]
+Weights = Mapping[str, Weight]
+#: Makes record fields that are not weights as they stand out of the weights.
+Derivation = Callable[[Weights, Rules], Mapping[str, Any]]
+
+
+def square_classes(rules: Rules) -> list[int]:
+    """Boards of the ten classes of squares, in the order of ``CLASS_DISTANCES``; empty where a small board has none."""
+    squares: dict[tuple[int, ...], list[int]] = {distances: [] for distances in heuristics.CLASS_DISTANCES}
+    for action in range(rules.square_count):
+        row, column = divmod(action, rules.size)
+        distances = sorted((min(row, rules.size - 1 - row), min(column, rules.size - 1 - column)))
+        squares[tuple(distances)].append(rules.square_of(action))
+    return [board_of(members) for members in squares.values()]
+
+
+def _board_fields(rules: Rules) -> dict[str, Any]:
+    """The fields of a record that depend on the board alone."""
+    last = rules.size - 1
+    edges: dict[str, list[int]] = {"edge_rows": [], "edge_columns": []}
+    for action in range(rules.square_count):
+        row, column = divmod(action, rules.size)
+        if row in (0, last):
+            edges["edge_rows"].append(rules.square_of(action))
+        if column in (0, last):
+            edges["edge_columns"].append(rules.square_of(action))
+    classes = square_classes(rules)
+    return {
+        "playable": rules.playable,
+        "corners": classes[0],
+        "square_classes": np.array(classes, np.uint64),
+        "limit": rules.square_count - 0.5,
+        **{name: board_of(squares) for name, squares in edges.items()},
+    }
+
+
+def _checked_weight(name: str, value: Any, known: Weight | None = None) -> Weight:
+    """*value* as a float or a tuple of floats, of the same length as the *known* one."""
+    try:
+        numbers = np.asarray(value, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        numbers = np.array(np.nan)
+    if numbers.ndim > 1 or not np.isfinite(numbers).all():
+        raise EvaluatorError(f"weight {name}={quoted(value)}: expected finite numbers")
+    if known is not None and numbers.shape != np.shape(known):
+        count = f"{np.size(known)} numbers" if np.ndim(known) else "one number"
+        raise EvaluatorError(f"weight {name}={quoted(value)}: expected {count}")
+    return float(numbers) if numbers.ndim == 0 else tuple(float(number) for number in numbers)
+
+
+@dataclass(frozen=True, eq=False)
+class Formula(Evaluator):
+    """A named heuristic: compiled formula (by its record type), weights, unit, and the game it was written for.
+
+    ``weights`` fill the record's fields of the same names, or ``derive`` makes fields of them. ``scale`` is what one unit
+    of the formula is worth in discs: one number, or one for every board size. ``code``: a hash of the function, if it is a user's.
+    """
+
+    name: str
+    description: str
+    record_type: np.dtype
+    weights: Weights
+    written_for: Variant = "normal"
+    scale: float | Mapping[int, float] = 1.0
+    source: str = ""
+    derive: Derivation | None = None
+    code: str = ""
+
+    def __post_init__(self) -> None:
+        checked_name(self.name)
+        checked = {name: _checked_weight(name, value) for name, value in self.weights.items()}
+        object.__setattr__(self, "weights", MappingProxyType(checked))
+
+    # --- weights ----------------------------------------------------------------------------------
+
+    def with_weights(self, **weights: ArrayLike) -> Formula:
+        """The same evaluator with some weights changed: numbers, or sequences of as many numbers as the default has."""
+        for name in weights:
+            if name not in self.weights:
+                raise EvaluatorError(
+                    f"weight {quoted(name)} of evaluator {self.name} is unknown{did_you_mean(name, self.weights)}: "
+                    f"expected one of {', '.join(self.weights)}"
+                )
+        changed = {name: _checked_weight(name, value, self.weights[name]) for name, value in weights.items()}
+        return replace(self, weights={**self.weights, **changed})
+
+    def weight_vector(self) -> NDArray[np.float64]:
+        """All weights in a row, in the order in which they are declared: what a tuner varies."""
+        return np.concatenate([np.atleast_1d(weight) for weight in self.weights.values()])
+
+    def with_weight_vector(self, vector: ArrayLike) -> Formula:
+        """The same evaluator with all weights taken from a vector such as `weight_vector` gives."""
+        numbers = np.asarray(vector, np.float64)
+        sizes = [np.size(weight) for weight in self.weights.values()]
+        if numbers.shape != (sum(sizes),):
+            raise EvaluatorError(
+                f"vector of shape {numbers.shape} for evaluator {self.name}: expected {sum(sizes)} numbers"
+            )
+        parts = np.split(numbers, np.cumsum(sizes)[:-1])
+        weights = {
+            name: part if np.ndim(known) else part[0]
+            for (name, known), part in zip(self.weights.items(), parts, strict=True)
+        }
+        return self.with_weights(**weights)
+
+    def named(self, name: str) -> Formula:
+        """The same evaluator under another name, to be registered beside this one."""
+        return replace(self, name=name)
+
+    # --- values -----------------------------------------------------------------------------------
+
+    def sign(self, rules: Rules) -> int:
+        """-1 where the heuristic is used in its reversed form: in the game that it was not written for."""
+        return 1 if self.written_for == rules.variant else -1
+
+    def scale_on(self, rules: Rules) -> float:
+        """Discs for one unit of the formula on this board."""
+        if not isinstance(self.scale, Mapping):
+            return self.scale
+        if rules.size not in self.scale:
+            raise EvaluatorError(
+                f"evaluator {self.name} has no scale for size {rules.size}: expected one in {self.scale}"
+            )
+        return self.scale[rules.size]
+
+    def record(self, rules: Rules) -> np.ndarray:
+        """The compiled evaluator's data for this game: an array of one record, to be given to a search."""
+        fields = _board_fields(rules) | {"sign": self.sign(rules), "scale": self.scale_on(rules)}
+        fields |= self.weights if self.derive is None else self.derive(self.weights, rules)
+        net = np.zeros(1, self.record_type)
+        for name in self.record_type.names or ():
+            if name not in fields:
+                raise EvaluatorError(
+                    f"field {name} of evaluator {self.name} has no value: expected a weight of that name"
+                )
+            net[name] = fields[name]
+        return net
+
+    def identity(self, rules: Rules) -> bytes:
+        """Its weights and what they are worth."""
+        text = f"{self.name} {self.written_for} {self.scale} {sorted(self.weights.items())}"
+        return (f"{text} {self.code}" if self.code else text).encode()
+
+
+# --- weight files ----------------------------------------------------------------------------------
+
+
+FORMAT, VERSION = "reversi-lab formula", 1
+_SIZES = (4, 6, 8)
+_LARGEST = 1 << 20
+
+
+def formula_file(evaluator: Formula, formula: str, scale: Mapping[int, float], record: Mapping[str, Any]) -> bytes:
+    """The content of a file with *evaluator*'s weights for the formula of that name."""
+    weights = {name: list(value) if isinstance(value, tuple) else value for name, value in evaluator.weights.items()}
+    content = {
+        "format": FORMAT,
+        "version": VERSION,
+        "formula": formula,
+        "weights": weights,
+        "scale": {str(size): value for size, value in scale.items()},
+        "record": dict(record),
+    }
+    return (json.dumps(content, indent=1, allow_nan=False) + "\n").encode()
+
+
+def read_formula(formula: Formula, path: str) -> Formula:
+    """*formula* with the weights of a file, under the name ``formula:weights=path``."""
+    content = _content(path)
+    if content.get("formula") != formula.name:
+        raise EvaluatorError(
+            f"weight file {path!r} is for formula {quoted(content.get('formula'))}: expected one for {formula.name}"
+        )
+    weights = content.get("weights")
+    if not isinstance(weights, dict) or not weights:
+        raise EvaluatorError(f"weight file {path!r} has no weights: expected an object of numbers by name")
+    try:
+        changed = formula.with_weights(**weights)
+        changed.record(Rules())  # what the formula itself refuses
+    except (EvaluatorError, TypeError) as error:
+        raise EvaluatorError(f"weight file {path!r}: {error}") from None
+    scale = {size: formula.scale_on(Rules(size)) for size in _SIZES} | _scales(content.get("scale", {}), path)
+    return replace(changed, name=file_name(formula.name, path), scale=scale, source="")
+
+
+def _content(path: str) -> dict[str, Any]:
+    try:
+        if Path(path).stat().st_size > _LARGEST:
+            raise EvaluatorError(f"weight file {path!r}: expected at most {_LARGEST} bytes")
+        content = json.loads(Path(path).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise EvaluatorError(f"weight file {path!r} cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, EvaluatorError):
+            raise
+        raise EvaluatorError(f"weight file {path!r} is not JSON: expected one that `reversi tune` wrote") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != VERSION:
+        raise EvaluatorError(
+            f"weight file {path!r}: expected format {FORMAT!r}, version {VERSION}, as `reversi tune` writes"
+        )
+    return content
+
+
+def _scales(given: Any, path: str) -> dict[int, float]:
+    sizes = {str(size): size for size in _SIZES}
+    fits = isinstance(given, dict) and all(
+        size in sizes
+        and isinstance(value, (int, float))
+        and not isinstance(value, bool)
+        and abs(value) <= sys.float_info.max
+        for size, value in given.items()
+    )
+    if not fits:
+        raise EvaluatorError(
+            f"weight file {path!r} has scale {quoted(given)}: expected a number for each of the sizes 4, 6, 8"
+        )
+    return {sizes[size]: float(value) for size, value in given.items()}

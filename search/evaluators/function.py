@@ -1,0 +1,249 @@
+"""Evaluators made of functions: in plain Python, which is slow, or compiled into the search.
+
+>>> from reversi_env import Position
+>>> from reversi_env.kernels import popcount
+>>> from search import Engine, Limits, evaluator
+>>> @evaluator(compiled=True)
+... def mean_discs(own, opp):
+...     return 0.5 * (popcount(own) - popcount(opp))
+>>> mean_discs.static_value(Position.initial().play("d3"))
+-1.5
+"""
+
+from __future__ import annotations
+
+import ctypes
+import hashlib
+import math
+import re
+import warnings
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from typing import Any, Literal, get_args, overload
+
+import numpy as np
+from numba import from_dtype, njit, types
+from numpy.typing import ArrayLike, NDArray
+
+from reversi_env import Position, Rules
+from reversi_env.batch import checked_boards
+from reversi_env.compiler.kernel import FAILURES, explanations
+from reversi_env.errors import quoted
+from reversi_env.rules import Variant
+from search.evaluators.base import Evaluator, EvaluatorError, checked_name
+from search.evaluators.formula import Formula, Weight, Weights
+from search.kernels.evaluate import CALLBACK, code_fingerprint, fingerprint, register_function
+from search.kernels.heuristics import BOARD_FIELDS, in_discs, record_type
+
+ValueFunction = Callable[[Position], float]
+_C_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_uint64, ctypes.c_uint64)
+
+
+class SlowEvaluatorWarning(UserWarning):
+    """An evaluator is called in Python for every position that is searched."""
+
+
+class PythonEvaluator(Evaluator):
+    """An evaluator that the search calls in Python for every position: any code will do, but it is slow.
+
+    A subclass defines `static_value`. Whatever that raises ends the search, and is raised by it.
+    """
+
+    def __init__(self, name: str, description: str = "") -> None:
+        self.name, self.description = checked_name(name), description
+        self._functions: dict[Rules, Any] = {}
+        self._failure: BaseException | None = None
+        self._stops: list[Callable[[], None]] = []
+
+    @abstractmethod
+    def static_value(self, position: Position) -> float:
+        """Value of the position in discs for the side to move; who that is does not matter, and the search does not tell."""
+
+    def static_values(self, own: ArrayLike, opp: ArrayLike, rules: Rules) -> NDArray[np.float64]:
+        """Values of many positions, given as two arrays of boards."""
+        boards = zip(*(side.tolist() for side in checked_boards(own, opp, rules)), strict=True)
+        return np.array([self.static_value(Position(rules, *each)) for each in boards], np.float64)
+
+    def record(self, rules: Rules) -> np.ndarray:
+        """The address of a function that calls this evaluator."""
+        if not self._functions:
+            warnings.warn(
+                f"evaluator {self.name!r} is called in Python for every position: thousands a second, not millions",
+                SlowEvaluatorWarning,
+                stacklevel=3,
+            )
+        if rules not in self._functions:
+            self._functions[rules] = _C_FUNCTION(lambda own, opp: self._evaluate_safely(Position(rules, own, opp)))
+        net = np.zeros(1, CALLBACK)
+        net["value_function"] = ctypes.cast(self._functions[rules], ctypes.c_void_p).value
+        return net
+
+    @contextmanager
+    def during_search(self, stop: Callable[[], None]) -> Iterator[None]:
+        """Around a search: a failure calls *stop*, and is raised at the end."""
+        self._stops.append(stop)
+        try:
+            yield
+        finally:
+            self._stops.remove(stop)
+            failure = self._failure
+            if not self._stops:
+                self._failure = None
+        if failure is not None:
+            raise failure
+
+    def _evaluate_safely(self, position: Position) -> float:
+        if self._failure is not None:
+            return 0.0
+        try:
+            return self.static_value(position)
+        except BaseException as failure:
+            if not self._stops:
+                raise  # nobody else would tell: ctypes prints it
+            self._failure = failure
+            for stop in self._stops:
+                stop()
+            return 0.0
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_functions": {}, "_failure": None, "_stops": []}
+
+
+class FunctionEvaluator(PythonEvaluator):
+    """A Python function as an evaluator; calling it calls the function."""
+
+    def __init__(self, function: ValueFunction, name: str, written_for: Variant = "normal") -> None:
+        super().__init__(name, (function.__doc__ or "").partition("\n")[0])
+        self._function, self.written_for = function, written_for
+
+    def __call__(self, position: Position) -> float:
+        """What the function says."""
+        return self._function(position)
+
+    def static_value(self, position: Position) -> float:
+        """The function's value within the range of real scores; negated in the game that it was not written for."""
+        given = self._function(position)
+        try:
+            value = float(given)
+        except (TypeError, ValueError, OverflowError):
+            value = math.nan
+        if math.isnan(value):
+            raise EvaluatorError(
+                f"evaluator {self.name} gave {quoted(given)} for {position.to_text()}: expected a number"
+            )
+        limit = position.rules.square_count - 0.5
+        return max(-limit, min(limit, value if self.written_for == position.rules.variant else -value))
+
+
+@overload
+def evaluator(function: ValueFunction) -> FunctionEvaluator: ...
+@overload
+def evaluator(
+    *, compiled: Literal[False] = False, name: str | None = None, written_for: Variant = "normal"
+) -> Callable[[ValueFunction], FunctionEvaluator]: ...
+@overload
+def evaluator(
+    *,
+    compiled: Literal[True],
+    name: str | None = None,
+    written_for: Variant = "normal",
+    weights: Mapping[str, Weight] | None = None,
+) -> Callable[[Callable[..., Any]], Formula]: ...
+def evaluator(
+    function: ValueFunction | None = None,
+    *,
+    compiled: bool = False,
+    name: str | None = None,
+    written_for: Variant = "normal",
+    weights: Mapping[str, Weight] | None = None,
+) -> Any:
+    """Make an evaluator of a function that gives a position's value in discs for the side to move; a decorator.
+
+    Plain, the function is given a `Position` and may be any Python: some ten thousand positions a second. With *compiled* numba
+    compiles it into the search, which is as fast as the published heuristics. It is then given two boards (uint64), *own* and
+    *opp*, or a record and the two boards: the record has the *weights*, as fields of their names, and what is known of the board,
+    ``playable``, ``corners``, ``edge_rows``, ``edge_columns`` and ``square_classes``. `reversi_env.kernels` has
+    functions of boards.
+    What is not a number, as 0 / 0, counts as 0 there; in plain Python it raises.
+
+    In the other game than the one that it was *written_for* its values are negated. The *name* is the function's own, with hyphens.
+    """
+
+    def make(given: Callable[..., Any]) -> Evaluator:
+        if not callable(given) or isinstance(given, type) or not hasattr(given, "__name__"):
+            raise EvaluatorError(
+                f"{quoted(given)} is no function: expected one, or models.TorchEvaluator(module) for a torch module"
+            )
+        if written_for not in get_args(Variant):
+            raise EvaluatorError(f"written_for={quoted(written_for)}: expected one of {', '.join(get_args(Variant))}")
+        named = name or given.__name__.replace("_", "-").lower()
+        if compiled:
+            return _formula(given, named, dict(weights or {}), written_for)
+        if weights is not None:
+            raise EvaluatorError(f"weights of evaluator {named}: expected them with compiled=True")
+        return FunctionEvaluator(given, named, written_for)
+
+    return make if function is None else make(function)
+
+
+def _numba_error_summary(error: BaseException) -> str:
+    """What numba says first, the call that it is about and the line, without the colours and the list of all that it tried."""
+    text = re.sub(r"\x1b\[[0-9;]*m|\.* Raised from None", "", str(error)).removeprefix(
+        "Failed in nopython mode pipeline"
+    )
+    text = re.sub(r"Record\(.*?;(True|False)\)", "record", text)  # all its fields
+    words = [line for line in map(str.strip, text.splitlines()) if line and not line.startswith("(step")]
+    call, place = re.search(r">>> (.*)", text), re.search(r"line (\d+):", text)
+    return (words or [""])[0].rstrip(".:") + (f" {call[1]}" if call else "") + (f", line {place[1]}" if place else "")
+
+
+def _check_compiles(name: str, function: Any, arguments: tuple[Any, ...]) -> None:
+    """Say in a line why an evaluator's function cannot be compiled, if it cannot: numba tells of all kernels around it, too."""
+    try:
+        function.compile(arguments)
+    except KeyError as error:
+        raise EvaluatorError(f"evaluator {name} asks its record for {error}: expected a weight, or playable") from None
+    except FAILURES as error:
+        raise EvaluatorError(
+            f"evaluator {name} cannot be compiled ({_numba_error_summary(error)}): expected other code"
+        ) from None
+    given = function.overloads[arguments].signature.return_type
+    if not isinstance(given, (types.Number, types.Boolean)):
+        raise EvaluatorError(f"evaluator {name} gives {given}: expected a number, the value in discs")
+
+
+def _formula(function: Callable[..., Any], name: str, weights: dict[str, Weight], written_for: Variant) -> Formula:
+    """The function, compiled, under a record type of its own: that is how the search tells evaluators apart."""
+    # A function that is changed and defined again, in a notebook or with another constant, is another one.
+    code = code_fingerprint(function)
+    source = hashlib.sha256(f"{fingerprint(function)} {code}".encode()).hexdigest()
+    mark = f"{checked_name(name)}-{source[:16]}".replace("-", "_")
+    for taken in weights.keys() & {field[0] for field in BOARD_FIELDS}:
+        raise EvaluatorError(
+            f"weight {quoted(taken)} of evaluator {name}: expected another name, the record has that field"
+        )
+    fields = [(key, np.float64, np.shape(weight)) for key, weight in weights.items()]
+    kind, inner = record_type((mark, np.uint8), *fields), njit(nogil=True, error_model="numpy")(function)
+
+    def of_boards(net, own, opp):  # type: ignore[no-untyped-def]
+        value = np.float64(inner(own, opp))
+        return in_discs(net, value if value == value else 0.0)
+
+    def of_record(net, own, opp):  # type: ignore[no-untyped-def]
+        value = np.float64(inner(net, own, opp))
+        return in_discs(net, value if value == value else 0.0)
+
+    count = function.__code__.co_argcount
+    if count not in (2, 3):
+        raise EvaluatorError(f"evaluator {name} takes {count} arguments: expected (own, opp) or (record, own, opp)")
+    register_function(kind, of_boards if count == 2 else of_record, source)
+    boards = (types.uint64, types.uint64)
+    explanations[mark] = partial(_check_compiles, name, inner, boards if count == 2 else (from_dtype(kind), *boards))
+
+    def derive(given: Weights, rules: Rules) -> dict[str, Any]:
+        return {**given, mark: 0}
+
+    about = (function.__doc__ or "").partition("\n")[0]
+    return Formula(name, about, kind, weights, written_for=written_for, derive=derive, code=code)

@@ -1,0 +1,260 @@
+"""The published heuristics as compiled evaluators: one record type and one function each.
+
+A record holds all that its function reads: the weights, and what it must know of the board (`BOARD_FIELDS`), so that
+``evaluate(net, own, opp)`` needs nothing else and one function serves every size and both games. `search.evaluators`
+fills the records. Where a report is unclear or its listing contradicts its text, the function says what was decided.
+
+Every position table here is symmetric, so that a table is ten numbers, one for each class of squares
+(`CLASS_DISTANCES`), and a table's value is ten bit counts rather than 64 look-ups.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reversi_env.compiler.kernel import kernel
+from reversi_env.kernels.bitboard import NO_SQUARE, ONE, disc_difference, flips, legal_moves, neighbours
+from reversi_env.kernels.frame import AXIS_MASKS, AXIS_STEPS
+from reversi_env.kernels.simd import popcount, trailing_zeros
+from reversi_env.kernels.stability import stable_discs
+from search.kernels.evaluate import evaluator
+
+#: The classes of squares that the eight symmetries make, each by its distances (smaller, larger) from the nearest two
+#: edges: corner (a1), C (b1), A (c1), B (d1), X (b2), then c2, d2, c3, d3 and d4: the order of report 002.
+CLASS_DISTANCES = ((0, 0), (0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3))
+CLASSES = len(CLASS_DISTANCES)
+TABLE = (np.float64, (CLASSES,))
+
+#: What a record knows of the board and of the unit of its value.
+BOARD_FIELDS: list[Any] = [
+    ("playable", np.uint64),
+    ("corners", np.uint64),
+    ("edge_rows", np.uint64),  # the board's first and last row
+    ("edge_columns", np.uint64),
+    ("square_classes", np.uint64, (CLASSES,)),  # in the order of CLASS_DISTANCES; empty where a smaller board has none
+    ("sign", np.float64),  # -1 where a heuristic of one game is used in the other
+    ("scale", np.float64),  # discs for one unit of the formula
+    ("limit", np.float64),  # no value is larger than this, in discs
+]
+
+
+def record_type(*fields: Any) -> np.dtype:
+    """Type of a record with these fields, as ``np.dtype`` takes them, and `BOARD_FIELDS`."""
+    return np.dtype([*fields, *BOARD_FIELDS], align=True)
+
+
+POSITION_STABILITY = record_type(("table", *TABLE), ("gamma", np.float64), ("stable_disc", np.float64))
+SIX_FACTOR = record_type(
+    ("table", *TABLE),
+    ("table_weight", np.float64),
+    ("piece_weight", np.float64),
+    ("frontier_weight", np.float64),
+    ("corner_weight", np.float64),
+    ("closeness_weight", np.float64),
+    ("mobility_weight", np.float64),
+)
+TEN_WEIGHT = record_type(("bad_to_own", *TABLE))
+SIXTEEN_WEIGHT = record_type(
+    ("bad_to_own", *TABLE),
+    ("early", np.float64, (3,)),  # weights of position, mobility and edge stability
+    ("late", np.float64, (3,)),
+    ("last_early_round", np.int64),
+    ("mobility_unit", np.float64),
+    ("edge_unit", np.float64),
+)
+FOUR_ATTRIBUTE = record_type(
+    ("ply", np.float64),
+    ("mobility_weight", np.float64),
+    ("no_move", np.float64),
+    ("corner_weight", np.float64),
+    ("stability_weight", np.float64),
+    ("stable_disc", np.float64),
+)
+CELL_UTILITY = record_type(
+    ("table", *TABLE), ("utility_weight", np.float64), ("parity_weight", np.float64), ("mobility_weight", np.float64)
+)
+DISCS = record_type(("disc_weight", np.float64))
+MOBILITY = record_type(("move_weight", np.float64))
+
+
+# --- features -------------------------------------------------------------------------------------
+
+
+@kernel
+def in_discs(net, raw):
+    """The formula's value *raw* in discs: signed and scaled as the record says, and kept within its limit."""
+    return min(max(net.sign * net.scale * raw, -net.limit), net.limit)
+
+
+@kernel
+def weighted_difference(own, opp, classes, weights):
+    """Sum of the weights of the squares of *own* less those of *opp*, the weights given by class."""
+    total = 0.0
+    for i in range(CLASSES):
+        total += weights[i] * (popcount(own & classes[i]) - popcount(opp & classes[i]))
+    return total
+
+
+@kernel
+def relative_difference(mine, theirs):
+    """(mine - theirs) / (mine + theirs), 0 if both are 0."""
+    return (mine - theirs) / max(mine + theirs, 1)
+
+
+@kernel
+def leader_percentage(mine, theirs):
+    """The larger number in per cent of both together, negative if it is theirs; 0 if they are equal."""
+    if mine == theirs:
+        return 0.0
+    return 100.0 * (mine if mine > theirs else -theirs) / (mine + theirs)
+
+
+@kernel
+def _run_along(start, line, step):
+    """Discs of *line* that an unbroken run joins to *start*, both ways along one axis, up to seven squares far."""
+    twice, four_times = step + step, step << np.uint64(2)
+    up = start | (line & (start << step))
+    pairs = line & (line << step)
+    up |= pairs & (up << twice)
+    up |= pairs & (pairs << twice) & (up << four_times)
+    down = start | (line & (start >> step))
+    pairs = line & (line >> step)
+    down |= pairs & (down >> twice)
+    return up | down | (pairs & (pairs >> twice) & (down >> four_times))
+
+
+@kernel
+def edge_runs(net, discs):
+    """Edge discs that a run of their own colour along the edge joins to a corner, which counts too: all are safe."""
+    corners = discs & net.corners
+    if corners == NO_SQUARE:
+        return corners
+    return _run_along(corners, discs & net.edge_rows, ONE) | _run_along(corners, discs & net.edge_columns, np.uint64(8))
+
+
+@kernel
+def turnable_discs(own, opp, opp_moves):
+    """Own discs that one of the opponent's moves would turn."""
+    flipped = NO_SQUARE
+    while opp_moves != NO_SQUARE:
+        flipped |= flips(trailing_zeros(opp_moves), opp, own)
+        opp_moves &= opp_moves - ONE
+    return flipped
+
+
+@kernel
+def corners_offered(net, own, opp):
+    """Lines that offer the opponent an empty corner: an own disc next to it and an opponent's disc right behind."""
+    empty_corners = net.corners & ~(own | opp)
+    lines = 0
+    for axis in range(4):
+        step = AXIS_STEPS[axis]
+        inside = own & AXIS_MASKS[axis]
+        lines += popcount((empty_corners << step) & inside & (opp >> step))
+        lines += popcount((empty_corners >> step) & inside & (opp << step))
+    return lines
+
+
+# --- evaluators -----------------------------------------------------------------------------------
+
+
+@evaluator(POSITION_STABILITY)
+def position_stability(net, own, opp):
+    """Report 000: ``gamma * position + (1 - gamma) * stability``, written for the reversed game.
+
+    Decided: stability, which the report does not define, is the opponent's proven safe discs less the own ones
+    (`stable_discs`): where discs are not wanted, a disc that stays for ever is a burden. One counts ``stable_disc`` units
+    of the table, by default the table's mean absolute entry, so that gamma weighs two things of like size.
+    """
+    position = weighted_difference(own, opp, net.square_classes, net.table)
+    burden = popcount(stable_discs(own, opp, net.playable)) - popcount(stable_discs(opp, own, net.playable))
+    return in_discs(net, net.gamma * position - (1.0 - net.gamma) * net.stable_disc * burden)
+
+
+@evaluator(SIX_FACTOR)
+def six_factor(net, own, opp):
+    """Report 001: table, pieces, frontier, corners, closeness to empty corners, mobility; written for the normal game.
+
+    Decided: the report does not print its table; it is the one that these weights are usually published with.
+    """
+    empties = net.playable & ~(own | opp)
+    beside_empty = neighbours(empties)
+    beside_corner = neighbours(empties & net.corners)
+    value = net.table_weight * weighted_difference(own, opp, net.square_classes, net.table)
+    value += net.piece_weight * leader_percentage(popcount(own), popcount(opp))
+    value -= net.frontier_weight * leader_percentage(popcount(own & beside_empty), popcount(opp & beside_empty))
+    value += net.corner_weight * 25.0 * disc_difference(own & net.corners, opp & net.corners)
+    value -= net.closeness_weight * 12.5 * disc_difference(own & beside_corner, opp & beside_corner)
+    own_moves, opp_moves = legal_moves(own, opp, net.playable), legal_moves(opp, own, net.playable)
+    return in_discs(net, value + net.mobility_weight * leader_percentage(popcount(own_moves), popcount(opp_moves)))
+
+
+@evaluator(TEN_WEIGHT)
+def ten_weight(net, own, opp):
+    """Report 002, first model: a position table, positive = bad to own, written for the reversed game.
+
+    Decided: it is normalised by the sum of its absolute values over all squares of the board: values lie within ±1.
+    """
+    return in_discs(net, -weighted_difference(own, opp, net.square_classes, net.bad_to_own))
+
+
+@evaluator(SIXTEEN_WEIGHT)
+def sixteen_weight(net, own, opp):
+    """Report 002, second model: position, mobility and edge stability, weighted anew after the opening; reversed game.
+
+    Position is that of the first model. Mobility is the table's sum over the own moves less that over the opponent's,
+    in units of twelve moves to average squares. Edge stability counts `edge_runs`, in units of all edge squares, and
+    is bad to own. Decided: the opening lasts for 24 of 64 discs, and for the same share of a smaller board.
+    """
+    own_moves, opp_moves = legal_moves(own, opp, net.playable), legal_moves(opp, own, net.playable)
+    position = -weighted_difference(own, opp, net.square_classes, net.bad_to_own)
+    mobility = net.mobility_unit * weighted_difference(own_moves, opp_moves, net.square_classes, net.bad_to_own)
+    edges = -net.edge_unit * disc_difference(edge_runs(net, own), edge_runs(net, opp))
+    stage = net.early if popcount(own | opp) <= net.last_early_round else net.late
+    return in_discs(net, stage[0] * position + stage[1] * mobility + stage[2] * edges)
+
+
+@evaluator(FOUR_ATTRIBUTE)
+def four_attribute(net, own, opp):
+    """Report 003: ``ply * parity + 2 * mobility + 8 * corners / ply + 8 * stability``, written for the normal game.
+
+    Corners and stability are those of one side alone, so that the two sides' values do not add up to 0. Decided: that
+    side is the side to move throughout (the listing takes sides differently in the four attributes, and multiplies
+    mobility by the colour); a corner is offered as the text has it, by an own disc next to it with an opponent's
+    behind (the listing has the colours the other way round); stable discs are `edge_runs` (the listing also walks
+    inwards from the edge, where discs can still be turned); the division is exact; ``ply``, the search depth of the
+    original program, is a weight.
+    """
+    own_moves, opp_moves = legal_moves(own, opp, net.playable), legal_moves(opp, own, net.playable)
+    mobility = net.no_move if own_moves == NO_SQUARE else relative_difference(popcount(own_moves), popcount(opp_moves))
+    corners = popcount(own & net.corners) - corners_offered(net, own, opp)
+    stability = net.stable_disc * popcount(edge_runs(net, own)) - popcount(turnable_discs(own, opp, opp_moves))
+    value = net.ply * disc_difference(own, opp) + net.mobility_weight * mobility
+    return in_discs(net, value + net.corner_weight * corners / net.ply + net.stability_weight * stability)
+
+
+@evaluator(CELL_UTILITY)
+def cell_utility(net, own, opp):
+    """Report 004: table, relative disc difference and relative mobility, written for the normal game.
+
+    Decided: the report leaves open how the three are joined; they are added.
+    """
+    own_moves, opp_moves = legal_moves(own, opp, net.playable), legal_moves(opp, own, net.playable)
+    value = net.utility_weight * weighted_difference(own, opp, net.square_classes, net.table)
+    value += net.parity_weight * relative_difference(popcount(own), popcount(opp))
+    return in_discs(net, value + net.mobility_weight * relative_difference(popcount(own_moves), popcount(opp_moves)))
+
+
+@evaluator(DISCS)
+def discs(net, own, opp):
+    """Disc difference."""
+    return in_discs(net, net.disc_weight * disc_difference(own, opp))
+
+
+@evaluator(MOBILITY)
+def mobility(net, own, opp):
+    """Legal moves of the side to move less those of the other side."""
+    own_moves, opp_moves = legal_moves(own, opp, net.playable), legal_moves(opp, own, net.playable)
+    return in_discs(net, net.move_weight * disc_difference(own_moves, opp_moves))

@@ -1,0 +1,116 @@
+"""`THREAD_STATE`: the record of a search thread: limits, tables, the current path, move lists and counts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba.extending import overload
+
+from search.kernels.accumulator import ACCUMULATORS
+from search.kernels.ordering import MOVE_LISTS
+
+#: Numbers first, arrays behind them, the largest last: what is read at every node lies together.
+THREAD_STATE = np.dtype(
+    [
+        # --- all searches
+        ("playable", np.uint64),
+        ("squares", np.int64),
+        ("sign", np.int64),
+        ("nodes", np.int64),
+        ("node_limit", np.int64),
+        ("stop", np.int64),  # set from outside, or by the search at the node limit: values are void from then on
+        # --- to a depth: `search.kernels.midgame`
+        ("table", np.int64),  # address of the words of the table of estimates; 0: search without one
+        ("bucket_mask", np.int64),
+        ("generation", np.int64),
+        ("cut_margin", np.float64),  # ProbCut: standard deviations of safety; 0: none
+        ("entered_rank", np.int64),  # of the move that led to the position that is entered; NOT_RANKED: it has none
+        ("cut_nesting", np.int64),  # shallow searches of ProbCut that are under way within each other
+        # --- to the end: `search.kernels.endgame`
+        ("negamax", np.int64),  # address of the midgame search with the same evaluator, for ProbCut
+        ("endgame_table", np.int64),  # address of the words of the table of exact and selective scores
+        ("endgame_mask", np.int64),
+        ("endgame_generation", np.int64),
+        (
+            "shallow_table",
+            np.int64,
+        ),  # address of the thread's own table of positions near the end; 0: none
+        ("selectivity", np.int64),  # level of `search.engine.probcut.SELECTIVITIES`
+        ("end_margin", np.float64),  # ProbCut to the end: standard deviations of safety; 0: none, the answer is exact
+        ("lower", np.int64),  # bounds of the value that is being solved, for those who watch
+        ("upper", np.int64),
+        ("rank_empties", np.int64),  # from so many empties on, the evaluator's value of a move counts in its rank
+        ("corner_reply", np.int64),  # extra weight of a reply in a corner
+        ("corners", np.uint64),
+        # --- threads that search together
+        ("busy", np.int64),  # address of the ABDADA marks; 0: one thread
+        ("root", np.int64),  # empties of the position that is being searched
+        ("abandon", np.int64),  # level of the ancestor that another thread has resolved; 0: none
+        # --- the positions on the way there, by empties, and what is asked of them
+        ("path_own", np.uint64, (65,)),
+        ("path_opp", np.uint64, (65,)),
+        ("path_alpha", np.int64, (65,)),
+        ("path_beta", np.int64, (65,)),
+        ("path_depth", np.int64, (65,)),
+        # --- the last ply, by empties: the move (a bit) that last refuted the one before
+        ("killer", np.uint64, (65,)),
+        # --- ProbCut: deep value = slope * shallow value + shift, with a deviation, all in units
+        ("cut_depth", np.int64, (64,)),  # by depth: depth of the shallow search; 0: none
+        ("cut_slope", np.float64, (64,)),
+        ("cut_shift", np.float64, (64,)),
+        ("end_depth", np.int64, (64,)),  # the same for a search to the end, by empties
+        ("end_slope", np.float64, (64,)),
+        ("end_shift", np.float64, (64,)),
+        ("end_deviation", np.float64, (64,)),
+        ("cut_deviation", np.float32, (64, 64)),  # by depth and empties
+        ACCUMULATORS,  # the evaluator's accumulators
+        *MOVE_LISTS,
+    ],
+    align=True,
+)
+
+#: The record of a thread that may share a search to a depth with others; without, the questions this takes are no part of the code,
+#: which is 2 % faster. The new field comes first: a record that only goes on where another ends would do for numba in its place.
+SHARING_THREAD_STATE = np.dtype(
+    [
+        ("share_depth", np.int64),  # from so much depth on, threads leave to each other what one of them is searching
+        *((name, THREAD_STATE[name]) for name in THREAD_STATE.names or ()),
+    ],
+    align=True,
+)
+
+
+# --- refinements that studies switch off -----------------------------------------------------------
+
+
+#: Bits of ``switches``: moves that cannot matter are left out; moves with few replies (on the last ply the one that last refuted),
+#: then those of a good value, are searched first; later moves are tried with a null window; children are looked up in the table
+#: before any is searched.
+ALPHA_BETA, REPLY_ORDER, VALUE_ORDER, NULL_WINDOWS, LOOK_AHEAD = (1 << bit for bit in range(5))
+
+
+def uses(thread: Any, refinement: int) -> bool:
+    """Whether the search whose record *thread* is uses the refinement with that bit. For use in kernels."""
+    raise TypeError("uses is compiled into kernels")
+
+
+def count_moves(thread: Any, moves: int) -> None:
+    """Count a node at which *moves* moves were searched: ``counts`` are such nodes, and moves at them. For use in kernels."""
+    raise TypeError("count_moves is compiled into kernels")
+
+
+@overload(uses)
+def _uses(thread, refinement):
+    if "switches" in thread.fields:
+        return lambda thread, refinement: thread.switches & refinement != 0
+    return lambda thread, refinement: True
+
+
+@overload(count_moves)
+def _count_moves(thread, moves):
+    def count(thread, moves):
+        thread.counts[0] += 1
+        thread.counts[1] += moves
+
+    return count if "counts" in thread.fields else lambda thread, moves: None

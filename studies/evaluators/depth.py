@@ -1,0 +1,197 @@
+"""Performance model 4: what an evaluator is worth in search.
+
+A better evaluator orders moves better and prunes more, so that it sees deeper in the same time: depth and nodes at equal
+time, and the nodes to a given depth, which no clock disturbs. And it plays better at the same depth: the authors of BILL
+said how many plies deeper the old program had to search to play as well as the new one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reversi_env import Position
+from reversi_env.options import option
+from search import evaluators
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from studies.game_tree.counting import positions_of_games
+from studies.players.duels import duel, points, points_and_bars
+from studies.sections import Section, Table, count, game_name, with_interval
+from studies.study import EvaluatorStudyOptions
+from train import charts
+from train.arena.batch import EvaluatorPlayer
+from train.charts import Figure
+from train.evaluation.means import Sample, plain
+from train.jobs.run import Progress, silent
+
+#: Handicaps in plies that are tried on each side at most.
+MOST_PLIES = 4
+
+
+@dataclass(frozen=True)
+class DepthOptions(EvaluatorStudyOptions):
+    """Which evaluators; positions searched; seconds a position, and plies; the baseline, and games for each handicap.
+
+    Plies gained are measured at ``play_depth``: the evaluator searches so deep, the baseline deeper and deeper until it is
+    as good (or the other way round).
+    """
+
+    study: ClassVar[str] = "measure depth"
+
+    positions: int = option(12, "Positions searched.", low=2)
+    seconds: float = option(0.1, "For each of them.", low=0.01)
+    depth: int = option(8, "Plies that nodes are counted to.", low=1)
+    baseline: str = option("cell-utility", "Evaluator played against.")
+    play_depth: int = option(2, "Plies searched in games.", low=1, high=6)
+    games: int = option(80, "Games for each handicap.", low=4, even=True)
+    seed: int = option(0, "Same seed, same result.", low=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        evaluators.get_evaluator(self.baseline).record(self.rules)
+
+
+def measure(options: DepthOptions, progress: Progress = silent) -> dict[str, Any]:
+    """Depth and nodes at equal time, nodes to a depth, and plies gained over the baseline."""
+    rules = options.rules
+    middle = [share * rules.square_count // 16 for share in (6, 8)]
+    own, opp, games = positions_of_games(rules, -(-options.positions // 2), middle, options.seed)
+    positions = [Position(rules, *boards) for boards in zip(own.tolist(), opp.tolist(), strict=True)]
+    positions, games = positions[: options.positions], games[: options.positions]
+    depths = []
+    for number, name in enumerate(options.names):
+        progress(f"{name}: searching", 2 * number, 2 * len(options.names))
+        searched = _searched(name, positions, games, options)
+        progress(f"{name}: playing", 2 * number + 1, 2 * len(options.names))
+        depths.append({"evaluator": name, **searched, **plies_gained(name, options)})
+    progress("searching and playing", 1, 1)
+    asked = {name: getattr(options, name) for name in ("seconds", "depth", "baseline", "play_depth", "games")}
+    return options.measured(**asked, positions=len(positions), evaluators=depths)
+
+
+def _searched(
+    name: str, positions: Sequence[Position], games: NDArray[np.int64], options: DepthOptions
+) -> dict[str, Any]:
+    engine = Engine(name, options.rules, megabytes=16)
+    timed, deep = [], []
+    for position in positions:
+        engine.clear()
+        timed.append(engine.search(position, Limits(time=options.seconds, empties_exact=0)))
+        engine.clear()
+        deep.append(engine.search(position, Limits(depth=options.depth, empties_exact=0)).nodes)
+    depths, nodes = np.array([one.depth for one in timed]), np.array([one.nodes for one in timed])
+    depth = Sample(np.zeros(len(depths)), games).mean(depths)
+    return {
+        "depth_at_equal_time": depth.mean,
+        **plain({"depth_standard_error": depth.standard_error, "depth_interval": depth.interval}),
+        "nodes_at_equal_time": float(nodes.mean()),
+        "nodes_to_depth": float(np.exp(np.log(deep).mean())),
+    }
+
+
+def plies_gained(name: str, options: DepthOptions) -> dict[str, Any]:
+    """Plies that the baseline must search deeper (or less deep, if negative) to be as good; None if no handicap tried is enough.
+
+    Handicaps grow from 0 to the side that needs them; between the last two the crossing of one half is interpolated.
+    """
+    tried: list[dict[str, Any]] = []
+
+    def points_at(handicap: int) -> float:
+        mine = options.play_depth + max(-handicap, 0)
+        theirs = options.play_depth + max(handicap, 0)
+        first, second = (
+            EvaluatorPlayer(one, options.rules, depth) for one, depth in ((name, mine), (options.baseline, theirs))
+        )
+        result = duel(first, second, options.rules, options.games, options.seed)
+        tried.append({"handicap": handicap, **result})
+        return result["points"]
+
+    here = points_at(0)
+    step = 1 if here >= 0.5 else -1
+    gained: float | None = None
+    for handicap in range(step, step * (MOST_PLIES + 1), step):
+        there = points_at(handicap)
+        if (there - 0.5) * step <= 0:
+            share = (here - 0.5) / (here - there) if here != there else 0.0
+            gained = handicap - step + step * abs(share)
+            break
+        here = there
+    if step > 0 and tried[0]["points"] == 0.5:
+        gained = 0.0
+    return {"plies_gained": gained, "at_least": step * MOST_PLIES if gained is None else None, "handicaps": tried}
+
+
+# --- the section ----------------------------------------------------------------------------------
+
+
+def section(results: Sequence[dict[str, Any]]) -> Section:
+    """A table for every game."""
+    blocks: list[str | Table | Figure] = [
+        "The same engine with every evaluator, its table cleared before each position. *Nodes to a depth* is a "
+        "geometric mean and no clock disturbs it; depth and nodes at equal time also count what the "
+        "evaluator itself costs. *Plies gained*: how much deeper than the evaluator the baseline must search to score "
+        "one half, as BILL's authors measured (their Bayesian learning was worth two plies); between two "
+        "depths it is interpolated. Negative: the evaluator must search deeper than the baseline.",
+    ]
+    for one in results:
+        columns = [
+            "evaluator",
+            f"depth in {one['seconds']:g} s",
+            "nodes",
+            f"nodes to depth {one['depth']}",
+            f"points at {one['play_depth']} plies",
+            "plies gained",
+        ]
+        rows = []
+        for entry in one["evaluators"]:
+            gained = (
+                f"{entry['plies_gained']:+.1f}"
+                if entry["plies_gained"] is not None
+                else f"beyond {entry['at_least']:+d}"
+            )
+            depth = with_interval(entry["depth_at_equal_time"], entry["depth_interval"], 1)
+            nodes = [count(entry[key]) for key in ("nodes_at_equal_time", "nodes_to_depth")]
+            rows.append([entry["evaluator"], depth, *nodes, points(entry["handicaps"][0]), gained])
+        title = (
+            f"{game_name(one)}: {one['positions']} positions, {one['games']} games a handicap against {one['baseline']}; "
+            "95 % intervals"
+        )
+        blocks.append(Table(title, columns, rows))
+    blocks.append(_figure(results))
+    return Section("depth", "Performance model 4: search depth", [one["command"] for one in results], blocks)
+
+
+def _figure(results: Sequence[dict[str, Any]]) -> Figure:
+    def draw(figure: Any) -> None:
+        axes = charts.panels(figure, len(results), tuple(game_name(one) for one in results), share_y=True)
+        for axis, one in zip(axes, results, strict=True):
+            for entry, colour in zip(one["evaluators"], (*charts.COLOURS, charts.GREY, "black"), strict=False):
+                tried = sorted(entry["handicaps"], key=lambda each: each["handicap"])
+                xs = [each["handicap"] for each in tried]
+                ys, bars = points_and_bars(tried)
+                axis.errorbar(
+                    xs,
+                    ys,
+                    yerr=bars,
+                    color=colour,
+                    marker="o",
+                    elinewidth=0.8,
+                    markeredgewidth=0,
+                    label=entry["evaluator"],
+                )
+            axis.axhline(50, color=charts.GREY, linewidth=0.6, linestyle=":")
+            axis.set(xlabel=f"plies that {one['baseline']} searches deeper", xticks=range(-MOST_PLIES, MOST_PLIES + 1))
+        axes[0].set_ylabel("points, per cent")
+        axes[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.4, labelspacing=0.3)
+
+    return Figure(
+        "depth",
+        "Points by handicap, with 95 % intervals; where a line crosses one half are the plies gained.",
+        draw,
+        height=2.6,
+    )

@@ -1,0 +1,166 @@
+"""Regret: what players give away in endgames, in discs, and how often they find a best move, side by side.
+
+The judge is exact (`train.evaluation.exact_set`): no opponent, no luck and no rating is in these figures.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from reversi_env.errors import TrainError
+from search import agents
+from studies.sections import Section, Table, game_name, with_interval
+from train import charts
+from train.charts import Figure
+from train.evaluation.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.exact_set import Judgement
+from train.evaluation.regret_curve import COLUMNS, csv_row, curve_figure
+from train.jobs.run import Progress, csv_text, silent
+
+#: Who is judged if nobody is named.
+LADDER = ("random", "greedy", "cell-utility:depth=1", "six-factor:depth=1", "network:depth=1")
+#: How a spec ends that belongs to a point of a training: runs/ppo/step-120000.zip.
+_LAST_NUMBER = re.compile(r"(\d+)(?!.*\d)")
+
+
+@dataclass(frozen=True)
+class RegretMeasure:
+    """Which players on which positions; with ``curve``, the players are points of one training, in this order."""
+
+    agents: tuple[str, ...] = ()
+    positions: EndgameOptions = EndgameOptions()  # noqa: RUF009 - frozen
+    curve: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.agents:
+            object.__setattr__(self, "agents", LADDER)
+        if len(set(self.agents)) < len(self.agents):
+            twice = next(spec for spec in self.agents if self.agents.count(spec) > 1)
+            raise TrainError(f"agent {twice!r} is given twice: expected every agent once")
+        for spec in self.agents:
+            agents.make_agent(spec).close()  # what is wrong is said now, not after the solving
+
+    @property
+    def command(self) -> str:
+        """What repeats it."""
+        chosen, (low, high) = self.positions, self.positions.span
+        words = " ".join(f"'{spec}'" if " " in spec else spec for spec in self.agents)
+        return (
+            f"reversi measure regret {words} --size {chosen.size} --variant {chosen.variant} --positions "
+            f"{chosen.positions} --empties {low}-{high} --seed {chosen.seed}{' --curve' if self.curve else ''}"
+        )
+
+
+def measure(
+    options: RegretMeasure, progress: Progress = silent, *, cache: Path | None = None, threads: int | None = None
+) -> dict[str, Any]:
+    """The figures of every player, and of random play, as JSON has them."""
+    positions = noisy_endgames(options.positions, cache, threads=threads, progress=progress)
+    players = []
+    for number, spec in enumerate(options.agents):
+        began, agent = perf_counter(), agents.make_agent(spec)
+        try:
+            judged = positions.regret(agent, lambda done, total, spec=spec: progress(spec, done, total))  # type: ignore[misc]
+        finally:
+            agent.close()
+        step = step_of(spec, number) if options.curve else None
+        players.append({"agent": spec, "step": step, **judged.as_dict(), "seconds": perf_counter() - began})
+    summary: dict[str, Any] = {
+        "size": options.positions.size,
+        "variant": options.positions.variant,
+        "set": positions.digest,
+    }
+    summary |= {"positions": len(positions), "mean_absolute_score": float(np.abs(positions.scores).mean())}
+    return summary | {
+        "agents": players,
+        "chance": positions.random_play().as_dict(),
+        "curve": options.curve,
+        "command": options.command,
+    }
+
+
+def step_of(spec: str, number: int) -> int:
+    """The point of a training that a checkpoint's name tells, ``…/step-120000.zip``; without a number its place."""
+    digits = _LAST_NUMBER.search(spec.rpartition("/")[2])
+    return int(digits[1]) if digits else number
+
+
+def to_csv(result: Mapping[str, Any]) -> str:
+    """All figures of `measure`: a line for each player and number of empties, and one for all ("all")."""
+    rows = [
+        {**csv_row(row), "agent": entry["agent"], "set": result["set"]}
+        for entry in (*result["agents"], {"agent": "random play", **result["chance"]})
+        for row in (entry, *entry["by_empties"])
+    ]
+    return csv_text(rows, ["agent", *(name for name in COLUMNS if name != "step")])
+
+
+def section(results: Sequence[dict[str, Any]]) -> Section:
+    """Two tables for every game, and a figure."""
+    blocks: list[str | Table | Figure] = []
+    for one in results:
+        blocks.extend([_overview(one), _by_empties(one), _figure(one)])
+    return Section("regret", "Endgame regret", [one["command"] for one in results], blocks)
+
+
+def _overview(one: Mapping[str, Any]) -> Table:
+    rows = []
+    for entry in (*one["agents"], {"agent": "random play, expected", **one["chance"]}):
+        speed = f"{1000 * entry['seconds'] / one['positions']:.1f}" if "seconds" in entry else ""
+        rows.append(
+            [
+                entry["agent"],
+                with_interval(entry["regret"], entry["regret_interval"], 2),
+                with_interval(entry["optimal"], entry["optimal_interval"], 1, 100),
+                with_interval(entry["spoilt"], entry["spoilt_interval"], 1, 100),
+                speed,
+            ]
+        )
+    title = f"{game_name(one)}: {one['positions']} endgames with a choice (set {one['set']}), judged by the solver; "
+    title += "in brackets 95 % intervals"
+    return Table(title, ["player", "discs given away", "best moves, %", "results spoilt, %", "ms a move"], rows)
+
+
+def _by_empties(one: Mapping[str, Any]) -> Table:
+    parts = one["chance"]["by_empties"]
+    rows = [
+        [entry["agent"], *(f"{part['regret']:.1f}" for part in entry["by_empties"])]
+        for entry in (*one["agents"], {"agent": "random play", **one["chance"]})
+    ]
+    return Table("discs given away, by empty squares", ["empties", *(str(part["empties"]) for part in parts)], rows)
+
+
+def _figure(one: Mapping[str, Any]) -> Figure:
+    if one["curve"]:
+        ordered = sorted(one["agents"], key=lambda entry: entry["step"])
+        judgements = [Judgement.from_dict(entry) for entry in ordered]
+        return curve_figure([entry["step"] for entry in ordered], judgements, Judgement.from_dict(one["chance"]))
+
+    def draw(figure: Any) -> None:
+        axes = charts.panels(figure, 2, ("discs given away", "best moves, per cent"))
+        entries = [*one["agents"], {"agent": "random play", **one["chance"]}]
+        for axis, name, factor in zip(axes, ("regret", "optimal"), (1, 100), strict=True):
+            for number, entry in enumerate(entries):
+                last = number == len(entries) - 1
+                colour = charts.GREY if last else charts.COLOURS[number % len(charts.COLOURS)]
+                xs = [part["empties"] for part in entry["by_empties"]]
+                ys = [factor * part[name] for part in entry["by_empties"]]
+                axis.plot(
+                    xs,
+                    ys,
+                    color=colour,
+                    linestyle="--" if last else "-",
+                    marker=None if last else "o",
+                    label=entry["agent"],
+                )
+            axis.set(xlabel="empty squares", ylim=(0, 101 if factor == 100 else None))
+        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
+
+    return Figure("regret", "Endgame regret by empty squares, judged by the exact solver.", draw, height=3.4)

@@ -1,0 +1,162 @@
+"""Performance model 3: the structural minimax value loss of an evaluator.
+
+A position is taken with the tree of all that can follow within some plies. The true value of every node is known, from the
+solver. The evaluator's errors at all nodes are added up, and credited to the root.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reversi_env.options import option
+from search import evaluators
+from search.evaluators.formula import Formula
+from studies.sections import Section, Table, game_name, with_error
+from studies.study import EvaluatorStudyOptions
+from train import charts
+from train.arena.results import Z_95
+from train.charts import Figure
+from train.evaluation.exact_set import ExactSet
+from train.evaluation.means import Sample
+from train.fitting.trees import Trees, back_up, grow
+from train.jobs.run import Progress, silent
+from train.labels import LabelOptions, label_positions
+from train.labels.sampling import sample_games
+
+
+@dataclass(frozen=True)
+class StructuralOptions(EvaluatorStudyOptions):
+    """Which evaluators, on how many trees of how many plies, over roots with so many empty squares.
+
+    But for ``as_is``, a formula's values are first multiplied by the number that suits them best, by least squares over all nodes.
+    A network is judged as it is.
+    """
+
+    study: ClassVar[str] = "measure structural"
+
+    positions: int = option(300, "Trees.", low=2)
+    empties: tuple[int, int] = option((8, 10), "Empty squares at the roots, as in 8-10.")
+    plies: int = option(2, "Plies below a root.", low=1, high=3)
+    as_is: bool = option(False, "Do not scale formulas to fit best.")
+    seed: int = option(0, "Same seed, same result.", low=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.labels()
+
+    def labels(self) -> LabelOptions:
+        """What the roots are."""
+        return LabelOptions(self.size, self.variant, self.positions, self.empties, self.seed, play_depth=1)
+
+
+def measure(options: StructuralOptions, progress: Progress = silent) -> dict[str, Any]:
+    """The loss of every evaluator a tree and a node, its error by ply, and how far it is from being its own minimax."""
+    labels = options.labels()
+    progress("positions", 0, 1)
+    own, opp, games = sample_games(labels)
+    roots = label_positions(own, opp, labels)
+    trees = grow(roots, options.plies, progress=lambda done, total: progress("solving successors", done, total))
+    losses = [_judged(name, trees, games, options) for name in options.names]
+    truth = {"trees": len(trees), "nodes": trees.nodes, "mean_absolute_score": float(np.abs(trees.score).mean())}
+    return options.measured(plies=options.plies, empties=list(options.empties), **truth, evaluators=losses)
+
+
+def _judged(name: str, trees: Trees, games: NDArray[np.int64], options: StructuralOptions) -> dict[str, Any]:
+    evaluator, going = evaluators.get_evaluator(name), ~trees.finished
+    truth = ExactSet(trees.rules, trees.own[going], trees.opp[going], trees.score[going].astype(np.int64))
+    static = evaluator.static_values(truth.own, truth.opp, truth.rules)
+    compared = truth.compared(static, scaled=not options.as_is and isinstance(evaluator, Formula))
+    values = trees.score.astype(float)
+    values[going] = compared.values
+    errors = np.abs(values - trees.score)
+    losses = np.add.reduceat(errors, trees.roots)
+    sizes = np.diff(trees.first)
+    mean, by_game = float(errors.mean()), Sample(np.zeros(len(trees)), games)
+    return {
+        "evaluator": name,
+        "scale": compared.scale,
+        "loss": float(losses.mean()),
+        "loss_standard_error": by_game.standard_error(losses),
+        "node_error": mean,
+        "node_error_standard_error": by_game.standard_error(losses - mean * sizes) / float(sizes.mean()),
+        "by_ply": [float(errors[trees.ply == ply].mean()) for ply in range(options.plies + 1)],
+        "inconsistency": _inconsistency(values, trees),
+    }
+
+
+def _inconsistency(values: NDArray[np.float64], trees: Trees) -> float:
+    """Mean distance at the roots between the value and the minimax of the values at the leaves: 0 for the true function."""
+    backed_up = values.copy()
+    back_up(backed_up, trees)
+    return float(np.abs(values - backed_up)[trees.roots].mean())
+
+
+# --- the section ----------------------------------------------------------------------------------
+
+
+def section(results: Sequence[dict[str, Any]]) -> Section:
+    """A table for every game."""
+    blocks: list[str | Table | Figure] = [
+        "For every position, all that can follow within two plies, each node with its exact value: the evaluator's "
+        "absolute errors are added up over the tree and credited to its root. Report 002 proposed this "
+        "measure and did not build it. Formulas are first scaled to fit best; the network is taken as it is. *Own "
+        "minimax*: the mean distance between an evaluator's value of the root and the minimax of its "
+        "values at the leaves of the tree, which is 0 for the true minimax function, its fixed point.",
+    ]
+    for one in results:
+        columns = [
+            "evaluator",
+            "loss a tree",
+            "error a node",
+            *(f"ply {ply}" for ply in range(one["plies"] + 1)),
+            "own minimax",
+        ]
+        rows = []
+        for entry in sorted(one["evaluators"], key=lambda entry: entry["loss"]):
+            plies = [f"{error:.2f}" for error in entry["by_ply"]]
+            errors = [
+                with_error(entry["loss"], entry["loss_standard_error"], 0),
+                with_error(entry["node_error"], entry["node_error_standard_error"], 2),
+            ]
+            rows.append([entry["evaluator"], *errors, *plies, f"{entry['inconsistency']:.2f}"])
+        rows.append(["always 0", "", f"{one['mean_absolute_score']:.2f}", *([""] * (one["plies"] + 1)), "0"])
+        low, high = one["empties"]
+        title = f"{game_name(one)}: {one['trees']} trees of {one['nodes'] / one['trees']:.0f} nodes on average, "
+        title += f"roots with {low}–{high} empty squares, in discs"
+        blocks.append(Table(title, columns, rows))
+    blocks.append(_figure(results))
+    return Section(
+        "structural", "Performance model 3: structural minimax value loss", [one["command"] for one in results], blocks
+    )
+
+
+def _figure(results: Sequence[dict[str, Any]]) -> Figure:
+    def draw(figure: Any) -> None:
+        axes = charts.panels(figure, len(results), tuple(game_name(one) for one in results))
+        for axis, one in zip(axes, results, strict=True):
+            entries = sorted(one["evaluators"], key=lambda entry: -entry["node_error"])
+            heights = np.arange(len(entries))
+            errors = [Z_95 * (entry["node_error_standard_error"] or 0) for entry in entries]
+            axis.errorbar(
+                [entry["node_error"] for entry in entries],
+                heights,
+                xerr=errors,
+                fmt="o",
+                color=charts.BLUE,
+                elinewidth=0.8,
+            )
+            axis.axvline(one["mean_absolute_score"], color=charts.GREY, linewidth=0.8, linestyle="--")
+            charts.label(
+                axis, one["mean_absolute_score"], len(entries) - 0.6, "always 0", charts.GREY, at="right", shift=(-3, 0)
+            )
+            axis.set_yticks(heights, [entry["evaluator"] for entry in entries])
+            axis.set(xlabel="error a node, discs", xlim=(0, None), ylim=(-0.5, len(entries) - 0.3))
+            axis.grid(axis="y", color=charts.GREY, linewidth=0.3, alpha=0.5)
+            axis.tick_params(axis="y", length=0)
+
+    return Figure("structural", "Structural loss a node; bars are 95 % intervals.", draw, height=2.4)

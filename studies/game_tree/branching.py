@@ -1,0 +1,221 @@
+"""Effective branching factor, without and with alpha-beta and with each further refinement: report 004, and beyond it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, ClassVar
+
+import numpy as np
+
+from reversi_env import Position, ReversiError
+from reversi_env.options import option
+from search import evaluators
+from search.engine import probcut_fit
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from search.engine.probcut import coefficients
+from studies.game_tree.counting import MINIMAX, REFINEMENTS, Refinement, count_nodes, positions_of_games
+from studies.sections import Section, Table, count, game_name
+from studies.study import StudyOptions
+from train import charts
+from train.charts import Figure
+from train.evaluation.means import Sample, plain
+from train.jobs.run import Progress, silent
+
+#: Minimax is searched less deep than the rest.
+MINIMAX_DEPTH = 6
+#: ProbCut is fitted on so many positions, and prunes at so many standard deviations.
+FIT_POSITIONS, MARGIN = 60, 1.5
+ENGINE_ROW = "the engine (root apart)"
+
+
+@dataclass(frozen=True)
+class BranchingOptions(StudyOptions):
+    """Which game and evaluator; positions from random games; depth of the deepest search."""
+
+    study: ClassVar[str] = "experiment branching"
+
+    evaluator: str = option("six-factor", "Evaluator at the leaves.")
+    games: int = option(12, "Random games that positions are taken from.", low=1)
+    depth: int = option(8, "Deepest search, in plies.", low=2, high=12)
+    seed: int = option(0, "Same seed, same result.", low=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        evaluators.get_evaluator(self.evaluator)
+
+    @property
+    def rounds(self) -> list[int]:
+        """Rounds at which positions are taken: three of the middle game, with room for the search on a small board."""
+        squares = self.rules.square_count
+        return sorted({max(4, min(share * squares // 16, squares - self.depth - 1)) for share in (5, 7, 9)})
+
+
+def measure(
+    options: BranchingOptions,
+    progress: Progress = silent,
+    *,
+    refinements: Sequence[Refinement] = REFINEMENTS,
+    engine: bool = True,
+) -> dict[str, Any]:
+    """Mean nodes by depth for every refinement, moves searched at an inner node, and the growth from depth to depth."""
+    rules = options.rules
+    own, opp, games = positions_of_games(rules, options.games, options.rounds, options.seed)
+    by_game = Sample(np.zeros(len(own)), games)
+    ways, steps = [], len(refinements) + engine
+    for number, refinement in enumerate(refinements):
+        progress(refinement.name, number, steps)
+        cuts = _coefficients(options) if refinement.cuts else None
+        if refinement.cuts and cuts is None:
+            continue
+        depths = range(1, min(options.depth, MINIMAX_DEPTH if refinement is MINIMAX else options.depth) + 1)
+        by_depth = []
+        for depth in depths:
+            counts = count_nodes(own, opp, options.evaluator, rules, depth, refinement, probcut=cuts, margin=MARGIN)
+            by_depth.append(
+                {
+                    "depth": depth,
+                    "nodes": float(counts.nodes.mean()),
+                    **plain({"standard_error": by_game.standard_error(counts.nodes)}),
+                    "moves_per_inner": float(counts.moves.sum() / max(counts.inner.sum(), 1)),
+                    "leaves": float((counts.nodes - counts.inner).mean()),
+                }
+            )
+        ways.append({"name": refinement.name, "by_depth": by_depth, **_factors(by_depth)})
+    if engine:
+        progress(ENGINE_ROW, len(refinements), steps)
+        ways.append(_engine(options, own, opp, by_game))
+    progress("searching", steps, steps)
+    asked = {"evaluator": options.evaluator, "rounds": options.rounds, "depth": options.depth}
+    return options.measured(**asked, positions=int(own.size), ways=ways)
+
+
+def _factors(by_depth: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Growth of the nodes a ply, over the last two plies; and the root of the nodes, of which there are d."""
+    last = by_depth[-1]
+    before = by_depth[-3]["nodes"] if len(by_depth) > 2 else 1.0
+    plies = 2 if len(by_depth) > 2 else last["depth"]
+    return {
+        "growth": float((last["nodes"] / before) ** (1 / plies)),
+        "root": float(last["nodes"] ** (1 / last["depth"])),
+    }
+
+
+def _coefficients(options: BranchingOptions) -> np.ndarray | None:
+    """ProbCut's coefficients for this evaluator; None where the board leaves nothing to fit on."""
+    try:
+        fitted = probcut_fit.fit(
+            options.evaluator, options.rules, deepest=options.depth, positions=FIT_POSITIONS, seed=options.seed
+        )
+    except ReversiError:
+        return None
+    return coefficients(fitted)
+
+
+def _engine(options: BranchingOptions, own: np.ndarray, opp: np.ndarray, by_game: Sample) -> dict[str, Any]:
+    """Nodes of the engine itself, all iterations together, with a cleared table for every position."""
+    engine = Engine(options.evaluator, options.rules, megabytes=4)
+    by_depth = []
+    for depth in range(1, options.depth + 1):
+        nodes = []
+        for boards in zip(own.tolist(), opp.tolist(), strict=True):
+            engine.clear()
+            nodes.append(engine.search(Position(options.rules, *boards), Limits(depth=depth, empties_exact=0)).nodes)
+        error = plain({"standard_error": by_game.standard_error(nodes)})
+        by_depth.append({"depth": depth, "nodes": float(np.mean(nodes)), **error, "moves_per_inner": None})
+    return {"name": ENGINE_ROW, "by_depth": by_depth, **_factors(by_depth)}
+
+
+# --- the section ----------------------------------------------------------------------------------
+
+
+def section(results: Sequence[dict[str, Any]]) -> Section:
+    """All games that were measured."""
+    blocks: list[str | Table | Figure] = [
+        "Each row adds one refinement to the row above, so that what is saved is the newcomer's. The search behind "
+        "the rows is the engine's with switches: with all of them on it visits the same nodes as the engine's own "
+        "function (there is a test), and all rows but ProbCut's find the same values. Growth is the factor that one "
+        "more ply costs, from the last two plies; *moves searched* is the mean at an inner node.",
+    ]
+    for one in results:
+        depths = [depth for depth in (2, 4, 6, 8, 10, 12) if depth <= one["depth"]]
+        columns = [
+            "search",
+            *(f"nodes, d = {depth}" for depth in depths),
+            "growth a ply",
+            "d-th root",
+            "moves searched",
+        ]
+        title = f"{game_name(one)}, {one['evaluator']}, {one['positions']} positions of rounds "
+        title += f"{', '.join(map(str, one['rounds']))}"
+        blocks.append(Table(title, columns, [_row(way, depths) for way in one["ways"]]))
+    blocks.append(
+        "Iterative deepening counts the nodes of all its iterations, and pays off under a clock and from greater "
+        "depths on: its gain is a move to play at any time, and the order of moves for the next iteration. ProbCut, "
+        "with which late moves are searched less deep too, no longer gives the value of minimax."
+    )
+    losses = [words for one in results if (words := _losses(one))]
+    if losses:
+        blocks.append("\n".join(["Not every refinement pays in every game:", "", *losses]))
+    blocks.append(_figure(results[0]))
+    return Section("branching", "Effective branching factor", [one["command"] for one in results], blocks)
+
+
+def _losses(one: dict[str, Any]) -> str:
+    """Which refinements cost nodes at the greatest depth, if any do."""
+    ways = [way for way in one["ways"] if way["name"] != ENGINE_ROW and way["name"] != MINIMAX.name]
+    nodes = {way["name"].removeprefix("+ ").removeprefix("and "): way["by_depth"][-1]["nodes"] for way in ways}
+    pairs = pairwise(nodes.items())
+    dear = [
+        f"{name} ({100 * (after / before - 1):+.0f} %)" for (_, before), (name, after) in pairs if after > 1.02 * before
+    ]
+    return f"- {game_name(one)}: at depth {one['depth']} nodes are lost by {', '.join(dear)}." if dear else ""
+
+
+def _row(way: dict[str, Any], depths: Sequence[int]) -> list[str]:
+    nodes = {entry["depth"]: entry["nodes"] for entry in way["by_depth"]}
+    moves = way["by_depth"][-1]["moves_per_inner"]
+    cells = [count(nodes[depth]) if depth in nodes else "–" for depth in depths]
+    return [way["name"], *cells, f"{way['growth']:.2f}", f"{way['root']:.2f}", f"{moves:.2f}" if moves else "–"]
+
+
+def _figure(one: dict[str, Any]) -> Figure:
+    def draw(figure: Any) -> None:
+        left, right = charts.panels(figure, 2, ("nodes by depth", "growth a ply"))
+        shown = (
+            "minimax",
+            "+ alpha-beta",
+            "+ moves with few replies first",
+            "+ and a good value first",
+            "+ transposition table",
+            "+ ProbCut",
+        )
+        names = {"+ moves with few replies first": "few replies first", "+ and a good value first": "good value first"}
+        ways = [way for way in one["ways"] if way["name"] in shown]
+        for way, colour in zip(ways, charts.COLOURS, strict=False):
+            xs = [entry["depth"] for entry in way["by_depth"]]
+            ys = [entry["nodes"] for entry in way["by_depth"]]
+            left.plot(xs, ys, color=colour, marker="o", markeredgewidth=0)
+            left.plot(
+                [],
+                [],
+                color=colour,
+                marker="o",
+                markeredgewidth=0,
+                label=names.get(way["name"], way["name"].removeprefix("+ ")),
+            )
+        left.legend(loc="upper left", handlelength=1.2, labelspacing=0.25, borderaxespad=0)
+        left.set(xlabel="depth (plies)", ylabel="nodes", yscale="log", xticks=range(1, one["depth"] + 1))
+        rows = [way for way in one["ways"] if way["name"] != ENGINE_ROW]
+        heights = np.arange(len(rows))[::-1]
+        right.barh(heights, [way["growth"] for way in rows], color=charts.BLUE, height=0.62)
+        for height, way in zip(heights, rows, strict=True):
+            charts.label(right, way["growth"], height, f"{way['growth']:.1f}", charts.BLUE, shift=(3, 0))
+        right.set_yticks(heights, [way["name"].removeprefix("+ ") for way in rows])
+        right.set(xlabel="factor a ply", xlim=(0, 1.12 * max(way["growth"] for way in rows)))
+        right.tick_params(axis="y", length=0)
+
+    caption = f"What each refinement saves: {game_name(one)}, {one['evaluator']}, {one['positions']} positions."
+    return Figure("branching", caption, draw, height=3.1)

@@ -1,0 +1,225 @@
+"""Breadth of the game tree by round in random play: report 002, section 4.1.1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reversi_env import Rules
+from reversi_env.errors import TrainError
+from reversi_env.options import option
+from studies.game_tree.kernels import ROUNDS, count_breadths
+from studies.sections import Section, Table, game_name, with_error
+from studies.study import StudyOptions
+from train import charts
+from train.charts import Figure
+from train.jobs.run import Progress, silent
+
+#: Groups that the games are counted in; the spread between them gives the errors.
+GROUPS = 100
+#: Rounds that report 002 calls the middle of the 8x8 game.
+MIDDLE = (25, 52)
+#: Report 002: the means over rounds 4-63 and 25-52, and by round from 4 to 63, of 40 games.
+PUBLISHED_ALL, PUBLISHED_MIDDLE = 8.9495, 11.0839
+PUBLISHED = (
+    *(4, 3, 4.625, 5.05, 5.75, 6.075, 7.125, 7.45, 8.05, 8.125, 8.975, 8.925, 9.1, 9.975, 9.725, 10.35, 11, 10.575),
+    *(11.525, 11.275, 11.4, 12.15, 11.525, 11.85, 12.275, 11.975, 12.425, 11.725, 12.9, 12.25, 12.975, 12.375, 12.75),
+    *(11.725, 12.175, 11.575, 12.075, 11.125, 11.6, 10.85, 10.75, 10.125, 10.5, 9.05, 9.5, 8.5, 8.475),
+    *(7.65, 7.5, 6.675, 6.95, 5.55, 5.3, 4.46341463, 4.15, 3.475, 2.825, 2.11904762, 1.43478261, 0.70175439),
+)
+PUBLISHED_GAMES = 40
+
+
+@dataclass(frozen=True)
+class BreadthOptions(StudyOptions):
+    """Which game, and how many random games."""
+
+    study: ClassVar[str] = "experiment breadth"
+
+    games: int = option(20_000, "Random games, a multiple of 100.")
+    seed: int = option(0, "Same seed, same result.", low=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.games < GROUPS or self.games % GROUPS:
+            raise TrainError(f"games={self.games}: expected a multiple of {GROUPS}, whose groups tell the error")
+
+
+def middle_rounds(rules: Rules) -> tuple[int, int]:
+    """First and last round of the middle game: the same shares of a smaller board."""
+    low, high = (round_ * rules.square_count // 64 for round_ in MIDDLE)
+    return low, high
+
+
+def measure(options: BreadthOptions, progress: Progress = silent) -> dict[str, Any]:
+    """Mean breadth by round, over all rounds and over the middle ones, with standard errors; and under the known mistake."""
+    progress("random games", 0, 2)
+    counted = _count(options, one_line=False)
+    progress("random games, mistaken rules", 1, 2)
+    mistaken = _count(options, one_line=True)
+    progress("random games", 2, 2)
+    shared = ("mean_all", "mean_all_standard_error", "mean_middle", "mean_middle_standard_error", "by_round")
+    figures = counted | {"one_line": {key: mistaken[key] for key in shared}}
+    if options.size == 8:
+        figures["published"] = {"mean_all": PUBLISHED_ALL, "mean_middle": PUBLISHED_MIDDLE, "games": PUBLISHED_GAMES}
+    return options.measured(games=options.games, seed=options.seed, **figures)
+
+
+def _count(options: BreadthOptions, *, one_line: bool) -> dict[str, Any]:
+    rules = options.rules
+    moves, visits = (np.zeros((GROUPS, ROUNDS), np.int64) for _ in range(2))
+    lengths = np.zeros(GROUPS, np.int64)
+    own, opp = (np.uint64(board) for board in rules.start_boards)
+    began = perf_counter()
+    count_breadths(
+        GROUPS,
+        *(own, opp, np.uint64(rules.playable), options.games // GROUPS, np.uint64(options.seed)),
+        *(one_line, moves, visits, lengths),
+    )
+    seconds = perf_counter() - began
+    rounds = np.arange(4, rules.square_count)
+    low, high = middle_rounds(rules)
+    breadth, error = _jackknife(moves[:, rounds], visits[:, rounds])
+    middle = (rounds >= low) & (rounds <= high)
+    mean_all, mean_all_standard_error = _jackknife_mean(moves[:, rounds], visits[:, rounds])
+    mean_middle, mean_middle_standard_error = _jackknife_mean(moves[:, rounds[middle]], visits[:, rounds[middle]])
+    return {
+        "mean_all": mean_all,
+        "mean_all_standard_error": mean_all_standard_error,
+        "mean_middle": mean_middle,
+        "mean_middle_standard_error": mean_middle_standard_error,
+        "rounds": [4, rules.square_count - 1],
+        "middle_rounds": [low, high],
+        "peak": float(breadth.max()),
+        "peak_round": int(rounds[breadth.argmax()]),
+        "moves_per_game": float(lengths.sum() / options.games),
+        "seconds": seconds,
+        "by_round": [
+            {"round": int(r), "breadth": float(b), "standard_error": float(e), "visits": int(v)}
+            for r, b, e, v in zip(rounds, breadth, error, visits[:, rounds].sum(axis=0), strict=True)
+        ],
+    }
+
+
+def _jackknife(moves: NDArray[np.int64], visits: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Moves a visit by round, and the standard error from leaving out one group at a time."""
+    left_out = _ratio(moves.sum(axis=0) - moves, visits.sum(axis=0) - visits)
+    spread = left_out - left_out.mean(axis=0)
+    error = np.sqrt((len(moves) - 1) / len(moves) * (spread**2).sum(axis=0))
+    return _ratio(moves.sum(axis=0), visits.sum(axis=0)), error
+
+
+def _jackknife_mean(moves: NDArray[np.int64], visits: NDArray[np.int64]) -> tuple[float, float]:
+    """The mean over the rounds of the moves a visit, and its standard error."""
+    left_out = _ratio(moves.sum(axis=0) - moves, visits.sum(axis=0) - visits).mean(axis=1)
+    error = np.sqrt((len(moves) - 1) / len(moves) * ((left_out - left_out.mean()) ** 2).sum())
+    return float(_ratio(moves.sum(axis=0), visits.sum(axis=0)).mean()), float(error)
+
+
+def _ratio(moves: NDArray[np.int64], visits: NDArray[np.int64]) -> NDArray[np.float64]:
+    return moves / np.maximum(visits, 1)
+
+
+# --- the section ----------------------------------------------------------------------------------
+
+
+def section(results: Sequence[dict[str, Any]]) -> Section:
+    """All games that were measured."""
+    rows = [_table_row(one) for one in results]
+    columns = ["game", "all rounds", "middle rounds", "peak (round)", "moves a game", "one line turned: all", "middle"]
+    largest = next((one for one in results if one["size"] == 8), results[0])
+    blocks: list[str | Table | Figure] = [
+        "Legal moves of the side to move, by round (number of discs), in games of uniformly random moves. A side that "
+        "must pass is a visit with no moves, as in the report; figures are means over the rounds, each round counting "
+        "once.",
+    ]
+    if any(one["size"] == 8 for one in results):
+        rows.insert(
+            0,
+            [
+                "report 002 (8×8 reversed, 40 games)",
+                f"{PUBLISHED_ALL:.4f}",
+                f"{PUBLISHED_MIDDLE:.4f}",
+                "12.975 (34)",
+                "",
+                "",
+                "",
+            ],
+        )
+    blocks.append(Table(f"Mean breadth, {largest['games']:,} random games each ± 95 % interval", columns, rows))
+    if largest["size"] == 8:
+        blocks.append(_why(largest))
+    blocks.append(_figure(results, largest))
+    seconds = max(one["seconds"] for one in results)
+    blocks.append(f"The games of a row took {seconds:.2f} s at most.")
+    blocks.append(
+        "Random moves do not look at who wins: under the same seed both variants play the same games, and differ in "
+        "nothing here."
+    )
+    return Section("breadth", "Breadth by round", [one["command"] for one in results], blocks)
+
+
+def _table_row(one: dict[str, Any]) -> list[str]:
+    wrong = one["one_line"]
+    return [
+        game_name(one),
+        with_error(one["mean_all"], one["mean_all_standard_error"]),
+        with_error(one["mean_middle"], one["mean_middle_standard_error"]),
+        f"{one['peak']:.3f} ({one['peak_round']})",
+        f"{one['moves_per_game']:.2f}",
+        f"{wrong['mean_all']:.3f}",
+        f"{wrong['mean_middle']:.3f}",
+    ]
+
+
+def _why(one: dict[str, Any]) -> str:
+    wrong, share = one["one_line"], (one["games"] / PUBLISHED_GAMES) ** 0.5
+    mean = float(np.mean(PUBLISHED))
+    errors = [wrong[key] * share for key in ("mean_all_standard_error", "mean_middle_standard_error")]
+    off = [(mean - wrong["mean_all"]) / errors[0], (PUBLISHED_MIDDLE - wrong["mean_middle"]) / errors[1]]
+    far = [(mean - one["mean_all"]) / errors[0], (PUBLISHED_MIDDLE - one["mean_middle"]) / errors[1]]
+    return (
+        f"Why the report differs, in two steps. Its own table of breadths has a mean of {mean:.4f} over rounds 4–63; "
+        f"its {PUBLISHED_ALL} is the mean over rounds 6–63. And its program stops turning discs after the first "
+        f"direction in which any turn. Played under that mistake, our games have {wrong['mean_all']:.2f} moves over "
+        f"rounds 4–63 and {wrong['mean_middle']:.2f} over rounds 25–52. The report's means come from 40 games and "
+        f"have standard errors of about {errors[0]:.2f} and {errors[1]:.2f}: {mean:.2f} and {PUBLISHED_MIDDLE:.2f} "
+        f"lie {off[0]:+.1f} and {off[1]:+.1f} of these from the mistaken game, {far[0]:+.1f} and {far[1]:+.1f} from "
+        "the real one."
+    )
+
+
+def _figure(results: Sequence[dict[str, Any]], largest: dict[str, Any]) -> Figure:
+    sizes = {one["size"]: one for one in results}
+
+    def draw(figure: Any) -> None:
+        left, right = charts.panels(figure, 2, ("the rules, and one mistake", "by size of the board"))
+        rounds, breadth = _curve(largest)
+        left.plot(rounds, breadth, color=charts.BLUE)
+        wrong_rounds, wrong = _curve(largest["one_line"])
+        left.plot(wrong_rounds, wrong, color=charts.VERMILION, linestyle="--")
+        if largest["size"] == 8:
+            left.plot(range(4, 64), PUBLISHED, ".", color=charts.GREY, markersize=3.5)
+            charts.label(left, 41, 12.6, "report 002, 40 games", charts.GREY)
+        middle = len(breadth) // 3
+        charts.label(left, rounds[middle], breadth[middle], "all lines turn", charts.BLUE, shift=(6, -9))
+        charts.label(left, rounds[middle], wrong[middle], "one line turns", charts.VERMILION, at="right", shift=(-6, 6))
+        for (size, one), colour in zip(sorted(sizes.items()), charts.COLOURS, strict=False):
+            xs, ys = _curve(one)
+            right.plot(xs, ys, color=colour)
+            beside = int(0.75 * len(xs))
+            charts.label(right, xs[beside], ys[beside], f"{size}×{size}", colour, shift=(5, 5))
+        for axis in (left, right):
+            axis.set(xlabel="round (discs on the board)", ylim=(0, 14), xlim=(0, 66), xticks=range(0, 65, 16))
+        left.set_ylabel("legal moves")
+
+    return Figure("breadth", "Mean number of legal moves by round in random play.", draw)
+
+
+def _curve(one: dict[str, Any]) -> tuple[list[int], list[float]]:
+    return [entry["round"] for entry in one["by_round"]], [entry["breadth"] for entry in one["by_round"]]

@@ -1,0 +1,75 @@
+"""Random games that are counted, not kept: moves a side has by round, under the rules and under one known mistake."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reversi_env.compiler.kernel import kernel
+from reversi_env.kernels.bitboard import NO_SQUARE, ONE, legal_moves, play
+from reversi_env.kernels.games import next_random, random_square, stream_state
+from reversi_env.kernels.parallel import claim_rows, claimed_rows, loop
+from reversi_env.kernels.simd import popcount
+
+#: Rounds, that is numbers of discs, of the largest board.
+ROUNDS = 65
+_ROW_STEPS = np.array([-1, -1, -1, 0, 0, 1, 1, 1])
+_COLUMN_STEPS = np.array([-1, 0, 1, -1, 1, -1, 0, 1])
+
+
+@kernel
+def first_line_flips(sq, own, opp):
+    """The discs that turn in the first direction, row by row from the top left, in which any do: report 002's mistake."""
+    for direction in range(8):
+        row, column = sq // 8 + _ROW_STEPS[direction], sq % 8 + _COLUMN_STEPS[direction]
+        flipped = NO_SQUARE
+        while 0 <= row < 8 and 0 <= column < 8:
+            bit = ONE << np.uint64(8 * row + column)
+            if opp & bit != NO_SQUARE:
+                flipped |= bit
+            elif own & bit != NO_SQUARE and flipped != NO_SQUARE:
+                return flipped
+            else:
+                break
+            row += _ROW_STEPS[direction]
+            column += _COLUMN_STEPS[direction]
+    return NO_SQUARE
+
+
+@kernel
+def _count_game(mover, other, playable, state, one_line, moves, visits):
+    """Play one random game, counting moves and visits by number of discs; the number of discs placed."""
+    length = 0
+    while True:
+        discs = popcount(mover | other)
+        legal = legal_moves(mover, other, playable)
+        if legal == NO_SQUARE and legal_moves(other, mover, playable) == NO_SQUARE:
+            return length
+        visits[discs] += 1
+        if legal == NO_SQUARE:
+            mover, other = other, mover
+            continue
+        moves[discs] += popcount(legal)
+        length += 1
+        word, state = next_random(state)
+        sq = random_square(legal, word)
+        if one_line:
+            flipped = first_line_flips(sq, mover, other)
+            mover, other = other ^ flipped, mover | flipped | ONE << np.uint64(sq)
+        else:
+            mover, other = play(sq, mover, other)
+
+
+@loop(grain=1)
+def count_breadths(share, own, opp, playable, games, seed, one_line, moves, visits, lengths):
+    """Play as many groups of *games* random games as *moves* has rows; game *i* of all depends on (seed, i) only.
+
+    ``moves[g, r]`` is the number of legal moves in all positions with *r* discs of group *g*'s games, ``visits[g, r]``
+    the number of those positions: one for each time that a side is asked for a move, so that a pass is a visit with no
+    moves, and the end of the game is none. ``lengths[g]`` counts the discs placed. With *one_line* the rules are those
+    of `first_line_flips`.
+    """
+    while claim_rows(share):
+        for group in claimed_rows(share):
+            for game in range(games):
+                state = stream_state(seed, group * np.uint64(games) + np.uint64(game))
+                lengths[group] += _count_game(own, opp, playable, state, one_line, moves[group], visits[group])

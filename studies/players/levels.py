@@ -1,0 +1,130 @@
+"""The ladder of levels for people: each against the next lower and against greedy play, and how often it plays as people did."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from models.human import LEVELS
+from reversi_env import BLACK, WHITE
+from reversi_env.notation import read_wthor
+from reversi_env.options import option
+from search.agents.registry import make_agent
+from studies.players.duels import points
+from studies.sections import Section, Table, game_name
+from studies.study import StudyOptions
+from train.arena.match import PlayerResults
+from train.arena.options import TournamentOptions
+from train.arena.ratings import fit_ratings
+from train.arena.tournament import Tournament, missing_games
+from train.evaluation.exam import wthor_files
+from train.jobs.run import Progress, silent
+
+GREEDY = "greedy"
+
+
+@dataclass(frozen=True)
+class LadderOptions(StudyOptions):
+    """Which game, how many games a pairing, and where the games of people are."""
+
+    study: ClassVar[str] = "measure levels"
+
+    games: int = option(200, "Games of each pairing.", low=2, even=True)
+    seed: int = option(0, "Same seed, same result.", low=0)
+    workers: int = option(0, "Processes that play; 0: this one.", low=0)
+    wthor: str | None = option(None, "Folder with WTHOR files, to be compared with what people played.")
+    positions: int = option(1000, "Positions of these games that the levels are asked.", low=1)
+
+
+def measure(options: LadderOptions, progress: Progress = silent) -> dict[str, Any]:
+    """Results of every level against the one below, and against greedy play; Elo of all; moves of people that it plays too."""
+    names = [GREEDY, *(f"human:level={number}" for number in range(1, len(LEVELS) + 1))]
+    wins, draws = np.zeros((2, len(names), len(names)))
+    levels: list[dict[str, Any]] = [{"level": number, "title": one.title} for number, one in enumerate(LEVELS, 1)]
+    for level in range(1, len(names)):
+        for other in sorted({0, level - 1}):
+            progress(f"{names[level]} against {names[other]}", level - 1, len(LEVELS))
+            results = match(options, names[level], names[other])
+            wins[level, other], wins[other, level] = results.wins, results.losses
+            draws[level, other] = draws[other, level] = results.draws
+            levels[level - 1]["greedy" if other == 0 else "below"] = _figures(results, options)
+    for one, rating in zip(levels, fit_ratings(wins, draws).players[1:], strict=True):
+        one["elo"] = rating.elo
+    if options.wthor is not None:
+        progress("moves of people", len(LEVELS), len(LEVELS))
+        for one, share in zip(levels, _matched(options), strict=True):
+            one["matched"] = share
+    progress("levels", len(LEVELS), len(LEVELS))
+    return options.measured(levels=levels)
+
+
+def match(options: LadderOptions, first: str, second: str) -> PlayerResults:
+    """The first player's results."""
+    tournament_options = TournamentOptions(
+        (first, second), options.games, options.size, options.variant, seed=options.seed
+    )
+    tournament = Tournament(tournament_options)
+    for record in missing_games(tournament, options.workers):
+        tournament.add(record)
+    sides = ((one.game, BLACK if one.fixture.black == 0 else WHITE) for one in tournament.records)
+    return PlayerResults.of(sides)
+
+
+def _figures(results: PlayerResults, options: LadderOptions) -> dict[str, Any]:
+    """What JSON has, and how often the player lost all."""
+    wiped = int((results.discs == -options.rules.square_count).sum())
+    return {**results.as_dict(), "wiped_out": wiped, "milliseconds": 1000 * results.seconds_per_move}
+
+
+def _matched(options: LadderOptions) -> list[float]:
+    """For every level the share of positions with a choice, one of a game, in which it plays as the person did."""
+    generator = np.random.default_rng(options.seed)
+    files = [read_wthor(path) for path in wthor_files(Path(options.wthor or ""))]
+    sizes = np.array([len(file) for file in files])
+    players = [make_agent(f"human:level={number}", seed=options.seed) for number in range(1, len(LEVELS) + 1)]
+    asked, hits = 0, np.zeros(len(players))
+    while asked < options.positions:
+        which = int(generator.choice(sizes.size, p=sizes / sizes.sum()))
+        game = files[which].game(int(generator.integers(sizes[which])))
+        pairs = [pair for pair in zip(game.positions(), game.moves, strict=False) if len(pair[0].legal_moves()) > 1]
+        position, move = pairs[int(generator.integers(len(pairs)))]
+        hits += [player.choose(position) == position.rules.action_from_name(move) for player in players]
+        asked += 1
+    return [float(share) for share in hits / asked]
+
+
+# --- the section ----------------------------------------------------------------------------------
+
+
+def section(results: Sequence[dict[str, Any]]) -> Section:
+    """A table for every game."""
+    blocks: list[str | Table] = [
+        "Every opening of six random plies from both sides (4×4: two). Points of a level against the next lower one, its games "
+        "against `greedy` won–drawn–lost and lost by wipe-out, Elo by all of these games, and the share of positions in "
+        "tournament games where it plays what the person did.",
+    ]
+    for one in results:
+        rows = [_row(level) for level in one["levels"]]
+        columns = ["level", "", "against the one below", "won", "against greedy", "wiped out", "Elo", "as people", "ms"]
+        title = f"{game_name(one)}: {one['options']['games']} games a pairing; in brackets 95 % intervals"
+        blocks.append(Table(title, columns, rows))
+    return Section("levels", "Levels for people", [one["command"] for one in results], blocks)
+
+
+def _row(level: dict[str, Any]) -> list[str]:
+    below, greedy = level.get("below"), level["greedy"]
+    return [
+        str(level["level"]),
+        level["title"],
+        points(below) if below else "",
+        f"{100 * below['wins'] / below['games']:.1f} %" if below else "",
+        f"{greedy['wins']}–{greedy['draws']}–{greedy['losses']}",
+        str(greedy["wiped_out"]),
+        f"{level['elo']:.0f}",
+        f"{100 * level['matched']:.0f} %" if "matched" in level else "–",
+        f"{greedy['milliseconds']:.1f}",
+    ]

@@ -1,0 +1,1 @@
+"""Experiments of the five student reports."""

@@ -1,0 +1,123 @@
+"""Weights tuned against exact scores: how much nearer every published heuristic comes, on positions it was not tuned on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from reversi_env.options import option
+from reversi_env.seeding import derive_seed
+from studies.sections import Section, Table, game_name
+from studies.study import StudyOptions
+from train import charts
+from train.charts import Figure
+from train.jobs.run import Progress, silent
+from train.tuning.objectives import LabelError
+from train.tuning.optimisers import OPTIMISERS
+from train.tuning.run import TuneOptions, tune
+from train.tuning.space import PUBLISHED
+
+
+@dataclass(frozen=True)
+class LabelTuningOptions(StudyOptions):
+    """Which game; exact scores tuned against, and as many to measure on; empty squares; budget; runs with other seeds."""
+
+    study: ClassVar[str] = "experiment tuning"
+
+    positions: int = option(4000, "Exact scores.", low=10)
+    empties: tuple[int, int] = option((8, 12), "Empty squares, as in 8-12.")
+    generations: int = option(40, "Rounds of a tuning.", low=1)
+    population: int = option(16, "Candidates a round.", low=4)
+    seeds: int = option(2, "Runs of each optimiser.", low=1)
+    seed: int = option(0, "Same seed, same result.", low=0)
+
+
+def measure(options: LabelTuningOptions, progress: Progress = silent) -> dict[str, Any]:
+    """Errors before and after, on other positions, of every published heuristic by both optimisers, for several seeds."""
+    objective = LabelError(options.size, options.variant, options.positions, options.empties, options.seed)
+    progress("solving positions", 0, 1)
+    objective.truth()
+    steps, done, formulas = len(PUBLISHED) * len(OPTIMISERS) * options.seeds, 0, []
+    for formula in PUBLISHED:
+        entry: dict[str, Any] = {"formula": formula, "weights": 0}
+        for method in OPTIMISERS:
+            runs = []
+            for seed in (derive_seed(options.seed, number) % (1 << 32) for number in range(options.seeds)):
+                progress(f"tuning {formula}, {method}", done, steps)
+                chosen = TuneOptions(formula, None, method, options.generations, options.population, seed)
+                tuned = tune(chosen, objective)
+                runs.append(
+                    {"seed": seed, "error": tuned.loss, "error_on_others": tuned.check, "seconds": tuned.seconds}
+                )
+                entry["published_on_others"] = tuned.published_check
+                done += 1
+            entry[method] = runs
+        formulas.append(entry)
+    progress("tuning", 1, 1)
+    return options.measured(positions=options.positions, empties=list(options.empties), formulas=formulas)
+
+
+# --- the section ----------------------------------------------------------------------------------
+
+
+def section(results: Sequence[dict[str, Any]]) -> Section:
+    """A table for every game."""
+    blocks: list[str | Table | Figure] = [
+        "Each report's own weights (γ of 000, six of 001, ten and sixteen of 002, four of 003, three of 004) tuned "
+        "from random values against exact scores. Errors are mean absolute ones in "
+        "discs, after the scale that suits best, on positions of other games that nothing was chosen by, and of which "
+        "none is a mirror image of one that was. Several runs with other seeds: the best and the worst.",
+    ]
+    for one in results:
+        rows = []
+        for entry in one["formulas"]:
+            cells = []
+            for method in OPTIMISERS:
+                errors = sorted(run["error_on_others"] for run in entry[method])
+                cells.append(f"{errors[0]:.2f}" if len(errors) == 1 else f"{errors[0]:.2f} – {errors[-1]:.2f}")
+            best = min(run["error_on_others"] for method in OPTIMISERS for run in entry[method])
+            rows.append(
+                [
+                    entry["formula"],
+                    f"{entry['published_on_others']:.2f}",
+                    *cells,
+                    f"{100 * (best / entry['published_on_others'] - 1):+.0f} %",
+                ]
+            )
+        low, high = one["empties"]
+        title = f"{game_name(one)}: {one['positions']:,} positions with {low}–{high} empty squares"
+        blocks.append(Table(title, ["formula", "published", "genetic", "CMA-ES", "best against published"], rows))
+    blocks.append(_figure(results))
+    return Section("tuning", "Tuning against exact scores", [one["command"] for one in results], blocks)
+
+
+def _figure(results: Sequence[dict[str, Any]]) -> Figure:
+    def draw(figure: Any) -> None:
+        axes = charts.panels(figure, len(results), tuple(game_name(one) for one in results))
+        for axis, one in zip(axes, results, strict=True):
+            names = [entry["formula"] for entry in one["formulas"]]
+            for height, entry in enumerate(one["formulas"]):
+                tuned = min(run["error_on_others"] for method in OPTIMISERS for run in entry[method])
+                axis.plot(
+                    [entry["published_on_others"], tuned], [height, height], color=charts.GREY, linewidth=0.8, zorder=1
+                )
+                axis.plot(entry["published_on_others"], height, "o", color=charts.GREY, markersize=4)
+                for method, colour, shift in (("genetic", charts.BLUE, 0.12), ("cma", charts.VERMILION, -0.12)):
+                    errors = [run["error_on_others"] for run in entry[method]]
+                    axis.plot(
+                        errors, [height + shift] * len(errors), "o", color=colour, markersize=3, markeredgewidth=0
+                    )
+            axis.set_yticks(range(len(names)), names)
+            axis.set(xlabel="error on other positions, discs", xlim=(0, None), ylim=(-0.6, len(names) - 0.4))
+            axis.tick_params(axis="y", length=0)
+        for colour, name in ((charts.GREY, "published"), (charts.BLUE, "genetic"), (charts.VERMILION, "CMA-ES")):
+            axes[0].plot([], [], "o", color=colour, markersize=4, markeredgewidth=0, label=name)
+        axes[0].legend(loc="lower left", handlelength=1, labelspacing=0.25)
+
+    return Figure(
+        "tuning",
+        "Error on positions not used for tuning, with the published and with tuned weights; a dot for each run.",
+        draw,
+        height=2.5,
+    )

@@ -1,0 +1,129 @@
+"""What comparisons of ways to train share: labels of several seeds, and a measure on positions that no network has seen.
+
+Measured are the mean absolute error of the static value, and the regret, in discs, of the move that leaves the other side the
+worst static value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from models.bitboards import board_tensor
+from models.patterns.trainable import Trainable
+from reversi_env import batch
+from reversi_env.errors import extra_libraries
+from reversi_env.options import option
+from studies.sections import Section, Table, game_name, plus_minus
+from studies.study import StudyOptions
+from train.evaluation.means import Sample, plain
+from train.fitting.fit import FitOptions, fit
+from train.fitting.trees import Trees, grow
+from train.jobs.run import Progress
+from train.labels import LabelOptions, Labels, label_positions
+from train.labels.sampling import sample_block
+
+with extra_libraries():
+    import torch
+
+#: Seeds of the games that the networks are measured on begin here.
+EXAM_SEED = 1_000_000
+
+
+@dataclass(frozen=True)
+class ComparisonOptions(StudyOptions):
+    """The positions, and how many times all is done, with other games and other orders."""
+
+    size: int = option(6, "Board size: 4, 6 or 8.")
+    empties: tuple[int, int] = option((6, 10), "Empty squares, as in 6-10.")
+    positions: int = option(20_000, "Positions of every seed.", low=1)
+    exam: int = option(5_000, "Positions that the networks are measured on.", low=1)
+    seeds: int = option(3, "How many times all is done, with other games.", low=1)
+
+    def labels(self, seed: int, count: int) -> Labels:
+        """Solved positions from the games of a seed."""
+        options = LabelOptions(self.size, self.variant, count, self.empties, seed, play_depth=1)
+        return label_positions(*sample_block(options, 0), options)
+
+
+#: What is measured, as `Measured` names it.
+FIGURES = "error", "regret"
+
+
+class Measured(NamedTuple):
+    """One network on the positions of the exam, in discs."""
+
+    error: float
+    regret: float
+
+
+#: A way to train: its name, a network, what it is fitted to and how.
+Way = tuple[str, Trainable, Trees, FitOptions]
+
+
+def compare(
+    options: ComparisonOptions,
+    trees: Callable[[int], Trees],
+    ways: Callable[[Trees, int], Iterator[Way]],
+    progress: Progress,
+) -> dict[str, Any]:
+    """Mean and 95 % interval over the seeds of every way; *trees* are those of a seed."""
+    by_way: dict[str, list[Measured]] = {}
+    for seed in range(options.seeds):
+        progress(f"labels of seed {seed}", seed, options.seeds)
+        seen = trees(seed)
+        exam = unseen(grow(options.labels(EXAM_SEED + seed, options.exam)), seen)
+        for name, net, data, fit_options in ways(seen, seed):
+            progress(f"seed {seed}, {name}", seed, options.seeds)
+            fit(net, data, fit_options)
+            by_way.setdefault(name, []).append(judge(net, exam))
+    return options.measured(ways=[{"name": name, **mean_figures(measured)} for name, measured in by_way.items()])
+
+
+def mean_figures(measured: Sequence[Measured]) -> dict[str, Any]:
+    """Means of both figures, with standard errors and 95 % intervals over the seeds."""
+    means: dict[str, Any] = {}
+    for name, values in zip(FIGURES, np.array(measured).T, strict=True):
+        mean = Sample(np.zeros(len(values))).mean(values)
+        means |= {name: mean.mean, f"{name}_standard_error": mean.standard_error, f"{name}_interval": mean.interval}
+    return plain(means) | {"seeds": [one._asdict() for one in measured]}
+
+
+def unseen(exam: Trees, trees: Trees) -> Trees:
+    """The trees of the exam whose root is no node of the training, nor a mirror image of one."""
+    own, opp = exam.own[exam.roots], exam.opp[exam.roots]
+    return exam.select(~np.isin(batch.image_hash(own, opp), batch.image_hash(trees.own, trees.opp)))
+
+
+def judge(net: Trainable, exam: Trees) -> Measured:
+    """Error of the static value at the roots, and regret of the best move by the static values after it."""
+    with torch.no_grad():
+        values = net(board_tensor(exam.own), board_tensor(exam.opp)).numpy()
+    values = np.where(exam.finished, exam.score, values)
+    error = np.abs(values - exam.score)[exam.roots].mean()
+    regrets = []
+    for root, after in zip(exam.first[:-1], exam.first[1:], strict=True):
+        children = slice(root + 1, after)  # of one ply
+        chosen = root + 1 + int(np.argmin(values[children]))
+        regrets.append(exam.score[root] + exam.score[chosen])
+    return Measured(float(error), float(np.mean(regrets)))
+
+
+def compared(name: str, title: str, what: str, results: Sequence[dict[str, Any]]) -> Section:
+    """A table for every game, of ways that differ in *what*."""
+    columns = [what, "error, discs", "regret of the best move, discs"]
+    tables = []
+    for one in results:
+        rows = [
+            [way["name"], *(_cell(way[figure], way[f"{figure}_interval"]) for figure in FIGURES)] for way in one["ways"]
+        ]
+        title = f"{game_name(one)}: means of {one['options']['seeds']} seeds ± 95 % interval (Student's t)"
+        tables.append(Table(title, columns, rows))
+    return Section(name, title, [one["command"] for one in results], tables)
+
+
+def _cell(mean: float, interval: Sequence[float] | None) -> str:
+    return plus_minus(mean, None if interval is None else interval[1] - mean)

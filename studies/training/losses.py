@@ -1,0 +1,80 @@
+"""The structural minimax value loss beside the plain one: same labels, same number of steps, several seeds.
+
+Every seed plays its own games, solves the positions and all their successors (a tree of one ply or two), and fits one network
+for each way to use these labels. All networks see equally many positions in equally many steps. They are measured on
+positions of other games that no network has seen, not even as a successor (`studies.training.comparing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from models.patterns.trainable import Trainable
+from reversi_env.options import option
+from studies.sections import Section
+from studies.training.comparing import EXAM_SEED, ComparisonOptions, Way, compare, compared
+from train.fitting.fit import FitOptions
+from train.fitting.trees import Trees, grow, single_nodes
+from train.jobs.run import Progress, silent
+
+
+@dataclass(frozen=True)
+class LossesOptions(ComparisonOptions):
+    """What to compare on; ``epochs`` are times that each network sees as many positions as the trees have nodes."""
+
+    study: ClassVar[str] = "experiment losses"
+
+    plies: int = option(1, "Depth of the trees.", low=1, high=3)
+    epochs: int = option(10, "Times that a network sees as many positions as the trees have.", low=1)
+    batch_size: int = option(1024, "Positions a step, successors included.", low=1)
+    learning_rate: float = option(0.03, "Adam's step at the beginning, in discs.")
+
+
+def measure(options: LossesOptions, progress: Progress = silent) -> dict[str, Any]:
+    """Error and regret of a network for each way to use the labels."""
+
+    def trees(seed: int) -> Trees:
+        return grow(options.labels(seed, options.positions), options.plies)
+
+    def ways(trees: Trees, seed: int) -> Iterator[Way]:
+        for name, (data, fit_options) in _ways(options, trees, seed).items():
+            yield name, Trainable("linear", options.size), data, fit_options
+
+    return compare(options, trees, ways, progress)
+
+
+def _ways(options: LossesOptions, trees: Trees, seed: int) -> dict[str, tuple[Trees, FitOptions]]:
+    nodes, plain = (
+        single_nodes(trees, np.flatnonzero(~trees.finished)),
+        FitOptions(learning_rate=options.learning_rate, batch_size=options.batch_size, seed=seed),
+    )
+    a_tree = trees.nodes / len(trees)
+    plain = replace(plain, epochs=options.epochs, patience=options.epochs)
+    more = max(1, round(options.epochs * a_tree))
+    structural = replace(
+        plain, loss="structural", plies=options.plies, batch_size=max(1, round(options.batch_size / a_tree))
+    )
+    others = single_nodes(options.labels(EXAM_SEED // 2 + seed, nodes.nodes))
+    return {
+        "plain: roots alone, seen more often": (
+            single_nodes(trees, trees.roots),
+            replace(plain, epochs=more, patience=more),
+        ),
+        "plain: all nodes, each for itself": (nodes, plain),
+        "structural: errors of all nodes, no consistency": (trees, replace(structural, consistency=0.0)),
+        "structural: consistency 0.5": (trees, replace(structural, consistency=0.5)),
+        "structural: consistency 2": (trees, replace(structural, consistency=2.0)),
+        "structural: successors count half, consistency 0.5": (
+            *(trees, replace(structural, consistency=0.5, ply_weight=0.5)),
+        ),
+        "plain: as many positions of other games": (others, plain),
+    }
+
+
+def section(results: Sequence[dict[str, Any]]) -> Section:
+    """A table for every game."""
+    return compared("losses", "Plain and structural loss", "labels used", results)

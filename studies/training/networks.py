@@ -1,0 +1,53 @@
+"""The networks beside each other: same labels, several seeds.
+
+Every seed plays its own games, solves the positions and fits every network to them with the options of `reversi train fit`. They
+are measured on positions of other games that none has seen (`studies.training.comparing`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+from models.patterns import NETWORKS
+from models.patterns.trainable import Trainable
+from reversi_env.options import option
+from studies.sections import Section
+from studies.training.comparing import ComparisonOptions, Way, compare, compared
+from train.fitting.options import preset
+from train.fitting.trees import Trees, single_nodes
+from train.jobs.run import Progress, silent
+
+
+@dataclass(frozen=True)
+class NetworksOptions(ComparisonOptions):
+    """What to compare on."""
+
+    study: ClassVar[str] = "experiment networks"
+
+    epochs: int | None = option(None, "Instead of those of reversi train.", low=1)
+
+
+def measure(options: NetworksOptions, progress: Progress = silent) -> dict[str, Any]:
+    """Error and regret of every kind of network."""
+
+    def labels(seed: int) -> Trees:
+        return single_nodes(options.labels(seed, options.positions))
+
+    def ways(labels: Trees, seed: int) -> Iterator[Way]:
+        for network in NETWORKS:
+            fit_options = preset(options.size, network, seed=seed)
+            yield (
+                network,
+                Trainable(network, options.size),
+                labels,
+                replace(fit_options, epochs=options.epochs or fit_options.epochs),
+            )
+
+    return compare(options, labels, ways, progress)
+
+
+def section(results: Sequence[dict[str, Any]]) -> Section:
+    """A table for every game."""
+    return compared("networks", "Networks side by side", "network", results)

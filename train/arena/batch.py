@@ -1,0 +1,291 @@
+"""Thousands of games at once, in step: every player moves in all games where it is its turn, in compiled code.
+
+For statistics and tuning, where one game says little and many must be quick. A match between two agents by their specs is
+`train.arena.match`.
+
+>>> rules = Rules(6)
+>>> greedy = EvaluatorPlayer("discs", rules)
+>>> results = play_games(greedy, RandomPlayer(rules), Openings.random(rules, 100, plies=4), rules)
+>>> results.games, results.score > 0.5
+(200, True)
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from reversi_env import Position, ReversiError, Rules, batch
+from reversi_env.errors import quoted
+from reversi_env.rules import checked_rules
+from search import agents
+from search.agents.base import Agent
+from search.agents.registry import AgentSpec
+from search.engine.solver import solve_batch
+from search.engine.threads import checked_threads, make_thread_states
+from search.evaluators.registry import Evaluator, exists, get_evaluator
+from train.arena.openings import Openings
+from train.arena.results import Results
+from train.kernels.noisy_games import advance, choose_at_random, choose_best
+
+#: Positions that a thread takes at a time: enough that starting it costs nothing, few enough that all have something to do.
+CHUNK = 512
+DEEPEST = 12
+
+Boards = NDArray[np.uint64]
+Words = NDArray[np.uint64]  #: states of generators of random numbers
+Numbers = NDArray[np.int64]  #: of games, or of squares
+
+
+class BatchPlayer(Protocol):
+    """Chooses moves in many games at once."""
+
+    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
+        """A legal square for every position, none of which is a pass.
+
+        *games* are the numbers of the games, *states* their generators, which are moved on as they are used.
+        """
+        ...
+
+
+class RandomPlayer:
+    """Every legal move is as likely."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._playable = np.uint64(rules.playable)
+
+    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
+        """Random squares."""
+        squares = np.empty(own.size, np.int64)
+        choose_at_random(own, opp, self._playable, states, squares)
+        return squares
+
+
+class EvaluatorPlayer:
+    """The move that is best by a search to *depth* plies; from *exact* empty squares on, perfect play. Ties are broken at random.
+
+    Several evaluators of one kind may share a batch: the first plays the first *games_each* games, and so on.
+    """
+
+    def __init__(
+        self,
+        evaluator: Evaluator | str | Sequence[Evaluator],
+        rules: Rules,
+        depth: int = 1,
+        *,
+        exact: int = 0,
+        threads: int | None = None,
+        games_each: int | None = None,
+    ) -> None:
+        if not 1 <= depth <= DEEPEST:
+            raise ReversiError(f"depth={depth}: expected a whole number from 1 to {DEEPEST}")
+        candidates = (
+            list(evaluator) if isinstance(evaluator, Sequence) and not isinstance(evaluator, str) else [evaluator]
+        )
+        self._evaluators = [get_evaluator(one) for one in candidates]  # kept: see search.engine.batch
+        self.nets = np.concatenate([one.record(rules) for one in self._evaluators])
+        self.rules, self.depth, self.exact = rules, depth, exact
+        self.threads = checked_threads(threads or os.cpu_count() or 1)
+        if len(self.nets) > 1 and games_each is None:
+            raise ReversiError(f"{len(self.nets)} evaluators: expected games_each, how many games each of them plays")
+        self._games_each = games_each
+        self._local = threading.local()
+
+    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
+        """The best squares."""
+        squares = np.empty(own.size, np.int64)
+        solved = np.bitwise_count(~(own | opp) & np.uint64(self.rules.playable)) <= self.exact
+        if solved.any():
+            squares[solved] = perfect_squares(own[solved], opp[solved], self.rules, states[solved], self.threads)
+        rows = np.flatnonzero(~solved)
+        chunks = [rows[start : start + CHUNK] for start in range(0, rows.size, CHUNK)]
+
+        def run(part: Numbers) -> None:
+            if not hasattr(self._local, "thread_states"):
+                self._local.thread_states = make_thread_states(self.rules)
+            found, moved_on = np.empty(part.size, np.int64), states[part]
+            which = np.zeros_like(part) if self._games_each is None else games[part] // self._games_each
+            choose_best(self._local.thread_states, self.nets, which, own[part], opp[part], self.depth, moved_on, found)
+            squares[part], states[part] = found, moved_on
+
+        with ExitStack() as failures:
+            for one in self._evaluators:  # one in Python may fail: the others' moves are soon made then
+                failures.enter_context(one.during_search(lambda: None))
+            if self.threads == 1 or len(chunks) == 1:
+                for part in chunks:
+                    run(part)
+            else:
+                with ThreadPoolExecutor(self.threads) as pool:
+                    for future in [pool.submit(run, part) for part in chunks]:
+                        future.result()
+        return squares
+
+
+def perfect_squares(own: Boards, opp: Boards, rules: Rules, states: Words, threads: int | None = None) -> Numbers:
+    """A move of perfect play for every position; of equally good ones one by lot, drawn from the generators."""
+    children = batch.expand(own, opp, rules)
+    scores = solve_batch(children.own, children.opp, rules, threads=threads).astype(np.int64)
+    lots = batch.position_hash(children.own, children.opp) * (states[children.parent] | np.uint64(1))
+    order = np.lexsort((lots, scores, children.parent))  # the worst for the other side first
+    return children.square[order[np.searchsorted(children.parent[order], np.arange(own.size))]].astype(np.int64)
+
+
+class AgentPlayer:
+    """An agent that is asked in one position after another, and draws its own lots."""
+
+    def __init__(self, agent: Agent, rules: Rules) -> None:
+        self._agent, self._rules = agent, rules
+
+    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
+        """The agent's squares."""
+        positions = (Position(self._rules, *boards) for boards in zip(own.tolist(), opp.tolist(), strict=True))
+        return np.array([self._rules.square_of(self._agent.choose(position)) for position in positions], np.int64)
+
+
+def fractions(states: Words, count: int) -> NDArray[np.float64]:
+    """*count* numbers above 0 and below 1 for every generator, which is moved on: splitmix64, as in the kernels."""
+    steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    words = states[:, None] + steps
+    states += steps[-1]
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    words ^= words >> np.uint64(31)
+    return ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
+
+
+def compiled_player(agent: AgentSpec | str, rules: Rules) -> BatchPlayer | None:
+    """The agent of a spec in compiled code; None where it has options that this has not.
+
+    It searches to the same depth all the way, and draws equally good moves by lot. The agent itself solves its last empties, six
+    more than its depth: ``AgentPlayer(agents.make_agent(spec), rules)`` does so, move by move.
+    """
+    spec = AgentSpec.parse(agent)
+    if str(spec) == "random":
+        return RandomPlayer(rules)
+    if str(spec) == "greedy":
+        return EvaluatorPlayer("discs", rules, 1, threads=1)
+    spec.check_own()
+    spec.make()  # complains about what is wrong
+    depth = int(spec.options.get("depth", agents.DEFAULT_DEPTH))
+    if not exists(spec.name) or set(spec.options) - {"depth", "weights"} or depth > DEEPEST:
+        return None
+    return EvaluatorPlayer(spec.evaluator, rules, depth, threads=1)
+
+
+def batch_player(agent: BatchPlayer | Agent | str, rules: Rules) -> BatchPlayer:
+    """An agent, or the agent of a spec, as a player of many games at once: compiled if it can be, else asked move by move.
+
+    What is compiled does not solve its last empties, as the agent itself does (`compiled_player`).
+    """
+    if isinstance(agent, str):
+        return compiled_player(agent, rules) or AgentPlayer(agents.make_agent(agent), rules)
+    return AgentPlayer(agent, rules) if isinstance(agent, Agent) else agent
+
+
+# --- games ----------------------------------------------------------------------------------------
+
+#: Called before every step with the games that go on: (numbers, own, opp, whether A is to move).
+Observer = Callable[[Numbers, Boards, Boards, NDArray[np.bool_]], None]
+
+
+def play_games(
+    player_a: BatchPlayer,
+    player_b: BatchPlayer,
+    openings: Openings,
+    rules: Rules,
+    *,
+    seed: int = 0,
+    observer: Observer | None = None,
+) -> Results:
+    """Play all games to their end.
+
+    Game *i* depends on its opening, the players and (seed, its stream) alone.
+    """
+    own, opp, a_moves = openings.own.copy(), openings.opp.copy(), openings.a_moves.copy()
+    states = openings.generators(seed)
+    games = np.flatnonzero(~batch.is_over(own, opp, rules))
+    while games.size:
+        if observer is not None:
+            observer(games, own[games], opp[games], a_moves[games])
+        squares = np.empty(games.size, np.int64)
+        for player, mask in ((player_a, a_moves[games]), (player_b, ~a_moves[games])):
+            rows = games[mask]
+            if rows.size:
+                moved_on = states[rows]
+                squares[mask] = player.choose(own[rows], opp[rows], rows, moved_on)
+                states[rows] = moved_on
+        next_own, next_opp = own[games], opp[games]
+        passed, over = np.empty(games.size, np.bool_), np.empty(games.size, np.bool_)
+        advance(next_own, next_opp, squares, np.uint64(rules.playable), passed, over)
+        own[games], opp[games] = next_own, next_opp
+        a_moves[games] ^= ~passed
+        games = games[~over]
+    discs = np.where(a_moves, 1, -1) * batch.final_scores(own, opp, rules).astype(np.int64)
+    return Results(discs, openings.paired)
+
+
+# --- self-play -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, eq=False)
+class SelfPlayPositions:
+    """Positions in which a move was to be made, in columns, as ``pandas.DataFrame(vars(positions))`` takes them.
+
+    ``game`` and ``ply``: number of the game, and of the position in it, both from 0, random plies not counted. ``own``, ``opp``:
+    boards of the side to move and of the other side. ``score``: how the game ended for the side to move, in discs, the empty
+    squares with the winner. Sorted by game and ply.
+    """
+
+    game: NDArray[np.int64]
+    ply: NDArray[np.int64]
+    own: NDArray[np.uint64]
+    opp: NDArray[np.uint64]
+    score: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        return len(self.game)
+
+
+def self_play(
+    agent: BatchPlayer | Agent | str,
+    games: int,
+    rules: Rules | None = None,
+    *,
+    opponent: BatchPlayer | Agent | str | None = None,
+    opening_plies: int = 6,
+    seed: int = 0,
+) -> SelfPlayPositions:
+    """The positions and results of *games* games of *agent* (or the agent of a spec) against itself, after random plies.
+
+    A spec without other options than ``depth`` plays in compiled code, thousands of games in step, and so do networks
+    (`train.arena.network_players`); the same seed gives the same games then. Such a spec searches to its depth to
+    the end of the game,
+    while the agent itself, ``search.make_agent(spec)``, solves its last empties. With an *opponent* it has the first move in every
+    game.
+    """
+    if games < 1 or opening_plies < 0:
+        raise ReversiError(f"{games} games after {opening_plies} plies: expected 1 or more games, and 0 or more plies")
+    if not 0 <= seed < 1 << 64:
+        raise ReversiError(f"seed={quoted(seed)}: expected a whole number from 0 to {(1 << 64) - 1}")
+    rules = checked_rules(rules)
+    player = batch_player(agent, rules)
+    other = player if opponent is None else batch_player(opponent, rules)
+    pairs = Openings.random(rules, games, opening_plies, seed)
+    openings = Openings(pairs.own[::2], pairs.opp[::2], np.ones(games, np.bool_))
+    seen: list[tuple[Numbers, Boards, Boards, NDArray[np.bool_]]] = []
+    discs = play_games(player, other, openings, rules, seed=seed, observer=lambda *step: seen.append(step)).discs
+    if not seen:
+        raise ReversiError(f"no opening of {opening_plies} random plies leaves a game to play: expected fewer plies")
+    game, own, opp, a_moves = (np.concatenate(column) for column in zip(*seen, strict=True))
+    ply = np.repeat(np.arange(len(seen)), [len(step[0]) for step in seen])  # games begin together, and none waits
+    order = np.lexsort((ply, game))
+    score = np.where(a_moves, discs[game], -discs[game])
+    return SelfPlayPositions(game[order], ply[order], own[order], opp[order], score[order])

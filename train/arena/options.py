@@ -1,0 +1,143 @@
+"""`TournamentOptions`: all that decides a tournament, and which game is which."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import combinations
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from reversi_env import ReversiError, Rules
+from reversi_env.errors import count_noun
+from reversi_env.options import Options, option
+from reversi_env.rules import Variant
+from search import agents
+from search.agents.base import Agent
+from train.arena.openings import JUDGE, Opening, opening_sequence, openings_of_file
+from train.arena.sequential import Sprt
+
+Format = Literal["round-robin", "gauntlet"]
+
+
+@dataclass(frozen=True)
+class Fixture:
+    """Game number *index*: who plays whom in which round, as numbers of the agents."""
+
+    index: int
+    round: int
+    black: int
+    white: int
+
+
+@dataclass(frozen=True)
+class TournamentOptions(Options):
+    """All that decides a tournament's games, up to the clock.
+
+    ``openings`` is ``random``, ``balanced`` (within ``balance`` discs of a draw by the engine's judgement) or a file;
+    ``plies`` their length, for a file the most that is taken of each. ``time``, ``depth`` and ``nodes`` hold for agents whose
+    specs leave them open, ``limit`` (in seconds a move) for other programs. In a gauntlet the first agent plays all others.
+    """
+
+    agents: tuple[str, ...] = option(help="Agent specs.")
+    games: int = option(20, "Games for each pairing; even, for both colours.", low=2, even=True)
+    size: int = option(8, "Board size: 4, 6 or 8.")
+    variant: Variant = option("normal", "Most discs win, or fewest do.")
+    format: Format = option("round-robin", "Who meets whom.")
+    openings: str = option(
+        "random", "random, balanced by the engine's judgement, or a file: transcripts, OBF, GGF, WTHOR."
+    )
+    plies: int | None = option(
+        None, "Length of the openings; by default 6, random ones on 4x4 2, and of a file all.", low=0, high=60
+    )
+    balance: float = option(2.0, "Discs from a draw that are balanced.", low=0)
+    time: float | None = option(None, "Seconds a move, for agents that leave it open.")
+    depth: int | None = option(None, "Plies to search, likewise.", low=1, high=60)
+    nodes: int | None = option(None, "Nodes a move, likewise.", low=1)
+    limit: float | None = option(None, "Seconds a move after which another program has lost; by default 60.")
+    seed: int = option(0, "Same seed, same result.", low=0)
+    sprt: Sprt | None = option(None, "A test that ends the tournament early.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.agents) < 2:
+            raise ReversiError(f"{count_noun(len(self.agents), 'agent')}: expected two or more")
+        if self.sprt is not None and len(self.agents) != 2:
+            raise ReversiError(f"SPRT with {len(self.agents)} agents: expected two")
+        self.made_agents()  # says what is wrong with a spec
+        if self.openings not in ("random", "balanced"):
+            openings_of_file(Path(self.openings), self.rules, self.plies)  # likewise, before anything is written
+
+    @property
+    def rules(self) -> Rules:
+        """The game played."""
+        return Rules(self.size, self.variant)
+
+    # --- players ----------------------------------------------------------------------------------
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What the players are called: their specs, numbered where one occurs twice."""
+        named: list[str] = []
+        for number, spec in enumerate(self.agents):
+            before = self.agents[:number].count(spec)
+            named.append(f"{spec} #{before + 1}" if before else spec)
+        return tuple(named)
+
+    def make_agent(self, player: int, game: int) -> Agent:
+        """The player for that game: as if it had never played before, and with a seed of its own."""
+        seed = int(np.random.SeedSequence([self.seed, game, player]).generate_state(1)[0])
+        limits = {"time": self.time, "depth": self.depth, "nodes": self.nodes, "limit": self.limit}
+        return agents.make_agent(self.agents[player], seed=seed, **limits)
+
+    def made_agents(self) -> list[Agent]:
+        """All players, as they are in the first game."""
+        return [self.make_agent(player, 0) for player in range(len(self.agents))]
+
+    # --- games ------------------------------------------------------------------------------------
+
+    @property
+    def pairings(self) -> tuple[tuple[int, int], ...]:
+        """Who meets whom."""
+        everybody = combinations(range(len(self.agents)), 2)
+        return tuple(pairing for pairing in everybody if self.format == "round-robin" or 0 in pairing)
+
+    @property
+    def total(self) -> int:
+        """The number of games, unless an SPRT ends earlier."""
+        return self.games * len(self.pairings)
+
+    def fixture(self, index: int) -> Fixture:
+        """Game *index*: rounds after one another, in each all pairings, of each both games."""
+        pair, exchanged = divmod(index, 2)
+        number, pairing = divmod(pair, len(self.pairings))
+        black, white = self.pairings[pairing][:: -1 if exchanged else 1]
+        return Fixture(index, number, black, white)
+
+    def opening_sequence(self) -> Iterator[Opening]:
+        """The openings of all rounds, without end."""
+        return opening_sequence(self.openings, self.rules, self.plies, self.seed, self.balance)
+
+    # --- what tells two tournaments apart -----------------------------------------------------------
+
+    def content_hashes(self) -> dict[str, str]:
+        """Hashes of all that the options only name: weights and books of the agents, the file of the openings."""
+        found = {}
+        made = self.made_agents()
+        if self.openings == "balanced" and self.size != 4:
+            made.append(agents.make_agent(JUDGE))
+        elif self.openings not in ("random", "balanced"):
+            found[self.openings] = hashlib.sha256(Path(self.openings).read_bytes()).hexdigest()
+        for agent in made:
+            found |= agent.content_hashes(self.rules)
+        return dict(sorted(found.items()))
+
+    def fingerprint(self) -> str:
+        """A short name for the tournament, the same however many games are asked for."""
+        content = {key: value for key, value in self.as_dict().items() if key != "games"}
+        text = json.dumps([content, self.content_hashes()], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:10]

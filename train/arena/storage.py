@@ -1,0 +1,142 @@
+"""A tournament's folder: ``manifest.json`` (the options), ``games.jsonl`` and ``games.ggf`` (the games), ``ratings.svg``.
+
+A finished game is one line at the end of ``games.jsonl``, written in one go and flushed to the disk. A process killed at any
+moment leaves whole lines and perhaps a torn one at the end, which the next run cuts off; what is not there is played again,
+what is there is not. Games end in any order; when all are there, the file is put in order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from reversi_env import BLACK, WHITE, Position, ReversiError
+from reversi_env.errors import quoted
+from reversi_env.notation import Game, read_obf_line, read_transcript, write_ggf, write_transcript
+from reversi_env.storage.atomic import write_atomically
+from train.arena.match import Forfeit, PlayedGame, result_of
+from train.arena.openings import Opening
+from train.arena.options import Fixture, TournamentOptions
+from train.jobs.run import MANIFEST, JsonLines, Run, as_hashes
+
+FORMAT = "reversi-tournament-1"
+GAMES, RECORDS, PLOT = "games.jsonl", "games.ggf", "ratings.svg"
+
+
+@dataclass(frozen=True)
+class Record:
+    """A game of a tournament."""
+
+    fixture: Fixture
+    game: PlayedGame
+
+    def points_of(self, player: int) -> float:
+        """What *player* got out of the game: 1, a half or 0."""
+        discs = self.game.discs_of(BLACK if self.fixture.black == player else WHITE)
+        return 0.5 + 0.5 * ((discs > 0) - (discs < 0))
+
+
+class Folder(Run):
+    """The folder of one tournament. More games may be asked for, not fewer; without a finished game it may be any other."""
+
+    options: TournamentOptions
+
+    def __init__(self, path: Path, options: TournamentOptions) -> None:
+        self._games = JsonLines(path / GAMES)
+        super().__init__(
+            *(path, options, options.content_hashes()),
+            file=MANIFEST,
+            format=FORMAT,
+            growing=("games",),
+            begun=lambda: bool(self._games),
+        )
+
+    def _marks(self, ingredients: dict[str, Any]) -> dict[str, Any]:
+        """The ingredients, all of them hashes."""
+        return as_hashes(ingredients)
+
+    def read(self) -> list[Record]:
+        """The games so far."""
+        records: dict[int, Record] = {}
+        for number, line in enumerate(self._games.read(), 1):
+            try:
+                record = _read_line(line, self.options)
+                if record.fixture.index in records:
+                    raise ReversiError(f"game {record.fixture.index} once more")
+            except (ValueError, LookupError, TypeError) as error:
+                raise self._games.damaged(number, error) from None
+            records[record.fixture.index] = record
+        return list(records.values())
+
+    def append(self, record: Record) -> None:
+        """Add a game, whole or not at all."""
+        self._games.append(_line(record, self.options))
+
+    def write_all(self, records: Sequence[Record]) -> None:
+        """Put these games, which are in order, in the place of all, and write them as GGF too."""
+        self._games.replace(_line(record, self.options) for record in records)
+        self.write_ggf(records)
+
+    def write_ggf(self, records: Sequence[Record]) -> None:
+        """Write the games as GGF. The times are in the other file, so that the same games give the same bytes."""
+        text = "".join(f"{write_ggf(as_game(record, self.options))}\n" for record in records)
+        write_atomically(self.folder / RECORDS, text.encode())
+
+
+def as_game(record: Record, options: TournamentOptions) -> Game:
+    """The game as a record for GGF; a failure is a game that ended on time, or was given up."""
+    played, names = record.game, options.names
+    black, white = names[record.fixture.black], names[record.fixture.white]
+    tags, ending = {"PC": "Reversi Lab"}, None
+    if played.forfeit is not None:
+        tags["CO"] = f"{played.forfeit.colour} lost by {played.forfeit.kind}: {played.forfeit.reason}"
+        ending = "timeout" if played.forfeit.kind == "timeout" else "resigned"
+    moves = (*played.opening.moves, *played.moves)
+    return Game(played.opening.start, moves, black, white, played.discs, ending, tags)  # type: ignore[arg-type]
+
+
+def _line(record: Record, options: TournamentOptions) -> dict[str, Any]:
+    fixture, played = record.fixture, record.game
+    content: dict[str, Any] = {
+        "game": fixture.index,
+        "round": fixture.round,
+        "black": options.names[fixture.black],
+        "white": options.names[fixture.white],
+        "discs": played.discs,
+        "opening": len(played.opening.moves),
+        "moves": write_transcript((*played.opening.moves, *played.moves), "explicit"),
+        "seconds": list(played.seconds),
+    }
+    start = played.opening.start
+    if start != Position.initial(start.rules):
+        content["start"] = f"{start.to_text()} {'X' if start.turn == BLACK else 'O'}"
+    if played.forfeit is not None:
+        content["forfeit"] = {
+            "colour": str(played.forfeit.colour),
+            "kind": played.forfeit.kind,
+            "reason": played.forfeit.reason,
+        }
+    return content
+
+
+def _read_line(content: dict[str, Any], options: TournamentOptions) -> Record:
+    fixture = options.fixture(int(content["game"]))
+    names = options.names
+    if (content["black"], content["white"]) != (names[fixture.black], names[fixture.white]):
+        raise ReversiError(f"game {fixture.index} is between {quoted(content['black'])} and {quoted(content['white'])}")
+    start = Position.initial(options.rules)
+    if "start" in content:
+        start = read_obf_line(content["start"], options.rules).position
+    moves = read_transcript(content["moves"], start).moves
+    cut, forfeit = int(content["opening"]), None
+    if "forfeit" in content:
+        said = content["forfeit"]
+        forfeit = Forfeit(BLACK if said["colour"] == "black" else WHITE, str(said["kind"]), str(said["reason"]))
+    discs = result_of(start.play_all(moves), forfeit)
+    if content["discs"] != discs:
+        raise ReversiError(f"{quoted(content['discs'])} discs for black, where the moves come to {discs}")
+    seconds = tuple(float(value) for value in content["seconds"])
+    played = PlayedGame(Opening(start, moves[:cut]), moves[cut:], seconds, discs, forfeit)
+    return Record(fixture, played)

@@ -1,0 +1,189 @@
+"""Where the positions of an `ExactSet` come from: they are solved once and kept in the user's cache; those of noisy games.
+
+The sets are the same for the same options, and no two of their positions are images of each other.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from models.evaluator import strongest_evaluator
+from reversi_env import Position, Rules, batch
+from reversi_env.errors import TrainError
+from reversi_env.options import GameOptions, option
+from reversi_env.storage.user_cache import cache_folder
+from search.engine.solver import Solver
+from search.engine.table import TranspositionTable
+from train.evaluation.exact_set import ILLEGAL, Boards, ExactSet, move_values
+from train.jobs.run import Progress, load_arrays, save_arrays, silent
+from train.labels import LabelOptions
+from train.labels.sampling import sample_games
+
+FORMAT = 2
+#: With more empties than this, one position at a time is solved by all threads, with a table that holds it.
+BATCH_EMPTIES = 16
+TABLE_MEGABYTES = 128
+#: Positions solved between two visits to the disk: many in a batch, or one by one.
+BATCH_CHUNK, CHUNK = 512, 8
+#: Boards, and the game that each is of; None: of one game each.
+Sampled = tuple[Boards, Boards, NDArray[np.int64] | None]
+#: With one empty square there is no choice; with more than this, solving all moves takes minutes.
+FEWEST_EMPTIES, MOST_EMPTIES = 2, 18
+DEFAULT_EMPTIES = 14
+#: Positions sampled for each that is wanted, at first and at most: with few empties many have a single move.
+SHARE, MOST_SHARE = 4, 64
+
+
+# --- solving, once --------------------------------------------------------------------------------
+
+
+def solved_once(
+    name: str,
+    rules: Rules,
+    about: Mapping[str, Any],
+    sample: Callable[[], Sampled],
+    folder: Path | None = None,
+    *,
+    threads: int | None = None,
+    progress: Progress = silent,
+    doing: str = "solving all moves",
+) -> ExactSet:
+    """The positions of *sample* with the values of all moves; what the file *name* has of them is not solved again.
+
+    The file is in *folder*, by default in the user's cache, and remembers what the positions are *about*. Whatever stops the
+    solving, little is lost.
+    """
+    path, about = (folder or cache_folder("solved")) / f"{name}.npz", {"format": FORMAT, **about}
+    known = _read(path, about)
+    if known is None:
+        progress("sampling positions", 0, 1)
+        known = *sample(), np.zeros((0, rules.square_count), np.int8)
+    own, opp, games, values = known
+    boards = {"own": own, "opp": opp} | ({} if games is None else {"games": games})
+    solver: Solver | None = None
+    while len(values) < len(own):
+        begin = len(values)
+        small = rules.square_count - int(np.bitwise_count(own[begin] | opp[begin])) <= BATCH_EMPTIES
+        rows = slice(begin, begin + (BATCH_CHUNK if small else CHUNK))
+        progress(doing, begin, len(own))
+        if small:
+            found = move_values(own[rows], opp[rows], rules, threads=threads)
+        else:
+            solver = solver or _solver(rules, threads)
+            found = _move_values_in_turn(own[rows], opp[rows], solver)
+        values = np.concatenate([values, found])
+        path.parent.mkdir(parents=True, exist_ok=True)
+        text = np.array(json.dumps(about))
+        save_arrays(path, {**boards, "values": values, "about": text}, compressed=True)
+    progress(doing, len(own), len(own))
+    return ExactSet.of_values(rules, own, opp, values, games)
+
+
+def _solver(rules: Rules, threads: int | None) -> Solver:
+    """All threads on one position, with a table that keeps what its moves share."""
+    order = "network" if strongest_evaluator(rules) == "network" else None  # a third fewer seconds with 20 empties
+    return Solver(
+        rules, threads=threads or os.cpu_count() or 1, table=TranspositionTable(TABLE_MEGABYTES), evaluator=order
+    )
+
+
+def _move_values_in_turn(own: Boards, opp: Boards, solver: Solver) -> NDArray[np.int8]:
+    """The same as `move_values`."""
+    rules = solver.rules
+    values = np.full((len(own), rules.square_count), ILLEGAL, np.int8)
+    for row, boards in zip(values, zip(own.tolist(), opp.tolist(), strict=True), strict=True):
+        for move, value in solver.solve_all_moves(Position(rules, *boards)).items():
+            row[rules.action_from_name(move)] = value
+    return values
+
+
+def _read(
+    path: Path, about: Mapping[str, Any]
+) -> tuple[Boards, Boards, NDArray[np.int64] | None, NDArray[np.int8]] | None:
+    """Positions, and the values of the first of them or of all; None if there is no such file, or one of another format."""
+    if not path.exists():
+        return None
+    own, opp, values, text, games = load_arrays(path, ("own", "opp", "values", "about"), optional=("games",))
+    found = json.loads(str(text))
+    found.pop("digest", None)  # of an older version
+    if found.get("format") != FORMAT:
+        return None
+    if found != about:
+        raise TrainError(f"{str(path)!r} has other positions: expected those of {about}; delete it to solve them again")
+    return own, opp, games, values
+
+
+# --- noisy games ----------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class EndgameOptions(GameOptions):
+    """Positions of noisy games, as many with each number of empty squares, each with a choice of two moves or more.
+
+    By default 2 to 14 empties, on the 4x4 board 2 to 11. Small boards have fewer positions than are wanted near the start; all
+    there are that the games come through are taken then.
+    """
+
+    positions: int = option(200, "Positions for each number of empty squares.", low=1, high=100_000)
+    empties: tuple[int, int] | None = option(None, "Empty squares, as in 2-14, which is the default.")
+    seed: int = option(0, "Same seed, same result.", low=0, high=(1 << 32) - 1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        most = min(MOST_EMPTIES, self.rules.square_count - 5)
+        if self.empties is None:
+            object.__setattr__(self, "empties", (FEWEST_EMPTIES, min(DEFAULT_EMPTIES, most)))
+        low, high = self.span
+        if not FEWEST_EMPTIES <= low <= high <= most:
+            raise TrainError(
+                f"empties={low}-{high}: expected a range from {FEWEST_EMPTIES} to {most} on the {self.size}x{self.size} board"
+            )
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Lowest and highest number of empty squares, both included."""
+        assert self.empties is not None
+        return self.empties
+
+    @property
+    def name(self) -> str:
+        """What the file with these positions is called."""
+        low, high = self.span
+        return f"noisy-games-{self.size}x{self.size}-{self.variant}-{low}-{high}-{self.positions}-{self.seed}"
+
+
+def noisy_endgames(
+    options: EndgameOptions, folder: Path | None = None, *, threads: int | None = None, progress: Progress = silent
+) -> ExactSet:
+    """The positions of *options*, from the file in *folder* or, the first time, by solving; by default the user's cache."""
+    about, sample = options.as_dict(), lambda: _sampled(options, threads)
+    return solved_once(options.name, options.rules, about, sample, folder, threads=threads, progress=progress)
+
+
+def _sampled(options: EndgameOptions, threads: int | None) -> Sampled:
+    """Positions with a choice, as many as are wanted with each number of empties, or all that are found."""
+    low, high = options.span
+    share = SHARE
+    while True:
+        count = share * options.positions * (high - low + 1)
+        how = LabelOptions(options.size, options.variant, count, (low, high), options.seed)
+        own, opp, games = sample_games(how, threads=threads, fewer=True)
+        empties = options.rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
+        choice = np.bitwise_count(batch.legal_moves(own, opp, options.rules)) >= 2
+        rows = [np.flatnonzero(choice & (empties == e)) for e in range(low, high + 1)]
+        short = [
+            len(found) < options.positions and int((empties == e).sum()) == share * options.positions
+            for e, found in enumerate(rows, low)
+        ]
+        if not any(short) or share >= MOST_SHARE:
+            chosen = np.concatenate([found[: options.positions] for found in rows])
+            return own[chosen], opp[chosen], games[chosen]
+        share *= 2

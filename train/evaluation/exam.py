@@ -1,0 +1,239 @@
+"""The exam: static values and one-ply moves against the truth, on positions of real games that no training saw.
+
+Positions are those that the package has, solved, or those of WTHOR files with a given number of empty squares; their exact scores
+come from the solver, once, and are kept. The network is judged as it is. Each published heuristic is first multiplied by the number
+that makes it best, by least squares through the origin on these very positions: it is the most that can be said for it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from reversi_env import Rules, batch
+from reversi_env.errors import TrainError, count_noun
+from reversi_env.notation import read_wthor
+from search import evaluators
+from search.evaluators.registry import Evaluator
+from train.evaluation.endgames import solved_once
+from train.evaluation.exact_set import Boards, ExactSet
+from train.evaluation.means import Interval, plain
+from train.jobs.run import Progress, load_arrays, silent
+
+#: Solved positions that come with the package, a file a game; studies/evaluators/exam_positions.py makes them.
+PACKAGED = Path(__file__).parent / "positions"
+
+#: Numbers of empty squares that are examined.
+EMPTIES = (10, 12, 14, 16, 18, 20)
+#: Nobody solves games from more empty squares: what a file says there is no score.
+MOST_DEPTH = 40
+#: Share of the positions that are examined with many empties: they take ever longer to solve.
+SHARES = {16: 0.5, 18: 0.3, 20: 0.2}
+
+
+@dataclass(frozen=True)
+class Mark:
+    """How well one evaluator did on the positions with some number of empty squares, in discs.
+
+    ``error``: mean absolute difference between its value times ``scale`` and the exact score; ``bias``: mean difference, above 0
+    where it takes the side to move for better off than it is. ``regret``: what the move with the best value one ply ahead gives
+    away, on average; ``best_moves``: how often it gives away nothing. Both are None where only the positions are solved.
+    ``…_standard_error`` and ``…_interval``, 95 %, say how sure these means are; no two positions are of one game.
+    """
+
+    empties: int
+    evaluator: str
+    scale: float
+    error: float
+    error_standard_error: float
+    error_interval: Interval
+    correlation: float
+    bias: float
+    bias_interval: Interval
+    regret: float | None = None
+    regret_standard_error: float | None = None
+    regret_interval: Interval | None = None
+    best_moves: float | None = None
+    best_moves_interval: Interval | None = None
+
+
+@dataclass(frozen=True)
+class Paper:
+    """The positions with some number of empty squares: how many, and the mean absolute score, the error of the value 0."""
+
+    empties: int
+    positions: int
+    mean_score: float
+
+
+@dataclass(frozen=True)
+class Exam:
+    """All marks; evaluators in the order given, the network first."""
+
+    size: int
+    variant: str
+    papers: tuple[Paper, ...]
+    marks: tuple[Mark, ...]
+
+    def mark(self, evaluator: str, empties: int) -> Mark:
+        """One mark."""
+        return next(mark for mark in self.marks if (mark.evaluator, mark.empties) == (evaluator, empties))
+
+    def names(self) -> tuple[str, ...]:
+        """The evaluators."""
+        return tuple(dict.fromkeys(mark.evaluator for mark in self.marks))
+
+    def as_dict(self) -> dict[str, Any]:
+        """Everything, as JSON has it."""
+        return asdict(self) | {"marks": [plain(asdict(mark)) for mark in self.marks]}
+
+
+def examine(judged: Sequence[Evaluator | str], rules: Rules, truths: Iterable[ExactSet]) -> Exam:
+    """Examine evaluators on sets of positions, each with one number of empty squares; formulas are rescaled."""
+    known = {one if isinstance(one, str) else one.name: evaluators.get_evaluator(one) for one in judged}
+    for evaluator in known.values():
+        evaluator.static_values(*batch.start(1, rules), rules)  # what is missing is missed now, not after the solving
+    papers, marks = list[Paper](), list[Mark]()
+    for truth in truths:
+        empties = int(truth.empties[0])
+        papers.append(Paper(empties, len(truth), float(np.abs(truth.scores).mean())))
+        marks += [_mark(name, evaluator, truth, empties) for name, evaluator in known.items()]
+    return Exam(rules.size, rules.variant, tuple(papers), tuple(marks))
+
+
+def _mark(name: str, evaluator: Evaluator, truth: ExactSet, empties: int) -> Mark:
+    errors = truth.errors(evaluator)
+    error, bias = truth.sample.mean(errors.absolute), truth.sample.mean(errors.values - errors.scores)
+    found = errors.scale, error.mean, error.standard_error, error.interval, errors.correlation, bias.mean, bias.interval
+    if truth.values is None:
+        return Mark(empties, name, *found)
+    played = truth.judge(truth.one_ply_actions(evaluator)).overall
+    regret = played.regret, played.regret_standard_error, played.regret_interval
+    return Mark(empties, name, *found, *regret, played.optimal, played.optimal_interval)
+
+
+# --- the positions ----------------------------------------------------------------------------------
+
+
+def wthor_files(folder: str | os.PathLike[str] | None = None) -> list[Path]:
+    """The ``.wtb`` files in *folder*, by default that of the variable REVERSI_DATA, or in ``wthor`` below it."""
+    given = folder if folder is not None else os.environ.get("REVERSI_DATA")
+    if given is None:
+        raise TrainError(
+            "no games: expected a folder with WTHOR files (*.wtb), by --wthor or the variable REVERSI_DATA"
+        )
+    found = _wthor_files_in(Path(given)) or _wthor_files_in(Path(given) / "wthor")
+    if not found:
+        raise TrainError(f"no WTHOR files in {str(given)!r}: expected *.wtb there, or in a folder wthor below it")
+    return found
+
+
+def _wthor_files_in(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.glob("*") if path.suffix.lower() == ".wtb")
+
+
+def wthor_sample(files: Sequence[Path], empties: int, count: int, seed: int = 0) -> tuple[Boards, Boards]:
+    """*count* different positions (own, opp) of recorded games, one a game, the same for the same seed."""
+    boards = [read_wthor(path).positions(empties) for path in files]
+    own, opp = (np.concatenate(side) for side in zip(*boards, strict=True))
+    images = np.stack(batch.canonical(own, opp)[:2], axis=-1)
+    _, first = np.unique(images, axis=0, return_index=True)
+    if first.size < count:
+        raise TrainError(
+            f"{count_noun(first.size, 'position')} with {empties} empty squares: expected at least {count}"
+        )
+    chosen = np.random.default_rng((seed, empties)).permutation(np.sort(first))[:count]
+    return own[chosen], opp[chosen]
+
+
+def recorded_papers(
+    files: Sequence[Path],
+    rules: Rules,
+    *,
+    positions: int = 1000,
+    empties: Sequence[int] | None = None,
+    seed: int = 0,
+    folder: Path | None = None,
+    threads: int | None = None,
+    progress: Progress = silent,
+) -> Iterator[ExactSet]:
+    """Positions of the games in *files*: *positions* with each number of empties up to 14, and fewer (`SHARES`) above.
+
+    They are solved once, and kept in *folder*, by default in the user's cache. Where the files have exact scores themselves, of the
+    normal game and with more empties, those are taken: nothing is known about the moves then.
+    """
+    if rules.size != 8:
+        raise TrainError(f"recorded games on {rules.size}x{rules.size}: expected 8x8, the board of WTHOR files")
+    if positions < 2:
+        raise TrainError(f"{count_noun(positions, 'position')}: expected 2 or more")
+    solving: dict[str, Any] = {"threads": threads, "progress": progress}
+    known = _known_depth(files) if rules.variant == "normal" else None
+    for number in empties or (*EMPTIES, *([] if known is None else [known])):
+        if number == known:
+            yield _known_scores(files, positions, seed)
+            continue
+        count = _share(positions, number)
+        own, opp = boards = wthor_sample(files, number, count, seed)
+        digest = hashlib.sha256(own.tobytes() + opp.tobytes()).hexdigest()[:12]
+        name = f"recorded-{rules.size}x{rules.size}-{rules.variant}-{number}-{count}-{digest}"
+        about, how = {"empties": number, "positions": digest}, {**solving, "doing": f"{number} empties"}
+        yield solved_once(name, rules, about, lambda boards=boards: (*boards, None), folder, **how)  # type: ignore[misc]
+
+
+def _known_depth(files: Sequence[Path]) -> int | None:
+    """Empties with which all files have exact scores, if they are more than are solved here."""
+    depths = {read_wthor(path).header.depth for path in files}
+    return depth if len(depths) == 1 and EMPTIES[-1] < (depth := depths.pop()) < MOST_DEPTH else None
+
+
+def _known_scores(files: Sequence[Path], count: int, seed: int) -> ExactSet:
+    """As many positions with the exact scores that the files have, or all: different ones, the same for the same seed."""
+    columns = zip(*(read_wthor(path).solved_positions() for path in files), strict=True)
+    own, opp, score = (np.concatenate(column) for column in columns)
+    _, first = np.unique(np.stack(batch.canonical(own, opp)[:2], axis=-1), axis=0, return_index=True)
+    if first.size < 2:
+        raise TrainError(f"{count_noun(first.size, 'position')} whose scores the files have: expected at least 2")
+    chosen = np.random.default_rng((seed, len(first))).permutation(np.sort(first))[:count]
+    return ExactSet(Rules(), own[chosen], opp[chosen], score[chosen].astype(np.int64))
+
+
+def packaged_endgames(rules: Rules) -> ExactSet:
+    """The package's own solved positions of a game: some hundred with each even number of empty squares from 10 to 20.
+
+    Those of 8x8 normal are of tournament games, the others of games of the network with itself.
+    """
+    path = PACKAGED / f"{rules.size}x{rules.size}-{rules.variant}.npz"
+    if not path.exists():
+        raise TrainError(f"no solved positions for {rules.size}x{rules.size}: expected 6x6 or 8x8")
+    remedy = "the installation is damaged: install reversi-lab again"
+    return ExactSet.of_values(rules, *load_arrays(path, ("own", "opp", "values"), remedy, optional=("games",)))
+
+
+def packaged_papers(
+    rules: Rules, *, positions: int | None = None, empties: Sequence[int] | None = None, seed: int = 0
+) -> Iterator[ExactSet]:
+    """The package's positions: all, or *positions* with each number of empties up to 14 and fewer (`SHARES`) above."""
+    truth = packaged_endgames(rules)
+    known = np.unique(truth.empties).tolist()
+    for number in known if empties is None else empties:
+        rows = np.flatnonzero(truth.empties == number)
+        count = len(rows) if positions is None else _share(positions, number)
+        if not rows.size:
+            raise TrainError(
+                f"{number} empty squares: expected some of {', '.join(map(str, known))}, which the package has, or WTHOR files"
+            )
+        if count > len(rows):
+            raise TrainError(
+                f"{count} positions with {number} empty squares: expected no more than the package has, {len(rows)}, or WTHOR files"
+            )
+        yield truth.rows(np.random.default_rng((seed, number)).permutation(rows)[:count])
+
+
+def _share(positions: int, empties: int) -> int:
+    return max(2, round(SHARES.get(empties, 1) * positions))

@@ -1,0 +1,215 @@
+"""`score_policy`: how good a policy is, whoever trained it – points and Elo on a ladder of opponents, and discs given away.
+
+A policy is what a user of the environments has: a function from observations and masks to actions. It climbs the ladder that
+`reversi train ppo` measures its own policies on, so that the figures can be compared. Nothing here imports torch.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from models.policy.files import read_policy
+from reversi_env import Position, ReversiError, Rules, batch
+from reversi_env.envs.opponents import Opponent, OpponentTurns
+from reversi_env.envs.settings import Settings
+from reversi_env.errors import TrainError, quoted
+from reversi_env.kernels import episodes
+from train.arena.batch import BatchPlayer, Boards, EvaluatorPlayer, Numbers, Words
+from train.arena.network_players import BatchPolicyPlayer, ValueSearchPlayer
+from train.arena.ratings import rating_text
+from train.evaluation.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.exact_set import ExactSet, Judgement
+from train.evaluation.exam import packaged_endgames
+from train.evaluation.ladder import Ladder, Standing
+from train.jobs.run import Progress, silent
+
+#: Options of an environment that say what a policy is shown.
+FORM = ("observation", "extra_planes", "dtype", "channels_last")
+#: Positions shown to a policy at once.
+BATCH = 4096
+ON_8X8 = Rules()
+
+
+@dataclass(frozen=True)
+class PolicyScore:
+    """A policy's ``standing`` on the ladder, points and Elo, and its ``regret`` in solved endgames.
+
+    Printed, it is a table.
+    """
+
+    rules: Rules
+    standing: Standing
+    regret: Judgement
+
+    @property
+    def elo(self) -> float:
+        """Elo above ``random``, or, if it was no opponent, above the mean of all players (`Standing.zero`)."""
+        return self.standing.elo
+
+    def as_dict(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {**self.standing.as_dict(), "regret": self.regret.as_dict()}
+
+    def __str__(self) -> str:
+        rungs, overall = self.standing.scores, self.regret.overall
+        low, high = overall.regret_interval
+        width = max(map(len, rungs))
+        lines = [f"{'against':{width}}  points  95 % interval  discs  games"]
+        for name, results in rungs.items():
+            interval = "{:.1%}–{:.1%}".format(*results.interval())
+            figures = f"{results.score:6.1%} {interval:>14} {results.discs_per_game:+6.1f} {results.games:6}"
+            lines.append(f"{name:{width}}  {figures}")
+        standing = self.standing
+        lines.append(f"Elo above {standing.zero}: {rating_text(standing.elo, standing.low, standing.high)}")
+        lines.append(
+            f"given away: {overall.regret:.2f} discs a move (95 % interval {low:.2f}–{high:.2f}), "
+            f"best moves {overall.optimal:.1%} ({overall.positions} endgames)"
+        )
+        return "\n".join(lines)
+
+
+class ObservingPlayer:
+    """A policy of the environments as a player of many games at once: it is shown what an environment would show it.
+
+    *policy*: as the ``opponent`` of an environment, a callable from boards and masks to actions or an object with
+    ``predict``; *batched*: whether it takes many at once, with a leading axis. *form*: the environment's options
+    ``observation``, ``extra_planes``, ``dtype`` and ``channels_last``. (The last move is unknown here: its plane is empty.)
+    """
+
+    def __init__(self, policy: Any, rules: Rules, *, batched: bool = True, **form: Any) -> None:
+        if unknown := set(form) - set(FORM):
+            raise TrainError(f"option {quoted(min(unknown))} of a policy's observations: expected some of {FORM}")
+        self.rules, self._batched = rules, batched
+        self._settings = Settings.of({"size": rules.size, "variant": rules.variant, **form})
+        self._squares = self._settings.squares()
+        self._player = Opponent(policy)
+        if self._player.kind != episodes.EXTERNAL_OPPONENT:
+            raise TrainError(f"policy {quoted(policy)}: expected a callable, a model, or the spec of another agent")
+
+    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
+        """The policy's squares."""
+        most = BATCH if self._batched else 1
+        parts = [slice(start, start + most) for start in range(0, own.size, most)]
+        actions = [self._player.actions(self._turn(own[part], opp[part]), batched=self._batched) for part in parts]
+        return self._squares.astype(np.int64)[np.concatenate(actions)]
+
+    def _turn(self, own: Boards, opp: Boards) -> OpponentTurns:
+        """The positions as an environment's opponent sees them."""
+        records = np.zeros(own.size, episodes.STATE)
+        records["own"], records["opp"], records["last_square"] = own, opp, -1
+        records["legal"] = batch.legal_moves(own, opp, self.rules)
+        flat, count = self._settings.observation == "flat", self._squares.size
+        boards = np.empty((own.size, count if flat else 2 * count), np.int8)
+        masks, to_move = np.empty((own.size, count + 1), np.int8), np.empty(own.size, np.int8)
+        observe = episodes.observe_flat if flat else episodes.observe_planes
+        observe(own.size, records, self._squares, boards, masks, to_move)
+        positions = [(int(mine), int(theirs)) for mine, theirs in zip(own, opp, strict=True)]
+        return OpponentTurns(
+            lambda: [Position(self.rules, *boards) for boards in positions],
+            self._settings.boards(boards, masks, records),
+            masks,
+            self._settings.observation == "dict",
+        )
+
+
+def score_policy(
+    policy: Any,
+    rules: Rules = ON_8X8,
+    *,
+    games: int = 400,
+    opponents: tuple[str, ...] | None = None,
+    endgames: ExactSet | None = None,
+    batched: bool = True,
+    seed: int = 0,
+    **form: Any,
+) -> PolicyScore:
+    """How good any policy is: points against a ladder of opponents, Elo above ``random``, exact regret near the end.
+
+    Args:
+        policy: a callable from observations and masks of legal actions to legal actions, whatever library made it; or a
+            model with ``predict``, or anything else that an environment takes as its ``opponent``.
+        rules: the game.
+        games: games against each opponent, from paired random openings (a few plies), half of them with each colour.
+        opponents: their specs, each ``random``, ``greedy`` or an evaluator with a depth; by default the ladder of
+            `train.evaluation.ladder`, the weakest first. Without ``random`` among them Elo is counted from the mean of all players.
+        endgames: positions with exact values of all moves; by default the package's, on the 4x4 board those of noisy games.
+        batched: whether the policy takes many positions at once, with a leading axis, as in a vector environment. False:
+            it is asked one by one, as in a single environment, which takes longer.
+        seed: of openings and of the opponents' lots. Same seed, same opponents' play.
+        form: what the policy is shown: ``observation``, ``extra_planes``, ``dtype``, ``channels_last`` as in `ReversiEnv`.
+
+    A policy that plays an illegal move raises and is told the legal ones; it is never asked where it must pass.
+
+    >>> import numpy as np
+    >>> def first_legal(boards, masks):
+    ...     return masks.argmax(axis=1)
+    >>> score = score_policy(first_legal, Rules(4), games=20, opponents=("random", "greedy"))
+    >>> score.standing.scores["random"].games, score.regret.overall.regret > 0
+    (20, True)
+
+    """
+    player = ObservingPlayer(policy, rules, batched=batched, **form)
+    if games < 2 or games % 2:
+        raise TrainError(f"games={quoted(games)}: expected an even number, every opening is played from both sides")
+    truth = _endgames(rules) if endgames is None else endgames
+    return PolicyScore(rules, Ladder(rules, games, seed, opponents).measure(player), truth.batch_regret(player))
+
+
+def _endgames(rules: Rules) -> ExactSet:
+    if rules.size == 4:
+        return noisy_endgames(EndgameOptions(4, rules.variant))
+    return packaged_endgames(rules)
+
+
+# --- exam of a policy ------------------------------------------------------------------------------
+
+
+#: Solved positions for each number of empty squares.
+REGRET_POSITIONS = 100
+
+
+def examine(
+    path: Path,
+    *,
+    games: int = 200,
+    depth: int = 2,
+    exact: int = 10,
+    seed: int = 1,
+    threads: int | None = None,
+    cache: Path | None = None,
+    progress: Progress = silent,
+) -> dict[str, Any]:
+    """Return the results of a policy, its value, and searches over its value, against the ladder and in solved endgames.
+
+    The evaluator ``network`` plays too, to the same depths, if the package has weights for the game.
+    """
+    saved = read_policy(path)
+    net, rules = saved.net, saved.rules
+    truth = noisy_endgames(EndgameOptions(rules.size, rules.variant, REGRET_POSITIONS), cache, threads=threads)
+    players: dict[str, BatchPlayer] = {
+        "policy alone": BatchPolicyPlayer(net),
+        "policy, 8 symmetries": BatchPolicyPlayer(net, symmetric=True),  # as the agent `rl` plays
+    }
+    searches = {_search_name(plies, solved): (plies, solved) for plies, solved in ((1, 0), (depth, 0), (depth, exact))}
+    players |= {f"value, {words}": ValueSearchPlayer(net, rules, *search) for words, search in searches.items()}
+    with suppress(ReversiError):  # no weights for the game
+        for words, (plies, solved) in searches.items():
+            players[f"network, {words}"] = EvaluatorPlayer("network", rules, plies, exact=solved, threads=threads)
+    results, ladder = {}, Ladder(rules, games, seed)
+    for number, (name, player) in enumerate(players.items()):
+        progress(name, number, len(players))
+        figures = truth.batch_regret(player).overall
+        results[name] = {**ladder.measure(player).as_dict(), "regret": figures.regret, "optimal": figures.optimal}
+    setting = {"policy": str(path), "size": rules.size, "variant": rules.variant, "games": games}
+    return setting | {"positions": len(truth), "players": results}
+
+
+def _search_name(plies: int, solved: int) -> str:
+    """Return the name of a search in the table."""
+    words = f"{plies} {'ply' if plies == 1 else 'plies'}"
+    return f"{words}, solver {solved}" if solved else words

@@ -1,0 +1,246 @@
+"""The steps of a fit on the CPU, with compiled kernels; the same rule as with torch on a GPU.
+
+Only the phases and the rows that the data can reach are kept and updated, which is what makes it fast; the others stay as
+they are. A step's positions are cut into a fixed number of slices whose gradients are added in order, so that the weights do not
+depend on the number of threads (more than there are slices find nothing to do there).
+"""
+
+from __future__ import annotations
+
+import os
+from abc import abstractmethod
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from models.patterns.trainable import Trainable
+from reversi_env import Rules
+from reversi_env.errors import TrainError
+from train.fitting.options import FitOptions
+from train.fitting.torch_engine import Data, Draw, Engine, State, TorchEngine, consistency_of
+from train.kernels import fit_deep as deep_fitting
+from train.kernels import fit_linear as fitting
+
+#: Weights that a thread updates at a time.
+PIECE = 1 << 16
+
+
+class CompiledEngine(Engine):
+    """Compiled kernels over the phases and rows that the data can reach, for networks over patterns.
+
+    The first of the network's parameters by phase (`Network.per_phase`) is its table, with a row for every feature.
+    """
+
+    #: Parts of a step, each with gradients of its own.
+    slices: ClassVar[int] = 1
+    #: The parameters by the names that checkpoints have for them, the table first.
+    parameters: ClassVar[dict[str, str]]
+
+    def __init__(
+        self, net: Trainable, training: Data, validation: Data, options: FitOptions, threads: int | None = None
+    ) -> None:
+        super().__init__(net, training, options)
+        if "structural" not in self.losses and len(training.nodes) != self.count:
+            raise TrainError(
+                f"trees of positions for a {net.kind.name} network on the CPU: expected single positions, or a GPU"
+            )
+        self.threads, self.span = threads or os.cpu_count() or 1, net.span
+        parts = [training, validation]
+        occurs = np.zeros(net.by_phase()[0].shape[1], np.bool_)
+        for part in parts:
+            occurs[part.features.ravel()] = True
+        self.kept = np.flatnonzero(occurs)
+        place = np.zeros(len(occurs), np.int32)
+        place[self.kept] = np.arange(len(self.kept))
+        self.training, self.validation = (part._replace(features=place[part.features]) for part in parts)
+        self.phases = _phases_reached(net, parts, options.blur)
+        self.numbers = {name: view[reached].copy() for name, (view, reached) in self._reached().items()}
+        self.arrays = {name: net.kind.arrays(Rules(net.size))[part] for name, part in self.parameters.items()}
+        self.rounded = dict[str, np.ndarray]()
+        self._round()
+        self.moments = {
+            f"{name}_{moment}": np.zeros_like(numbers)
+            for name, numbers in self.numbers.items()
+            for moment in ("mean", "square")
+        }
+        self.gradients = [
+            {name: np.zeros_like(numbers) for name, numbers in self.numbers.items()} for _ in range(self.slices)
+        ]
+
+    def _reached(self) -> dict[str, tuple[np.ndarray, Any]]:
+        """Views of the network's parameters, and which part of each the data can reach, as an index."""
+        table, *others = self.net.kind.per_phase
+        phases = np.arange(self.phases.start, self.phases.stop)[:, None]
+        reached: dict[str, Any] = {table: (phases, self.kept), **dict.fromkeys(others, self.phases)}
+        return {
+            name: (self.net.arrays[parameter].numpy(), reached.get(parameter, slice(None)))
+            for name, parameter in self.parameters.items()
+        }
+
+    def epoch(self, number: int) -> float:
+        """Go through the training data once; the mean absolute error at the roots on the way."""
+        with ThreadPoolExecutor(self.threads) as self.pool:
+            return super().epoch(number)
+
+    def step(self, draw: Draw, number: int) -> float:
+        """Take a step; the sum of the absolute errors at the roots before it."""
+        total = self.add_gradient(draw.trees.numpy(), draw.shifts.numpy())
+        self._update(number)
+        return total
+
+    @abstractmethod
+    def add_gradient(self, trees: np.ndarray, shifts: np.ndarray) -> float:
+        """Add the gradients of a step; the sum of the absolute errors at the roots."""
+
+    @abstractmethod
+    def write_values(self, nodes: np.ndarray, features: np.ndarray, values: np.ndarray) -> None:
+        """Write the network's values of some nodes."""
+
+    def validation_values(self) -> np.ndarray:
+        """The network's values of the roots of the validation data."""
+        roots = self.validation.first[:-1]
+        values = np.empty(len(roots), np.float32)
+        self.write_values(self.validation.nodes[roots], self.validation.features[roots], values)
+        return values
+
+    def weights(self) -> State:
+        """The weights that the data can reach."""
+        return {name: numbers.copy() for name, numbers in self.numbers.items()}
+
+    def put(self, weights: State) -> None:
+        """Put weights that were kept into the network."""
+        for name, (view, reached) in self._reached().items():
+            self.numbers[name][:] = weights[name].reshape(self.numbers[name].shape)
+            view[reached] = self.numbers[name]
+        self._round()
+
+    def state(self) -> State:
+        """Weights and moments."""
+        return {**self.weights(), **{name: moment.copy() for name, moment in self.moments.items()}}
+
+    def load(self, state: State) -> None:
+        """Go on from weights and moments."""
+        for name, numbers in (self.numbers | self.moments).items():
+            numbers[:] = state[name].reshape(numbers.shape)
+        self._round()
+
+    def _round(self, *, whole: bool = True) -> None:
+        """Find the numbers that the search will have, by which steps and values go (`Trainable.as_searched`).
+
+        Whole numbers, of which there are most, are found anew by every piece of a step.
+        """
+        for name, array in self.arrays.items():
+            if whole or not array.is_whole:
+                self.rounded[name] = array.as_searched(self.numbers[name])
+
+    def _update(self, step: int) -> None:
+        """Adam over all numbers, piece by piece."""
+        rate, kind = self.rate_at(step), self.net.kind
+
+        def run(job: tuple[str, int]) -> None:
+            name, start = job
+            piece, parameter = slice(start, start + PIECE), self.parameters[name]
+            first, *others = (gradients[name].reshape(-1)[piece] for gradients in self.gradients)
+            for other in others:
+                first += other
+                other[:] = 0
+            numbers, decay = self.numbers[name].reshape(-1)[piece], self.options.weight_decay
+            moments = (self.moments[f"{name}_{moment}"].reshape(-1)[piece] for moment in ("mean", "square"))
+            fitting.adam(numbers, first, *moments, rate, 0.0 if parameter in kind.undecayed else decay, step + 1)
+            if parameter in kind.largest:
+                fitting.limit(numbers, np.float32(kind.largest[parameter]))
+            if self.arrays[name].is_whole:
+                one, most = np.float32(self.arrays[name].one), np.float32(self.arrays[name].most)
+                fitting.round_to(numbers, one, most, self.rounded[name].reshape(-1)[piece])
+
+        jobs = [(name, start) for name, numbers in self.numbers.items() for start in range(0, numbers.size, PIECE)]
+        for _ in self.pool.map(run, jobs):
+            pass
+        self._round(whole=False)
+
+
+class LinearEngine(CompiledEngine):
+    """The steps of `models.patterns.linear.PatternNet`."""
+
+    parameters: ClassVar[dict[str, str]] = {"table": "weights", "constants": "constants"}
+
+    @cached_property
+    def record(self) -> np.ndarray:
+        """The network and the loss, as the kernels know them."""
+        record, options = np.zeros(1, fitting.NET), self.options
+        record["span"], record["row"] = self.span, len(self.kept)
+        record["lowest"], record["highest"] = self.phases.start, self.phases.stop - 1
+        record["most_nodes"] = int(np.diff(self.training.first).max())
+        record["huber_delta"], record["consistency"] = options.huber_delta, consistency_of(options)
+        return record
+
+    def add_gradient(self, trees: np.ndarray, shifts: np.ndarray) -> float:
+        """Add the gradients of a step; the sum of the absolute errors at the roots."""
+        data, gradients = self.training, self.gradients[0]
+        return fitting.add_gradient(
+            *(self.record, trees, shifts, data.first, data.nodes, data.features),
+            *(self.rounded["table"].reshape(-1), self.rounded["constants"]),
+            *(gradients["table"].reshape(-1), gradients["constants"]),
+        )
+
+    def write_values(self, nodes: np.ndarray, features: np.ndarray, values: np.ndarray) -> None:
+        """Write the network's values of some nodes."""
+        weights, constants = self.rounded["table"].reshape(-1), self.rounded["constants"]
+        fitting.values_of(self.record, nodes, features, weights, constants, values)
+
+
+class DeepEngine(CompiledEngine):
+    """The steps of `models.patterns.deep.DeepPatternNet`, for the plain loss."""
+
+    parameters: ClassVar[dict[str, str]] = {"rows": "rows", "heads": "heads"}
+    losses: ClassVar[tuple[str, ...]] = ("plain",)
+    slices: ClassVar[int] = 2
+
+    def _phases(self, empties: np.ndarray) -> np.ndarray:
+        """Phases among those kept."""
+        phases = np.floor(empties / np.float32(self.span)).astype(np.int64)
+        return phases.clip(self.phases.start, self.phases.stop - 1) - self.phases.start
+
+    def add_gradient(self, trees: np.ndarray, shifts: np.ndarray) -> float:
+        """Add the gradients of a step, slice by slice; the sum of the absolute errors."""
+        nodes, rows, heads = self.training.nodes, self.rounded["rows"].reshape(-1), self.rounded["heads"]
+        phases = self._phases(nodes["empties"][trees] + shifts)
+        turned, share = deep_fitting.transposed(heads), np.float32(1 / len(trees))
+
+        def run(part: int) -> float:
+            piece = slice(len(trees) * part // self.slices, len(trees) * (part + 1) // self.slices)
+            gradients = self.gradients[part]
+            return deep_fitting.add_deep_gradient(
+                *(trees[piece], phases[piece], self.training.features, nodes["score"], nodes["weight"]),
+                *(len(self.kept), np.float32(self.options.huber_delta), share, rows, heads, turned),
+                *(gradients["rows"].reshape(-1), gradients["heads"]),
+            )
+
+        return sum(self.pool.map(run, range(self.slices)))
+
+    def write_values(self, nodes: np.ndarray, features: np.ndarray, values: np.ndarray) -> None:
+        """Write the network's values of some nodes."""
+        phases, rows = self._phases(nodes["empties"].astype(np.float32)), self.rounded["rows"].reshape(-1)
+        deep_fitting.deep_values(features, phases, len(self.kept), rows, self.rounded["heads"], values)
+
+
+#: Engines with kernels, by kind of network; the others are fitted with torch on a CPU too.
+COMPILED: dict[str, type[CompiledEngine]] = {"linear": LinearEngine, "deep": DeepEngine}
+
+
+def engine_for(network: str, loss: str, device: str) -> type[CompiledEngine] | type[TorchEngine]:
+    """The engine for a kind of network on a device; one that cannot follow the *loss* raises a `TrainError`."""
+    kind = COMPILED.get(network, TorchEngine) if device == "cpu" else TorchEngine
+    if loss not in kind.losses:
+        expected = ", ".join(kind.losses)
+        raise TrainError(f"loss={loss!r} for a {network} network on the CPU: expected {expected}, or a GPU")
+    return kind
+
+
+def _phases_reached(net: Trainable, parts: list[Data], blur: float) -> slice:
+    """The phases that a position can count for."""
+    empties = np.concatenate([part.nodes["empties"] for part in parts])
+    fewest, most = int(empties.min()), int(empties.max())
+    return slice(max(0, int(fewest - blur) // net.span), min(net.phases - 1, int(most + blur) // net.span) + 1)

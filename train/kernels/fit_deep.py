@@ -1,0 +1,110 @@
+"""Fitting a deep pattern network on the CPU: the forward pass, and the gradient of a step.
+
+Rows are ``(phases, row, WIDTH)`` as one long array, heads ``(phases, HEAD)`` (`models.kernels.deep` has their layout).
+Loops over the numbers of a row and over the units of a head have lengths that are known when they are compiled: they become
+vector code. The sums of a position are the same whatever the threads; who adds gradients up must do so in a fixed order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from models.kernels.deep import MOST, ONE, SHAPE
+from reversi_env.compiler.kernel import kernel
+from train.kernels.fit_linear import clipped
+
+#: As constants, which compiled loops can be as long as.
+WIDTH, HIDDEN, INPUTS = SHAPE.width, SHAPE.units, SHAPE.inputs
+FIRST, BIAS, SECOND, CONSTANT = SHAPE.first, SHAPE.bias, SHAPE.second, SHAPE.constant
+_ZERO, _MOST = np.float32(0.0), np.float32(MOST / ONE)
+
+
+@kernel
+def forward(features, offset, rows, head, sums, inputs, units):
+    """Value of a position in discs; the sums, the inputs of the head and the outputs of its units are left in the arrays given.
+
+    *offset* is the number of the phase's first row.
+    """
+    for k in range(WIDTH):
+        sums[k] = _ZERO
+    for j in range(features.size):
+        at = (offset + features[j]) * WIDTH
+        for k in range(WIDTH):
+            sums[k] += rows[at + k]
+    value = head[CONSTANT]
+    for k in range(WIDTH):
+        value += head[k] * sums[k]
+        inputs[k] = min(max(sums[k], _ZERO), _MOST)
+        inputs[WIDTH + k] = min(max(-sums[k], _ZERO), _MOST)
+    for u in range(HIDDEN):
+        units[u] = head[BIAS + u]
+    for k in range(INPUTS):
+        for u in range(HIDDEN):
+            units[u] += inputs[k] * head[FIRST + k * HIDDEN + u]
+    for u in range(HIDDEN):
+        units[u] = max(units[u], _ZERO)
+        value += units[u] * head[SECOND + u]
+    return value
+
+
+@kernel
+def deep_values(features, phases, row, rows, heads, values):
+    """Write the network's value in discs of every position; *row* is the number of rows of a phase."""
+    sums, inputs, units = np.empty(WIDTH, np.float32), np.empty(INPUTS, np.float32), np.empty(HIDDEN, np.float32)
+    for i in range(values.size):
+        phase = phases[i]
+        values[i] = forward(features[i], phase * row, rows, heads[phase], sums, inputs, units)
+
+
+@kernel
+def transposed(heads):
+    """The heads' first layers with a row for each unit: what the way back reads in order."""
+    turned = np.empty((heads.shape[0], HIDDEN * INPUTS), np.float32)
+    for phase in range(heads.shape[0]):
+        for k in range(INPUTS):
+            for u in range(HIDDEN):
+                turned[phase, u * INPUTS + k] = heads[phase, FIRST + k * HIDDEN + u]
+    return turned
+
+
+@kernel
+def add_deep_gradient(
+    chosen, phases, features, scores, weights, row, huber_delta, share, rows, heads, turned, row_slopes, head_slopes
+):
+    """Add the gradient of the positions *chosen*, each counted *share* times its weight; the sum of their absolute errors in discs.
+
+    ``phases[i]`` is the phase that position ``chosen[i]`` counts for.
+    """
+    sums, inputs, units = np.empty(WIDTH, np.float32), np.empty(INPUTS, np.float32), np.empty(HIDDEN, np.float32)
+    by_sum, by_input, by_unit = np.empty_like(sums), np.empty_like(inputs), np.empty_like(units)
+    total = 0.0
+    for i in range(chosen.size):
+        position, phase = chosen[i], phases[i]
+        head, slopes, back = heads[phase], head_slopes[phase], turned[phase]
+        error = forward(features[position], phase * row, rows, head, sums, inputs, units) - scores[position]
+        total += abs(error)
+        slope = clipped(error, huber_delta) * share * weights[position]
+        slopes[CONSTANT] += slope
+        for u in range(HIDDEN):
+            slopes[SECOND + u] += slope * units[u]
+            by_unit[u] = slope * head[SECOND + u] if units[u] > _ZERO else _ZERO
+            slopes[BIAS + u] += by_unit[u]
+        for k in range(INPUTS):
+            by_input[k] = _ZERO
+            for u in range(HIDDEN):
+                slopes[FIRST + k * HIDDEN + u] += inputs[k] * by_unit[u]
+        for u in range(HIDDEN):
+            for k in range(INPUTS):
+                by_input[k] += by_unit[u] * back[u * INPUTS + k]
+        for k in range(WIDTH):
+            slopes[k] += slope * sums[k]
+            by_sum[k] = slope * head[k]
+            if _ZERO <= sums[k] <= _MOST:
+                by_sum[k] += by_input[k]
+            if -_MOST <= sums[k] <= _ZERO:  # both at 0, where every fit begins: as torch has it
+                by_sum[k] -= by_input[WIDTH + k]
+        for j in range(features.shape[1]):
+            at = (phase * row + features[position, j]) * WIDTH
+            for k in range(WIDTH):
+                row_slopes[at + k] += by_sum[k]
+    return total

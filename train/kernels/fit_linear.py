@@ -1,0 +1,159 @@
+"""Fitting a linear pattern network on the CPU: the gradient of a step, and Adam over the weights that the data can reach.
+
+A step looks at some trees of positions; a position alone is a tree of one node. The nodes of tree *t* are those from
+``first[t]`` to ``first[t + 1] - 1``, parents before their children; ``parent`` is -1 at the root. All sums are in the order of
+the nodes and all updates are made weight by weight, so that the result is the same on any number of threads.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reversi_env.compiler.kernel import kernel
+
+#: Adam's decay rates and the least divisor, as in torch.
+BETA_1, BETA_2, EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-8)
+_LEFT_1, _LEFT_2, _ONE = np.float32(0.1), np.float32(0.001), np.float32(1.0)
+
+
+#: One position of a tree.
+NODE = np.dtype(
+    [
+        ("parent", np.int64),  # number of the node, -1 at a root
+        ("score", np.float32),  # discs for the side to move
+        ("weight", np.float32),  # of its error in the loss of its root
+        ("empties", np.uint8),
+        ("finished", np.bool_),
+    ],
+    align=True,
+)
+#: What a step needs to know of the network and of the loss.
+NET = np.dtype(
+    [
+        ("span", np.int64),  # empties a phase
+        ("lowest", np.int64),  # phase, the one that the weights begin with
+        ("highest", np.int64),
+        ("row", np.int64),  # weights a phase
+        ("most_nodes", np.int64),  # of a tree
+        ("huber_delta", np.float32),
+        ("consistency", np.float32),
+    ],
+    align=True,
+)
+
+
+@kernel
+def clipped(error, huber_delta):
+    """Slope of the Huber loss: the error itself, at most *huber_delta* either way."""
+    return min(max(error, -huber_delta), huber_delta)
+
+
+@kernel
+def node_value(features, offset, weights, constant):
+    """The network's value of one position: its constant and one weight of the phase for each feature."""
+    value = constant
+    for j in range(features.size):
+        value += weights[offset + features[j]]
+    return value
+
+
+@kernel
+def phase_at(empties, shift, net):
+    """The phase that a position counts for, among those of *net*: that of its empties with a *shift*."""
+    phase = np.int64(np.floor((empties + shift) / net.span))
+    return min(max(phase, net.lowest), net.highest) - net.lowest
+
+
+@kernel
+def values_of(nets, nodes, features, weights, constants, values):
+    """Write the network's value in discs of every node."""
+    net = nets[0]
+    for i in range(nodes.size):
+        empties = nodes[i].empties
+        offset = phase_at(empties, np.float32(0.0), net) * net.row
+        values[i] = node_value(features[i], offset, weights, constants[empties])
+
+
+@kernel
+def tree_slopes(nodes, start, values, huber_delta, consistency, best, slopes):
+    """Write the slope of the loss by the value of every node of one tree; *start* is the number of its root.
+
+    Each node's error counts with its weight. Each inner node also counts by how far it is from its best child, times
+    *consistency*. Finished games have their score as value, and nothing to learn.
+    """
+    for k in range(nodes.size):
+        node = nodes[k]
+        best[k] = -1
+        if node.finished:
+            values[k], slopes[k] = node.score, np.float32(0.0)
+        else:
+            slopes[k] = node.weight * clipped(values[k] - node.score, huber_delta)
+    if nodes.size == 1 or consistency == 0.0:
+        return
+    for k in range(1, nodes.size):
+        above = nodes[k].parent - start
+        if best[above] < 0 or values[k] < values[best[above]]:  # a child's value is for the other side: lowest is best
+            best[above] = k
+    for k in range(nodes.size):
+        child = best[k]
+        if child >= 0:
+            slope = consistency * clipped(values[k] + values[child], huber_delta)
+            slopes[k] += slope
+            if not nodes[child].finished:
+                slopes[child] += slope
+
+
+@kernel
+def add_gradient(nets, chosen, shifts, first, nodes, features, weights, constants, gradient, constant_gradient):
+    """Add the gradient of the mean loss over the trees *chosen*; the sum of the absolute errors at their roots, in discs.
+
+    ``shifts[k]`` is added to the empties of all nodes of tree ``chosen[k]`` to find their phase.
+    """
+    net = nets[0]
+    values, slopes = np.zeros(net.most_nodes, np.float32), np.zeros(net.most_nodes, np.float32)
+    best = np.zeros(net.most_nodes, np.int64)
+    share = np.float32(1.0) / np.float32(chosen.size)
+    total = 0.0
+    for k in range(chosen.size):
+        start, end = first[chosen[k]], first[chosen[k] + 1]
+        for i in range(start, end):
+            node = nodes[i]
+            offset = phase_at(node.empties, shifts[k], net) * net.row
+            values[i - start] = node_value(features[i], offset, weights, constants[node.empties])
+        tree_slopes(nodes[start:end], start, values, net.huber_delta, net.consistency, best, slopes)
+        total += abs(values[0] - nodes[start].score)
+        for i in range(start, end):
+            slope = slopes[i - start] * share
+            offset = phase_at(nodes[i].empties, shifts[k], net) * net.row
+            for j in range(features.shape[1]):
+                gradient[offset + features[i, j]] += slope
+            constant_gradient[nodes[i].empties] += slope
+    return total
+
+
+@kernel
+def adam(weights, gradient, mean, square, rate, decay, step):
+    """One step of Adam with decoupled decay (AdamW) over a piece of the weights; the gradient is set to zero again."""
+    kept = _ONE - np.float32(rate * decay)
+    size = np.float32(rate / (1.0 - 0.9**step))
+    root = np.float32(1.0 / np.sqrt(1.0 - 0.999**step))
+    for i in range(weights.size):
+        slope = gradient[i]
+        gradient[i] = np.float32(0.0)
+        mean[i] = BETA_1 * mean[i] + _LEFT_1 * slope
+        square[i] = BETA_2 * square[i] + _LEFT_2 * slope * slope
+        weights[i] = weights[i] * kept - size * mean[i] / (np.sqrt(square[i]) * root + EPSILON)
+
+
+@kernel
+def limit(numbers, most):
+    """Keep every number within *most* either way."""
+    for i in range(numbers.size):
+        numbers[i] = min(max(numbers[i], -most), most)
+
+
+@kernel
+def round_to(numbers, one, most, rounded):
+    """Write the numbers as whole ones up to *most* can stand for them, of which *one* stands for 1."""
+    for i in range(numbers.size):
+        rounded[i] = min(max(np.rint(numbers[i] * one), -most), most) / one

@@ -1,0 +1,218 @@
+"""Positions for learning: games with a random beginning and noisy play thereafter.
+
+Game *i* depends on (seed, i) only. It draws how many random moves it begins with, and how noisily each side plays from
+there on. Positions of the random beginning are never taken; of the others, one for every number of empties that is
+asked for. Positions of one game have nearly the same label, but a game takes about as long as the label of one of them.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reversi_env.compiler.kernel import kernel
+from reversi_env.kernels.bitboard import NO_SQUARE, ONE, final_score, is_over, legal_moves, play
+from reversi_env.kernels.games import next_random, random_square, stream_state
+from reversi_env.kernels.simd import popcount, trailing_zeros
+from reversi_env.kernels.symmetry import canonical, position_hash
+from search.kernels.evaluate import evaluate
+from search.kernels.midgame import INFINITY, UNIT, negamax
+
+_HALF = np.uint64(32)
+#: Most values of each kind that a game draws from.
+CHOICES = 64
+
+#: How games are played: what they draw from, and how deep a move is searched (1: the evaluator's value after it).
+GAMES = np.dtype(
+    [
+        ("low", np.int64),  # lowest number of empties asked for
+        ("depth", np.int64),
+        ("random_share", np.float64),  # games that are random to the end
+        ("noise_count", np.int64),
+        ("temperature_count", np.int64),
+        ("prefix_count", np.int64),
+        ("noises", np.float64, (CHOICES,)),  # probabilities of a random move, one drawn by each side
+        ("temperatures", np.float64, (CHOICES,)),  # temperatures in discs, likewise
+        ("prefixes", np.int64, (CHOICES,)),  # a game begins with fewer random moves than one of these
+    ],
+    align=True,
+)
+
+
+@kernel
+def below(word, bound):
+    """A whole number from 0 to *bound* - 1, from 64 random bits."""
+    return np.int64(((word >> _HALF) * np.uint64(bound)) >> _HALF)
+
+
+@kernel
+def fraction(word):
+    """A number from 0 to just below 1, from 64 random bits."""
+    return np.float64(word >> np.uint64(11)) * 2.0**-53
+
+
+@kernel
+def worth(thread, net, own, opp, depth, highest):
+    """Value for the side to move in discs: the score if the game is over, else that of a search to *depth* plies.
+
+    What the search finds to be *highest* or more, in its own units, may be a bound.
+    """
+    lowest = np.int64(-INFINITY)  # a literal would be a type of its own, see batch_search
+    if depth == 0 and is_over(own, opp, thread.playable):
+        return np.float64(thread.sign * final_score(own, opp, thread.playable))
+    if depth == 0:
+        return np.float64(evaluate(net, own, opp))
+    return negamax(thread, net, own, opp, lowest, np.int64(highest), np.int64(depth)) / UNIT
+
+
+@kernel
+def chosen_square(thread, net, own, opp, moves, depth, temperature, state):
+    """The move that leaves the other side the worst position, equally good ones by lot; and the generator's next state.
+
+    Moves are compared by a search of *depth* plies, the move itself included. With a *temperature* in discs above 0, they
+    are drawn: a move that is worse by one temperature is e times as rare (values with Gumbel noise, the largest taken).
+    So errors are mostly small, like those of people and of weak programs. Without one, a move is only asked whether it comes up
+    to the best so far.
+    """
+    best, best_sq, ties = -np.inf, trailing_zeros(moves), 0
+    while moves != NO_SQUARE:
+        sq = trailing_zeros(moves)
+        moves &= moves - ONE
+        next_own, next_opp = play(sq, own, opp)
+        floor = -INFINITY if ties == 0 or temperature > 0.0 else np.int64(best * UNIT) - 1
+        value = -worth(thread, net, next_own, next_opp, depth - 1, -floor)
+        if temperature > 0.0:
+            word, state = next_random(state)
+            value -= temperature * np.log(-np.log(fraction(word) + 2.0**-54))
+        if value > best:
+            best, best_sq, ties = value, sq, 1
+        elif value == best:
+            ties += 1
+            word, state = next_random(state)
+            if below(word, ties) == 0:
+                best_sq = sq
+    return best_sq, state
+
+
+@kernel
+def play_games(thread_states, nets, black, white, games, seed, first, wanted, own, opp, key):
+    """Play the games from number *first* on, one for each row of *own*, *opp* and *key*; a key of 0 means no position.
+
+    Column *j* is for the position with ``low + j`` empties, if ``wanted[j]``. How the games are played is told by the
+    record *games*. The key is a hash that all symmetric images of a position share.
+    """
+    key[:] = NO_SQUARE
+    for i in range(key.shape[0]):
+        state = stream_state(seed, first + np.uint64(i))
+        play_game(thread_states[0], nets[0], black, white, games[0], state, wanted, own[i], opp[i], key[i])
+
+
+@kernel
+def play_game(thread, net, mover, other, game, state, wanted, own, opp, key):
+    """Play one game as far as its positions are wanted."""
+    word, state = next_random(state)
+    longest = game.prefixes[below(word, game.prefix_count)]
+    word, state = next_random(state)
+    left = popcount(thread.playable & ~(mover | other))
+    last_random = left - below(word, longest)
+    word, state = next_random(state)
+    noise, other_noise, temperature, other_temperature = 1.0, 1.0, 0.0, 0.0
+    if fraction(word) >= game.random_share:
+        word, state = next_random(state)
+        noise = game.noises[below(word, game.noise_count)]
+        word, state = next_random(state)
+        other_noise = game.noises[below(word, game.noise_count)]
+        word, state = next_random(state)
+        temperature = game.temperatures[below(word, game.temperature_count)]
+        word, state = next_random(state)
+        other_temperature = game.temperatures[below(word, game.temperature_count)]
+    lowest = 0
+    while lowest < wanted.size and not wanted[lowest]:
+        lowest += 1
+    while left > game.low + lowest:
+        moves = legal_moves(mover, other, thread.playable)
+        if moves == NO_SQUARE:
+            if legal_moves(other, mover, thread.playable) == NO_SQUARE:
+                return
+            mover, other = other, mover
+        else:
+            word, state = next_random(state)
+            if left > last_random or fraction(word) < noise:
+                word, state = next_random(state)
+                sq = random_square(moves, word)
+            else:
+                sq, state = chosen_square(thread, net, mover, other, moves, game.depth, temperature, state)
+            mover, other = play(sq, mover, other)
+            left -= 1
+            column = left - game.low
+            is_wanted = left < last_random and column < wanted.size and wanted[column]
+            if is_wanted and not is_over(mover, other, thread.playable):
+                own[column], opp[column] = mover, other
+                canonical_own, canonical_opp, _ = canonical(mover, other)
+                key[column] = position_hash(canonical_own, canonical_opp)
+        noise, other_noise, temperature, other_temperature = other_noise, noise, other_temperature, temperature
+
+
+@kernel
+def keep_new(own, opp, key, first, part, parts, seen, quota, first_row, kept, found, out_own, out_opp, out_game):
+    """Keep positions of one *part* of the hash space that were not seen before, in order, up to the *quota* of their empties.
+
+    The positions are those of `play_games` from game *first* on, whose numbers go to *out_game*. Position *t* of column *j*
+    goes to row ``first_row[j] + t * quota.size``.
+    ``found[j]`` counts the positions offered. *seen* is a hash set of keys (a power of two in size, 0: free). Two
+    different positions with the same 64-bit key count as one: that loses a position once in a very long while, and never
+    lets a duplicate in.
+    """
+    mask = seen.size - 1
+    for place in range(key.size):
+        i, stratum = place // key.shape[1], place % key.shape[1]
+        word = key[i, stratum]
+        if word == NO_SQUARE or below(word, parts) != part:
+            continue
+        found[stratum] += 1
+        if kept[stratum] == quota[stratum]:
+            continue
+        at = np.int64(word) & mask
+        while seen[at] != NO_SQUARE and seen[at] != word:
+            at = (at + 1) & mask
+        if seen[at] == word:
+            continue
+        seen[at] = word
+        row = first_row[stratum] + kept[stratum] * quota.size
+        out_own[row], out_opp[row], out_game[row] = own[i, stratum], opp[i, stratum], first + i
+        kept[stratum] += 1
+
+
+# --- choice of moves -------------------------------------------------------------------------------
+
+
+@kernel
+def choose_best(thread_states, nets, which, own, opp, depth, states, squares):
+    """Write the best move by evaluator ``nets[which[i]]`` for every position into *squares*, and move the generators on."""
+    thread = thread_states[0]
+    for i in range(own.size):
+        moves = legal_moves(own[i], opp[i], thread.playable)
+        squares[i], states[i] = chosen_square(thread, nets[which[i]], own[i], opp[i], moves, depth, 0.0, states[i])
+
+
+@kernel
+def choose_at_random(own, opp, playable, states, squares):
+    """Write a uniformly random legal move for every position into *squares*, and move the generators on."""
+    for i in range(own.size):
+        word, state = next_random(states[i])
+        squares[i] = random_square(legal_moves(own[i], opp[i], playable), word)
+        states[i] = state
+
+
+@kernel
+def advance(own, opp, squares, playable, passed, over):
+    """Play ``squares[i]``, then pass if the next side must (``passed[i]``): boards of the side that has a move, or ``over[i]``."""
+    for i in range(own.size):
+        next_own, next_opp = play(squares[i], own[i], opp[i])
+        passed[i], over[i] = False, False
+        if legal_moves(next_own, next_opp, playable) == NO_SQUARE:
+            if legal_moves(next_opp, next_own, playable) == NO_SQUARE:
+                over[i] = True
+            else:
+                passed[i] = True
+                next_own, next_opp = next_opp, next_own
+        own[i], opp[i] = next_own, next_opp

@@ -1,0 +1,125 @@
+"""`PolicyValueNet` inside stable-baselines3: the policy of MaskablePPO.
+
+It needs the environment's ``dict`` observations: the board, and the mask of the legal actions, which is one of the
+network's inputs.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+from gymnasium import spaces
+
+from models.policy import Architecture
+from models.policy.net import BoardTrunk, PolicyValueNet
+from reversi_env.errors import TrainError, extra_libraries
+
+with extra_libraries():
+    from sb3_contrib.common.maskable.distributions import MaskableDistribution
+    from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
+    from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
+    from torch import Tensor, nn
+
+Observation = dict[str, Tensor]
+
+
+class BoardExtractor(BaseFeaturesExtractor):
+    """The network's trunk as a features extractor, for stable-baselines3's own policies (``MultiInputPolicy``)."""
+
+    def __init__(self, observation_space: spaces.Dict, channels: int = 32, blocks: int = 2) -> None:
+        squares = int(np.prod(observation_space["observation"].shape[1:]))  # type: ignore[index]
+        super().__init__(observation_space, channels * squares)
+        self.trunk = BoardTrunk(channels, blocks)
+
+    def forward(self, observations: Observation) -> Tensor:
+        """``(n, channels · squares)``."""
+        return self.trunk(observations["observation"], observations["action_mask"]).flatten(1)
+
+
+class _NoFeatures(BaseFeaturesExtractor):
+    """Stands where stable-baselines3 expects an extractor; the network takes the observation as it is."""
+
+    def __init__(self, observation_space: spaces.Space) -> None:
+        super().__init__(observation_space, 1)
+
+    def forward(self, observations: Observation) -> Observation:
+        """The same."""
+        return observations
+
+
+class BoardPolicy(MaskableActorCriticPolicy):
+    """The policy and value of MaskablePPO: one `PolicyValueNet`, ``net``. The masks are those of the observations."""
+
+    def __init__(
+        self,
+        *args: Any,
+        architecture: dict[str, Any] | None = None,
+        half_precision: bool = False,
+        **options: Any,
+    ) -> None:
+        self._shape: dict[str, Any] = {"architecture": architecture or {}, "half_precision": half_precision}
+        super().__init__(*args, **{**options, "features_extractor_class": _NoFeatures})
+
+    def _get_constructor_parameters(self) -> dict[str, Any]:
+        return super()._get_constructor_parameters() | self._shape
+
+    def _build(self, lr_schedule: Any) -> None:
+        self.net = _net(self.observation_space, **self._shape)
+        self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
+
+    def forward(self, obs: Any, deterministic: bool = False, action_masks: Any = None) -> tuple[Tensor, Tensor, Tensor]:
+        """Actions, values and the actions' log probabilities."""
+        distribution, values = self._run(obs)
+        actions = distribution.get_actions(deterministic=deterministic)
+        return actions, values.unsqueeze(1), distribution.log_prob(actions)
+
+    def evaluate_actions(
+        self, obs: Any, actions: Tensor, action_masks: Any = None
+    ) -> tuple[Tensor, Tensor, Tensor | None]:
+        """Values, log probabilities of the actions, and the policy's entropy."""
+        distribution, values = self._run(obs)
+        return values.unsqueeze(1), distribution.log_prob(actions), distribution.entropy()
+
+    def get_distribution(self, obs: Any, action_masks: Any = None) -> MaskableDistribution:
+        """The policy in the given positions."""
+        return self._run(obs)[0]
+
+    def predict_values(self, obs: Any) -> Tensor:
+        """The values of the given positions."""
+        return self.net.values(obs["observation"], obs["action_mask"]).unsqueeze(1)
+
+    def _run(self, obs: Observation) -> tuple[MaskableDistribution, Tensor]:
+        logits, values = self.net(obs["observation"], obs["action_mask"])
+        distribution = self.action_dist.proba_distribution(action_logits=logits)
+        distribution.apply_masking(obs["action_mask"] != 0)
+        return distribution, values
+
+
+def _net(space: spaces.Space, architecture: dict[str, Any], half_precision: bool) -> PolicyValueNet:
+    """A new network for the board that is observed, with the masks that it needs."""
+    if not isinstance(space, spaces.Dict) or set(space) != {"observation", "action_mask"}:
+        raise TrainError(
+            f"observations of {type(space).__name__}: expected those of an environment with observation='dict'"
+        )
+    shape = space["observation"].shape
+    assert shape is not None
+    net = PolicyValueNet(int(shape[-1]), Architecture(**architecture))
+    net.trunk.half_precision = half_precision
+    return net
+
+
+def net_of(policy: nn.Module) -> PolicyValueNet:
+    """Return the network inside a policy."""
+    assert isinstance(policy.net, PolicyValueNet)
+    return policy.net
+
+
+def frozen(net: PolicyValueNet) -> PolicyValueNet:
+    """A copy that learns no more, on the same device.
+
+    A new network would draw its first weights from torch's generator, which the training draws its moves from: that would depend
+    on how often the policy was saved meanwhile.
+    """
+    return deepcopy(net).eval().requires_grad_(False)

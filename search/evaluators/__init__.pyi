@@ -1,6 +1,7 @@
 from .base import Evaluator as Evaluator
 from .base import EvaluatorError as EvaluatorError
 from .formula import Formula as Formula
+from .formula import square_classes as square_classes
 from .registry import POSITION_STABILITY_ORIGINAL as POSITION_STABILITY_ORIGINAL
 from .registry import exists as exists
 from .registry import formula as formula

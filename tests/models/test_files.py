@@ -17,7 +17,7 @@ from models.patterns.linear import PatternNet
 from models.patterns.trainable import Trainable
 from reversi_env import ReversiError, Rules
 from reversi_env.storage.checksummed import ChecksumError, pack_checksummed, read_header, unpack_checksummed
-from tests.models.twins import random_network
+from tests.oracles.patterns import random_network
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from search import Engine, Limits
 from search.agents.registry import make_agent
 from search.engine.solver import solve
 from studies.textbook import negamax
-from tests.models.twins import some_boards
+from tests.oracles.patterns import some_boards
 from train.arena.match import play_match
 
 

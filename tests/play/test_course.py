@@ -10,9 +10,9 @@ from hypothesis import given
 from play.course import AI, COLOR_BLACK, COLOR_WHITE, legal_moves
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK, WHITE, Colour
-from tests.cli.jobs import PATIENCE
-from tests.processes import output_of
-from tests.strategies import reachable_positions
+from tests.oracles.jobs import PATIENCE
+from tests.oracles.processes import output_of
+from tests.oracles.strategies import reachable_positions
 
 
 @given(reachable_positions())

@@ -1,6 +1,6 @@
 """The first start: what is missing is compiled by other processes, a person is told, and nothing depends on those processes.
 
-A whole first start is in tests/search/test_kernel_cache.py, which also measures it.
+A whole first start is in tests/project/test_kernel_cache_search.py, which also measures it.
 """
 
 import pytest

@@ -8,7 +8,7 @@ from play.game import Game
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import IllegalMoveError
 from reversi_env.rules import BLACK, WHITE
-from tests.strategies import any_rules
+from tests.oracles.strategies import any_rules
 
 
 @st.composite

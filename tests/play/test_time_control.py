@@ -8,7 +8,7 @@ from play.thinker import Thinker, default_agent
 from play.time_control import LEAST_SECONDS, OVERHEAD_SECONDS, TimeControl
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK
-from tests.strategies import reachable_positions
+from tests.oracles.strategies import reachable_positions
 
 
 def longest_game(size):

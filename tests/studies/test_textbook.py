@@ -17,7 +17,7 @@ from studies.textbook import (
     minimax_pruned,
     negamax,
 )
-from tests import reference
+from tests.oracles import rules as reference
 
 FULL_SEARCHES = [minimax, negamax]
 PRUNING_SEARCHES = [minimax_pruned, alpha_beta, double_alpha_maximax]

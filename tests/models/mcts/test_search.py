@@ -1,0 +1,243 @@
+"""The batched tree search against the same search of one game, node by node, in plain Python."""
+
+import math
+import warnings
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from models.bitboards import board_tensor
+from models.mcts import search as tree_search
+from models.mcts.search import TreeSearch, considered_visits_sequence
+from reversi_env import Position, ReversiError, Rules, batch, functional
+from search.engine.solver import solve_batch
+from tests.oracles.cuda_trees import answering
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
+
+def roots_of(rules, count, seed=3):
+    plies = np.linspace(0, rules.square_count - 6, count).astype(np.int64)
+    own, opp = batch.random_positions(count, plies, rules, seed=seed)
+    going = ~batch.is_over(own, opp, rules)
+    return own[going], opp[going]
+
+
+# --- the twin -------------------------------------------------------------------------------------
+
+
+class Node:
+    def __init__(self, twin, position):
+        self.position, self.children = position, {}
+        self.visits, self.total = 0, 0.0
+        boards = [board_tensor(np.array([side], np.uint64)) for side in (position.own, position.opp)]
+        numbers, discs = (found[0].tolist() for found in twin.network(*boards))
+        self.numbers = {action: [*numbers, 0.0][action] for action in position.legal_actions()}
+        self.ends, value = position.is_over(), discs
+        if self.ends:
+            value = position.score()
+        elif position.empties <= twin.exact:
+            self.ends, value = (
+                True,
+                int(solve_batch(*(board.numpy().view(np.uint64) for board in boards), twin.rules)[0]),
+            )
+        self.raw = value / twin.rules.square_count
+
+    def policy(self):
+        highest = max(self.numbers.values())
+        powers = {action: math.exp(number - highest) for action, number in self.numbers.items()}
+        return {action: power / sum(powers.values()) for action, power in powers.items()}
+
+    def count(self, action):
+        return self.children[action].visits if action in self.children else 0
+
+    def values(self):
+        """Of all actions, visited or not."""
+        seen = {action: -child.total / child.visits for action, child in self.children.items()}
+        likely, visits = self.policy(), sum(child.visits for child in self.children.values())
+        mixed = self.raw
+        if seen:
+            known = sum(likely[action] * value for action, value in seen.items()) / sum(likely[a] for a in seen)
+            mixed = (self.raw + visits * known) / (1 + visits)
+        return {action: seen.get(action, mixed) for action in self.numbers}
+
+    def improved(self):
+        strength = 50 + max((child.visits for child in self.children.values()), default=0)
+        return {action: self.numbers[action] + strength * value for action, value in self.values().items()}
+
+
+def softmax(numbers):
+    highest = max(numbers.values())
+    total = sum(math.exp(number - highest) for number in numbers.values())
+    return {action: math.exp(number - highest) / total for action, number in numbers.items()}
+
+
+class Twin:
+    def __init__(
+        self, network, rules, simulations, *, method="gumbel", max_considered_actions=16, exact=0, max_depth=24
+    ):
+        self.network, self.rules, self.simulations, self.method = network, rules, simulations, method
+        self.max_considered_actions, self.exact, self.max_depth = max_considered_actions, exact, max_depth
+
+    def run(self, position, noise):
+        root = Node(self, position)
+        root.visits, root.total = 1, root.raw
+        if self.method == "puct":
+            likely, drawn = root.policy(), sum(noise[action] for action in root.numbers)
+            root.numbers = {a: math.log(0.75 * share + 0.25 * noise[a] / drawn) for a, share in likely.items()}
+        plan = considered_visits_sequence(min(self.max_considered_actions, len(root.numbers)), self.simulations)
+        for simulation in range(self.simulations):
+            self.simulate(root, plan[simulation], noise)
+        if self.method == "puct":
+            policy = {action: root.count(action) / self.simulations for action in root.numbers}
+            best = max(root.numbers, key=root.count)
+        else:
+            policy, improved = softmax(root.improved()), root.improved()
+            most = max(root.count(action) for action in root.numbers)
+            left = [action for action in root.numbers if root.count(action) == most]
+            best = max(left, key=lambda action: noise[action] + improved[action])
+        return best, policy, {action: root.count(action) for action in root.numbers}
+
+    def simulate(self, root, considered_visits, noise):
+        node, way = root, [root]
+        while True:
+            action = self.at_root(node, considered_visits, noise) if node is root else self.below(node)
+            known = action in node.children
+            if not known:
+                node.children[action] = Node(self, node.position.play(action))
+            node = node.children[action]
+            way.append(node)
+            if not known or node.ends or len(way) > self.max_depth:
+                break
+        for height, node in enumerate(reversed(way)):
+            node.visits += 1
+            node.total += (-1) ** height * way[-1].raw
+
+    def at_root(self, root, considered_visits, noise):
+        if self.method == "puct":
+            return self.below(root)
+        improved = root.improved()
+        left = [action for action in root.numbers if root.count(action) == considered_visits]
+        return max(left, key=lambda action: noise[action] + improved[action])
+
+    def below(self, node):
+        visits = sum(child.visits for child in node.children.values())
+        if self.method == "puct":
+            return max(node.numbers, key=self.bounds(node).get)
+        policy = softmax(node.improved())
+        return max(node.numbers, key=lambda action: policy[action] - node.count(action) / (1 + visits))
+
+    def bounds(self, node):
+        mean, policy = node.total / node.visits, node.policy()
+        values = {a: -node.children[a].total / node.children[a].visits if a in node.children else mean for a in policy}
+        low, high = min(mean, *values.values()), max(mean, *values.values())
+        width = max(high - low, 1 / self.rules.square_count)
+        weight = (1.25 + math.log((1 + 19652 + node.visits) / 19652)) * math.sqrt(node.visits)
+        return {a: (v - low) / width + weight * policy[a] / (1 + node.count(a)) for a, v in values.items()}
+
+
+@pytest.mark.parametrize(
+    ("size", "variant", "how"),
+    [
+        (4, "reversed", {"simulations": 24, "max_considered_actions": 4}),
+        (6, "normal", {"simulations": 33, "exact": 5}),
+        (8, "normal", {"simulations": 16, "max_considered_actions": 8, "max_depth": 2}),
+        (6, "reversed", {"simulations": 24, "method": "puct"}),
+        (4, "normal", {"simulations": 25, "method": "puct", "exact": 3}),
+    ],
+)
+def test_a_batch_finds_what_one_game_finds_node_by_node(size, variant, how):
+    rules, network = Rules(size, variant), answering(size)
+    own, opp = roots_of(rules, 12)
+    search, twin = TreeSearch(network, rules, **how), Twin(network, rules, **how)
+    noise = search.noise(len(own), torch.Generator().manual_seed(5)).double()
+    found = search.run(functional.from_boards(board_tensor(own), board_tensor(opp), rules), noise)
+    assert torch.allclose(found.policy.sum(1), torch.ones(len(own), dtype=torch.float64))
+    for row in range(len(own)):
+        position = Position(rules, int(own[row]), int(opp[row]))
+        best, policy, visits = twin.run(position, noise[row].tolist())
+        assert {a: int(found.visits[row, a]) for a in visits} == visits
+        assert int(found.visits[row].sum()) == how["simulations"]
+        assert {a: float(found.policy[row, a]) for a in policy} == pytest.approx(policy)
+        assert int(found.action[row]) == best
+
+
+def test_a_search_whose_kernels_cannot_run_goes_on_without_them_and_says_so(monkeypatch):
+    class Kernels:
+        def __init__(self, *_, **__):
+            pass
+
+        def refused(self, *_):
+            raise OSError("no compiler here")
+
+        select = expand_and_backup = refused
+
+    rules = Rules(4)
+    roots = functional.init(3, rules, seed=1, opening_plies=4, device="cpu")
+    expected = TreeSearch(answering(4), rules, 6).run(roots)
+    monkeypatch.setattr(tree_search, "kernels_for", lambda device: SimpleNamespace(Kernels=Kernels))
+    monkeypatch.setattr(torch, "compile", lambda function, **how: function)
+    search = TreeSearch(answering(4), rules, 6, compiled=True)
+    with pytest.warns(RuntimeWarning, match="torch cannot run a kernel for .*: no compiler here") as told:
+        found = [search.run(roots) for _ in range(2)]
+    torch.testing.assert_close(found, [expected, expected])
+    assert len(told) == 2
+
+
+def test_kernels_that_find_something_else_are_not_used(monkeypatch):
+    rules = Rules(4)
+    roots = functional.init(20, rules, seed=1, opening_plies=4, device="cpu")
+    plain = TreeSearch(answering(4), rules, 6)
+
+    class Kernels:
+        def __init__(self, rules, max_depth, puct):
+            self.expand_and_backup = plain._expand_and_backup
+
+        def select(self, tree, games, number, gumbel, considered_visits):
+            return plain._select(tree, games, number, gumbel if right else -gumbel, considered_visits)
+
+    monkeypatch.setattr(tree_search, "kernels_for", lambda device: SimpleNamespace(Kernels=Kernels))
+    monkeypatch.setattr(torch, "compile", lambda function, **how: function)
+    noise = 10 * plain.noise(20, torch.Generator().manual_seed(1))
+    for right in (True, False):
+        search = TreeSearch(answering(4), rules, 6, compiled=True)
+        with warnings.catch_warnings(record=True) as told:
+            warnings.simplefilter("always")
+            search._try_kernels(roots, noise)
+        assert (
+            [str(warning.message)[:45] for warning in told] == []
+            if right
+            else ["the kernels of the tree search are not used: "]
+        )
+        torch.testing.assert_close(search.run(roots, noise), plain.run(roots, noise))
+
+
+def test_a_search_finds_a_move_that_wins_everything():
+    """Far better than the network, which knows nothing: with the ends of games in sight it is often perfect."""
+    rules = Rules(4)
+    own, opp = batch.random_positions(400, 8, rules, seed=2)
+    own, opp = (side[~batch.is_over(own, opp, rules)] for side in (own, opp))
+    search = TreeSearch(lambda own, opp: (torch.zeros(len(own), 16), torch.zeros(len(own))), rules, 64)
+    roots = functional.from_boards(board_tensor(own), board_tensor(opp), rules)
+    after = functional.step(roots, search.run(roots).action)
+    scores = -solve_batch(*(side.numpy().view(np.uint64) for side in after[:2]), rules).astype(int)
+    assert (scores == solve_batch(own, opp, rules)).mean() > 0.8  # about 0.85
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ({"method": "uct"}, "method='uct': expected 'gumbel' or 'puct'"),
+        ({"simulations": 0}, "simulations=0: expected a whole number of 1 or more"),
+    ],
+)
+def test_searches_that_cannot_be_are_refused(how, message):
+    with pytest.raises(ReversiError, match=message):
+        TreeSearch(answering(4), Rules(4), **how)
+
+
+def test_games_of_another_board_are_refused():
+    with pytest.raises(ReversiError, match=r"states of Rules\(size=6.*: expected those of Rules\(size=4"):
+        TreeSearch(answering(4), Rules(4)).run(functional.init(2, Rules(6), device="cpu"))

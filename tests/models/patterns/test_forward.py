@@ -1,0 +1,226 @@
+"""The compiled forward passes against torch and against plain Python, on boards of all sizes."""
+
+import weakref
+
+import numpy as np
+import pytest
+import torch
+from numba import njit
+
+from models.bitboards import board_tensor, legal_moves
+from models.kernels import simd as vectors
+from models.kernels.accumulator import LANES, LINE, STATES, digit_table
+from models.kernels.deep import SHAPE, evaluator_for, quantised_heads
+from models.kernels.linear import UNITS
+from models.kernels.patterns import patterns_of
+from models.patterns import NETWORKS
+from models.patterns.network import Array
+from models.patterns.trainable import Trainable
+from reversi_env import Position, Rules, batch
+from reversi_env.kernels import bitboard
+from reversi_env.kernels.simd import popcount, trailing_zeros
+from search.kernels import accumulator
+from search.kernels.accumulator import (
+    accumulator_of,
+    accumulator_value,
+    refresh_accumulator,
+    update_accumulator,
+    update_for_value,
+)
+from search.kernels.evaluate import evaluate, static_values
+from tests.oracles import patterns as twins
+from tests.oracles.patterns import SIZES, random_network, some_boards
+
+every_size = pytest.mark.parametrize("size", SIZES)
+every_kind = pytest.mark.parametrize("kind", NETWORKS)
+#: Sums of float32 in another order: discs, for values of a few dozen.
+ROUNDING = 1e-3
+
+
+def values(network, own, opp):
+    compiled = network.compiled()
+    return static_values(compiled.record, own, opp)
+
+
+def images(own, opp, rules):
+    """The boards under symmetries 1 to 7."""
+    for symmetry in range(1, 8):
+        turned = [Position(rules, int(a), int(b)).transformed(symmetry) for a, b in zip(own, opp, strict=True)]
+        yield batch.from_positions(turned)
+
+
+@every_kind
+@every_size
+def test_torch_and_search_agree(size, kind):
+    """With weights as a file has them, only sums of float32 in another order are left to differ."""
+    network, (own, opp) = random_network(kind, size, variant="reversed"), some_boards(size)
+    with torch.no_grad():
+        expected = Trainable.of(network)(board_tensor(own), board_tensor(opp)).numpy()
+    limit, found = size * size - 0.5, values(network, own, opp)
+    assert np.abs(found - np.clip(expected, -limit, limit)).max() <= ROUNDING
+    assert np.unique(found).size > found.size / 2
+
+
+@every_kind
+@every_size
+def test_plain_python_and_search_agree(size, kind):
+    network, (own, opp) = (
+        random_network(kind, size, seed=3),
+        some_boards(size, 100 if kind == "linear" else 30),
+    )
+    expected = [twins.value(network, a, b) for a, b in zip(own, opp, strict=True)]
+    assert values(network, own, opp).tolist() == pytest.approx(expected, abs=0 if kind == "linear" else ROUNDING)
+
+
+@every_kind
+@every_size
+def test_the_value_is_the_same_under_all_symmetries(size, kind):
+    network, (own, opp) = random_network(kind, size, seed=1), some_boards(size, 60)
+    expected = values(network, own, opp)
+    assert np.unique(expected).size > 20
+    for image in images(own, opp, network.rules):
+        assert np.array_equal(values(network, *image), expected)
+
+
+@every_kind
+def test_values_stay_inside_the_range_of_scores(kind):
+    assert np.abs(values(random_network(kind, 6, scale=50), *some_boards(6))).max() == 35.5
+
+
+def test_rounded_numbers_are_the_nearest_that_fit():
+    discs = np.array([0, 1, -1, 0.6 / UNITS, 300, -300], np.float32)
+    assert Array(np.int16, (6,), UNITS).rounded(discs).tolist() == [0, UNITS, -UNITS, 1, 32767, -32767]
+    parts = np.array([5.0, -5.0, 0.5, 0.6 / 128], np.float32)
+    assert Array(np.int8, (4,), 128).rounded(parts).tolist() == [127, -127, 64, 1]
+
+
+@every_kind
+@every_size
+def test_the_compiled_rows_are_those_of_torch(size, kind):
+    net, (own, opp) = Trainable(kind, size), some_boards(size, 500)
+    expected = net.features(board_tensor(own), board_tensor(opp))[0].numpy()
+    assert np.array_equal(net.feature_array(own, opp), expected)
+    assert expected.max() < NETWORKS[kind].row(size)
+
+
+# --- the states of patterns -----------------------------------------------------------------------
+
+WORK = np.dtype([accumulator.ACCUMULATORS], align=True)
+
+
+@njit
+def carried_and_whole(thread_states, nets, own, opp, playable, squares, seed):
+    """A game of random moves with carried states: values compared, those that differ from the board's, and passes."""
+    thread, net = thread_states[0], nets[0]
+    compared, wrong, passes, level = 0, 0, 0, squares - popcount(own | opp)
+    refresh_accumulator(net, accumulator_of(thread, level), own, opp)
+    while True:
+        accumulator, moves = accumulator_of(thread, level), bitboard.legal_moves(own, opp, playable)
+        compared, wrong = (
+            compared + 1,
+            wrong + (accumulator_value(net, accumulator, level, own, opp, moves) != evaluate(net, own, opp)),
+        )
+        if moves == 0:
+            own, opp, passes = opp, own, passes + 1
+            refresh_accumulator(net, accumulator, own, opp)
+            if bitboard.legal_moves(own, opp, playable) == 0:
+                return compared, wrong, passes
+            continue
+        seed = seed * 6364136223846793005 + 1442695040888963407
+        choice, chosen, number = (seed >> 33) % popcount(moves), 0, 0
+        while moves != 0:
+            sq = trailing_zeros(moves)
+            moves &= moves - np.uint64(1)
+            chosen, number = sq if number == choice else chosen, number + 1
+            child_own, child_opp = bitboard.play(sq, own, opp)
+            replies = bitboard.legal_moves(child_own, child_opp, playable)
+            update_for_value(net, accumulator, sq, bitboard.flips(sq, own, opp))
+            value = accumulator_value(net, accumulator_of(thread, level - 1), level - 1, child_own, child_opp, replies)
+            compared, wrong = compared + 1, wrong + (value != evaluate(net, child_own, child_opp))
+        update_accumulator(net, accumulator, chosen, bitboard.flips(chosen, own, opp))
+        own, opp = bitboard.play(chosen, own, opp)
+        level -= 1
+
+
+@every_kind
+@every_size
+def test_values_by_carried_states_are_those_of_the_board_bit_for_bit(size, kind):
+    rules, network = Rules(size), random_network(kind, size).compiled()
+    start, found = Position.initial(rules), []
+    for seed in range(40):
+        boards = np.uint64(start.own), np.uint64(start.opp), np.uint64(rules.playable)
+        found.append(carried_and_whole(np.zeros(1, WORK), network.record, *boards, rules.square_count, np.int64(seed)))
+    compared, wrong, passes = np.sum(found, axis=0)
+    assert compared > 40 * rules.square_count
+    assert passes > 50  # 40 of them end the games
+    assert wrong == 0
+
+
+@every_size
+def test_rows_of_discs_add_up_to_the_states_of_plain_python(size):
+    table, patterns = digit_table(size), patterns_of(size)
+    for own, opp in zip(*some_boards(size, 40), strict=True):
+        mine, theirs = (sum(table[row, int(board) >> 8 * row & 255] for row in range(8)) for board in (own, opp))
+        found = mine + 2 * theirs
+        for column, (number, symmetry) in enumerate(patterns.instances):
+            digits = twins.digits_of(int(own), int(opp), patterns.patterns[number].image(symmetry))
+            places = patterns.patterns[number].search_places
+            assert found[column] == sum(digit * 3**place for place, digit in zip(places, digits, strict=True))
+
+
+@every_size
+def test_no_vector_of_the_table_straddles_two_lines_of_the_cache_and_no_state_overflows(size):
+    table = digit_table(size)
+    assert table.ctypes.data % LINE == 0
+    ends = 2 * np.cumsum(LANES)
+    assert all(end <= LINE * (start // LINE + 1) for start, end in zip([0, *ends[:-1]], ends, strict=True))
+    assert len(patterns_of(size).instances) <= sum(LANES) <= table.shape[2] == STATES
+    most = 2 * table[:, -1].sum(axis=0, dtype=np.int64)  # opponent's discs everywhere
+    assert most.max() <= np.iinfo(table.dtype).max
+
+
+@every_kind
+def test_a_network_keeps_the_table_that_its_record_points_to(kind):
+    """Two threads that ask for the first time at once are given one each, and only one of them is remembered."""
+    digit_table.cache_clear()
+    table = weakref.ref(digit_table(4))
+    compiled = random_network(kind, 4).compiled()
+    digit_table.cache_clear()
+    kept = table()
+    assert kept is not None
+    assert compiled.record["digits"][0] == kept.ctypes.data
+
+
+@pytest.mark.slow
+def test_the_deep_network_on_a_cpu_without_instructions_for_it(monkeypatch):
+    """Products of bytes are the same whatever makes them; multiplying and adding in two instructions rounds once more."""
+    network, (own, opp) = random_network("deep", 4), some_boards(4, 100)
+    expected = values(network, own, opp)
+    for fused, tolerance in ((vectors.fuses, 0), (lambda context: False, ROUNDING)):
+        asked = []
+        monkeypatch.setattr(vectors, "fuses", fused)
+        monkeypatch.setattr(vectors, "cpu_features", lambda context, asked=asked: asked.append(context) or set())
+        compiled, value = network.compiled(), njit(evaluator_for(SHAPE)[1])  # not what is known: compiled anew
+        found = [value(compiled.record[0], a, b) for a, b in zip(own, opp, strict=True)]
+        assert found == pytest.approx(expected.tolist(), abs=tolerance, rel=0)
+        assert asked
+
+
+def test_weights_of_units_are_rounded_once():
+    """What a file has is what the search works with; files from before that are rounded when they are read."""
+    heads = np.random.default_rng(0).normal(size=(3, SHAPE.head)).astype(np.float32)
+    heads[0, SHAPE.first : SHAPE.bias] = 0  # units without weights have biases still
+    once = quantised_heads(SHAPE, heads)
+    assert 0 < np.abs(once - heads).max() < 0.02
+    assert np.array_equal(quantised_heads(SHAPE, once), once)
+    units = slice(SHAPE.first, SHAPE.second)
+    assert np.array_equal(np.delete(once, units, axis=1), np.delete(heads, units, axis=1))
+    assert np.array_equal(quantised_heads(SHAPE, torch.from_numpy(heads)).numpy(), once)
+
+
+@every_size
+def test_legal_moves_of_tensors(size):
+    rules, (own, opp) = Rules(size), some_boards(size)
+    found = legal_moves(board_tensor(own), board_tensor(opp), rules.playable).numpy().view(np.uint64)
+    expected = [bitboard.legal_moves(a, b, np.uint64(rules.playable)) for a, b in zip(own, opp, strict=True)]
+    assert found.tolist() == expected

@@ -1,0 +1,107 @@
+"""The geometry of the patterns: what they cover, which instances there are, and which states share a weight."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from models.kernels.patterns import patterns_of
+from reversi_env import Rules
+from reversi_env.batch import SYMMETRIES
+from reversi_env.kernels.symmetry import transform
+from tests.oracles.patterns import SIZES, digits_of
+
+every_size = pytest.mark.parametrize("size", SIZES)
+
+
+def cells(size, pattern):
+    """The pattern's squares as (row, column) of the board itself."""
+    rules = Rules(size)
+    return {divmod(rules.action_of(sq), size) for sq in pattern.squares}
+
+
+@every_size
+def test_the_patterns_are_what_their_names_say(size):
+    last, found = size - 1, {p.name: cells(size, p) for p in patterns_of(size).patterns}
+    assert found["edge and X"] == {(0, c) for c in range(size)} | {(1, 1), (1, last - 1)}
+    assert found[f"diagonal of {size}"] == {(i, i) for i in range(size)}
+    assert found["diagonal of 4"] == {(i, i + size - 4) for i in range(4)}
+    if size > 4:
+        assert found["corner 3x3"] == {(r, c) for r in range(3) for c in range(3)}
+        assert found["corner 2x5"] == {(r, c) for r in range(2) for c in range(5)}
+        assert len(found["corner triangle"]) == 10
+    for row in range(1, size // 2):
+        assert found[f"row {row + 1}"] == {(row, c) for c in range(size)}
+
+
+@every_size
+def test_every_pattern_has_each_of_its_places_once(size):
+    patterns = patterns_of(size)
+    for number, pattern in enumerate(patterns.patterns):
+        places = [frozenset(pattern.image(symmetry)) for n, symmetry in patterns.instances if n == number]
+        assert set(places) == {frozenset(pattern.image(symmetry)) for symmetry in range(SYMMETRIES)}
+        assert len(places) == len(set(places)) in (1, 2, 4, 8)
+        assert all(1 << sq & Rules(size).playable for place in places for sq in place)
+
+
+def test_numbers_of_instances():
+    assert {size: len(patterns_of(size).instances) for size in SIZES} == {4: 14, 6: 38, 8: 50}
+
+
+@every_size
+def test_every_square_is_covered_from_all_its_lines(size):
+    """A row, a column and, where they are four squares or longer, both diagonals of a square are patterns."""
+    rules, patterns = Rules(size), patterns_of(size)
+    places = [set(patterns.patterns[number].image(symmetry)) for number, symmetry in patterns.instances]
+    for action in range(size * size):
+        row, column = divmod(action, size)
+        lines = [[(row, c) for c in range(size)], [(r, column) for r in range(size)]]
+        for slope in (1, -1):
+            diagonal = [(r, column + slope * (r - row)) for r in range(size)]
+            lines.append([(r, c) for r, c in diagonal if 0 <= c < size])
+        for line in lines:
+            squares = {rules.square_of(size * r + c) for r, c in line}
+            if len(squares) >= 4:
+                assert any(squares <= place for place in places), (action, line)
+
+
+@every_size
+def test_an_image_is_read_from_the_transformed_board(size):
+    """Digit *k* of an instance is on the pattern's square *k* of the board that has undergone the symmetry."""
+    generator, patterns = np.random.default_rng(size), patterns_of(size)
+    for number, symmetry in patterns.instances:
+        pattern = patterns.patterns[number]
+        board = int(generator.integers(0, 2**63)) & Rules(size).playable
+        moved = int(transform(np.uint64(board), symmetry))
+        assert digits_of(board, 0, pattern.image(symmetry)) == digits_of(moved, 0, pattern.squares)
+
+
+@every_size
+def test_states_that_mean_the_same_share_a_weight_and_no_others_do(size):
+    patterns = patterns_of(size)
+    for pattern, offset in zip(patterns.patterns, patterns.offsets, strict=False):
+        orders = set(pattern.digit_orders())
+        states = np.random.default_rng(size).integers(0, pattern.states, 50)
+        tied = patterns.tied[offset : offset + pattern.states]
+        for state in states.tolist():
+            digits = [state // 3**k % 3 for k in range(len(pattern.squares))]
+            alike = {sum(digits[source] * 3**k for k, source in enumerate(order)) for order in orders}
+            assert set(np.flatnonzero(tied == tied[state]).tolist()) == alike
+
+
+@every_size
+def test_weights_are_numbered_without_gaps_and_apart_for_each_pattern(size):
+    patterns = patterns_of(size)
+    assert np.array_equal(np.unique(patterns.tied), np.arange(patterns.weights))
+    parts = np.split(patterns.tied, patterns.offsets[1:-1])
+    assert all(a.max() < b.min() for a, b in pairwise(parts))
+
+
+@every_size
+def test_sums_of_digits_as_a_matrix(size):
+    patterns = patterns_of(size)
+    assert patterns.digit_weights.shape == (64, len(patterns.instances))
+    for column, (number, symmetry) in enumerate(patterns.instances):
+        image = patterns.patterns[number].image(symmetry)
+        assert patterns.digit_weights[list(image), column].tolist() == [3**k for k in range(len(image))]
+        assert np.count_nonzero(patterns.digit_weights[:, column]) == len(image)

@@ -1,0 +1,258 @@
+"""The evaluator and agent `network`: weights by game or by file, copies, processes, and no torch."""
+
+import copy
+import pickle
+import shutil
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+
+import numpy as np
+import pytest
+from numba.np.numpy_support import from_dtype
+
+from models import evaluator as network_module
+from models.evaluator import NetworkEvaluator
+from models.files import WeightsError
+from models.kernels import deep as deep_value
+from models.kernels import linear as pattern_value
+from reversi_env import Position, Rules
+from reversi_env.batch import random_positions
+from reversi_env.compiler import kernel as compiling
+from search import agents, evaluators
+from search.agents.registry import AgentSpecError, make_agent
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from search.engine.solver import solve_batch
+from search.kernels.midgame import UNIT
+from studies.textbook import negamax
+from tests.conftest import REPOSITORY
+from tests.oracles import patterns as twins
+from tests.oracles.patterns import random_network, some_boards
+from tests.oracles.processes import output_of
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory):
+    """A weight file for 4x4 reversed. Deep, as the package's own are: for each kind there is another search to compile."""
+    return random_network("deep", 4, 5, "reversed").save_in(tmp_path_factory.mktemp("weights"))
+
+
+def midgame(rules, plies=4):
+    position = Position.initial(rules)
+    for _ in range(plies):
+        position = position.play(position.legal_actions()[0])
+    return position
+
+
+# --- the evaluator --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rules", [Rules(s, v) for s in (6, 8) for v in ("normal", "reversed")], ids=str)
+def test_the_package_has_networks_that_know_something(rules):
+    """Against exact scores of random positions with ten empties; who always says "drawn" errs almost three times as much."""
+    own, opp = random_positions(300, rules.square_count - 14, rules, seed=3)
+    played = np.bitwise_count(own | opp) == rules.square_count - 10
+    own, opp = own[played], opp[played]
+    scores = solve_batch(own, opp, rules)
+    errors = np.abs(evaluators.get_evaluator("network").static_values(own, opp, rules) - scores)
+    assert errors.mean() < np.abs(scores).mean() / 2.8
+
+
+def test_one_value_is_as_one_of_many():
+    network = evaluators.get_evaluator("network")
+    assert network.static_value(Position.initial()) == network.static_values(
+        *(np.array([board], np.uint64) for board in Rules().start_boards), Rules()
+    )
+
+
+def test_values_of_a_file_are_those_of_its_weights(tmp_path):
+    weights, rules = random_network("linear", 4, variant="reversed"), Rules(4, "reversed")
+    path = weights.save_in(tmp_path)
+    network = evaluators.get_evaluator(f"network:weights={path}")
+    own, opp = some_boards(4, 50)
+    expected = [twins.value(weights, a, b) for a, b in zip(own, opp, strict=True)]
+    assert network.static_values(own, opp, rules).tolist() == expected
+    assert network.weights(rules).record == {"seed": 0}
+    assert network.identity(rules) == path.read_bytes()
+
+
+def test_weights_for_another_game_are_refused(small):
+    network = evaluators.get_evaluator(f"network:weights={small}")
+    for rules in (Rules(4), Rules(8, "reversed")):
+        with pytest.raises(WeightsError, match=rf"{small.name}' is for 4x4 reversed: expected one for {rules.size}x"):
+            network.record(rules)
+        with pytest.raises(WeightsError, match="is for 4x4 reversed"):
+            make_agent(f"network:depth=2,weights={small}").choose(Position.initial(rules))
+
+
+def test_a_game_without_weights_says_so(monkeypatch, tmp_path):
+    monkeypatch.setattr("models.evaluator.FOLDER", tmp_path)
+    with pytest.raises(WeightsError, match=r"4x4 reversed: the package has no weights for that game; .*weights=FILE"):
+        NetworkEvaluator().record(Rules(4, "reversed"))
+    for number in "12":
+        (tmp_path / f"4x4-reversed-{number}.safetensors").touch()
+    with pytest.raises(WeightsError, match="2 weight files for 4x4 reversed in .*: expected one"):
+        NetworkEvaluator().record(Rules(4, "reversed"))
+
+
+def test_weights_are_read_once(small, monkeypatch):
+    network = NetworkEvaluator(str(small))
+    before = network.record(Rules(4, "reversed"))
+    monkeypatch.setattr("models.evaluator.read_weights", lambda path: pytest.fail("read again"))
+    assert network.record(Rules(4, "reversed")) is before
+
+
+# --- agents ---------------------------------------------------------------------------------------
+
+
+def test_agents_take_weights_and_the_options_of_any_search(small):
+    agent = make_agent(f"network:depth=3,time=2,weights={small},table=0.1,seed=4")
+    assert (agent.limits.depth, agent.limits.time) == (3, 2)
+    assert agent.evaluator.name == f"network:weights={small}"
+    assert make_agent("network").limits.depth == agents.DEFAULT_DEPTH
+    assert make_agent("network").evaluator is evaluators.get_evaluator("network")
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("greedy:weights=x", "option 'weights=x' of agent 'greedy:weights=x' is unknown"),
+        ("network:wieghts=x", "did you mean 'weights'?"),
+        ("networt:depth=3", "did you mean 'network'?"),
+        ("network:depth=0", "depth='0'"),
+        ("network:weights=", "weights='' of agent 'network:weights=': expected the path of a weight file"),
+    ],
+)
+def test_bad_specs_are_named(spec, message):
+    with pytest.raises(AgentSpecError) as error:
+        make_agent(spec)
+    assert message in str(error.value)
+
+
+def test_a_missing_weight_file_is_named_when_a_game_needs_it():
+    with pytest.raises(WeightsError, match="weight file 'nowhere' cannot be read"):
+        make_agent("network:weights=nowhere").choose(Position.initial())
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "deep",
+        pytest.param("linear", marks=pytest.mark.slow),
+    ],
+)
+def test_the_search_sees_the_network(kind, tmp_path):
+    """Plain negamax over the static values and the engine, which has them compiled in and rounds them, agree."""
+    rules = Rules(4, "reversed")
+    network = evaluators.get_evaluator(f"network:weights={random_network(kind, 4, 5, rules.variant).save_in(tmp_path)}")
+    engine, values = Engine(network, rules, megabytes=0.1), set()
+    for plies in (0, 3, 5):
+        position = midgame(rules, plies)
+        found = engine.search(position, Limits(depth=3, empties_exact=0))
+        assert found.value == pytest.approx(negamax(position, 3, network.static_value).value, abs=1 / UNIT)
+        values.add(found.value)
+    assert len(values) == 3
+
+
+def first_moves(agent, position):
+    return [agent.choose(position) for _ in range(5)]
+
+
+def test_agents_with_a_network_are_copied_and_pickled_without_their_weights(small):
+    agent, position = make_agent(f"network:depth=2,table=0.1,seed=5,weights={small}"), midgame(Rules(4, "reversed"), 2)
+    agent.choose(position)
+    packed = pickle.dumps(agent)
+    assert len(packed) < 10_000
+    copies = [pickle.loads(packed), copy.deepcopy(agent)]
+    expected = first_moves(agent, position)
+    assert all(first_moves(twin, position) == expected for twin in copies)
+
+
+@pytest.mark.slow
+def test_agents_with_a_network_go_to_other_processes(small):
+    """Matches run in processes, which may be forked or fresh; the weights lie elsewhere in each."""
+    agent, position = make_agent(f"network:depth=2,table=0.1,seed=5,weights={small}"), midgame(Rules(4, "reversed"), 2)
+    agent.prepare(position.rules)
+    expected = first_moves(copy.deepcopy(agent), position)
+    for method in ("spawn", "forkserver"):
+        with ProcessPoolExecutor(1, mp_context=get_context(method)) as pool:
+            assert pool.submit(first_moves, agent, position).result() == expected
+
+
+# --- processes ------------------------------------------------------------------------------------
+
+SEARCH = """
+import os, sys
+import numpy as np
+blocker = np.ones(int(sys.argv[2]), np.uint8)  # so that the weights lie elsewhere
+from reversi_env import Position, Rules
+from reversi_env.batch import random_positions
+from search import evaluators
+from search.kernels import endgame, evaluate, midgame
+from search.engine.engine.engine import Engine
+from search.engine.engine.limits import Limits
+from search.engine.engine.solver import Solver
+from search.engine.engine.table import TranspositionTable
+network = evaluators.get_evaluator("network:weights=" + sys.argv[1])
+rules = Rules(4, "reversed")
+engine = Engine(network, rules, megabytes=0.1)
+found = engine.search(Position.initial(rules), Limits(depth=6, empties_exact=0))
+print(found.move, found.value, found.nodes, network.static_value(Position.initial(rules)))
+print(int(network.record(rules)["deep_rows"][0, 0]))
+print(sum(k.stats.cache_misses.total() for k in (midgame.search_root, evaluate._static_values)))
+print("torch" in sys.modules)
+own, opp = random_positions(1, 43, seed=1)
+solver = Solver(evaluator="network", table=TranspositionTable(1))
+solution = solver.solve(Position(Rules(), int(own[0]), int(opp[0])))
+print(solution.score, solution.nodes, bool(solver._thread_states["negamax"][0]))
+print(sum(k.stats.cache_misses.total() for k in (midgame.search_root, endgame._mtdf_or_find_move)))
+"""
+
+
+@pytest.mark.slow
+def test_cached_kernels_know_no_address(small):
+    """Records have the addresses of the weights, and of the search by which the solver foretells values, others in every process:
+    compiled code must read them, not keep them.
+    """
+    first, second = (output_of(SEARCH, small, blocked) for blocked in (1, 50_000_000))
+    assert first[0] == second[0]
+    assert first[1] != second[1]
+    assert second[2] == "0"  # nothing was compiled again
+    assert first[3] == "False"
+    assert first[4] == second[4]
+    assert first[4].endswith("True")
+    assert second[5] == "0"
+
+
+def test_an_edit_of_any_file_that_a_network_is_made_of_reaches_the_search(tmp_path, monkeypatch):
+    """A kernel of the search is compiled for a network from files to its right, and not from the evaluator's file alone."""
+    for module, record in ((deep_value, "DEEP_NET"), (pattern_value, "PATTERN_NET")):
+        found = compiling.TYPE_FINGERPRINTS[from_dtype(getattr(module, record))]
+        assert found == compiling.source_fingerprint(module.__file__)
+    for folder in compiling.KERNEL_FOLDERS:
+        shutil.copytree(REPOSITORY / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(compiling, "_PROJECT_ROOT", tmp_path)
+    fingerprint, file = compiling.source_fingerprint.__wrapped__, tmp_path / "models" / "kernels" / "deep.py"
+    before = fingerprint(str(file))
+    with (file.parent / "accumulator.py").open("a") as helper:
+        helper.write("# another line\n")
+    assert fingerprint(str(file)) != before
+
+
+def test_the_way_in_for_players_needs_no_torch():
+    code = "import sys, models.evaluator, search.agents; search.agents.make_agent('network'); print('torch' in sys.modules)"
+    assert output_of(code) == ["False"]
+
+
+def test_weights_that_two_threads_load_at_once_are_those_of_the_first(monkeypatch):
+    """A search of the first one uses them by their address: were they replaced, their memory would be gone."""
+    evaluator, used, read = NetworkEvaluator(None), [], network_module.read_weights
+
+    def reading(path):
+        monkeypatch.setattr(network_module, "read_weights", read)
+        used.append(evaluator.record(Rules(6)))  # as another thread, which is through before this one
+        return read(path)
+
+    monkeypatch.setattr(network_module, "read_weights", reading)
+    assert evaluator.record(Rules(6)) is used[0]
+    assert evaluator.record(Rules(6)) is used[0]

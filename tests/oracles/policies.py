@@ -1,0 +1,73 @@
+"""Fixtures: small policy-value networks and trainings that take no time."""
+
+import tempfile
+
+import numpy as np
+import pytest
+import torch
+
+from models.policy import Architecture
+from models.policy.files import SavedPolicy
+from models.policy.net import PolicyValueNet
+from reversi_env import Rules, batch
+from train.rl.options import preset
+
+
+@pytest.fixture
+def no_litter(tmp_path_factory, monkeypatch):
+    """The system's temporary folder is as empty in the end as it was, but for the one cache that torch has there."""
+    folder = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    monkeypatch.delenv("SB3_LOGDIR")  # what has no logger of its own would make a folder in the other
+    yield
+    assert [path.name for path in folder.iterdir() if not path.name.startswith("torchinductor_")] == []
+
+
+@pytest.fixture
+def tiny_net():
+    """A network with random weights, the same every time."""
+
+    def make(size=4, seed=0):
+        with torch.random.fork_rng():
+            torch.manual_seed(seed)
+            net = PolicyValueNet(size, Architecture(4, 1))
+            torch.nn.init.normal_(net.policy.weight)  # not nearly all alike, as they begin
+        return net.eval()
+
+    return make
+
+
+@pytest.fixture
+def policy_file(tiny_net, tmp_path):
+    """A policy for the 4x4 board in a file."""
+    path = tmp_path / "policy.safetensors"
+    path.write_bytes(SavedPolicy(Rules(4), tiny_net(), {"made": "by a test"}).to_bytes())
+    return path
+
+
+@pytest.fixture
+def small_training():
+    """Options of a training of a second."""
+
+    def make(**changes):
+        shape = {"size": 4, "channels": 4, "blocks": 1, "games": 8}
+        pace = {"steps": 2048, "num_envs": 32, "num_steps": 8, "batch_size": 64, "epochs": 2}
+        pace |= {"snapshot_every": 512, "evaluate": 1024}
+        small = shape | pace | {"opponents": ("random", "greedy"), "pool_size": 2}
+        return preset(**(small | changes))
+
+    return make
+
+
+@pytest.fixture
+def positions():
+    """Positions of a game in the middle, passes among them, as two arrays of boards."""
+
+    def make(size=4, count=64):
+        rules = Rules(size)
+        parts = [batch.random_positions(count, plies, rules, seed=plies) for plies in range(0, size * size - 8, 3)]
+        own, opp = (np.concatenate(sides) for sides in zip(*parts, strict=True))
+        going_on = ~batch.is_over(own, opp, rules)
+        return own[going_on], opp[going_on]
+
+    return make

@@ -1,0 +1,203 @@
+"""Ctrl-C as a contract: a command stops soon, says what it knows, and ends with the status that shells expect."""
+
+import json
+import os
+import pty
+import re
+import select
+import signal
+import threading
+import time
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from play.cli import interrupt as interrupting
+from play.cli.interrupt import INTERRUPTED, interruptible
+from reversi_env import Position
+from tests.oracles.jobs import ANALYSIS, PATIENCE, launched
+
+
+class Terminal:
+    """A pseudo-terminal for a process's standard error: what came out of it so far."""
+
+    def __init__(self):
+        self.master, self.slave = pty.openpty()
+        self.text = ""
+
+    def read_until(self, pattern, job):
+        """Read until *pattern* was written, or to the end of *job* for None."""
+        deadline = time.monotonic() + PATIENCE
+        while pattern is None or not re.search(pattern, self.text):
+            assert time.monotonic() < deadline, self.text
+            ended = job.poll() is not None
+            if not self.read(0.05) and ended:
+                assert pattern is None, self.text
+                return
+
+    def read(self, seconds):
+        """Whether something comes within *seconds*; it has to be read, or the process waits for us."""
+        ready = bool(select.select([self.master], [], [], seconds)[0])
+        if ready:
+            self.text += os.read(self.master, 4096).decode(errors="replace")
+        return ready
+
+
+@contextmanager
+def job_on_a_terminal(*arguments):
+    """A process whose standard error is a terminal; it is gone afterwards, come what may."""
+    terminal = Terminal()
+    environment = os.environ | {"TERM": "xterm", "COLUMNS": "200"}
+    try:
+        with launched(*arguments, stderr=terminal.slave, env=environment) as job:
+            yield job, terminal
+    finally:
+        os.close(terminal.master)
+        os.close(terminal.slave)
+
+
+def interrupt(job, terminal, once):
+    """Wait until the terminal shows *once*, press Ctrl-C, wait for the end; the rest of standard output."""
+    terminal.read_until(once, job)
+    job.send_signal(signal.SIGINT)
+    terminal.read_until(None, job)
+    assert job.returncode == INTERRUPTED, terminal.text
+    assert "Traceback" not in terminal.text
+    return job.stdout.read()
+
+
+def test_ctrl_c_ends_a_solution_that_would_take_for_ever():
+    """Kernels do not look at signals; without help the process would go on until the problem is solved."""
+    arguments = ("solve", "-", "--json", "--table", 1, "--threads", 2)
+    with job_on_a_terminal(*arguments) as (job, terminal):
+        job.stdin.write(f"OX--OXX-OOX--XXX O;\n{Position.initial().to_text()} X;\n")
+        job.stdin.flush()
+        assert json.loads(job.stdout.readline())["score"] == 6  # streamed: nobody has to wait for the second line
+        assert interrupt(job, terminal, "line 2, 60 empties, value in .* million nodes") == ""
+        assert "reversi: interrupted in line 2, value between -64 and +64" in terminal.text
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_an_analysis_with_the_best_so_far():
+    with job_on_a_terminal("analyse", "start", "--depth", 40, "--json") as (job, terminal):
+        result = json.loads(interrupt(job, terminal, "searching, .* s"))
+    assert result.keys() == ANALYSIS
+    assert result["move"] in Position.initial().legal_moves()
+    assert 1 <= result["depth"] < 40
+    assert "reversi: interrupted, this is the best so far" in terminal.text
+
+
+def test_ctrl_c_ends_a_match_with_the_games_so_far():
+    with job_on_a_terminal("match", "greedy", "random", "--size", 4, "--games", 10**7, "--json") as (job, terminal):
+        result = json.loads(interrupt(job, terminal, r"[1-9]\d*/10000000"))
+    assert 1 <= result["games"] < 10**7
+    assert result["wins"] + result["draws"] + result["losses"] == result["games"]
+    assert f"reversi: interrupted after {result['games']} of 10000000 games" in terminal.text
+
+
+@pytest.mark.slow
+def test_ctrl_c_ends_a_match_in_the_middle_of_a_move():
+    with job_on_a_terminal("match", "six-factor:depth=40,table=1", "random", "--games", 2) as (job, terminal):
+        terminal.read_until("0/2", job)
+        wait_for_work(job, terminal)
+        assert interrupt(job, terminal, "0/2") == ""
+        assert "reversi: interrupted after 0 of 2 games" in terminal.text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("command", "told"), [("perft --depth 30", ""), ("experiment breadth --games 1000000000", "reversi: interrupted")]
+)
+def test_ctrl_c_ends_a_count_that_would_take_for_ever(command, told, reversi):
+    """The interrupt does not wait for a kernel that takes minutes."""
+    assert reversi("experiment", "breadth", "--size", 4, "--games", 100)[0] == 0  # its kernel is compiled now
+    with job_on_a_terminal(*command.split()) as (job, terminal):
+        wait_for_work(job, terminal, seconds=4)  # a start takes less
+        assert interrupt(job, terminal, "") == ""
+        assert told in terminal.text
+
+
+def wait_for_work(job, terminal, seconds=1):
+    """Wait until the process has used *seconds* of processor time from now on: it is in the middle of something."""
+    if not Path(f"/proc/{job.pid}/stat").exists():
+        pytest.skip("needs /proc, to see that a process works")
+    until = processor_seconds(job) + seconds
+    deadline = time.monotonic() + PATIENCE
+    while processor_seconds(job) < until:
+        assert time.monotonic() < deadline
+        terminal.read(0.05)
+
+
+def processor_seconds(job):
+    user, system = Path(f"/proc/{job.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.fixture
+def quick_looks(monkeypatch):
+    """`look` is called at once, and in the main thread, which is where Ctrl-C arrives."""
+    if threading.current_thread() is not threading.main_thread():
+        pytest.skip("signals go to the main thread, and the tests do not run in it")
+    monkeypatch.setattr(interrupting, "LOOK_SECONDS", 0.001)
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, "the handler was not put back"
+    signal.signal(signal.SIGINT, before)
+
+
+def press_ctrl_c():
+    signal.raise_signal(signal.SIGINT)
+    return "pressed"
+
+
+@pytest.mark.usefixtures("quick_looks")
+def test_work_that_nobody_interrupts_is_returned_or_raised():
+    assert interruptible(lambda: 7, lambda: None) == (7, False)
+    with pytest.raises(ZeroDivisionError):
+        interruptible(lambda: 1 // 0, lambda: None, lambda: "")
+
+
+@pytest.mark.usefixtures("quick_looks")
+def test_a_request_to_stop_is_repeated_until_it_is_heard():
+    """The first may come before the work has begun, which then forgets it."""
+    heard, requests = threading.Event(), []
+
+    def stop():
+        requests.append(len(requests))
+        if len(requests) == 3:
+            heard.set()
+
+    assert interruptible(lambda: heard.wait(PATIENCE), stop, press_ctrl_c) == (True, True)
+    assert len(requests) >= 3
+
+
+@pytest.mark.usefixtures("quick_looks")
+def test_a_second_ctrl_c_raises_and_a_failing_look_stops_the_work():
+    for look, error in (
+        (lambda: press_ctrl_c() + press_ctrl_c(), KeyboardInterrupt),
+        (lambda: 1 // 0, ZeroDivisionError),
+    ):
+        stopped = threading.Event()
+        with pytest.raises(error):
+            interruptible(lambda stopped=stopped: stopped.wait(PATIENCE), stopped.set, look)
+        assert stopped.is_set()
+
+
+@pytest.mark.usefixtures("quick_looks")
+def test_who_is_told_to_ignore_ctrl_c_does():
+    """As under nohup, or in a script's background."""
+    looks = []
+
+    def look():
+        looks.append(press_ctrl_c())
+        return ""
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        done = interruptible(
+            lambda: [time.sleep(0.001) for _ in iter(lambda: len(looks) < 3, False)], lambda: None, look
+        )
+    finally:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    assert done[1] is False

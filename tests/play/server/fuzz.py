@@ -1,0 +1,302 @@
+"""Nonsense for a server, the same for the same seed: heads, bodies, handshakes, frames, moves out of turn, requests cut short.
+
+``python -m tests.play.server.fuzz URL COUNT`` sends it to a server of this machine and tells what came back.
+"""
+
+import asyncio
+import json
+import os
+import random
+import struct
+import sys
+from collections import Counter
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+#: Seconds that an answer is waited for: on a busy machine the first one may have to be compiled.
+PATIENCE = 300
+#: Paths, and names of servers as `Host` and `Origin` give them, that have confused somebody once.
+ODD_PATHS = (
+    *rb"/ // * ? [ //[ /.. /../.. /% /%zz /%00 /%ff /%ed%a0%80 /\ http://[/ http://127.0.0.1/api/health /api/health#".split(),
+    *rb"/api/games// /api/games/%00/socket /api/games/%2e%2e/record /api/games/../../etc/passwd".split(),
+    *(b"/" + b"a/" * 3_000, b"/" + b"a" * 20_000, b"/api/games/" + b"%00" * 2_000, b"/api/health?" + b"x" * 9_000),
+)
+ODD_NAMES = (
+    *b"[ ] [::1 [::1] [v1.x] http://[ 127.0.0.1: 127.0.0.1:x 127.0.0.1:99999999 127.0.0.1@evil evil.example * ..".split(),
+    *(b"", b"127.0.0.1, evil", b"\xff\xfe", "\uff11\uff12\uff17.0.0.1".encode(), b"a" * 9_000),
+)
+SCHEMES = (b"", *b"http:// https:// // null file:// http: http://http://".split())
+#: What mutations put in.
+SPICE = (b" ", b"\t", b"\r", b"\x00", b"\x7f", b"\xff", b"\xc0\x80", *rb"[ ] : / @ % %00 \ # ? ..".split())
+UPGRADE = (
+    b"Upgrade: websocket\r\nConnection: Upgrade\r\n"
+    b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
+)
+ODD_FIELDS = (
+    b"Expect: 100-continue|Connection: close|Connection: upgrade|Upgrade: h2c|Transfer-Encoding: gzip|Content-Length: -1|"
+    b"Content-Length: 1, 2|\xff: x|no colon|: empty|X: a\r\n b|X: |Host: evil.example|Origin: http://127.0.0.1|"
+    b"Authorization: Bearer \xff\xff\xff\xff\xff\xff\xff\xff|Sec-WebSocket-Protocol: ,,|Sec-WebSocket-Extensions: x;;|"
+    b"Sec-WebSocket-Version: 99|Content-Type: \x01|If-None-Match: \xe9"
+).split(b"|")
+ANALYSIS = {"board": "-----OX--XO-----", "turn": "black", "seconds": 0.001, "agent": "six-factor"}
+#: What is posted where, when all is as it should be; and what is sent over a socket.
+POSTED = {
+    "/api/games": ({"size": 8, "variant": "normal", "white": {"kind": "agent", "agent": "greedy"}},),
+    "/api/analyse": (ANALYSIS, ANALYSIS | {"board": "X" * 16, "seconds": 1e-12}),
+    "/api/puzzles": ({"size": 6, "variant": "normal", "rating": 1e3},),
+    "/api/openings": ({"board": ANALYSIS["board"], "turn": "black", "moves": ["b1", "a1"]},),
+    "/api/transcripts": (
+        {"text": "f5d6c3"},
+        {"text": "-XO-------------X;\nX"},
+        {"file": "FBoBAQIAAAAAAM8HCAAAAA==", "first": 3},
+        {"text": "(;GM[Othello]PB[]TY[6]BO[6 ------ ------ --O*-- --*O-- ------ ------ *]B[b3];)"},
+    ),
+    "/api/reviews": (
+        {
+            "board": ANALYSIS["board"],
+            "turn": "black",
+            "moves": [{"move": "b1", "comment": "x", "variations": [[{"move": "a2"}]]}],
+        },
+    ),
+    "/api/games/{game}/moves": ({"move": "d3", "ply": 0},),
+    "/api/games/{game}/undo": ({},),
+    "/api/games/{game}/resign": ({},),
+    "/api/games/%00/moves": ({"move": "d3", "ply": 0},),
+}
+SPOKEN = (
+    {"type": "move", "move": "d3", "ply": 0},
+    {"type": "join", "token": "x" * 32},
+    {"type": "undo"},
+    {"type": "grant"},
+    {"type": "decline"},
+    {"type": "ping", "id": "1"},
+)
+SEEDS = (*(seed for seeds in POSTED.values() for seed in seeds), *SPOKEN)
+PATHS = (
+    *POSTED,
+    *("/api/games/{game}", "/api/games/{game}/record", "/api/health", "/api/nothere", "/", "/main.js"),
+    *("/api/reviews/x", "/api/reviews/%00", "/review/x"),
+    *("/openapi.json", "/api/games/..%2f..", "/" + "a" * 300),
+)
+ODD = (
+    *(None, True, -1, 2**70, 1e308, 0.5, [], {}, [[[[]]]], {"a": {"b": {}}}),
+    *("", "a1", "pass", "\ud800", "x" * 500, "gtp:sh"),
+)
+
+
+def body(generator: random.Random, expected: tuple[dict, ...] = SEEDS) -> bytes:
+    """Something that is nearly, or not at all, what the server expects."""
+    kind = generator.randrange(8)
+    if kind == 0:
+        return generator.randbytes(generator.randrange(200))
+    if kind == 1:
+        return b"[" * generator.randrange(3000) + b"1"
+    if kind == 2 and generator.random() < 0.04:
+        return b'{"text": "' + b"f5" * generator.randrange(40_000) + b'"}'
+    message = dict(generator.choice(SEEDS if kind == 4 else expected))
+    for _ in range(generator.randrange(3)):
+        key = generator.choice([*message, "size", "type", "token", "zzz"])
+        message[key] = generator.choice(ODD)
+    text = json.dumps(message).encode()
+    if kind == 3:
+        cut = generator.randrange(len(text))
+        return text[:cut] + generator.randbytes(generator.randrange(3)) + text[cut + generator.randrange(3) :]
+    return text
+
+
+def mutated(generator: random.Random, data: bytes) -> bytes:
+    """*data* with a few bytes put in, taken out or said again."""
+    for _ in range(generator.randrange(1, 4)):
+        at, end = sorted(generator.randrange(len(data) + 1) for _ in range(2))
+        data = data[:at] + generator.choice((*SPICE, data[at:end], b"")) + data[generator.choice((at, at + 1, end)) :]
+    return data
+
+
+def head(generator: random.Random, method: str, path: str, host: str, token: str) -> bytes:
+    """A request line and header fields, without the body's: as they should be, but for one of them where there is one."""
+    target, name, origin, more = path.encode(), host.encode(), b"", b""
+    kind = generator.randrange(12)
+    if kind == 0:
+        target = generator.choice((mutated(generator, target), generator.choice(ODD_PATHS)))
+    elif kind == 1:
+        name = generator.choice((mutated(generator, name), generator.choice(ODD_NAMES)))
+    elif kind in (2, 3):
+        own = generator.choice(SCHEMES) + generator.choice((name, *ODD_NAMES))
+        origin = b"Origin: " + generator.choice((own, mutated(generator, own))) + b"\r\n"
+        name = generator.choice((name, own.partition(b"//")[2]))
+    elif kind == 4:
+        more = generator.choice(ODD_FIELDS) + b"\r\n"
+    elif kind == 5 and generator.random() < 0.3:
+        more = b"".join(b"X%d: y\r\n" % number for number in range(generator.randrange(300)))
+    authorization = b"Authorization: Bearer " + token.encode() + b"\r\n"
+    return method.encode() + b" " + target + b" HTTP/1.1\r\nHost: " + name + b"\r\n" + origin + more + authorization
+
+
+def request(generator: random.Random, host: str, game: str, token: str) -> tuple[bytes, str, bool]:
+    """The bytes of a request or a handshake, its method, and whether they may leave the server waiting for more."""
+    if generator.random() < 0.01:
+        return generator.randbytes(generator.randrange(1, 300)) + b"\r\n\r\n", "GET", True
+    if generator.random() < 0.15:
+        path = generator.choice(("/api/games/{game}/socket", *PATHS)).replace("{game}", game)
+        method = generator.choice(("GET", "GET", "GET", "POST", "HEAD"))
+        return head(generator, method, path, host, token) + UPGRADE + b"\r\n", method, False
+    method = generator.choice(("POST",) * 10 + ("GET",) * 4 + ("PUT", "HEAD", "OPTIONS", "CONNECT", "BREW"))
+    path = generator.choice(tuple(POSTED) if method == "POST" else PATHS)
+    data = body(generator, POSTED.get(path, SEEDS))
+    first = head(generator, method, path.replace("{game}", game), host, token)
+    kind = generator.random()
+    if kind < 0.02:
+        return first + b"Content-Length: %d\r\n\r\n" % generator.randrange(10**12) + data, method, True
+    if kind < 0.06:
+        chunks = b"%x\r\n%b\r\n0\r\n\r\n" % (len(data), data)
+        chunks = generator.choice((chunks, mutated(generator, chunks)))
+        return first + b"Transfer-Encoding: chunked\r\n\r\n" + chunks, method, True
+    return first + b"Content-Length: %d\r\n\r\n" % len(data) + data, method, False
+
+
+def frame(generator: random.Random, payload: bytes) -> bytes:
+    """A masked text frame; now and then one of another kind, a message in parts, or what breaks the protocol."""
+    kind = generator.random()
+    if kind < 0.02:
+        cuts = sorted(generator.randrange(len(payload) + 1) for _ in range(generator.randrange(1, 5)))
+        parts = [payload[start:end] for start, end in zip([0, *cuts], [*cuts, len(payload)], strict=True)]
+        firsts = [0x01, *[0x00] * (len(parts) - 2), 0x80]
+        return b"".join(_frame(generator, first, part) for first, part in zip(firsts, parts, strict=True))
+    if kind < 0.04:
+        return _frame(generator, generator.choice((0x82, 0x89, 0x8A)), payload[:125])
+    if kind < 0.045:
+        return _frame(generator, generator.randrange(256), payload)
+    if kind < 0.047:
+        return _frame(generator, 0x88, generator.choice((b"", b"\x03", b"\x00\x00", b"\x03\xe8\xff", payload)))
+    if kind < 0.048:
+        return b"\x81\xff" + struct.pack("!Q", generator.randrange(5_000, 2**63)) + b"abcd"
+    return _frame(generator, 0x81, payload)
+
+
+def _frame(generator: random.Random, first: int, payload: bytes) -> bytes:
+    masked = 0x80 if generator.random() > 0.001 else 0
+    length = len(payload)
+    head = bytes([first])
+    if length < 126:
+        head += bytes([masked | length])
+    elif length < 65_536:
+        head += bytes([masked | 126]) + struct.pack("!H", length)
+    else:
+        head += bytes([masked | 127]) + struct.pack("!Q", length)
+    mask = generator.randbytes(4) if masked else b""
+    return head + mask + (bytes(b ^ mask[i % 4] for i, b in enumerate(payload)) if masked else payload)
+
+
+async def http_storm(host: str, port: int, game: str, token: str, count: int, generator: random.Random) -> Counter[int]:
+    """*count* requests and handshakes over connections that are kept as long as the server keeps them; the statuses."""
+    statuses: Counter[int] = Counter()
+    connection = None
+    for _ in range(count):
+        if connection is None:
+            connection = await asyncio.open_connection(host, port, limit=2**20)
+        reader, writer = connection
+        raw, method, may_wait = request(generator, host, game, token)
+        try:
+            writer.write(raw)
+            if may_wait:
+                writer.write_eof()
+            status, goes_on = await asyncio.wait_for(response(reader, method), PATIENCE)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            status, goes_on = 0, False  # closed without an answer: allowed, but no crash
+        statuses[status] += 1
+        if not goes_on or may_wait:
+            writer.close()
+            connection = None
+    if connection:
+        connection[1].close()
+    return statuses
+
+
+async def response(reader: asyncio.StreamReader, method: str) -> tuple[int, bool]:
+    """The status of a response, and whether the connection goes on."""
+    status = 100
+    while status == 100:
+        lines = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower().split("\r\n")
+        status = int(lines[0].split()[1])
+    fields = dict(line.split(": ", 1) for line in lines[1:] if ": " in line)
+    if method != "HEAD" and "content-length" in fields:
+        await reader.readexactly(int(fields["content-length"]))
+    return status, status != 101 and fields.get("connection") != "close"
+
+
+async def socket_storm(
+    host: str, port: int, game: str, token: str, count: int, generator: random.Random
+) -> Counter[str]:
+    """*count* frames, a score to a connection, most of them after joining; the codes of the answers."""
+    codes: Counter[str] = Counter()
+    sent = 0
+    while sent < count:
+        reader, writer = await asyncio.open_connection(host, port)
+        writer.write(f"GET /api/games/{game}/socket HTTP/1.1\r\nHost: {host}\r\n".encode() + UPGRADE + b"\r\n")
+        with suppress(ConnectionError, asyncio.IncompleteReadError):
+            opened = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)
+            codes[opened.split()[1].decode()] += 1
+            if generator.random() < 0.9:
+                writer.write(frame(random.Random(1), json.dumps({"type": "join", "token": token}).encode()))
+            for _ in range(25):
+                data = frame(generator, body(generator))
+                sent += 1
+                if not writer.transport.is_closing():
+                    writer.write(data)
+                    await writer.drain()
+            if generator.random() < 0.05:
+                codes["left half-way"] += 1
+                writer.write(frame(generator, body(generator))[: generator.randrange(1, 20)])
+                writer.transport.abort()
+                continue
+            writer.write(frame(random.Random(1), b'{"type": "ping", "id": "the end"}'))
+            data = await asyncio.wait_for(read_until(reader, b'"id":"the end"'), PATIENCE)
+            for code in ("bad_message", "illegal_move", "wrong_ply", "spectator", "too_fast", "wrong_token", "joined"):
+                codes[code] += data.count(f'"code":"{code}"'.encode())
+            codes["state"] += data.count(b'"type":"state"')
+        writer.transport.abort()
+    return codes
+
+
+async def read_until(reader: asyncio.StreamReader, end: bytes) -> bytes:
+    """All that comes until *end* has come, or a close frame (0x88, which no text holds), or the connection is closed."""
+    data = b""
+    while end not in data and b"\x88" not in data and (part := await reader.read(65_536)):
+        data += part
+    return data
+
+
+async def storm(url: str, game: str, token: str, count: int, seed: int = 0, streams: int = 4) -> dict[str, Counter]:
+    """*count* messages, half of them requests and handshakes and half frames, over *streams* connections at a time of each kind."""
+    parts = urlsplit(url)
+    host, port = parts.hostname, parts.port
+    share = -(-count // (2 * streams))
+    place = (host, port, game, token, share)
+    requests = [http_storm(*place, random.Random(f"{seed} http {n}")) for n in range(streams)]
+    frames = [socket_storm(*place, random.Random(f"{seed} socket {n}")) for n in range(streams)]
+    found = await asyncio.gather(*requests, *frames)
+    return {"statuses": sum(found[:streams], Counter()), "codes": sum(found[streams:], Counter())}
+
+
+async def half_open(url: str, count: int) -> list[asyncio.StreamWriter]:
+    """Connections that begin to ask for something and then say nothing more."""
+    parts = urlsplit(url)
+    writers = []
+    for number in range(count):
+        _, writer = await asyncio.open_connection(parts.hostname, parts.port)
+        writer.write((b"", b"GET", b"GET / HTTP/1.1\r\nHost: x\r\n", b"POST /api/games HTTP/1.1\r\nHo")[number % 4])
+        writers.append(writer)
+    return writers
+
+
+if __name__ == "__main__":
+    from time import perf_counter
+    from urllib.request import Request, urlopen
+
+    target, number = sys.argv[1], int(sys.argv[2])
+    assert urlsplit(target).hostname == "127.0.0.1", "only for servers of this machine"
+    with urlopen(Request(f"{target}/api/games", b"{}", method="POST")) as answer:
+        created = json.load(answer)
+    place, began = (target, created["game"], created["tokens"]["spectator"]), perf_counter()
+    outcome = asyncio.run(storm(*place, number, int(os.environ.get("SEED", 0))))
+    print({name: dict(counter) for name, counter in outcome.items()}, f"{perf_counter() - began:.0f} s")

@@ -1,0 +1,329 @@
+"""Games from the first message to the last: seats, turns, take-backs, clocks, reconnecting, records."""
+
+import asyncio
+import queue
+
+import pytest
+
+from play.server.games.hall import RECORDED_PLIES
+from play.server.workers.pool import WorkerLost
+from reversi_env import Position, Rules
+from reversi_env.notation import read_ggf_game
+from tests.oracles.samples import random_moves, wthor_file, wthor_record
+from train.book.recorded import GameTree
+
+from .conftest import WAIT_SECONDS, eventually
+
+GREEDY = {"kind": "agent", "agent": "greedy"}
+
+
+def play_out(socket, colour, sent=-1):
+    """Play the first legal move until the game is over; the last state. The move of ply *sent* is on its way already."""
+    while True:
+        # The same ply may be told again: when somebody comes, or when the server notices who has gone.
+        state = socket.until(
+            lambda s, sent=sent: s["status"] == "finished" or (s["turn"] == colour and len(s["moves"]) > sent)
+        )
+        if state["status"] == "finished":
+            return state
+        sent = len(state["moves"])
+        socket.send(type="move", move=state["legal"][0], ply=sent)
+
+
+@pytest.mark.parametrize(
+    ("size", "variant", "colour", "agent"),
+    [
+        (4, "reversed", "white", "greedy"),
+        (6, "normal", "black", "six-factor:depth=2"),
+        (8, "reversed", "black", "random"),
+    ],
+)
+def test_a_game_against_an_agent_is_played_to_its_end(api, size, variant, colour, agent):
+    other = "white" if colour == "black" else "black"
+    created = api.create(size=size, variant=variant, **{other: {"kind": "agent", "agent": agent}})
+    assert created["tokens"].keys() == {"spectator", colour}
+    with api.socket(created["game"], created["tokens"][colour]) as socket:
+        assert socket.role == colour
+        state = play_out(socket, colour)
+    replayed = Position.initial(Rules(size, variant)).play_all(state["moves"])
+    assert replayed.is_over()
+    assert replayed.to_text() == state["board"]
+    score = replayed.score(-1)
+    winner = {1: "black", -1: "white", 0: None}[(score > 0) - (score < 0)]
+    assert state["result"] == {"winner": winner, "score": score, "ending": "played"}
+    record = api.call("GET", f"/api/games/{created['game']}/record", created["tokens"]["spectator"]).text
+    assert list(read_ggf_game(record).moves) == state["moves"]
+    assert read_ggf_game(record).result == score
+
+
+def test_two_agents_play_while_somebody_watches_and_not_otherwise(api):
+    created = api.create(size=4, black=GREEDY, white=GREEDY)
+    assert api.state(created)["moves"] == []
+    with api.socket(created["game"], created["tokens"]["spectator"]) as socket:
+        state = socket.until(lambda s: s["status"] == "finished")
+        assert state["spectators"] == 1
+        socket.send(type="move", move="a1", ply=0)
+        assert socket.expect("error")["code"] == "spectator"
+
+
+def test_who_comes_back_finds_everything(api):
+    created = api.create(size=6, white=GREEDY)
+    with api.socket(created["game"], created["tokens"]["black"]) as socket:
+        first = socket.expect("state")
+        socket.send(type="move", move=first["legal"][0], ply=0)
+        answered = socket.until(lambda s: len(s["moves"]) >= 2)
+        socket.raw.socket.close()  # the line is cut, no goodbye is said
+    with api.socket(created["game"], created["tokens"]["black"]) as socket:
+        state = socket.expect("state")
+        assert state["moves"][:2] == answered["moves"][:2]
+        assert play_out_from(socket, state)["status"] == "finished"
+
+
+def play_out_from(socket, state):
+    socket.send(type="move", move=state["legal"][0], ply=len(state["moves"]))
+    return play_out(socket, state["turn"], sent=len(state["moves"]))
+
+
+def test_two_people_see_each_other_move_and_come_and_go(api):
+    created = api.create(size=4)
+    with api.socket(created["game"], created["tokens"]["black"]) as black:
+        assert black.expect("state")["white"]["connected"] is False
+        with api.socket(created["game"], created["tokens"]["white"]) as white:
+            assert black.until(lambda s: s["white"]["connected"])["black"]["connected"]
+            state = white.expect("state")
+            black.send(type="move", move=state["legal"][0], ply=0)
+            assert white.until(lambda s: s["moves"])["turn"] == "white"
+            assert black.until(lambda s: s["moves"])["moves"] == [state["legal"][0]]
+        assert black.until(lambda s: not s["white"]["connected"])["moves"]
+
+
+def test_moves_that_are_refused_change_nothing(api):
+    created = api.create(size=8, white=GREEDY)
+    other = api.create(size=8)
+    start = api.state(created)
+
+    def refused(status, code, response):
+        assert (response.status_code, response.json()["code"]) == (status, code)
+
+    refused(400, "illegal_move", api.move(created, "black", "a1", 0))
+    refused(400, "illegal_move", api.move(created, "black", "pass", 0))
+    refused(400, "illegal_move", api.move(created, "black", "zz9", 0))
+    refused(400, "bad_message", api.move(created, "black", 7, 0))
+    refused(409, "wrong_ply", api.move(created, "black", "d3", 1))
+    refused(403, "spectator", api.move(created, "spectator", "d3", 0))
+    for deed in ("undo", "resign"):
+        refused(
+            403, "spectator", api.call("POST", f"/api/games/{created['game']}/{deed}", created["tokens"]["spectator"])
+        )
+    refused(409, "not_your_turn", api.move(other, "white", "d3", 0))
+    crossed = {"game": created["game"], "tokens": other["tokens"]}
+    refused(403, "wrong_token", api.move(crossed, "black", "d3", 0))
+    refused(401, "no_token", api.call("POST", f"/api/games/{created['game']}/moves", json={"move": "d3", "ply": 0}))
+    refused(404, "no_game", api.call("GET", "/api/games/nothere", "x" * 32))
+    assert api.state(created) | {"spectators": 0} == start | {"spectators": 0}
+
+
+def test_a_replayed_message_does_not_count_twice(api):
+    created = api.create(size=4)
+    assert api.move(created, "black", "b1", 0).status_code == 200
+    again = api.move(created, "black", "b1", 0)
+    assert (again.status_code, again.json()["code"]) == (409, "wrong_ply")
+    assert api.state(created)["moves"] == ["b1"]
+
+
+def test_take_back_against_an_agent_goes_to_the_last_choice(api):
+    created = api.create(size=6, white={"kind": "agent", "agent": "random:seed=1"})
+    undo = f"/api/games/{created['game']}/undo"
+    black = created["tokens"]["black"]
+    nothing = api.call("POST", undo, black)
+    assert (nothing.status_code, nothing.json()["code"]) == (409, "nothing_to_undo")
+    api.move(created, "black", "b3", 0)
+    eventually(lambda: api.state(created)["turn"] == "black" and api.state(created)["moves"])
+    before = api.state(created)
+    assert len(before["moves"]) >= 2
+    assert api.call("POST", undo, black).json()["moves"] == []
+    api.move(created, "black", "b3", 0)
+    eventually(lambda: api.state(created)["turn"] == "black" and api.state(created)["moves"])
+    assert api.state(created)["moves"] == before["moves"]  # a seeded agent answers as before
+
+
+def test_take_back_between_people_needs_both(api):
+    created = api.create(size=4)
+    tokens, undo = created["tokens"], f"/api/games/{created['game']}/undo"
+    api.move(created, "black", "b1", 0)
+    assert api.call("POST", undo, tokens["black"]).json()["undo_request"] == "black"
+    with api.socket(created["game"], tokens["white"]) as white:
+        assert white.expect("state")["undo_request"] == "black"
+        white.send(type="decline")
+        assert white.until(lambda s: s["undo_request"] is None)["moves"] == ["b1"]
+        white.send(type="decline")
+        assert white.expect("error")["code"] == "nothing_asked"
+        api.call("POST", undo, tokens["black"])
+        white.until(lambda s: s["undo_request"] == "black")
+        white.send(type="grant")
+        assert white.until(lambda s: not s["moves"])["turn"] == "black"
+        white.send(type="grant")  # too late, as after a move that came between: it must not become a wish of one's own
+        assert white.expect("error")["code"] == "nothing_asked"
+        api.move(created, "black", "b1", 0)
+        api.call("POST", undo, tokens["black"])
+        white.until(lambda s: s["undo_request"] == "black")
+        white.send(type="undo")  # both want it
+        assert white.until(lambda s: not s["moves"])["turn"] == "black"
+
+
+def test_resigning_ends_the_game_for_good(api):
+    created = api.create(size=8, variant="reversed", white=GREEDY)
+    path = f"/api/games/{created['game']}"
+    ended = api.call("POST", f"{path}/resign", created["tokens"]["black"]).json()
+    assert ended["result"] == {"winner": "white", "score": -64, "ending": "resigned"}
+    for action in ("resign", "undo"):
+        assert api.call("POST", f"{path}/{action}", created["tokens"]["black"]).status_code == 409
+    assert api.move(created, "black", "d3", 0).json()["code"] == "game_over"
+
+
+def test_a_clock_makes_agents_hurry(api):
+    created = api.create(
+        size=4,
+        clock={"seconds": 2, "increment": 0},
+        black=GREEDY,
+        white={"kind": "agent", "agent": "six-factor:time=2"},
+    )
+    with api.socket(created["game"], created["tokens"]["spectator"]) as socket:
+        state = socket.until(lambda s: s["status"] == "finished")
+    assert state["result"]["ending"] == "played"
+    assert state["clock"]["white"] > 0
+
+
+@pytest.mark.parametrize(("agent", "ponders"), [("six-factor:time=0.3,depth=3", True), ("six-factor:depth=3", False)])
+def test_an_agent_that_takes_its_time_ponders_until_a_person_moves_or_leaves(special, monkeypatch, agent, ponders):
+    """Two games, one that is left and one that goes on; each is seen to begin and to end."""
+    api, events = special(ponder=True), queue.SimpleQueue()
+
+    async def note(key, job):
+        events.put((key, job.kind, job.position))
+        try:
+            await asyncio.Event().wait()
+        finally:
+            events.put((key, "ended", None))
+
+    monkeypatch.setattr(api.hall.pool, "ponder", note)
+    for leaves in (True, False):
+        created = api.create(size=4, white={"kind": "agent", "agent": agent})
+        with api.socket(created["game"], created["tokens"]["black"]) as socket:
+            socket.send(type="move", move="b1", ply=0)
+            state = socket.until(lambda s: len(s["moves"]) == 2)
+            if not ponders:
+                continue
+            game, kind, position = events.get(timeout=WAIT_SECONDS)
+            assert (game, kind, position.empties) == (created["game"], "ponder", 9)
+            assert events.empty()
+            if not leaves:
+                socket.send(type="move", move=state["legal"][0], ply=2)
+                assert events.get(timeout=WAIT_SECONDS) == (game, "ended", None)
+                assert events.get(timeout=WAIT_SECONDS)[1] == "ponder"  # after the next move
+        assert events.get(timeout=WAIT_SECONDS) == (game, "ended", None)
+    assert events.empty()
+
+
+def test_a_game_is_played_by_agents_that_ponder(special):
+    api = special(ponder=True)
+    created = api.create(size=4, white={"kind": "agent", "agent": "six-factor:time=0.3,depth=3"})
+    with api.socket(created["game"], created["tokens"]["black"]) as socket:
+        assert play_out(socket, "black")["result"]["ending"] == "played"
+
+
+def test_names_are_kept_and_made_plain(api):
+    created = api.create(size=4, black={"name": "Ann\u0007 ]"}, white=GREEDY)
+    assert api.state(created)["black"]["name"] == "Ann ]"
+    api.call("POST", f"/api/games/{created['game']}/resign", created["tokens"]["black"])
+    record = api.call("GET", f"/api/games/{created['game']}/record", created["tokens"]["black"]).text
+    assert read_ggf_game(record).black == "Ann ]"
+
+
+def test_an_analysis_is_exact_near_the_end_and_agrees_with_the_solver(api):
+    from search.engine.solver import solve_all_moves
+
+    position = Position.initial(Rules(4)).play_all(["b1", "a1", "c4"])
+    body = {"board": position.to_text(), "turn": str(position.turn), "agent": "six-factor", "seconds": 0.3}
+    found = api.call("POST", "/api/analyse", json=body).json()
+    exact = solve_all_moves(position)
+    assert found["exact"]
+    assert {entry["move"]: entry["value"] for entry in found["moves"]} == exact
+    assert found["value"] == max(exact.values())
+    assert found["pv"][0] == found["move"] == found["moves"][0]["move"]
+
+
+def test_an_analysis_does_not_depend_on_the_side_that_evaluations_favour(api):
+    """The four first moves are one move, whatever was analysed before; and the start is about even."""
+    start = {"board": Position.initial(Rules(6)).to_text(), "turn": "black", "agent": "six-factor", "seconds": 0.05}
+    after = Position.initial(Rules(6)).play("b3")
+    api.call("POST", "/api/analyse", json=start | {"board": after.to_text(), "turn": "white"})
+    values = [entry["value"] for entry in api.call("POST", "/api/analyse", json=start).json()["moves"]]
+    assert len(values) == 4
+    assert max(values) - min(values) < 0.01
+
+
+def test_an_opening_has_its_name_and_its_moves_in_the_book(api):
+    from search.agents.book import packaged_book
+
+    start = {"board": Position.initial().to_text(), "turn": "black"}
+    moves, book = ["f5", "d6", "c3", "d3", "c4"], packaged_book(Rules())
+    for made in (moves[:2], moves):
+        found = api.call("POST", "/api/openings", json=start | {"moves": made}).json()
+        assert found["name"] == ("Tiger" if made == moves else "Perpendicular Opening")
+        known = book.moves(Position.initial().play_all(made)) if book else ()
+        expected = [(move.move, move.value, move.lines, move.plays) for move in known]
+        assert [tuple(move.values()) for move in found["moves"]] == expected
+        assert found["games"] == []
+    unnamed = start | {"variant": "reversed", "moves": moves}
+    assert api.call("POST", "/api/openings", json=unnamed).json()["name"] is None
+    refused = api.call("POST", "/api/openings", json=start | {"moves": ["a1"]})
+    assert (refused.status_code, refused.json()["code"]) == (400, "bad_moves")
+
+
+def test_recorded_games_are_told_beside_the_book(special, tmp_path):
+    """Under symmetries, for the game that they are of, in no more than the plies that are counted."""
+    line = random_moves(Position.initial(), 1)
+    games = [(["f5", "d6", "c3"], 40), (["c4", "e3", "f6"], 32), (["f5", "d6", "c4"], 20), (line, 10)]
+    (tmp_path / "wthor").mkdir()
+    (tmp_path / "wthor" / "a.wtb").write_bytes(wthor_file(*(wthor_record(*game) for game in games)))
+    api = special(wthor=str(tmp_path))
+
+    def found(moves, **more):
+        asked = {"board": Position.initial().to_text(), "turn": "black", "moves": moves} | more
+        return [tuple(move.values()) for move in api.call("POST", "/api/openings", json=asked).json()["games"]]
+
+    assert found(["f5", "d6"]) == [("c3", 2, 0.75, 8.0), ("c4", 1, 0.0, -24.0)]
+    assert found(["d3", "c5"]) == [("f6", 2, 0.75, 8.0), ("e6", 1, 0.0, -24.0)]
+    assert found(["f5", "d6"], variant="reversed") == []
+    assert [len(found(line[:plies])) for plies in (RECORDED_PLIES - 1, RECORDED_PLIES)] == [1, 0]
+
+
+def test_recorded_games_that_cannot_be_counted_are_told_of_in_the_log(special, tmp_path, monkeypatch, caplog):
+    def fail(tree, ply):
+        raise MemoryError("no room for the games")
+
+    monkeypatch.setattr(GameTree, "count", fail)
+    (tmp_path / "a.wtb").write_bytes(wthor_file(wthor_record(["f5"], 40)))
+    special(wthor=str(tmp_path))
+    eventually(lambda: "no room for the games" in caplog.text, "the log")
+
+
+@pytest.mark.parametrize("error", [WorkerLost, ZeroDivisionError])
+def test_an_opponent_that_is_lost_is_told_of_and_tries_again_for_who_comes_back(special, monkeypatch, error):
+    """Again and again, or by a fault of ours."""
+    api = special()
+
+    async def lose(client, job, game):
+        raise error
+
+    with monkeypatch.context() as broken:
+        broken.setattr(api.hall.pool, "search", lose)
+        created = api.create(size=4, white={"kind": "agent", "agent": "greedy"})
+        with api.socket(created["game"], created["tokens"]["black"]) as black:
+            black.expect("state")
+            api.move(created, "black", "b1", 0)
+            assert black.expect("error")["code"] == "lost"
+    with api.socket(created["game"], created["tokens"]["black"]) as black:
+        while len(black.expect("state")["moves"]) < 2:
+            pass

@@ -1,0 +1,464 @@
+"""Whose search is next, what happens when a worker dies, and stopping."""
+
+import asyncio
+import gc
+import os
+import signal
+import threading
+import weakref
+from time import thread_time
+
+import msgspec
+import pytest
+
+from play.server import catalogue
+from play.server.messages import Refused
+from play.server.options import ServerOptions
+from play.server.workers import pool as pools
+from play.server.workers import worker as workers
+from play.server.workers.analysis import analyse
+from play.server.workers.pool import Pool
+from play.server.workers.worker import Answer, Job, Searcher
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.rules import BLACK, WHITE
+from search.agents.book import packaged_book
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from tests.oracles.background import in_background
+from tests.oracles.jobs import PATIENCE
+
+
+class FakeWorker:
+    """A worker that answers when the test says so."""
+
+    all: list["FakeWorker"]
+
+    def __init__(self, is_process, on_answer, on_end):
+        self.on_answer, self.sent, self.searches, self.last_game = on_answer, [], {}, ""
+        FakeWorker.all.append(self)
+
+    def send(self, message):
+        self.sent.append(message)
+
+    def end(self):
+        pass
+
+    def answer(self, cpu):
+        self.on_answer(self, [Answer(job.number, cpu) for job in self.sent[-1]])
+
+
+@pytest.fixture
+def fakes(monkeypatch):
+    FakeWorker.all = []
+    monkeypatch.setattr(pools, "Worker", FakeWorker)
+    return FakeWorker.all
+
+
+async def settle():
+    for _ in range(5):
+        await asyncio.sleep(0)
+
+
+def names(worker):
+    return [job.agent.partition(":")[2] for jobs in worker.sent if isinstance(jobs, list) for job in jobs]
+
+
+def search(pool, client, name, *, game=None, is_long=False, agent="random"):
+    """Ask for a search, which that name is told apart by."""
+    wanted = job(-1, agent=f"{agent}:{name}", seconds=1.0 if is_long else None)
+    return asyncio.create_task(pool.search(client, wanted, game))
+
+
+def scenario(workers):
+    """Run a test with a pool of so many fake workers, in an event loop; what is still searched at its end is cancelled."""
+
+    def wrap(test):
+        @pytest.mark.usefixtures("fakes")
+        def run():
+            async def within():
+                pool = Pool(workers)
+                pool.start()
+                await test(pool, *FakeWorker.all)
+                pool.close()
+                await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)
+
+            asyncio.run(within())
+
+        return run
+
+    return wrap
+
+
+@scenario(workers=1)
+async def test_a_game_that_used_much_waits_for_those_that_used_little(pool, worker):
+    await used_much(worker, lambda game, name: search(pool, "all", name, game=game))
+
+
+@scenario(workers=1)
+async def test_a_client_that_used_much_waits_in_all_its_games(pool, worker):
+    await used_much(worker, lambda client, name: search(pool, client, name, game=name))
+
+
+async def used_much(worker, ask):
+    """*ask* for searches of somebody who uses much, and of two others."""
+    ask("hog", "hog 1")
+    await settle()
+    for name in ("hog 2", "hog 3"):
+        ask("hog", name)
+    await settle()
+    worker.answer(3.0)  # the hog's first search took three seconds
+    await settle()
+    for name in ("a 1", "b 1"):
+        ask(name[0], name)
+    await settle()
+    for _ in range(2):
+        worker.answer(1.0)
+        await settle()
+    ask("a", "a 2")
+    await settle()
+    for _ in range(3):
+        worker.answer(0.1)
+        await settle()
+    order = names(worker)
+    assert order[:2] == ["hog 1", "hog 2"]  # asked for while nobody else was there
+    assert order.index("a 1") < order.index("hog 3")
+    assert order.index("b 1") < order.index("hog 3")
+
+
+@scenario(workers=3)
+async def test_searches_at_the_same_time_are_all_charged(pool, *workers):
+    async def ask(*names):
+        for name in names:
+            search(pool, name.split()[0], name, game=name)
+        await settle()
+
+    await ask("hog 1", "hog 2", "other 1")
+    for worker, seconds in zip(workers, (3.0, 3.0, 4.0), strict=True):
+        worker.answer(seconds)
+    await ask("x 1", "x 2", "x 3")
+    await ask("hog 3", "other 2")
+    workers[0].answer(0.0)
+    await settle()
+    assert names(workers[0]) == ["hog 1", "x 1", "other 2"]
+
+
+@scenario(workers=2)
+async def test_many_short_searches_travel_together_and_few_do_not(pool, *workers):
+    def ask(count):
+        return [search(pool, f"game {i}", "quick") for i in range(count)]
+
+    async def answer(times):
+        for _ in range(times):
+            await settle()
+            for worker in workers:
+                worker.answer(0.0002)
+
+    searches = ask(200)
+    await answer(200)  # until it is known that they are quick
+    await settle()
+    searches += ask(100)
+    await settle()
+    assert 4 < max(len(jobs) for worker in workers for jobs in worker.sent) <= pools.MAX_BATCH
+    await answer(100)
+    assert all(task.done() for task in searches)
+    ask(2)
+    await settle()
+    assert [len(worker.sent[-1]) for worker in workers] == [1, 1]
+
+
+@scenario(workers=2)
+async def test_long_searches_leave_a_worker_free(pool, first, second):
+    for i in range(3):
+        search(pool, f"game {i}", f"long {i}", is_long=True)
+    await settle()
+    assert names(first) + names(second) == ["long 0"]
+    search(pool, "quick", "short")
+    await settle()
+    assert names(second) == ["short"]
+    first.answer(1.0)
+    await settle()
+    assert names(first) == ["long 0", "long 1"]
+    assert pool.waiting == 1
+
+
+@scenario(workers=2)
+async def test_agents_that_may_have_to_be_compiled_leave_a_worker_free(pool, first, second):
+    for name in ("six-factor", "discs"):
+        search(pool, "a", name, agent=name)
+    search(pool, "b", "short")
+    await settle()
+    assert (names(first), names(second)) == (["six-factor"], ["short"])
+    for worker in (first, second, first):
+        worker.answer(0.001)
+        await settle()
+    for _ in range(2):
+        search(pool, "a", "again", agent="discs")
+    await settle()
+    assert (names(first)[1:], names(second)[1:]) == (["discs", "again"], ["again"])  # which all can load now
+
+
+@scenario(workers=1)
+async def test_a_search_that_nobody_waits_for_is_stopped_or_never_begun(pool, worker):
+    begun, waiting = search(pool, "a", "begun"), search(pool, "b", "waiting")
+    await settle()
+    begun.cancel()
+    waiting.cancel()
+    await settle()
+    [number] = [job.number for job in worker.sent[0]]
+    assert worker.sent[-1] == number
+    worker.on_answer(worker, [Answer(number)])
+    search(pool, "c", "last")
+    await settle()
+    assert names(worker) == ["begun", "last"]
+
+
+def pondering(pool, key, name):
+    """Ask for pondering, which that name is told apart by."""
+    return asyncio.create_task(pool.ponder(key, job(-1, "ponder", agent=f"random:{name}", seconds=1.0)))
+
+
+def stopped(worker):
+    """Whether the last job of *worker* was told to end; it then does."""
+    jobs = [message for message in worker.sent if isinstance(message, list)]
+    if worker.sent[-1] != jobs[-1][0].number:
+        return False
+    worker.on_answer(worker, [Answer(jobs[-1][0].number, 1000.0)])
+    return True
+
+
+@scenario(workers=3)
+async def test_pondering_gives_way_to_any_search_and_costs_nobody_anything(pool, *workers):
+    tasks = [pondering(pool, f"game {i}", f"ponders {i}") for i in range(4)]
+    await settle()
+    assert [names(worker) for worker in workers] == [["ponders 0"], ["ponders 1"], ["ponders 2"]]
+    assert tasks[3].done()  # there was nobody to do it
+    search(pool, "other", "long", is_long=True)
+    await settle()
+    assert all(map(stopped, workers))
+    await settle()
+    assert [task.done() for task in tasks] == [True] * 4
+    assert names(workers[0]) == ["ponders 0", "long"]
+    search(pool, "game 0", "next")
+    search(pool, "new", "newer")
+    await settle()
+    assert [names(worker)[1:] for worker in workers] == [["long"], ["next"], ["newer"]]  # no charge puts it behind
+
+
+@scenario(workers=3)
+async def test_a_game_is_searched_where_it_was_pondered_and_pondered_where_it_was_searched(pool, first, second, third):
+    search(pool, "a", "a")
+    search(pool, "b", "b")
+    await settle()
+    second.answer(0.1)
+    first.answer(0.1)
+    await settle()
+    ponders = pondering(pool, "b", "b ponders")
+    pondering(pool, "a", "a ponders")
+    await settle()
+    assert names(second) == ["b", "b ponders"]
+    ponders.cancel()
+    search(pool, "b", "b again")
+    await settle()
+    assert names(third) == []  # idle, but it knows nothing of the game
+    assert stopped(second)
+    await settle()
+    assert names(second) == ["b", "b ponders", "b again"]
+    assert not stopped(first)  # nobody needs its worker
+
+
+@scenario(workers=2)
+async def test_pondering_does_not_count_as_a_long_search(pool, first, second):
+    pondering(pool, "a", "ponders")
+    await settle()
+    search(pool, "b", "long", is_long=True)
+    await settle()
+    assert (names(first), names(second)) == (["ponders"], ["long"])
+    assert not stopped(first)
+
+
+def test_a_worker_ponders_until_it_is_stopped_with_the_engine_of_the_moves(monkeypatch):
+    searcher, begun, engines, search = Searcher(), threading.Event(), [], Engine.search
+
+    def note(engine, position, limits=None, **options):
+        engines.append(engine)
+        if limits.time == 1000:
+            begun.set()
+        return search(engine, position, limits, **options)
+
+    monkeypatch.setattr(Engine, "search", note)
+    agent = "six-factor:time=1000"
+    asked = in_background(lambda: searcher.answer(job(3, "ponder", agent=agent, seconds=1000.0)))
+    assert begun.wait(PATIENCE)
+    searcher.stopped = 3
+    assert asked.result(PATIENCE).result == {}
+    found = searcher.answer(job(4, agent=agent, seconds=0.01)).result
+    assert found["line"][0] == found["move"]
+    assert engines[-1] is engines[-2]
+
+
+def job(number, kind="move", position=None, *, agent="six-factor:depth=2", seconds=None):
+    """A job of an agent on 6x6."""
+    return Job(kind, position or Position.initial(Rules(6)), agent, 1, seconds, 5, number)
+
+
+def test_a_worker_answers_jobs_and_bad_ones_too():
+    searcher = Searcher()
+    answer = searcher.answer(job(1))
+    assert answer.number == 1
+    assert answer.result["move"] in Position.initial(Rules(6)).legal_moves()
+    assert searcher.answer(job(2, agent="greedy")).result["move"] in ("c2", "b3", "e4", "d5")
+    assert "no weights" in searcher.answer(job(3, position=Position.initial(Rules(4)), agent="network")).error
+
+
+def test_as_many_engines_are_kept_as_agents(monkeypatch):
+    """Whatever games an agent plays: tables are what a worker's memory goes to."""
+    made, make = weakref.WeakSet(), workers.make_agent
+
+    def note(*arguments, **options):
+        made.add(agent := make(*arguments, **options))
+        return agent
+
+    monkeypatch.setattr(workers, "make_agent", note)
+    monkeypatch.setattr(workers, "KEPT_AGENTS", 2)
+    searcher = Searcher()
+    for size, variant in [(4, "normal"), (4, "reversed"), (6, "normal"), (6, "reversed"), (6, "reversed")]:
+        assert searcher.answer(job(1, position=Position.initial(Rules(size, variant)))).result["move"]
+    gc.collect()
+    assert [len(agent._engines) for agent in made] == [1, 1]
+
+
+@pytest.mark.parametrize("seconds", [None, 600.0])
+def test_a_search_is_charged_for_what_its_own_thread_did(monkeypatch, seconds):
+    """However busy the others of the process are, one of which may be the server; and all of it, if it fails too."""
+
+    def busy(until):
+        while thread_time() < until:
+            pass
+
+    def search(engine, position, limits, **options):
+        other = threading.Thread(target=busy, args=(0.5,))
+        other.start()
+        other.join()
+        busy(thread_time() + 0.1)
+        raise ReversiError("nothing was found")
+
+    searcher = Searcher()
+    searcher.answer(job(1))  # loads the kernels
+    monkeypatch.setattr(Engine, "search", search)
+    answer = searcher.answer(job(2, seconds=seconds))
+    assert answer.error == "nothing was found"
+    assert 0.1 <= answer.cpu < 0.5
+
+
+@pytest.mark.parametrize(
+    ("seconds", "share", "most", "time"),
+    [
+        (None, None, None, None),
+        (None, 1.0, 3.0, 3.0),
+        (2.0, None, None, 2.0),
+        (2.0, 3.0, 9.0, 2.0),
+        (2.0, 0.2, 0.5, 0.5),
+    ],
+)
+def test_an_agent_has_its_own_time_or_what_its_clock_leaves(monkeypatch, seconds, share, most, time):
+    times, search = [], Engine.search
+
+    def note(engine, position, limits, **options):
+        times.append((limits.time, limits.soft))
+        return search(engine, position, Limits(depth=1), **options)
+
+    monkeypatch.setattr(Engine, "search", note)
+    asked = msgspec.structs.replace(job(1, seconds=seconds), share=share, most=most)
+    assert Searcher().answer(asked).result["move"]
+    assert times[-1] == (time, share)  # the first are to load the kernels
+
+
+def test_an_agent_plays_by_the_packages_book_if_it_is_told():
+    position = Position.initial().play_all(["f5", "d6"])
+    values = {move.move: move.value for move in packaged_book(Rules()).moves(position) if move.plays}
+    wide = "network:depth=1,book=yes,variety=1"
+    asked = [Job("move", position, wide, 1, seed=seed) for seed in range(20)]
+    found = [Searcher().answer(one).result for one in asked]
+    assert {one["move"] for one in found} == set(values) == {"c3", "c4"}
+    assert all(one["value"] == values[one["move"]] for one in found)
+    with pytest.raises(Refused, match="no book for 6x6: expected size 8"):
+        catalogue.limited_agent("network:depth=1,book=yes", 6, ServerOptions())
+
+
+def test_a_stop_that_comes_before_the_search_is_heard():
+    searcher = Searcher()
+    searcher.answer(job(1))  # loads the kernels
+    searcher.stopped = 2
+    answer = searcher.answer(job(2, agent="six-factor:depth=30", seconds=600.0))
+    assert answer.result["move"] in Position.initial(Rules(6)).legal_moves()
+
+
+@pytest.mark.parametrize(
+    "board", ["X" * 16, "X" * 15 + "O", "XO" * 32, "-" * 16, "X" + "-" * 35, "O" * 15 + "-", "OX" + "-" * 62]
+)
+@pytest.mark.parametrize("seconds", [1e-12, 0.05])
+def test_any_position_is_analysed_in_any_time(board, seconds):
+    for turn in (BLACK, WHITE):
+        position = Position.from_text(board, turn)
+        answer = Searcher().answer(job(1, "analyse", position, seconds=seconds))
+        assert not answer.error
+        found = answer.result
+        assert found["move"] in (None if position.is_over() else position.legal_moves()[0], *position.legal_moves())
+        assert found["exact"] or found["depth"] >= 1
+        if position.is_over():
+            assert (found["exact"], found["value"], found["moves"]) == (True, position.score(), [])
+
+
+@pytest.mark.parametrize("moves", [[], ["b1", "a1", "c4"]])
+def test_an_analysis_that_is_stopped_before_its_first_depth_has_an_answer(monkeypatch, moves):
+    """Deepened or solved."""
+    position = Position.initial(Rules(4)).play_all(moves)
+    engine = Engine("six-factor", position.rules, megabytes=1)
+    for switch in (engine._switch, engine.solver._switch):
+        monkeypatch.setattr(switch, "withdraw", switch.request)  # whatever begins is stopped at once
+    found = analyse(engine, position, 1.0)
+    assert found["move"] in position.legal_moves()
+    assert not found["exact"]
+    assert found["depth"] == 0
+
+
+@pytest.mark.parametrize("error", [IndexError("x"), ZeroDivisionError(), OverflowError("too large")])
+def test_a_fault_ends_one_search_and_not_the_worker(monkeypatch, caplog, error):
+    searcher = Searcher()
+
+    def faulty(*args, **options):
+        raise error
+
+    monkeypatch.setattr(Engine, "search", faulty)
+    answer = searcher.answer(job(1))
+    assert (answer.number, answer.is_internal_error, answer.cpu >= 0) == (1, True, True)
+    assert type(error).__name__ in answer.error
+    assert "Traceback" in caplog.text  # whoever keeps the server can find out why
+    monkeypatch.undo()
+    assert searcher.answer(job(2)).result["move"]
+
+
+def test_a_visitor_is_told_of_a_fault_and_the_next_one_is_answered(special, monkeypatch):
+    api = special()
+    body = {"board": "X" * 16, "turn": "black", "seconds": 1e-12, "agent": "six-factor"}
+    assert api.call("POST", "/api/analyse", json=body).json()["exact"]
+    monkeypatch.setattr(Engine, "clear", lambda engine: [][0])
+    failed = api.call("POST", "/api/analyse", json=body)
+    assert (failed.status_code, failed.json()["code"]) == (503, "lost")
+    monkeypatch.undo()
+    assert api.call("POST", "/api/analyse", json=body).json()["value"] == 16
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_is_replaced_and_the_search_asked_for_again(special, caplog):
+    api = special(workers=1, watch_pace=0.0)
+    slow = {"kind": "agent", "agent": "six-factor:time=1.5"}
+    created = api.create(size=6, black=slow, white={"kind": "agent", "agent": "greedy"})
+    with api.socket(created["game"], created["tokens"]["spectator"]) as socket:
+        socket.expect("state")
+        (pid,) = api.hall.pool.pids()
+        os.kill(pid, signal.SIGKILL)
+        state = socket.until(lambda s: len(s["moves"]) >= 2)
+    assert state["status"] == "running"
+    assert api.hall.pool.pids() != [pid]
+    assert f"a search worker has ended with status {-signal.SIGKILL}, and is replaced" in caplog.messages

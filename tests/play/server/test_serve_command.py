@@ -1,0 +1,114 @@
+"""`reversi serve` as a command: where it listens, and what it says when it cannot."""
+
+import signal
+import socket
+
+import pytest
+
+from play.server import addresses
+from play.server.games.store import check, opened
+from play.server.http.process import Server, configuration
+from play.server.options import default_database
+from play.server.workers import warming as precompiling
+from reversi_env.compiler.kernel import NotCompiled
+from tests.oracles.samples import wthor_file, wthor_record
+
+from .conftest import OPTIONS
+
+
+def test_a_port_that_is_taken_is_one_clear_line(reversi, tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        code, out, err = reversi("serve", "--port", port, "--database", tmp_path / "games")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"reversi: cannot listen on 127.0.0.1:{port}: ")
+    assert err.count("\n") == 1
+
+
+@pytest.fixture
+def held(tmp_path):
+    """A database that another server uses."""
+    connection = opened(tmp_path / "held")
+    yield tmp_path / "held"
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        (".", "unable to open database file"),
+        ("text", "file is not a database"),
+        ("held", "another server uses it"),
+        ("nowhere/games", "no folder"),
+        ("text/games", "no folder"),
+    ],
+)
+def test_a_database_that_cannot_be_used_is_one_clear_line_before_the_address(reversi, tmp_path, held, name, reason):
+    (tmp_path / "text").write_text("no database at all, but long enough to be looked at " * 20)
+    code, out, err = reversi("serve", "--port", 0, "--database", tmp_path / name)
+    assert (code, out) == (2, "")
+    assert err.startswith("reversi: database ")
+    assert reason in err
+    assert err.count("\n") == 1
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_recorded_games_that_are_damaged_are_one_clear_line_before_the_address(reversi, tmp_path, monkeypatch):
+    (tmp_path / "a.wtb").write_bytes(wthor_file(wthor_record(["f5", "a1"])))
+    monkeypatch.setenv("REVERSI_DATA", str(tmp_path))
+    code, out, err = reversi("serve", "--port", 0, "--database", ":memory:")
+    assert (code, out) == (2, "")
+    assert err.startswith("reversi: WTHOR file 'a.wtb': WTHOR game 0: move 2: ")
+    assert err.count("\n") == 1
+
+
+def test_a_second_ctrl_c_cuts_nothing_off():
+    server = Server(configuration(OPTIONS))
+    for _ in range(2):
+        server.handle_exit(signal.SIGINT, None)
+    assert (server.should_exit, server.force_exit) == (True, False)
+
+
+def test_games_are_kept_in_the_users_data_folder_which_is_made(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "new"))
+    check(default_database())
+    assert (tmp_path / "new" / "reversi-lab" / "games.sqlite3").is_file()
+
+
+def test_others_are_told_an_address_that_they_can_reach(monkeypatch):
+    monkeypatch.setattr(addresses, "_own_address", lambda: "192.168.1.5")
+    for host in ("127.0.0.1", "127.1.2.3", "::1", "localhost"):
+        assert addresses.url_for_others(host, 80) is None
+    for host in ("0.0.0.0", "::", "192.168.1.5"):
+        assert addresses.url_for_others(host, 8400) == "http://192.168.1.5:8400"
+    assert addresses.url_for_others("2001:db8::1", 80) == "http://[2001:db8::1]:80"
+    monkeypatch.undo()
+    assert addresses.url_for_others("0.0.0.0", 80) != "http://0.0.0.0:80"  # whatever this machine has
+
+
+def test_all_that_the_page_offers_is_compiled_in_the_background_and_told(monkeypatch, capsys, api):
+    offered = list(precompiling.offered())
+    entries = {entry["name"]: entry["sizes"] for entry in api.call("GET", "/api/agents").json()["agents"]}
+    entries.pop("rl", None)
+    entries["sixteen-weight"] = entries["double-alpha"]  # the engine that analyses for it
+    expected = {
+        (name, size, game) for name, sizes in entries.items() for size in sizes for game in ("normal", "reversed")
+    }
+    assert {(name, rules.size, rules.variant) for name, rules in offered} == expected
+    done, missing = [], [("mobility", 8), ("network", 6)]
+
+    class Agent:
+        def __init__(self, name, **options):
+            self.name = name
+
+        def prepare(self, rules):
+            if (self.name, rules.size) in missing:
+                missing.remove((self.name, rules.size))
+                raise NotCompiled("search_root")
+            done.append((self.name, rules))
+
+    monkeypatch.setattr(precompiling, "make_agent", Agent)
+    for told in (f"{precompiling.BEGUN}\n{precompiling.DONE}\n", ""):
+        precompiling.compile_all(offered)
+        assert (done, missing, capsys.readouterr().err) == (offered, [], told)
+        done.clear()

@@ -1,0 +1,174 @@
+"""What one address may have of a server: of its processors, games, connections; and how addresses are told apart."""
+
+import asyncio
+import queue
+import threading
+from contextlib import ExitStack
+
+import pytest
+
+from play.server.addresses import known_as
+from play.server.catalogue import limited_agent
+from play.server.messages import Refused
+from play.server.options import ServerOptions
+from play.server.workers import worker as workers
+from play.server.workers.worker import Job, Searcher
+from reversi_env import Position, ReversiError
+from search.agents.players import DoubleAlphaAgent
+from search.engine.solver import Solver
+from tests.oracles.jobs import PATIENCE
+
+from .conftest import WAIT_SECONDS, stop
+from .test_refusals import connection
+
+PROXY = ("127.0.0.1",)
+
+
+@pytest.mark.parametrize(
+    ("host", "name"),
+    [
+        ("192.0.2.7", "192.0.2.7"),
+        ("2001:db8:0:1::7", "2001:db8:0:1::/64"),
+        ("2001:db8:0:1:ffff::", "2001:db8:0:1::/64"),
+        ("::ffff:192.0.2.7", "192.0.2.7"),
+        ("fe80::1%eth0", "fe80::/64"),
+        ("x" * 9_000, "x" * 64),
+        ("", ""),
+    ],
+)
+def test_a_client_is_an_address_or_a_network_of_the_smallest_kind(host, name):
+    assert known_as(host) == name
+
+
+def created(api, forwarded="192.0.2.1"):
+    """The status of a new game for an address that a proxy tells of."""
+    headers = {"X-Forwarded-For": forwarded}
+    return api.call("POST", "/api/games", json={"size": 4}, headers=headers).status_code
+
+
+def test_one_address_has_so_many_games_before_and_after_a_restart(special, tmp_path):
+    database = tmp_path / "games.sqlite3"
+    first = special(database=database, proxies=PROXY, client_games=2)
+    assert [created(first) for _ in range(3)] == [201, 201, 429]
+    others = ("192.0.2.2", "evil, 192.0.2.1", "192.0.2.1:99")
+    assert [created(first, other) for other in others] == [201, 429, 429]
+    stop(first, database)
+    second = special(database=database, proxies=PROXY, client_games=2)
+    assert [created(second), created(second, "192.0.2.2")] == [429, 201]
+    odd = ("", ",", "[", "[::1", "x" * 3_000, "1.2.3.4:x", "::1:1:1", "\u00e9")
+    assert {created(second, each.encode("latin1")) for each in odd} == {201}
+
+
+def test_who_is_no_proxy_tells_nothing(special):
+    api = special(proxies=("10.0.0.0/8",), client_games=1)
+    assert [created(api), created(api, "192.0.2.2")] == [201, 429]
+    assert not ServerOptions().trusted()
+    with pytest.raises(ReversiError, match="proxy 'nginx': expected an address or a network"):
+        ServerOptions(proxies=("nginx",)).trusted()
+
+
+@pytest.mark.parametrize(("proxies", "refused"), [((), 2), (PROXY, 0)])
+def test_one_address_has_so_many_connections(special, proxies, refused):
+    api = special(client_connections=1, proxies=proxies)
+    with ExitStack() as stack:
+        raws = [stack.enter_context(connection(api)) for _ in range(4)]
+        assert sum(map(is_closed, raws)) == refused
+
+
+def is_closed(raw):
+    """Whether the server has closed a connection instead of answering."""
+    try:
+        raw.sendall(b"GET /api/health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        return raw.recv(1) == b""
+    except ConnectionError:
+        return True
+
+
+def test_records_are_read_by_workers(api, monkeypatch):
+    threads, read = [], workers.read_games
+
+    def note(*arguments):
+        threads.append(threading.current_thread().name)
+        return read(*arguments)
+
+    monkeypatch.setattr(workers, "read_games", note)
+    assert api.call("POST", "/api/transcripts", json={"text": "f5d6"}).json()["games"][0]["moves"] == ["f5", "d6"]
+    assert threads == ["reversi-search"]
+
+
+def test_searches_of_those_who_left_are_dropped_and_begun_again_when_they_are_back(special, monkeypatch):
+    api, events = special(), queue.SimpleQueue()
+
+    async def search(client, job, game):
+        events.put("begun")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            events.put("dropped")
+
+    monkeypatch.setattr(api.hall.pool, "search", search)
+    game = api.create(size=4, white={"kind": "agent", "agent": "six-factor:time=5"})
+    with (
+        api.socket(game["game"], game["tokens"]["black"]) as player,
+        api.socket(game["game"], game["tokens"]["spectator"]),
+    ):
+        player.send(type="move", move="b1", ply=0)
+        assert events.get(timeout=WAIT_SECONDS) == "begun"
+    assert events.get(timeout=WAIT_SECONDS) == "dropped"
+    assert api.state(game)["thinking"]  # asking is being there
+    assert events.get(timeout=WAIT_SECONDS) == "begun"
+
+
+def test_every_agent_has_a_time_limit(monkeypatch):
+    """What has none is done in a moment: few squares, a small depth, no search at all."""
+    options = ServerOptions()
+    seconds = {
+        spec: limited_agent(spec, 8, options).seconds
+        for spec in (
+            "greedy-invincible:exact=18",
+            "greedy-invincible",
+            "greedy",
+            "six-factor:depth=16",
+            "network:nodes=1",
+            "double-alpha:nodes=1",
+        )
+    }
+    assert list(seconds.values()) == [5.0, None, None, 5.0, 5.0, 5.0]
+
+
+def test_a_stored_agent_loses_options_that_it_no_longer_takes():
+    spec, options = "double-alpha:exact=10,depth=3,book=yes", ServerOptions()
+    assert str(limited_agent(spec, 8, options, lenient=True).spec) == "double-alpha:depth=3,book=yes"
+    with pytest.raises(Refused):
+        limited_agent(spec, 8, options)
+
+
+def test_double_alpha_moves_by_its_own_search_and_does_not_ponder():
+    position, searcher = Position.initial(), Searcher()
+    moved, pondered = (
+        searcher.answer(Job(kind, position, "double-alpha:depth=3", 1, seconds=9.0, number=n, share=1.0, most=9.0))
+        for n, kind in enumerate(("move", "ponder"))
+    )
+    assert moved.result["move"] in position.legal_moves()
+    assert len(moved.result["line"]) == 1
+    assert (pondered.result, pondered.error) == ({}, "")
+
+
+def test_an_analysis_makes_one_table_only(monkeypatch):
+    monkeypatch.setattr(DoubleAlphaAgent, "_searcher", lambda agent, rules: pytest.fail("a second table"))
+    answer = Searcher().answer(Job("analyse", Position.initial(), "double-alpha", 1, seconds=0.05, number=1))
+    assert (answer.error, bool(answer.result)) == ("", True)
+
+
+def test_a_solving_agent_is_stopped_in_time(monkeypatch):
+    asked, solve = threading.Event(), Solver.solve
+
+    def endless(solver, position):
+        assert position.empties < 60 or asked.wait(PATIENCE)  # few where kernels are loaded
+        return solve(solver, position, node_limit=1)
+
+    monkeypatch.setattr(Solver, "solve", endless)
+    monkeypatch.setattr(Solver, "stop", lambda solver: asked.set())
+    position = Position.initial()
+    answer = Searcher().answer(Job("move", position, "greedy-invincible:exact=60", 1, seconds=0.3, number=1))
+    assert answer.result["move"] in position.legal_moves()

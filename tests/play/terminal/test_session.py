@@ -1,0 +1,399 @@
+"""`reversi play`, with its input from a pipe: every command, every way to end."""
+
+import json
+import os
+import re
+from datetime import datetime
+from types import SimpleNamespace
+
+import pytest
+
+from play.game import Game
+from play.terminal import saved_games as storage
+from play.terminal.opinions import bar_text
+from play.terminal.screen import shows_colours
+from reversi_env import Rules
+from reversi_env.rules import BLACK, WHITE
+from tests.search.agents.test_external import spec
+
+AGENT = ("--agent", "six-factor:depth=1", "--adviser", "six-factor:depth=2")
+ESCAPE = "\x1b"
+COMMANDS = ("hint", "values", "eval", "board", "undo", "redo", "save", "load")
+COMMANDS += ("new", "swap", "level", "go", "moves", "resign", "quit")
+
+
+@pytest.fixture(autouse=True)
+def state(tmp_path, monkeypatch):
+    """A home of its own for every test: nobody's game is touched."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def play(reversi):
+    """Play with the lines given as input: what was shown."""
+
+    def run(*lines, arguments=("--size", "4"), status=0, error=""):
+        result = reversi("play", *AGENT, *arguments, stdin="".join(f"{line}\n" for line in lines))
+        assert result[0] == status
+        assert result[2] == error
+        assert ESCAPE not in result[1]
+        return result[1]
+
+    return run
+
+
+def moves_of(shown):
+    """The transcript that the last ``moves`` command showed."""
+    return re.findall(r"> moves\n(\S+)", shown)[-1]
+
+
+def kept():
+    (path,) = storage.resumable_games()
+    return json.loads(path.read_text())
+
+
+# --- playing --------------------------------------------------------------------------------------
+
+
+def test_the_computer_answers_a_move(play):
+    shown = play("b1", "moves")
+    assert "Black: you. White: six-factor:depth=1." in shown
+    assert re.search(r"white \(six-factor:depth=1\) plays [a-d][1-4]", shown)
+    assert Game.from_transcript(moves_of(shown), Rules(4)).turn == BLACK
+
+
+def test_the_computer_begins_if_you_are_white(play):
+    shown = play("moves", arguments=("--size", "6", "--colour", "white"))
+    assert "black (six-factor:depth=1) plays" in shown
+    assert len(Game.from_transcript(moves_of(shown), Rules(6)).moves) == 1
+
+
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+@pytest.mark.parametrize("size", [4, 6])
+def test_go_plays_the_game_to_its_end(play, size, variant):
+    """The computer for both sides, by the person's `go`: the score shown at the end is that of the rules."""
+    shown = play(*["go"] * 20, "moves", arguments=("--size", size, "--variant", variant))
+    game = Game.from_transcript(moves_of(shown), Rules(size, variant))
+    assert game.is_over()
+    assert ("passes" in shown or "you pass" in shown) == ("pass" in game.moves)
+    winner = "the game is drawn" if game.winner() is None else f"{game.winner()} wins by {abs(game.score())}"
+    assert f"Game over: {winner}, black {game.position.discs(BLACK)}, white {game.position.discs(WHITE)}" in shown
+    assert not storage.resumable_games()  # a finished game is nothing to resume
+
+
+def test_watching_ends_by_itself(play):
+    shown = play(arguments=("--size", "4", "--watch", "--opponent", "greedy"))
+    assert "white (greedy) plays" in shown
+    assert shown.count("Game over:") == 1
+    assert shown.rstrip().splitlines()[-1].startswith("Game over:")
+
+
+def test_a_program_that_fails_does_not_end_the_session(reversi, state):
+    """Nor is a game still watched in which somebody has taken a seat: it can be saved at its end."""
+    agent = spec("gtp", "--fail", "crash")
+    lines = ["", "new black", "resign", "save mine.ggf", "quit"]
+    arguments = ("--size", "4", "--watch", "--agent", agent, "--opponent", agent)
+    status, shown, err = reversi("play", *arguments, stdin="".join(f"{line}\n" for line in lines))
+    assert (status, err) == (0, "")
+    assert shown.count("Segmentation fault, or so") == 2
+    assert shown.count("(paused: press Enter to continue)") >= 2
+    assert (state / "mine.ggf").is_file()
+
+
+def test_two_people(play):
+    shown = play("b1", "a1", "undo", "a1", "moves", arguments=("--size", "4", "--colour", "both"))
+    assert "taken back: a1" in shown
+    assert moves_of(shown) == "b1a1"
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("a1", "a1 by black is illegal: the legal moves are b1 a2 d3 c4"),
+        ("z9", "'z9' is not a square of the 4x4 board: expected a1 to d4, or pass"),
+        ("pass", "pass by black is not allowed: the legal moves are b1 a2 d3 c4"),
+        ("sing", "'sing' is neither a move nor a command: expected a move such as d3, or help"),
+        ("s", "'s' is neither a move nor a command: expected one of save, swap"),
+        ("undo", "no move to take back: you have made none"),
+        ("redo", "no move to make again: none was taken back"),
+        ("level 0", "level '0': expected level 1 to 10"),
+        ("load", "load without a file: expected load FILE, or load FILE N"),
+        ("load nothing.ggf", "file 'nothing.ggf' cannot be read: no such file or directory"),
+        (f"load x {'9' * 5000}", "cannot be read"),
+        ("save no/where.ggf", "file 'no/where.ggf' cannot be written: no such file or directory"),
+        ("new green", "colour 'green': expected black, white or both"),
+        ("\x1b[31m\xff", "is neither a move nor a command"),
+    ],
+)
+def test_mistakes_are_one_line_and_change_nothing(play, line, message):
+    shown = play(line.replace(ESCAPE, "^"), "moves")
+    assert message in shown
+    assert "no moves yet" in shown
+
+
+# --- looking --------------------------------------------------------------------------------------
+
+
+def test_hint_values_and_bar(play):
+    shown = play("hint", "values", "eval", "b1", "eval", "board")
+    assert re.search(r"hint: (b1|a2|d3|c4) \([+-]\d+\.\d discs, (exact|depth \d+)", shown)
+    assert len(re.findall(r"^  (?:b1|a2|d3|c4)  +[+-]\d+\.\d  #+$", shown, re.MULTILINE)) == 4
+    assert len(re.findall(r"^black #*-* white  ", shown, re.MULTILINE)) >= 2
+    assert "evaluation bar off" in shown
+
+
+def test_the_bar_from_the_start(play):
+    shown = play("b1", arguments=("--size", "4", "--eval"))
+    assert len(re.findall(r"^black #*-* white  ", shown, re.MULTILINE)) == 3
+    assert re.search(r"plays [a-d][1-4]: [+-]\d+\.\d discs, (exact|depth \d+)", shown)
+
+
+def test_values_of_a_solved_position_are_exact(play):
+    shown = play("values", arguments=("--size", "4", "--adviser", "six-factor:depth=12"))
+    assert shown.count("-10.0  ####################") == 4
+    assert "exact" in shown
+
+
+def test_help_names_every_command(play):
+    shown = play("help", "?")
+    for command in COMMANDS:
+        assert shown.count(f"  {command}") >= 2
+    assert max(map(len, shown.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("value", "turn", "filled"), [(0, BLACK, 20), (64, BLACK, 40), (64, WHITE, 0), (-64, BLACK, 0)]
+)
+def test_the_bar_is_filled_from_blacks_side(value, turn, filled):
+    assert bar_text(value, turn, block_characters=False).count("#") == filled
+
+
+# --- back and forth -------------------------------------------------------------------------------
+
+
+def test_undo_takes_your_move_back_and_redo_makes_it_again(play):
+    shown = play("b1", "moves", "undo", "moves", "redo", "moves")
+    first, again = re.findall(r"> moves\n([a-d]\S+)", shown)
+    assert first == again
+    assert f"taken back: {first[:2]} {first[2:4]}" in shown
+    assert "no moves yet" in shown
+
+
+def test_new_swap_level_and_resign(play):
+    shown = play("b1", "new", "moves", "level 3", "swap", "moves", "resign", "b2", "new black", "moves")
+    assert "the agent plays at level 3 now" in shown
+    assert "you are white now" in shown
+    assert "Game over: black wins by resignation" in shown
+    assert "the game is over: expected new, undo, save or quit" in shown
+    assert shown.count("no moves yet") == 2
+
+
+def test_a_resignation_can_be_taken_back(play):
+    assert "the game continues" in play("b1", "resign", "undo", "quit")
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["game.ggf", "game.txt", "my game.ggf"])
+def test_save_and_load(play, name):
+    shown = play("b1", "moves", f"save {name}", "new", "moves", f"load {name}", "moves")
+    assert f"saved to {name}" in shown
+    first, again = re.findall(r"> moves\n([a-d]\S+)", shown)
+    assert first == again
+
+
+def test_a_file_is_not_replaced_by_accident(play, state):
+    (state / "old.ggf").write_text("old")
+    shown = play("b1", "save old.ggf", "save! old.ggf", "save old.ggf")
+    assert "file 'old.ggf' exists: expected another name, or save! to replace it" in shown
+    assert shown.count("saved to old.ggf") == 2
+    assert (state / "old.ggf").read_text().startswith("(;GM[Othello]")
+
+
+def test_a_game_that_was_loaded_is_not_the_one_that_was_saved(play, state):
+    shown = play("b1", "save first.txt", "new", "b1", "save second.txt", "load first.txt", "save second.txt")
+    assert "file 'second.txt' exists: expected another name, or save! to replace it" in shown
+
+
+def test_a_save_without_a_name_finds_one(play, state):
+    play("b1", "save")
+    (path,) = state.glob("reversi-*.ggf")
+    assert Game.from_ggf(path.read_text()).moves[0] == "b1"
+
+
+def test_loading_one_of_many_games_and_from_the_command_line(play, state):
+    games = [Game(Rules(6)), Game(Rules(4, "reversed"))]
+    games[1].play("b1")
+    (state / "many.ggf").write_text("\n".join(game.to_ggf() for game in games))
+    shown = play("load many.ggf 2", "moves", "load many.ggf 3", arguments=("many.ggf", "--game", 1))
+    assert "6x6, most discs win" in shown
+    assert "loaded 1 move from game 2 of 2 in many.ggf" in shown
+    assert "4x4, fewest discs win" in play(arguments=("many.ggf", "--game", 2))
+    assert "game 3 of file 'many.ggf': expected a number from 1 to 2" in shown
+
+
+def test_what_looks_like_a_game_within_a_value_is_none(play, state):
+    (state / "smile.ggf").write_text("\ufeff(;GM[Othello]C[a smile (; here]B[f5];)")
+    shown = play("load smile.ggf", "load smile.ggf 2")
+    assert "loaded 1 move from smile.ggf" in shown
+    assert "game 2 of file 'smile.ggf': expected a number from 1 to 1" in shown
+
+
+def test_broken_files_are_one_line(play, state):
+    (state / "bad.ggf").write_text("(;GM[Othello]B[a1];)")
+    (state / "bad.txt").write_text("b1 b1")
+    (state / "bytes.txt").write_bytes(bytes(range(256)))
+    shown = play("load bad.ggf", "load bad.txt", "load bytes.txt", "load .", "moves")
+    assert "no moves yet" in shown
+    assert "Traceback" not in shown
+
+
+# --- leaving and coming back ----------------------------------------------------------------------
+
+
+def test_the_game_is_kept_after_every_move_and_resumed(play, reversi):
+    shown = play("b1", "moves")
+    assert "Game saved. Resume it with: reversi play --resume" in shown
+    assert Game.from_ggf(kept()["ggf"]).to_transcript() == moves_of(shown)
+    status, again, _ = reversi("play", "--resume", stdin="moves\nundo\nquit\n")
+    assert status == 0
+    assert "White: six-factor:depth=1." in again
+    assert moves_of(again) == moves_of(shown)
+
+
+def test_a_game_resumed_into_a_file_of_the_same_name_is_kept(play, reversi, monkeypatch):
+    """As in the same second, by a process with the same number."""
+    moment = datetime(2026, 1, 1)
+    monkeypatch.setattr(storage, "datetime", SimpleNamespace(now=lambda: moment))
+    shown = play("b1", "moves")
+    for _ in range(2):
+        status, again, _ = reversi("play", "--resume", stdin="moves\nquit\n")
+        assert (status, moves_of(again)) == (0, moves_of(shown))
+
+
+@pytest.mark.parametrize("option", [(), ("--colour", "both")])
+def test_resume_remembers_sides_and_limits(play, reversi, option):
+    play("b1", arguments=("--size", "4", "--colour", "both", "--time", "2", "--variant", "reversed"))
+    assert (kept()["black"], kept()["white"], kept()["time"]) == (None, None, 2)
+    _, _, err = reversi("play", "--resume", "--colour", "black", stdin="quit\n")
+    assert "--resume with --colour black: expected --colour both" in err
+    status, shown, _ = reversi("play", "--resume", *option, stdin="quit\n")
+    assert status == 0
+    assert "4x4, fewest discs win. Black: you. White: you." in shown
+
+
+@pytest.mark.parametrize(
+    ("option", "expected"),
+    [
+        (("--size", "6"), "expected --size 4"),
+        (("--variant", "reversed"), "expected --variant normal"),
+        (("--colour", "white"), "expected --colour black"),
+        (("--agent", "greedy"), "expected --agent six-factor:depth=1"),
+        (("--watch",), "expected no such option"),
+        (("--opponent", "greedy"), "expected no such option"),
+        (("game.ggf",), "expected one of them"),
+    ],
+)
+def test_resume_refuses_what_would_be_another_game(play, reversi, option, expected):
+    play("b1")
+    before = kept()
+    status, out, err = reversi("play", "--resume", *option, stdin="quit\n")
+    assert (status, out, err.count("\n")) == (2, "", 1)
+    assert expected in err
+    assert kept() == before
+
+
+def test_resume_takes_options_that_say_the_same(play, reversi):
+    play("b1")
+    same = ("--size", "4", "--variant", "normal", "--colour", "black", "--agent", "six-factor:depth=1")
+    status, shown, err = reversi("play", "--resume", *same, stdin="quit\n")
+    assert (status, err) == (0, "")
+    assert "4x4, most discs win." in shown
+
+
+def test_a_level_is_that_of_the_human_ladder(reversi):
+    _, shown, _ = reversi("play", "--size", "4", "--level", "3", stdin="level 9\nswap\nlevel 11\nquit\n")
+    assert "Black: you. White: human:level=3. " in shown
+    assert "the agent plays at level 9 now" in shown
+    assert "level '11': expected level 1 to 10" in shown
+
+
+def test_sessions_do_not_touch_each_others_games(play, reversi):
+    """The one that was left last is resumed; the other is still there."""
+    play("b1")
+    first = storage.resumable_games()[0]
+    os.utime(first, (1, 1))
+    first = first.rename(first.with_name("another.json"))  # as by another process
+    shown = play("c4", "moves")
+    assert "There is an unfinished game" in shown
+    _, again, _ = reversi("play", "--resume", stdin="moves\nresign\nquit\n")
+    assert moves_of(again) == moves_of(shown)
+    assert storage.resumable_games() == [first]
+
+
+def test_only_so_many_games_are_kept():
+    storage.state_folder().mkdir(parents=True)
+    for number in range(storage.MAX_KEPT + 5):
+        path = storage.state_folder() / f"{number}.json"
+        path.write_text("{}")
+        os.utime(path, (number, number))
+    left = storage.state_folder() / ".99.json.part"  # of a process that was killed
+    left.write_text("{")
+    assert len(storage.resumable_games()) == storage.MAX_KEPT
+    assert not (storage.state_folder() / "0.json").exists()
+    assert not left.exists()
+
+
+@pytest.mark.parametrize("text", [None, "", "{}", "[1]", '{"ggf": 3}', '{"ggf": "(;"}', "\x00"])
+def test_nothing_to_resume_is_one_line(reversi, text):
+    if text is not None:
+        storage.state_folder().mkdir(parents=True)
+        (storage.state_folder() / "game.json").write_text(text)
+    status, out, err = reversi("play", "--resume")
+    assert (status, out) == (2, "")
+    assert err.startswith("reversi: ")
+    assert err.count("\n") == 1
+
+
+@pytest.mark.parametrize("folder", [".", "reversi/games"])
+def test_a_folder_that_cannot_be_written_does_not_stop_the_game(reversi, state, folder):
+    place = state / "state" / folder
+    place.parent.mkdir(parents=True, exist_ok=True)
+    place.write_text("a file where the folder should be")
+    status, shown, err = reversi("play", *AGENT, "--size", "4", stdin="b1\nmoves\nquit\n")
+    assert status == 0
+    assert err.startswith("reversi: the game is not being saved")
+    assert err.count("\n") == 1
+    assert "Game saved" not in shown
+    assert len(moves_of(shown)) >= 4
+
+
+# --- colours --------------------------------------------------------------------------------------
+
+
+class Stream:
+    def __init__(self, encoding="utf-8", tty=True):
+        self.encoding, self._tty = encoding, tty
+
+    def isatty(self):
+        return self._tty
+
+
+@pytest.mark.parametrize(
+    ("stream", "environment", "colours"),
+    [
+        (Stream(), {"TERM": "xterm-256color"}, True),
+        (Stream(), {"TERM": "xterm", "NO_COLOR": "1"}, False),
+        (Stream(), {"TERM": "xterm", "NO_COLOR": ""}, True),
+        (Stream(), {"TERM": "dumb"}, False),
+        (Stream(), {}, False),
+        (Stream(tty=False), {"TERM": "xterm"}, False),
+        (Stream("ascii"), {"TERM": "xterm"}, False),
+        (Stream("latin-1"), {"TERM": "xterm"}, False),
+    ],
+)
+def test_colours_only_where_they_can_be_seen(stream, environment, colours):
+    assert shows_colours(stream, environment) == colours

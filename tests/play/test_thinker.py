@@ -1,0 +1,149 @@
+"""Thinking on the opponent's time: what is pondered, that it ends at once, and that the answer is then at hand."""
+
+import threading
+
+import pytest
+
+from play.protocols import gtp, nboard
+from play.thinker import Ponderer, Thinker, expected_position, ponder
+from play.time_control import TimeControl
+from reversi_env import Position, Rules
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from tests.oracles.jobs import PATIENCE, wait_until
+
+START = Position.initial()
+
+
+class Pondering(Thinker):
+    """Ponders until it is told to end; tells when it has begun, about what, and with which limits."""
+
+    def __init__(self, *arguments, **options):
+        super().__init__(*arguments, **options)
+        self.begun, self.pondered, self.at_work = threading.Event(), [], 0
+
+    def ponder(self, position, is_over, **limits):
+        self.pondered.append((position, limits))
+        self.at_work += 1
+        self.begun.set()
+        while not is_over():
+            super().ponder(position, is_over)
+        self.at_work -= 1
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [(("d3", "c3", "c4"), START.play("d3").play("c3")), (("d3",), START.play("d3")), ((), None)],
+)
+def test_what_is_pondered(line, expected):
+    assert expected_position(START, line) == expected
+
+
+def test_nothing_is_left_to_ponder_when_the_game_is_over():
+    last = Position.from_text("XXXXXXXXXXXXXXO-")
+    assert expected_position(last, (last.legal_moves()[0],)) is None
+
+
+def test_pondering_begins_after_our_own_move_alone_and_has_ended_when_end_returns():
+    thinker = Pondering("six-factor:depth=3")
+    ponderer = Ponderer(thinker)
+    ponderer.begin(START)
+    ponderer.expect(START, ("d3", "c3"))
+    ponderer.begin(START)  # the move was not made
+    ponderer.begin(START.play("c4"))  # another one was
+    assert not thinker.pondered
+    for _ in range(5):
+        thinker.begun.clear()
+        ponderer.begin(START.play("d3"), clock=TimeControl(10.0))
+        assert thinker.begun.wait(PATIENCE)
+        ponderer.end()
+        assert thinker.at_work == 0
+    ponderer.end()
+    assert thinker.pondered == [(START.play("d3").play("c3"), {"depth": None, "clock": TimeControl(10.0)})] * 5
+
+
+def test_who_does_not_ponder_does_nothing():
+    thinker = Pondering("six-factor:depth=3")
+    ponderer = Ponderer(thinker, on=False)
+    ponderer.expect(START, ("d3", "c3"))
+    ponderer.begin(START.play("d3"))
+    ponderer.end()
+    assert not thinker.pondered
+
+
+def test_rounds_take_longer_and_longer_until_it_is_over(monkeypatch):
+    engine, given = Engine("six-factor", megabytes=1), []
+
+    def note(position, limits):
+        given.append(limits)
+        return search(START, Limits(depth=1))
+
+    search = engine.search
+    monkeypatch.setattr(engine, "search", note)
+    ponder(engine, START, Limits(time=1.5, soft=0.5), lambda: len(given) == 3)
+    assert given == [Limits(time=1.5, soft=0.5), Limits(time=3.0), Limits(time=6.0)]
+    given.clear()
+    ponder(engine, START, Limits(depth=5), lambda: False)
+    assert given == [Limits(depth=5)]
+
+
+def test_the_expected_reply_is_answered_from_the_table():
+    """The same answer, for next to nothing: at a fixed depth pondering searches what would have been searched."""
+    cold, warm = Thinker("six-factor:depth=8"), Thinker("six-factor:depth=8")
+    position = expected_position(START, cold.think(START).pv)
+    warm.ponder(position, lambda: False)
+    cold.agent.engine(Rules()).clear()
+    alone, prepared = cold.think(position), warm.think(position)
+    assert (prepared.move, prepared.value, prepared.depth) == (alone.move, alone.value, alone.depth)
+    assert prepared.nodes < alone.nodes / 10
+
+
+def test_a_gtp_engine_ponders_between_its_move_and_the_next_line():
+    """It has no limit of its own but the lines: the search would go on for hours."""
+    thinker, sent, working = Pondering("six-factor:depth=3"), [], []
+    engine = gtp.GtpEngine(thinker, ponders=True)
+
+    def lines():
+        for line in ("time_settings 100 0 0", "play b d3", "genmove w", "showboard"):
+            thinker.begun.clear()
+            yield line
+        assert thinker.begun.wait(PATIENCE)  # again, after the board was shown
+        working.append(thinker.at_work)
+        thinker.begun.clear()
+        yield f"play b {engine.position.legal_moves()[0]}"
+        yield "genmove w"
+        assert thinker.begun.wait(PATIENCE)
+
+    gtp.serve(engine, lines(), sent.append)
+    assert working == [1]
+    assert thinker.at_work == 0
+    assert all(answer.startswith("=") for answer in sent)
+    assert len(sent) == 6
+    assert all(limits["clock"] for _, limits in thinker.pondered)
+
+
+def test_an_nboard_engine_ponders_when_its_move_is_made():
+    thinker, sent = Pondering("six-factor"), []
+    engine = nboard.NBoardEngine(thinker, sent.append, ponders=True)
+
+    def lines():
+        yield from ("set depth 3", "go", "ping 1")
+        wait_until(lambda: "pong 1" in sent)
+        assert not thinker.pondered  # the move has not been made
+        yield f"move {next(line for line in sent if line.startswith('==='))[4:]}"
+        assert thinker.begun.wait(PATIENCE)
+        yield "quit"
+
+    nboard.serve(engine, lines())
+    assert thinker.at_work == 0
+    [(position, limits)] = thinker.pondered
+    assert position.empties == 58
+    assert limits["depth"] == 3
+
+
+@pytest.mark.parametrize("command", ["gtp", "nboard"])
+def test_the_option_is_taken_and_the_process_ends(reversi, command):
+    session = {"gtp": "genmove b\n", "nboard": "go\nmove d3\n"}[command]
+    status, out, err = reversi(command, "six-factor:depth=2", "--ponder", stdin=session)
+    assert (status, err) == (0, "")
+    assert out

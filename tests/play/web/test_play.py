@@ -1,0 +1,207 @@
+"""The page for players: games, taking back, watching, friends, the player's rating."""
+
+import re
+
+import pytest
+
+from models.human import RATINGS
+from tests.play.server.conftest import eventually
+
+from .steps import PHONE, WAIT, choose, expect, moves, my_turn, play_some, rating_text, shuts_nobody_out
+
+pytestmark = pytest.mark.slow
+
+
+def test_a_game_with_take_back_reload_and_a_change_of_variant(open_page, server):
+    page = open_page()
+    choose(page, agent="six-factor", strength=0)
+    page.click("#start")
+    play_some(page, 10)
+    played = moves(page)
+    assert len(played) >= 20
+    board = page.locator("#board svg")
+    discs = int(page.locator("#player-black .count").inner_text()) + int(
+        page.locator("#player-white .count").inner_text()
+    )
+    assert discs == 4 + len([move for move in played if move != "pass"])
+
+    page.click("#undo")
+    expect(page.locator("#moves button")).to_have_count(len(played) - 2, timeout=WAIT)
+    my_turn(page)
+
+    page.reload()
+    my_turn(page)
+    # the list may come after the words
+    expect(page.locator("#moves button")).to_have_count(len(played) - 2, timeout=WAIT)
+    assert moves(page) == played[:-2]
+    play_some(page, 1)
+
+    page.click("#nav-new")
+    choose(page, variant="reversed", size=6, colour="white", agent="greedy")
+    expect(board.locator(".square")).to_have_count(36)  # shown at once
+    expect(page.locator("#status")).to_contain_text("6×6 · fewest discs win")
+    page.click("#start")
+    my_turn(page)
+    expect(page.locator("#tags")).to_have_text("6×6 · fewest discs win")
+    assert len(moves(page)) == 1  # black, the agent, has begun
+    games = [room for room in server.hall.rooms.values() if room.game.rules.variant == "reversed"]
+    assert len(games) == 1
+
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.click("#resign")
+    expect(page.locator("#status")).to_have_text("Black wins: white resigned.")
+    expect(page.locator("#undo")).to_be_hidden()
+    old = re.sub(r'"at":\d+', '"at":1', page.evaluate("localStorage['reversi.games']"))
+    page.evaluate("games => { localStorage['reversi.games'] = games; }", old)
+    page.reload()
+    expect(page.locator("#status")).to_have_text("Black wins: white resigned.")
+    assert page.evaluate("localStorage['reversi.games']") == old  # looked at, it is as old as before
+    page.click("#rematch")  # with colours exchanged
+    my_turn(page)
+    expect(page.locator("#player-black .name")).to_have_text("You")
+    expect(page.locator("#tags")).to_have_text("6×6 · fewest discs win")
+
+
+def test_an_answer_waits_until_the_discs_have_turned(open_page):
+    page = open_page(reduced_motion="no-preference")
+    page.evaluate("""() => {
+        window.knocks = 0;
+        AudioBufferSourceNode.prototype.start = () => { knocks++; };
+        window.shown = [];
+        const note = () => { const count = document.querySelectorAll(".piece[data-disc=X], .piece[data-disc=O]").length;
+            if (count !== shown.at(-1)?.count) shown.push({ count, at: performance.now() }); };
+        new MutationObserver(note).observe(document.getElementById("board"), { subtree: true, attributes: true, childList: true });
+    }""")
+    choose(page, agent="greedy", size=6)
+    page.click("#start")
+    play_some(page, 2)
+    shown = page.evaluate("shown.slice(-4).map(({ at }) => at)")  # my move, the answer, my move, the answer
+    # timers and the time of drawing round to a millisecond or so
+    assert shown[1] - shown[0] >= 495
+    assert shown[3] - shown[2] >= 495
+    assert page.evaluate("knocks") == 4
+    page.click("#sound")
+    play_some(page, 1)
+    assert page.evaluate("knocks") == 4
+    page.reload()
+    expect(page.locator("#sound")).to_have_attribute("aria-pressed", "false")
+
+
+def test_two_agents_are_watched_to_the_end(open_page, server):
+    page, known = open_page(PHONE), set(server.hall.rooms)
+    choose(page, mode="watch", agent="human", strength=9, agent2="random", size=4)
+    expect(page.locator("#strength-text")).to_have_text("10 · Full strength")
+    page.fill("#strength", "0")
+    expect(page.locator("select[name=clock]")).to_be_hidden()  # it would not count
+    page.evaluate("document.getElementById('speed').value = 2000")
+    page.click("#start")
+    page.click("#pause")
+    (room,) = [room for name, room in server.hall.rooms.items() if name not in known]
+    eventually(room.game.is_over, "the end of the game")
+    assert len(moves(page)) < len(room.game.moves)  # the game is over, and the page has stopped
+    page.select_option("#speed", "Fast")
+    page.click("#pause")
+    expect(page.locator("#status")).to_contain_text(re.compile("win|draw"), timeout=WAIT)
+    expect(page.locator("#undo")).to_be_hidden()
+    expect(page.locator("#watching")).to_be_hidden()
+    width = page.evaluate("document.documentElement.scrollWidth")
+    assert width <= PHONE["width"]  # nothing sticks out
+
+
+def test_a_friend_joins_by_the_link(open_page):
+    mine = open_page()
+    choose(mine, mode="friend", size=4)
+    mine.click("#start")
+    expect(mine.locator("#analysis")).to_be_hidden()
+    link = mine.locator("#invite-link")
+    expect(link).to_have_value(re.compile(r"http://127\.0\.0\.1:\d+/#join=.+\.white\..{32}"), timeout=WAIT)
+    expect(mine.locator("#invite-warning")).to_be_visible()  # another machine has another 127.0.0.1
+    for script in ("", "delete Navigator.prototype.clipboard"):  # without encryption there is none
+        mine.evaluate(script)
+        mine.click("#invite-copy")
+        expect(mine.locator("#toast")).to_have_text("Copied.")
+        expect(mine.locator(":focus")).to_have_id("invite-copy")
+        mine.locator("#toast").evaluate("toast => { toast.hidden = true; }")
+        mine.evaluate("""() => {
+            window.pasted = null;
+            document.addEventListener("paste", ({ clipboardData }) => { pasted = clipboardData.getData("text"); }, { once: true });
+        }""")
+        mine.keyboard.press("Control+V")
+        mine.wait_for_function("pasted !== null")
+        assert mine.evaluate("pasted") == link.input_value()
+    friend = open_page(PHONE, address=link.input_value().split("/", 3)[3])
+    expect(friend.locator("#status")).to_contain_text("Waiting for black", timeout=WAIT)
+    expect(mine.locator("#invite")).to_be_hidden(timeout=WAIT)
+    my_turn(mine)
+    mine.locator(".square.legal").first.click()
+    my_turn(friend)
+    friend.locator(".square.legal").first.click()
+    my_turn(mine)
+    assert moves(mine) == moves(friend)
+    mine.click("#share")
+    expect(link).to_have_value(re.compile(r"/#watch=.+\..{32}"))
+    guest = open_page(address=link.input_value().split("/", 3)[3])
+    expect(guest.locator("#moves button")).to_have_count(2)
+    expect(guest.locator("#status")).to_contain_text("Waiting for black")
+    expect(guest.locator("#undo, #resign, #rematch").locator("visible=true")).to_have_count(0)
+    legal = mine.locator(".square.legal").first.get_attribute("data-square")
+    guest.locator(f".square[data-square={legal}]").click()  # nothing comes of it
+    guest.reload()
+    expect(guest.locator("#moves button")).to_have_count(2)
+    mine.click("#undo")
+    friend.click("#grant")
+    expect(mine.locator("#moves button")).to_have_count(0, timeout=WAIT)
+
+
+def test_a_dropped_connection_comes_back(open_page, server):
+    page = open_page()
+    choose(page, mode="here", size=4)
+    page.click("#start")
+    expect(page.locator("#status")).to_have_text("Black to move.", timeout=WAIT)
+    room = max(server.hall.rooms.values(), key=lambda room: room.created)
+    loop = server.hall.store._loop
+    loop.call_soon_threadsafe(server.hall.drop, room, "put away by a test")
+    eventually(lambda: (now := server.hall.rooms.get(room.id)) not in (None, room) and now.members, "the return")
+    expect(page.locator("#status")).to_have_text("Black to move.", timeout=WAIT)
+    page.locator(".square.legal").first.click()
+    expect(page.locator("#status")).to_have_text("White to move.", timeout=WAIT)
+    page.click("#undo")  # both sides sit here, so it needs nobody else
+    expect(page.locator("#status")).to_have_text("Black to move.", timeout=WAIT)
+    expect(page.locator("#moves button")).to_have_count(0)
+
+
+def test_games_against_levels_rate_the_player_unless_there_was_help(open_page, server):
+    page, others = open_page(), set(server.hall.rooms)
+    page.on("dialog", lambda dialog: dialog.accept())
+    rated = page.locator("#rated")
+    choose(page, agent="human", strength=2)
+    page.click("#start")
+    expect(rated).to_have_text("This game is rated.")
+    page.click("#resign")
+    lost = rating_text([(RATINGS[2], 0)])
+    expect(rated).to_have_text(f"Your rating: {lost} after 1 game.")
+    page.reload()
+    expect(rated).to_have_text(f"Your rating: {lost} after 1 game.")  # a game counts once
+    shuts_nobody_out(page)
+    page.click("#nav-new")
+    expect(page.locator("#setup-standing")).to_contain_text(f"{lost} after 1 game. The closest level is 2.")
+    shuts_nobody_out(page)
+    choose(page, colour="white")
+    page.click("#start")
+    my_turn(page)
+    page.click("#undo")
+    expect(page.locator("#toast")).to_have_text("There is no move to take back.")
+    expect(rated).to_have_text("This game is rated.")  # nothing was given
+    page.click("#hint")
+    expect(rated).to_contain_text("not rated")
+    page.click("#resign")
+    page.click("#rematch")  # with another seed: who repeats a game may not meet the same answers
+    expect(rated).to_have_text("This game is rated.")
+    rooms = [room for name, room in server.hall.rooms.items() if name not in others]
+    seeds = [agent.spec.options["seed"] for room in rooms for agent in room.agents.values()]
+    assert len(set(seeds)) == len(seeds) == 3
+    page.click("#nav-games")
+    expect(page.locator("#standing")).to_contain_text(lost)
+    shuts_nobody_out(page)
+    page.click("#standing-reset")
+    expect(page.locator("#standing")).to_be_hidden()

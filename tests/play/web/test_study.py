@@ -1,0 +1,325 @@
+"""The page for students: analysis, reviews with variations, positions set up and sent, openings."""
+
+import random
+import re
+import struct
+from io import BytesIO
+
+import pytest
+from PIL import Image
+
+from reversi_env import Position, Rules
+from reversi_env.notation import read_ggf_game
+from tests.play.server.test_reading import WTHOR
+
+from .steps import PHONE, WAIT, choose, expect, my_turn, play_some, shuts_nobody_out, until
+
+pytestmark = pytest.mark.slow
+
+
+def test_analysis_shows_values_the_line_and_the_course_of_the_game(open_page):
+    page = open_page()
+    choose(page, agent="greedy", size=6)
+    page.click("#start")
+    play_some(page, 2)
+    page.click("#hint")
+    expect(page.locator(".square.hint.legal")).to_have_count(1)
+    page.locator(".switch").click()
+    best = page.locator(".worth[data-grade=best]")
+    expect(best.first).to_be_visible(timeout=WAIT)  # equally good moves are all marked
+    legal = page.locator(".square.legal").count()
+    assert page.locator(".square.valued").count() == legal
+    expect(page.locator("#line .verdict")).to_contain_text("depth", timeout=WAIT)
+    expect(page.locator("#bar")).to_be_visible()
+    expect(page.locator("#chart .curve")).to_have_count(1, timeout=WAIT)
+    if legal > 1:  # hovering over another move tells its own value and line
+        page.locator(".square.legal:not(.best)").first.hover()
+        expect(page.locator("#line .verdict")).to_contain_text("for black", timeout=WAIT)
+    page.reload()  # the wish for analysis is remembered in this game
+    expect(best.first).to_be_visible(timeout=WAIT)
+    shuts_nobody_out(page)
+    values_and_marks_are_legible(page)
+    page.click("#nav-new")
+    page.click("#start")
+    my_turn(page)
+    expect(page.locator("#analysis")).not_to_be_checked()
+
+
+def values_and_marks_are_legible(page):
+    """4.5 : 1 on the board, where axe does not look: every grade on its plate, and the rims of the marks on the squares."""
+    styles = """() => {
+        const { fill, opacity } = getComputedStyle(document.querySelector(".valued .chip"));
+        const text = document.querySelector(".valued .worth");
+        const grades = ["best", "good", "inaccuracy", "mistake", "blunder"].map((grade) => {
+            text.dataset.grade = grade;
+            return getComputedStyle(text).fill;
+        });
+        return [fill, Number(opacity), grades, getComputedStyle(document.querySelector(".legal .mark")).stroke];
+    }"""
+    plate, opacity, grades, rim = page.evaluate(styles)
+    square = Image.open(BytesIO(page.locator(".square[data-square=a1]").screenshot())).convert("RGB").resize((1, 1))
+    green = square.getpixel((0, 0))
+    under = [opacity * part + (1 - opacity) * below for part, below in zip(parts(plate), green, strict=True)]
+    assert min(contrast(parts(grade), under) for grade in grades) >= 4.5
+    assert contrast(parts(rim), green) >= 4.5
+
+
+def parts(colour):
+    """Red, green and blue of what a browser calls ``rgb(1, 2, 3)``."""
+    return [int(part) for part in re.findall(r"\d+", colour)]
+
+
+def contrast(first, second):
+    """The contrast of two colours, as the guidelines for accessibility have it."""
+    linear = [
+        [part / 3294.6 if part <= 10 else ((part / 255 + 0.055) / 1.055) ** 2.4 for part in one]
+        for one in (first, second)
+    ]
+    dark, light = sorted(0.2126 * red + 0.7152 * green + 0.0722 * blue for red, green, blue in linear)
+    return (light + 0.05) / (dark + 0.05)
+
+
+def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
+    """A 4x4 game in which the first move that differs from perfect play is known."""
+    from search.engine.solver import solve_all_moves
+
+    position, text, losses = Position.initial(Rules(4)), [], []
+    while not position.is_over():
+        values = solve_all_moves(position)
+        move = min(values, key=values.get) if len(text) in (4, 5) else max(values, key=values.get)
+        losses.append(max(values.values()) - values[move])
+        text.append(move)
+        position = position.play(move)
+    assert max(losses) >= 5
+    page = open_page(PHONE)
+    page.click("#nav-review")
+    page.fill("#transcript", " ".join(move for move in text if move != "pass"))
+    page.check("input[name=rsize][value='4']", force=True)
+    page.click("#loader button[type=submit]")
+    expect(page.locator("#summary")).to_be_visible(timeout=WAIT)
+    shown = page.locator("#moves button").evaluate_all("buttons => buttons.map((b) => b.dataset.grade ?? '')")
+    expected = [
+        "blunder" if loss >= 5 else "mistake" if loss >= 3 else "inaccuracy" if loss >= 1 else "" for loss in losses
+    ]
+    for grade, due, loss in zip(shown, expected, losses, strict=True):
+        assert grade == due or (loss and grade == "mistake")  # an inaccuracy that turns the result is a mistake
+    page.locator("#moves [data-grade=blunder]").first.click()
+    expect(page.locator("#line")).to_contain_text("exact")
+    expect(page.locator("#line")).to_contain_text("was better")
+    page.keyboard.press("End")
+    expect(page.locator("#ply")).to_have_text(f"{len(text)} / {len(text)}")
+    shuts_nobody_out(page)
+    a_variation_is_played_commented_promoted_and_deleted(page, text)
+    the_page_knows_the_rules(page)
+
+    mine = page.evaluate("""async () => {
+        const { app } = await import("/state.js"), { blundersOf } = await import("/puzzle.js");
+        return ["black", "white"].map((mine) => blundersOf({ ...app.line, mine }).length);
+    }""")
+    assert mine == [1, 0]  # of the two bad moves one had a single better one
+    page.click("#practise")
+    expect(page.locator("#puzzle-kind option:checked")).to_have_text("My own blunders (1)")
+    expect(page.locator(".square.legal")).to_have_count(4)
+    page.click(".square[data-square=d3]")  # as in the game
+    expect(page.locator("#puzzle-verdict")).to_contain_text("d3 loses 4 discs")
+    expect(page.locator("#puzzle-verdict")).to_contain_text("−14 instead of −10")
+    page.click("#puzzle-next")
+    expect(page.locator(".square.legal")).to_have_count(4)
+    page.click(".square[data-square=d4]")
+    expect(page.locator("#puzzle-verdict")).to_contain_text("Correct! d4 is worth −10.")
+    expect(page.locator("#puzzle-streak")).to_have_text("Streak: 1 (longest: 1)")
+    expect(page.locator("#puzzle-rating")).to_contain_text("first answer")  # they do not count for it
+
+
+def a_variation_is_played_commented_promoted_and_deleted(page, text):
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    other = page.locator(f".square.legal:not([data-square={text[1]}])").first
+    name = other.get_attribute("data-square")
+    other.click()
+    tried = page.locator("#moves .variation button > :first-child")
+    expect(tried).to_have_text([name])
+    expect(page.locator("#ply")).to_have_text("2 / 2")
+    page.fill("#comment", "Why not this?")
+    expect(page.locator("#moves .remark")).to_have_text("Why not this?")
+    expect(page.locator("#line .pv button").nth(1)).to_be_visible()  # what is expected is played with a click
+    line = page.locator("#line .pv button").all_inner_texts()
+    page.locator("#line .pv button").nth(1).press("Enter")
+    expect(page.locator("#game :focus")).to_have_count(1)  # though the line is drawn anew
+    assert [move for move in tried.all_inner_texts() if move != "pass"] == [name, *line[:2]]
+    tried.first.click()
+    page.keyboard.press("ArrowUp")  # to the move of the game in its place, and back
+    expect(page.locator("#moves [aria-current=true]")).to_have_text(re.compile(f"^{text[1]}"))
+    page.keyboard.press("ArrowDown")
+    expect(page.locator("#moves [aria-current=true] > :first-child")).to_have_text(name)
+    page.click("#promote")
+    expect(page.locator("#promote")).to_be_disabled()
+    expect(page.locator("#moves > li:not(.aside) button").nth(1)).to_have_text(re.compile(f"^{name}"))
+    page.once("dialog", lambda dialog: dialog.accept())
+    page.click("#remove")
+    expect(page.locator("#moves .variation")).to_have_count(0)
+    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+
+def the_page_knows_the_rules(page):
+    """Legal moves, passes, the end and what is turned, in games of all sizes, beside ours."""
+    generator, games = random.Random(1), []
+    for size, start in ((4, "standard"), (4, "parallel"), (6, "standard"), (8, "standard"), (8, "parallel")):
+        position, seen = Position.initial(Rules(size, start=start)), []
+        while not position.is_over():
+            move = generator.choice(position.legal_moves())
+            seen.append([position.to_text(), str(position.turn), position.legal_moves(), move])
+            position = position.play(move)
+        games.append([size, start, [*seen, [position.to_text(), str(position.turn), [], None]]])
+    assert any(move == "pass" for *_, seen in games for *_, move in seen)
+    replayed = """async (games) => {
+        const { after, initial, legalMoves } = await import("/rules.js");
+        return games.map(([size, start, seen]) => {
+            let position = initial(size, start);
+            return [size, start, seen.map(([, , , move]) => {
+                const { board, turn } = position, legal = legalMoves(position, size);
+                if (move) position = after(position, move, size);
+                return [board, turn, legal, move];
+            })];
+        });
+    }"""
+    assert page.evaluate(replayed, games) == games
+
+
+OBF = "-----OX--XO----- X; % the start\nOX--OXX-OOX--XXX O; C1:+6;"
+GAMES = (
+    "(;GM[Othello]PB[Ann]PW[Bob]TY[4]BO[4 ---- -O*- -*O- ---- *]B[b1]W[a1];)"
+    "(;GM[Othello]PB[Cid]PW[Dan]TY[4]BO[4 ---- -O*- -*O- ---- *]B[b1]W[c1];)"
+)
+
+
+def test_a_position_is_set_up_studied_and_sent(open_page, tmp_path):
+    """From the board, a paste and a file to a review with a variation that others open; reload and Back lose nothing."""
+    page = open_page()
+    page.click("#nav-review")
+    page.check("input[name=rsize][value='4']", force=True)
+    corner = page.locator("[data-square=a1]")
+    for what in ("black", "white", "empty", "black"):
+        corner.press("Enter")  # the keyboard is enough
+        expect(corner).to_have_attribute("aria-label", f"a1, {what}")
+    page.fill("#transcript", OBF)
+    page.reload()
+    expect(corner).to_have_attribute("aria-label", "a1, black")
+    page.click("#loader button[type=submit]")
+    page.locator("#choice-list button").nth(1).click()
+    expect(page.locator("#status")).to_have_text("White to move.")
+    expect(page.locator("#moves .remark")).to_have_text("c1:+6")
+    expect(page.locator(".worth[data-grade=best]").first).to_be_visible()
+    expect(page.locator("#summary")).to_be_hidden()  # there is no move to judge
+    page.go_back()
+    expect(page.locator("#choice-list button")).to_have_count(2)
+    shuts_nobody_out(page)
+    page.fill("#transcript", "XXXX XXXX XXXX XXXX")
+    page.click("#loader button[type=submit]")
+    expect(page.locator("#toast")).to_contain_text("Neither side can move")
+    corner.press("Enter")  # what was changed last is what will be studied
+    expect(page.locator("#transcript")).to_have_value("")
+    page.fill("#transcript", 500 * GAMES)  # more than a text may have
+    page.click("#loader button[type=submit]")
+    expect(page.locator("#choice-title")).to_have_text("Games 1 to 500")
+
+    names = (
+        struct.pack("<4BIHH4B", 20, 26, 1, 1, 0, 13, 0, 0, 0, 0, 0)
+        + 12 * bytes(20)
+        + "Zoé".encode("latin-1").ljust(20, b"\0")
+    )
+    files = (("WTHOR.JOU", names), ("WTH_1999.wtb", WTHOR))
+    page.set_input_files("#file", [{"name": name, "mimeType": "", "buffer": data} for name, data in files])
+    expect(page.locator("#choice-list .name")).to_have_text(["Zoé – #13"] * 2)
+    page.set_input_files("#file", {"name": "games.ggf", "mimeType": "text/plain", "buffer": GAMES.encode()})
+    page.get_by_role("button", name="Cid").click()
+    expect(page.locator("#moves button > :first-child")).to_have_text(["b1", "c1"])
+    page.keyboard.press("ArrowRight")
+    corner.press("Enter")
+    page.fill("#comment", "or [this]")
+    page.reload()
+    expect(page.locator("#moves .variation .remark")).to_have_text("or [this]")
+    expect(page.locator("#moves [aria-current=true] > :first-child")).to_have_text("a1")
+    page.locator("#promote").press("Enter")
+    page.locator("#share").press("Enter")
+    link = page.locator("#invite-link")
+    expect(link).to_have_value(re.compile(r"/review/[\w-]{22}$"))
+    name = link.input_value().rsplit("/", 1)[1]
+
+    friend = open_page(PHONE, address=f"review/{name}")
+    shown = friend.locator("#moves button > :first-child")
+    expect(shown).to_have_text(["b1", "a1", "c1"])
+    friend.keyboard.press("ArrowRight")
+    friend.locator(".square.legal[data-square=a3]").click()  # what is tried in another's review is one's own
+    expect(friend).to_have_url(re.compile("/#review="))
+    expect(shown).to_have_text(["b1", "a1", "c1", "a3"])
+    expect(friend.locator("#moves [aria-current=true] > :first-child")).to_have_text("a3")
+    friend.reload()
+    expect(shown).to_have_text(["b1", "a1", "c1", "a3"])
+    friend.go_back()
+    expect(shown).to_have_text(["b1", "a1", "c1"])
+    assert friend.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+
+    with page.expect_download() as saved:
+        page.click("#save")
+    game = read_ggf_game(saved.value.path().read_text())
+    assert (game.black, game.moves, game.tags["C"]) == ("Cid", ("b1", "a1"), "2. a1: or [this]")
+    with page.expect_download() as saved:
+        page.click("#save-json")
+    saved.value.save_as(tmp_path / "review.json")
+    page.click("#nav-games")
+    expect(page.locator("#library-list a")).to_have_count(2)
+    page.get_by_role("button", name="Remove Review of Cid").click()
+    expect(page.locator("#library-list a")).to_have_count(1)
+    page.click("#nav-review")
+    page.set_input_files("#file", tmp_path / "review.json")
+    expect(page.locator("#moves button > :first-child")).to_have_text(["b1", "a1", "c1"])
+
+
+def test_openings_are_named_and_empty_squares_are_the_winners(open_page, server):
+    page = open_page()
+    choose(page, agent="network", strength=4, colour="white", size=8)
+    page.click("#start")
+    my_turn(page)
+    expect(page.locator("#player-black .note")).to_contain_text("6 plies")
+    room = max(server.hall.rooms.values(), key=lambda room: room.created)
+    assert room._row.black.agent == "network:depth=6,book=yes,variety=1"
+    page.click("#nav-review")
+    page.fill("#transcript", "f5d6c5f4e7f6g5e6e3")  # white has no disc left: the empty squares are black's
+    page.click("#loader button[type=submit]")
+    expect(page.locator("#game-title")).to_have_text("Review")
+    page.keyboard.press("Home")
+    expect(page.locator("#opening")).to_be_hidden()
+    for _ in range(2):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator("#opening")).to_have_text(
+        re.compile(
+            r"^Perpendicular Opening – book: c3 [+−].* \(\d+\), c4 .* – weaker: c5 [+−].* \(\d+\)"
+            r" – recorded games: c3 1 \(100\s%, \+16.0\), c4 1 \(50\s%, ±0.0\)$"
+        )
+    )
+    page.keyboard.press("End")
+    expect(page.locator("#status")).to_have_text(
+        "Black played e3. Black wins, 64–0, 51 empty squares counted for the winner."
+    )
+
+
+def test_who_hurries_through_a_game_asks_for_the_opening_where_they_arrive(open_page):
+    page, held = open_page(), []
+    page.route("**/api/openings", lambda route: held.append(route))  # as a server that has no time yet
+    page.click("#nav-review")
+    page.fill("#transcript", "f5d6c3d3c4")
+    page.click("#loader button[type=submit]")
+    expect(page.locator("#game-title")).to_have_text("Review")
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    until(page, lambda: len(held) == 1)
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    expect(page.locator("#ply")).to_have_text("5 / 5")
+    held[0].continue_()
+    until(page, lambda: len(held) == 2)
+    asked = [route.request.post_data_json["moves"] for route in held]
+    assert asked == [["f5"], ["f5", "d6", "c3", "d3", "c4"]]
+    held[1].continue_()
+    expect(page.locator("#opening")).to_contain_text("Tiger")

@@ -1,0 +1,307 @@
+"""Compiled kernels as files: found again, never run when damaged, kept apart by CPU, and thrown away when nobody uses them."""
+
+import errno
+import os
+import random
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from reversi_env.compiler import disk_cache as kernel_files
+from reversi_env.compiler.disk_cache import MAX_UNUSED_DAYS, KernelFiles, prune
+from reversi_env.storage import user_cache as caches
+from tests.oracles.processes import finished
+
+DAY = 24 * 3600
+#: Some kernels, from Python and from each other.
+WORK = """
+from reversi_env import Position
+print(Position.initial().perft(5), Position.initial().legal_moves())
+"""
+WORK_RESULT = "1396 ['d3', 'c4', 'f5', 'e6']"
+
+
+def work(cache, **environment):
+    """Run the program with that cache folder; (output, errors)."""
+    done = finished(WORK, REVERSI_CACHE_DIR=cache, **environment)
+    return done.stdout.strip(), done.stderr
+
+
+@pytest.fixture
+def spare(tmp_path, monkeypatch):
+    """Where temporary files go in this test."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    return folder
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch, spare):
+    """An empty cache folder."""
+    monkeypatch.setenv("REVERSI_CACHE_DIR", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory):
+    """A cache folder with the kernels of WORK; tests use copies."""
+    folder = tmp_path_factory.mktemp("filled")
+    assert work(folder)[0] == WORK_RESULT
+    return folder
+
+
+def entries(cache):
+    return sorted((cache / "kernels").rglob("*.kernel"))
+
+
+def test_what_is_saved_is_found_again_under_its_own_key_only(cache):
+    files = KernelFiles("here")
+    files.write("group", "name", "key", b"code")
+    assert KernelFiles("here").read("group", "name", "key") == b"code"
+    for environment, *names in (
+        ("there", "group", "name", "key"),
+        ("here", "other", "name", "key"),
+        ("here", "group", "other", "key"),
+        ("here", "group", "name", "other"),
+    ):
+        assert KernelFiles(environment).read(*names) is None
+    [path] = entries(cache)
+    assert path.parent == cache / "kernels" / "here" / "group"
+
+
+def test_an_entry_is_not_taken_for_another(cache):
+    files = KernelFiles("here")
+    files.write("group", "name", "a", b"code for a")
+    [one] = entries(cache)
+    files.write("group", "name", "b", b"code for b")
+    other = next(path for path in entries(cache) if path != one)
+    shutil.copy(one, other)
+    assert files.read("group", "name", "b") is None
+    assert not other.exists()
+    assert files.read("group", "name", "a") == b"code for a"
+
+
+def test_damage_anywhere_is_found_and_the_file_removed(cache):
+    files = KernelFiles("here")
+    files.write("group", "name", "key", bytes(range(200)))
+    [path] = entries(cache)
+    whole = path.read_bytes()
+    for cut in (0, 1, len(kernel_files.HEADER), len(whole) - 1):
+        path.write_bytes(whole[:cut])
+        assert files.read("group", "name", "key") is None
+        assert not path.exists()
+    for place in range(0, len(whole), 7):
+        path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
+        assert files.read("group", "name", "key") is None
+    path.write_bytes(whole + b"\0")
+    assert files.read("group", "name", "key") is None
+    path.write_bytes(whole)
+    assert files.read("group", "name", "key") == bytes(range(200))
+
+
+def test_a_place_that_cannot_be_written_is_named_once_and_another_serves(cache, spare, capsys):
+    cache.write_text("a file where the folder should be")
+    files = KernelFiles("here")
+    files.write("group", "name", "a", b"a")
+    files.write("group", "name", "b", b"b")
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert str(cache) in said
+    assert "cannot be written" in said
+    assert "REVERSI_CACHE_DIR" in said
+    again = KernelFiles("here")
+    assert [again.read("group", "name", key) for key in "ab"] == [b"a", b"b"]
+    assert capsys.readouterr().err == ""
+    [made] = spare.iterdir()
+    assert made.stat().st_mode & 0o077 == 0
+
+
+def test_a_temporary_place_that_others_may_write_is_not_trusted(cache, spare):
+    cache.write_text("a file where the folder should be")
+    KernelFiles("here").write("group", "name", "key", b"code")
+    [made] = spare.iterdir()
+    made.chmod(0o777)
+    assert KernelFiles("here").read("group", "name", "key") is None
+
+
+def test_a_full_disk_leaves_no_half_entry_and_nothing_is_lost(cache, monkeypatch, capsys):
+    files, replace = KernelFiles("here"), os.replace
+
+    def full(path, target):
+        if str(target).startswith(str(cache)):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return replace(path, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    files.write("group", "name", "key", b"code")
+    assert "no space left" in capsys.readouterr().err
+    assert not [path for path in cache.rglob("*") if path.is_file()]
+    assert files.read("group", "name", "key") == b"code"
+
+
+def test_without_any_place_kernels_are_simply_not_kept(cache, monkeypatch, capsys):
+    def nowhere(*arguments, **options):
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    files = KernelFiles("here")
+    monkeypatch.setattr(Path, "mkdir", nowhere)
+    monkeypatch.setattr("tempfile.mkdtemp", nowhere)
+    for _ in range(2):
+        files.write("group", "name", "key", b"code")
+    assert capsys.readouterr().err.count("compiled at every start") == 1
+    assert files.read("group", "name", "key") is None
+
+
+def test_what_nobody_uses_is_removed_and_what_is_used_stays(cache):
+    now = time.time()
+    for days, group in ((0, "new"), (MAX_UNUSED_DAYS - 1, "used"), (MAX_UNUSED_DAYS + 1, "old")):
+        KernelFiles("here").write(group, "name", "key", b"code")
+        os.utime(cache / "kernels" / "here" / group, (now - days * DAY,) * 2)
+    KernelFiles("gone").write("old", "name", "key", b"code")
+    os.utime(cache / "kernels" / "gone" / "old", (now - 2 * MAX_UNUSED_DAYS * DAY,) * 2)
+    left = cache / "kernels" / "here" / "new" / ".name-key.kernel.part"
+    left.write_bytes(b"left by a process that was killed")
+    prune(cache / "kernels", now)
+    assert {path.parent.name for path in entries(cache)} == {"new", "used"}
+    assert not (cache / "kernels" / "gone").exists()
+    assert not left.exists()
+
+
+def test_of_too_much_the_longest_unused_is_removed(cache, monkeypatch):
+    now = time.time()
+    for days, group in ((3, "c"), (2, "b"), (0, "a")):
+        KernelFiles("here").write(group, "name", "key", b"x" * 1000)
+        os.utime(cache / "kernels" / "here" / group, (now - days * DAY,) * 2)
+    monkeypatch.setattr(kernel_files, "MAX_TOTAL_BYTES", 2500)
+    prune(cache / "kernels", now)
+    assert {path.parent.name for path in entries(cache)} == {"a", "b"}
+
+
+def test_a_use_is_noted(cache):
+    KernelFiles("here").write("group", "name", "key", b"code")
+    group = cache / "kernels" / "here" / "group"
+    os.utime(group, (time.time() - 10 * DAY,) * 2)
+    assert KernelFiles("here").read("group", "name", "key") == b"code"
+    assert time.time() - group.stat().st_mtime < DAY
+
+
+def test_the_cache_is_where_the_variable_says_or_where_caches_are(monkeypatch, tmp_path):
+    monkeypatch.setenv("REVERSI_CACHE_DIR", str(tmp_path))
+    assert caches.cache_folder("kernels") == tmp_path / "kernels"
+    monkeypatch.setenv("REVERSI_CACHE_DIR", "")
+    usual = caches.cache_folder()
+    monkeypatch.delenv("REVERSI_CACHE_DIR")
+    assert caches.cache_folder() == usual
+    assert usual.is_absolute()
+    assert "reversi-lab" in usual.parts
+    if sys.platform == "linux":
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+        assert caches.cache_folder() == tmp_path / "reversi-lab"
+
+
+def test_the_command_shows_and_clears(cache, reversi, json_lines):
+    KernelFiles("here").write("group", "name", "key", b"x" * 3000)
+    (cache / "solved").mkdir()
+    (cache / "solved" / "exact.npy").write_bytes(b"y" * 500)
+    (cache / "mine.txt").write_text("not of this project")
+    [told] = json_lines("cache")
+    assert told["folder"] == str(cache)
+    assert told["parts"]["kernels"]["files"] == 1
+    assert told["parts"]["kernels"]["bytes"] > 3000
+    assert told["parts"]["solved"] == {"files": 1, "bytes": 500}
+    status, out, _ = reversi("cache")
+    assert (status, out.splitlines()[0]) == (0, str(cache))
+    assert reversi("cache", "clear")[0] == 0
+    assert not (cache / "kernels").exists()
+    assert (cache / "solved" / "exact.npy").exists()
+    assert reversi("cache", "clear", "--all")[0] == 0
+    assert [path.name for path in cache.iterdir()] == ["mine.txt"]
+
+
+# --- real kernels ---------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [4, pytest.param(200, marks=pytest.mark.long)])
+def test_flipped_and_cut_files_are_compiled_again(filled, count, tmp_path):
+    """In rounds, until *count* bits were flipped: the same results, no word and no traceback, and whole entries afterwards."""
+    cache = shutil.copytree(filled, tmp_path / "cache")
+    chance, flipped = random.Random(1), 0
+    while flipped < count:
+        for path in entries(cache):
+            whole = path.read_bytes()
+            place = chance.randrange(len(whole))
+            cut = chance.random() < 0.3
+            other = b"" if cut else bytes([whole[place] ^ 1 << chance.randrange(8)]) + whole[place + 1 :]
+            path.write_bytes(whole[:place] + other)
+            flipped += not cut
+        assert work(cache) == (WORK_RESULT, "")
+    whole = {path: path.read_bytes() for path in entries(cache)}
+    assert work(cache) == (WORK_RESULT, "")
+    assert whole == {path: path.read_bytes() for path in entries(cache)}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [3, pytest.param(8, marks=pytest.mark.long)])
+def test_processes_compile_at_once_into_an_empty_cache(count, tmp_path):
+    command, known = [sys.executable, "-c", WORK], os.environ | {"REVERSI_CACHE_DIR": str(tmp_path)}
+    started = [
+        subprocess.Popen(command, env=known, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(count)
+    ]
+    assert [process.communicate() for process in started] == [(WORK_RESULT + "\n", "")] * count
+    assert not list(tmp_path.rglob("*.part"))
+    assert work(tmp_path) == (WORK_RESULT, "")
+
+
+@pytest.mark.slow
+def test_two_cpus_in_one_home_have_code_of_their_own(filled, tmp_path):
+    cache = shutil.copytree(filled, tmp_path / "cache")
+    other = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
+    assert work(cache, **other) == (WORK_RESULT, "")
+    assert len(list((cache / "kernels").iterdir())) == 2
+    before = set(entries(cache))
+    assert work(cache, **other) == work(cache) == (WORK_RESULT, "")
+    assert set(entries(cache)) == before
+
+
+@pytest.fixture
+def mounted(tmp_path):
+    """Mount a small disk with these options; the folder it is in. Skipped where nothing can be mounted."""
+    folders = []
+
+    def mount(options):
+        folder = tmp_path / f"disk{len(folders)}"
+        folder.mkdir()
+        try:
+            command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
+            subprocess.run(command, check=True, capture_output=True)
+        except (OSError, subprocess.CalledProcessError):
+            pytest.skip("no disk can be mounted here, which needs root")
+        folders.append(folder)
+        return folder
+
+    yield mount
+    for folder in folders:
+        subprocess.run(["umount", str(folder)], check=True)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("options", "reason"), [("size=16k", "no space left"), ("ro", "read-only")])
+def test_a_full_disk_and_a_read_only_home(mounted, options, reason, tmp_path):
+    """Real ones: what cannot be kept there is kept in the temporary place, which is said once, and the next start finds it."""
+    disk = mounted(options)
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    result, said = work(disk, TMPDIR=temporary)
+    assert result == WORK_RESULT
+    assert said.count("\n") == 1
+    assert reason in said
+    assert work(disk, TMPDIR=temporary) == (WORK_RESULT, "")
+    assert list(temporary.rglob("*.kernel"))
+    assert not list(disk.rglob("*.part"))

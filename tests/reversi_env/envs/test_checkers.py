@@ -1,0 +1,262 @@
+"""The checkers of Gymnasium, stable-baselines3 and PettingZoo pass, and each warning that they give is explained here."""
+
+import itertools
+import warnings
+
+import gymnasium
+import numpy as np
+import pettingzoo
+import pytest
+from gymnasium.utils.env_checker import check_env as gymnasium_check
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import TimeLimit
+from stable_baselines3.common.env_checker import check_env as sb3_check
+
+from reversi_env.envs import ReversiEnv, ReversiVectorEnv
+from reversi_env.envs import pettingzoo as aec
+from reversi_env.kernels.games import LONGEST_GAME
+from tests.oracles.episodes import GAMES, IDS, draw_legal, last_legal, only_these_warnings, same, same_step
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # PettingZoo's tests import PettingZoo's own old modules
+    from pettingzoo.test import api_test, render_test, seed_test
+    from pettingzoo.test.state_test import test_state as state_test
+    from pettingzoo.test.state_test import test_state_space as state_space_test
+
+#: SB3 takes any three-dimensional observation for a camera image. Ours are planes of discs for an MLP or for one's own
+#: convolutions (with `observation="flat"` there are no warnings).
+TAKEN_FOR_AN_IMAGE = (
+    "observation .*is an image but its `dtype` is",
+    "observation space .*is an image but the upper and lower bounds",
+    "The minimal resolution for an image is 36x36",
+)
+#: PettingZoo's own board games have the same dict observations, and are excused from these warnings by name.
+EXCUSED_BY_NAME = (
+    "Observation space for each agent probably should be gymnasium.spaces.box",
+    "Observation is not a NumPy array",
+)
+MODES = list(AutoresetMode)
+
+
+@pytest.mark.parametrize("opponent", [None, "random", "greedy"])
+@pytest.mark.parametrize("observation", ["planes", "flat", "dict"])
+@pytest.mark.parametrize(("size", "variant"), GAMES)
+def test_gymnasium_and_sb3_check_env(size, variant, observation, opponent, hasty_window):
+    env = gymnasium.make(IDS[variant], size=size, observation=observation, opponent=opponent).unwrapped
+    env.action_space.seed(1)
+    with only_these_warnings(()):
+        gymnasium_check(env)  # its spec is set, so that all render modes are checked too
+    with only_these_warnings(() if observation == "flat" else TAKEN_FOR_AN_IMAGE):
+        sb3_check(env)
+
+
+@pytest.mark.parametrize("options", [{"reward": "shaped"}, {"colour": "random"}, {"opponent": last_legal}])
+def test_check_env_with_other_options(options, hasty_window):
+    """Rewards that are not whole numbers, an agent that may be white, an opponent in Python."""
+    with only_these_warnings(()):
+        gymnasium_check(gymnasium.make("Reversi-v0", **options).unwrapped)
+
+
+@pytest.mark.parametrize(("variant", "name"), IDS.items())
+def test_the_ids_are_found_through_the_module_prefix_and_by_pettingzoo(variant, name):
+    assert gymnasium.make(f"reversi_env:{name}").unwrapped.settings.variant == variant
+    assert gymnasium.make_vec(f"reversi_env:{name}", num_envs=2).unwrapped.num_envs == 2
+    env = pettingzoo.make("aec", name, size=6)
+    assert isinstance(env, aec.raw_env)
+    assert (env.rules.size, env.rules.variant) == (6, variant)
+
+
+def test_made_with_make_the_wrappers_stay_quiet():
+    """`PassiveEnvChecker` and `OrderEnforcing` look at every call."""
+    with only_these_warnings(()):
+        env = gymnasium.make("Reversi-v0", render_mode="ansi")
+        env.action_space.seed(1)
+        _, info = env.reset(seed=1)
+        terminated = False
+        while not terminated:
+            _, _, terminated, _, info = env.step(env.action_space.sample(info["action_mask"]))
+            assert env.render()
+        env.close()
+
+
+@pytest.mark.parametrize(("size", "variant"), GAMES)
+def test_pettingzoo_checks(size, variant, hasty_window, capsys):
+    def make(**options):
+        return aec.env(size=size, variant=variant, **options)
+
+    env = make()
+    env.action_space("player_0").seed(1)
+    with only_these_warnings(EXCUSED_BY_NAME):
+        api_test(env, num_cycles=200)
+    with only_these_warnings(()):
+        seed_test(make, num_cycles=60)
+        render_test(make)
+        state_space_test(make())
+        state_test(make(), 60)
+
+
+@pytest.mark.parametrize(("size", "variant"), GAMES)
+def test_every_game_ends_by_itself(size, variant):
+    """PettingZoo's max_cycles test is about games that need a limit; here none is needed, however long one plays on."""
+    env = aec.env(size=size, variant=variant)
+    for seed in range(20):
+        env.reset(seed=seed)
+        turns = 0
+        for _ in env.agent_iter(max_iter=10 * LONGEST_GAME):
+            env.step(None if env.last(observe=False)[2] else env.sample_legal())
+            turns += 1
+        assert env.agents == []
+        assert turns <= 2 * (size * size - 4) + 2
+
+
+def test_agents_and_their_spaces_follow_pettingzoo():
+    env = aec.env()
+    assert env.possible_agents == ["player_0", "player_1"]
+    for agent in env.possible_agents:
+        assert env.observation_space(agent) is env.observation_space(agent)
+        assert env.action_space(agent) is env.action_space(agent)
+    assert env.metadata["name"] == "reversi_v0"
+    assert env.metadata["render_modes"] == ["ansi", "rgb_array", "human"]
+    assert str(env) == "reversi_v0"
+
+
+# --- the vector environment -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("observation", ["planes", "flat", "dict"])
+def test_the_vector_environment_keeps_to_its_spaces(observation, mode):
+    with only_these_warnings(()):
+        envs = gymnasium.make_vec("Reversi-v0", num_envs=5, size=4, observation=observation, autoreset_mode=mode)
+    assert isinstance(envs.unwrapped, ReversiVectorEnv)
+    assert envs.metadata["autoreset_mode"] is mode
+    assert envs.spec.id == "Reversi-v0"
+    single = ReversiEnv(size=4, observation=observation)
+    assert envs.single_observation_space == single.observation_space
+    assert envs.single_action_space == single.action_space
+    assert envs.action_space == gymnasium.spaces.MultiDiscrete([17] * 5)
+    observations, infos = envs.reset(seed=3)
+    envs.action_space.seed(3)
+    for _ in range(40):
+        assert observations in envs.observation_space
+        actions = envs.action_space.sample(tuple(infos["action_mask"]))
+        assert actions in envs.action_space
+        observations, rewards, terminated, truncated, infos = envs.step(actions)
+        assert (rewards.dtype, rewards.shape) == (np.float64, (5,))
+        assert terminated.dtype == truncated.dtype == np.bool_
+        assert not truncated.any()
+        assert (infos["action_mask"].dtype, infos["action_mask"].shape) == (np.int8, (5, 17))
+        if mode == AutoresetMode.DISABLED and terminated.any():
+            observations, infos = envs.reset(options={"reset_mask": terminated})
+    envs.close()
+
+
+def info_of(infos, i):
+    """Game *i*'s info out of Gymnasium's vector infos."""
+    return {key: infos[key][i] for key in infos if not key.startswith(("_", "final")) and infos[f"_{key}"][i]}
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("opponent", "observation", "options"),
+    [
+        (None, "planes", {}),
+        ("random", "flat", {"colour": "random", "reward": "shaped", "discount": 0.9}),
+        ("greedy", "dict", {"colour": "alternate", "variant": "reversed"}),
+        (last_legal, "dict", {"colour": "white", "opening_plies": 3}),
+        (["random", last_legal], "planes", {"colour": "alternate", "empties": 5, "reward": "shaped"}),
+        (["random", "greedy"], "flat", {"max_episode_steps": 5}),
+    ],
+)
+def test_it_behaves_as_gymnasiums_own_vector_of_single_environments(mode, opponent, observation, options):
+    """Step by step against `SyncVectorEnv`, illegal actions now and then: what both return is the same."""
+    count, rng = 6, np.random.default_rng(5)
+    options = {"size": 4, "opponent": opponent, "observation": observation, **options}
+    limit = options.pop("max_episode_steps", 99)
+    ours = ReversiVectorEnv(count, autoreset_mode=mode, max_episode_steps=limit if limit < 99 else None, **options)
+    theirs = SyncVectorEnv([lambda: TimeLimit(ReversiEnv(**options), limit)] * count, autoreset_mode=mode)
+    assert ours.observation_space == theirs.observation_space
+    assert ours.action_space == theirs.action_space
+    results, expected = (ours.reset(seed=11), theirs.reset(seed=11)), 0
+    for _ in range(80):
+        (our_obs, *our_rest, our_infos), (their_obs, *their_rest, their_infos) = results
+        assert same(our_obs, their_obs)
+        for mine, other in zip(our_rest, their_rest, strict=True):
+            assert (mine.dtype, mine.tolist()) == (other.dtype, other.tolist())
+        for i in range(count):
+            other = info_of(their_infos, i)
+            other.pop("rewards", None)
+            assert ("score" in info_of(our_infos, i)) == ("score" in other)
+            assert all(np.array_equal(info_of(our_infos, i)[key], other[key]) for key in other)
+        assert ("final_obs" in our_infos) == ("final_obs" in their_infos)
+        if "final_obs" in our_infos:
+            expected += 1
+            assert np.array_equal(our_infos["_final_obs"], their_infos["_final_obs"])
+            assert np.array_equal(our_infos["_final_info"], their_infos["_final_info"])
+            for i in np.flatnonzero(their_infos["_final_obs"]):
+                assert same(our_infos["final_obs"][i], their_infos["final_obs"][i])
+                final, other = info_of(our_infos["final_info"], i), info_of(their_infos["final_info"], i)
+                assert all(np.array_equal(final[key], other[key]) for key in other if key != "rewards")
+        ended = our_rest[1] | our_rest[2] if our_rest else np.zeros(count, bool)
+        if mode == AutoresetMode.DISABLED and ended.any():
+            results = [envs.reset(options={"reset_mask": ended.copy()}) for envs in (ours, theirs)]
+            continue
+        actions = draw_legal(rng, our_infos["action_mask"])
+        if rng.random() < 0.05:
+            actions[rng.integers(count)] = 0
+        results = ours.step(actions), theirs.step(actions)
+    assert (expected > 10) == (mode == AutoresetMode.SAME_STEP)
+
+
+def test_gymnasiums_vector_wrappers_understand_it():
+    envs = gymnasium.wrappers.vector.RecordEpisodeStatistics(
+        ReversiVectorEnv(3, size=4, autoreset_mode="SAME_STEP", observation="dict")
+    )
+    listed = gymnasium.wrappers.vector.DictInfoToList(envs)
+    _, infos = listed.reset(seed=1)
+    for _ in range(20):
+        actions = np.array([int(info["action_mask"].argmax()) for info in infos])
+        _, _, terminated, _, infos = listed.step(actions)
+        for ended, info in zip(terminated, infos, strict=True):
+            assert ("final_obs" in info) == ("episode" in info) == ended
+            if ended:
+                assert info["final_obs"] in envs.single_observation_space
+                assert info["episode"]["r"] in (-1.0, 0.0, 1.0)
+
+
+@pytest.mark.parametrize("mode", ["SAME_STEP", "SameStep", AutoresetMode.SAME_STEP])
+def test_the_autoreset_mode_by_name_value_or_member(mode):
+    assert ReversiVectorEnv(2, autoreset_mode=mode).metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+
+
+def test_buffers_are_fresh_unless_asked_otherwise():
+    """With ``copy=True`` nothing that was returned changes later, whatever is called in between."""
+    envs = ReversiVectorEnv(4, size=4, opponent=["random", last_legal], colour="random", observation="dict")
+    kept = []
+
+    def keep(result):
+        observations, infos = result[0], result[-1]
+        arrays = [*observations.values(), infos["action_mask"], infos["to_move"], infos["agent"]]
+        kept.extend((array, array.copy()) for array in arrays)
+
+    keep(envs.reset(seed=1))
+    keep(envs.reset())
+    state = envs.get_state()
+    for _ in range(20):
+        keep(envs.step(envs.sample_legal()))
+    envs.set_state(state)
+    keep(envs.reset(options={"reset_mask": np.array([True, False, False, True])}))
+    assert all(np.array_equal(array, copied) for array, copied in kept)
+    assert not any(np.shares_memory(a[0], b[0]) for a, b in itertools.combinations(kept, 2))
+
+
+def test_without_copies_the_buffers_are_the_same_and_so_are_the_games():
+    copied, reused = (ReversiVectorEnv(4, size=4, opponent=None, copy=copy) for copy in (True, False))
+    copied.reset(seed=1)
+    first, _ = reused.reset(seed=1)
+    for _ in range(30):
+        actions = copied.sample_legal()
+        assert np.array_equal(actions, reused.sample_legal())
+        ours, theirs = copied.step(actions), reused.step(actions)
+        assert theirs[0] is first or np.shares_memory(theirs[0], first)
+        assert same_step(ours, theirs)

@@ -1,0 +1,470 @@
+"""What happens in an episode: passes, ends of every kind, rewards and who gets them, colours, starts, seeds."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from reversi_env import BLACK, WHITE, Position, Rules
+from reversi_env.envs import ReversiEnv, ReversiVectorEnv, SettingsError
+from reversi_env.envs import pettingzoo as aec
+from tests.oracles.episodes import (
+    BLACK_WIPES_OUT,
+    DRAWN_EARLY,
+    ENDS_AFTER_A_PASS,
+    ENDS_EARLY,
+    FULL_BOARD,
+    FULL_DRAW,
+    GAMES,
+    PASS_AFTER,
+    WHITE_WIPES_OUT,
+    LastLegal,
+    board_of,
+    draw_legal,
+    last_legal,
+    mask_of,
+    moves_of,
+    number_of,
+    play_out,
+    position_after,
+    result_of,
+    scripted_game,
+    two_player,
+)
+
+NORMAL4, NORMAL8, REVERSED8 = Rules(4), Rules(8), Rules(8, "reversed")
+ENDINGS = {
+    "black wipes out": (BLACK_WIPES_OUT, NORMAL8),
+    "white wipes out": (WHITE_WIPES_OUT, NORMAL8),
+    "black wipes out and loses": (BLACK_WIPES_OUT, REVERSED8),
+    "ends early": (ENDS_EARLY, NORMAL8),
+    "ends after a pass": (ENDS_AFTER_A_PASS, NORMAL4),
+    "drawn early": (DRAWN_EARLY, NORMAL4),
+    "full board": (FULL_BOARD, NORMAL4),
+    "full board, drawn": (FULL_DRAW, NORMAL4),
+}
+endings = pytest.mark.parametrize(("game", "rules"), ENDINGS.values(), ids=ENDINGS)
+
+
+# --- passes
+
+
+def test_a_pass_is_the_only_action_where_there_is_no_move():
+    """After e6f6c4e7e8d8g7f8 black has no move: the mask allows the pass alone, and after it white moves again."""
+    env = two_player(NORMAL8)
+    _, _, terminated, _, info = play_out(env, moves_of(PASS_AFTER, NORMAL8))
+    assert not terminated
+    assert info["to_move"] == number_of(BLACK)
+    assert np.flatnonzero(info["action_mask"]).tolist() == [64]
+    assert env.sample_legal() == 64
+    observation, reward, terminated, _, info = env.step(64)
+    after = position_after(PASS_AFTER, NORMAL8).play("pass")
+    assert (reward, terminated, info["illegal_action"]) == (0.0, False, False)
+    assert info["to_move"] == number_of(WHITE)
+    assert np.array_equal(observation, board_of(after))
+    assert np.array_equal(info["action_mask"], mask_of(after))
+
+
+@pytest.mark.parametrize(("game", "action"), [("", 64), (PASS_AFTER, 0)])
+def test_a_pass_is_illegal_while_there_is_a_move_and_a_move_where_one_must_pass(game, action):
+    env = two_player(NORMAL8)
+    _, reward, terminated, _, info = play_out(env, [*moves_of(game, NORMAL8), action])
+    assert (reward, terminated, info["illegal_action"]) == (-1.0, True, True)
+
+
+def test_the_opponents_pass_is_made_for_it():
+    """c4b4a4d4d2 on the 4x4 board: white must pass, so black sees its own next move at once, and nobody is asked."""
+    env, actions = scripted_game(ENDS_AFTER_A_PASS, NORMAL4, BLACK)
+    env.reset(seed=1)
+    _, _, terminated, _, info = play_out(env, actions[:3])
+    after = position_after("c4b4a4d4d2--", NORMAL4)
+    assert not terminated
+    assert env.opponents[0].actions == []
+    assert len(env.opponents[0].seen) == 2
+    assert np.array_equal(info["action_mask"], mask_of(after))
+    assert env.position() == after
+
+
+@pytest.mark.parametrize(("size", "variant"), GAMES)
+def test_passes_masks_and_the_end_in_many_games(size, variant):
+    """The mask is never empty; the pass is legal only when nothing else is; no two passes follow each other."""
+    envs, passes = ReversiVectorEnv(200, size=size, variant=variant, opponent=None), 0
+    _, infos = envs.reset(seed=9)
+    passed = np.zeros(200, bool)
+    for _ in range(2 * size * size):
+        masks = infos["action_mask"]
+        assert masks.any(axis=1).all()
+        assert (masks[:, :-1].any(axis=1) != masks[:, -1].astype(bool)).all()
+        running = ~envs.get_state()["over"].astype(bool)
+        must_pass = masks[:, -1].astype(bool) & running
+        assert not (must_pass & passed).any()
+        passed, passes = must_pass, passes + must_pass.sum()
+        _, _, _, _, infos = envs.step(envs.sample_legal())
+    assert passes > 20
+
+
+# --- the end
+
+
+@endings
+@pytest.mark.parametrize("reward", ["win", "discs"])
+def test_the_end_in_two_player_mode(game, rules, reward):
+    """The reward is the last mover's, and a draw's is no negative zero; the observation is seen by who would move next."""
+    env = two_player(rules, reward=reward)
+    actions, final = moves_of(game, rules), position_after(game, rules)
+    results = [env.step(action) for action in actions]
+    assert [terminated for _, _, terminated, _, _ in results] == [False] * (len(actions) - 1) + [True]
+    assert {(received, info["rewards"]) for _, received, _, _, info in results[:-1]} == {(0.0, (0.0, 0.0))}
+    observation, received, _, truncated, info = results[-1]
+    assert received == result_of(final, final.turn.other, reward)
+    assert str(info["rewards"]) == str((result_of(final, BLACK, reward), result_of(final, WHITE, reward)))
+    assert truncated is False
+    assert info["to_move"] == number_of(final.turn)
+    assert (info["score"], info["winner"]) == (final.score(final.turn.other), winner_of(final))
+    assert "score" not in results[-2][-1]
+    assert np.array_equal(observation, board_of(final))
+    assert np.flatnonzero(info["action_mask"]).tolist() == [rules.pass_action]
+
+
+def winner_of(final):
+    """Who won, as the infos have it."""
+    return -1 if final.winner() is None else number_of(final.winner())
+
+
+@endings
+@pytest.mark.parametrize("agent", [BLACK, WHITE])
+@pytest.mark.parametrize("reward", ["win", "discs"])
+def test_the_end_for_an_agent(game, rules, agent, reward):
+    """The reward is the agent's, and so is the view, whoever made the last move; the disc reward counts the empties."""
+    env, actions = scripted_game(game, rules, agent, reward=reward)
+    env.reset(seed=1)
+    observation, received, terminated, _, info = play_out(env, actions)
+    final = position_after(game, rules)
+    assert terminated
+    assert received == result_of(final, agent, reward)
+    assert info["to_move"] == info["agent"] == number_of(agent)
+    assert (info["score"], info["winner"], info["opponent"]) == (final.score(agent), winner_of(final), 0)
+    assert np.array_equal(observation, board_of(final, own=agent))
+    assert np.flatnonzero(info["action_mask"]).tolist() == [rules.pass_action]
+
+
+@endings
+def test_the_end_in_the_aec_environment(game, rules):
+    """Both rewards at once, each kept until its agent has been stepped with None."""
+    env, final = aec.env(size=rules.size, variant=rules.variant), position_after(game, rules)
+    env.reset(seed=1)
+    for action in moves_of(game, rules):
+        assert env.rewards == {"player_0": 0.0, "player_1": 0.0}
+        env.step(action)
+    expected = {"player_0": result_of(final, BLACK), "player_1": result_of(final, WHITE)}
+    assert env.rewards == expected
+    last = {}
+    for agent in env.agent_iter():
+        observation, reward, terminated, truncated, info = env.last()
+        colour = BLACK if agent == "player_0" else WHITE
+        assert (info["score"], info["winner"]) == (final.score(colour), winner_of(final))
+        assert np.array_equal(observation["observation"], board_of(final, own=colour))
+        assert np.flatnonzero(observation["action_mask"]).tolist() == [rules.pass_action]
+        assert (terminated, truncated) == (True, False)
+        last[agent] = reward
+        env.step(None)
+    assert last == expected
+    assert env.agents == []
+
+
+# --- rewards
+
+
+@pytest.mark.parametrize("reward", ["win", "discs"])
+def test_an_illegal_action_loses(reward):
+    """-1 for who played it, +1 for the other, whatever is counted; the board stays, and the view is the loser's."""
+    env = two_player(NORMAL4, reward=reward)
+    env.step(env.sample_legal())
+    before = env.position()
+    observation, received, terminated, _, info = env.step(5)
+    assert (received, terminated, info["illegal_action"]) == (-1.0, True, True)
+    assert info["rewards"] == (1.0, -1.0)
+    assert (info["to_move"], info["score"], info["winner"]) == (1, -16, 0)
+    assert np.array_equal(observation, board_of(before))
+    assert np.flatnonzero(info["action_mask"]).tolist() == [16]
+    game = aec.env(size=4, reward=reward)
+    game.reset(seed=1)
+    game.step(0)
+    assert game.rewards == {"player_0": -1.0, "player_1": 1.0}
+    lost, won = {"illegal_action": True, "score": -16}, {"illegal_action": False, "score": 16}
+    assert game.infos == {"player_0": lost | {"winner": 1}, "player_1": won | {"winner": 1}}
+
+
+@pytest.mark.parametrize("opponent", [None, "random", last_legal])
+def test_an_illegal_action_may_be_replaced(opponent):
+    env = ReversiEnv(size=4, opponent=opponent, illegal="random")
+    for seed in range(20):
+        env.reset(seed=seed)
+        before = env.position()
+        _, _, terminated, _, info = env.step(5)
+        assert (terminated, info["illegal_action"]) == (False, True)
+        assert env.position().empties in (before.empties - 1, before.empties - 2)
+        _, _, _, _, info = env.step(env.sample_legal())
+        assert info["illegal_action"] is False
+
+
+def test_in_the_aec_environment_the_note_of_an_illegal_action_lasts_one_step():
+    env = aec.env(size=4, illegal="random")
+    env.reset(seed=1)
+    env.step(5)
+    assert env.infos == {"player_0": {"illegal_action": True}, "player_1": {"illegal_action": False}}
+    env.step(env.sample_legal())
+    assert env.infos == {"player_0": {"illegal_action": False}, "player_1": {"illegal_action": False}}
+    assert env.agents == ["player_0", "player_1"]
+
+
+def potential(position, agent):
+    """The shaping potential as the docstring defines it, from positions alone."""
+    if position.is_over():
+        return 0.0
+    counts = {}
+    for colour in (BLACK, WHITE):
+        seen = position if colour == position.turn else Position(position.rules, position.opp, position.own, colour)
+        counts[colour] = seen.legal_board().bit_count()
+    mine, theirs = counts[agent], counts[agent.other]
+    return (mine - theirs) / (2 * (mine + theirs))
+
+
+@pytest.mark.parametrize("illegal", [False, True], ids=["legal play", "an illegal action at the end"])
+@pytest.mark.parametrize("discount", [1.0, 0.9])
+@pytest.mark.parametrize("opponent", ["random", "greedy", last_legal, LastLegal(), ["random", last_legal]])
+def test_shaping_adds_nothing_that_a_policy_could_change(opponent, discount, illegal):
+    """Over every episode the shaped rewards add up, discounted, to the discounted result minus the first potential."""
+    env = ReversiEnv(size=6, opponent=opponent, colour="random", reward="shaped", discount=discount)
+    rng, shaped = np.random.default_rng(1), 0
+    for seed in range(12):
+        _, info = env.reset(seed=seed, options={"opening_plies": 3})
+        agent = BLACK if info["agent"] == 0 else WHITE
+        first, total, result, terminated, last_turn = (
+            potential(env.position(), agent),
+            0.0,
+            0.0,
+            False,
+            rng.integers(3, 12),
+        )
+        for t in itertools.count():
+            before = potential(env.position(), agent)
+            lost = bool(illegal and t == last_turn)
+            action = np.argmin(info["action_mask"]) if lost else draw_legal(rng, info["action_mask"])
+            _, reward, terminated, _, info = env.step(action)
+            after = 0.0 if terminated else potential(env.position(), agent)
+            plain = 0.0 if not terminated else -1.0 if lost else result_of(env.position(), agent)
+            assert reward == pytest.approx(plain + discount * after - before, abs=1e-15)
+            total += discount**t * reward
+            result += discount**t * plain
+            shaped += reward != plain
+            if terminated:
+                break
+        assert total == pytest.approx(result - first, abs=1e-12)
+    assert shaped > 50
+
+
+# --- colours, starts, seeds
+
+
+@pytest.mark.parametrize("opponent", ["random", last_legal])
+def test_the_agents_colour(opponent):
+    for colour, expected in (("black", [0] * 8), ("white", [1] * 8), ("alternate", [0, 1] * 4)):
+        env = ReversiEnv(size=4, opponent=opponent, colour=colour)
+        infos = [env.reset(seed=1)[1], *(env.reset()[1] for _ in range(7))]
+        assert [info["agent"] for info in infos] == expected
+        assert [info["to_move"] for info in infos] == expected
+    env = ReversiEnv(size=4, opponent=opponent, colour="random")
+    colours = [env.reset(seed=seed)[1]["agent"] for seed in range(400)]
+    assert 160 < sum(colours) < 240
+
+
+def test_alternating_starts_again_with_black_after_a_seed():
+    env = ReversiEnv(size=4, colour="alternate")
+    assert [env.reset(seed=seed)[1]["agent"] for seed in (7, None, 7, 8, None, None)] == [0, 1, 0, 0, 1, 0]
+
+
+@pytest.mark.parametrize("opponent", ["random", last_legal])
+def test_alternating_goes_on_when_starts_are_drawn_again(opponent):
+    """With two squares left the opponent's first move often ends the game; the colours change by episode all the same."""
+    env = ReversiEnv(size=4, opponent=opponent, colour="alternate", empties=2)
+    agents = [env.reset(seed=1)[1]["agent"], *(env.reset()[1]["agent"] for _ in range(30))]
+    assert agents == [0, 1] * 15 + [0]
+    envs = ReversiVectorEnv(1, size=4, opponent=opponent, colour="alternate", empties=2, autoreset_mode="SAME_STEP")
+    agents = [envs.reset(seed=1)[1]["agent"][0]]
+    for _ in range(60):
+        _, _, terminated, _, infos = envs.step(envs.sample_legal())
+        if terminated[0]:
+            agents.append(infos["agent"][0])
+    assert len(agents) > 20
+    assert agents == ([0, 1] * len(agents))[: len(agents)]
+
+
+def test_as_white_the_opponent_has_moved_once():
+    for opponent in ("random", "greedy", last_legal, LastLegal()):
+        env = ReversiEnv(opponent=opponent, colour="white")
+        _, info = env.reset(seed=1)
+        assert env.position().empties == 59
+        assert info["to_move"] == info["agent"] == 1
+
+
+def test_starts():
+    assert two_player(NORMAL8).position() == Position.initial()
+    assert two_player(NORMAL8, start="parallel").position() == Position.initial(Rules(start="parallel"))
+    assert two_player(NORMAL8, start="standard").position() == Position.initial()
+    board = Position.initial().play_all(["f5", "d6", "c3", "d3"])
+    assert two_player(NORMAL8, start=board.to_text()).position() == board
+    white_to_move = Position.initial().play("f5")
+    env = ReversiEnv(opponent=None, start=white_to_move)
+    _, info = env.reset()
+    assert env.position() == white_to_move
+    assert info["to_move"] == 1
+    game = aec.env(start=white_to_move)
+    game.reset()
+    assert game.agent_selection == "player_1"
+
+
+def test_a_start_that_begins_with_a_pass():
+    start = position_after(PASS_AFTER, NORMAL8)
+    env = ReversiEnv(opponent=None, start=start)
+    _, info = env.reset(seed=1)
+    assert np.flatnonzero(info["action_mask"]).tolist() == [64]
+    for opponent in ("random", last_legal):  # white, the agent, finds black's pass made
+        env = ReversiEnv(opponent=opponent, start=start, colour="white")
+        env.reset(seed=1)
+        assert env.position() == start.play("pass")
+
+
+@pytest.mark.parametrize(
+    ("options", "empties", "different"),
+    [*(({"empties": count}, count, 4) for count in (1, 2, 10, 59)), ({"opening_plies": 6}, 54, 8)],
+)
+def test_starts_with_a_number_of_empties_and_random_openings(options, empties, different):
+    """In two-player mode exactly so many; against an opponent that has to move first, one less."""
+    env, games = ReversiEnv(opponent=None, **options), aec.env(**options)
+    agent = ReversiEnv(colour="random", **options)
+    starts = set()
+    for seed in range(10):
+        for one in (env, games, agent):
+            one.reset(seed=seed)
+        assert env.position() == games.position()
+        assert env.position().empties == empties
+        assert not env.position().is_over()
+        starts.add(env.position())
+        assert empties - 1 <= agent.position().empties <= empties
+    assert len(starts) >= different
+
+
+def test_options_of_one_reset_hold_for_one_episode():
+    env = ReversiEnv(size=6, opponent="random")
+    start = Position.initial(Rules(6)).play_all(["c2", "d2"])
+    _, info = env.reset(seed=1, options={"start": start, "colour": "white"})
+    assert info["agent"] == 1
+    assert env.position().empties == 29
+    assert env.reset()[1]["agent"] == 0
+    assert env.position() == Position.initial(Rules(6))
+    env.reset(options={"empties": 5})
+    assert env.position().empties in (4, 5)
+    env.reset(options={"opening_plies": 4})
+    assert env.position().empties == 28
+    game = aec.env(size=6)
+    game.reset(options={"start": start, "colour": "white", "something else": 1})
+    assert game.position() == start
+    envs = ReversiVectorEnv(3, size=6, opponent=None)
+    envs.reset(options={"start": start})
+    assert envs.positions() == [start] * 3
+    envs.reset()
+    assert envs.positions() == [Position.initial(Rules(6))] * 3
+
+
+@pytest.mark.parametrize("opponent", [None, "random", last_legal])
+def test_a_start_that_leaves_nothing_to_decide_is_refused(opponent):
+    """With one square left the opponent's move, or else an opening of one ply, always ends the game."""
+    start = next(p for p in positions_with_one_empty() if p.turn == WHITE)
+    options = {
+        "size": 4,
+        "start": start,
+        "opponent": opponent,
+        "colour": "black",
+        "opening_plies": int(opponent is None),
+    }
+    envs = [ReversiEnv(**options), ReversiVectorEnv(2, **options)]
+    if opponent is None:
+        envs.append(aec.env(size=4, start=start, opening_plies=1))
+    for env in envs:
+        with pytest.raises(SettingsError, match=r"no start found that leaves the agent a move, with .*opening_plies="):
+            env.reset(seed=1)
+
+
+def positions_with_one_empty():
+    for seed in itertools.count():
+        env = ReversiEnv(size=4, opponent=None, empties=1)
+        env.reset(seed=seed)
+        position = env.position()
+        if not position.must_pass():
+            yield position
+
+
+def trajectory(env, seed, episodes=3):
+    """All that an environment shows over some episodes, the first one seeded, later ones not."""
+    shown = []
+    for number in range(episodes):
+        observation, info = env.reset(seed=seed if number == 0 else None)
+        terminated = False
+        while not terminated:
+            shown.append((observation.tobytes(), info["action_mask"].tobytes(), info["to_move"]))
+            observation, reward, terminated, _, info = env.step(env.sample_legal())
+            shown.append(reward)
+    return shown
+
+
+@pytest.mark.parametrize("opponent", [None, "random", "greedy", last_legal, ["random", "greedy", last_legal]])
+def test_a_seed_decides_everything_that_follows(opponent):
+    """Also the episodes after the first: a reset without a seed goes on with the stream, and does not repeat it."""
+    options = {"size": 6, "opponent": opponent, "colour": "random", "opening_plies": 2}
+    env, other = ReversiEnv(**options), ReversiEnv(**options)
+    first = trajectory(env, 5)
+    assert first == trajectory(env, 5) == trajectory(other, 5)
+    assert first != trajectory(env, 6)
+    assert trajectory(env, 5, 1) * 3 != first
+
+
+def test_without_any_seed_two_environments_differ():
+    games = [trajectory(ReversiEnv(opponent=None), None, 1) for _ in range(2)]
+    assert games[0] != games[1]
+    words = [ReversiVectorEnv(2, opponent=None).get_state()["random"].tolist() for _ in range(2)]
+    assert len({*words[0], *words[1]}) == 4
+
+
+def test_seeds_of_a_batch():
+    """An int counts up, a list is taken as it is, None leaves a game's stream alone."""
+    envs = ReversiVectorEnv(3, size=4, opponent=None, opening_plies=4)
+    envs.reset(seed=5)
+    counted = envs.positions()
+    envs.reset(seed=[5, 6, 7])
+    assert envs.positions() == counted
+    envs.reset(seed=[7, 6, 5])
+    assert envs.positions() == counted[::-1]
+    before = envs.get_state()["random"]
+    envs.reset(seed=[None, 6, None])
+    assert envs.positions()[1] == counted[1]
+    assert envs.get_state()["random"][0] not in before
+    single = ReversiEnv(size=4, opponent=None, opening_plies=4)
+    for i in range(3):
+        single.reset(seed=5 + i)
+        assert single.position() == counted[i]
+
+
+def test_only_the_marked_games_are_reset():
+    envs = ReversiVectorEnv(4, size=4, opponent=None, autoreset_mode="DISABLED")
+    envs.reset(seed=1)
+    for _ in range(3):
+        envs.step(envs.sample_legal())
+    before, mask = envs.get_state(), np.array([False, True, False, True])
+    options = {"reset_mask": mask}
+    _, infos = envs.reset(seed=9, options=options)
+    after = envs.get_state()
+    assert (after[~mask] == before[~mask]).all()
+    assert [position == Position.initial(Rules(4)) for position in envs.positions()] == mask.tolist()
+    assert infos["action_mask"].shape == (4, 17)
+    assert options["reset_mask"] is mask

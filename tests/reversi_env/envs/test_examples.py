@@ -1,0 +1,72 @@
+"""The examples run as they are, from any folder, and print what they promise."""
+
+import importlib.util
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[3] / "examples"
+SCORED = r"random +[\d.]+%[\s\S]*\nElo above random: [\s\S]*\ngiven away: [\d.]+ discs a move"
+#: Arguments, and what is printed.
+EXPECTED = {
+    "random_rollout.py": ([], r"game over.*\nreward: (-1\.0|0\.0|1\.0)\s*$"),
+    "pettingzoo_loop.py": (
+        [],
+        r"player_[01] gets (-1\.0|-?0\.0|1\.0)\nplayer_[01] gets (-1\.0|-?0\.0|1\.0)\n[\s\S]*game over",
+    ),
+    "vector_loop.py": ([], r"^\d+ games, [\d.]+ million plies/s\s*$"),
+    "train_board_policy.py": (
+        ["4096"],
+        r"200 games against random: score [\d.]+%\n200 games against greedy: score [\d.]+%\s*$",
+    ),
+    "train_maskable_ppo.py": (["4096"], SCORED),
+    "cleanrl_ppo.py": (["4096", "64"], rf"^[\d,]+ steps/s on (cpu|cuda:0)\n[\s\S]*{SCORED}"),
+    "pettingzoo_maskable_ppo.py": (["256"], SCORED),
+    "torchrl_ppo.py": (["2048"], SCORED),
+    "tianshou_multi_agent.py": (["300"], SCORED),
+    "rllib_ppo.py": (["1"], SCORED),
+    "tree_search.py": (["4"], r"^4 simulations a move: [\d.]+% of the points in 64 games against random moves\s*$"),
+}
+#: Modules that the examples for other libraries need; RLlib comes without those that it imports.
+NEEDED = {
+    "torchrl_ppo.py": ["torchrl"],
+    "tianshou_multi_agent.py": ["tianshou"],
+    "rllib_ppo.py": ["tree", "lz4", "ray"],
+}
+QUICK = ("random_rollout.py", "pettingzoo_loop.py", "vector_loop.py")
+#: Lines that an example has at most.
+LONGEST = 80
+
+
+def test_every_example_is_tested():
+    assert {path.name for path in EXAMPLES.glob("*.py")} == set(EXPECTED)
+    for path in EXAMPLES.glob("*.py"):
+        assert len(path.read_text().splitlines()) < LONGEST, path.name
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in EXPECTED]
+)
+def test_an_example(name, tmp_path):
+    for module in NEEDED.get(name, ()):
+        if importlib.util.find_spec(module) is None:
+            pytest.skip(f"no {module}")
+    arguments, expected = EXPECTED[name]
+    environment = os.environ | {
+        "PYTHONPATH": str(EXAMPLES.parent),
+        "PYTHONWARNINGS": "error::DeprecationWarning:__main__",
+    }
+    result = subprocess.run(
+        [sys.executable, str(EXAMPLES / name), *arguments],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+    assert re.search(expected, result.stdout), result.stdout
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,428 @@
+"""Everything that can sit on the other side of the board, alone or in a pool that changes while training."""
+
+import pickle
+
+import gymnasium
+import numpy as np
+import pytest
+from sb3_contrib import MaskablePPO
+from stable_baselines3 import PPO
+
+from reversi_env import Position
+from reversi_env.envs import OpponentPool, ReversiEnv, ReversiVectorEnv, SettingsError
+from reversi_env.errors import IllegalMoveError, ReversiError
+from search import make_agent
+from tests.oracles.episodes import LastLegal, last_legal
+
+
+class Model:
+    """What SB3's models look like, without masks; plays the lowest legal action if the observation has the mask."""
+
+    def __init__(self):
+        self.seen = []
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False):
+        self.seen.append((observation, observation["action_mask"]))
+        return observation["action_mask"].argmax(-1), None
+
+
+class MaskedModel(Model):
+    """What sb3-contrib's models look like."""
+
+    def predict(self, observation, state=None, episode_start=None, deterministic=False, action_masks=None):
+        self.seen.append((observation, action_masks))
+        return last_legal(observation, action_masks), None
+
+
+class Counting:
+    """A batch policy that remembers how many games it was asked about."""
+
+    def __init__(self):
+        self.batches = []
+
+    def __call__(self, boards, masks):
+        assert boards.shape[1:] == (2, 4, 4)
+        assert masks.shape == (len(boards), 17)
+        self.batches.append(len(boards))
+        return last_legal(boards, masks)
+
+
+def whole_game(env, seed=1):
+    env.reset(seed=seed)
+    while True:
+        result = env.step(env.sample_legal())
+        if result[2]:
+            return result
+
+
+# --- names and specs
+
+
+def test_a_spec_is_made_by_whoever_has_registered_for_it():
+    assert ReversiEnv(opponent="greedy:")
+    env = ReversiEnv(opponent="greedy:seed=3")
+    agent = env.opponents.player(0)._agent
+    assert type(agent).__name__ == "GreedyAgent"
+    assert env.opponents[0] == "greedy:seed=3"
+    whole_game(env)
+    assert whole_game(gymnasium.make("Reversi-v0", opponent="random:seed=1").unwrapped)[1] in (-1.0, 0.0, 1.0)
+
+
+def test_the_built_in_names_import_nothing_for_it(monkeypatch):
+    """Nobody is asked for an agent before one is needed."""
+
+    def nobody(path):
+        raise AssertionError("asked for agents")
+
+    monkeypatch.setattr("reversi_env.plugins.load", nobody)
+    for opponent in (None, "random", "greedy", last_legal, LastLegal()):
+        whole_game(ReversiEnv(size=4, opponent=opponent))
+    with pytest.raises(AssertionError, match="asked"):
+        ReversiEnv(opponent="somebody")
+
+
+@pytest.mark.parametrize("name", ["gredy", "", "greedy:depth=x", "Random", "six factor"])
+def test_unknown_names_say_what_is_known(name):
+    for make in (ReversiEnv, ReversiVectorEnv):
+        with pytest.raises(SettingsError, match=r"opponent .*(expected|did you mean)"):
+            make(opponent=name)
+
+
+@pytest.mark.parametrize("opponent", [3, 2.5, object(), LastLegal, {"random": 1}, [3]])
+def test_what_cannot_play_is_refused(opponent):
+    with pytest.raises(SettingsError, match="expected a name or spec, a callable"):
+        ReversiEnv(opponent=opponent)
+
+
+def test_a_function_of_one_argument_is_refused():
+    with pytest.raises(SettingsError, match="expected a callable of two arguments, the board and the mask of legal"):
+        ReversiEnv(opponent=lambda board: 0)
+
+
+@pytest.mark.parametrize("opponent", [[], (), OpponentPool()])
+def test_no_opponents_at_all_are_not_two_players(opponent):
+    with pytest.raises(SettingsError, match="expected at least one, or opponent=None"):
+        ReversiEnv(opponent=opponent)
+
+
+def test_an_agent_that_does_not_know_the_game_is_refused_before_any_step():
+    """The package has no network for 4x4."""
+    agent = make_agent("network")
+    for opponent in ("network", "network:depth=1", agent, ["random", "network"], OpponentPool([agent])):
+        for make in (ReversiEnv, ReversiVectorEnv):
+            with pytest.raises(ReversiError, match="network for 4x4 normal: the package has no weights for that game"):
+                make(size=4, opponent=opponent)
+            assert make(size=6, opponent=opponent)
+    assert ReversiEnv(size=4, opponent=LastLegal())  # which has nothing to say about games
+
+
+@pytest.mark.parametrize("check", [lambda: 1 / 0, True, None])
+def test_a_check_that_is_of_something_else_is_left_alone(check):
+    opponent = LastLegal()
+    opponent.check = check
+    assert ReversiEnv(size=4, opponent=opponent)
+
+
+# --- policies
+
+
+@pytest.mark.parametrize("observation", ["planes", "flat", "dict"])
+def test_a_callable_sees_the_board_from_its_side(observation):
+    """f5 was played, white answers: its discs come first. It is asked without a leading axis, and may keep what it saw."""
+    seen = []
+
+    def reply(board, mask):
+        seen.append((board, mask))
+        return int(mask.argmax())
+
+    env = ReversiEnv(opponent=reply, observation=observation)
+    env.reset(seed=1)
+    env.step(37)
+    env.step(env.sample_legal())
+    board, mask = seen[0]
+    white = Position.initial().play("f5")
+    own, opp = (int(part.sum()) for part in (board if observation != "flat" else (board == 1, board == -1)))
+    assert (own, opp) == (1, 4)
+    assert np.flatnonzero(mask).tolist() == white.legal_actions()
+    assert board.shape == ((64,) if observation == "flat" else (2, 8, 8))
+
+
+@pytest.mark.parametrize(
+    ("model", "observation", "shape"),
+    [(Model, "dict", (2, 4, 4)), (MaskedModel, "flat", (16,)), (MaskedModel, "planes", (2, 4, 4))],
+)
+def test_a_model_is_shown_the_environments_own_observation_and_masks_if_it_takes_them(model, observation, shape):
+    """Alone and in a batch."""
+    alone, many = model(), model()
+    whole_game(ReversiEnv(size=4, opponent=alone, observation=observation))
+    envs = ReversiVectorEnv(3, size=4, opponent=many, observation=observation)
+    envs.reset(seed=1)
+    envs.step(envs.sample_legal())
+    for asked, axes in ((alone, ()), (many, (3,))):
+        seen, mask = asked.seen[0]
+        assert (seen["observation"] if observation == "dict" else seen).shape == (*axes, *shape)
+        assert mask.shape == (*axes, 17)
+        assert (mask.dtype == np.bool_) == (model is MaskedModel)
+
+
+@pytest.mark.parametrize(("observation", "policy"), [("planes", "MlpPolicy"), ("dict", "MultiInputPolicy")])
+def test_a_maskable_ppo_model_plays(observation, policy):
+    options = {"size": 4, "observation": observation}
+    model = MaskablePPO(policy, ReversiEnv(**options), n_steps=8, batch_size=8, seed=1, device="cpu")
+    whole_game(ReversiEnv(opponent=model, **options))
+    envs = ReversiVectorEnv(6, opponent=model, colour="alternate", **options)
+    envs.reset(seed=1)
+    for _ in range(20):
+        _, _, terminated, _, _ = envs.step(envs.sample_legal())
+    assert terminated.shape == (6,)
+
+
+def test_a_ppo_model_without_masks_is_told_when_it_plays_an_illegal_move():
+    """Plain PPO does not know what is legal; the error says so, and a callable around it chooses among the legal moves."""
+    model = PPO("MlpPolicy", ReversiEnv(size=4, observation="flat"), n_steps=8, batch_size=8, seed=1, device="cpu")
+    env = ReversiEnv(size=4, observation="flat", opponent=model)
+    message = r"played \d+, which is illegal: expected one of .*takes no action_masks"
+    with pytest.raises(IllegalMoveError, match=message):
+        [whole_game(env, seed) for seed in range(20)]
+
+    def legal_ppo(board, mask):
+        action = int(model.predict(board)[0])
+        return action if mask[action] else int(mask.argmax())
+
+    assert whole_game(ReversiEnv(size=4, observation="flat", opponent=legal_ppo))[2]
+
+
+# --- what opponents get wrong
+
+
+@pytest.mark.parametrize("move", [5, 16, 17, -1, 1000])
+def test_an_illegal_move_by_the_opponent_is_an_error_and_undone(move):
+    """The error names the move and the legal ones; the agent's action has not been played either."""
+    env = ReversiEnv(size=4, opponent=lambda board, mask: move)
+    env.reset(seed=1)
+    before = env.get_state()
+    with pytest.raises(IllegalMoveError, match=f"played {move}, which is illegal: expected one of"):
+        env.step(env.sample_legal())
+    before["random"] = env.get_state()["random"]  # `sample_legal` has drawn
+    assert env.get_state() == before
+    envs = ReversiVectorEnv(
+        3, size=4, opponent=lambda boards, masks: np.array([masks[0].argmax(), move, move])[: len(masks)]
+    )
+    envs.reset(seed=1)
+    states, masks, actions = envs.get_state(), envs.action_masks(), [1, 1, 1]
+    with pytest.raises(IllegalMoveError, match=f"played {move}, which is illegal: expected one of"):
+        envs.step(actions)
+    assert (envs.get_state() == states).all()
+    assert np.array_equal(envs.action_masks(), masks)
+
+
+@pytest.mark.parametrize("answer", [None, 1.0, "a1", [1, 2], [], True])
+def test_an_answer_that_is_no_action_is_an_error(answer):
+    env = ReversiEnv(size=4, opponent=lambda board, mask: answer)
+    env.reset(seed=1)
+    with pytest.raises(SettingsError, match=r"answered .*: expected 1 action number"):
+        env.step(1)
+
+
+def test_a_batch_opponent_must_answer_for_every_game():
+    envs = ReversiVectorEnv(3, size=4, opponent=lambda boards, masks: masks[0].argmax())
+    envs.reset(seed=1)
+    with pytest.raises(SettingsError, match="expected 3 action number"):
+        envs.step(envs.sample_legal())
+
+
+def test_an_opponent_that_crashes_leaves_the_game_as_it_was():
+    class TiredError(Exception):
+        pass
+
+    def tired(board, mask):
+        raise TiredError
+
+    env = ReversiEnv(opponent=tired)
+    env.reset(seed=1)
+    before = env.get_state()
+    with pytest.raises(TiredError):
+        env.step(19)
+    assert env.get_state() == before
+    white = ReversiEnv(opponent=tired, colour="white")
+    with pytest.raises(TiredError):
+        white.reset(seed=1)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        white.step(19)
+
+
+def test_an_opponent_that_writes_into_what_it_sees_does_no_harm():
+    def scribbler(board, mask):
+        action = last_legal(board, mask)
+        board[...] = 7
+        mask[...] = 7
+        return action
+
+    honest, scribbled = (ReversiEnv(size=4, opponent=opponent) for opponent in (last_legal, scribbler))
+    honest.reset(seed=1)
+    scribbled.reset(seed=1)
+    for _ in range(4):
+        action = honest.sample_legal()
+        scribbled.sample_legal()
+        assert np.array_equal(honest.step(action)[0], scribbled.step(action)[0])
+
+
+# --- batches
+
+
+@pytest.mark.parametrize("mode", ["NEXT_STEP", "DISABLED"])
+def test_a_batch_opponent_is_called_once_a_step_with_all_its_games(mode):
+    opponent = Counting()
+    envs = ReversiVectorEnv(16, size=4, opponent=opponent, colour="alternate", autoreset_mode=mode)
+    envs.reset(seed=1)
+    assert opponent.batches == []
+    for step in range(1, 5):
+        envs.step(envs.sample_legal())
+        assert len(opponent.batches) == step
+    assert opponent.batches[0] == 16
+
+
+def test_new_episodes_and_replies_share_the_call_under_next_step():
+    """As white the opponent begins: its first moves are asked for together with its replies in other games."""
+    opponent = Counting()
+    envs = ReversiVectorEnv(16, size=4, opponent=opponent, colour="white")
+    envs.reset(seed=1)
+    assert opponent.batches == [16]
+    for step in range(1, 60):
+        envs.step(envs.sample_legal())
+        assert len(opponent.batches) <= step + 1
+    opponent.batches.clear()
+    envs = ReversiVectorEnv(16, size=4, opponent=opponent, colour="white", autoreset_mode="SAME_STEP")
+    envs.reset(seed=1)
+    for step in range(1, 60):
+        envs.step(envs.sample_legal())
+        assert len(opponent.batches) <= 2 * step + 1
+
+
+def test_in_a_pool_each_opponent_gets_its_own_games():
+    first, second = Counting(), Counting()
+    envs = ReversiVectorEnv(64, size=4, opponent=[first, second, "random"])
+    envs.reset(seed=1)
+    envs.step(envs.sample_legal())
+    counts = np.bincount(envs.get_state()["opponent"], minlength=3)
+    assert first.batches == [counts[0]]
+    assert second.batches == [counts[1]]
+    assert counts.min() > 8
+
+
+# --- pools
+
+
+def drawn(envs, pool_size, resets=10):
+    """How often each opponent is drawn."""
+    numbers = []
+    for _ in range(resets):
+        envs.reset()
+        numbers.append(envs.get_state()["opponent"])
+    return np.bincount(np.concatenate(numbers), minlength=pool_size) / (resets * envs.num_envs)
+
+
+def test_opponents_are_drawn_in_proportion_to_their_weights():
+    pool = OpponentPool()
+    for weight, opponent in ((1.0, "random"), (3, "greedy"), (0.0, last_legal), (np.float32(4.0), LastLegal())):
+        pool.add(opponent, weight)
+    envs = ReversiVectorEnv(500, size=4, opponent=pool)
+    envs.reset(seed=1)
+    assert drawn(envs, 4) == pytest.approx([1 / 8, 3 / 8, 0, 4 / 8], abs=0.03)
+
+
+def test_opponents_and_colours_are_drawn_independently():
+    envs = ReversiVectorEnv(4000, size=4, opponent=["random", "greedy"], colour="random")
+    envs.reset(seed=1)
+    states = envs.get_state()
+    counts = np.bincount(2 * states["opponent"] + states["agent"], minlength=4)
+    assert counts / 4000 == pytest.approx([0.25] * 4, abs=0.03)
+
+
+def test_a_pool_changes_between_episodes():
+    """A new opponent is met from the next episode on; a retired one finishes its game and is not drawn again."""
+    pool = OpponentPool(["random"])
+    env = ReversiEnv(size=4, opponent=pool)
+    env.reset(seed=1)
+    number = pool.add(last_legal, weight=1e9)
+    env.step(env.sample_legal())
+    assert env.get_state()["opponent"][0] == 0
+    env.reset()
+    assert env.get_state()["opponent"][0] == number == 1
+    pool.set_weight(1, 0.0)
+    env.step(env.sample_legal())
+    assert env.get_state()["opponent"][0] == 1
+    env.reset()
+    assert env.get_state()["opponent"][0] == 0
+    assert (len(pool), pool[0], pool[1]) == (2, "random", last_legal)
+
+
+def test_a_pool_changes_under_a_running_batch():
+    pool, opponent = OpponentPool(["random"]), Counting()
+    envs = ReversiVectorEnv(32, size=4, opponent=pool)
+    envs.reset(seed=1)
+    envs.step(envs.sample_legal())
+    pool.add(opponent)
+    pool.set_weight(0, 0.0)
+    envs.step(envs.sample_legal())
+    assert (envs.get_state()["opponent"] == 0).all()
+    for _ in range(30):
+        envs.step(envs.sample_legal())
+    assert (envs.get_state()["opponent"] == 1).all()
+    assert opponent.batches
+
+
+def test_a_pool_can_be_shared_and_pickled():
+    pool = OpponentPool(["random", last_legal])
+    first, second = ReversiEnv(size=4, opponent=pool), ReversiVectorEnv(2, size=4, opponent=pool)
+    pool.add("greedy", weight=1e9)
+    first.reset(seed=1)
+    second.reset(seed=1)
+    assert first.get_state()["opponent"][0] == 2
+    assert second.get_state()["opponent"].tolist() == [2, 2]
+    copied = pickle.loads(pickle.dumps(pool))
+    assert [copied[i] for i in range(3)] == ["random", last_legal, "greedy"]
+    assert np.array_equal(copied.records(), pool.records())
+
+
+@pytest.mark.parametrize("weight", [-1, float("nan"), float("inf"), "heavy", None, True])
+def test_weights_are_numbers(weight):
+    pool = OpponentPool(["random"])
+    for change in (lambda: pool.add("greedy", weight), lambda: pool.set_weight(0, weight)):
+        with pytest.raises(SettingsError, match="weight=.*expected a number of 0 or more"):
+            change()
+    assert len(pool) == 1
+    assert pool.records()["cumulative_share"].tolist() == [1.0]
+
+
+@pytest.mark.parametrize("number", [-1, 1, "random", None])
+def test_opponents_have_numbers(number):
+    with pytest.raises(SettingsError, match="the pool has no opponent .*: expected 0 to 0"):
+        OpponentPool(["random"]).set_weight(number, 1.0)
+
+
+def test_a_pool_needs_somebody_to_draw():
+    pool = OpponentPool(["random"])
+    env = ReversiEnv(size=4, opponent=pool)
+    env.reset(seed=1)
+    pool.set_weight(0, 0.0)
+    before = env.get_state()
+    with pytest.raises(SettingsError, match="all opponents of the pool have weight 0"):
+        env.reset()
+    assert env.get_state() == before
+    env.step(env.sample_legal())
+
+
+def test_pools_do_not_nest():
+    with pytest.raises(SettingsError, match="cannot contain a pool"):
+        OpponentPool([OpponentPool(["random"])])
+
+
+@pytest.mark.parametrize("bad", [("greedyy", 1.0), ("greedy", -1.0)])
+def test_a_pool_that_refuses_somebody_stays_as_it_was(bad):
+    pool = OpponentPool(["random"])
+    with pytest.raises(ReversiError):
+        pool.add(*bad)
+    assert len(pool) == 1
+    assert pool.add("greedy") == 1
+    ReversiEnv(size=4, opponent=pool).reset(seed=1)

@@ -1,0 +1,89 @@
+"""Every environment shows its board: as text, as pixels, in a window; and Gymnasium's `RecordVideo` films it.
+
+(What the pictures look like is tested in `tests/rendering`.)
+"""
+
+import gymnasium
+import numpy as np
+import pytest
+
+from reversi_env import Position
+from reversi_env.envs import ReversiEnv, ReversiVectorEnv
+from reversi_env.envs import pettingzoo as aec
+from reversi_env.rendering import render_ansi, render_rgb
+from tests.oracles.episodes import last_legal
+
+
+@pytest.mark.parametrize(("mode", "draw"), [("ansi", render_ansi), ("rgb_array", render_rgb)])
+def test_the_position_and_the_last_move_are_shown_in_all_environments(mode, draw):
+    env, game = ReversiEnv(opponent=None, render_mode=mode), aec.env(render_mode=mode)
+    against = ReversiEnv(opponent=last_legal, render_mode=mode)
+    for one in (env, game, against):
+        one.reset(seed=1)
+        assert np.array_equal(one.render(), draw(Position.initial(), None))
+        one.step(37)
+    moved = Position.initial().play(37)
+    assert np.array_equal(env.render(), draw(moved, 37))
+    assert np.array_equal(game.render(), draw(moved, 37))
+    reply = moved.legal_actions()[-1]
+    assert np.array_equal(against.render(), draw(moved.play(reply), reply))
+    envs = ReversiVectorEnv(3, size=4, opponent=None, render_mode=mode)
+    envs.reset(seed=1)
+    actions = envs.sample_legal()
+    envs.step(actions)
+    frames = envs.render()
+    assert isinstance(frames, tuple)
+    for frame, position, action in zip(frames, envs.positions(), actions, strict=True):
+        assert np.array_equal(frame, draw(position, int(action)))
+
+
+def test_the_end_is_shown_too():
+    env = ReversiEnv(size=4, render_mode="ansi")
+    env.reset(seed=1)
+    while not env.step(env.sample_legal())[2]:
+        pass
+    assert env.render()
+
+
+@pytest.mark.parametrize("make", [ReversiEnv, aec.env])
+def test_the_window_opens_shows_every_move_and_closes(make, hasty_window):
+    env = make(size=4, render_mode="human")
+    env.reset(seed=1)
+    window = env._window
+    assert window.is_open
+    env.step(env.sample_legal())
+    assert env.render() is None
+    assert env._window is window
+    env.close()
+    assert not window.is_open
+    env.close()
+
+
+def test_a_batch_has_no_window():
+    with pytest.raises(ValueError, match=r"render_mode='human': expected one of \['ansi', 'rgb_array'\]"):
+        ReversiVectorEnv(2, render_mode="human")
+
+
+def test_without_a_mode_rendering_warns_and_does_nothing():
+    for env in (ReversiEnv(), aec.env(), ReversiVectorEnv(2)):
+        env.reset(seed=1)
+        with pytest.warns(UserWarning, match="render_mode"):
+            assert env.render() is None
+
+
+def test_record_video_films_an_episode(tmp_path):
+    pytest.importorskip("moviepy", reason="Gymnasium's RecordVideo needs moviepy: pip install moviepy")
+    env = gymnasium.wrappers.RecordVideo(
+        gymnasium.make("Reversi-v0", size=4, render_mode="rgb_array"),
+        str(tmp_path / "films"),
+        episode_trigger=lambda _: True,
+    )
+    for _ in range(2):
+        _, info = env.reset(seed=1)
+        terminated = False
+        while not terminated:
+            _, _, terminated, _, info = env.step(int(info["action_mask"].argmax()))
+    env.close()
+    films = sorted(tmp_path.glob("films/*.mp4"))
+    assert [film.name for film in films] == ["rl-video-episode-0.mp4", "rl-video-episode-1.mp4"]
+    assert all(film.stat().st_size > 1000 for film in films)

@@ -1,0 +1,275 @@
+"""A game in progress can be kept, copied and pickled, and goes on in the copy exactly as it would have; nothing is shared."""
+
+import copy
+import pickle
+from functools import partial
+
+import numpy as np
+import pytest
+
+from reversi_env.envs import OpponentPool, ReversiEnv, ReversiVectorEnv, SettingsError
+from reversi_env.envs import pettingzoo as aec
+from tests.oracles.episodes import LastLegal, last_legal, same_step
+
+OPTIONS = {
+    "two players": {"opponent": None},
+    "random": {"opponent": "random", "colour": "random", "observation": "dict"},
+    "pool": {"opponent": ["random", "greedy", last_legal, LastLegal()], "colour": "alternate", "reward": "shaped"},
+}
+options = pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
+WAYS = {
+    "clone": lambda env: env.clone(),
+    "deepcopy": copy.deepcopy,
+    "pickle": lambda env: pickle.loads(pickle.dumps(env)),
+}
+ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
+
+
+MAKERS = {
+    "single": partial(ReversiEnv, size=6),
+    "next step": partial(ReversiVectorEnv, 5, size=4, autoreset_mode="NEXT_STEP"),
+    "same step, no copies": partial(ReversiVectorEnv, 5, size=4, autoreset_mode="SAME_STEP", copy=False),
+}
+makers = pytest.mark.parametrize("make", MAKERS.values(), ids=MAKERS)
+
+
+def some_steps(env, count):
+    """Random steps, and a reset wherever the episode of a single environment ends; copies of everything that was returned."""
+    results = []
+    for _ in range(count):
+        results.append(copy.deepcopy(env.step(env.sample_legal())))
+        if results[-1][2] is True:
+            results.append(env.reset())
+    return results
+
+
+def assert_same_results(left, right):
+    assert all(same_step(a, b) for a, b in zip(left, right, strict=True))
+
+
+# --- the single and the vector environment
+
+
+@options
+@ways
+@makers
+def test_a_copy_goes_on_in_the_same_way_and_alone(options, way, make):
+    env = make(**options)
+    env.reset(seed=1)
+    some_steps(env, 20)
+    twin, before, masks = way(env), env.get_state(), env.action_masks()
+    assert np.array_equal(twin.action_masks(), masks)
+    played = some_steps(twin, 60)
+    assert np.array_equal(env.get_state(), before)
+    assert np.array_equal(env.action_masks(), masks)
+    assert_same_results(some_steps(env, 60), played)
+    if isinstance(env, ReversiEnv):
+        assert env.np_random.integers(2**60) == twin.np_random.integers(2**60)
+
+
+@options
+@makers
+def test_going_back_to_a_state(options, make):
+    env, other = make(**options), make(**options)
+    env.reset(seed=1)
+    some_steps(env, 7)
+    state, masks = env.get_state(), env.action_masks()
+    kept = pickle.loads(pickle.dumps(state))
+    played = some_steps(env, 50)
+    for one in (env, other):
+        one.set_state(state)
+        assert np.array_equal(state, kept)
+        assert np.array_equal(one.action_masks(), masks)
+        assert_same_results(some_steps(one, 50), played)
+
+
+def test_a_finished_and_an_unbegun_episode_stay_what_they_are():
+    env = ReversiEnv(size=4, opponent=None)
+    twins = [way(env) for way in WAYS.values()]
+    env.reset(seed=1)
+    while not env.step(env.sample_legal())[2]:
+        pass
+    for twin in [*twins, *(way(env) for way in WAYS.values())]:
+        with pytest.raises(Exception, match="call reset"):
+            twin.step(0)
+
+
+def test_deepcopy_copies_the_opponents_and_a_clone_shares_them():
+    env = ReversiEnv(opponent=OpponentPool(["random"]))
+    assert env.clone().opponents is env.opponents
+    assert copy.deepcopy(env).opponents is not env.opponents
+
+
+def test_a_window_is_not_copied(hasty_window):
+    env = ReversiEnv(render_mode="human")
+    env.reset(seed=1)
+    for way in WAYS.values():
+        twin = way(env)
+        assert twin._window is None
+        twin.close()
+    assert env._window.is_open
+    env.close()
+
+
+@pytest.mark.parametrize("bad", [None, 3, {}, np.zeros(1), "state"])
+def test_only_states_are_taken_as_states(bad):
+    env, envs, game = ReversiEnv(), ReversiVectorEnv(2), aec.env()
+    game.reset()
+    for one in (env, envs, game):
+        with pytest.raises(SettingsError, match="expected what get_state"):
+            one.set_state(bad)
+
+
+def test_states_of_other_games_are_refused():
+    """Of another board, of a game against somebody who does not play here, of another number of games."""
+    big, small = (ReversiEnv(size=size, opponent=None) for size in (8, 4))
+    against, among = ReversiEnv(size=4, opponent=last_legal), ReversiEnv(size=4, opponent=["random", last_legal])
+    for env in (big, small, against, among):
+        env.reset(seed=1)
+    some_steps(big, 20)
+    while among.get_state()["opponent"][0] != 1:
+        among.reset()
+    for env, state, message in (
+        (small, big.get_state(), "another game: expected one of 4x4 normal"),
+        (big, small.get_state(), "another game: expected one of 8x8 normal"),
+        (ReversiEnv(size=4, variant="reversed", opponent=None), small.get_state(), "another game: .* 4x4 reversed"),
+        (small, against.get_state(), "another opponent"),
+        (ReversiEnv(size=4), small.get_state(), "another opponent"),
+        (ReversiEnv(size=4), against.get_state(), "another opponent"),
+        (against, among.get_state(), "another opponent"),
+    ):
+        before = env.get_state()
+        with pytest.raises(SettingsError, match=message):
+            env.set_state(state)
+        assert env.get_state() == before
+    with pytest.raises(SettingsError, match="2 game"):
+        ReversiVectorEnv(2, size=4, opponent=None).set_state(small.get_state())
+    batch = ReversiVectorEnv(1, size=4, opponent=None)
+    batch.set_state(small.get_state())
+    assert batch.positions() == [small.position()]
+
+
+# --- the AEC environment
+
+
+def aec_game(env):
+    """Play to the end, the dead agents' steps included; everything that was seen."""
+    seen = []
+    for agent in env.agent_iter():
+        observation, reward, terminated, _, info = env.last()
+        seen.append((agent, {key: value.tolist() for key, value in observation.items()}, reward, terminated, info))
+        env.step(None if terminated else env.sample_legal())
+    return seen
+
+
+@ways
+@pytest.mark.parametrize("turns", [0, 5, 1000], ids=["at the start", "in the middle", "between the last two steps"])
+def test_a_copied_aec_game_goes_on_in_the_same_way(way, turns):
+    env = aec.env(size=4)
+    env.reset(seed=3)
+    for _ in range(turns):
+        if env.terminations[env.agent_selection]:
+            env.step(None)  # one agent has gone, the other is still to be stepped
+            break
+        env.step(env.sample_legal())
+    twin, state = way(env), env.get_state()
+    before = copy.deepcopy(state)
+    seen = aec_game(twin)
+    assert str(env.get_state()) == str(before)
+    assert aec_game(env) == seen
+    other = aec.env(size=4)
+    for one in (env, other):
+        one.set_state(state)
+        assert aec_game(one) == seen
+    assert str(state) == str(before)
+
+
+def test_an_aec_game_that_has_not_begun_can_be_copied():
+    for way in WAYS.values():
+        twin = way(aec.env(size=4))
+        twin.reset(seed=1)
+        assert len(aec_game(twin)) > 5
+
+
+# --- what is returned
+
+
+@options
+def test_what_a_step_returns_is_fresh_and_plain(options):
+    """Plain floats, bools and ints, as SB3 and JSON want them, in objects that nobody else holds."""
+    env = ReversiEnv(size=4, **options)
+    kept, results = [], [env.reset(seed=1)]
+    for _ in range(30):
+        result = env.step(env.sample_legal())
+        results.append(result)
+        assert type(result[1]) is float
+        assert type(result[2]) is bool
+        assert result[3] is False
+        if result[2]:
+            results.append(env.reset())
+    for result in results:
+        observation, info = result[0], result[-1]
+        assert type(info["to_move"]) is int
+        assert type(info["illegal_action"]) is bool
+        assert info["action_mask"].dtype == np.int8
+        assert type(info.get("agent", 0)) is int
+        assert all(type(reward) is float for reward in info.get("rewards", ()))
+        arrays = list(observation.values()) if isinstance(observation, dict) else [observation]
+        kept.extend([*arrays, info["action_mask"]])
+    assert all(array.flags.writeable for array in kept)
+    for i, array in enumerate(kept):
+        assert not any(np.shares_memory(array, other) for other in kept[i + 1 :])
+
+
+def test_changing_what_was_returned_changes_nothing():
+    env, untouched = ReversiEnv(observation="dict"), ReversiEnv(observation="dict")
+    observation, info = env.reset(seed=1)
+    untouched.reset(seed=1)
+    for _ in range(10):
+        for array in (*observation.values(), info["action_mask"], env.action_masks()):
+            array[...] = 1
+        info["to_move"] = 7
+        action = env.sample_legal()
+        assert action == untouched.sample_legal()
+        observation, *rest, info = env.step(action)
+        assert same_step((observation, *rest, info), untouched.step(action))
+
+
+def test_what_the_aec_environment_returns_is_fresh_and_plain():
+    env = aec.env(size=4)
+    env.reset(seed=1)
+    kept = []
+    for agent in env.agent_iter():
+        observation, reward, terminated, truncated, info = env.last()
+        assert (type(reward), type(terminated), type(truncated)) == (float, bool, bool)
+        assert type(info["illegal_action"]) is bool
+        kept.extend([*observation.values(), *env.observe(env.possible_agents[0]).values(), env.state()])
+        observation["observation"][...] = 1
+        env.step(None if terminated else env.sample_legal())
+        assert agent in env.possible_agents
+    for i, array in enumerate(kept):
+        assert not any(np.shares_memory(array, other) for other in kept[i + 1 :])
+
+
+def test_the_aec_state_is_in_colours():
+    env = aec.env(size=4)
+    env.reset(seed=1)
+    for turn in (0, 1, 0):
+        black, white, to_move = env.state()
+        own, opp = env.observe(f"player_{turn}")["observation"]
+        assert np.array_equal(black, opp if turn else own)
+        assert np.array_equal(white, own if turn else opp)
+        assert (to_move == turn).all()
+        assert env.state() in env.state_space
+        env.step(env.sample_legal())
+
+
+def test_a_state_against_somebody_new_in_the_pool_is_taken():
+    pool = OpponentPool(["random"])
+    old = ReversiEnv(size=4, opponent=pool)
+    pool.add("greedy")
+    pool.set_weight(0, 0.0)
+    new = ReversiEnv(size=4, opponent=pool)
+    new.reset(seed=1)
+    old.set_state(new.get_state())
+    assert old.get_state()["opponent"][0] == 1

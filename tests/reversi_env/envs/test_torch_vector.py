@@ -1,0 +1,248 @@
+"""`TorchVectorEnv` on the CPU: the numpy vector environment's games bit for bit, its tensors, its resets, its errors."""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+import torch
+from gymnasium.error import InvalidAction, ResetNeeded
+
+from reversi_env import Position, Rules
+from reversi_env.envs import ReversiVectorEnv, SettingsError, TorchVectorEnv
+from tests.oracles.episodes import GAMES, WHITE_WIPES_OUT, moves_of
+
+COUNT = 32
+
+
+def make(count=COUNT, *, seed=11, **options):
+    envs = TorchVectorEnv(count, device="cpu", **options)
+    envs.reset(seed=seed)
+    return envs
+
+
+def make_twin(count=COUNT, *, seed=11, **options):
+    twin = ReversiVectorEnv(count, autoreset_mode="SAME_STEP", **options)
+    twin.reset(seed=seed)
+    return twin
+
+
+def assert_same_step(found, expected):
+    for one, other in zip(found[:4], expected[:4], strict=True):
+        assert np.array_equal(one.numpy(), other)
+    assert np.array_equal(found[4]["action_mask"].numpy(), expected[4]["action_mask"] != 0)
+    assert np.array_equal(found[4]["to_move"].numpy(), expected[4]["to_move"])
+
+
+@pytest.mark.parametrize("opponent", [None, "random", "greedy"])
+@pytest.mark.parametrize(("size", "variant"), GAMES)
+def test_random_steps_are_those_of_the_vector_environment(size, variant, opponent):
+    options = {"size": size, "variant": variant, "opponent": opponent, "colour": "random"}
+    envs, twin, ended = make(**options), make_twin(**options), 0
+    for _ in range(2 * size * size):
+        expected = twin.step(twin.sample_legal())
+        assert_same_step(envs.random_step(), expected)
+        ended += int(expected[2].sum())
+    assert (envs.get_state() == twin.get_state()).all()
+    assert ended > COUNT
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"opponent": "greedy", "reward": "shaped", "discount": 0.9, "colour": "alternate"},
+        {"opponent": "random", "reward": "discs", "opening_plies": 3},
+        {"opponent": None, "empties": 5, "illegal": "random"},
+        {"opponent": "random", "start": "parallel", "colour": "white"},
+    ],
+)
+@pytest.mark.parametrize("parallel", [False, True])
+def test_given_actions_and_all_options(options, parallel):
+    envs, twin = make(size=6, parallel=parallel, **options), make_twin(size=6, **options)
+    rng = np.random.default_rng(1)
+    for _ in range(60):
+        actions = rng.integers(0, 37, COUNT)
+        actions = np.where(rng.random(COUNT) < 0.2, actions, np.asarray(twin.action_masks()).argmax(-1))
+        found, expected = envs.step(torch.from_numpy(actions)), twin.step(actions)
+        assert np.allclose(found[1].numpy(), expected[1])
+        assert np.array_equal(found[1].numpy(), expected[1].astype(np.float32))
+        assert_same_step(
+            (found[0], *found[2:4], found[3], found[4]), (expected[0], *expected[2:4], expected[3], expected[4])
+        )
+    assert (envs.get_state() == twin.get_state()).all()
+
+
+def test_the_layouts_show_the_same_games():
+    planes, half, packed = (make(size=6, layout=layout) for layout in ("planes", "half", "packed"))
+    squares = torch.tensor(list(Rules(6).squares()))
+    for _ in range(50):
+        seen = [envs.random_step()[0] for envs in (planes, half, packed)]
+        assert seen[1].dtype == torch.float16
+        assert torch.equal(seen[0].half(), seen[1])
+        bits = ((seen[2][:, :, None] >> squares) & 1).view(COUNT, 2, 6, 6)
+        assert torch.equal(seen[0], bits.to(torch.uint8))
+        assert torch.equal(planes.legal, packed.legal)
+        masks = planes.infos["action_mask"]
+        assert torch.equal(masks[:, :36], (planes.legal[:, None] >> squares) & 1 == 1)
+        assert torch.equal(masks[:, 36], planes.legal == 0)
+    assert "action_mask" not in packed.infos
+
+
+def test_the_end_of_an_episode_is_in_the_infos():
+    """Every end is a finished game whose score is the reward's, and the boards are already the next episode's."""
+    envs, ended = make(size=4), 0
+    for _ in range(40):
+        before = envs.infos["to_move"].clone()
+        _, rewards, terminated, _, infos = envs.random_step()
+        for i in torch.nonzero(terminated).flatten().tolist():
+            own, opp = (int(board) % 2**64 for board in infos["final_boards"][i])
+            end = Position(Rules(4), own, opp)
+            assert end.is_over()
+            score = int(infos["final_score"][i])
+            assert abs(score) == abs(end.score(end.turn))
+            assert rewards[i] == np.sign(score)
+            assert infos["winner"][i] == (-1 if score == 0 else before[i] if score > 0 else 1 - before[i])
+            assert infos["to_move"][i] == 0
+            ended += 1
+        assert ((before + 1) % 2 == infos["to_move"])[~terminated].all()
+    assert ended > COUNT
+
+
+def test_a_game_of_real_play_and_its_score():
+    envs = make(1)
+    for action in moves_of(WHITE_WIPES_OUT, Rules()):
+        _, rewards, terminated, _, infos = envs.step([action])
+    assert bool(terminated[0])
+    assert rewards[0] == 1  # of white, who moved
+    assert infos["final_score"][0] == 64
+
+
+@pytest.mark.parametrize("action", [0, -1, 65, 2**40, -(2**63)])
+def test_an_illegal_action_loses_the_episode_and_one_that_does_not_exist_too(action):
+    envs = make(4)
+    legal = int(envs.infos["action_mask"][0].to(torch.uint8).argmax())
+    _, rewards, terminated, _, infos = envs.step(torch.tensor([legal, action, legal, action]))
+    assert rewards.tolist() == [0, -1, 0, -1]
+    assert terminated.tolist() == infos["illegal_action"].tolist() == [False, True, False, True]
+    assert infos["final_score"].tolist() == [0, -64, 0, -64]
+    assert infos["winner"].tolist() == [0, 1, 0, 1]  # of those that have ended: white
+    assert infos["to_move"].tolist() == [1, 0, 1, 0]
+
+
+def test_results_are_the_environments_own_memory():
+    envs = make(8)
+    first, *_ = envs.random_step()
+    kept, address = first.clone(), first.data_ptr()
+    second, *_ = envs.random_step()
+    assert second.data_ptr() == address
+    assert not torch.equal(kept, second)
+    assert envs.boards.data_ptr() == envs.infos["boards"].data_ptr()
+
+
+def test_seeds():
+    envs, single = make(3, seed=[5, 2**64 - 1, 7]), make(1, seed=7)
+    for _ in range(100):
+        observations, *_ = envs.random_step()
+        alone, *_ = single.random_step()
+        assert torch.equal(observations[2], alone[0])
+    state = envs.get_state()
+    envs.reset(seed=[5, None, None])
+    assert envs.get_state()["random"][1] == state["random"][1]
+    assert envs.get_state()["random"][0] == make(1, seed=5).get_state()["random"][0]
+    assert not (TorchVectorEnv(2, device="cpu").get_state()["random"] == 0).any()
+
+
+def test_a_reset_of_some_games_and_of_other_starts():
+    envs = make(6, size=6, opponent="random")
+    for _ in range(5):
+        envs.random_step()
+    before, which = envs.get_state(), torch.tensor([True, False] * 3)
+    envs.reset(options={"reset_mask": which, "empties": 10, "colour": "white"})
+    after = envs.get_state()
+    assert (before[1::2] == after[1::2]).all()
+    discs = [bin(int(state["own"] | state["opp"])).count("1") for state in after[::2]]
+    assert all(count in (26, 27) for count in discs)
+    assert (after["agent"][::2] == 1).all()
+
+
+def test_states_go_to_and_from_the_vector_environment():
+    envs, twin = make(opponent="greedy"), make_twin(opponent="greedy", seed=3)
+    for _ in range(7):
+        twin.step(twin.sample_legal())
+    envs.set_state(twin.get_state())
+    for _ in range(70):
+        assert_same_step(envs.random_step(), twin.step(twin.sample_legal()))
+    with pytest.raises(SettingsError, match="another opponent"):
+        make(opponent="random").set_state(twin.get_state())
+
+
+@pytest.mark.parametrize("way", [copy.deepcopy, copy.copy, lambda envs: pickle.loads(pickle.dumps(envs))])
+@pytest.mark.parametrize("layout", ["planes", "half", "packed"])
+def test_a_copy_goes_on_in_the_same_way_and_alone(layout, way):
+    """Its tensors show its own games: they are no pictures of the moment of the copy."""
+    envs = make(size=4, opponent="greedy", layout=layout)
+    for _ in range(12):
+        last = envs.random_step()
+    twin = way(envs)
+    assert same_tensors(last, (twin.observations, twin._batch.rewards, twin._terminated, twin._truncated, twin.infos))
+    states = envs.get_state()
+    steps = [copy.deepcopy(twin.random_step()) for _ in range(20)]
+    assert (envs.get_state() == states).all()
+    for expected in steps:
+        assert same_tensors(envs.random_step(), expected)
+
+
+def same_tensors(left, right):
+    pairs = [*zip(left[:4], right[:4], strict=True), *((left[4][name], right[4][name]) for name in left[4])]
+    return left[4].keys() == right[4].keys() and all(torch.equal(one, other) for one, other in pairs)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"num_envs": 0}, "num_envs=0: expected a whole number of 1 or more"),
+        ({"layout": "float"}, "layout='float': expected one of 'planes', 'half', 'packed'"),
+        ({"opponent": "six-factor"}, "opponent='six-factor': expected None or one that plays inside the kernel"),
+        ({"opponent": ["random"]}, "opponent=\\['random'\\]: expected None or one"),
+        ({"illegal": "raise"}, "illegal='raise': nothing waits"),
+        ({"observation": "flat"}, "got an unexpected keyword argument 'observation': expected layout"),
+        ({"device": "tpu"}, "device='tpu': expected 'auto', 'cuda' or 'cpu'"),
+        ({"device": "meta"}, "device='meta': expected 'auto', 'cuda' or 'cpu'"),
+        ({"colour": "green"}, "colour='green'"),
+        ({"reward": "shaped"}, "two-player mode"),
+    ],
+)
+def test_options_that_do_not_exist(options, message):
+    with pytest.raises(SettingsError, match=message):
+        TorchVectorEnv(**{"num_envs": 2, "device": "cpu"} | options)
+
+
+@pytest.mark.parametrize(
+    "actions", [[1], [0.5, 0.5], [True, True], "ab", [[1, 2], [3]], torch.zeros(2, 1, dtype=torch.int64)]
+)
+def test_actions_of_another_kind(actions):
+    with pytest.raises(InvalidAction, match="expected 2 integers"):
+        make(2).step(actions)
+
+
+def test_before_the_first_reset():
+    envs = TorchVectorEnv(2, device="cpu")
+    for call in (
+        envs.random_step,
+        lambda: envs.step([0, 0]),
+        lambda: envs.reset(options={"reset_mask": [True, False]}),
+    ):
+        with pytest.raises(ResetNeeded):
+            call()
+
+
+@pytest.mark.parametrize("seed", [-1, [1], [1, -2], [1, 0.5]])
+def test_seeds_that_do_not_exist(seed):
+    with pytest.raises(SettingsError, match="seed"):
+        make(2, seed=seed)
+
+
+@pytest.mark.parametrize("mask", [[True], [False, False], [1, 0]])
+def test_masks_that_do_not_fit(mask):
+    with pytest.raises(SettingsError, match="reset_mask"):
+        make(2).reset(options={"reset_mask": mask})

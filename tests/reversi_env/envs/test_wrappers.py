@@ -1,0 +1,287 @@
+"""The wrappers: a wrapped episode is the image of the unwrapped one, and the checkers accept it."""
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.error import InvalidAction
+from gymnasium.utils.env_checker import check_env
+
+from reversi_env import Rules
+from reversi_env.batch import action_images
+from reversi_env.envs import ReversiEnv, ReversiVectorEnv, SettingsError, TorchVectorEnv
+from reversi_env.envs.wrappers import (
+    CanonicalPositions,
+    SymmetryAugmentation,
+    VectorCanonicalPositions,
+    VectorSymmetryAugmentation,
+)
+from tests.oracles.episodes import (
+    ENDS_AFTER_A_PASS,
+    GAMES,
+    board_of,
+    draw_legal,
+    last_legal,
+    mask_of,
+    moves_of,
+    only_these_warnings,
+)
+
+SYMMETRIC = [SymmetryAugmentation, CanonicalPositions]
+
+
+def board_in(observation):
+    return observation["observation"] if isinstance(observation, dict) else observation
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_images_of_actions_are_images_of_squares(size):
+    """Action by action against the images of positions; every symmetry is a permutation that leaves the pass alone."""
+    rules, images = Rules(size), action_images(size)
+    assert images.shape == (8, rules.pass_action + 1)
+    start = ReversiEnv(size=size, opponent=None, opening_plies=3)
+    start.reset(seed=1)
+    position = start.position()
+    for symmetry in range(8):
+        assert sorted(images[symmetry]) == list(range(rules.pass_action + 1))
+        assert images[symmetry, -1] == rules.pass_action
+        for action in position.legal_actions():
+            image = position.transformed(symmetry).play(int(images[symmetry, action]))
+            assert image == position.play(action).transformed(symmetry)
+
+
+@pytest.mark.parametrize("wrapper", SYMMETRIC)
+@pytest.mark.parametrize("observation", ["planes", "flat", "dict"])
+@pytest.mark.parametrize(("size", "variant"), GAMES)
+def test_a_wrapped_episode_is_the_image_of_the_unwrapped_one(size, variant, observation, wrapper):
+    """The same game is played in both; at every step all that is shown is the image under the wrapper's symmetry."""
+    options = {"size": size, "variant": variant, "observation": observation, "opponent": "random", "colour": "random"}
+    wrapped, plain = wrapper(ReversiEnv(**options)), ReversiEnv(**options)
+    images, rng, symmetries = action_images(size), np.random.default_rng(1), set()
+    for seed in range(3):
+        seen, info = wrapped.reset(seed=seed)
+        plain.reset(seed=seed)
+        terminated = False
+        while True:
+            symmetry, position = wrapped.symmetry, plain.position()
+            symmetries.add(symmetry)
+            image = position.transformed(symmetry)
+            assert np.array_equal(board_in(seen), board_of(image, observation.replace("dict", "planes")))
+            assert seen in wrapped.observation_space
+            if terminated:
+                break
+            assert np.array_equal(info["action_mask"], mask_of(image))
+            assert np.array_equal(wrapped.action_masks(), mask_of(image).astype(bool))
+            if observation == "dict":
+                assert np.array_equal(seen["action_mask"], info["action_mask"])
+            if wrapper is CanonicalPositions:
+                assert image == position.canonical()
+            action = int(draw_legal(rng, info["action_mask"]))
+            original = int(np.flatnonzero(images[symmetry] == action)[0])
+            result = wrapped.step(np.array(action))  # as SB3's `predict` gives it
+            seen, reward, terminated, _, info = result
+            assert (reward, terminated) == plain.step(original)[1:3]
+    assert len(symmetries) > 1
+
+
+@pytest.mark.parametrize("wrapper", [VectorSymmetryAugmentation, VectorCanonicalPositions])
+@pytest.mark.parametrize(
+    ("mode", "form"),
+    [
+        ("NEXT_STEP", {"observation": "flat"}),
+        ("SAME_STEP", {"observation": "dict"}),
+        ("SAME_STEP", {"channels_last": True, "dtype": "float32"}),
+        ("DISABLED", {"extra_planes": ("legal",)}),
+    ],
+)
+def test_a_wrapped_batch_is_the_image_of_the_unwrapped_one(mode, form, wrapper):
+    """The same games in both; what is shown of each is its image, its end included, and the actions are turned back."""
+    options = {"size": 4, "opponent": "greedy", "colour": "random", "autoreset_mode": mode, **form}
+    wrapped, plain = wrapper(ReversiVectorEnv(5, **options)), ReversiVectorEnv(5, **options)
+    (seen, infos), (shown, _) = wrapped.reset(seed=3), plain.reset(seed=3)
+    images, rng, ends, symmetries = action_images(4), np.random.default_rng(1), 0, set()
+    over = np.zeros(5, bool)
+    for _ in range(40):
+        before, mask = wrapped.symmetries.copy(), infos["action_mask"]
+        symmetries |= set(before.tolist())
+        for i, position in enumerate(plain.positions()):
+            assert is_image(game_of(seen, i), game_of(shown, i), images[before[i]], form)
+            assert np.array_equal(mask[i][images[before[i]]], plain.action_masks()[i])
+            if wrapper is VectorCanonicalPositions:
+                assert position.transformed(int(before[i])) == position.canonical()
+        assert np.array_equal(wrapped.action_masks(), mask.astype(bool))
+        assert np.array_equal(infos["symmetry"], before)
+        actions = draw_legal(rng, mask)
+        originals = [np.flatnonzero(images[k] == action)[0] for k, action in zip(before, actions, strict=True)]
+        seen, rewards, terminated, _, infos = wrapped.step(actions)
+        shown, expected, ended, _, told = plain.step(originals)
+        assert (rewards.tolist(), terminated.tolist()) == (expected.tolist(), ended.tolist())
+        begun, over = (ended if mode == "SAME_STEP" else over), ended & (mode == "NEXT_STEP")
+        if wrapper is VectorSymmetryAugmentation:  # an episode keeps its own to its end
+            assert np.array_equal(wrapped.symmetries[~begun], before[~begun])
+        for i in np.flatnonzero(ended):
+            ends += 1
+            if mode == "SAME_STEP":
+                assert is_image(infos["final_obs"][i], told["final_obs"][i], images[before[i]], form)
+        if mode == "DISABLED" and ended.any():
+            again = {"options": {"reset_mask": ended}}
+            (seen, infos), (shown, _) = wrapped.reset(**again), plain.reset(**again)
+    assert ends > 10
+    assert len(symmetries) > 4
+
+
+def game_of(observations, i):
+    return {name: part[i] for name, part in observations.items()} if isinstance(observations, dict) else observations[i]
+
+
+def is_image(seen, shown, image, form):
+    """Whether one game is *seen* as the image of what is *shown* of it."""
+    if isinstance(seen, dict):
+        masks_too = np.array_equal(seen["action_mask"][image], shown["action_mask"])
+        return masks_too and is_image(seen["observation"], shown["observation"], image, form)
+    shape = (image.size - 1, -1) if "channels_last" in form else (-1, image.size - 1)
+    rows, expected = seen.reshape(shape), shown.reshape(shape)
+    turned = rows[image[:-1]] if "channels_last" in form else rows[:, image[:-1]]
+    return seen.dtype == shown.dtype and np.array_equal(turned, expected)
+
+
+@pytest.mark.parametrize("wrapper", SYMMETRIC)
+def test_sampled_actions_are_legal_as_seen(wrapper):
+    env = wrapper(ReversiEnv(size=6, illegal="raise"))
+    _, info = env.reset(seed=2)
+    terminated = False
+    while not terminated:
+        action = env.sample_legal()
+        assert info["action_mask"][action]
+        _, _, terminated, _, info = env.step(action)
+    around = VectorSymmetryAugmentation if wrapper is SymmetryAugmentation else VectorCanonicalPositions
+    envs = around(ReversiVectorEnv(4, size=6, illegal="raise"))
+    envs.reset(seed=2)
+    for _ in range(40):
+        envs.step(envs.sample_legal())
+
+
+def test_an_episode_keeps_its_symmetry_and_all_eight_come():
+    env = SymmetryAugmentation(ReversiEnv(size=4))
+    drawn = []
+    for seed in range(100):
+        _, info = env.reset(seed=seed)
+        drawn.append(env.symmetry)
+        assert info["symmetry"] == env.symmetry
+        _, _, _, _, info = env.step(env.sample_legal())
+        assert info["symmetry"] == drawn[-1]
+    assert set(drawn) == set(range(8))
+    assert drawn[0] == (env.reset(seed=0), env.symmetry)[1]
+
+
+@pytest.mark.parametrize("wrapper", SYMMETRIC)
+@pytest.mark.parametrize("action", [-1, 17, 1.0, "a1", None])
+def test_bad_actions_are_refused_through_the_wrapper(wrapper, action):
+    env = wrapper(ReversiEnv(size=4))
+    env.reset(seed=1)
+    with pytest.raises(InvalidAction):
+        env.step(action)
+
+
+def test_the_last_move_has_a_plane_which_is_empty_after_a_pass():
+    env, rules = ReversiEnv(opponent=None, size=4, extra_planes=["last_move"]), Rules(4)
+    planes, _ = env.reset(seed=1)
+    assert planes.shape == (3, 4, 4)
+    assert not planes[2].any()
+    for action in moves_of(ENDS_AFTER_A_PASS, rules):
+        planes, _, _, _, _ = env.step(action)
+        assert np.flatnonzero(planes[2]).tolist() == [action] * (action != rules.pass_action)
+        assert np.array_equal(planes[:2], board_of(env.unwrapped.position()))
+
+
+def test_the_plane_of_the_last_move_is_turned_too():
+    plain = ReversiEnv(colour="white", extra_planes=["last_move"])  # the opponent's reply is the last move
+    for env in (plain, SymmetryAugmentation(plain)):
+        for seed in range(10):
+            planes, _ = env.reset(seed=seed)
+            (reply,) = np.flatnonzero(planes[2])
+            assert planes[1].flat[reply] == 1
+
+
+@pytest.mark.parametrize("observation", ["planes", "dict"])
+@pytest.mark.parametrize(("dtype", "channels_last"), [("int8", False), ("float32", True)])
+def test_extra_planes_and_other_forms(observation, dtype, channels_last):
+    """Legal moves, and the last one; in a batch, in its ends and to an opponent the same as in one game."""
+    asked = []
+
+    def opponent(board, mask):
+        asked.append((board, mask))
+        return last_legal(board, mask)
+
+    form = {"extra_planes": ["last_move", "legal"], "dtype": dtype, "channels_last": channels_last}
+    options = {"size": 4, "opponent": opponent, "observation": observation, **form}
+    single, plain = ReversiEnv(**options), ReversiEnv(size=4, opponent=last_legal, extra_planes=["last_move"])
+    envs = ReversiVectorEnv(1, autoreset_mode="SAME_STEP", **options)
+    (seen, info), (planes, _), (rows, _) = single.reset(seed=2), plain.reset(seed=2), envs.reset(seed=2)
+    terminated = False
+    while True:
+        legal = info["action_mask"][None, :-1].reshape(1, 4, 4)
+        expected = np.concatenate([planes, legal]).astype(dtype)
+        expected = np.moveaxis(expected, 0, -1) if channels_last else expected
+        for shown in (board_in(seen), board_in(game_of(rows, 0))):
+            assert (shown.dtype, shown.shape) == (expected.dtype, expected.shape)
+            assert np.array_equal(shown, expected)
+        assert seen in single.observation_space
+        if terminated:
+            break
+        action = single.sample_legal()
+        (seen, _, terminated, _, info), (planes, *_) = single.step(action), plain.step(action)
+        rows, _, ended, _, infos = envs.step([action])
+        rows = infos["final_obs"] if ended[0] else rows
+    for board, mask in asked:
+        one, legal = (board, mask) if mask.ndim == 1 else (board[0], mask[0])
+        planes = np.moveaxis(one, -1, 0) if channels_last else one
+        assert planes.shape == (4, 4, 4)
+        assert np.array_equal(planes[3].reshape(-1), legal[:-1])
+        assert planes[2].sum() == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"extra_planes": "legal"}, "extra_planes='legal': expected some of"),
+        ({"extra_planes": ["legal", "legal"]}, "each once"),
+        ({"dtype": "float16"}, "dtype='float16': expected one of 'int8', 'float32'"),
+        ({"channels_last": 1}, "channels_last=1: expected True or False"),
+        ({"observation": "flat", "channels_last": True}, "'flat' has no planes"),
+    ],
+)
+def test_forms_that_there_are_not(options, message):
+    with pytest.raises(SettingsError, match=message):
+        ReversiEnv(**options)
+
+
+@pytest.mark.parametrize("wrapper", SYMMETRIC)
+def test_other_games_are_refused(wrapper):
+    with pytest.raises(SettingsError, match="is not Reversi"):
+        wrapper(gymnasium.make("CartPole-v1"))
+    with pytest.raises(SettingsError, match="is not a batch of Reversi"):
+        VectorCanonicalPositions(gymnasium.make_vec("CartPole-v1", num_envs=2))
+
+
+@pytest.mark.parametrize("wrap", SYMMETRIC)
+@pytest.mark.parametrize("size", [4, 8])
+def test_check_env_accepts_wrapped_environments(wrap, size, hasty_window):
+    env = wrap(gymnasium.make("Reversi-v0", size=size).unwrapped)
+    env.action_space.seed(1)
+    with only_these_warnings(["is different from the unwrapped version"]):  # it says that it sees a wrapper
+        check_env(env)
+    assert env.spec.make().observation_space == env.observation_space
+
+
+@pytest.mark.parametrize("seed", [5, np.int64(5), list(range(8))], ids=repr)
+def test_the_same_seeds_turn_a_batch_in_the_same_way(seed):
+    def drawn():
+        wrapped, tensors = (
+            VectorSymmetryAugmentation(ReversiVectorEnv(8, size=4)),
+            TorchVectorEnv(8, size=4),
+        )
+        wrapped.reset(seed=seed)
+        tensors.reset(seed=seed)
+        return wrapped.symmetries.tolist(), tensors.np_random.random()
+
+    assert drawn() == drawn()

@@ -1,0 +1,152 @@
+"""Whatever comes in, a reader returns something sound or raises one of the package's own errors — nothing else escapes.
+
+Inputs are arbitrary, and valid ones with a few random edits, which get past the first checks. What is accepted must be
+legal and must survive being written and read again.
+"""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.notation import (
+    Annotation,
+    Game,
+    read_ggf,
+    read_ggf_game,
+    read_obf,
+    read_obf_line,
+    read_transcript,
+    read_wthor,
+    write_ggf,
+    write_obf_line,
+    write_transcript,
+)
+from tests.oracles.samples import BLACK_MUST_PASS, random_moves, wthor_file, wthor_record
+
+fuzzed = settings(derandomize=True, deadline=None, max_examples=140)
+
+STARTS = [Position.initial(), Position.initial(Rules(6, "reversed")), BLACK_MUST_PASS]
+TRANSCRIPTS = [
+    "f5d6c3d3c4",
+    "1. F5 d6 2. c3 -- pass",
+    write_transcript(random_moves(Position.initial(), 1), "explicit"),
+]
+LINES = [
+    "-----OX--XO----- X; B1:-8; A2:-8; D3:+16; C4:-8; % the start",
+    "--------------OX----XO-------------- O; C4:+4;",
+    "O--OOOOX-OOOOOOXOOXXOOOXOOXOOOXXOOOOOOXX---OOOOX----O--X-------- X; A2:+38; C7:+36; D8:+34;",
+]
+RECORDS = [
+    r"(;GM[Othello]PB[A\]nn]TY[s8r20]RE[-4.00:r]B[d3//0.01]W[c5/-1.50/4.2];)",
+    write_ggf(Game(BLACK_MUST_PASS, ("pass", "c1"), annotations=(Annotation(1.0), Annotation(None, 2.0)))),
+    "1 (;TY[6a]BO[6 ------ ------ --O*-- --*O-- ------ ------ *]B[b3];)",
+]
+#: A digit that int() takes, a lone surrogate, a number too long for int(), a number too large for float().
+NASTY_PIECES = ["９", "\0", "\ud800", "9" * 5000, "1e999"]
+WTHOR = wthor_file(*(wthor_record(random_moves(Position.initial(), seed)) for seed in range(3)))
+
+
+@st.composite
+def edited(draw, originals, pieces):
+    """One of the *originals* with some pieces cut out, put in, or repeated."""
+    content = draw(st.sampled_from(originals))
+    for _ in range(draw(st.integers(1, 4))):
+        begin = draw(st.integers(0, len(content)))
+        end = draw(st.integers(begin, min(len(content), begin + 12)))
+        repeats = draw(st.sampled_from([0, 0, 0, 2]))
+        content = content[:begin] + content[begin:end] * repeats + draw(pieces) + content[end:]
+    return content
+
+
+def text_like(originals):
+    """Arbitrary text, text of the format's own characters, and edited originals."""
+    own_characters = st.sampled_from(sorted(set("".join(originals))))
+    pieces = st.one_of(st.text(own_characters, max_size=3), st.text(max_size=3), st.sampled_from(NASTY_PIECES))
+    return st.one_of(st.text(), st.text(own_characters), edited(originals, pieces))
+
+
+def accepted(reader, *args):
+    """What *reader* returns, or None where it raises an error of this package."""
+    try:
+        return reader(*args)
+    except ReversiError:
+        return None
+
+
+@fuzzed
+@given(text_like(TRANSCRIPTS), st.sampled_from(STARTS))
+def test_transcripts(text, start):
+    game = accepted(read_transcript, text, start)
+    if game is not None:
+        assert game.final().round - start.round == len(game.moves) - game.moves.count("pass")
+        assert read_transcript(write_transcript(game, "explicit"), start) == game
+
+
+@fuzzed
+@given(text_like(LINES), st.sampled_from([None, Rules(8), Rules(4, "reversed")]))
+def test_obf_lines(line, rules):
+    problem = accepted(read_obf_line, line, rules)
+    if problem is not None:
+        assert {move for move, _ in problem.scores} <= set(problem.position.legal_moves())
+        assert read_obf_line(write_obf_line(problem), rules) == problem
+
+
+@fuzzed
+@given(text_like(RECORDS))
+def test_ggf_games(text):
+    game = accepted(read_ggf_game, text)
+    if game is not None:
+        assert game.final().round - game.start.round == len(game.moves) - game.moves.count("pass")
+        assert read_ggf_game(write_ggf(game)) == game
+
+
+@pytest.mark.parametrize("reader", [read_obf, read_ggf])
+def test_files_of_any_bytes(reader, tmp_path):
+    path = tmp_path / "fuzzed"
+    pieces = st.one_of(st.binary(), edited([text.encode() for text in LINES + RECORDS], st.binary(max_size=3)))
+
+    @fuzzed
+    @given(st.lists(pieces, max_size=3).map(b"\n".join))
+    def check(data):
+        path.write_bytes(data)
+        from_file = accepted(lambda: list(reader(path)))
+        assert from_file is None or all(item is not None for item in from_file)
+
+    check()
+
+
+@pytest.mark.parametrize("reader", [read_obf, read_ggf])
+def test_lists_of_any_lines(reader):
+    lines = st.lists(st.one_of(text_like(LINES), text_like(RECORDS), st.integers(), st.none()), max_size=4)
+
+    @fuzzed
+    @given(lines)
+    def check(source):
+        items = accepted(lambda: list(reader(source)))
+        assert items is None or all(isinstance(line, str) for line in source)
+
+    check()
+
+
+@fuzzed
+@given(st.one_of(st.binary(), st.binary(min_size=16 + 68, max_size=16 + 68), edited([WTHOR], st.binary(max_size=12))))
+def test_wthor_bytes(data):
+    check_wthor(data)
+
+
+@fuzzed
+@given(st.lists(st.tuples(st.integers(0, len(WTHOR) - 1), st.integers(0, 88)), max_size=4))
+def test_wthor_bytes_overwritten(changes):
+    data = bytearray(WTHOR)
+    for offset, value in changes:
+        data[offset] = value
+    check_wthor(bytes(data))
+
+
+def check_wthor(data):
+    """What is accepted replays, and the replay calls illegal just the games that cannot be made a `Game`."""
+    file = accepted(read_wthor, data)
+    if file is not None:
+        games = [accepted(file.game, index) for index in range(len(file))]
+        assert file.replay().illegal.tolist() == [game is None for game in games]

@@ -1,0 +1,150 @@
+"""OBF problems: byte-exact round trips, all sizes, comments, and errors that name the line."""
+
+from pathlib import Path
+
+import pytest
+
+from reversi_env import BLACK, WHITE, Position, ReversiError, Rules
+from reversi_env.errors import IllegalMoveError, NotationError, PositionError
+from reversi_env.notation import Problem, read_obf, read_obf_line, write_obf_line
+
+FFO_SAMPLE = Path(__file__).parents[2] / "data" / "ffo-sample.obf"
+# The scores are made up: reading does not ask whether they are right.
+LINE_8X8 = "-" * 19 + "X" + "-" * 7 + "XX" + "-" * 6 + "XO" + "-" * 27 + " O; C3:+2; E3:-4; C5:+0;"
+LINE_6X6 = "--------------OX----XO-------------- X; C2:+4; B3:-10; E4:+4; D5:-36;"
+LINE_4X4 = "-----OX--XO----- X; B1:-8; A2:-8; D3:+16; C4:-8;"
+MUST_PASS = "OX-------------- X; PS:-3;"
+
+
+def written_back(path: Path) -> bytes:
+    return "".join(f"{write_obf_line(problem)}\n" for problem in read_obf(path)).encode()
+
+
+def test_the_sample_of_ffo_positions_comes_back_byte_for_byte():
+    assert written_back(FFO_SAMPLE) == FFO_SAMPLE.read_bytes()
+
+
+def test_every_ffo_position_comes_back_byte_for_byte(ffo_paths):
+    for path in ffo_paths:
+        assert written_back(path) == path.read_bytes(), path.name
+
+
+def test_a_problem_holds_the_position_and_the_scores_in_the_order_of_the_file():
+    problem = next(read_obf(FFO_SAMPLE))
+    assert problem.position.turn == BLACK
+    assert problem.position.empties == 14
+    assert problem.scores[:3] == (("g8", 18), ("h1", 12), ("h7", 6))
+    assert problem.best_score == 18
+
+
+@pytest.mark.parametrize(("line", "size"), [(LINE_4X4, 4), (LINE_6X6, 6), (LINE_8X8, 8), (MUST_PASS, 4)])
+def test_the_size_follows_from_the_board_and_the_line_comes_back(line, size):
+    problem = read_obf_line(line)
+    assert problem.position.rules == Rules(size)
+    assert write_obf_line(problem) == line
+
+
+def test_the_side_to_move_is_read_and_written():
+    assert read_obf_line(LINE_8X8).position.turn == WHITE
+    assert read_obf_line(LINE_4X4).position.turn == BLACK
+    assert read_obf_line(LINE_4X4.partition(";")[0].replace(" X", " *")).position.turn == BLACK
+
+
+def test_best_score_is_the_highest_wherever_it_stands_and_none_without_scores():
+    assert read_obf_line(LINE_4X4).best_score == 16
+    assert read_obf_line("-----OX--XO----- X;").best_score is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "-----ox--xo----- x;b1:-8;a2:-8;d3:16;c4:-8",
+        "-----OX--XO-----X; b1 : -8 ; a2:-8; d3:+16; c4:-8;",
+        "---- -OX- -XO- ---- X; B1:-8; A2:-8; D3:+16; C4:-8;\n",
+        ".....OX..XO..... B; B1:-08; A2:-8; D3:+16; C4:-8;",
+    ],
+)
+def test_loose_spelling_reads_as_the_same_problem(line):
+    assert read_obf_line(line) == read_obf_line(LINE_4X4)
+
+
+def test_rules_give_the_variant():
+    reversed_rules = Rules(4, "reversed")
+    assert read_obf_line(LINE_4X4, reversed_rules).position.rules == reversed_rules
+    with pytest.raises(PositionError, match="expected 64"):
+        read_obf_line(LINE_4X4, Rules(8))
+
+
+def test_comments_and_blank_lines_are_no_problems_and_a_comment_is_kept(tmp_path):
+    lines = ["% test file", "", "   ", f"{LINE_4X4} % the start", LINE_6X6]
+    path = tmp_path / "commented.obf"
+    path.write_text("\r\n".join(lines), newline="")
+    from_file, from_lines = list(read_obf(path)), list(read_obf(lines))
+    assert from_file == from_lines
+    assert [problem.comment for problem in from_file] == ["the start", ""]
+    assert write_obf_line(from_file[0]) == lines[3]
+
+
+def test_a_file_may_be_latin_1_utf_16_or_begin_with_a_byte_order_mark(tmp_path):
+    path = tmp_path / "latin.obf"
+    path.write_bytes(f"{LINE_4X4} % départ".encode("latin-1"))
+    assert next(read_obf(str(path))).comment == "départ"
+    for encoding in ("utf-8-sig", "utf-16"):
+        path.write_bytes(f"{LINE_4X4} % départ".encode(encoding))
+        assert next(read_obf(path)) == read_obf_line(f"{LINE_4X4} % départ")
+
+
+@pytest.mark.parametrize(
+    ("line", "error", "message"),
+    [
+        ("-----OX--XO----- X; A1:+2;", IllegalMoveError, "a1 by black is illegal: the legal moves are b1 a2 d3 c4"),
+        ("-----OX--XO----- X; PS:+2;", IllegalMoveError, "pass by black is illegal"),
+        ("---------------- X; A1:+2;", IllegalMoveError, "the legal moves are none, the game is over"),
+        ("-----OX--XO----- X; E5:+2;", NotationError, "'E5' is not a square of the 4x4 board"),
+        ("-----OX--XO----- X; :+2;", NotationError, "'' is not a square of the 4x4 board"),
+        ("-----OX--XO----- X; B1:-8; B1:-6;", NotationError, "scored twice"),
+        ("-----OX--XO----- X; B1:+17;", NotationError, "score 17 of b1: expected at most 16 discs"),
+        ("-----OX--XO----- X; B1;", NotationError, "field 'B1': expected a move and its score"),
+        ("-----OX--XO----- X; B1:+;", NotationError, "field 'B1:\\+'"),
+        ("-----OX--XO----- X; B1:1.5;", NotationError, "field 'B1:1.5'"),
+        ("-----OX--XO----- X; B1:" + "9" * 5000, NotationError, "expected a move and its score"),
+        ("-----OX--XO----- X;; B1:-8;", NotationError, "field ''"),
+        ("-----OX--XO----- Z; B1:-8;", NotationError, "side to move 'Z': expected X or \\* for black, O for white"),
+        ("-----OX--XO---- X; B1:-8;", PositionError, "has 15 squares: expected 16, 36 or 64"),
+        ("-----OX--XO?---- X;", PositionError, "'\\?' at square d3"),
+        ("", NotationError, "no position"),
+        ("% nothing", NotationError, "no position"),
+        ("-----OX--XO----- X; % one\ntwo", NotationError, "more than one line"),
+        (None, NotationError, "is not text"),
+    ],
+)
+def test_bad_lines_are_named_with_what_was_expected(line, error, message):
+    with pytest.raises(error, match=message) as caught:
+        read_obf_line(line)
+    assert str(caught.value).startswith("OBF line ")
+
+
+def test_an_error_in_a_file_names_the_line_after_the_good_ones_were_read():
+    problems = read_obf([LINE_4X4, "% comment", "garbage"])
+    assert next(problems) == read_obf_line(LINE_4X4)
+    with pytest.raises(NotationError, match="line 3: OBF line 'garbage'"):
+        next(problems)
+
+
+@pytest.mark.parametrize("source", [5, None, [5], b"bytes", "nul\0character"])
+def test_what_cannot_be_read_from_is_refused(source):
+    with pytest.raises(NotationError, match="expected"):
+        list(read_obf(source))
+
+
+def test_a_missing_file_raises_the_usual_error(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        list(read_obf(tmp_path / "missing.obf"))
+
+
+def test_a_problem_made_by_hand_is_checked_like_one_that_was_read():
+    start = Position.initial()
+    assert Problem(start, [("D3", 0)]).scores == (("d3", 0),)
+    for scores in ([("a1", 0)], [("d3", 65)], [("d3", 0), ("d3", 0)]):
+        with pytest.raises(ReversiError):
+            Problem(start, scores)

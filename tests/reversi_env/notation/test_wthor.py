@@ -1,0 +1,249 @@
+"""WTHOR files: the bytes mean what the documentation says, bad files are refused, and the whole database replays."""
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from reversi_env import Position
+from reversi_env.errors import IllegalMoveError, NotationError
+from reversi_env.kernels import bitboard
+from reversi_env.notation import Game, read_wthor, read_wthor_names
+from tests.oracles.samples import random_moves, wthor_file, wthor_header, wthor_record
+
+GAMES_COUNTED_BY_THE_DOCUMENTATION = 111_296
+
+
+def games_with_passes(count):
+    """Random whole games of standard Reversi that hold a pass."""
+    games = (random_moves(Position.initial(), seed) for seed in range(1000))
+    return list(islice((moves for moves in games if "pass" in moves), count))
+
+
+def test_header_and_columns_are_read_from_their_bytes():
+    file = read_wthor(wthor_file(wthor_record(["f5"], 40, 38, 1, 2, 65_535), wthor_record([], 0, 64)))
+    assert file.header._asdict() == {
+        "created": (2001, 5, 2),
+        "games": 2,
+        "names": 0,
+        "year": 1999,
+        "size": 8,
+        "kind": 0,
+        "depth": 24,
+    }
+    assert len(file) == 2
+    assert file.tournaments.tolist() == [1, 7]
+    assert file.black_players.tolist() == [2, 300]
+    assert file.white_players.tolist() == [65_535, 40_000]
+    assert file.scores.tolist() == [40, 0]
+    assert file.theoretical_scores.tolist() == [38, 64]
+
+
+def test_moves_become_squares_row_first_and_minus_one_after_the_last():
+    squares = read_wthor(wthor_file(wthor_record(["a1", "h1", "a8", "f5"]))).squares
+    assert squares.shape == (1, 60)
+    assert squares[0, :6].tolist() == [0, 7, 56, 37, -1, -1]
+
+
+def test_a_record_becomes_a_game_with_its_passes_and_metadata():
+    moves = games_with_passes(1)[0]
+    file = read_wthor(wthor_file(wthor_record([]), wthor_record(moves, score=40)))
+    tags = {"DT": "1999", "TournamentId": "7", "BlackId": "300", "WhiteId": "40000", "TheoreticalScore": "30"}
+    assert file.game(1) == Game(Position.initial(), moves, result=16, tags=tags)
+    assert list(file.games()) == [file.game(0), file.game(1)]
+
+
+def names_file(size, *names):
+    """The bytes of a file with names: the count is in the header where a game file has none."""
+    header = bytes([20, 1, 5, 2, 0, 0, 0, 0, *len(names).to_bytes(2, "little"), 0, 0, 0, 0, 0, 0])
+    return header + b"".join(name.encode("latin-1").ljust(size, b"\0") for name in names)
+
+
+def test_names_of_players_and_tournaments_lie_beside_the_games(tmp_path):
+    path = tmp_path / "WTH_1999.wtb"
+    path.write_bytes(wthor_file(wthor_record(["f5"], 40, 38, 1, 2, 0), wthor_record([], 0, 64, 1, 3, 7)))
+    assert read_wthor(path).game(0).black is None
+    (tmp_path / "WTHOR.JOU").write_bytes(names_file(20, "Andriani Bintsa", "B", "Hassan Ali", "Caspard Fran\u00e7ois"))
+    (tmp_path / "WTHOR.TRN").write_bytes(names_file(26, "Championnat de France", "Open de Cannes"))
+    first, second = read_wthor(path).games()
+    assert (first.black, first.white, first.tags["Tournament"]) == ("Hassan Ali", "Andriani Bintsa", "Open de Cannes")
+    assert (second.black, second.white) == ("Caspard Fran\u00e7ois", None)  # a number that the file does not have
+    assert read_wthor(path.read_bytes()).player_names == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("a.jou", names_file(20, "A", "B")[:-1], "'a.jou': 55 bytes: expected 56 for the 2 names"),
+        ("a.TRN", names_file(20, "A"), "'a.TRN': 36 bytes: expected 42"),
+        ("a.jou", b"", "'a.jou': 0 bytes: expected a header of 16"),
+        ("a.wtb", names_file(20, "A"), "'a.wtb': expected a name that ends in .jou or .trn"),
+    ],
+)
+def test_bad_files_of_names_are_refused(tmp_path, name, data, message):
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(NotationError, match=message):
+        read_wthor_names(tmp_path / name)
+
+
+def test_replay_of_a_file_agrees_with_playing_the_games_one_by_one():
+    games = games_with_passes(5) + [random_moves(Position.initial(), seed, plies=20) for seed in range(5)]
+    replays = read_wthor(wthor_file(*map(wthor_record, games))).replay()
+    finals = [Game(Position.initial(), moves).final() for moves in games]
+    assert replays.black.tolist() == [final.black for final in finals]
+    assert replays.white.tolist() == [final.white for final in finals]
+    assert replays.plies.tolist() == [len(moves) - moves.count("pass") for moves in games]
+    assert not replays.illegal.any()
+
+
+def test_an_illegal_move_is_flagged_by_replay_and_raised_by_game():
+    file = read_wthor(wthor_file(wthor_record(["f5"]), wthor_record(["f5", "f5", "d6"])))
+    replays = file.replay()
+    assert replays.illegal.tolist() == [False, True]
+    assert replays.plies.tolist() == [1, 1]
+    assert replays.black[1] == Position.initial().play("f5").black
+    with pytest.raises(IllegalMoveError, match="WTHOR game 1: move 2: f5 by white is illegal"):
+        file.game(1)
+
+
+@pytest.mark.parametrize("wrapped", [bytes, bytearray, memoryview])
+def test_bytes_of_every_kind_and_files_read_the_same(wrapped, tmp_path):
+    data = wthor_file(wthor_record(["f5", "d6"]))
+    path = tmp_path / "one.wtb"
+    path.write_bytes(data)
+    for source in (wrapped(data), path, str(path)):
+        assert read_wthor(source).game(0).moves == ("f5", "d6")
+
+
+def test_a_file_without_games_and_one_with_size_0_are_read():
+    assert len(read_wthor(wthor_header(0))) == 0
+    assert len(read_wthor(wthor_header(0, size=0)).replay().black) == 0
+
+
+def with_byte(position, value):
+    data = bytearray(wthor_file(wthor_record(["f5"]), wthor_record(["f5", "d6"])))
+    data[position] = value
+    return bytes(data)
+
+
+SECOND_GAME = 16 + 68
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (b"", "0 bytes: expected a header of 16"),
+        (b"short", "5 bytes: expected a header of 16"),
+        (wthor_file(wthor_record(["f5"]))[:-1], "83 bytes: expected 84 for the 1 game "),
+        (wthor_file(wthor_record(["f5"])) + b"\0", "85 bytes: expected 84"),
+        (b"\xff" * 84, "board size 255: expected 0 or 8"),
+        (wthor_header(0, size=10), "board size 10: expected 0 or 8"),
+        (wthor_header(0, kind=1), "kind 1: expected 0"),
+        (with_byte(14, 61), "depth 61 of the exact scores: expected at most 60"),
+        (wthor_header(2**32 - 1), "16 bytes: expected 292057776076"),
+        (with_byte(SECOND_GAME + 8, 19), "game 1, move 1: byte 19, expected row and column from 11 to 88, or 0"),
+        (with_byte(SECOND_GAME + 9, 90), "game 1, move 2: byte 90"),
+        (with_byte(SECOND_GAME + 9, 10), "game 1, move 2: byte 10"),
+        (with_byte(SECOND_GAME + 8, 0), "game 1, move 2: byte 64 after the end, expected 0"),
+        (with_byte(SECOND_GAME + 6, 65), "game 1: scores 65, expected 0 to 64 discs"),
+        (with_byte(SECOND_GAME + 7, 255), "game 1: theoretical_scores 255"),
+    ],
+)
+def test_bad_bytes_are_named_with_what_was_expected(data, message):
+    with pytest.raises(NotationError, match=message) as caught:
+        read_wthor(data)
+    assert str(caught.value).startswith("WTHOR data ")
+
+
+def test_an_error_in_a_file_names_the_file(tmp_path):
+    path = tmp_path / "bad.wtb"
+    path.write_bytes(b"bad")
+    with pytest.raises(NotationError, match=r"WTHOR file 'bad\.wtb': 3 bytes"):
+        read_wthor(path)
+    with pytest.raises(FileNotFoundError):
+        read_wthor(tmp_path / "missing.wtb")
+
+
+@pytest.mark.parametrize("source", [None, 5, ["f5"], "nul\0character"])
+def test_what_cannot_be_read_from_is_refused(source):
+    with pytest.raises(NotationError, match="expected a path"):
+        read_wthor(source)
+
+
+@pytest.mark.parametrize("index", [-1, 1])
+def test_a_game_that_does_not_exist_is_refused(index):
+    with pytest.raises(NotationError, match="does not exist: expected 0 to 0"):
+        read_wthor(wthor_file(wthor_record([]))).game(index)
+
+
+# --- the whole database ---------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def database(wthor_paths):
+    """Columns over all games of all files, each replayed."""
+    files = [read_wthor(path) for path in wthor_paths]
+    replays = [file.replay() for file in files]
+    black, white = (np.concatenate([getattr(replay, name) for replay in replays]) for name in ("black", "white"))
+    playable = np.uint64(Position.initial().rules.playable)
+    return {
+        "illegal": np.concatenate([replay.illegal for replay in replays]),
+        "first": np.concatenate([file.squares[:, 0] for file in files]),
+        "score": np.concatenate([file.scores for file in files]).astype(int),
+        "theoretical": np.concatenate([file.theoretical_scores for file in files]).astype(int),
+        "black": np.bitwise_count(black).astype(int),
+        "white": np.bitwise_count(white).astype(int),
+        "over": np.array([bool(bitboard.is_over(*boards, playable)) for boards in zip(black, white, strict=True)]),
+    }
+
+
+def with_empties_for_the_winner(database):
+    """Black's discs if the empty squares go to the winner, or by halves in a draw."""
+    black, white = database["black"], database["white"]
+    empties = 64 - black - white
+    return np.where(black > white, black + empties, np.where(black < white, black, black + empties // 2))
+
+
+def test_every_game_of_the_database_is_legal(database):
+    assert not database["illegal"].any()
+
+
+def test_every_game_that_was_played_out_has_the_recorded_score(database):
+    over = database["over"]
+    assert over.any()
+    assert (with_empties_for_the_winner(database)[over] == database["score"][over]).all()
+
+
+def test_the_documentation_counts_the_database_rightly(database):
+    if len(database["over"]) != GAMES_COUNTED_BY_THE_DOCUMENTATION:
+        pytest.skip("other files than the 36 of 1977 to 2012 that the documentation counts")
+    black, over, score = database["black"], database["over"], database["score"]
+    empties = 64 - black - database["white"]
+    winner_takes_all = with_empties_for_the_winner(database)
+    assert (database["first"] == 37).all()
+    assert (over.sum(), (over & (empties > 0)).sum()) == (110_883, 4_929)
+    assert (over & (winner_takes_all != black)).sum() == 2_662
+    assert (over & (empties > 0) & (black == database["white"])).sum() == 6
+    assert (empties[~over].min(), empties[~over].max(), (~over).sum()) == (1, 35, 413)
+    agreeing = [(score == other)[~over].sum() for other in (black, winner_takes_all, database["theoretical"])]
+    assert agreeing == [20, 31, 17]
+
+
+def test_positions_of_all_games_with_so_many_empty_squares():
+    games = [random_moves(Position.initial(), seed) for seed in range(6)]
+    file = read_wthor(wthor_file(*(wthor_record(moves) for moves in games)))
+    own, opp = file.positions(40)
+    assert len(own) == 6
+    for index, game in enumerate(file.games()):
+        position = next(p for p in game.positions() if p.empties == 40 and not p.must_pass())
+        assert (int(own[index]), int(opp[index])) == (position.own, position.opp)
+    assert file.positions(0)[0].size == 0
+    for empties in (-1, 61):
+        with pytest.raises(NotationError, match=f"{empties} empty squares: expected 0 to 60"):
+            file.positions(empties)
+
+
+@pytest.mark.parametrize("plies", [-1, 60])
+def test_moves_that_no_game_has_are_refused(plies):
+    with pytest.raises(NotationError, match=f"{plies} moves: expected 0 to 59"):
+        read_wthor(wthor_file(wthor_record(["f5"]))).played(plies)

@@ -1,0 +1,124 @@
+"""Files that are whole or not there: what a killed process leaves, and two processes at one file."""
+
+import os
+import stat
+import threading
+
+import pytest
+
+from reversi_env import ReversiError
+from reversi_env.storage import atomic as atomic_files
+from reversi_env.storage.atomic import (
+    append_atomically,
+    atomic_writer,
+    exclusive_lock,
+    remove_temporary_files,
+    write_atomically,
+)
+from tests.oracles.jobs import wait_until
+from train.jobs.run import Run
+
+
+def names(folder):
+    return sorted(path.name for path in folder.iterdir())
+
+
+def test_a_file_is_replaced_as_a_whole(tmp_path):
+    path = tmp_path / "file"
+    path.write_bytes(b"old")
+    with atomic_writer(path) as stream:
+        stream.write(b"new ")
+        assert path.read_bytes() == b"old"
+        assert names(tmp_path) == [".file.part", "file"]
+        stream.write(b"content")
+    assert path.read_bytes() == b"new content"
+    assert names(tmp_path) == ["file"]
+    umask = os.umask(0)
+    os.umask(umask)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~umask
+
+
+def test_what_a_killed_process_left_is_begun_anew(tmp_path):
+    (tmp_path / ".file.part").write_bytes(b"much more than there will be")
+    write_atomically(tmp_path / "file", b"content")
+    assert (tmp_path / "file").read_bytes() == b"content"
+    assert names(tmp_path) == ["file"]
+
+
+def test_an_error_leaves_the_old_file_alone(tmp_path):
+    write_atomically(tmp_path / "file", b"old")
+    with pytest.raises(ZeroDivisionError), atomic_writer(tmp_path / "file") as stream:
+        stream.write(b"new" * (1 // 0))
+    assert (tmp_path / "file").read_bytes() == b"old"
+    assert names(tmp_path) == ["file"]
+
+
+def test_the_lock_of_a_folder_clears_it_of_parts(tmp_path):
+    """But of nothing else, and not of what is being written."""
+    others = (".hidden", "visible.part", "file")
+    for name in (*others, ".left.part"):
+        (tmp_path / name).write_bytes(b"x")
+    (tmp_path / ".folder.part").mkdir()
+    with atomic_writer(tmp_path / "slow") as stream:
+        stream.write(b"first, ")
+        with Run(tmp_path):
+            assert names(tmp_path) == sorted((*others, ".folder.part", ".slow.part"))
+        stream.write(b"second")
+    assert (tmp_path / "slow").read_bytes() == b"first, second"
+
+
+@pytest.mark.skipif(atomic_files.fcntl is None, reason="no locks")
+def test_two_writers_of_one_file_take_turns(tmp_path):
+    """The second waits for the first, whose file it then replaces as a whole."""
+    path, waits = tmp_path / "file", threading.Event()
+    real = atomic_files.fcntl.flock
+
+    def flock(descriptor, how):
+        if threading.current_thread() is second:
+            waits.set()
+        real(descriptor, how)
+
+    second = threading.Thread(target=write_atomically, args=(path, b"2" * 10))
+    with pytest.MonkeyPatch.context() as patch, atomic_writer(path) as stream:
+        patch.setattr(atomic_files.fcntl, "flock", flock)
+        stream.write(b"1" * 100)
+        second.start()
+        wait_until(waits.is_set)
+        stream.write(b"1" * 100)
+    second.join()
+    assert path.read_bytes() == b"2" * 10
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_link_in_a_parts_place_is_not_followed(tmp_path):
+    (tmp_path / "elsewhere").write_bytes(b"untouched")
+    (tmp_path / ".file.part").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError, match="file.part"):
+        write_atomically(tmp_path / "file", b"content")
+    remove_temporary_files(tmp_path)
+    assert (tmp_path / "elsewhere").read_bytes() == b"untouched"
+
+
+def test_lines_are_added_whole_or_not(tmp_path, monkeypatch):
+    path = tmp_path / "lines"
+    append_atomically(path, b"first\n")
+    append_atomically(path, b"second\n")
+    assert path.read_bytes() == b"first\nsecond\n"
+    monkeypatch.setattr(os, "write", lambda descriptor, data: len(data) - 1)
+    with pytest.raises(OSError, match="disk full"):
+        append_atomically(path, b"third\n")
+
+
+@pytest.mark.skipif(atomic_files.fcntl is None, reason="no locks")
+def test_one_user_at_a_time(tmp_path):
+    path = tmp_path / "checkpoint"
+    (tmp_path / ".checkpoint.lock").write_bytes(b"")  # of one that was killed
+    with (
+        exclusive_lock(path),
+        pytest.raises(ReversiError, match="checkpoint' is in use by another process"),
+        exclusive_lock(path),
+    ):
+        pass
+    with exclusive_lock(path):
+        write_atomically(path, b"")
+    assert names(tmp_path) == ["checkpoint"]

@@ -1,0 +1,63 @@
+"""Stable discs: the edge table is what its definition says, and no disc that is called stable is ever turned."""
+
+import numpy as np
+import pytest
+
+from reversi_env import BLACK, WHITE, Position, Rules, batch
+from reversi_env.kernels.stability import EDGE_TABLE, TERNARY, build_table
+from tests.oracles.rules import safe_on_line
+
+
+def test_the_shipped_edge_table_is_the_one_its_definition_builds():
+    assert np.array_equal(EDGE_TABLE, build_table())
+
+
+@pytest.mark.parametrize(("margin", "size"), [(0, 8), (1, 6), (2, 4)])
+def test_the_edge_table_equals_the_twin(margin, size):
+    generator = np.random.default_rng(size)
+    for _ in range(300):
+        line = tuple(int(disc) for disc in generator.integers(-1, 2, size))
+        own = sum(1 << (i + margin) for i, disc in enumerate(line) if disc == 1)
+        opp = sum(1 << (i + margin) for i, disc in enumerate(line) if disc == -1)
+        expected = sum(1 << (i + margin) for i in safe_on_line(line))
+        assert EDGE_TABLE[margin, TERNARY[own] + 2 * TERNARY[opp]] == expected
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+@pytest.mark.parametrize("seed", range(3))
+def test_stable_discs_are_never_turned_in_play(size, seed):
+    """10,000 random games a case, followed to the end: a disc once called stable keeps its colour and is stable ever after."""
+    rules, games = Rules(size), 10_000
+    own, opp = batch.start(games, rules)
+    stable_own, stable_opp = np.zeros(games, np.uint64), np.zeros(games, np.uint64)
+    generator = np.random.default_rng(seed)
+    for _ in range(size * size + 10):
+        now_own, now_opp = batch.stable_discs(own, opp, rules), batch.stable_discs(opp, own, rules)
+        assert not (stable_own & ~now_own | stable_opp & ~now_opp | now_own & ~own | now_opp & ~opp).any()
+        stable_own, stable_opp = now_own, now_opp
+        children = batch.expand(own, opp, rules)
+        counts = np.bincount(children.parent, minlength=games)
+        first = np.concatenate([[0], np.cumsum(counts)[:-1]])
+        alive = counts > 0
+        chosen = (first + generator.integers(0, np.maximum(counts, 1)))[alive]
+        own[alive], opp[alive] = children.own[chosen], children.opp[chosen]
+        stable_own[alive], stable_opp[alive] = stable_opp[alive], stable_own[alive]
+    assert batch.is_over(own, opp, rules).all()
+    assert np.bitwise_count(stable_own | stable_opp).mean() > size * size / 2
+
+
+def test_known_cases():
+    corner = Position.from_text("XX-----O" + "-" * 56)
+    assert corner.stable(BLACK).bit_count() == 2
+    assert corner.stable(WHITE).bit_count() == 1
+    no_anchor = Position.from_text("-XX-----" + "-" * 56)
+    assert no_anchor.stable(BLACK) == 0
+    full = Position.from_text("X" * 33 + "O" * 31)
+    assert full.stable(BLACK).bit_count() == 33
+    assert full.stable(WHITE).bit_count() == 31
+
+
+def test_a_small_boards_edge_is_its_own():
+    """The corner of a 6x6 board is stable, although its square lies inside the 8x8 frame."""
+    assert Position.from_text("X" + "-" * 35).stable(BLACK) == 1 << 9
+    assert Position.from_text("-X" + "-" * 34).stable(BLACK) == 0

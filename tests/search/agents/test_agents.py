@@ -1,0 +1,293 @@
+"""Agents: the grammar of their specs, legal moves in every game, and the same spec as an environment's opponent."""
+
+import copy
+import pickle
+
+import gymnasium
+import numpy as np
+import pytest
+
+import reversi_env  # noqa: F401 - registers the ids
+from reversi_env import Position, ReversiError, Rules, batch
+from search import Limits, agents, evaluator, evaluators
+from search.agents.double_alpha import DoubleAlpha
+from search.agents.registry import AgentSpec, AgentSpecError, make_agent
+from search.engine.solver import solve_all_moves
+from search.evaluators.function import SlowEvaluatorWarning
+from tests.oracles.search import GAMES, endgames, game_name, positions
+
+every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
+
+#: One of every kind, with shallow searches and small tables …
+KINDS = (
+    *("random", "greedy", "greedy-invincible:exact=8,table=0.1", "exact:exact=8,table=0.1"),
+    "six-factor:depth=2,table=0.1",
+    "double-alpha:depth=2,table=0.1",
+)
+#: … and everyone else: each evaluator is a search to compile, hence slow.
+OTHERS = tuple(f"{name}:depth=2,table=0.1" for name in evaluators.formulas() if name != "six-factor")
+
+
+def positions_of_all_stages(rules, count=3):
+    """From the start to near the end, and one where the side to move must pass."""
+    longest = rules.square_count - 6
+    own, opp = batch.random_positions(count, np.linspace(0, longest, count).astype(int), rules, seed=3)
+    must_pass = [position for position in positions(*endgames(rules, 300, 6), rules) if position.must_pass()]
+    found = [*positions(own, opp, rules), must_pass[0]]
+    return [position for position in found if not position.is_over()]
+
+
+def choices(spec, count=12, plies=8):
+    """The moves of a fresh agent in a few fixed positions, one after the other."""
+    own, opp = batch.random_positions(count, plies, seed=1)
+    agent = make_agent(spec)
+    return [agent.choose(position) for position in positions(own, opp, Rules())]
+
+
+# --- playing --------------------------------------------------------------------------------------
+
+
+def test_the_promised_names_are_all_there():
+    promised = "random greedy greedy-invincible double-alpha exact "
+    promised += "position-stability six-factor four-attribute cell-utility ten-weight sixteen-weight discs mobility"
+    assert {"network", *promised.split()} <= set(agents.names())
+    assert set(promised.split()) <= {spec.split(":")[0] for spec in KINDS + OTHERS}
+
+
+@every_game
+@pytest.mark.parametrize("specs", [KINDS, pytest.param(OTHERS, marks=pytest.mark.slow)], ids=["kinds", "others"])
+def test_everyone_plays_legal_moves_in_every_game(rules, specs):
+    stages = positions_of_all_stages(rules)
+    assert len(stages) >= 3
+    for spec in specs:
+        agent = make_agent(spec)
+        for position in stages:
+            assert agent.choose(position) in position.legal_actions(), spec
+
+
+def test_one_agent_plays_several_games_by_turns():
+    """Its tables are one for each game: the same squares mean other things in another."""
+    for spec in ("six-factor:depth=3,table=0.1", "greedy-invincible:exact=8,table=0.1", "double-alpha:depth=3"):
+        shared, alone = make_agent(spec), {rules: make_agent(spec) for rules in GAMES}
+        for rules in GAMES * 2:
+            for position in positions(*endgames(rules, 6, 8), rules):
+                if not position.is_over():
+                    assert shared.choose(position) == alone[rules].choose(position)
+
+
+@pytest.mark.parametrize("rules", [GAMES[2], GAMES[5]], ids=game_name)
+@pytest.mark.parametrize("name", ["sixteen-weight", "discs"])
+def test_greedy_invincible_is_perfect_at_the_end_and_greedy_before(rules, name):
+    agent, greedy = make_agent(f"greedy-invincible:evaluator={name}"), make_agent("greedy")
+    assert agent.content_hashes(rules) == make_agent("greedy-invincible").content_hashes(rules) or name == "discs"
+    gave_away = 0
+    for empties, count in ((6, 12), (9, 8), (12, 4)):
+        own, opp = batch.random_positions(4 * count, rules.square_count - 4 - empties, rules, seed=empties)
+        found = [p for p in positions(own, opp, rules) if p.empties == empties and not p.is_over()]
+        for position in found[:count]:
+            values = solve_all_moves(position)
+            assert values[rules.name_of(agent.choose(position))] == max(values.values())
+            gave_away += max(values.values()) - values[rules.name_of(greedy.choose(position))]
+    assert gave_away > 10
+    for position in [p for p in positions_of_all_stages(rules) if p.empties > 12]:
+        value = evaluators.get_evaluator(name).static_value
+        after = [value(position.play(action)) for action in position.legal_actions()]
+        assert value(position.play(agent.choose(position))) == min(after)
+
+
+def test_exact_is_perfect_from_where_it_is_told_and_random_before():
+    own, opp = batch.random_positions(12, 50, seed=7)
+    agent = make_agent("exact:exact=10")
+    for position in positions(own, opp, Rules()):
+        values = solve_all_moves(position)
+        assert values[position.rules.name_of(agent.choose(position))] == max(values.values())
+    assert len({make_agent(f"exact:seed={seed}").choose(Position.initial()) for seed in range(20)}) == 4
+
+
+# --- options --------------------------------------------------------------------------------------
+
+
+def test_options_reach_the_search():
+    agent = make_agent("six-factor:depth=5,time=0.25,nodes=1000,exact=14,threads=2,table=3,seed=9")
+    limits = agent.limits
+    assert (limits.depth, limits.time, limits.nodes, limits.empties_exact) == (5, 0.25, 1000, 14)
+    engine = agent.engine(Rules(4))
+    assert len(engine._thread_states) == agent.threads == make_agent("exact:threads=2").threads == 2
+    assert 1.4 < engine.table.megabytes <= 3
+
+
+def test_an_evaluator_of_ones_own_is_a_player_at_once():
+    @evaluator
+    def few_discs(position):
+        return -position.own.bit_count()
+
+    agent = make_agent(few_discs, depth=2, exact=3)
+    assert agent.limits == Limits(depth=2, empties_exact=3)
+    with pytest.warns(SlowEvaluatorWarning, match="few-discs"):
+        assert agent.choose(Position.initial()) in Position.initial().legal_actions()
+    with pytest.raises(
+        ReversiError, match=r"'depht=2' of agent 'few-discs:depht=2' is unknown \(did you mean 'depth'\?\)"
+    ):
+        make_agent(few_discs, depht=2)
+
+
+def test_double_alpha_plays_by_the_search_of_its_report():
+    agent, position = make_agent("double-alpha:nodes=3000,table=1"), Position.initial().play("d3")
+    found = DoubleAlpha("sixteen-weight", capacity=2**14).search(position, Limits(nodes=3000))
+    assert vars(agent.search(position)) | {"seconds": 0} == vars(found) | {"seconds": 0}
+    assert make_agent("double-alpha").limits.depth == 4
+    assert make_agent("double-alpha:evaluator=discs").evaluator.name == "discs"
+    for option in ("threads=2", "exact=8", "evaluator=disc"):
+        with pytest.raises(AgentSpecError):
+            make_agent(f"double-alpha:{option}")
+
+
+def test_without_a_limit_a_small_depth_is_searched():
+    assert make_agent("six-factor").limits.depth == agents.DEFAULT_DEPTH
+    assert make_agent("six-factor:time=0.5").limits.depth is None
+
+
+def test_a_default_that_no_agent_knows_is_refused():
+    for spec in ("six-factor", "random", "gtp:engine"):
+        with pytest.raises(
+            AgentSpecError, match=f"option 'depht=2' of agent '{spec}' is unknown.*: expected one of .*"
+        ):
+            make_agent(spec, depht=2)
+    with pytest.raises(AgentSpecError, match=r"did you mean 'depth'.*: expected one of book, depth, exact"):
+        make_agent("six-factor", depht=2)
+
+
+def test_defaults_hold_for_what_the_spec_leaves_open_and_the_agent_knows():
+    assert make_agent("six-factor", depth=3, time=None).limits.depth == 3
+    assert make_agent("six-factor:depth=2", depth=3).limits.depth == 2
+    assert make_agent("random", depth=3, seed=4).choose(Position.initial()) in Position.initial().legal_actions()
+
+
+def test_seeds_decide_the_lots():
+    """At the start the four moves are images of each other, so that even a search has to draw lots."""
+    for name, plies in (("random", 8), ("greedy", 8), ("six-factor:depth=1,table=0.1", 0)):
+        seeded = name + ("," if ":" in name else ":") + "seed="
+        drawn = [choices(f"{seeded}{seed}", plies=plies) for seed in (1, 1, 2, 3, 4)]
+        assert drawn[0] == drawn[1]
+        assert any(other != drawn[0] for other in drawn[2:]), name
+
+
+# --- bad specs ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("spec", "message"),
+    [
+        ("six-facto", "agent 'six-facto' is unknown (did you mean 'six-factor'?): expected one of"),
+        ("six-facto:depth=4", "agent 'six-facto' is unknown (did you mean 'six-factor'?)"),
+        ("", "agent '' is unknown: expected one of"),
+        ("Random", "agent 'Random' is unknown (did you mean 'random'?)"),
+        ("SIX-FACTOR", "agent 'SIX-FACTOR' is unknown (did you mean 'six-factor'?)"),
+        ("six-factor:table=1e9", "expected a number from 0.001 to 1048576"),
+        (None, "agent None: expected a text such as 'six-factor:depth=4'"),
+        ("six-factor:depth=-1", "depth='-1' of agent 'six-factor:depth=-1': expected a whole number from 1 to 60"),
+        ("six-factor:depth=0", "expected a whole number from 1 to 60"),
+        ("six-factor:depth=2.5", "depth='2.5' of agent 'six-factor:depth=2.5': expected a whole number"),
+        ("six-factor:time=abc", "time='abc' of agent 'six-factor:time=abc': expected a number from 0.001"),
+        ("six-factor:time=nan", "time='nan'"),
+        ("six-factor:time=-1", "time='-1'"),
+        ("six-factor:time=", "time=''"),
+        ("six-factor:seed=-1", "expected a whole number, 0 or more"),
+        ("six-factor:deep=4", "option 'deep=4' of agent 'six-factor:deep=4' is unknown (did you mean 'depth'?)"),
+        ("greedy:depth=3", "option 'depth=3' of agent 'greedy:depth=3' is unknown"),
+        ("six-factor:depth", "option 'depth' of agent 'six-factor:depth': expected key=value"),
+        ("six-factor:depth=2,time", "option 'time' of agent 'six-factor:depth=2,time': expected key=value"),
+        ("six-factor:depth=2,depth=3", "option 'depth' of agent 'six-factor:depth=2,depth=3' is given twice"),
+    ],
+)
+def test_bad_specs_are_named(spec, message):
+    with pytest.raises(AgentSpecError) as error:
+        make_agent(spec)
+    assert message in str(error.value)
+    assert isinstance(error.value, ReversiError)
+
+
+# --- opponents in environments --------------------------------------------------------------------
+
+SPEC = "six-factor:depth=2,table=0.1"
+
+
+def after_the_reply(position, action, agent):
+    """The position when it is our turn again, or the game is over: *agent* replies, and passes where it must."""
+    ours, position = position.turn, position.play(action)
+    while not position.is_over() and position.turn != ours:
+        position = position.play("pass" if position.must_pass() else agent.choose(position))
+    return position
+
+
+@pytest.mark.parametrize("name", ["Reversi-v0", "ReversedReversi-v0"])
+def test_an_agent_by_its_spec_is_the_opponent(name):
+    env, agent = gymnasium.make(name, size=6, opponent=SPEC), make_agent(SPEC)
+    moves = 0
+    for seed in range(3):
+        env.reset(seed=seed)
+        over = False
+        while not over:
+            before, action = env.unwrapped.position(), env.unwrapped.sample_legal()
+            _, _, over, _, _ = env.step(action)
+            if not over:
+                assert env.unwrapped.position() == after_the_reply(before, action, agent)
+                moves += 1
+    assert moves > 20
+
+
+def test_an_agent_by_its_spec_is_the_opponent_of_many_games_at_once():
+    envs, agent = gymnasium.make_vec("Reversi-v0", num_envs=5, size=6, opponent=SPEC), make_agent(SPEC)
+    envs.reset(seed=3)
+    for _ in range(10):
+        before, actions = envs.unwrapped.positions(), envs.unwrapped.sample_legal()
+        _, _, over, _, _ = envs.step(actions)
+        now = envs.unwrapped.positions()
+        for game in np.flatnonzero(~over):
+            assert now[game] == after_the_reply(before[game], int(actions[game]), agent)
+    assert all(position.round > 10 for position in now)
+
+
+def test_a_bad_spec_is_a_bad_opponent():
+    with pytest.raises(ReversiError, match="agent 'six-facto' is unknown"):
+        gymnasium.make("Reversi-v0", opponent="six-facto:depth=2")
+
+
+@pytest.mark.parametrize(
+    "spec", [SPEC + ",seed=5", "greedy-invincible:exact=8,seed=5", "random:seed=5", "double-alpha:depth=3,seed=5"]
+)
+def test_agents_can_be_copied_and_pickled_without_their_tables(spec):
+    """Environments can, and hold their opponents; a table of 64 MiB in every copy would not do."""
+    agent, position = make_agent(spec), positions_of_all_stages(Rules(6))[1]
+    agent.choose(position)
+    packed = pickle.dumps(agent)
+    assert len(packed) < 10_000
+    copies = [pickle.loads(packed), copy.deepcopy(agent)]
+    expected = [agent.choose(position) for _ in range(8)]
+    for twin in copies:
+        assert [twin.choose(position) for _ in range(8)] == expected
+
+
+# --- specs ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "text", ["random", "six-factor:", "six-factor:depth=4,,seed=1", "rl:a.zip", "gtp[time=1]: x 'a b'"]
+)
+def test_a_spec_gives_its_text_back_and_travels(text):
+    spec = AgentSpec.parse(text)
+    assert str(spec) == text
+    assert pickle.loads(pickle.dumps(spec)) == spec == AgentSpec.parse(spec)
+    assert len({spec, AgentSpec(text)}) == 1
+
+
+def test_a_spec_is_changed_and_says_which_files_it_reads():
+    spec = AgentSpec.parse("rl:a.zip,seed=1")
+    assert (spec.files(), str(spec.with_(weights="b"))) == ({"weights": "a.zip"}, "rl:weights=b,seed=1")
+    booked = [AgentSpec.parse(f"network:weights=w,book={book}").files() for book in ("b.safetensors", "yes")]
+    assert booked == [{"weights": "w", "book": "b.safetensors"}, {"weights": "w"}]
+    assert AgentSpec.parse("six-factor:weights=w.json,depth=2").evaluator == "six-factor:weights=w.json"
+    program = AgentSpec.parse("nboard:engine -x w=1,2")
+    assert (program.name, program.options, program.command, program.files()) == ("nboard", {}, "engine -x w=1,2", {})
+    assert str(program.with_defaults(depth=3, time=None)) == "nboard[depth=3]:engine -x w=1,2"
+    assert spec.with_defaults(seed=5) is spec

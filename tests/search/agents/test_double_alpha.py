@@ -1,0 +1,227 @@
+"""Double-Alpha Maximax: equal to its slow twin in every node, by the report's time control, and a player in every game."""
+
+from functools import cache
+from math import inf
+
+import numpy as np
+import pytest
+
+from reversi_env import Position, ReversiError, Rules, batch
+from search import Limits, evaluators
+from search.agents.double_alpha import BREADTHS, DoubleAlpha, average_breadth, begins_iteration, capacity_within
+from search.engine.solver import solve
+from search.kernels.evaluate import static_values
+from studies.game_tree.breadth import BreadthOptions, measure
+from studies.textbook import ValueTable, double_alpha_maximax, iterative_deepening
+from tests.oracles.search import GAMES, game_name, positions
+
+every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
+EVALUATOR = "sixteen-weight"
+
+
+@cache
+def engine(rules, capacity=1000):
+    return DoubleAlpha(EVALUATOR, rules, capacity=capacity)
+
+
+def sample(rules, count, seed=0, longest=None):
+    """Positions of random games, from the start to the end, whose game is not over."""
+    plies = np.linspace(0, rules.square_count - 6 if longest is None else longest, count).astype(int)
+    found = positions(*batch.random_positions(count, plies, rules, seed=seed), rules)
+    return [position for position in found if not position.is_over()]
+
+
+def twin(position, depth, capacity=1000, **clock):
+    net = evaluators.get_evaluator(EVALUATOR).record(position.rules)
+
+    def evaluate(position):
+        return float(static_values(net, np.array([position.own], np.uint64), np.array([position.opp], np.uint64))[0])
+
+    return iterative_deepening(position, depth, evaluate, ValueTable(capacity), position.rules.square_count, **clock)
+
+
+def same(found, expected, rules):
+    return (found.move, found.value, found.depth, found.nodes) == (
+        None if expected.move is None else rules.name_of(expected.move),
+        expected.value,
+        expected.depth,
+        expected.nodes,
+    )
+
+
+# --- the twin -------------------------------------------------------------------------------------
+
+
+@every_game
+def test_values_moves_and_nodes_equal_the_textbooks(rules):
+    """All games together: more than 200 positions."""
+    sampled = sample(rules, 40)
+    assert len(sampled) >= 34
+    for number, position in enumerate(sampled):
+        depth, capacity = 1 + number % (4 if rules.size < 8 else 3), (0, 20, 1000)[number % 5 % 3]
+        found = engine(rules, capacity).search(position, Limits(depth=depth))
+        assert same(found, twin(position, min(depth, position.empties), capacity), rules), (depth, capacity, position)
+
+
+@every_game
+def test_the_time_control_equals_the_textbooks(rules):
+    """By nodes for seconds. Some searches run out of nodes, some end before, some are proven."""
+    depths = set()
+    for number, position in enumerate(sample(rules, 24, seed=1)):
+        nodes = (30, 300, 3000)[number % 3]
+        found = engine(rules).search(position, Limits(nodes=nodes))
+        assert same(found, twin(position, position.empties, nodes=nodes, breadth=average_breadth), rules), position
+        depths.add(found.depth)
+    assert len(depths) > 2
+
+
+@every_game
+def test_a_proven_result_is_the_solvers(rules):
+    empties = np.repeat(np.arange(6, 12), 4)
+    drawn = positions(*batch.random_positions(empties.size, rules.square_count - 4 - empties, rules, seed=2), rules)
+    unfinished = [position for position in drawn if not position.is_over() and position.empties >= 6]
+    assert len(unfinished) >= 20
+    for position in unfinished:
+        score = exact_value(position)
+        found = engine(rules).search(position, Limits(depth=position.empties))
+        assert found.value == rules.square_count * np.sign(score)
+        assert np.sign(-exact_value(position.play(found.move))) == np.sign(score)
+
+
+# --- time control ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("used", "soft", "hard", "breadth", "changed", "begins"),
+    [
+        (1, 100, 100, 10, False, True),
+        (8, 100, 100, 10, False, False),  # expected to take 80 of the 80 that may be used
+        (8, 100, 100, 10, True, True),  # but the best move has changed
+        (80, 100, 100, 10, True, False),  # nothing is left
+        (1, 10, 100, 10, False, False),  # a soft limit, of a game clock
+        (1, 10, 100, 10, True, True),
+        (1e9, inf, inf, 10, False, True),
+    ],
+)
+def test_one_more_iteration_begins_if_it_fits_or_the_best_move_changes(used, soft, hard, breadth, changed, begins):
+    assert begins_iteration(used, soft, hard, breadth, changed) is begins
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_the_breadths_are_those_of_random_games(size):
+    found = [entry["breadth"] for entry in measure(BreadthOptions(size, games=5000, seed=9))["by_round"]]
+    np.testing.assert_allclose(BREADTHS[size], found, atol=0.2)
+    assert average_breadth(Position.initial(Rules(size)), 2) == 3.5
+
+
+def test_a_proven_win_ends_the_search_before_all_is_searched():
+    won = [p for p in sample(Rules(6), 200, seed=3, longest=27)[-80:] if p.empties <= 10 and solve(p).score > 0]
+    found = [engine(Rules(6)).search(position, Limits(depth=60)) for position in won]
+    assert all(result.value == 36 for result in found)
+    assert any(result.depth < position.empties for result, position in zip(found, won, strict=True))
+
+
+def test_a_stop_leaves_the_move_of_the_first_iteration():
+    maximax = engine(Rules(8))
+    begin = maximax._begin
+
+    def stopped_at_once(tie_rng):
+        begin(tie_rng)
+        maximax.stop()
+
+    maximax._begin = stopped_at_once
+    try:
+        found = maximax.search(Position.initial(), Limits(time=100))
+    finally:
+        maximax._begin = begin
+    assert (found.depth, found.move) == (2, "d3")
+
+
+# --- results --------------------------------------------------------------------------------------
+
+
+@every_game
+def test_all_moves_can_be_valued(rules):
+    for position in sample(rules, 6, seed=4)[:5]:
+        found = engine(rules).search(position, Limits(depth=3), multi_pv=64)
+        assert {entry.move for entry in found.moves} == set(position.legal_moves()) or position.must_pass()
+        assert (found.moves[0].move, found.moves[0].value) == (found.move, found.value)
+        assert found.value == engine(rules).search(position, Limits(depth=3)).value
+
+
+def test_ties_are_broken_at_random():
+    start = Position.initial()
+    drawn = {engine(Rules()).search(start, Limits(depth=3), tie_rng=np.random.default_rng(n)).move for n in range(20)}
+    assert drawn == {"c4", "d3", "e6", "f5"}
+
+
+@pytest.mark.parametrize("megabytes", [0.001, 0.1, 1, 1.5])
+def test_a_table_takes_at_most_the_memory_it_is_given(megabytes):
+    """And more than half of it: its slots are the largest power of two that fits."""
+    capacity = capacity_within(megabytes)
+    taken = DoubleAlpha(EVALUATOR, Rules(4), capacity=capacity)._entries
+    assert megabytes / 2 < taken.nbytes / 2**20 <= megabytes
+    assert capacity == taken.size // 2
+
+
+def test_finished_games_and_other_games():
+    over = Position.from_text("XX-- X--- ---- ----", rules=Rules(4))
+    assert (lambda found: (found.move, found.value, found.exact))(engine(Rules(4)).search(over)) == (None, 16.0, True)
+    with pytest.raises(ReversiError):
+        engine(Rules(4)).search(Position.initial(Rules(6)))
+
+
+# --- facts of report 002 --------------------------------------------------------------------------
+
+
+def exact_value(position):
+    return float(position.score() if position.is_over() else solve(position).score)
+
+
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_minimax_of_any_depth_over_the_minimax_function_is_that_function(variant):
+    """Section 2.2.3, theorem 2."""
+    for position in sample(Rules(4, variant), 6, seed=5, longest=6):
+        for depth in range(4):
+            assert double_alpha_maximax(position, depth, exact_value).value == exact_value(position)
+
+
+def test_a_deeper_search_may_choose_a_worse_move():
+    """Section 2.2.3, theorem 1: two plies miss a best move that one ply finds."""
+    discs = evaluators.get_evaluator("discs").static_value
+
+    def loss(position, depth):
+        move = double_alpha_maximax(position, depth, discs).move
+        return exact_value(position) + exact_value(position.play(move))
+
+    found = [p for p in sample(Rules(4), 60, seed=6, longest=8) if loss(p, 2) > loss(p, 1) == 0]
+    assert found
+
+
+def test_moves_are_not_invertible():
+    """Section 2.2.1, theorem 2: two positions of real games, the same move, one position after it."""
+    reached, before = [Position.initial(Rules(8))], {}
+    for _ in range(5):
+        children = [
+            (position, action, position.play(action)) for position in reached for action in position.legal_actions()
+        ]
+        for position, action, child in children:
+            before.setdefault((action, child), set()).add(position)
+        reached = list({child for _, _, child in children})
+    assert any(len(positions) > 1 for positions in before.values())
+
+
+def test_winning_is_not_transitive():
+    """Section 2.2.2, theorem 1: of players without chance, some beat each other in a circle."""
+    rules = Rules(4, "reversed")
+
+    def play(black, white):
+        position, players = Position.initial(rules), {-1: black, 1: white}
+        while not position.is_over():
+            actions = position.legal_actions()
+            position = position.play(actions[hash((position.own, position.opp, players[position.turn])) % len(actions)])
+        return np.sign(position.score() * position.turn) * -1
+
+    beats = {(a, b): play(a, b) - play(b, a) > 0 for a in range(9) for b in range(9)}
+    players = range(9)
+    assert any(beats[a, b] and beats[b, c] and beats[c, a] for a in players for b in players for c in players)

@@ -1,0 +1,364 @@
+"""Other programs as players: whole games by GTP and NBoard, every way to fail, and nothing left running."""
+
+import os
+import pickle
+import signal
+import subprocess
+import sys
+from collections import deque
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from reversi_env import BLACK, WHITE, Position, ReversiError, Rules
+from search.agents.base import Agent
+from search.agents.external import EngineFailure
+from search.agents.external import process as processes
+from search.agents.external.gtp import GtpAgent, _time_settings
+from search.agents.external.nboard import NBoardAgent
+from search.agents.players import RandomAgent
+from search.agents.registry import AgentSpec, AgentSpecError, make_agent
+from tests.conftest import REPOSITORY
+from tests.oracles.jobs import wait_until
+from train.arena.match import play_game
+from train.arena.openings import Opening, random_opening
+
+FAKE = Path(__file__).parents[2] / "oracles" / "fake_engine.py"
+RHINO = Path("/usr/games/gtp-rhino")
+#: Seconds that a program may take over a move where it is to fail by taking longer. Everywhere else it has all the time it needs.
+SHORT = 0.3
+
+
+def spec(protocol, *arguments, **options):
+    listed = ",".join(f"{key}={value}" for key, value in options.items())
+    return f"{protocol}{f'[{listed}]' if listed else ''}:{sys.executable} {FAKE} {protocol} {' '.join(map(str, arguments))}"
+
+
+@pytest.fixture
+def made():
+    """Make agents that are closed in the end."""
+    players = []
+
+    def make_one(*arguments, **options):
+        players.append(make_agent(*arguments, **options))
+        return players[-1]
+
+    yield make_one
+    for player in players:
+        player.close()
+
+
+class FirstMove(Agent):
+    """What the fake engine plays, in this process."""
+
+    def choose(self, position):
+        return position.legal_actions()[0]
+
+
+@pytest.fixture
+def patient_at_the_end(monkeypatch):
+    """A program that has ended is waited for until its status and its last words are there."""
+    monkeypatch.setattr(processes, "QUIT_SECONDS", 60)
+
+
+def gone(pid):
+    """Whether no such process runs; one that nobody has reaped yet does not."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+# --- whole games ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("protocol", "arguments"), [("gtp", ()), ("gtp", ("--passes", "implicit")), ("nboard", ())], ids=str
+)
+def test_whole_games_are_those_of_the_same_player_in_this_process(made, protocol, arguments):
+    """Both colours, every size, both variants, openings with and without moves; passes among them."""
+    program, passes = made(spec(protocol, *arguments)), 0
+    for size, variant in ((8, "normal"), (6, "reversed"), (4, "normal")):
+        rules = Rules(size, variant)
+        for seed, colour in ((1, BLACK), (2, WHITE), (3, BLACK)):
+            opening = random_opening(rules, 2 * (seed - 1), np.random.default_rng(seed))
+            games = [
+                play_game({colour: player, colour.other: RandomAgent(seed)}, opening)
+                for player in (program, FirstMove())
+            ]
+            assert (games[0].moves, games[0].discs) == (games[1].moves, games[1].discs)
+            assert games[0].forfeit is None
+            passes += games[0].moves.count("pass")
+    assert passes
+
+
+def test_nboard_plays_on_from_any_position_and_gtp_does_not(made):
+    position = Position.from_text("OX--OXX-OOX--XXX", turn=WHITE)
+    opening = Opening(position)
+    game = play_game({WHITE: made(spec("nboard")), BLACK: FirstMove()}, opening)
+    assert game.moves == play_game({WHITE: FirstMove(), BLACK: FirstMove()}, opening).moves
+    refused = play_game({WHITE: made(spec("gtp")), BLACK: FirstMove()}, opening)
+    assert (refused.forfeit.kind, refused.discs) == ("refused", 16)
+
+
+def test_a_program_chooses_from_positions_alone_as_long_as_they_follow_each_other(made):
+    """As an environment's opponent: it is shown positions, with other moves and passes in between."""
+    program, others = made(spec("gtp", "--passes", "implicit")), np.random.default_rng(5)
+    passes = 0
+    for _ in range(3):
+        position = Position.initial(Rules(4)).play("b1")
+        while not position.is_over():
+            if position.turn == WHITE and not position.must_pass():
+                assert (action := program.choose(position)) == position.legal_actions()[0]
+            else:
+                action = int(others.choice(position.legal_actions()))
+            passes += action == position.rules.pass_action
+            position = position.play(action)
+    assert passes
+    strange = Position.initial().play_all(["f5", "d6", "c3"])
+    with pytest.raises(ReversiError, match="plays whole games"):
+        program.choose(strange)
+    assert made(spec("nboard")).choose(strange) == strange.legal_actions()[0]
+
+
+@pytest.mark.skipif(not RHINO.exists(), reason="gtp-rhino (Debian's grhino) is not installed")
+def test_gtp_rhino_plays_whole_games_with_passes(made):
+    rhino, passes = made("gtp:gtp-rhino -l 1 -b 0"), 0
+    for seed in range(6):
+        colour = (BLACK, WHITE)[seed % 2]
+        opening = random_opening(Rules(), seed, np.random.default_rng(seed))
+        game = play_game({colour: rhino, colour.other: RandomAgent(seed)}, opening)
+        assert game.forfeit is None
+        passes += game.moves.count("pass")
+    assert passes
+    with pytest.raises(EngineFailure, match="refused boardsize 6"):
+        rhino.prepare(Rules(6))
+    with pytest.raises(EngineFailure, match="does not play the reversed game"):
+        rhino.prepare(Rules(8, "reversed"))
+
+
+# --- failures -------------------------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("patient_at_the_end")
+@pytest.mark.parametrize("protocol", ["gtp", "nboard"])
+@pytest.mark.parametrize(
+    ("how", "kind", "words"),
+    [
+        ("crash", "crash", "ended with exit status 3"),
+        ("hang", "timeout", "gave no answer to"),
+        ("illegal", "illegal", "the legal moves are"),
+        ("pass", "illegal", "the legal moves are"),
+        ("nonsense", "malformed", "expected a move"),
+        ("garbage", "malformed", "expected"),
+    ],
+)
+def test_a_program_that_fails_loses_the_game_and_is_started_again_for_the_next(
+    made, tmp_path, protocol, how, kind, words
+):
+    limit, after = (SHORT, 0) if how == "hang" else (60, 3)
+    program = made(spec(protocol, "--fail", how, "--after", after, "--once", tmp_path / "failed", limit=limit))
+    opening = random_opening(Rules(6), 2, np.random.default_rng(0))
+    game = play_game({WHITE: program, BLACK: FirstMove()}, opening)
+    assert (game.forfeit.colour, game.forfeit.kind, game.discs) == (WHITE, kind, 36)
+    assert words in game.forfeit.reason
+    assert str(FAKE) in game.forfeit.reason or "…" in game.forfeit.reason
+    assert len(game.moves) == 2 * after + 1  # white's, and black's before them
+    program.limit = 60
+    again = play_game({WHITE: program, BLACK: FirstMove()}, opening)
+    assert again.forfeit is None
+    assert again.moves == play_game({WHITE: FirstMove(), BLACK: FirstMove()}, opening).moves
+
+
+@pytest.mark.parametrize(("how", "kind"), [("refuse", "refused"), ("resign", "resigned"), ("drip", "timeout")])
+def test_other_ways_to_lose_by_gtp(made, how, kind):
+    """An engine that writes empty lines for ever is answering nothing, too."""
+    program = made(spec("gtp", "--fail", how, limit=SHORT if kind == "timeout" else 60))
+    game = play_game({BLACK: program, WHITE: FirstMove()}, Opening(Position.initial()))
+    assert (game.forfeit.kind, game.discs, game.moves) == (kind, -64, ())
+
+
+@pytest.mark.usefixtures("patient_at_the_end")
+def test_the_last_words_of_a_crash_are_reported(made):
+    with pytest.raises(EngineFailure, match="Segmentation fault, or so"):
+        made(spec("gtp", "--fail", "crash")).choose(Position.initial())
+
+
+def test_a_program_that_runs_wild_is_ended_before_it_fills_the_memory(made, monkeypatch):
+    monkeypatch.setattr(processes, "MAX_UNREAD", 500)
+    program = made(spec("nboard", "--fail", "flood"))
+    with pytest.raises(
+        EngineFailure, match="was ended for more than 500 characters that nobody had asked for"
+    ) as failure:
+        program.choose(Position.initial())
+    assert failure.value.kind == "crash"
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell")
+def test_a_program_that_does_not_end_its_line_is_ended_when_nobody_reads():
+    program = processes.EngineProcess("sh -c 'tr \"\\0\" x < /dev/zero'")
+    wait_until(lambda: not program.alive)
+    with pytest.raises(
+        EngineFailure,
+        match="was ended for more than 10,000,000 characters that nobody had asked for during 'genmove b'",
+    ):
+        deque(iter(partial(program.read_line, processes.Deadline("genmove b", 60)), None))
+    program.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell")
+def test_progress_that_is_drawn_in_its_place_is_read_over():
+    program = processes.EngineProcess('sh -c \'yes thinking | head -n 20000 | tr "\\n" "\\r"; echo; echo d3\'')
+    lines = iter(lambda: program.read_line(processes.Deadline("go", 60)), "d3")
+    assert sum(len(line) for line in lines) > 2 * processes.LONGEST_LINE
+    program.close()
+
+
+@pytest.mark.usefixtures("patient_at_the_end")
+def test_a_program_that_does_not_greet_is_refused_at_once(made, monkeypatch):
+    with monkeypatch.context() as impatient:
+        impatient.setattr(GtpAgent, "patience", SHORT)
+        with pytest.raises(EngineFailure, match=f"no answer to 'known_command set_game' within {SHORT} s"):
+            made("gtp:sleep 1000").prepare(Rules())
+    with pytest.raises(EngineFailure, match="ended with exit status 1 "):
+        made("gtp:false").prepare(Rules())
+    with pytest.raises(EngineFailure, match="answered 'known_command set_game' to"):
+        made("gtp:cat").prepare(Rules())
+
+
+# --- specs ----------------------------------------------------------------------------------------
+
+
+def test_specs():
+    program = make_agent("gtp[time=0.25,limit=5]:engine -a 1,2 --key=value 'two words': x")
+    assert isinstance(program, GtpAgent)
+    assert program.command == "engine -a 1,2 --key=value 'two words': x"
+    assert (program.time, program.limit) == (0.25, 5)
+    program = make_agent("nboard:engine", time=0.5, depth=11, nodes=7, seed=3, limit=2.0)
+    assert isinstance(program, NBoardAgent)
+    assert (program.time, program.limit, program.depth) == (0.5, 2.0, 11)
+    assert make_agent("gtp[time=2]:engine", time=0.5).time == 2
+    copy = pickle.loads(pickle.dumps(program))
+    assert (copy.command, copy.depth) == ("engine", 11)
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("gtp:", "expected a command line"),
+        ("gtp:   ", "expected a command line"),
+        ("gtp", "expected KIND:COMMAND LINE"),
+        ("gtp[time=1:engine", "expected KIND:COMMAND LINE"),
+        ("gtp:engine 'half", "No closing quotation"),
+        ("gtp[time=soon]:engine", "expected a number from"),
+        ("gtp[depth=3]:engine", "unknown: expected one of limit, time"),
+        ("nboard[tim=1]:engine", "did you mean 'time'"),
+        ("nboard[time=1,time=2]:engine", "given twice"),
+        ("gpt:engine", "agent 'gpt' is unknown \\(did you mean 'gtp'"),
+    ],
+)
+def test_bad_specs(text, complaint):
+    with pytest.raises(AgentSpecError, match=complaint) as error:
+        make_agent(text)
+    assert "\n" not in str(error.value)
+
+
+def test_where_an_agent_of_our_own_is_needed_a_program_is_refused():
+    with pytest.raises(AgentSpecError, match="is another program: expected one of "):
+        AgentSpec.parse("gtp:engine").check_own()
+
+
+def test_a_program_that_is_not_there():
+    with pytest.raises(EngineFailure, match="program 'no-such-engine' was not found"):
+        make_agent("gtp:no-such-engine -x").prepare(Rules())
+    with pytest.raises(EngineFailure, match="was not found"):
+        make_agent(f"gtp:{REPOSITORY}/README.md").prepare(Rules())
+
+
+@pytest.mark.parametrize(
+    ("size", "seconds", "settings"),
+    [
+        (8, 1, "0 1 1"),
+        (8, 0.1, "0 1 10"),
+        (8, 2.5, "0 5 2"),
+        (8, 0.33, "0 1 3"),
+        (8, 0.001, "0 1 30"),
+        (4, 0.1, "0 1 6"),
+    ],
+)
+def test_times_are_told_in_whole_seconds_for_moves_of_one_game(size, seconds, settings):
+    assert _time_settings(seconds, Rules(size)) == settings
+
+
+# --- nothing is left running ------------------------------------------------------------------------
+
+
+def pids_in(path, lines):
+    wait_until(lambda: path.exists() and path.read_text().count("\n") >= lines)
+    return [int(word) for word in path.read_text().split()]
+
+
+@pytest.mark.parametrize("how", [None, "hang"])
+def test_closing_ends_a_program_and_what_it_has_started(tmp_path, how):
+    failing, limit = (["--fail", how], SHORT) if how else ([], 60)
+    program = make_agent(spec("gtp", "--pids", tmp_path / "pids", *failing, limit=limit))
+    if how:
+        with pytest.raises(EngineFailure):
+            program.choose(Position.initial())
+    else:
+        program.choose(Position.initial())
+        program.close()
+        program.close()
+    pids = pids_in(tmp_path / "pids", 1)
+    assert len(pids) == 2
+    wait_until(lambda: all(map(gone, pids)))
+
+
+@pytest.mark.parametrize("ends", [False, True], ids=["is closed", "ends"])
+def test_a_child_in_another_session_is_not_waited_for(monkeypatch, ends):
+    monkeypatch.setattr(processes, "OUTPUT_SECONDS", 0.05)
+    program = processes.EngineProcess("sh -c 'setsid sleep 300 & echo $!; read line'")
+    child = int(program.read_line(processes.Deadline("its number", 60)))
+    wait_until(lambda: os.getsid(child) == child)  # until then it is of the program's own group
+    try:
+        if ends:
+            program.send("ends")
+            with pytest.raises(EngineFailure, match="ended with exit status 0 during 'genmove'"):
+                program.read_line(processes.Deadline("genmove", 600))
+        program.close("quit")
+        assert gone(program.pid)
+        assert not gone(child)
+    finally:
+        os.kill(child, signal.SIGKILL)
+    wait_until(lambda: program._process.stdout.closed and program._process.stderr.closed)
+
+
+def test_a_program_that_is_forgotten_ends(tmp_path):
+    program = make_agent(spec("gtp", "--pids", tmp_path / "pids"))
+    program.choose(Position.initial())
+    del program
+    pids = pids_in(tmp_path / "pids", 1)
+    wait_until(lambda: all(map(gone, pids)))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, None], ids=str)
+def test_programs_end_with_us_however_we_end(tmp_path, how):
+    """Killed without a chance to clean up, or at the end of the interpreter."""
+    script = (
+        "import sys; from search.agents.registry import make_agent; from reversi_env import Position\n"
+        "program = make_agent(sys.argv[1]); program.choose(Position.initial()); print('ready', flush=True); sys.stdin.read()"
+    )
+    command = [sys.executable, "-c", script, spec("gtp", "--pids", tmp_path / "pids")]
+    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(command, env=environment, text=True, **pipes) as job:
+        assert job.stdout.readline() == "ready\n"
+        pids = pids_in(tmp_path / "pids", 1)
+        assert not any(map(gone, pids))
+        if how is not None:
+            job.send_signal(how)
+    assert (job.returncode != 0) == (how is not None)
+    wait_until(lambda: all(map(gone, pids)))

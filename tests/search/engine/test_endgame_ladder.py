@@ -1,0 +1,307 @@
+"""Searches to the end in steps: each is surer than the one before, says how sure, and the last is exact."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.rules import WHITE
+from search.engine import engine as engine_module
+from search.engine import probcut as cuts_of
+from search.engine import probcut_fit
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from search.engine.probcut import (
+    END,
+    EXACT,
+    SELECTIVITIES,
+    DepthPair,
+    DeviationModel,
+    ProbCutModel,
+    endgame_probcut_depth,
+)
+from search.engine.solver import Solver
+from search.engine.table import TranspositionTable
+from search.kernels.table import (
+    MAX_EMPTIES,
+    MIN_EMPTIES,
+    NO_MOVE,
+    SHALLOW_WORDS,
+    lower_of,
+    move_of,
+    shallow_probe,
+    shallow_slot,
+    shallow_store,
+    upper_of,
+)
+from tests.search.engine.test_solver import positions_with
+
+RULES = [Rules(6), Rules(8), Rules(6, "reversed"), Rules(8, "reversed")]
+FOREVER = Limits(time=100_000)  # seconds: under a clock, but never too late
+
+
+def solver_for(rules, **options):
+    return Solver(rules, table=TranspositionTable(4), evaluator="network", **options)
+
+
+@pytest.fixture
+def climbing(monkeypatch):
+    """Engines that take every step, however near the end is."""
+    monkeypatch.setattr(engine_module, "SOLVE_SHARE", 0.0)
+    monkeypatch.setattr(engine_module, "FIRST_LEVEL_SHARE", 1e9)
+    return lambda rules: Engine("network", rules, megabytes=4)
+
+
+# --- the solver -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rules", RULES, ids=str)
+def test_the_ladder_changes_no_score(rules):
+    plain, helped = Solver(rules, table=TranspositionTable(4)), solver_for(rules)
+    assert helped.selective
+    for position in positions_with(16, 3, rules, seed=5):
+        found, score = helped.solve(position), plain.solve(position).score
+        assert helped.selectivity_levels(position) == (0, EXACT)
+        assert (found.score, found.confidence, found.proven) == (score, 100, True)
+        assert helped.solve(position, wld=True).score == np.sign(score)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [15, pytest.param(100, marks=pytest.mark.long)])
+@pytest.mark.parametrize("rules", RULES, ids=str)
+def test_the_ladder_changes_no_score_of_many(rules, count):
+    """Positions of each game with 16 to 20 empties: with and without the ladder, with one and two threads."""
+    solvers = [Solver(rules, table=TranspositionTable(16)), solver_for(rules), solver_for(rules, threads=2)]
+    for empties, some in ((16, count), (18, count // 5), (20, count // 20)):
+        for position in positions_with(empties, some, rules, seed=empties):
+            assert len({solver.solve(position).score for solver in solvers}) == 1
+
+
+def test_each_step_says_how_sure_it_is_and_the_last_is_exact():
+    solver, position = solver_for(Rules()), positions_with(17, 1, Rules(), seed=3)[0]
+    solver.prepare_search(None, None)
+    found = [solver.solve_at(position, step, 0) for step in range(EXACT + 1)]
+    assert (
+        [solution.confidence for solution in found]
+        == [step.confidence for step in SELECTIVITIES]
+        == [73, 87, 95, 98, 99, 100]
+    )
+    assert [solution.proven for solution in found] == [False] * EXACT + [True]
+    assert found[-1].score == Solver().solve(position).score
+    for solution in found:
+        assert solution.move in position.legal_moves()
+        assert solution.pv[0] == solution.move
+
+
+def test_what_is_not_proven_is_no_bound(monkeypatch):
+    """Whoever watches a solver, and writes down how far it is, sees only what the last step has proven."""
+    solver, position = solver_for(Rules()), positions_with(17, 1, Rules(), seed=3)[0]
+    seen, narrow_bounds = [], solver._narrow_bounds
+
+    def watched(*arguments, selectivity):
+        bounds = narrow_bounds(*arguments, selectivity=selectivity)
+        seen.append((selectivity, solver.bounds()[:2]))
+        return bounds
+
+    monkeypatch.setattr(solver, "_narrow_bounds", watched)
+    score = solver.solve(position, window=(-40, 40)).score
+    assert seen == [(0, (-40, 40)), (EXACT, (score, score))]
+
+
+def test_a_solver_may_be_told_not_to_be_selective():
+    solver = solver_for(Rules(6), selective=False)
+    assert not solver.selective
+    assert solver.selectivity_levels(positions_with(18, 1, Rules(6))[0]) == (EXACT,)
+
+
+def test_an_entry_of_a_lower_step_answers_nothing_on_a_higher_one():
+    """Where a wrong prediction of the end gives a wrong score, the exact step still finds the right one, in the same table."""
+    solver, wrong = solver_for(Rules()), 0
+    solver._thread_states["end_shift"] = 20 * 128.0
+    solver._thread_states["end_deviation"] = 1.0
+    for position in positions_with(16, 6, Rules(), seed=7):
+        solver.prepare_search(None, None)
+        selective, score = solver.solve_at(position, 0, 0).score, Solver().solve(position).score
+        assert solver.solve_at(position, EXACT, selective).score == score
+        wrong += selective != score
+    assert wrong
+
+
+# --- the engine -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rules", [Rules(6), Rules(8)], ids=str)
+def test_an_engine_climbs_to_the_proof_if_it_has_the_time(climbing, rules):
+    engine, position = climbing(rules), positions_with(15, 1, rules, seed=4)[0]
+    assert list(engine.selectivity_levels(position, FOREVER)) == list(range(EXACT + 1))
+    found, score = engine.search(position, FOREVER), Solver(rules).solve(position).score
+    assert (found.value, found.confidence, found.exact, found.depth) == (score, 100, True, 15)
+
+
+@pytest.mark.parametrize("multi_pv", [1, 64])
+def test_what_the_last_finished_step_found_stands(climbing, multi_pv):
+    engine, position = climbing(Rules(6)), positions_with(16, 1, Rules(6), seed=6)[0]
+    climb = engine.solver.solve_at
+
+    def stop_at_the_third_step(position, step, guess):
+        if step == 2:
+            engine.stop()
+        return climb(position, step, guess)
+
+    engine.solver.solve_at = stop_at_the_third_step
+    found = engine.search(position, FOREVER, multi_pv=multi_pv)
+    assert (found.confidence, found.exact, found.depth) == (87, False, 16)
+    assert found.move in position.legal_moves()
+    assert found.value == int(found.value)
+    if multi_pv > 1:
+        assert {entry.move for entry in found.moves} == set(position.legal_moves())
+
+
+def test_all_moves_get_the_values_that_a_solver_proves(climbing):
+    rules = Rules(6)
+    engine, position = climbing(rules), positions_with(13, 1, rules, seed=7)[0]
+    found = engine.search(position, FOREVER, multi_pv=64)
+    assert found.exact
+    assert {entry.move: entry.value for entry in found.moves} == Solver(rules).solve_all_moves(position)
+
+
+def test_the_best_move_is_found_when_the_table_knows_all_moves_already():
+    """As after a hint: nothing is left to search, but a move is still wanted, and the best."""
+    engine, solver = Engine("network", megabytes=4), Solver()
+    for position in positions_with(16, 3, Rules(), seed=12):
+        values = engine.search(position, Limits(empties_exact=16), multi_pv=64)
+        found = engine.search(position, Limits(empties_exact=16))
+        assert found.exact
+        assert found.value == values.value == -solver.solve(position.play(found.move)).score
+
+
+def test_a_proven_value_comes_with_a_move_that_keeps_it_though_its_line_was_cut_off(monkeypatch):
+    """Whatever was in front: here the first move on the board, since nothing is searched before."""
+    engine, solver = Engine("network", megabytes=4), Solver()
+    monkeypatch.setattr(engine_module._Search, "_deepen_iteratively", lambda *arguments, **options: None)
+    monkeypatch.setattr(engine.solver, "_principal_variation", lambda *arguments, **options: ())
+    for position in positions_with(15, 4, Rules(), seed=14):
+        found = engine.search(position, Limits(empties_exact=15))
+        assert (found.exact, found.value) == (True, -solver.solve(position.play(found.move)).score)
+
+
+def test_a_position_that_loses_everything_is_solved_too():
+    board = "XXXXXXXX" * 5 + "XXXOOXXX" + "--------" * 2
+    position = Position.from_text(board, WHITE)
+    score = Solver().solve(position).score
+    found = Engine("network", megabytes=4).search(position, Limits(empties_exact=16))
+    assert (found.exact, found.value) == (True, score)
+
+
+def test_an_only_move_is_not_worth_a_game_clock():
+    engine = Engine("network", Rules(6), megabytes=4)
+    forced = next(
+        p for p in positions_with(16, 400, Rules(6), seed=13) if len(p.legal_actions()) == 1 and not p.must_pass()
+    )
+    assert engine.selectivity_levels(forced, FOREVER)
+    assert not engine.selectivity_levels(forced, Limits(time=100_000, soft=1.0))
+
+
+def test_limits_of_depth_and_nodes_and_a_margin_of_0_climb_nothing(climbing):
+    engine, position = climbing(Rules()), positions_with(20, 1, Rules())[0]
+    assert engine.selectivity_levels(position, FOREVER)
+    for limits in (Limits(depth=4), Limits(nodes=1000), Limits(time=9, depth=4), Limits(time=9, empties_exact=0)):
+        assert not engine.selectivity_levels(position, limits)
+    engine.set_probcut(0)
+    assert not engine.selectivity_levels(position, FOREVER)
+    assert list(engine.selectivity_levels(position, Limits(time=9, empties_exact=20))) == [EXACT]
+
+
+def test_a_proven_win_is_played_though_its_score_is_not_known(climbing):
+    """Stopped while the score is looked for, the engine plays what it has proven to win."""
+    engine, position = climbing(Rules(6)), positions_with(14, 40, Rules(6), seed=9)
+    solver = Solver(Rules(6))
+    won = next(p for p in position if solver.solve(p).score >= 2)
+    climb = engine.solver.solve_at
+
+    def stop_at_the_score(position, step, guess):
+        if step == EXACT:
+            engine.stop()
+        return climb(position, step, guess)
+
+    engine.solver.solve_at = stop_at_the_score
+    found = engine.search(won, FOREVER)
+    assert found.confidence == 99
+    assert solver.solve(won.play(found.move)).score <= -2
+
+
+# --- coefficients ---------------------------------------------------------------------------------
+
+
+def test_the_ends_are_fitted_and_survive_a_file():
+    sampled = positions_with(13, 40, Rules(), seed=2)
+    ends = probcut_fit.fit_endgame("network", Rules(), sampled)
+    assert ends.empties == (13, 13)
+    assert [(pair.deep, pair.shallow) for pair in ends.pairs] == [(END, 2), (END, 4), (END, 6), (END, 8)]
+    for pair in ends.pairs:
+        assert 0.7 < pair.slope < 1.3
+        assert 1 < ends.deviation(pair, 13) < 12
+    assert ends.deviation(ends.pairs[0], 13) > ends.deviation(ends.pairs[3], 13)
+    cuts = ProbCutModel((DepthPair(3, 1, 1.0, 0.0, 40),), DeviationModel(1.0, 0.0, 0.0, 0.0, 0.0), (10, 50), ends)
+    assert cuts_of.from_table(json.loads(json.dumps(cuts_of.as_table(cuts)))) == cuts
+    record = cuts_of.coefficients(cuts)
+    assert [record["end_depth"][empties] for empties in (12, 13, 16, 21, 40)] == [0, 2, 4, 6, 6]
+    assert [endgame_probcut_depth(empties) for empties in (12, 13, 16, 21, 40)] == [0, 2, 4, 6, 6]
+
+
+def test_ends_that_make_no_sense_are_refused():
+    good = ProbCutModel((DepthPair(END, 2, 1.0, 0.0, 40),), DeviationModel(1.0, 0.0, 0.0, 0.0, 0.0), (13, 18))
+    cuts = ProbCutModel((DepthPair(3, 1, 1.0, 0.0, 40),), good.spread, (10, 50), good)
+    for pair in (DepthPair(8, 2, 1.0, 0.0, 40), DepthPair(END, 0, 1.0, 0.0, 40), DepthPair(END, 2, 0.0, 0.0, 40)):
+        with pytest.raises(ReversiError, match="ProbCut coefficients"):
+            cuts_of.from_table(cuts_of.as_table(replace(cuts, ends=replace(good, pairs=(pair,)))))
+    with pytest.raises(ReversiError, match="expected at least 30, with more than 8"):
+        probcut_fit.fit_endgame("network", Rules(), [Position.initial()])
+
+
+# --- the small table ------------------------------------------------------------------------------
+
+
+def test_the_small_table_keeps_the_last_of_those_that_share_a_place():
+    """Against a dictionary by place: entries are those of their position, bounds are narrowed, and the move stays."""
+    words, generator = np.zeros(SHALLOW_WORDS, np.uint64), np.random.default_rng(1)
+    boards = generator.integers(2**62, size=(300, 2), dtype=np.uint64)
+    kept = {}
+    for own, opp in boards[generator.integers(300, size=5000)]:
+        count = MIN_EMPTIES + int(own) % (MAX_EMPTIES - MIN_EMPTIES + 1)
+        lower, upper, move = (
+            int(generator.integers(-64, 1)),
+            int(generator.integers(1, 65)),
+            int(generator.integers(65)),
+        )
+        at = int(shallow_slot(own, opp, count))
+        known = kept.get(at, (None, -64, 64, NO_MOVE))
+        if known[0] != (own, opp):
+            known = ((own, opp), -64, 64, NO_MOVE)
+        kept[at] = (known[0], max(lower, known[1]), min(upper, known[2]), known[3] if move == NO_MOVE else move)
+        shallow_store(words.ctypes.data, own, opp, lower, upper, move, count)
+    assert len(kept) > 200
+    for own, opp in boards:
+        count = MIN_EMPTIES + int(own) % (MAX_EMPTIES - MIN_EMPTIES + 1)
+        data = shallow_probe(words.ctypes.data, own, opp, count)
+        position, *rest = kept.get(int(shallow_slot(own, opp, count)), (None,))
+        assert bool(data) == (position == (own, opp))
+        if data:
+            assert [lower_of(data), upper_of(data), move_of(data)] == rest
+
+
+@pytest.mark.parametrize(("doubt", "depth"), [(0.0, 13), (1e9, 10)])
+def test_where_the_first_step_may_take_too_long_more_is_searched_before_it(climbing, monkeypatch, doubt, depth):
+    """A share of the time at least, so that more than ten plies are there to fall back on; by a clock that goes with the depth."""
+    engine, position, begun_at = climbing(Rules()), positions_with(24, 1, Rules(), seed=1)[0], []
+    monkeypatch.setattr(engine_module, "RISKY_TIME_SHARE", doubt)
+    monkeypatch.setattr(
+        engine_module._Search, "_elapsed", lambda search: 0.0 if search.depth < 13 else 0.31 * FOREVER.time
+    )
+    monkeypatch.setattr(
+        engine_module._Search, "_search_to_end", lambda search, steps: begun_at.append((search.depth, len(steps)))
+    )
+    assert engine.search(position, FOREVER).depth == depth
+    assert begun_at == [(depth, EXACT + 1)]

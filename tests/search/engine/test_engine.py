@@ -1,0 +1,543 @@
+"""The engine: the value of plain negamax at every depth, the same result every time, and limits that hold."""
+
+import numpy as np
+import pytest
+
+from benchmarks.search import signature
+from reversi_env import Position, ReversiError, Rules, batch
+from search import evaluators
+from search.engine import engine as engine_module
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from search.engine.solver import Solver, solve, solve_all_moves
+from search.engine.table import TranspositionTable
+from search.engine.threads import make_thread_states, sharing
+from search.kernels import table as table_core
+from search.kernels.abdada import mark_busy
+from search.kernels.evaluate import static_values
+from search.kernels.midgame import INFINITY, UNIT, search_root, units
+from search.kernels.thread_state import SHARING_THREAD_STATE
+from studies import textbook
+from tests.oracles.search import GAMES, game_name
+
+every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
+#: Scaled; not antisymmetric. Each evaluator is a search to compile, which takes seconds: the others are slow tests.
+QUICK_EVALUATORS = ("six-factor", "four-attribute")
+EVALUATORS = [
+    name if name in QUICK_EVALUATORS else pytest.param(name, marks=pytest.mark.slow) for name in evaluators.formulas()
+]
+
+#: Nodes of fixed searches. If you changed the search on purpose, or an evaluator's weights or scale, put the new number
+#: here (`reversi bench search` prints it) and say in the commit why it moved; if you did not, you have found a bug.
+SIGNATURE = 1_010_186
+
+
+def some_positions(rules, count, seed=0, empties=None):
+    """Positions of random games that are not over: anywhere in the game, or with that many empty squares."""
+    longest = rules.square_count - 6
+    generator = np.random.default_rng(seed)
+    plies = generator.integers(0, longest, 8 * count) if empties is None else rules.square_count - 4 - empties
+    own, opp = batch.random_positions(8 * count, plies, rules, seed=seed)
+    found = [Position(rules, int(a), int(b)) for a, b in zip(own, opp, strict=True)]
+    found = [position for position in found if not position.is_over() and empties in (None, position.empties)]
+    assert len(found) >= count
+    return found[:count]
+
+
+def first_position(rules, wanted):
+    """The first position of random games for which *wanted* is true."""
+    generator = np.random.default_rng(0)
+    while True:
+        position = Position.initial(rules)
+        while not position.is_over():
+            if wanted(position):
+                return position
+            position = position.play(int(generator.choice(position.legal_actions())))
+
+
+def quantised(name, rules):
+    """The evaluation as the engine sees it, in discs: whole units, inside the range of scores."""
+    net = evaluators.get_evaluator(name).record(rules)
+
+    def evaluate(position):
+        own, opp = (np.array([board], np.uint64) for board in (position.own, position.opp))
+        return units(float(static_values(net, own, opp)[0]), rules.square_count) / UNIT
+
+    return evaluate
+
+
+def at_depth(depth):
+    return Limits(depth=depth, empties_exact=0)
+
+
+# --- right values ---------------------------------------------------------------------------------
+
+
+@every_game
+@pytest.mark.parametrize("name", EVALUATORS)
+def test_without_a_table_the_value_is_that_of_plain_negamax(rules, name):
+    engine, evaluate = Engine(name, rules, megabytes=0.01, use_table=False), quantised(name, rules)
+    must_pass = first_position(rules, lambda position: position.must_pass() and position.empties > 2)
+    for position in [*some_positions(rules, 5, seed=1), must_pass]:
+        for depth in range(1, 5):
+            twin = textbook.negamax if depth < 4 else textbook.alpha_beta
+            expected = twin(position, depth, evaluate)
+            found = engine.search(position, at_depth(depth))
+            assert found.value == expected.value, (depth, position)
+            assert found.exact == (depth >= position.empties)
+            chosen = position.play(found.move)
+            depth_left = depth if found.move == "pass" else depth - 1
+            assert -textbook.alpha_beta(chosen, depth_left, evaluate).value == found.value, (depth, position)
+
+
+@every_game
+def test_with_an_empty_table_the_value_is_the_same(rules):
+    """Shallow entries of earlier iterations only order the moves; deeper ones do not exist yet where they would be used."""
+    engine, evaluate = Engine("six-factor", rules, megabytes=0.1), quantised("six-factor", rules)
+    for position in some_positions(rules, 6, seed=2):
+        for depth in range(1, 5):
+            engine.clear()
+            expected = textbook.alpha_beta(position, depth, evaluate).value
+            assert engine.search(position, at_depth(depth)).value == expected, (depth, position)
+
+
+def test_the_table_grows_with_the_depth_and_keeps_what_it_knows():
+    """A search to the same depth again is answered by it. It grows by what the narrowest limit lets a search visit."""
+    engine = Engine("six-factor")
+    position, used, nodes = some_positions(Rules(), 1, seed=3)[0], [], []
+    for depth in (4, 9, 4):
+        nodes.append(engine.search(position, at_depth(depth)).nodes)
+        used.append(engine.table.bucket_mask + 1)
+    assert used[0] < used[1] == used[2] < engine.table.words().size / 12
+    assert engine.table.fill() > 0
+    engine.search(position, Limits(nodes=1000))
+    assert engine.table.bucket_mask + 1 == used[2]
+    for limits in (Limits(time=0.001), Limits(depth=10**6, nodes=1)):
+        engine.search(position, limits)
+        assert engine.table.bucket_mask + 1 == used[2]
+    engine.search(position, Limits(time=100_000, depth=12))
+    assert engine.table.bucket_mask + 1 == engine.table.words().size / 12
+    assert engine.search(position, at_depth(9)).nodes < nodes[1] / 10
+    engine.clear()
+    assert engine.table.bucket_mask + 1 == used[0]
+
+
+def test_nothing_is_forgotten_while_a_search_goes_on(monkeypatch):
+    """Its threads would go on writing where the table has just been made smaller."""
+    engine, searching = Engine("six-factor", megabytes=1), []
+    monkeypatch.setattr(engine.table, "clear", lambda: searching.append(not engine._one_at_a_time.locked()))
+    engine.clear()
+    engine.load_search_kernels()
+    assert searching == [False, False]
+
+
+def test_a_search_and_a_solution_by_its_solver_wait_for_each_other(monkeypatch):
+    """They use the same records: side by side, values were wrong and lines illegal."""
+    engine, waits = Engine("discs", megabytes=1), []
+    position = some_positions(Rules(), 1, seed=3, empties=12)[0]
+
+    def climb(*arguments):
+        waits.append(engine.solver._one_at_a_time.locked())
+        return Solver.solve_at(engine.solver, *arguments)
+
+    monkeypatch.setattr(engine.solver, "solve_at", climb)
+    found = engine.search(position, Limits(empties_exact=12))
+    assert waits
+    assert all(waits)
+    assert engine.solver.solve(position).score == found.value
+
+    def begin(*arguments):
+        waits[:] = [engine._one_at_a_time.locked()]
+        return Solver.prepare_search(engine.solver, *arguments)
+
+    monkeypatch.setattr(engine.solver, "prepare_search", begin)
+    engine.solver.solve(position)
+    assert waits == [True]
+
+
+def test_a_table_in_use_gives_legal_moves_and_sane_values():
+    """Entries of deeper searches may take the place of shallower ones, as in every engine, so the value is not fixed then:
+    it lies between those of nearby depths, give or take what a few plies can change.
+    """
+    rules = Rules(6)
+    engine, fresh = Engine("six-factor", rules, megabytes=0.1), Engine("six-factor", rules)
+    position = Position.initial(rules)
+    while not position.is_over():
+        found = engine.search(position, at_depth(7))
+        assert found.move in position.legal_moves()
+        assert abs(found.value) <= 36
+        fresh.clear()
+        near = [fresh.search(position, at_depth(depth)).value for depth in (6, 7, 8, 9)]
+        assert min(near) - 8 <= found.value <= max(near) + 8
+        assert position.play_all(found.pv)
+        position = position.play(found.move)
+
+
+def test_threads_together_find_the_value_that_one_finds(monkeypatch):
+    """They search one tree to one depth: who comes first to which position makes no difference."""
+    monkeypatch.setattr(engine_module, "SINGLE_THREAD_NODES", 0)
+    alone, team = Engine("six-factor", megabytes=1), Engine("six-factor", threads=3, megabytes=1)
+    for position in some_positions(Rules(), 12, seed=8):
+        alone.clear()
+        team.clear()
+        found = team.search(position, at_depth(8))
+        assert found.value == alone.search(position, at_depth(8)).value
+        assert position.play_all(found.pv)
+
+
+def test_what_another_thread_is_searching_is_left_for_later():
+    """At the root, where the search ends before it comes back to it; and below, where all comes in another order."""
+    nets, depth = evaluators.get_evaluator("six-factor").record(Rules()), 5
+
+    def searched(position, marked, share_depth, node_limit):
+        thread_states, table = make_thread_states(position.rules, dtype=SHARING_THREAD_STATE), TranspositionTable(1)
+        table.attach(thread_states, "estimates")
+        thread_states["share_depth"], thread_states["node_limit"] = share_depth, node_limit
+        squares = np.array([position.rules.square_of(action) for action in position.legal_actions()], np.int64)
+        values, boards = np.full(squares.size, -INFINITY), (np.uint64(position.own), np.uint64(position.opp))
+        with sharing(thread_states):
+            for child, level in marked:
+                mark_busy(thread_states["busy"][0], np.uint64(child.own), np.uint64(child.opp), level)
+            search_root(thread_states, nets, *boards, squares, values, -INFINITY, INFINITY, depth, 1)
+        return values, int(thread_states["nodes"][0])
+
+    put_off = reordered = 0
+    sampled = [position for position in some_positions(Rules(), 8, seed=1, empties=40) if not position.must_pass()]
+    for position in sampled:
+        children = [position.play(action) for action in position.legal_actions()]
+        grandchildren = [(child.play(action), depth - 1) for child in children for action in child.legal_actions()]
+        values, nodes = searched(position, [], 2, 10**9)
+        assert nodes == searched(position, [], depth + 1, 10**9)[1]  # alone if it meets nobody
+        others, other_nodes = searched(position, grandchildren, 2, 10**9)
+        assert others.max() == values.max()
+        reordered += other_nodes != nodes
+        cut, _ = searched(position, [(child, depth) for child in children[1:2]], 2, nodes // 2)
+        if cut.size > 3 and cut[2] > -INFINITY == cut[-1]:  # stopped behind the third move, before the last
+            assert cut[1] == -INFINITY < cut[0]
+            put_off += 1
+    assert put_off
+    assert reordered
+
+
+def test_a_move_that_was_put_off_and_only_bounded_stands_behind_the_best():
+    """The four first moves are worth the same, but of what comes last it is only known that it is not better."""
+    position, depth = Position.initial(), 5
+    squares = np.array([position.rules.square_of(action) for action in position.legal_actions()], np.int64)
+    thread_states, table = make_thread_states(position.rules, dtype=SHARING_THREAD_STATE), TranspositionTable(1)
+    table.attach(thread_states, "estimates")
+    thread_states["share_depth"], thread_states["node_limit"] = 2, 10**9
+    values, second = np.full(squares.size, -INFINITY), position.play(position.legal_actions()[1])
+    with sharing(thread_states):
+        mark_busy(thread_states["busy"][0], np.uint64(second.own), np.uint64(second.opp), depth)
+        boards, nets = (
+            (np.uint64(position.own), np.uint64(position.opp)),
+            evaluators.get_evaluator("six-factor").record(position.rules),
+        )
+        search_root(thread_states, nets, *boards, squares, values, -INFINITY, INFINITY, depth, 1)
+    best = values[0]
+    assert values.tolist() == [best, best - 1, best, best]
+
+
+@pytest.mark.parametrize(
+    ("limits", "empties", "solves"),
+    [
+        (Limits(depth=40), 46, True),
+        (Limits(depth=40, time=1), 46, False),
+        (Limits(depth=40, nodes=100_000), 30, False),
+        (Limits(depth=8, time=1), 14, True),
+        (Limits(depth=4, time=1), 14, False),
+        (Limits(nodes=100_000), 6, True),
+    ],
+)
+def test_the_solver_takes_over_when_every_limit_lets_it(limits, empties, solves):
+    """A depth alone is the caller's own affair; with a clock or a number of nodes beside it they count too."""
+    position = some_positions(Rules(), 1, seed=5, empties=empties)[0]
+    assert bool(Engine("six-factor", preload=False).selectivity_levels(position, limits)) == solves
+
+
+@pytest.mark.parametrize("rules", GAMES[2:4], ids=game_name)
+def test_a_search_to_the_last_square_is_exact(rules):
+    engine = Engine("six-factor", rules, megabytes=1)
+    for position in some_positions(rules, 6, seed=3, empties=8):
+        score = solve(position).score
+        for limits in (at_depth(8), at_depth(60), Limits(depth=8), Limits(time=5), Limits(empties_exact=8), Limits()):
+            found = engine.search(position, limits)
+            assert (found.value, found.exact, found.depth) == (score, True, 8), limits
+            if found.move != "pass":
+                assert solve_all_moves(position)[found.move] == score
+
+
+def test_every_evaluator_stays_inside_the_range_of_scores():
+    """A hoped-for win must not outbid a proven one."""
+    assert units(1e9, 64) == 64 * UNIT - 1
+    assert units(-1e9, 64) == -64 * UNIT + 1
+    assert [units(x / (2 * UNIT), 16) for x in (-3, -1, 0, 1, 3)] == [-1, 0, 0, 1, 2]
+
+
+# --- the same every time --------------------------------------------------------------------------
+
+
+def test_the_node_signature():
+    assert signature() == SIGNATURE
+
+
+def test_one_thread_gives_the_same_result_every_time():
+    results = []
+    for _ in range(2):
+        engine = Engine("six-factor", megabytes=1)
+        games = [some_positions(Rules(), 4, seed=4), some_positions(Rules(), 2, seed=5, empties=13)]
+        limits = (at_depth(6), Limits(nodes=5000), Limits(empties_exact=13, depth=5))
+        searched = [engine.search(position, limit) for game in games for position in game for limit in limits]
+        results.append([(r.move, r.value, r.depth, r.exact, r.pv, r.nodes, r.moves) for r in searched])
+    assert results[0] == results[1]
+    assert len(results[0]) == 18
+
+
+def test_equal_moves_are_drawn_by_lot_when_asked():
+    """At the start all moves are images of each other. Without multi-PV they are not listed."""
+    engine, start = Engine("discs", megabytes=0.1), Position.initial()
+    plain = [engine.search(start, Limits(depth=depth)) for depth in (1, 2, 5)]
+    assert [(found.move, found.depth, found.moves) for found in plain] == [("d3", depth, ()) for depth in (1, 2, 5)]
+    assert {engine.search(start, at_depth(3)).move for _ in range(5)} == {"d3"}
+    tie_rng = np.random.default_rng(0)
+    drawn = [engine.search(start, at_depth(3), tie_rng=tie_rng) for _ in range(40)]
+    assert {found.move for found in drawn} == set(start.legal_moves())
+    assert len({found.value for found in drawn}) == 1
+
+
+# --- the result -----------------------------------------------------------------------------------
+
+
+@every_game
+def test_multi_pv_values_are_those_of_separate_searches_best_first(rules):
+    """At a fixed depth a move is worth what a search of the position after it says at one ply less."""
+    engine = Engine("six-factor", rules, megabytes=1, use_table=False)
+    for position in some_positions(rules, 4, seed=6):
+        if position.must_pass():
+            continue
+        separate = {}
+        for move in position.legal_moves():
+            after = position.play(move)
+            separate[move] = -textbook.alpha_beta(after, 2, quantised("six-factor", rules)).value
+        for lines in (2, 3, 100):
+            found = engine.search(position, at_depth(3), multi_pv=lines)
+            values = [entry.value for entry in found.moves]
+            assert len(values) == min(lines, len(separate))
+            assert values == sorted(separate.values(), reverse=True)[:lines]
+            assert all(separate[entry.move] == entry.value for entry in found.moves)
+            assert (found.move, found.value) == (found.moves[0].move, found.moves[0].value)
+
+
+def test_multi_pv_values_are_all_of_one_depth():
+    """Neither an iteration that was not finished nor a deeper search before it gets into the list."""
+    position = Position.initial().play_all(["d3", "c5", "e6", "d2"])
+    used = Engine("six-factor", megabytes=1)
+    for nodes in (3_000, 10_000, 30_000):
+        used.search(position, at_depth(8))
+        found = used.search(position, Limits(nodes=nodes), multi_pv=64)
+        expected = Engine("six-factor", megabytes=1).search(position, at_depth(found.depth), multi_pv=64)
+        assert found.nodes >= nodes  # it was cut short
+        assert found.moves == expected.moves
+        assert len(found.moves) == len(position.legal_moves())
+
+
+def test_multi_pv_goes_on_from_shallower_searches():
+    """The same values for fewer nodes than from an empty table."""
+    position = Position.initial().play_all(["d3", "c5", "e6", "d2"])
+    engine = Engine("six-factor", megabytes=1)
+    for depth in range(1, 7):
+        found = engine.search(position, at_depth(depth), multi_pv=64, keep_estimates=depth > 1)
+    anew = engine.search(position, at_depth(6), multi_pv=64)
+    assert found.moves == anew.moves
+    assert found.nodes < anew.nodes
+
+
+def test_multi_pv_is_exact_inside_the_solvers_range():
+    position = some_positions(Rules(), 1, seed=7, empties=10)[0]
+    found = Engine("six-factor", megabytes=1).search(position, Limits(empties_exact=10), multi_pv=60)
+    assert {entry.move: entry.value for entry in found.moves} == solve_all_moves(position)
+    assert (found.exact, found.depth) == (True, 10)
+    assert found.value == found.moves[0].value
+
+
+@pytest.mark.parametrize("multi_pv", [0, -1, 1.5, True, "2"])
+def test_a_bad_multi_pv_is_named(multi_pv):
+    with pytest.raises(ReversiError, match="multi_pv=.*: expected a whole number of 1 or more"):
+        Engine("discs", megabytes=0.1).search(Position.initial(), multi_pv=multi_pv)
+
+
+def test_the_line_begins_with_the_move_and_is_legal():
+    engine = Engine("six-factor", megabytes=4)
+    lengths = []
+    for position in some_positions(Rules(), 10, seed=8):
+        found = engine.search(position, at_depth(6))
+        assert found.pv[0] == found.move
+        assert position.play_all(found.pv)
+        lengths.append(len(found.pv))
+    assert np.mean(lengths) > 3
+
+
+@every_game
+def test_the_line_is_what_the_table_knows_move_by_move(rules):
+    engine, passes = Engine("six-factor", rules, megabytes=1), 0
+    for position in some_positions(rules, 20, seed=10):
+        if position.must_pass():
+            continue
+        engine.clear()
+        found = engine.search(position, at_depth(8))
+        assert found.pv == (found.move, *line_by_hand(engine.table, position.play(found.move), found.depth - 1))
+        passes += "pass" in found.pv
+    assert passes or rules.size == 8
+
+
+def line_by_hand(table, position, plies):
+    """The table's best moves from *position* on, as far as it knows them."""
+    if not plies or position.is_over():
+        return []
+    own, opp = np.uint64(position.own), np.uint64(position.opp)
+    data = table_core.probe(table.address, table_core.bucket_of(own, opp, table.bucket_mask), own, opp)
+    move = position.rules.pass_action if position.must_pass() else None
+    if move is None and data and table_core.move_of(data) != table_core.NO_MOVE:
+        move = position.rules.action_of(table_core.move_of(data))
+    if move is None:
+        return []
+    return [position.rules.name_of(move), *line_by_hand(table, position.play(move), plies - 1)]
+
+
+def test_an_exact_line_ends_the_game_with_the_value():
+    position = some_positions(Rules(), 1, seed=9, empties=11)[0]
+    found = Engine("six-factor", megabytes=1).search(position, Limits(empties_exact=11))
+    assert found.exact
+    assert position.play_all(found.pv).score(position.turn) == found.value
+
+
+# --- special positions ----------------------------------------------------------------------------
+
+
+@every_game
+def test_a_finished_game(rules):
+    over = Position.from_text("X" * (rules.square_count - 1) + "-", rules=rules)
+    found = Engine("discs", rules, megabytes=0.1).search(over, Limits(time=1), multi_pv=3)
+    assert (found.move, found.value, found.exact) == (None, rules.sign * rules.square_count, True)
+    assert (found.pv, found.moves, found.depth) == ((), (), 0)
+
+
+@every_game
+def test_a_pass_is_made_and_the_value_is_the_other_sides(rules):
+    position = first_position(rules, Position.must_pass)
+    engine = Engine("discs", rules, megabytes=0.1)
+    engine.clear()
+    found = engine.search(position, at_depth(2), multi_pv=2)
+    engine.clear()
+    other = engine.search(position.play("pass"), at_depth(2))
+    assert (found.move, found.value) == ("pass", -other.value)
+    assert found.pv == ("pass", *other.pv)
+    assert [(entry.move, entry.value) for entry in found.moves] == [("pass", -other.value)]
+    assert engine.search(position, at_depth(2)).moves == ()
+
+
+def test_with_a_clock_an_only_move_is_played_at_once():
+    position = first_position(Rules(), lambda p: p.legal_board().bit_count() == 1 and p.empties > 25)
+    engine = Engine("six-factor", megabytes=1)
+    found = engine.search(position, Limits(time=5))
+    assert (found.move, found.depth) == (position.legal_moves()[0], 1)
+    assert engine.search(position, at_depth(4)).depth == 4  # without one, the value is what is asked for
+
+
+def test_positions_of_another_game_are_refused():
+    with pytest.raises(ReversiError, match="expected one of"):
+        Engine("discs", Rules(6), megabytes=0.1).search(Position.initial())
+    with pytest.raises(ReversiError, match="threads=0: expected"):
+        Engine("discs", threads=0)
+
+
+# --- limits ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("limits", "message"),
+    [
+        ({"time": 0}, "time=0: expected seconds above 0"),
+        ({"time": -1.5}, "time=-1.5: expected"),
+        ({"time": float("nan")}, "time=nan: expected"),
+        ({"time": "1"}, "time='1': expected"),
+        ({"time": True}, "time=True: expected"),
+        ({"time": 1, "soft": 0}, "soft=0: expected seconds above 0"),
+        ({"soft": 1}, "soft=1 without time: expected the most"),
+        ({"depth": 0}, "depth=0: expected a whole number of 1 or more"),
+        ({"depth": 2.5}, "depth=2.5: expected"),
+        ({"depth": True}, "depth=True: expected"),
+        ({"nodes": 0}, "nodes=0: expected"),
+        ({"empties_exact": -1}, "empties_exact=-1: expected a whole number of 0 or more"),
+    ],
+)
+def test_bad_limits_are_named(limits, message):
+    with pytest.raises(ReversiError, match=message):
+        Limits(**limits)
+
+
+@pytest.mark.parametrize("limit", [1, 10, 100, 1000, 30_000])
+def test_the_node_limit_holds_and_there_is_always_a_move(limit):
+    engine = Engine("six-factor", megabytes=1)
+    for position in some_positions(Rules(), 3, seed=12, empties=30):
+        engine.clear()
+        found = engine.search(position, Limits(nodes=limit))
+        assert found.nodes <= limit + found.depth + 2  # on its way up the search looks once more at every level
+        assert found.move in position.legal_moves()
+        assert abs(found.value) <= 64
+
+
+def test_nothing_that_a_stopped_search_returns_gets_into_the_table():
+    """Wherever the limit strikes, at the last ply above all: the next search finds only what is true."""
+    rules = Rules(4)
+    engine, position = Engine("six-factor", rules, megabytes=0.1), some_positions(rules, 1, seed=21, empties=9)[0]
+    whole = engine.search(position, at_depth(4))
+    assert whole.value == textbook.alpha_beta(position, 4, quantised("six-factor", rules)).value
+    for limit in range(1, whole.nodes, 2):
+        engine.clear()
+        assert engine.search(position, Limits(depth=4, nodes=limit, empties_exact=0)).depth < 4
+        assert engine.search(position, at_depth(4)).value == whole.value, limit
+
+
+def test_the_node_limit_holds_for_the_solver_too():
+    """Nodes left over from the search, shared out; a few hundred more, since the last six squares are not counted singly."""
+    position = some_positions(Rules(), 1, seed=13, empties=18)[0]
+    engine = Engine("six-factor", megabytes=1)
+    for multi_pv in (1, 5):
+        engine.clear()
+        found = engine.search(position, Limits(nodes=50_000, empties_exact=18), multi_pv=multi_pv)
+        assert not found.exact
+        assert 20_000 < found.nodes < 60_000
+    engine.clear()
+    assert engine.search(position, Limits(nodes=10**8, empties_exact=18)).exact
+
+
+def test_a_node_limit_is_each_threads_own():
+    """What helpers visited is not taken from what the solver may."""
+    start = Position.initial(Rules(4))
+    engine = Engine("six-factor", Rules(4), megabytes=0.1, threads=2)
+    search = engine_module._Search(engine, start, Limits(nodes=1000), 1)
+    search.thread_states["nodes"] = 300, 280
+    assert search._nodes_left() == 700
+
+
+def test_the_solver_takes_over_when_it_is_told_to_or_has_the_time():
+    engine = Engine("discs", megabytes=1)
+    at_12, at_14 = (some_positions(Rules(), 1, seed=14, empties=e)[0] for e in (12, 14))
+    assert engine.search(at_14, Limits(time=5)).exact
+    assert engine.search(at_14, Limits(depth=4, empties_exact=14)).exact
+    assert not engine.search(at_14, Limits(depth=4)).exact
+    assert not engine.search(at_14, Limits(depth=4, empties_exact=13)).exact
+    assert not engine.search(at_14, Limits(time=0.2, depth=3, empties_exact=0)).exact
+    assert engine.search(at_12, Limits(depth=12)).exact
+    assert engine.search(at_12, Limits()).exact
+
+
+def test_the_solver_proves_what_was_searched_to_the_last_ply_but_one():
+    """With nodes to spare the last iteration is the solver's, which is faster; unless it is forbidden."""
+    engine = Engine("six-factor", megabytes=4)
+    for position in some_positions(Rules(), 3, seed=21, empties=9):
+        engine.clear()
+        found = engine.search(position, Limits(nodes=10**7))
+        assert (found.exact, found.depth, found.value) == (True, 9, solve(position).score)
+        assert engine.search(position, Limits(nodes=10**7, empties_exact=0)).value == found.value

@@ -1,0 +1,210 @@
+"""ProbCut: fitted from data, off by default, and cheaper at nearly the same value when on."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from reversi_env import Position, ReversiError, Rules, batch
+from search import evaluators
+from search.engine import probcut as cuts_of
+from search.engine import probcut_fit
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from search.engine.probcut import CUT_FIELDS, DepthPair, DeviationModel, probcut_depth
+from search.engine.solver import Solver, solve
+from search.engine.threads import make_thread_states
+from search.kernels.midgame import (
+    LMR_DEPTH,
+    LMR_FAR_DEPTH,
+    LMR_FAR_GAP,
+    LMR_FAR_PLIES,
+    LMR_GAP,
+    LMR_MOVE,
+    LMR_PLIES,
+    NOT_RANKED,
+    STATIC_DEPTH,
+    STATIC_SAFETY,
+    UNIT,
+    late_move_reduction,
+    negamax,
+)
+from tests.search.engine.test_engine import at_depth, some_positions
+
+
+@pytest.fixture(scope="module")
+def cuts():
+    return probcut_fit.fit("six-factor", deepest=6, positions=40, seed=1)
+
+
+def test_the_fit_is_a_sensible_line(cuts):
+    assert [(pair.deep, pair.shallow) for pair in cuts.pairs] == [(3, 1), (4, 2), (5, 1), (6, 2)]
+    low, high = cuts.empties
+    assert 8 <= low < high <= 56
+    for pair in cuts.pairs:
+        assert 0.5 < pair.slope < 1.5
+        assert all(0.5 < cuts.deviation(pair, empties) < 25 for empties in (low, 30, high))
+        assert pair.positions == 40
+
+
+def test_shallow_searches_are_half_as_deep_and_of_equal_parity():
+    shallow = [probcut_depth(deep) for deep in range(3, 17)]
+    assert shallow == [1, 2, 1, 2, 3, 4, 3, 4, 5, 6, 5, 6, 7, 8]
+
+
+def test_the_noise_is_found_again():
+    """Errors drawn with a known deviation are fitted by a formula that gives it back."""
+    generator, empties = np.random.default_rng(1), np.arange(4000) % 40 + 12
+    known = DeviationModel(1.5, 0.07, -0.12, -0.05, 0.0004)
+    lines = []
+    for deep, shallow in ((4, 2), (6, 2), (6, 4), (8, 4)):
+        deviation = np.array([known.deviation(deep, shallow, count) for count in empties.tolist()])
+        pair = DepthPair(deep, shallow, 1.0, 0.0, empties.size)
+        lines.append(probcut_fit._Line(pair, generator.normal(0, deviation)))
+    found = probcut_fit._spread(lines, empties)
+    for deep, shallow, count in ((4, 2, 12), (8, 4, 30), (10, 4, 50)):
+        wanted = known.deviation(deep, shallow, count)
+        assert found.deviation(deep, shallow, count) == pytest.approx(wanted, rel=0.1)
+
+
+def test_the_fit_is_reproducible_and_survives_a_file(cuts):
+    assert cuts_of.from_table(json.loads(json.dumps(cuts_of.as_table(cuts)))) == cuts
+    first, second = (probcut_fit.fit("six-factor", deepest=4, positions=30, seed=1) for _ in range(2))
+    assert first == second
+
+
+def test_pruning_saves_nodes_and_hardly_changes_values(cuts):
+    own, opp = batch.random_positions(12, 20, seed=9)
+    positions = [Position(Rules(), int(a), int(b)) for a, b in zip(own, opp, strict=True)]
+    nodes, values = {}, {}
+    for margin in (0.0, 1.5):
+        engine = Engine("six-factor")
+        engine.set_probcut(margin, cuts_of.coefficients(cuts))
+        results = []
+        for position in positions:
+            engine.clear()
+            results.append(engine.search(position, Limits(depth=7, empties_exact=0)))
+        nodes[margin] = sum(result.nodes for result in results)
+        values[margin] = np.array([result.value for result in results])
+    assert nodes[1.5] < 0.9 * nodes[0.0]
+    assert np.abs(values[1.5] - values[0.0]).mean() < 2.0
+
+
+@pytest.fixture
+def null_window(cuts):
+    """Searches with a null window and ProbCut at depth 2 only: the bound that is found, and the nodes."""
+    nets, thread_states = evaluators.get_evaluator("six-factor").record(Rules()), make_thread_states(Rules())
+    for field in CUT_FIELDS:
+        thread_states[field] = cuts_of.coefficients(cuts)[field]
+    thread_states["cut_depth"] = 0
+
+    def searched(position, low, margin, depth=STATIC_DEPTH):
+        thread_states["cut_margin"], thread_states["nodes"] = margin, 0
+        boards = np.uint64(position.own), np.uint64(position.opp)
+        return int(negamax(thread_states[0], nets[0], *boards, low, low + 1, depth)), int(thread_states["nodes"][0])
+
+    return searched
+
+
+def test_near_the_leaves_the_evaluation_alone_cuts_beyond_either_end_of_a_null_window(cuts, null_window):
+    for position in some_positions(Rules(), 8, seed=4, empties=30):
+        static = round(evaluators.get_evaluator("six-factor").static_value(position) * UNIT)
+        far = 2 + int(STATIC_SAFETY * UNIT * cuts.spread.deviation(STATIC_DEPTH, 0, 30))
+        above, below = static + far, static - far
+        assert null_window(position, above, 1.0) == (above, 1)
+        assert null_window(position, below - 1, 1.0) == (below, 1)
+        for low, margin in ((static, 1.0), (above - 4, 1.0), (above, 1.1), (above, 0.0), (below - 1, 0.0)):
+            assert null_window(position, low, margin) == null_window(position, low, 0.0)
+            assert null_window(position, low, margin)[1] > 1
+
+
+def test_there_the_evaluation_is_that_of_the_position_though_it_comes_from_a_rank(null_window):
+    """A ply before, a move is good enough where its child, searched by itself, which no move led to, says so."""
+    otherwise = 0
+    for position in some_positions(Rules(), 6, seed=6, empties=24):
+        children = [position.play(action) for action in position.legal_actions()]
+        for low in range(-24 * UNIT, 24 * UNIT, UNIT // 2):
+            good = [-null_window(child, -low - 1, 0.5)[0] > low for child in children]
+            found = null_window(position, low, 0.5, STATIC_DEPTH + 1)[0] > low
+            assert found == any(good)
+            otherwise += found != (null_window(position, low, 0.0, STATIC_DEPTH + 1)[0] > low)
+    assert otherwise > 6
+
+
+def test_late_moves_far_behind_the_best_are_tried_less_deep():
+    thread_states, lowest = make_thread_states(Rules()), -300
+    thread_states["cut_margin"] = 1.5
+    behind, far = (lowest + int(1.5 * gap) for gap in (LMR_GAP, LMR_FAR_GAP))
+
+    def less(rank, *, move=LMR_MOVE, depth=LMR_DEPTH, level=30):
+        thread_states["rank"][0, level, move] = rank
+        return int(late_move_reduction(thread_states[0], level, move, lowest, depth))
+
+    assert [less(behind), less(behind - 1), less(NOT_RANKED)] == [LMR_PLIES, 0, 0]
+    assert [less(far, move=LMR_MOVE - 1), less(far, depth=LMR_DEPTH - 1), less(far, level=LMR_DEPTH)] == [0, 0, 0]
+    assert [less(rank, depth=LMR_FAR_DEPTH) for rank in (far, far - 1)] == [LMR_FAR_PLIES, LMR_PLIES]
+    assert less(far, depth=LMR_FAR_DEPTH - 1) == LMR_PLIES
+    thread_states["cut_margin"] = 0.0
+    assert less(far, depth=LMR_FAR_DEPTH) == 0
+
+
+def test_late_moves_save_nodes_and_hardly_change_values(cuts):
+    """With deviations so wide that nothing else is cut."""
+    wide = replace(cuts, spread=replace(cuts.spread, constant=cuts.spread.constant + 5))
+    whole, less = pruning(0.0, wide), pruning(1.0, wide)
+    found = [
+        [engine.search(position, at_depth(7)) for engine in (whole, less)]
+        for position in some_positions(Rules(), 12, seed=6, empties=34)
+    ]
+    assert sum(second.nodes for _, second in found) < 0.9 * sum(first.nodes for first, _ in found)
+    assert np.mean([abs(second.value - first.value) for first, second in found]) < 2.0
+
+
+def test_it_is_off_unless_asked_for(cuts):
+    plain, told_not_to = Engine("six-factor"), Engine("six-factor")
+    told_not_to.set_probcut(0.0, cuts_of.coefficients(cuts))
+    start = Position.initial().play("f5")
+    searched = [engine.search(start, Limits(depth=7)) for engine in (plain, told_not_to)]
+    assert searched[0].nodes == searched[1].nodes
+
+
+def pruning(margin, cuts):
+    engine = Engine("six-factor", megabytes=4)
+    engine.set_probcut(margin, cuts_of.coefficients(cuts))
+    return engine
+
+
+def test_what_reaches_the_end_of_the_game_is_exact_however_boldly_it_prunes(cuts):
+    engine = pruning(0.1, cuts)
+    for position in some_positions(Rules(), 4, seed=3, empties=9):
+        found = engine.search(position, at_depth(9))
+        assert (found.exact, found.value) == (True, solve(position).score)
+
+
+def test_a_search_uses_no_results_of_bolder_ones_or_of_other_coefficients(cuts):
+    """It visits the nodes that it visits with an empty table; results of a more careful search it does use."""
+    other = replace(cuts, spread=replace(cuts.spread, constant=cuts.spread.constant + 0.5))
+    position, used = some_positions(Rules(), 1, seed=5, empties=30)[0], pruning(0.5, cuts)
+    used.search(position, at_depth(7))
+    for margin, told, now in ((1.0, None, cuts), (1.0, other, other), (0.0, None, other)):
+        used.set_probcut(margin, None if told is None else cuts_of.coefficients(told))
+        anew = pruning(margin, now).search(position, at_depth(7)).nodes
+        assert used.search(position, at_depth(7)).nodes == anew
+    with pytest.raises(ReversiError, match="table with estimates"):
+        Solver(table=used.table).solve(position)
+    used.set_probcut(1.0)
+    assert used.search(position, at_depth(7)).nodes < pruning(1.0, other).search(position, at_depth(7)).nodes
+
+
+def test_bad_requests_are_named():
+    with pytest.raises(ReversiError, match="needs fitted coefficients"):
+        Engine("discs").set_probcut(1.5)
+    with pytest.raises(ReversiError, match="expected at least 30"):
+        probcut_fit.fit("discs", positions=3)
+    with pytest.raises(ReversiError, match="threads=0: expected"):
+        probcut_fit.fit("discs", positions=30, threads=0)
+    with pytest.raises(ReversiError, match="leaves no midgame"):
+        probcut_fit.fit("discs", Rules(4), deepest=8)
+    with pytest.raises(ReversiError, match="ProbCut coefficients"):
+        cuts_of.from_table({"pairs": [{"deep": 3}]})

@@ -1,0 +1,528 @@
+"""The exact solver says what plain minimax says, and what the FFO problems' authors say; whatever helps it to be quick."""
+
+import threading
+from functools import partial
+from importlib.resources import as_file, files
+
+import numpy as np
+import pytest
+from numba import njit
+
+from reversi_env import Position, ReversiError, Rules, batch
+from reversi_env.kernels.bitboard import flips
+from reversi_env.notation import read_obf
+from reversi_env.rules import BLACK, WHITE
+from search import Evaluator, evaluators
+from search.engine.clock import StopSwitch
+from search.engine.solver import BATCH_CHUNK, Solver, solve, solve_all_moves, solve_batch
+from search.engine.table import TranspositionTable
+from search.engine.threads import make_thread_states
+from search.kernels import endgame, last_squares
+from tests.oracles import search as brute_force
+from tests.oracles.background import AT_ONCE, in_background, stopped_after
+from tests.oracles.jobs import PATIENCE, wait_until
+from tests.oracles.search import GAMES, endgames, game_name, positions
+
+every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
+LONG = 30  # empty squares that keep the solver busy for longer than any test lasts
+
+
+def positions_with(empties, count, rules=GAMES[4], seed=0):
+    own, opp = batch.random_positions(4 * count, rules.square_count - 4 - empties, rules, seed=seed)
+    exactly = np.bitwise_count(own | opp) == rules.square_count - empties
+    return positions(own[exactly][:count], opp[exactly][:count], rules)
+
+
+# --- right ----------------------------------------------------------------------------------------
+
+
+@every_game
+def test_the_count_of_what_turns_at_the_last_square_is_that_of_the_board(rules):
+    generator = np.random.default_rng(3)
+    for _ in range(2000):
+        sq = rules.square_of(int(generator.integers(rules.square_count)))
+        others = np.uint64(rules.playable) & ~(np.uint64(1) << np.uint64(sq))
+        own = generator.integers(2**64, dtype=np.uint64) & others
+        assert last_squares.count_flips(sq, own) == int(flips(sq, own, others & ~own)).bit_count()
+
+
+@every_game
+def test_equals_plain_minimax(rules):
+    own, opp = endgames(rules, 150, 7)
+    solver = Solver(rules, table=TranspositionTable(1))
+    solved = [solver.solve(position).score for position in positions(own, opp, rules)]
+    np.testing.assert_array_equal(solved, brute_force.values(own, opp, rules))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [3000, pytest.param(10_000, marks=pytest.mark.long)])
+@every_game
+def test_equals_plain_minimax_on_thousands_of_endgames(rules, count):
+    """So many in each of the six games, up to ten empty squares; of those with ten, which take the twin longest, a third."""
+    own, opp = endgames(rules, count, 10, seed=1)
+    longest = np.bitwise_count(own | opp) == rules.square_count - 10
+    kept = ~longest | (np.cumsum(longest) % 3 == 0)
+    assert (longest & kept).sum() > 100
+    own, opp = own[kept], opp[kept]
+    np.testing.assert_array_equal(solve_batch(own, opp, rules), brute_force.values(own, opp, rules))
+
+
+@pytest.mark.parametrize(("variant", "score"), [("normal", -10), ("reversed", 4)])
+@pytest.mark.parametrize("threads", [1, 2])
+def test_the_smallest_board_is_solved_from_its_start(variant, score, threads):
+    start = Position.initial(Rules(4, variant))
+    solution = solve(start, threads=threads)
+    assert (solution.score, solution.lower, solution.upper) == (score, score, score)
+    assert solve_all_moves(start) == dict.fromkeys(start.legal_moves(), score)  # they are images of each other
+
+
+def ffo(paths, numbers):
+    """The FFO problems of those numbers: one problem a line, in files named by their first and last."""
+    in_order = sorted(paths, key=lambda path: int(path.stem.split("-")[1]))
+    problems = [problem for path in in_order for problem in read_obf(path)]
+    assert len(problems) == 44
+    return [(number, problems[number - 1]) for number in numbers]
+
+
+def test_short_ffo_problems(ffo_paths):
+    """Up to 19 empty squares, and 39, where all discs can be had; the others are in the slow tests."""
+    solver = Solver()
+    for number, problem in ffo(ffo_paths, [*range(1, 26), 39]):
+        solver.table.clear()
+        assert solver.solve(problem.position).score == problem.best_score, number
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_long_ffo_problems(ffo_paths):
+    solver = Solver(threads=2, table=TranspositionTable(256))
+    for number, problem in ffo(ffo_paths, range(26, 39)):
+        assert solver.solve(problem.position).score == problem.best_score, number
+
+
+#: Some of the problems 45 to 59 of the FFO suite (http://www.radagast.se/othello/ffotest.html), with 24 to 26 empty squares.
+LONGER_FFO = {
+    45: ("---XXXX-X-XXXO--XXOXOO--XXXOXO--XXOXXO---OXXXOO-O-OOOO------OO--", BLACK, 6),
+    46: ("---XXX----OOOX----OOOXX--OOOOXXX--OOOOXX--OXOXXX--XXOO---XXXX-O-", BLACK, -8),
+    48: ("-----X--X-XXX---XXXXOO--XOXOOXX-XOOXXX--XOOXX-----OOOX---XXXXXX-", WHITE, 28),
+    49: ("--OX-O----XXOO--OOOOOXX-OOOOOX--OOOXOXX-OOOOXX-----OOX----X-O---", BLACK, 16),
+    50: ("----X-----XXX----OOOXOOO-OOOXOOO-OXOXOXO-OOXXOOO--OOXO----O--O--", BLACK, 10),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("number", LONGER_FFO)
+def test_ffo_problems_from_45_on(number):
+    board, side, score = LONGER_FFO[number]
+    position = Position.from_text(board, side)
+    assert Solver(threads=2, table=TranspositionTable(1024), evaluator="network").solve(position).score == score
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("evaluator", "count", "most"),
+    [
+        (None, 2, 68_000_000),
+        ("network", 5, 63_000_000),
+        pytest.param(None, 5, 300_000_000, marks=pytest.mark.long),
+    ],
+)
+def test_ffo_problems_40_to_44(evaluator, count, most):
+    """The scores of the first *count* of them, within the nodes that they may take together, with an evaluator and without."""
+    with as_file(files("reversi_env").joinpath("data/ffo-40-44.obf")) as path:
+        problems = list(read_obf(path))
+    solver, nodes = Solver(table=TranspositionTable(256), evaluator=evaluator), 0
+    assert len(problems) == 5
+    for problem in problems[:count]:
+        solver.table.clear()
+        solution = solver.solve(problem.position)
+        assert solution.score == problem.best_score
+        nodes += solution.nodes
+    assert nodes <= most
+
+
+def test_every_listed_move_of_short_ffo_problems(ffo_paths):
+    solver = Solver()
+    checked = 0
+    for number, problem in ffo(ffo_paths, range(1, 40)):
+        if problem.position.empties <= 15:
+            assert solver.solve_all_moves(problem.position) == dict(problem.scores), number
+            checked += len(problem.scores)
+    assert checked > 60
+
+
+@every_game
+def test_all_moves_have_their_exact_values_best_first(rules):
+    for position in positions(*endgames(rules, 20, 6, seed=2), rules):
+        values = solve_all_moves(position)
+        assert values == {move: -brute_force.value(position.play(move)) for move in position.legal_moves()}
+        assert list(values.values()) == sorted(values.values(), reverse=True)
+
+
+# --- who wins, windows, guesses, lines ------------------------------------------------------------
+
+
+@every_game
+def test_win_loss_draw_is_the_sign_of_the_score_and_its_move_keeps_it(rules):
+    solver = Solver(rules, table=TranspositionTable(1))
+    draws = 0
+    for position in positions(*endgames(rules, 90, 8, seed=3), rules):
+        result, score = solver.solve(position, wld=True), brute_force.value(position)
+        assert (result.score, result.proven) == (np.sign(score), True)
+        assert (result.move is None) == position.is_over()
+        if result.move:
+            assert np.sign(-brute_force.value(position.play(result.move))) == result.score
+        draws += score == 0
+    assert draws > 0
+
+
+@pytest.mark.parametrize("rules", GAMES[2:4], ids=game_name)
+def test_neither_guess_nor_window_nor_wrong_hints_change_the_result(rules):
+    misleading = TranspositionTable(0.01)
+    misleading.words()[:] = np.random.default_rng(0).integers(0, 2**64, misleading.words().size, np.uint64)
+    for position in positions(*endgames(rules, 20, 9, seed=4), rules):
+        score = brute_force.value(position)
+        most = rules.square_count
+        for guess in (-most, score - 1, score, score + 1, 3, most, 1000):
+            assert Solver(rules, table=TranspositionTable(0.1)).solve(position, guess=guess).score == score
+        for window in ((score, score), (score - 2, score), (score, score + 2), (score - 1, score + 1), (-most, score)):
+            if -most <= window[0] and window[1] <= most:
+                assert Solver(rules, table=TranspositionTable(0.1)).solve(position, window=window).score == score
+        assert Solver(rules, table=TranspositionTable(0.1)).solve(position, hints=misleading).score == score
+
+
+def test_a_window_that_cannot_be_is_refused():
+    position = positions_with(9, 1)[0]
+    assert solve(position).score < 40
+    with pytest.raises(ReversiError, match=r"window \(62, 64\): expected a range that the value lies in"):
+        Solver().solve(position, window=(62, 64))  # a window is a promise; one so far off is noticed
+    for window in ((4, 2), (-66, 0), (0, 65), (0.5, 2), ("a", "b"), (1,), (0, 2, 4), 3, (False, True)):
+        with pytest.raises(ReversiError, match=r"window .*: expected two whole numbers in order from -64 to 64"):
+            Solver().solve(position, window=window)
+    assert Solver().solve(position, guess=10**30).score == solve(position).score
+    for wrong in ({"guess": 1.5}, {"guess": "x"}, {"node_limit": 1 << 63}, {"node_limit": True}):
+        with pytest.raises(ReversiError, match=rf"{next(iter(wrong))}=.*: expected"):
+            Solver().solve(position, **wrong)
+
+
+@every_game
+def test_the_line_is_legal_ends_the_game_and_reaches_the_score(rules):
+    solver = Solver(rules, table=TranspositionTable(0.01))
+    passes = 0
+    for position in positions(*endgames(rules, 60, 10, seed=5), rules):
+        solution = solver.solve(position)
+        last = position.play_all(solution.pv)
+        assert last.is_over()
+        assert last.score(position.turn) == solution.score
+        assert solution.move == (solution.pv[0] if solution.pv else None)
+        passes += "pass" in solution.pv
+    assert passes > 0
+
+
+# --- special positions ----------------------------------------------------------------------------
+
+
+@every_game
+def test_a_finished_game_has_its_score_and_no_move(rules):
+    everything = "X" * (rules.square_count - 2) + "--"
+    over = Position.from_text(everything, rules=rules)
+    solution = solve(over)
+    assert (solution.score, solution.move, solution.pv) == (rules.sign * rules.square_count, None, ())
+    assert solve_all_moves(over) == {}
+    assert solve(over, wld=True).score == rules.sign
+
+
+def must_pass_positions(rules, most_empties, count):
+    found = [p for p in positions(*endgames(rules, 1500, most_empties, seed=6), rules) if p.must_pass()]
+    assert len(found) >= count
+    return found[:count]
+
+
+@every_game
+def test_a_pass_at_the_root_is_the_first_move(rules):
+    for position in must_pass_positions(rules, 8, 8):
+        solution = solve(position, table=TranspositionTable(0.1))
+        assert solution.score == brute_force.value(position)
+        assert (solution.move, solution.pv[0]) == ("pass", "pass")
+        assert solve_all_moves(position, table=TranspositionTable(0.1)) == {"pass": solution.score}
+
+
+def test_positions_of_another_game_are_refused():
+    for rules in (Rules(6), Rules(8, "reversed")):
+        with pytest.raises(ReversiError, match="expected one of"):
+            Solver().solve(Position.initial(rules))
+    parallel = positions_with(5, 1, Rules(6, start="parallel"))[0]  # another start, the same game
+    assert Solver(Rules(6)).solve(parallel).score == brute_force.value(parallel)
+
+
+def test_a_table_of_another_game_is_refused():
+    table = TranspositionTable(0.1)
+    solve(positions_with(8, 1, Rules(6))[0], table=table)
+    for rules in (Rules(8), Rules(6, "reversed")):
+        with pytest.raises(ReversiError, match="table with values at the end of 6x6 normal: expected one with"):
+            solve(positions_with(8, 1, rules)[0], table=table)
+
+
+@pytest.mark.parametrize("threads", [0, -1, 1.5, True, 2000, None])
+def test_bad_thread_counts_are_named(threads):
+    with pytest.raises(ReversiError, match="threads=.*: expected a whole number from 1 to 1024"):
+        Solver(threads=threads)
+
+
+# --- stability cut-offs ---------------------------------------------------------------------------
+
+
+NO_NET = np.zeros(1, endgame.NO_EVALUATOR)
+
+
+@njit
+def _best_possible(thread_states, own, opp):
+    bounds = np.empty(own.size, np.int64)
+    for i in range(own.size):
+        bounds[i] = endgame.stability_upper_bound(thread_states[0], own[i], opp[i])
+    return bounds
+
+
+@njit
+def _null_window(thread_states, nets, own, opp, alpha, count):
+    thread_states[0].nodes = 0
+    return endgame.null_window(thread_states[0], nets[0], own, opp, alpha, count), thread_states[0].nodes
+
+
+@every_game
+def test_stability_bounds_hold_and_cut_in_both_games(rules):
+    """The bound follows the sign of the game: in the reversed one it is the own safe discs that spoil the score."""
+    own, opp = endgames(rules, 1200, 8, seed=7)
+    thread_states, table = make_thread_states(rules, 1), TranspositionTable(0.1)
+    table.attach(thread_states, "exact values")
+    bounds, scores = _best_possible(thread_states, own, opp), brute_force.values(own, opp, rules)
+    assert (scores <= bounds).all()
+    assert (scores == bounds).sum() > 50
+    empties = rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
+    triggered = 0
+    for i in np.flatnonzero((empties > endgame.PARITY_EMPTIES) & (bounds < rules.square_count)):
+        if bounds[i] >= endgame.STABILITY_THRESHOLDS[empties[i]]:
+            bound, nodes = _null_window(thread_states, NO_NET, own[i], opp[i], bounds[i], empties[i])
+            assert (bound, nodes) == (bounds[i], 1)
+            triggered += 1
+    assert triggered > 5 or rules.size == 4
+
+
+# --- batches --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", [1, 3, None])
+@pytest.mark.parametrize("rules", [GAMES[1], GAMES[4]], ids=game_name)
+def test_a_batch_equals_one_by_one_and_reports_its_progress(rules, threads):
+    own, opp = endgames(rules, 300, 8, seed=8)
+    reports = []
+    scores = solve_batch(own, opp, rules, threads=threads, progress=reports.append)
+    np.testing.assert_array_equal(scores, brute_force.values(own, opp, rules))
+    assert scores.dtype == np.int8
+    assert len(reports) > 2
+    assert reports == sorted(reports)
+    assert reports[-1] == 300
+
+
+def test_an_empty_batch_and_bad_batches():
+    nothing = np.zeros(0, np.uint64)
+    assert solve_batch(nothing, nothing).size == 0
+    with pytest.raises(ReversiError, match="both colours"):
+        solve_batch(np.array([3], np.uint64), np.array([1], np.uint64))
+    with pytest.raises(ReversiError, match="threads=0: expected"):
+        solve_batch(nothing, nothing, threads=0)
+
+
+def test_a_batch_whose_progress_fails_ends_at_once(monkeypatch):
+    """An error or Ctrl-C in the callback must not wait for the rest of a long job."""
+    own, opp = batch.random_positions(BATCH_CHUNK * 200, 46)
+    solve_many, begun = endgame.solve_many, []
+
+    def counted(*arguments):
+        begun.append(arguments)
+        return solve_many(*arguments)
+
+    def fail(done):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(endgame, "solve_many", counted)
+    with pytest.raises(KeyboardInterrupt):
+        solve_batch(own, opp, threads=2, progress=fail)
+    assert len(begun) < 100  # of 200; two at once, and another one or two before the failure is seen
+
+
+def test_a_batch_that_ends_stops_what_is_being_solved(monkeypatch):
+    """Hours of it, perhaps: each thread's record is told to stop."""
+    own, opp = batch.random_positions(BATCH_CHUNK * 2, 46)
+    begun = threading.Barrier(2)
+
+    def stopped(thread_states, nets, own, opp, scores):
+        if begun.wait(PATIENCE) == 0:  # one of the two is done at once
+            return
+        wait_until(lambda: thread_states["stop"][0])
+
+    def fail(done):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(endgame, "solve_many", stopped)
+    with pytest.raises(KeyboardInterrupt):
+        solve_batch(own, opp, threads=2, progress=fail)
+
+
+# --- threads --------------------------------------------------------------------------------------
+
+
+def test_the_number_of_threads_does_not_change_a_score():
+    for rules in (Rules(8), Rules(8, "reversed")):
+        for position in positions_with(16, 6, rules, seed=9):
+            solutions = [solve(position, threads=threads, table=TranspositionTable(1)) for threads in (1, 2, 8)]
+            assert len({solution.score for solution in solutions}) == 1, position
+            for solution in solutions:
+                assert solution.proven
+                assert position.play_all(solution.pv).score(position.turn) == solution.score
+
+
+def test_eight_threads_of_searches_on_one_small_table():
+    """Each thread solves all positions, in another order: the table is a battlefield, and no result may show it."""
+    rules, table = Rules(8), TranspositionTable(0.02)
+    own, opp = batch.random_positions(120, 49, rules, seed=10)
+    expected = solve_batch(own, opp, rules)
+    wrong = []
+
+    def work(number):
+        solver = Solver(rules, table=table)
+        for i in np.random.default_rng(number).permutation(own.size):
+            score = solver.solve(Position(rules, int(own[i]), int(opp[i]))).score
+            if score != expected[i]:
+                wrong.append((number, i, score))
+
+    in_threads(work, 8)
+    assert wrong == []
+
+
+def in_threads(work, count):
+    for thread in [in_background(partial(work, number)) for number in range(count)]:
+        thread.result(PATIENCE)
+
+
+def test_one_solver_asked_by_many_threads_answers_one_after_the_other():
+    own, opp = batch.random_positions(40, 50, seed=11)
+    expected = solve_batch(own, opp)
+    solver, answers = Solver(table=TranspositionTable(0.1)), {}
+
+    def work(number):
+        for i in range(number, own.size, 4):
+            answers[i] = solver.solve(Position(Rules(), int(own[i]), int(opp[i]))).score
+
+    in_threads(work, 4)
+    assert [answers[i] for i in range(own.size)] == expected.tolist()
+
+
+# --- stopping -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_stop_is_honoured_at_once_and_leaves_all_in_order(threads):
+    solver = Solver(threads=threads, table=TranspositionTable(4))
+    solver.load_kernels()
+    long, (short, *_) = positions_with(LONG, 1)[0], positions_with(12, 1)
+    score, records, waits = solve(short).score, [solver._thread_states], []
+    for i in range(20):
+        solution, further, waited = stopped_after(1 + 25_000 * i, records, solver.stop, lambda: solver.solve(long))
+        assert further < AT_ONCE
+        assert not solution.proven
+        assert solution.lower < solution.upper
+        assert solution.move in long.legal_moves()
+        waits.append(waited)
+        assert solver.solve(short).score == score
+    assert min(waits) < 0.1  # whoever else uses the machine can only make it longer
+
+
+def test_a_request_to_stop_survives_the_release_of_the_flags():
+    """Threads set the flags for their own reasons and take them back; somebody's request must not go with them."""
+    thread_states = make_thread_states(Rules(), 3)
+    switch = StopSwitch(thread_states)
+    switch.halt()
+    assert thread_states["stop"].all()
+    switch.release()
+    assert not thread_states["stop"].any()
+    switch.request()
+    switch.release()
+    assert thread_states["stop"].all()
+    switch.withdraw()
+    assert not thread_states["stop"].any()
+
+
+def test_a_stop_ends_all_moves_too():
+    """It must not only end the move that is being solved, and let the next one run for hours."""
+    solver = Solver(table=TranspositionTable(4))
+    solver.load_kernels()
+    long = positions_with(LONG, 1)[0]
+    values, *_ = stopped_after(500_000, [solver._thread_states], solver.stop, lambda: solver.solve_all_moves(long))
+    assert values == {}
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_with_a_node_limit_the_bounds_are_true(threads):
+    solver = Solver(threads=threads, table=TranspositionTable(1))
+    proven = 0
+    for position in positions_with(16, 4, seed=12):
+        full = solve(position)
+        for limit in (0, 1, 10, 1000, full.nodes // 4, full.nodes // 2, full.nodes, 2 * full.nodes):
+            solver.table.clear()
+            solution = solver.solve(position, node_limit=limit)
+            assert solution.lower <= full.score <= solution.upper
+            assert solution.nodes <= threads * (limit + 2000)
+            assert solution.move in position.legal_moves()
+            if solution.pv:
+                assert solution.proven
+                assert -solve(position.play(solution.move)).score == full.score
+            proven += solution.proven
+    assert 4 <= proven < 32
+
+
+def test_all_moves_under_a_node_limit_are_left_out_rather_than_wrong():
+    left_out = 0
+    for position in positions_with(14, 4, seed=13):
+        exact, solver = solve_all_moves(position), Solver(table=TranspositionTable(1))
+        some = solver.solve_all_moves(position, node_limit=2000)
+        assert some.items() <= exact.items()
+        assert solver.solve_all_moves(position) == exact
+        left_out += len(exact) - len(some)
+    assert left_out
+
+
+def test_bounds_can_be_watched_while_solving():
+    solver, position = Solver(table=TranspositionTable(4)), positions_with(LONG, 1)[0]
+    solving = in_background(lambda: solver.solve(position))
+    wait_until(lambda: solver.bounds()[2] > 1000)
+    lower, upper, nodes = solver.bounds()
+    assert not solving.done()
+    solver.stop()
+    assert -64 <= lower < upper <= 64
+    assert solving.result(PATIENCE).nodes >= nodes
+
+
+class Misled(Evaluator):
+    """The network of the game in which the fewest discs win, asked about the other one."""
+
+    name = "misled"
+
+    def record(self, rules):
+        return evaluators.get_evaluator("network").record(Rules(rules.size, "reversed"))
+
+
+def test_an_evaluator_changes_the_order_and_never_the_value():
+    """With any evaluator, also one that ranks moves badly, the scores are those of the plain solver."""
+    rules = Rules(6)
+    plain, helped = (
+        Solver(rules, table=TranspositionTable(4)),
+        Solver(rules, table=TranspositionTable(4), evaluator=Misled()),
+    )
+    reordered = 0
+    for position in [*positions(*endgames(rules, 12, 15, seed=12), rules), *positions_with(15, 8, rules)]:
+        expected, solution = plain.solve(position), helped.solve(position)
+        assert solution.score == expected.score
+        reordered += solution.nodes != expected.nodes
+    assert reordered

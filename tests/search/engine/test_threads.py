@@ -1,0 +1,149 @@
+"""Threads of one search: as many are awake as there are cores for, and what is found does not depend on it."""
+
+import threading
+
+import numpy as np
+import pytest
+
+from reversi_env import Position, Rules, batch
+from search.engine import threads as thread_group
+from search.engine.clock import StopSwitch
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from search.engine.solver import Solver, solve
+from search.engine.table import TranspositionTable
+from search.engine.threads import CoreUsage, ThreadGroup
+from search.kernels.thread_state import THREAD_STATE
+from tests.oracles.background import PATIENCE, in_background, wait_until
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """Seconds on the clock, which stands still."""
+    time = [100.0]
+    monkeypatch.setattr(thread_group, "perf_counter", lambda: time[0])
+    return time
+
+
+@pytest.fixture
+def _no_core(monkeypatch):
+    """The process seems to get no core at all: helpers sleep and wake all the time."""
+    monkeypatch.setattr(thread_group, "process_time", lambda: 0.0)
+    monkeypatch.setattr(thread_group, "BACKOFF_SECONDS", 0.0)
+    monkeypatch.setattr(thread_group, "SAMPLE_SECONDS", 0.001)
+
+
+@pytest.mark.parametrize(
+    ("threads", "cores", "awake"), [(2, 2.0, 2), (2, 1.33, 2), (2, 1.1, 1), (2, 0.3, 1), (8, 6.9, 7), (8, 2.0, 2)]
+)
+def test_there_is_room_for_as_many_threads_as_get_a_core(threads, cores, awake):
+    room = CoreUsage(threads)
+    room.add_sample(1.0, cores)
+    assert room.awake == awake
+
+
+def test_short_searches_are_looked_at_together():
+    room = CoreUsage(2)
+    for _ in range(5):
+        room.add_sample(0.015, 0.015)
+        assert room.awake == 2
+    room.add_sample(0.05, 0.05)
+    assert room.awake == 1
+
+
+def test_another_try_is_made_after_a_while_that_becomes_longer(clock):
+    room, rests = CoreUsage(2), []
+    for _ in range(4):
+        room.add_sample(0.1, 0.1)
+        assert room.awake == 1
+        began = clock[0]
+        while room.awake == 1:
+            clock[0] += 0.1
+            room.add_sample(0.1, 0.1)
+        rests.append(clock[0] - began)
+    assert rests == pytest.approx([0.6, 1.1, 2.1, 2.1], abs=0.11)
+    room.add_sample(0.1, 0.2)  # all is well again
+    room.add_sample(0.1, 0.1)
+    clock[0] += 0.6
+    room.add_sample(0.1, 0.1)
+    assert room.awake == 2
+
+
+def thread_states_and_switch(threads):
+    thread_states = np.zeros(threads, THREAD_STATE)
+    thread_states["node_limit"] = 1
+    return thread_states, StopSwitch(thread_states)
+
+
+@pytest.mark.usefixtures("_no_core")
+def test_a_helper_that_was_asleep_goes_on():
+    thread_states, switch = thread_states_and_switch(2)
+    calls, often = [], threading.Event()
+
+    def search(k):
+        if k == 0:
+            return often.wait(PATIENCE)
+        calls.append(k)
+        if len(calls) > 5:
+            often.set()
+        wait_until(lambda: thread_states["stop"][1], pause=0.0001)
+        return False
+
+    ThreadGroup(thread_states, switch).run(search)
+    assert len(calls) > 5
+    assert thread_states["stop"].all()
+
+
+def test_an_error_in_any_thread_is_the_callers_and_ends_the_others():
+    thread_states, switch = thread_states_and_switch(3)
+
+    def search(k):
+        if k == 1:
+            raise KeyError("lost")
+        wait_until(lambda: thread_states["stop"][k])
+        return True
+
+    with pytest.raises(KeyError, match="lost"):
+        ThreadGroup(thread_states, switch).run(search)
+
+
+@pytest.mark.usefixtures("_no_core")
+def test_scores_do_not_depend_on_who_sleeps():
+    own, opp = batch.random_positions(6, 60 - 16, seed=4)
+    for a, b in zip(own, opp, strict=True):
+        position = Position(Rules(), int(a), int(b))
+        solver = Solver(threads=3, table=TranspositionTable(1))
+        assert solver.solve(position).score == solve(position, table=TranspositionTable(1)).score
+
+
+@pytest.mark.usefixtures("_no_core")
+def test_an_engine_finds_a_move_though_its_helpers_sleep():
+    engine = Engine("six-factor", threads=2, megabytes=1)
+    result = engine.search(Position.initial(), Limits(depth=9, empties_exact=0))
+    assert result.depth == 9
+    assert result.move in Position.initial().legal_moves()
+
+
+def test_a_search_is_stopped_while_a_helper_sleeps(monkeypatch):
+    monkeypatch.setattr(thread_group, "process_time", lambda: 0.0)
+    solver = Solver(threads=2, table=TranspositionTable(1))
+    own, opp = batch.random_positions(1, 20, seed=4)
+    asked = in_background(lambda: solver.solve(Position(Rules(), int(own[0]), int(opp[0]))))
+    wait_until(lambda: solver._thread_group._core_usage.awake == 1)
+    solver.stop()
+    assert not asked.result(PATIENCE).proven
+
+
+def test_a_search_that_is_interrupted_leaves_no_thread_behind(monkeypatch):
+    """Ctrl-C reaches the caller's thread, which only watches."""
+    thread_states, switch = thread_states_and_switch(2)
+    before = threading.active_count()
+
+    def interrupted(seconds, used):
+        raise KeyboardInterrupt
+
+    run = ThreadGroup(thread_states, switch)
+    monkeypatch.setattr(run._core_usage, "add_sample", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run.run(lambda k: wait_until(lambda: thread_states["stop"][k]) or True)
+    assert threading.active_count() == before

@@ -1,0 +1,452 @@
+"""The compiled heuristics agree with slow twins from the reports in every game; weights, names, users' own evaluators."""
+
+import os
+import pickle
+import re
+from functools import cache
+
+import numpy as np
+import pytest
+from numba import njit
+
+from reversi_env import Position, Rules, batch
+from reversi_env.errors import PositionError
+from reversi_env.kernels import popcount
+from search import Engine, Limits, evaluator, evaluators, make_agent
+from search.evaluators.function import SlowEvaluatorWarning
+from search.evaluators.registry import EvaluatorError, Formula
+from search.kernels.evaluate import code_fingerprint
+from tests.conftest import REPOSITORY
+from tests.oracles import heuristics as published
+from tests.oracles import rules as slow
+from tests.oracles.processes import output_of
+from tests.oracles.search import GAMES, game_name
+
+LONGEST = {4: 10, 6: 31, 8: 58}
+every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
+every_evaluator = pytest.mark.parametrize("name", published.TWINS)
+
+
+@cache
+def positions(size):
+    """Positions of random games from start to end, and boards that play hardly reaches: long runs, passes, wipe-outs."""
+    rules, generator = Rules(size), np.random.default_rng(size)
+    own, opp = batch.random_positions(500, generator.integers(0, LONGEST[size], 500), rules, seed=size)
+    boards = [(own, opp), (opp[:50], own[:50])]
+    for share in (0.1, 0.5, 0.9):
+        shares = np.array([share, 0.7])[:, None, None]
+        mine, filled = (generator.random((2, 50, 64)) < shares) @ (np.uint64(1) << np.arange(64, dtype=np.uint64))
+        filled &= np.uint64(rules.playable)
+        boards.append((filled & mine, filled & ~mine))
+    corners, everything = evaluators.square_classes(rules)[0], rules.playable
+    boards.append((np.array([everything ^ corners, everything], np.uint64), np.array([corners, 0], np.uint64)))
+    return tuple(np.concatenate(side) for side in zip(*boards, strict=True))
+
+
+@cache
+def twin_values(name, size):
+    twin, _ = published.TWINS[name]
+    return np.array([twin(slow.from_boards(own, opp, size)) for own, opp in zip(*positions(size), strict=True)], float)
+
+
+@every_game
+@every_evaluator
+def test_agrees_with_the_twin_from_the_report(name, rules):
+    evaluator = evaluators.get_evaluator(name)
+    _, written_for = published.TWINS[name]
+    assert evaluator.written_for == written_for
+    sign = 1 if written_for == rules.variant else -1
+    limit = rules.square_count - 0.5
+    expected = np.clip(sign * evaluator.scale_on(rules) * twin_values(name, rules.size), -limit, limit)
+    values = evaluator.static_values(*positions(rules.size), rules)
+    np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-12)
+    inside = values[np.abs(values) < limit]
+    assert inside.min() < 0 < inside.max()  # neither constant nor all at the limits
+    assert np.unique(inside).size >= 5
+
+
+@every_game
+@every_evaluator
+def test_reversed_form_is_the_negated_value(name, rules):
+    other = Rules(rules.size, "reversed" if rules.variant == "normal" else "normal")
+    one, two = (evaluators.get_evaluator(name).static_values(*positions(rules.size), game) for game in (rules, other))
+    np.testing.assert_array_equal(one, -two)
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+@every_evaluator
+def test_all_eight_images_have_the_same_value(name, size):
+    rules, (own, opp) = Rules(size), (board[::5] for board in positions(size))
+    values = evaluators.get_evaluator(name).static_values(own, opp, rules)
+    for symmetry in range(1, 8):
+        images = [
+            Position(rules, *boards).transformed(symmetry) for boards in zip(own.tolist(), opp.tolist(), strict=True)
+        ]
+        np.testing.assert_array_equal(
+            evaluators.get_evaluator(name).static_values(*batch.from_positions(images), rules), values
+        )
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+@every_evaluator
+def test_what_one_side_wins_the_other_loses_except_in_report_003(name, size):
+    own, opp = positions(size)
+    values, others = (
+        evaluators.get_evaluator(name).static_values(*boards, Rules(size)) for boards in ((own, opp), (opp, own))
+    )
+    assert np.array_equal(values, -others) == (name != "four-attribute")
+
+
+@every_game
+@every_evaluator
+def test_values_stay_inside_the_range_of_scores(name, rules):
+    weights = evaluators.get_evaluator(name)
+    loud = Formula(name, "", weights.record_type, weights.weights, scale=1e9, derive=weights.derive)
+    values = loud.static_values(*positions(rules.size), rules)
+    assert np.abs(values).max() == rules.square_count - 0.5
+    assert np.isfinite(values).all()
+
+
+def test_tables_of_small_boards_keep_the_corners_and_drop_the_middle():
+    table = dict(enumerate(evaluators.get_evaluator("cell-utility").weights["table"]))
+    for size, expected in ((6, [[25, -5, 14], [-5, -7, -4], [14, -4, 3]]), (4, [[25, -5], [-5, -7]])):
+        rules = Rules(size)
+        classes = evaluators.square_classes(rules)
+        assert sum(classes) == rules.playable
+        for row in range(size // 2):
+            for column in range(size // 2):
+                sq = rules.square_of(row * size + column)
+                assert [table[i] for i, board in enumerate(classes) if board >> sq & 1] == [expected[row][column]]
+
+
+def test_one_position_and_a_batch_have_the_same_value():
+    position = Position.initial(Rules(8, "reversed")).play("d3").play("c3").play("c4")
+    for name in evaluators.formulas():
+        evaluator = evaluators.get_evaluator(name)
+        value = evaluator.static_value(position)
+        assert isinstance(value, float)
+        assert value == evaluator.static_values(*batch.from_positions([position]), position.rules)[0]
+    assert evaluators.get_evaluator("discs").static_value(position) == -position.disc_difference()
+
+
+@pytest.mark.parametrize(
+    ("name", "weights", "twin", "variant"),
+    [
+        (
+            "position-stability",
+            {"table": evaluators.POSITION_STABILITY_ORIGINAL, "gamma": 0.5},
+            lambda board: published.position_stability(board, published.ORIGINAL, 0.5),
+            "reversed",
+        ),
+        ("four-attribute", {"ply": 7}, lambda board: published.four_attribute(board, 7), "normal"),
+    ],
+)
+def test_the_original_table_of_report_000_and_the_plies_of_report_003_are_weights(name, weights, twin, variant):
+    changed, rules = evaluators.get_evaluator(name).with_weights(**weights), Rules(8, variant)
+    own, opp = (boards[:100] for boards in positions(8))
+    values = np.array([twin(slow.from_boards(*boards, 8)) for boards in zip(own, opp, strict=True)])
+    expected = np.clip(changed.scale_on(rules) * values, -63.5, 63.5)
+    np.testing.assert_allclose(changed.static_values(own, opp, rules), expected, rtol=1e-12, atol=1e-12)
+
+
+# --- weights --------------------------------------------------------------------------------------
+
+
+def test_weights_as_one_vector_in_the_order_of_report_002():
+    evaluator = evaluators.get_evaluator("sixteen-weight")
+    vector = evaluator.weight_vector()
+    assert vector.tolist() == published.SIXTEEN
+    changed = evaluator.with_weight_vector(vector[::-1])
+    assert changed.weights["late"] == tuple(published.SIXTEEN[2::-1])
+    assert changed.with_weight_vector(vector).weights == evaluator.weights
+    assert evaluators.get_evaluator("six-factor").weight_vector().shape == (16,)
+    with pytest.raises(EvaluatorError, match=r"shape \(3,\) .*: expected 16 numbers"):
+        evaluator.with_weight_vector([1, 2, 3])
+
+
+def test_weights_of_a_position_table_are_relative():
+    evaluator = evaluators.get_evaluator("ten-weight")
+    doubled = evaluator.with_weights(table=2 * evaluator.weight_vector())
+    rules, boards = Rules(6, "reversed"), positions(6)
+    np.testing.assert_allclose(doubled.static_values(*boards, rules), evaluator.static_values(*boards, rules))
+    silent = evaluator.with_weights(table=np.zeros(10)).static_values(*boards, rules)
+    assert not silent.any()
+
+
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (
+            {"corner_wieght": 1},
+            "'corner_wieght' of evaluator six-factor is unknown .did you mean 'corner_weight'.*table",
+        ),
+        ({"corner_weight": "much"}, "corner_weight='much': expected finite numbers"),
+        ({"corner_weight": None}, "corner_weight=None: expected finite numbers"),
+        ({"corner_weight": float("inf")}, "expected finite numbers"),
+        ({"corner_weight": [1, 2]}, "expected one number"),
+        ({"table": [1, 2]}, "expected 10 numbers"),
+    ],
+)
+def test_bad_weights(weights, message):
+    with pytest.raises(EvaluatorError, match=message):
+        evaluators.get_evaluator("six-factor").with_weights(**weights)
+
+
+def test_no_search_has_less_than_one_ply():
+    with pytest.raises(EvaluatorError, match="ply=0.0 of evaluator four-attribute: expected 1 or more"):
+        evaluators.get_evaluator("four-attribute").with_weights(ply=0).record(Rules())
+
+
+def test_bad_boards():
+    evaluator = evaluators.get_evaluator("discs")
+    with pytest.raises(PositionError, match="expected as many"):
+        evaluator.static_values(np.zeros(2, np.uint64), np.zeros(3, np.uint64), Rules())
+    with pytest.raises(PositionError, match="off the 4x4 board"):
+        evaluator.static_values(np.ones(1, np.uint64), np.zeros(1, np.uint64), Rules(4))
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def test_every_evaluator_says_what_it_is():
+    assert set(published.TWINS) <= set(evaluators.formulas()) < set(evaluators.names())
+    for name in published.TWINS:
+        evaluator = evaluators.get_evaluator(name)
+        assert evaluator.name == name
+        assert evaluator.description
+        assert evaluator.source or name in {"discs", "mobility"}
+
+
+@pytest.mark.parametrize("name", ["six-facto", "", None, 7])
+def test_unknown_names(name):
+    with pytest.raises(
+        EvaluatorError, match="is unknown.*: expected one of cell-utility, discs, four-attribute"
+    ) as error:
+        evaluators.get_evaluator(name)
+    assert ("did you mean 'six-factor'?" in str(error.value)) == (name == "six-facto")
+
+
+def test_a_plain_function_is_told_what_it_lacks():
+    with pytest.raises(EvaluatorError, match="is a function: expected one that @search.evaluator stands above"):
+        Engine(lambda position: 0.0)
+
+
+def test_a_variant_is_registered_under_a_new_name(monkeypatch):
+    monkeypatch.setattr(evaluators, "_REGISTRY", dict(evaluators._REGISTRY))
+    calm = evaluators.get_evaluator("six-factor").with_weights(corner_weight=400)
+    with pytest.raises(EvaluatorError, match="'six-factor' exists already: expected a new name"):
+        evaluators.register(calm)
+    assert evaluators.register(calm.named("calm-six")) is evaluators.get_evaluator("calm-six")
+    assert "calm-six" in evaluators.names()
+    with pytest.raises(EvaluatorError, match="'Six Factor:': expected lower-case words"):
+        calm.named("Six Factor:")
+
+
+def test_a_record_without_values_is_refused():
+    incomplete = Formula("incomplete", "", evaluators.get_evaluator("discs").record_type, {}, scale={8: 1.0})
+    with pytest.raises(EvaluatorError, match="field disc_weight of evaluator incomplete has no value"):
+        incomplete.record(Rules())
+    with pytest.raises(EvaluatorError, match="incomplete has no scale for size 6"):
+        incomplete.record(Rules(6))
+
+
+# --- users' own -----------------------------------------------------------------------------------
+
+USE_IT = """
+import numpy as np
+import corner_lead
+from reversi_env import Position, Rules
+from search import evaluators
+from search.kernels import evaluate
+
+own, opp = np.array([1 | 1 << 7, 1 << 18], np.uint64), np.array([1 << 63, 1 << 45], np.uint64)
+for rules in (Rules(8), Rules(8, "reversed"), Rules(4)):
+    net = evaluators.get_evaluator("corner-lead").record(rules)
+    print((evaluate.static_values(net, own, opp) + 0.0).tolist())
+print(evaluate._static_values.stats.cache_misses.total())
+"""
+
+
+def run_outside(folder):
+    """Output lines of a fresh process that uses the module in *folder*, with kernels cached beside it."""
+    return output_of(USE_IT, PYTHONPATH=f"{folder}{os.pathsep}{REPOSITORY}", REVERSI_CACHE_DIR=folder / "cache")
+
+
+@pytest.mark.slow
+def test_a_user_adds_an_evaluator_from_outside(tmp_path):
+    """As the documentation has it, in a module of its own: compiled once, kept, and compiled anew after an edit."""
+    page = (REPOSITORY / "docs" / "evaluators.md").read_text(encoding="utf-8")
+    (source,) = re.findall(r"```python\n# corner_lead.py\n(.*?)```", page, flags=re.DOTALL)
+    module = tmp_path / "corner_lead.py"
+    module.write_text(source)
+    values = ["[8.0, 0.0]", "[-8.0, 0.0]", "[0.0, 0.0]"]
+    assert run_outside(tmp_path) == [*values, "1"]
+    assert run_outside(tmp_path) == [*values, "0"]
+    module.write_text(source.replace("popcount(own & board.corners)", "2 * popcount(own & board.corners)"))
+    assert run_outside(tmp_path) == ["[24.0, 0.0]", "[-24.0, 0.0]", "[0.0, 8.0]", "1"]
+
+
+CORNERS = np.uint64(evaluators.square_classes(Rules())[0])
+
+
+@evaluator
+def slow_discs(position):
+    return position.disc_difference() + 8 * ((position.own & int(CORNERS)).bit_count())
+
+
+@evaluator(compiled=True)
+def fast_discs(own, opp):
+    return popcount(own) - popcount(opp) + 8 * popcount(own & CORNERS)
+
+
+def test_a_python_function_searches_like_its_compiled_twin_and_says_that_it_is_slow(monkeypatch):
+    own, opp = positions(8)
+    for rules in (Rules(), Rules(8, "reversed")):
+        values = [judge.static_values(own, opp, rules) for judge in (slow_discs, fast_discs)]
+        np.testing.assert_array_equal(*values)
+    with pytest.warns(SlowEvaluatorWarning, match="'slow-discs' is called in Python for every position"):
+        engines = [Engine(judge) for judge in (slow_discs, fast_discs)]
+    position = Position.initial().play_all(["f5", "d6", "c3", "d3", "c4"])
+    slow, fast = (engine.search(position, Limits(depth=4, empties_exact=0), multi_pv=3) for engine in engines)
+    assert (slow.value, slow.pv, slow.nodes, slow.moves) == (fast.value, fast.pv, fast.nodes, fast.moves)
+    monkeypatch.setattr(evaluators, "_REGISTRY", dict(evaluators._REGISTRY))
+    evaluators.register(slow_discs)
+    agent = pickle.loads(pickle.dumps(make_agent("slow-discs:depth=1")))
+    assert agent.choose(position) in position.legal_actions()
+
+
+@pytest.mark.filterwarnings("ignore::search.evaluators.function.SlowEvaluatorWarning")
+def test_what_a_python_function_raises_ends_the_search():
+    fails = False
+
+    @evaluator(name="moody")
+    def function(position):
+        if fails:
+            raise ZeroDivisionError("no more")
+        return 0.0
+
+    engine = Engine(function)
+    fails = True
+    with pytest.raises(ZeroDivisionError, match="no more"):
+        engine.search(Position.initial())
+    fails = False
+    assert engine.search(Position.initial(), Limits(depth=2)).value == 0
+
+
+def test_a_compiled_function_may_be_changed_and_defined_again():
+    found = []
+    for bonus in (1.0, 2.0):
+        scope = {"evaluator": evaluator, "popcount": popcount, "BONUS": bonus}
+        exec("@evaluator(compiled=True)\ndef again(own, opp):\n    return BONUS * popcount(own)", scope)
+        found.append(scope["again"].static_value(Position.initial()))
+    assert found == [2.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: evaluator(7), "7 is no function: expected one, or models.TorchEvaluator"),
+        (lambda: evaluator(lambda position: 0), "evaluator name '<lambda>': expected lower-case words"),
+        (lambda: evaluator(compiled=True, name="one")(lambda own: 0), "takes 1 arguments: expected \\(own, opp\\)"),
+        (
+            lambda: evaluator(compiled=True, name="six", weights={"corners": 1})(lambda net, own, opp: 0),
+            "weight 'corners' of evaluator six: expected another name",
+        ),
+        (lambda: evaluator(weights={"a": 1}, name="two")(lambda position: 0), "expected them with compiled=True"),
+        (
+            lambda: evaluator(name="four", written_for="Normal")(lambda position: 0),
+            "written_for='Normal': expected one of normal, reversed",
+        ),
+        (
+            lambda: evaluator(name="five")(lambda position: None).static_value(Position.initial()),
+            "evaluator five gave None for ---.*: expected a number",
+        ),
+        (
+            lambda: evaluator(name="three")(lambda position: float("nan")).static_value(Position.initial()),
+            "gave nan for ---.*: expected a number",
+        ),
+    ],
+)
+def test_what_makes_no_evaluator(make, message):
+    with pytest.raises(EvaluatorError, match=message):
+        make()
+
+
+def test_the_same_code_with_another_constant_is_another_evaluator():
+    """Of a closure, of the module or of a function that it calls: in this process, and from the cache in the next."""
+
+    def made(factor):
+        @evaluator(compiled=True)
+        def mine(own, opp):
+            return factor * (popcount(own) - popcount(opp))
+
+        return mine
+
+    position = Position.initial().play("d3")
+    one, five = made(1.0), made(5.0)
+    assert [each.static_value(position) for each in (one, five, made(1.0))] == [-3, -15, -3]
+    values = [Engine(each).search(position, Limits(depth=2)).value for each in (one, five)]
+    assert values == [values[0], 5 * values[0]]
+    assert values[0] != 0
+
+
+def test_all_that_compiled_code_refers_to_counts(monkeypatch):
+    """Attributes of modules, names in functions inside, defaults of helpers, long arrays, and not what is not there yet."""
+    monkeypatch.setattr(published, "factor", 1.0, raising=False)
+    long = np.arange(2000)
+
+    def made(factor):
+        helper = njit(lambda count, times=factor: times * count)
+        numbers = (factor * long,)
+        functions = (
+            lambda own, opp: published.factor * popcount(own),
+            lambda own, opp: (lambda count: published.factor * count)(popcount(own)),
+            lambda own, opp: helper(popcount(own)),
+            lambda own, opp: numbers[0][1000] + popcount(own),
+            lambda own, opp: later(popcount(own)),
+        )
+        found = [code_fingerprint(function) for function in functions]
+        later = abs
+        return functions, found
+
+    (functions, first), (_, again) = made(1.0), made(1.0)
+    assert first == again
+    monkeypatch.setattr(published, "factor", 5.0)
+    assert [one == other for one, other in zip(first, made(5.0)[1], strict=True)] == [False] * 4 + [True]
+    same_name = [evaluator(compiled=True, name="same")(function) for function in functions[:2]]
+    assert len({each.sha256(Rules()) for each in same_name}) == 2
+
+
+def test_what_is_not_a_number_counts_nothing():
+    @evaluator(compiled=True)
+    def corners(own, opp):
+        return 10.0 * (popcount(own & 129) - popcount(opp & 129)) / popcount((own | opp) & 129)
+
+    assert corners.static_value(Position.initial()) == 0
+    assert Engine(corners).search(Position.initial(), Limits(depth=2)).value == 0
+
+
+def with_as(own, opp):
+    with own as opened:
+        return opened
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda own, opp: own + "x", "signature add(uint64, Literal[str](x)), line"),
+        (lambda record, own, opp: record + "x", "signature add(record, Literal[str](x)), line"),
+        (lambda own, opp: no_such_name(own), "(NameError: name 'no_such_name' is not defined)"),  # noqa: F821
+        (lambda own, opp: own.bit_count(), "(Unknown attribute 'bit_count' of type uint64, line"),
+        (with_as, "construct is not supported)"),
+        (lambda record, own, opp: record.nothing, "asks its record for 'nothing': expected a weight"),
+        (lambda own, opp: None, "gives none: expected a number"),
+    ],
+)
+def test_code_that_cannot_be_compiled_is_told_in_a_line(function, message):
+    """Numba's own message is of a hundred lines, on the search's kernels, in which the evaluator's are hard to find."""
+    mine = evaluator(compiled=True, name="mine")(function)
+    for use in (lambda: Engine(mine), lambda: mine.static_value(Position.initial())):
+        with pytest.raises(EvaluatorError, match=r"evaluator mine .*: expected [^\n]*$") as error:
+            use()
+        assert message in str(error.value)

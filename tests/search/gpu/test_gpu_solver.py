@@ -1,0 +1,35 @@
+"""The GPU's endgame solver, on a GPU or on numba's CUDA simulator, gives the scores of the CPU's."""
+
+from importlib.util import find_spec
+
+import pytest
+
+from tests.oracles.cuda import NUMBA_SIMULATES
+from tests.oracles.processes import output_of
+
+pytestmark = pytest.mark.skipif(not find_spec("numba_cuda"), reason="numba-cuda is not installed")
+
+
+def differing_and_left_over(*jobs):
+    """(scores that differ from the CPU's, positions left to the CPU) of each job, as `simulated_solver` takes them."""
+    lines = output_of("-m", "tests.oracles.cuda_solver", *jobs, **NUMBA_SIMULATES)
+    return [tuple(map(int, line.split())) for line in lines]
+
+
+@pytest.mark.slow
+def test_both_variants_and_every_way_to_the_end():
+    """A board with one empty square, passes, unsorted and sorted levels, narrow windows, and positions given up."""
+    jobs = [f"8,{v},{e},8" for v in ("normal", "reversed") for e in (1, 4)]
+    jobs += ["8,normal,7,2", "6,reversed,7,2", "8,reversed,5,6,guesses", "8,normal,6,4,tired"]
+    found = differing_and_left_over(*jobs)
+    assert [differing for differing, _ in found] == [0] * len(jobs)
+    assert found[-1][1] > 0
+    assert not any(left for _, left in found[:-1])
+
+
+@pytest.mark.slow
+def test_every_size_with_the_table_in_use():
+    """From ten empties on the shared table is asked; four simulated threads write to it."""
+    jobs = [f"{size},{v},{e},{n}" for size, e, n in ((8, 10, 1), (6, 10, 2), (4, 9, 6)) for v in ("normal", "reversed")]
+    found = differing_and_left_over(*jobs, "6,normal,10,2,guesses")
+    assert not any(differing or left for differing, left in found)

@@ -1,0 +1,252 @@
+"""`reversi tournament` and `reversi winrate` as a contract, and worker processes that never outlive us."""
+
+import os
+import signal
+import sys
+from contextlib import nullcontext
+from dataclasses import replace
+from functools import partial
+from multiprocessing.context import SpawnProcess
+from pathlib import Path
+
+import pytest
+
+from play.cli.interrupt import INTERRUPTED
+from reversi_env import ReversiError
+from tests.oracles.jobs import PATIENCE, children_of, launched, wait_until
+from tests.search.agents.test_external import FAKE, gone
+from tests.train.jobs.workers import Worker
+from train.arena.options import TournamentOptions
+from train.arena.storage import GAMES
+from train.arena.tournament import run_tournament
+from train.arena.winrate import STEPS, WinRate, estimate_win_rate
+from train.jobs.processes import Workers
+
+SMALL = ("six-factor:table=0.1", "greedy", "random", "--size", 6, "--depth", 1)
+
+
+# --- tournament -------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """Play in this process: starting others takes longer than these games."""
+    from train.arena import tournament
+
+    run = tournament.run_tournament
+    monkeypatch.setattr(tournament, "run_tournament", lambda *a, **k: run(*a, **{**k, "workers": 0}))
+
+
+def test_the_result_as_json(json_lines, tmp_path, here):
+    arguments = ("tournament", *SMALL, "--games", 2, "--out", tmp_path / "out")
+    [result], [again] = json_lines(*arguments), json_lines(*arguments)
+    assert [agent.keys() for agent in result["agents"]] == [
+        {
+            *("name", "games", "wins", "draws", "losses", "score", "discs_per_game", "elo", "elo_low", "elo_high"),
+            *("seconds_per_move", "slowest_move", "overruns", "forfeits"),
+        }
+    ] * 3
+    assert {"size", "variant", "games", "agents", "cross_table", "games_file", "ggf_file", "plot_file"} <= result.keys()
+    for kind in ("games_file", "ggf_file", "plot_file"):
+        assert Path(result[kind]).stat().st_size > 0
+    assert result["games"] == 6
+    assert (result["agents"], result["cross_table"]) == (again["agents"], again["cross_table"])
+
+
+def test_the_result_for_people(reversi, tmp_path, here):
+    spec = f"gtp[limit=60]:{sys.executable} {FAKE} gtp --fail crash --after 2"
+    code, out, _ = reversi("tournament", spec, "random", "--games", 2, "--size", 6, "--out", tmp_path / "out")
+    assert code == 0
+    assert "6x6 normal, 2 games, every opening from both sides" in out
+    assert "gtp[limit=60]" in out  # not taken for markup
+    assert "lost 2 by forfeit, crash: " in out
+    assert "score in % of the row against the column" in out
+    assert "Elo is not determined" in out
+    assert "random won every game" in out
+    assert "≥ " in out
+    assert "≤ " in out
+
+
+def test_an_sprt_says_what_it_found(reversi, json_lines, tmp_path, here):
+    arguments = ("tournament", "six-factor:depth=3,table=0.1", "random", "--size", 6, "--sprt", "0,200", "--games", 100)
+    code, out, _ = reversi(*arguments, "--out", tmp_path)
+    assert code == 0
+    assert "SPRT: six-factor:depth=3,table=0.1 is stronger than random by more than 0 Elo" in out
+    [result] = json_lines(*arguments, "--out", tmp_path)
+    assert result["sprt"]["accepted"] == "H1"
+    assert sum(result["sprt"]["pairs"]) * 2 == result["games"] < 100
+    assert (result["elo_scale"], result["sprt"]["elo_scale"], result["sprt"]["elo_is_biased"]) == (
+        "Davidson",
+        "logistic",
+        True,
+    )
+    assert "logistic" in out
+    assert "biased" in out
+
+
+def test_a_folder_of_its_own_for_every_tournament(json_lines, tmp_path, monkeypatch, here):
+    monkeypatch.chdir(tmp_path)
+    files = {json_lines("tournament", *SMALL, "--games", 2, "--seed", seed)[0]["games_file"] for seed in (1, 2, 1)}
+    assert len(files) == 2
+    assert all(name.startswith("tournaments/") for name in files)
+
+
+def test_all_stands_for_every_agent_that_knows_the_game(monkeypatch, capsys):
+    from play.cli.measure.tournament import _expanded
+    from search.agents.registry import names
+    from search.evaluators.registry import published
+
+    assert _expanded(["network:depth=2", "all"], 6, "reversed") == ("network:depth=2", *names())
+    assert _expanded(["network", "published"], 6, "normal") == ("network", *published())
+    assert capsys.readouterr().err == ""
+    without_policy = [name for name in names() if name not in ("rl", "rl-search")]
+    assert _expanded(["all"], 8, "normal") == tuple(without_policy)
+    assert "rl is left out: rl for 8x8 normal: the package has no policy" in capsys.readouterr().err
+    without_networks = [name for name in without_policy if name not in ("network", "zero")]
+    assert _expanded(["all"], 4, "normal") == tuple(without_networks)
+    said = capsys.readouterr().err.splitlines()
+    assert (
+        "reversi: zero is left out: zero for 4x4 normal: the package has no network for it: expected zero:FILE, which "
+        "`reversi train alphazero` makes"
+    ) in said
+    assert any(line.startswith("reversi: zero is left out: ") for line in said)
+    assert any(line.startswith("reversi: network is left out: ") for line in said)
+    assert _expanded(["greedy", "greedy"], 8, "normal") == ("greedy", "greedy")
+
+
+@pytest.mark.slow
+def test_ctrl_c_shows_what_there_is_and_leaves_nothing_running(tmp_path):
+    """The programs, the workers that speak to them and we: all end; the games so far are kept."""
+    program = f"gtp:{sys.executable} {FAKE} gtp --pids {tmp_path / 'pids'}"
+    arguments = ("tournament", program, "random", "--games", 2000, "--workers", 2, "--out", tmp_path / "out")
+    games = tmp_path / "out" / GAMES
+    with launched(*arguments, cwd=tmp_path, start_new_session=True) as job:
+        wait_until(lambda: games.exists() and games.read_text().count("\n") >= 4, job)
+        children = children_of(job.pid)
+        assert len(children) >= 2
+        os.killpg(job.pid, signal.SIGINT)  # the whole group, as a terminal does
+        out, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == INTERRUPTED, err
+    assert "of 2000 games" in err
+    assert "8x8 normal" in out
+    pids = [int(word) for word in (tmp_path / "pids").read_text().split()]
+    wait_until(lambda: all(map(gone, [*pids, *children])))
+    assert int(err.split("after ")[1].split()[0]) == games.read_text().count("\n")
+
+
+@pytest.mark.slow
+def test_kill_9_leaves_neither_workers_nor_programs(tmp_path):
+    program = f"gtp[limit=600]:{sys.executable} {FAKE} gtp --pids {tmp_path / 'pids'} --fail hang --after 5"
+    # one program to see whether it starts, then one for each worker
+    with launched("tournament", program, "random", "--games", 20, "--workers", 2, "--out", "out", cwd=tmp_path) as job:
+        wait_until(lambda: (tmp_path / "pids").exists() and (tmp_path / "pids").read_text().count("\n") >= 3, job)
+        children = children_of(job.pid)
+    pids = [int(word) for word in (tmp_path / "pids").read_text().split()]
+    wait_until(lambda: all(map(gone, [*pids, *children])))
+
+
+@pytest.mark.slow
+def test_our_own_engines_play_as_their_agents_do_in_this_process(tmp_path):
+    """Client and engine, both protocols, the reversed game on the small board: the same games as without them."""
+    agent = "six-factor:depth=1,table=0.1"
+    run = f"{sys.executable} -m play.cli.app"
+    programs = (f"gtp:{run} gtp {agent}", f"nboard[depth=1]:{run} nboard six-factor:table=0.1")
+    for number, program in enumerate(programs):
+        games = []
+        for first in (program, agent):
+            made = TournamentOptions((first, "greedy"), 2, 6, "reversed", seed=4)
+            played = run_tournament(made, tmp_path / f"{number} {len(games)}")
+            games.append([record.game.moves for record in played.records])
+            assert all(record.game.forfeit is None for record in played.records)
+        assert games[0] == games[1]
+
+
+# --- workers ----------------------------------------------------------------------------------------
+
+
+def test_jobs_are_done_here_without_workers():
+    with Workers(0, Worker) as workers:
+        assert list(workers.results(iter([1, 2, 3]))) == [(job, os.getpid()) for job in (1, 2, 3)]
+
+
+@pytest.mark.slow
+def test_workers_do_every_job_once_and_what_they_raise_is_raised_here():
+    with Workers(2, Worker) as workers:
+        results = list(workers.results(iter(range(20))))
+        assert sorted(job for job, _ in results) == list(range(20))
+        pids = {pid for _, pid in results}
+        assert os.getpid() not in pids
+    wait_until(lambda: all(map(gone, pids)))
+    for job, kind, words in (
+        ("refuse", ReversiError, "I will not"),
+        ("fail", RuntimeError, "ZeroDivisionError"),
+    ):
+        with Workers(1, Worker) as workers, pytest.raises(kind, match=words):
+            list(workers.results(iter([job])))
+
+
+def test_workers_do_not_hear_ctrl_c_from_their_very_start(capfd):
+    with Workers(1, partial, abs) as workers:
+        [process] = workers._processes.values()
+        os.kill(process.pid, signal.SIGINT)  # it has not even begun to import
+        assert list(workers.results(iter([-1, -2]))) == [1, 2]
+    assert capfd.readouterr().err == ""
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def test_ctrl_c_while_workers_are_started_ends_those_there_are(monkeypatch):
+    started = []
+    start = SpawnProcess.start
+
+    def interrupted(process):
+        start(process)
+        started.append(process)
+        signal.raise_signal(signal.SIGINT)  # as from a terminal: held back until all are started
+
+    monkeypatch.setattr(SpawnProcess, "start", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        Workers(2, partial, abs)
+    assert [process.exitcode for process in started] == [-signal.SIGKILL] * 2
+
+
+# --- win rate ---------------------------------------------------------------------------------------
+
+GREEDY = TournamentOptions(("greedy", "random"), 100_000, size=4, seed=2)
+
+
+def test_a_win_rate_is_played_until_it_is_known():
+    found = estimate_win_rate(GREEDY, margin=0.1)
+    assert found.converged
+    assert found.interval[0] <= found.rate <= found.interval[1]
+    assert found.margin <= 0.1
+    assert found == estimate_win_rate(GREEDY, margin=0.1)
+    short = estimate_win_rate(replace(GREEDY, games=10), margin=0.1)
+    assert (short.converged, short.games) == (False, 10)
+    with pytest.raises(ReversiError, match="margin 0: expected"):
+        estimate_win_rate(GREEDY, margin=0)
+
+
+def test_a_win_rate_is_printed_without_rounding_its_interval_inwards(monkeypatch, reversi):
+    """As after 15,000 games that were all won. Its ends are multiples of 1 / STEPS."""
+    notes = []
+
+    def estimate(options, on_pair, **how):
+        on_pair(WinRate(1.0, (1 - 1 / STEPS, 1.0), 15_000, True))
+
+    monkeypatch.setattr("train.arena.winrate.estimate_win_rate", estimate)
+    monkeypatch.setattr("play.cli.measure.winrate.progress_bar", lambda: nullcontext(lambda *told: notes.append(told)))
+    code, out, _ = reversi("winrate", "greedy")
+    assert (code, notes[0][-1]) == (0, "1.0000 (0.9995–1.0000)")
+    assert "(99.95% to 100.00% with 95% confidence)" in out
+
+
+@pytest.mark.slow
+def test_the_win_rate_command(json_lines, reversi):
+    arguments = ("winrate", "greedy", "--size", 4, "--margin", 0.1, "--seed", 2, "--workers", 2)
+    [result] = json_lines(*arguments)
+    assert {"agent", "opponent", "rate", "interval", "games", "converged", "confidence", "seed"} <= result.keys()
+    expected = estimate_win_rate(GREEDY, margin=0.1)
+    assert (result["rate"], result["games"]) == (expected.rate, expected.games)  # whatever the number of workers
+    code, out, _ = reversi(*arguments)
+    assert code == 0
+    assert out.startswith("greedy wins ")

@@ -1,0 +1,189 @@
+"""Simulated coverage of all intervals of match results: 95 % intervals hold the truth in 93 to 98 % of all repetitions.
+
+Where the text of an interval calls it conservative, there is no upper limit. Wrong answers of the SPRT are at most 5.5 %. Small
+simulations may miss these limits by two of their own standard errors, large ones may not.
+Print the tables with ``pytest -m long -s tests/train/arena/test_coverage.py``.
+"""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from reversi_env import Rules
+from train.arena import winrate
+from train.arena.batch import RandomPlayer
+from train.arena.ratings import DROP_95, ELO, _Davidson, fit_ratings
+from train.arena.results import MAX_PAIR_EFFICIENCY, MAX_RARE_POINTS, Results
+from train.arena.sequential import SHARES, Sprt, expected_score
+from train.arena.winrate import ConfidenceSequence
+from train.evaluation.ladder import Ladder
+
+#: Each simulation twice: small for CI, and large.
+SIZES = [pytest.param(1, marks=pytest.mark.slow), pytest.param(10, marks=[pytest.mark.slow, pytest.mark.long])]
+#: Points of the two games of the pairs with 0, ½, 1, 1½ and 2 points, as signs of discs.
+PAIRS = np.array([[-1, -1], [-1, 0], [0, 0], [0, 1], [1, 1]])
+by_size = pytest.mark.parametrize("scale", SIZES)
+
+
+def check(scale, name, hits, low=0.93, high=0.98):
+    """Compare the share of *hits* with the limits of what is claimed."""
+    share, slack = np.mean(hits), 2 * (0.05 * 0.95 / len(hits)) ** 0.5 * (scale == 1)
+    print(f"{name}: {100 * share:.1f} % of {len(hits)}")
+    assert low - slack <= share <= high + slack, name
+
+
+def pair_chances(loss, draw, win, mirrored=0.0):
+    """Chances of a pair's five outcomes; a share *mirrored* of the pairs has the second game opposite to the first."""
+    game = np.array([loss, draw, win])
+    up_to = np.pad(np.maximum(np.add.outer(game.cumsum(), game.cumsum()) - 1, 0), ((1, 0), (1, 0)))
+    opposite = np.diff(np.diff(up_to, axis=0), axis=1)  # as negatively correlated as such games can be
+    joint = (1 - mirrored) * np.outer(game, game) + mirrored * opposite
+    return np.array([np.trace(joint[::-1], number) for number in range(-2, 3)])
+
+
+# --- win rate ---------------------------------------------------------------------------------------
+
+
+@by_size
+@pytest.mark.parametrize("games", [100, 1000])
+def test_win_rates(scale, games):
+    """*won*: share of the decided games. The score counts draws as half."""
+    generator = np.random.default_rng(games)
+    for won, draw, mirrored in itertools.product((0.5, 0.7, 0.95, 0.99), (0.0, 0.2, 0.6), (0.0, 0.5)):
+        chances = pair_chances((1 - won) * (1 - draw), draw, won * (1 - draw), mirrored)
+        score = chances @ SHARES
+        counts, repeats = np.unique(
+            generator.multinomial(games // 2, chances, 1000 * scale), axis=0, return_inverse=True
+        )
+        ends = np.array([Results(np.repeat(PAIRS, count, axis=0).ravel()).interval() for count in counts])[repeats]
+        efficiency = score * (1 - score) / (2 * (chances @ (SHARES - score) ** 2))
+        is_conservative = efficiency > 0.9 * MAX_PAIR_EFFICIENCY or efficiency * games * (1 - score) < MAX_RARE_POINTS
+        covered = (ends[:, 0] <= score) & (score <= ends[:, 1])
+        name = f"{games} games, {won:.0%} won, {draw:.0%} drawn, {mirrored:.0%} mirrored"
+        check(
+            scale, name + (" (conservative)" if is_conservative else ""), covered, high=1 if is_conservative else 0.98
+        )
+
+
+# --- Elo --------------------------------------------------------------------------------------------
+
+
+def simulated(generator, strengths, draw_factor, games):
+    """Wins and draws of a round robin by Davidson's model."""
+    wins, draws = np.zeros((2, len(strengths), len(strengths)))
+    for i, j in itertools.combinations(range(len(strengths)), 2):
+        gap = np.exp((strengths[i] - strengths[j]) / 2)
+        weights = np.array([gap, 1 / gap, draw_factor])
+        wins[i, j], wins[j, i], draws[i, j] = generator.multinomial(games, weights / weights.sum())
+        draws[j, i] = draws[i, j]
+    return wins, draws
+
+
+def is_covered(wins, draws, player, strength, anchor=None):
+    """Whether the profile likelihood at the true *strength* is within the interval: quicker than the interval's two ends."""
+    model = _Davidson(wins, draws, anchor)
+    best = model.fit(np.zeros(model.unknowns))
+    return model.log_likelihood(best) - model.log_likelihood(model.fit(best, (player, strength))) <= DROP_95
+
+
+@by_size
+@pytest.mark.parametrize(("own", "others"), [(0.0, (0.0, 0.3)), (1.0, (0.0, 0.3)), (0.0, (0.0, 0.8, 1.5, 2.2))])
+def test_elo_on_a_ladder_is_counted_from_its_anchor(scale, own, others):
+    """A policy, as good as the anchor or better, then the anchor, then other players."""
+    generator, strengths, covered = np.random.default_rng(7), np.array([own, *others]), []
+    for repetition in range(300 * scale):
+        wins, draws = simulated(generator, strengths, 0.1, 100)
+        covered.append(is_covered(wins, draws, 0, own, anchor=1))
+        if repetition < 10:
+            rating = fit_ratings(wins, draws, anchor=1).players[0]
+            assert covered[-1] == (rating.low <= ELO * own <= rating.high)
+    check(scale, f"ladder of {len(others)}, {ELO * own:.0f} Elo above the anchor", covered)
+
+
+@by_size
+def test_elo_of_a_random_policy_by_real_games(scale):
+    rules, covered = Rules(6), []
+    for seed in range(300 * scale):
+        standing = Ladder(rules, 40, seed, ("random", "greedy")).measure(RandomPlayer(rules))
+        covered.append(standing.low <= 0 <= standing.high)
+    check(scale, "random policy on a ladder of two", covered)
+
+
+@by_size
+def test_elo_in_tournaments(scale):
+    generator, strengths, covered = np.random.default_rng(11), np.array([1.2, 0.3, -0.4, -1.1]), []
+    for repetition in range(400 * scale):
+        wins, draws = simulated(generator, strengths, 0.5, 40)
+        player = repetition % 4
+        covered.append(is_covered(wins, draws, player, strengths[player]))
+        if repetition < 10:
+            rating = fit_ratings(wins, draws).players[player]
+            assert covered[-1] == (rating.low <= ELO * strengths[player] <= rating.high)
+    check(scale, "tournament of four", covered)
+
+
+# --- sequential -------------------------------------------------------------------------------------
+
+
+@by_size
+@pytest.mark.parametrize(("loss", "draw"), [(0.4, 0.2), (0.1, 0.2), (0.005, 0.01)])
+def test_the_anytime_bound_holds_at_all_times_at_once(scale, loss, draw, monkeypatch):
+    """The bound is conservative by Ville's inequality: it is right in 95 % of all runs or more."""
+    monkeypatch.setattr(winrate, "STEPS", 100)  # What is bet against the true mean does not depend on the other rates.
+    chances, covered = np.array([loss, draw, 1 - loss - draw]), []
+    score, generator = 1 - loss - draw / 2, np.random.default_rng(8)
+    for _ in range(500 * scale):
+        sequence, is_covered = ConfidenceSequence(), True
+        for value in generator.choice([0.0, 0.5, 1.0], 100 if scale == 1 else 200, p=chances):
+            sequence.add(value)
+            low, high = sequence.interval
+            is_covered = low + 1e-9 < score < high - 1e-9  # The ends of the interval are refuted.
+            if not is_covered:
+                break
+        covered.append(is_covered)
+    check(scale, f"anytime bound, mean {score:.2f} (conservative)", covered, low=0.95, high=1)
+
+
+def stopped(generator, sprt, chances, runs):
+    """Whether each of so many simulated tests accepts H1, and its pairs."""
+    counts, accepted, going = np.zeros((runs, 5), np.int64), np.zeros(runs, np.bool_), np.arange(runs)
+    while going.size:
+        counts[going, generator.choice(5, going.size, p=chances)] += 1
+        ratios = sprt.llrs(counts[going])
+        accepted[going] = ratios >= sprt.bounds[1]
+        going = going[(ratios < sprt.bounds[1]) & (ratios > sprt.bounds[0])]
+    return accepted, counts
+
+
+@by_size
+@pytest.mark.parametrize(("draw", "mirrored"), [(0.0, 0.0), (0.2, 0.0), (0.6, 0.0), (0.2, 0.5)])
+@pytest.mark.parametrize("hypothesis", [0, 1])
+def test_both_errors_of_the_sprt(scale, draw, mirrored, hypothesis):
+    sprt = Sprt(0, 100 if scale == 1 else 50)
+    score = expected_score((sprt.elo0, sprt.elo1)[hypothesis])
+    chances = pair_chances(1 - score - draw / 2, draw, score - draw / 2, mirrored)
+    accepted, _ = stopped(np.random.default_rng(5), sprt, chances, 1000 * scale)
+    name = f"SPRT 0, {sprt.elo1} wrong if H{hypothesis} is true, {draw:.0%} drawn, {mirrored:.0%} mirrored"
+    check(scale, name, accepted != hypothesis, 0, 0.055)
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("elo1", [50, 100])
+def test_elo_after_an_sprt_is_biased(elo1):
+    """As the command line says. Games without draws: pairs are lost, split or won."""
+    generator, sprt, means = np.random.default_rng(9), Sprt(0, elo1), []
+    for true in (0, elo1 / 2, elo1):
+        score, elos, covered = expected_score(true), [], []
+        _, counts = stopped(generator, sprt, pair_chances(1 - score, 0, score), 1000)
+        for lost, _, split, _, won in counts:
+            rating = fit_ratings(
+                np.array([[0, 2 * won + split], [2 * lost + split, 0]]), np.zeros((2, 2)), anchor=1
+            ).players[0]
+            elos.append(rating.elo)
+            covered.append(rating.low <= true <= rating.high)
+        means.append(np.mean(elos))
+        check(10, f"Elo after SPRT 0, {elo1}, truth {true:.0f}, mean estimate {means[-1]:.0f}", covered, 0.89, 0.95)
+    assert means[0] < -5
+    assert means[2] > elo1 + 5

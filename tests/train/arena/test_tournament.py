@@ -1,0 +1,369 @@
+"""Tournaments: the schedule, the same games again however they are played, resumption, failures of programs, the tables."""
+
+import json
+import re
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from reversi_env import BLACK, Position, ReversiError, Rules
+from reversi_env.notation import read_ggf
+from search.agents.base import Agent
+from search.agents.book import UNCHECKED, Book
+from tests.search.agents.test_external import FAKE
+from train.arena.match import play_match
+from train.arena.options import TournamentOptions
+from train.arena.ratings import standings
+from train.arena.sequential import Sprt
+from train.arena.storage import GAMES, RECORDS
+from train.arena.tournament import read_tournament, run_tournament, threads_of
+from train.jobs.run import MANIFEST
+
+#: Small boards, fixed depths: fast, and the same every time.
+AGENTS = ("six-factor:depth=1,table=0.1", "greedy", "random")
+
+
+def options(*agents, **others):
+    return TournamentOptions(agents or AGENTS, **{"games": 4, "size": 6, **others})
+
+
+def program(how, after=3, limit=60):
+    return f"gtp[limit={limit}]:{sys.executable} {FAKE} gtp --fail {how} --after {after}"
+
+
+@pytest.fixture(scope="module")
+def played(tmp_path_factory):
+    """A tournament in one go: (folder, result)."""
+    folder = tmp_path_factory.mktemp("tournament")
+    return folder, run_tournament(options(), folder)
+
+
+# --- which game is which ----------------------------------------------------------------------------
+
+
+def test_everybody_meets_everybody_from_both_sides_in_every_round():
+    made = options("random", "greedy", "discs:depth=1", "mobility:depth=1", games=6)
+    fixtures = [made.fixture(index) for index in range(made.total)]
+    assert made.total == 6 * 6
+    for number in range(3):
+        meetings = {(f.black, f.white) for f in fixtures if f.round == number}
+        assert meetings == {(a, b) for a in range(4) for b in range(4) if a != b}
+    for first, second in pairwise(fixtures):
+        if first.index % 2 == 0:
+            assert (first.black, first.white, first.round) == (second.white, second.black, second.round)
+
+
+def test_a_game_needs_the_cores_of_the_agent_that_thinks_with_most_threads():
+    assert threads_of(options("six-factor:depth=1,threads=2", "exact:threads=3", "random")) == 3
+    assert threads_of(options("greedy", "random")) == 1
+
+
+def test_in_a_gauntlet_only_the_first_plays_all():
+    made = options(format="gauntlet")
+    assert {made.fixture(index).black for index in range(made.total)} == {0, 1, 2}
+    assert all(0 in (made.fixture(i).black, made.fixture(i).white) for i in range(made.total))
+    assert made.total == 2 * 4
+
+
+def test_names_tell_equal_agents_apart():
+    assert options("greedy", "random", "greedy", "greedy").names == ("greedy", "random", "greedy #2", "greedy #3")
+
+
+@pytest.mark.parametrize(
+    ("agents", "others", "complaint"),
+    [
+        (AGENTS, {"sprt": Sprt()}, "SPRT with 3 agents: expected two"),
+        (AGENTS, {"plies": -1}, "plies=-1: expected a whole number from 0 to 60"),
+        (AGENTS, {"format": "swiss"}, "format='swiss': expected one of round-robin, gauntlet"),
+        (AGENTS, {"size": 5}, "size 5 is not supported"),
+    ],
+)
+def test_bad_options(agents, others, complaint, tmp_path):
+    with pytest.raises(ReversiError, match=complaint):
+        run_tournament(options(*agents, **others), tmp_path)
+
+
+# --- the games --------------------------------------------------------------------------------------
+
+
+def test_all_games_are_saved_in_both_formats(played):
+    folder, tournament = played
+    lines = [json.loads(line) for line in (folder / GAMES).read_text().splitlines()]
+    assert [line["game"] for line in lines] == list(range(12))
+    games = list(read_ggf(folder / RECORDS))
+    for line, game, record in zip(lines, games, tournament.records, strict=True):
+        assert (game.black, game.white) == (line["black"], line["white"])
+        assert game.start.rules == Rules(6)
+        assert game.final().is_over()
+        assert game.final().score(BLACK) == game.result == line["discs"] == record.game.discs
+        assert len(line["seconds"]) == len(game.moves) - line["opening"]
+    assert tournament.complete
+
+
+def test_both_games_of_a_pair_and_all_pairings_of_a_round_share_the_opening(played):
+    _, tournament = played
+    openings = [{r.game.opening for r in tournament.records if r.fixture.round == number} for number in (0, 1)]
+    assert [len(one) for one in openings] == [1, 1]
+    assert openings[0] != openings[1]
+
+
+def test_the_folder_reads_back_as_it_was_played(played):
+    folder, tournament = played
+    again = read_tournament(options(), folder)
+    assert again.complete
+    for one, other in zip(tournament.records, again.records, strict=True):
+        assert (one.fixture, one.game.moves, one.game.discs) == (other.fixture, other.game.moves, other.game.discs)
+        assert one.game.seconds == other.game.seconds
+
+
+def test_the_same_again_with_the_same_seed_and_other_games_with_another(played, tmp_path):
+    folder, _ = played
+    run_tournament(options(), tmp_path / "again")
+    run_tournament(options(seed=1), tmp_path / "other")
+    assert (tmp_path / "again" / RECORDS).read_bytes() == (folder / RECORDS).read_bytes()
+    assert (tmp_path / "other" / RECORDS).read_bytes() != (folder / RECORDS).read_bytes()
+
+
+def test_tables_of_a_tournament(played):
+    _, tournament = played
+    table = standings(tournament)
+    assert table.players[0].name == AGENTS[0]
+    for place, player in enumerate(table.players):
+        number = AGENTS.index(player.name)
+        own = [r for r in tournament.records if number in (r.fixture.black, r.fixture.white)]
+        assert (player.games, player.wins + player.draws + player.losses) == (8, 8)
+        assert player.score == pytest.approx(np.mean([record.points_of(number) for record in own]))
+        assert len(player.seconds) > 0
+        assert player.overruns == 0  # nobody was given a time
+        assert table.cross_table[place][place] is None
+        assert player.rating.low <= player.rating.elo <= player.rating.high
+    assert sum(player.discs_per_game for player in table.players) == pytest.approx(0)
+    assert table.cross_table[0][1] == pytest.approx(1 - table.cross_table[1][0])
+
+
+def test_moves_over_the_allowed_time_are_counted(tmp_path):
+    made = options("six-factor:depth=1,table=0.1,time=1000", "random", games=2)
+    tournament = run_tournament(made, tmp_path)
+    records = list(tournament.records)
+    assert [agent.time for agent in made.made_agents()] == [1000, None]
+    slow = [2000.0] * len(records[0].game.seconds)
+    object.__setattr__(records[0].game, "seconds", tuple(slow))
+    by_name = {player.name: player for player in standings(tournament).players}
+    own = sum(move != "pass" for move in records[0].game.moves[::2])
+    assert by_name["six-factor:depth=1,table=0.1,time=1000"].overruns == own
+    assert by_name["random"].overruns == 0
+    assert max(by_name["random"].seconds) == 2000
+
+
+# --- going on ---------------------------------------------------------------------------------------
+
+
+def test_an_interrupted_tournament_goes_on_without_a_game_lost_or_repeated(played, tmp_path):
+    """Ctrl-C after game 5, then a torn line as kill -9 may leave it, then games missing in the middle."""
+    folder, _ = played
+    numbers = []
+
+    def note(record, done):
+        numbers.append(record.fixture.index)
+        if len(numbers) == 5:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_tournament(options(), tmp_path, on_game=note)
+    assert len(list(read_ggf(tmp_path / RECORDS))) == 5
+    part = read_tournament(options(), tmp_path)
+    assert (len(part.records), part.complete) == (5, False)
+    lines = (tmp_path / GAMES).read_text().splitlines(keepends=True)
+    (tmp_path / GAMES).write_text("".join([*lines[:1], *lines[2:4], lines[4][:40]]))
+    run_tournament(options(), tmp_path, on_game=note)
+    assert sorted(numbers) == sorted([*range(12), 1, 4])  # those two were lost, and only they were played again
+    assert (tmp_path / RECORDS).read_bytes() == (folder / RECORDS).read_bytes()
+    run_tournament(options(), tmp_path, on_game=note)
+    assert len(numbers) == 14
+
+
+def test_more_games_may_be_asked_for_and_add_to_those_there(played, tmp_path):
+    folder, _ = played
+    new = []
+    run_tournament(options(games=2), tmp_path)
+    run_tournament(options(games=4), tmp_path, on_game=lambda record, done: new.append(record.fixture.index))
+    assert new == list(range(6, 12))
+    assert (tmp_path / RECORDS).read_bytes() == (folder / RECORDS).read_bytes()
+    with pytest.raises(ReversiError, match="begun with games=4: expected 4 or more, not 2"):
+        run_tournament(options(games=2), tmp_path)
+
+
+def written_book(path, value):
+    """A book of 4x4 that knows the first position alone, and no move."""
+    start = Position.initial(Rules(4)).canonical()
+    columns = {"own": (start.own, np.uint64), "opp": (start.opp, np.uint64), "value": (value, np.int16)}
+    columns |= {"depth": (1, np.uint8), "lines": (1, np.uint32), "checked": (UNCHECKED, np.int16)}
+    path.write_bytes(
+        Book(Rules(4), **{name: np.array([x], kind) for name, (x, kind) in columns.items()}, margin=3).to_bytes()
+    )
+
+
+def test_a_file_that_an_agent_names_may_not_change_under_way(tmp_path):
+    """The same evaluator with two books: the first one's file matters as much as the second's."""
+    books = [tmp_path / name for name in ("one", "two")]
+    for value, path in enumerate(books):
+        written_book(path, value)
+    made = options(*(f"{AGENTS[0]},book={path}" for path in books), size=4, games=2)
+    run_tournament(made, tmp_path / "out")
+    for path in books:
+        kept = path.read_bytes()
+        written_book(path, 7)
+        with pytest.raises(ReversiError, match=f"begun with another version of book={path}"):
+            run_tournament(made, tmp_path / "out")
+        path.write_bytes(kept)
+    weights = tmp_path / "weights"
+    for name in ("zero", "rl", "rl-search"):
+        hashes = []
+        for content in (b"one", b"two"):
+            weights.write_bytes(content)
+            hashes.append(options(f"{name}:{weights}", "random").content_hashes())
+        assert hashes[0] != hashes[1]
+    assert options("zero", "random").content_hashes() == options("zero:simulations=2", "random").content_hashes() != {}
+
+
+def test_a_folder_without_a_finished_game_is_a_new_one(played, tmp_path):
+    folder, whole = played
+
+    def stop(record, done):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_tournament(options(seed=7), tmp_path, on_game=stop)
+    (tmp_path / GAMES).write_text((tmp_path / GAMES).read_text()[:40])  # its only game, torn
+    again = run_tournament(options(), tmp_path)
+    assert [record.game.moves for record in again.records] == [record.game.moves for record in whole.records]
+    assert json.loads((tmp_path / MANIFEST).read_text())["options"]["seed"] == 0
+    assert (tmp_path / RECORDS).read_bytes() == (folder / RECORDS).read_bytes()
+
+
+def test_balanced_openings_of_the_smallest_board_are_no_file():
+    """No engine judges them there: nothing else decides them."""
+    assert options("greedy", "random", size=4, openings="balanced").content_hashes() == {}
+
+
+def test_openings_that_cannot_be_read_leave_nothing_behind(tmp_path):
+    (tmp_path / "words.txt").write_text("no opening at all\n")
+    for file, complaint in (
+        ("words.txt", "line 1 of "),
+        ("nothing.txt", "cannot be read, no such file or directory: expected random, balanced, or a file"),
+    ):
+        with pytest.raises(ReversiError, match=complaint):
+            run_tournament(options(openings=str(tmp_path / file)), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_damaged_folders_are_refused(played, tmp_path):
+    folder, _ = played
+    lines = (folder / GAMES).read_text().splitlines(keepends=True)
+    manifest = (folder / MANIFEST).read_text()
+    for content, complaint in (
+        ([lines[0], "{]\n", lines[1]], "line 2 of .* cannot be read"),
+        ([lines[0], lines[0]], "line 2 of .* cannot be read .game 0 once more"),
+        ([lines[0].replace("greedy", "random")], "game 0 is between"),
+        ([lines[0].replace('"moves": "', '"moves": "a1')], "line 1 of .* cannot be read"),
+        (
+            [lines[0], re.sub('"discs": -?[0-9]+', '"discs": 63', lines[1])],
+            "line 2 of .* .63 discs for black, where the",
+        ),
+        ([re.sub('"moves": "[^"]*', '"moves": "', lines[0])], "line 1 of .* cannot be read .the game is not over"),
+    ):
+        (tmp_path / MANIFEST).write_text(manifest)
+        (tmp_path / GAMES).write_text("".join(content))
+        with pytest.raises(ReversiError, match=complaint):
+            run_tournament(options(), tmp_path)
+    (tmp_path / MANIFEST).write_text("{}")
+    with pytest.raises(ReversiError, match="expected a manifest of the format"):
+        run_tournament(options(), tmp_path)
+    (tmp_path / MANIFEST).unlink()
+    with pytest.raises(ReversiError, match="expected an empty folder"):
+        run_tournament(options(), tmp_path)
+
+
+# --- programs that fail -------------------------------------------------------------------------------
+
+
+def test_programs_that_fail_lose_their_games_and_the_tournament_goes_on(tmp_path):
+    specs = [program("crash"), program("hang", after=0, limit=0.1), program("illegal")]
+    tournament = run_tournament(options(*specs, "random", games=2), tmp_path)
+    assert tournament.complete
+    assert len(tournament.records) == 12
+    by_name = {player.name: player for player in standings(tournament).players}
+    assert by_name["random"].wins == 6
+    assert by_name["random"].forfeits == []
+    kinds = {"crash": "crash", "hang": "timeout", "illegal": "illegal"}
+    for spec, kind in zip(specs, kinds.values(), strict=True):
+        assert len(by_name[spec].forfeits) == by_name[spec].losses
+        assert {forfeit.kind for forfeit in by_name[spec].forfeits} == {kind}
+    read_back = read_tournament(options(*specs, "random", games=2), tmp_path)
+    assert [r.game.forfeit for r in read_back.records] == [r.game.forfeit for r in tournament.records]
+    endings = {game.ending for game in read_ggf(tmp_path / RECORDS)}
+    assert endings == {"timeout", "resigned"}
+
+
+def test_a_program_that_cannot_play_at_all_is_an_error_before_the_first_game(tmp_path):
+    positions = tmp_path / "positions.obf"
+    positions.write_text("--------------OX----XX-----X-------- O;\n")
+    made = options(f"gtp:{sys.executable} {FAKE} gtp", "random", openings=str(positions))
+    with pytest.raises(ReversiError, match="opening 1 of .* is a position"):
+        run_tournament(made, tmp_path / "out")
+
+
+# --- SPRT -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", [3, 5])
+def test_between_an_agent_and_itself_the_sprt_accepts_no_difference(tmp_path, seed):
+    """Equally good moves are drawn by lot, so that it may err with other seeds: once in twenty times."""
+    agent = "six-factor:depth=1,table=0.1"
+    made = options(agent, agent, games=1000, sprt=Sprt(0, 50), seed=seed)
+    tournament = run_tournament(made, tmp_path)
+    assert (tournament.verdict, tournament.complete) == ("H0", True)
+    assert len(tournament.records) <= 100
+    assert tournament.pairs.sum() * 2 == len(tournament.records)
+    assert Sprt(0, 50).verdict(tournament.pairs) == "H0"
+    again = run_tournament(made, tmp_path)
+    assert len(again.records) == len(tournament.records)
+
+
+def test_between_depth_two_and_depth_four_the_sprt_stops_within_a_hundred_games(tmp_path):
+    deep, shallow = (f"six-factor:depth={depth},table=0.1" for depth in (4, 2))
+    tournament = run_tournament(options(deep, shallow, games=1000, sprt=Sprt(0, 50)), tmp_path)
+    assert tournament.verdict == "H1"
+    assert len(tournament.records) <= 100
+    assert len((tmp_path / GAMES).read_text().splitlines()) == len(tournament.records)
+
+
+def test_openings_that_come_again_are_told(reversi, json_lines, tmp_path):
+    """All first moves mirror each other: deterministic agents would play the same two games again and again."""
+    arguments = ("tournament", "random", "greedy", "--size", 4, "--plies", 1, "--games", 4, "--out", tmp_path)
+    code, out, _ = reversi(*arguments, "--workers", 1)
+    assert code == 0
+    assert "different openings: 1 for 2 rounds; games may repeat" in out
+    [result] = json_lines(*arguments)
+    assert result["openings"] == 1
+
+
+@pytest.mark.parametrize("wrong", [{"games": 2.0}, {"games": True}, {"seed": -1}, {"seed": 1.5}, {"opening_plies": -1}])
+def test_numbers_of_a_match_are_whole(wrong):
+    (name,) = wrong
+    with pytest.raises(ReversiError, match=rf"{name}=.*: expected a whole number of 0 or more"):
+        play_match("greedy", "random", **{"games": 2, **wrong})
+
+
+@pytest.mark.parametrize("answer", [None, "d3", 0, 99, -1, 1.0])
+def test_an_answer_that_is_no_legal_move_is_named_with_who_gave_it(answer):
+    class Confused(Agent):
+        def choose(self, position):
+            return answer
+
+    with pytest.raises(
+        ReversiError, match=rf"Confused has chosen action {answer!r} for black: expected one of 1 \(b1\)"
+    ):
+        play_match(Confused(), "greedy", 2, Rules(4), opening_plies=0)

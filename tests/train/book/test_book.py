@@ -1,0 +1,386 @@
+"""Books: lookups and values by slow twins, builds that grow and resume, recorded games, players."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from play.cli.app import main
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.batch import action_images
+from reversi_env.errors import TrainError
+from reversi_env.rules import BLACK
+from search.agents.book import UNCHECKED, UNITS_PER_DISC, BookError, book_for, packaged_book, read_book
+from search.agents.registry import make_agent
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from tests.oracles.samples import random_moves, wthor_file, wthor_record
+from train.book.build import BOOK, LOG, BookOptions, CheckOptions, build, grow
+from train.book.check import all_moves, check, judged
+from train.book.recorded import GameTree
+from train.jobs.processes import Processes
+
+SMALL = BookOptions(size=6, evaluator="six-factor", positions=60, depth=2, margin=3.0, batch=4)
+START = Position.initial(SMALL.rules)
+CHECK = CheckOptions(size=6, evaluator="six-factor", positions=1000, depth=4)
+COLUMNS = ("own", "opp", "value", "depth", "lines", "checked")
+VARIANTS = ["normal", "reversed"]
+HERE = Processes(0)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    path = tmp_path_factory.mktemp("build")
+    build(SMALL, path, executor=HERE)
+    return path
+
+
+@pytest.fixture(scope="module")
+def book(folder):
+    return read_book(folder / BOOK)
+
+
+def same(first, second):
+    return all(np.array_equal(getattr(first, name), getattr(second, name)) for name in COLUMNS)
+
+
+def positions_of(book):
+    return [Position(book.rules, int(own), int(opp)) for own, opp in zip(book.own, book.opp, strict=True)]
+
+
+@pytest.mark.parametrize("option", ["depth=4", "wieghts=FILE"])
+def test_an_option_of_the_evaluator_that_nobody_would_hear_of_is_refused(option):
+    name = option.partition("=")[0]
+    for kind in (BookOptions, CheckOptions):
+        with pytest.raises(TrainError, match=f"option '{name}' of evaluator 'six-factor:{option}': expected weights"):
+            kind(evaluator=f"six-factor:{option}")
+
+
+def test_leaves_that_lead_to_nothing_new_are_no_search():
+    """On 4x4 other orders of moves lead to all that comes after some leaves; nothing is asked for then, and the book goes on."""
+    asked = []
+
+    def search(own, opp, depth):
+        asked.append(len(own))
+        empties = 16 - np.bitwise_count(own | opp).astype(np.int64)
+        return np.zeros(len(own), np.int64), np.where(empties <= 7, empties, depth)
+
+    options = BookOptions(size=4, evaluator="six-factor", positions=10_000, depth=1, margin=64.0, loss_plies=0.0)
+    tree = grow(options, search)
+    assert min(asked) > 0
+    assert len(tree.own) > 100
+
+
+# --- looking up -----------------------------------------------------------------------------------
+
+
+def test_lookups_are_those_of_a_slow_twin_under_all_symmetries(book):
+    twin = {}
+    for row, position in enumerate(positions_of(book)):
+        for symmetry in range(8):
+            image = position.transformed(symmetry)
+            twin[image.own, image.opp] = (book.value[row] / UNITS_PER_DISC, int(book.depth[row]), int(book.lines[row]))
+    assert len(book) >= SMALL.positions
+    for own, opp in twin:
+        position = Position(book.rules, own, opp)
+        assert book.find(position) == twin[own, opp]
+        after = {move: position.play(move) for move in position.legal_moves()}
+        known = {move: twin[child.own, child.opp] for move, child in after.items() if (child.own, child.opp) in twin}
+        expected = {
+            (move, -value, depth, lines, twin[own, opp][0] + value <= book.margin / 6 + 1e-9)
+            for move, (value, depth, lines) in known.items()
+            if not twin[own, opp][1] and twin[own, opp][0] + value <= book.margin + 1e-9
+        }
+        assert set(book.moves(position)) == expected
+        for child in after.values():
+            assert (book.find(child) is None) == ((child.own, child.opp) not in twin)
+    assert book.find(Position.initial()) is None
+
+
+def test_values_lines_and_margin_follow_from_the_leaves(book):
+    """By recursion from the start, every leaf searched once more; the best of all legal moves is in the book."""
+    engine, seen = Engine("six-factor", book.rules, megabytes=1), set()
+
+    def searched(position, depth):
+        engine.clear()
+        return engine.search(position, Limits(depth=depth))
+
+    def visit(position):
+        entry, moves = book.find(position), book.moves(position)
+        seen.add((position.canonical().own, position.canonical().opp))
+        if not moves:
+            last = searched(position, SMALL.depth)
+            means = last.value if last.exact else (last.value + searched(position, SMALL.depth - 1).value) / 2
+            assert entry.value == pytest.approx(means, abs=0.5 / UNITS_PER_DISC + 1e-9)
+            assert (entry.depth, entry.lines) == (position.empties if last.exact else SMALL.depth, 1)
+            return entry
+        below = [visit(position.play(move.move)) for move in moves]
+        assert entry.value == moves[0].value == max(-after.value for after in below)
+        assert all(entry.value - move.value <= SMALL.margin + 1e-9 for move in moves)
+        assert (entry.lines, entry.depth) == (sum(after.lines for after in below), 0)
+        return entry
+
+    visit(START)
+    assert len(seen) == len(book)
+
+
+# --- checking -------------------------------------------------------------------------------------
+
+
+def checked_slowly(book, depth):
+    """What the moves that a book plays lose, by its own values and by searches of *depth* plies; by canonical boards and name."""
+    engine, values = Engine("six-factor", book.rules, megabytes=1), {}
+
+    def value(position):
+        image = position.canonical()
+        if image not in values:
+            engine.clear()
+            found = [engine.search(image, Limits(depth=plies)) for plies in (depth - 1, depth)]
+            mean = found[1].value if found[1].exact else (found[0].value + found[1].value) / 2
+            values[image] = round(mean * UNITS_PER_DISC)
+        return values[image]
+
+    played = {
+        position: [
+            move for move in book.moves(position) if book.find(position).value - move.value <= book.margin / 6 + 1e-9
+        ]
+        for position in positions_of(book)
+        if not book.find(position).depth
+    }
+    known = {*played, *(at.play(move.move).canonical() for at, moves in played.items() for move in moves)}
+    found = {}
+    for position, moves in played.items():
+        after = [position.play(move).canonical() for move in position.legal_moves()]
+        best = max(value(position), *(-value(child) for child in after if child in known))
+        for move in moves:
+            loss = (best + value(position.play(move.move))) / UNITS_PER_DISC
+            found[position.to_text(), move.move] = (book.find(position).value - move.value, loss)
+    return found
+
+
+def test_a_check_judges_as_a_slow_twin_and_bars_what_is_worse(book, tmp_path):
+    margin = 1.2  # of the six-factor formula's moves some are worse by far
+    narrow = replace(book, margin=margin)
+    found = check(narrow, CHECK, tmp_path, executor=HERE)
+    twin = checked_slowly(narrow, CHECK.depth)
+    told = judged(found)
+    assert {(move.board, move.move) for move in told} == twin.keys()
+    for move in told:
+        assert (move.loss, move.found) == pytest.approx(twin[move.board, move.move])
+    worse = {key for key, (_, loss) in twin.items() if loss > margin}
+    assert 0 < len(worse) < len(twin)
+    again = read_book(tmp_path / BOOK)
+    assert same(again, found)
+    assert again.about["check"]["depth"] == CHECK.depth
+    for position in positions_of(again):
+        for symmetry in range(8):
+            image = position.transformed(symmetry)
+            played = {image.play(move.move).canonical() for move in again.moves(image) if move.plays}
+            expected = [move for board, move in twin.keys() - worse if board == position.to_text()]
+            assert played == {position.play(move).canonical() for move in expected}
+            assert (again.choose(image) is None) == (not expected)
+
+
+def test_a_check_of_some_positions_goes_on_to_the_same_bytes(book, tmp_path, monkeypatch):
+    """In another folder and after it was cut; moves from positions that were not drawn are played as before."""
+    monkeypatch.setattr("train.book.check.BATCH", 4)
+    some = replace(CHECK, positions=10, seed=3)
+    whole = check(book, some, tmp_path / "whole", executor=HERE)
+    assert same(check(book, some, executor=HERE), whole)
+    (tmp_path / "cut").mkdir()
+    for name in ("run.json", LOG):
+        (tmp_path / "cut" / name).write_bytes((tmp_path / "whole" / name).read_bytes()[: -9 if name == LOG else None])
+    check(book, some, tmp_path / "cut", executor=HERE)
+    for name in (BOOK, LOG):
+        assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
+    drawn = (whole.checked != UNCHECKED) & (book.depth == 0)
+    assert 10 <= drawn.sum() < (book.depth == 0).sum()
+    for row, position in enumerate(positions_of(book)):
+        assert drawn[row] or book.moves(position) == whole.moves(position)
+    with pytest.raises(TrainError, match="another version of book"):
+        check(replace(book, margin=2.0), some, tmp_path / "cut", executor=HERE)
+
+
+def test_the_command_says_what_is_worse_and_whether_it_is_played(folder, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("train.book.check.core_count", lambda: 0)
+    path = tmp_path / "narrow.safetensors"
+    path.write_bytes(replace(read_book(folder / BOOK), margin=1.2).to_bytes())
+    arguments = ["book", "check", "--size", "6", "--evaluator", "six-factor", "--depth", "4", "--all", "--json"]
+    told = []
+    for file, more in ((path, ["--out", str(tmp_path / "check")]), (tmp_path / "check" / BOOK, [])):
+        monkeypatch.setattr("sys.argv", ["reversi", *arguments, "--book", str(file), *more])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert not ended.value.code
+        told.append(json.loads(capsys.readouterr().out))
+    assert told[0]["beyond"] == told[0]["played"] == len(told[0]["found"]) > 0
+    assert told[1] == told[0] | {"played": 0}
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_packaged_book_plays_nothing_that_its_check_found_worse(variant):
+    """All that it plays by its own values was judged; what lost more than the margin, and some of the rest, by looking it up."""
+    book = packaged_book(Rules(8, variant))
+    found, moves = judged(book), all_moves(book)
+    assert len(found) == np.count_nonzero(moves.loss <= book.margin / 6 * UNITS_PER_DISC + 1e-7)
+    assert book.about["check"]["depth"] >= book.about["depth"] + 6
+    some = [move for number, move in enumerate(found) if number % 300 == 0 or move.found > book.margin]
+    for move in some:
+        position = Position.from_text(move.board, rules=book.rules)
+        [plays] = [known.plays for known in book.moves(position) if known.move == move.move]
+        assert plays == (move.found <= book.margin)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_a_book_move_is_never_worse_than_the_margin_by_a_deeper_search(variant):
+    """Searched once more, to the depth of the check: by these values, too, no move that is played is worse.
+
+    They are those of the check, but for what the engine has come to leave out since: values of a search that prunes are estimates.
+    """
+    book = packaged_book(Rules(8, variant))
+    again = check(book, CheckOptions(variant=variant, positions=25, seed=7, depth=book.about["check"]["depth"]))
+    known = again.checked != UNCHECKED
+    assert known.sum() > 25
+    assert np.abs(again.checked[known].astype(float) - book.checked[known]).mean() < 0.5 * UNITS_PER_DISC
+    found = judged(again)
+    assert any(move.loss > 0.3 for move in found)  # not only the best ones are played
+    for move in found:
+        moves = book.moves(Position.from_text(move.board, rules=book.rules))
+        assert move.found <= book.margin or not any(known.plays for known in moves if known.move == move.move)
+
+
+# --- building -------------------------------------------------------------------------------------
+
+
+def test_a_build_grows_and_goes_on_to_the_same_bytes(folder, tmp_path):
+    """With fewer positions first, and with a log that was cut; other options, and another log, are refused."""
+    build(BookOptions(**{**SMALL.as_dict(), "positions": 20}), tmp_path, executor=HERE)
+    small = read_book(tmp_path / BOOK)
+    assert 20 <= len(small) < SMALL.positions
+    log = tmp_path / LOG
+    log.write_bytes(log.read_bytes()[:-7])
+    build(SMALL, tmp_path, executor=HERE)
+    for name in (BOOK, LOG):
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
+    with pytest.raises(TrainError, match="margin"):
+        build(BookOptions(**{**SMALL.as_dict(), "margin": 1.0}), tmp_path, executor=HERE)
+    lines = log.read_text().splitlines()
+    changed = json.loads(lines[3])
+    changed["value"][0] += 1
+    log.write_text("\n".join([*lines[:3], json.dumps(changed), *lines[4:], ""]))
+    with pytest.raises(TrainError, match="line 4 of .*searches.jsonl"):
+        build(SMALL, tmp_path, executor=HERE)
+
+
+@pytest.mark.slow
+def test_other_processes_build_the_same_book(folder, tmp_path):
+    build(SMALL, tmp_path, executor=Processes(2))
+    for name in (BOOK, LOG):
+        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
+
+
+def test_a_book_that_is_damaged_or_none_is_refused_with_its_name(folder, tmp_path):
+    data, path = (folder / BOOK).read_bytes(), tmp_path / "broken.safetensors"
+    for wrong in (data[:-1], data[:200], data[:-9] + b"\0" + data[-8:], data.replace(b"book-1", b"book-2"), b""):
+        path.write_bytes(wrong)
+        with pytest.raises(BookError, match=r"book '.*broken\.safetensors' cannot be read"):
+            read_book(path)
+    with pytest.raises(BookError, match=r"nowhere.* cannot be read"):
+        read_book(tmp_path / "nowhere")
+    with pytest.raises(BookError, match="is of 6x6 normal: expected one of 8x8 normal"):
+        book_for(str(folder / BOOK), Rules())
+
+
+# --- recorded games -------------------------------------------------------------------------------
+
+
+def steps_of(games, scores):
+    """Every move of games: the positions before and after it, the same for every image, and the result for who played it."""
+    for game, score in zip(games, scores, strict=True):
+        at = Position.initial()
+        for move in game:
+            before, at = at, at.play(move)
+            if move != "pass":
+                yield before.canonical(), at.canonical(), (2 * score - 64) * (1 if before.turn == BLACK else -1)
+
+
+def counted_slowly(position, steps):
+    """How games went on from a position: moves to (games, points, score), by plain Python."""
+    found, here = {}, position.canonical()
+    for move in position.legal_moves():
+        after = position.play(move).canonical()
+        if results := [result for *way, result in steps if way == [here, after]]:
+            points = np.mean([(result > 0) + (result == 0) / 2 for result in results])
+            found[move] = (len(results), points, np.mean(results))
+    return found
+
+
+def test_recorded_games_are_counted_by_move_as_by_hand(tmp_path):
+    """In every image and order of moves, after passes too, with results for who played the move."""
+    start = Position.initial()
+    games = [random_moves(start, seed, 8) for seed in range(40)] + [random_moves(start, 508)]
+    names = [start.rules.name_of(action) for action in range(start.rules.pass_action + 1)]
+    for symmetry in (3, 4, 7):  # those that leave the start as it is
+        image = dict(zip(names, (names[action] for action in action_images(8)[symmetry]), strict=True))
+        games += [[image[move] for move in game] for game in games[symmetry : 2 * symmetry]]
+    scores = [32 if number % 9 == 0 else 7 * number % 65 for number in range(len(games))]
+    records = [wthor_record(game, score) for game, score in zip(games, scores, strict=True)]
+    (tmp_path / "a.wtb").write_bytes(wthor_file(*records[:25]))
+    (tmp_path / "b.WTB").write_bytes(wthor_file(*records[25:]))
+    tree, steps = GameTree(tmp_path, 55), list(steps_of(games, scores))
+    assert len(tree) == len(games)
+    line = games[40]
+    passed = line.index("pass")
+    here = [start.play_all(game[:plies]) for game, plies in zip(games, (0, 1, 2, 2, 3, 4, 6, 7, 8), strict=False)]
+    here += [start.play_all(line[:plies]) for plies in (passed, passed + 1)]
+    for position in [*here, *(here[3].transformed(symmetry) for symmetry in range(1, 8))]:
+        found, expected = tree.moves(position), counted_slowly(position, steps)
+        assert found.keys() == expected.keys()
+        assert all(found[move] == pytest.approx(expected[move]) for move in expected)
+        assert list(found) == sorted(found, key=lambda move: -found[move].games)
+    assert [bool(tree.moves(position)) for position in here[-3:]] == [False, False, True]
+    late = next(at for at in (start.play_all(line[:plies]) for plies in range(len(line))) if at.empties == 5)
+    assert GameTree(tmp_path).moves(late)
+    assert not tree.moves(late)
+
+
+def test_a_folder_without_whole_games_is_refused(tmp_path):
+    with pytest.raises(ReversiError, match="no WTHOR files in .*none'"):
+        GameTree(tmp_path / "none")
+    (tmp_path / "a.wtb").write_bytes(wthor_file(wthor_record(["f5", "d6"]), wthor_record(["f5", "f5"])))
+    with pytest.raises(ReversiError, match="WTHOR file 'a.wtb': WTHOR game 1: move 2: "):
+        GameTree(tmp_path)
+
+
+# --- playing --------------------------------------------------------------------------------------
+
+
+def test_an_agent_plays_by_the_book_only_if_it_is_told(folder, book):
+    spec = f"six-factor:depth=1,book={folder / BOOK}"
+    best = book.moves(START)[0]
+    found = make_agent(spec).search(START)
+    assert (found.move, found.value, found.nodes) == (best.move, best.value, 0)
+    assert found.pv[: len(book.line(START))] == book.line(START)
+    assert make_agent("six-factor:depth=1").search(START).nodes > 0
+    after = START.play_all(book.line(START))
+    assert make_agent(spec).search(after).nodes > 0
+    three = [p for p in positions_of(book) if sorted(move.plays for move in book.moves(p))[:3] == [False, True, True]]
+    two = three[0]
+    drawn = {make_agent(f"{spec},variety=3,seed={seed}").search(two).move for seed in range(20)}
+    assert drawn == {move.move for move in book.moves(two) if move.plays}  # however wide the variety
+    assert {make_agent(f"{spec},seed={seed}").search(two).value for seed in range(3)} == {book.moves(two)[0].value}
+    with pytest.raises(BookError, match="is of 6x6 normal"):
+        make_agent(spec).check(Rules(8))
+    if packaged_book(Rules(4)) is None:
+        with pytest.raises(BookError, match="the package has no book of 4x4 normal"):
+            make_agent("six-factor:book=yes").check(Rules(4))
+
+
+def test_a_book_move_is_as_deep_as_the_line_and_the_search_at_its_end():
+    position, book = Position.initial(), packaged_book(Rules())
+    found = make_agent("network:depth=1,book=yes").book_move(position)
+    end = book.find(position.play_all(found.pv))
+    assert end.depth > 0
+    assert found.depth == len(found.pv) + end.depth

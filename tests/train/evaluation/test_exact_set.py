@@ -1,0 +1,390 @@
+"""Regret in solved endgames: the positions, the figures, the curve's file, and the command."""
+
+import csv
+import dataclasses
+import io
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from reversi_env import Position, Rules, batch
+from reversi_env.envs import ReversiEnv
+from reversi_env.errors import TrainError
+from search import agents
+from search.engine.solver import solve_all_moves
+from search.regret import ExactRegret
+from studies.evaluators.regret import step_of
+from tests.oracles.jobs import PATIENCE
+from train.evaluation import endgames
+from train.evaluation.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.exact_set import ILLEGAL, ExactSet, Judgement
+from train.evaluation.regret_curve import RegretCurve, bands
+
+SMALL = EndgameOptions(6, "normal", 12, (3, 7))
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory):
+    return tmp_path_factory.mktemp("cache")
+
+
+@pytest.fixture(scope="module")
+def small(cache):
+    return noisy_endgames(SMALL, cache)
+
+
+def best_actions(positions):
+    return positions.values.argmax(axis=1)
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_values_are_those_of_the_solver_for_every_move(size, variant, tmp_path):
+    positions = noisy_endgames(EndgameOptions(size, variant, 3, (2, 6)), tmp_path, threads=1)
+    assert len(positions) == 15
+    for i in range(len(positions)):
+        position = Position(positions.rules, int(positions.own[i]), int(positions.opp[i]))
+        expected = solve_all_moves(position)
+        found = {positions.rules.name_of(a): int(v) for a, v in enumerate(positions.values[i]) if v != ILLEGAL}
+        assert found == expected
+        assert len(expected) >= 2
+        assert position.empties == positions.empties[i]
+
+
+def test_positions_are_as_many_as_asked_for_and_no_images_of_each_other(small):
+    counts = np.bincount(small.empties, minlength=8)
+    assert counts[3:8].tolist() == [12] * 5
+    own, opp, _ = batch.canonical(small.own, small.opp)
+    assert len(set(zip(own.tolist(), opp.tolist(), strict=True))) == len(small)
+
+
+def test_a_small_board_gives_what_it_has(tmp_path):
+    positions = noisy_endgames(EndgameOptions(4, "normal", 60), tmp_path, threads=1)
+    counts = np.bincount(positions.empties, minlength=12)
+    assert counts[2] == 60
+    assert 0 < counts[11] < counts[10] < 60
+
+
+def test_masks_and_observations_are_those_of_the_environment(small):
+    rules = small.rules
+    env = ReversiEnv(size=rules.size, opponent=None)
+    for i in range(0, len(small), 7):
+        position = Position(rules, int(small.own[i]), int(small.opp[i]))
+        observation, info = env.reset(options={"start": position})
+        assert (observation == small.observations[i]).all()
+        assert (info["action_mask"] == small.masks[i]).all()
+
+
+def test_the_file_is_used_again_and_is_the_same_for_the_same_options(small, cache, tmp_path, monkeypatch):
+    again = noisy_endgames(SMALL, tmp_path)
+    assert again.digest == small.digest
+    monkeypatch.setattr("train.evaluation.exact_set.solve_batch", lambda *_, **__: pytest.fail("solved twice"))
+    assert noisy_endgames(SMALL, cache).digest == small.digest
+    assert dataclasses.replace(SMALL, seed=1).name != SMALL.name
+
+
+@pytest.mark.parametrize("damage", [b"", b"no zip file", b"PK\x03\x04 cut off"])
+def test_a_damaged_file_is_named(damage, tmp_path):
+    path = tmp_path / f"{SMALL.name}.npz"
+    path.write_bytes(damage)
+    with pytest.raises(TrainError, match=r"noisy-games-6x6-normal-3-7-12-0\.npz.*delete it"):
+        noisy_endgames(SMALL, tmp_path)
+
+
+def test_a_file_with_other_contents_is_refused(small, cache, tmp_path):
+    path, whole = tmp_path / f"{SMALL.name}.npz", (cache / f"{SMALL.name}.npz").read_bytes()
+    about = {"format": endgames.FORMAT, **SMALL.as_dict()}
+
+    def file_of(**changes):
+        with np.load(io.BytesIO(whole)) as saved:
+            np.savez(path, **{**saved, "about": json.dumps(about | changes)})
+
+    for spoil in (lambda: path.write_bytes(whole[:-40]), lambda: file_of(seed=5)):
+        spoil()
+        with pytest.raises(TrainError, match="delete it"):
+            noisy_endgames(SMALL, tmp_path)
+    for changes in ({"digest": "of 0.1"}, {"format": 1}):  # of older versions: taken, and solved again
+        file_of(**changes)
+        assert noisy_endgames(SMALL, tmp_path).digest == small.digest
+
+
+@pytest.mark.parametrize("batch_empties", [16, 0], ids=["in a batch", "one by one"])
+def test_what_is_solved_is_kept_when_the_rest_is_interrupted(small, tmp_path, monkeypatch, batch_empties):
+    for name, value in (("BATCH_EMPTIES", batch_empties), ("TABLE_MEGABYTES", 0.1), ("BATCH_CHUNK", 8)):
+        monkeypatch.setattr(endgames, name, value)
+
+    def interrupt(doing, done, total):
+        if done == 16:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        noisy_endgames(SMALL, tmp_path, threads=1, progress=interrupt)
+    heard = []
+    again = noisy_endgames(SMALL, tmp_path, threads=1, progress=lambda doing, done, total: heard.append(done))
+    assert heard[0] == 16
+    assert again.digest == small.digest
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"empties": (1, 5)}, "empties=1-5: expected a range from 2 to 18"),
+        ({"empties": (5, 4)}, "empties=5-4"),
+        ({"empties": (2, 19)}, "empties=2-19"),
+        ({"size": 4, "empties": (2, 12)}, "from 2 to 11 on the 4x4"),
+        ({"empties": (2.5, 4)}, "empties="),
+        ({"positions": 0}, "positions=0"),
+        ({"positions": True}, "positions=True"),
+        ({"seed": -1}, "seed=-1"),
+    ],
+)
+def test_options_that_make_no_set_are_refused(options, words):
+    with pytest.raises(TrainError, match=words):
+        EndgameOptions(**options)
+
+
+def test_best_moves_give_away_nothing_and_worst_moves_the_most(small):
+    perfect = small.judge(best_actions(small)).overall
+    assert (perfect.regret, perfect.optimal, perfect.spoilt) == (0, 1, 0)
+    worst_values = np.where(small.values == ILLEGAL, 127, small.values)
+    worst = small.judge(worst_values.argmin(axis=1))
+    for part in worst.by_empties:
+        rows = small.empties == part.empties
+        expected = small.values[rows].max(axis=1).astype(int) - worst_values[rows].min(axis=1)
+        assert part.regret == pytest.approx(expected.mean())
+        assert part.positions == 12
+    assert worst.overall.regret > small.random_play().overall.regret > 0
+
+
+def test_overall_counts_every_number_of_empties_alike():
+    rules = Rules(4)
+    own = np.array([0b11 << 18, 0b11 << 18, 0b11 << 18], np.uint64)
+    opp = np.array([1 << 20, 1 << 20, 0b11 << 20], np.uint64)
+    values = np.full((3, 16), ILLEGAL, np.int8)
+    values[:, 4], values[:, 5] = 2, -2
+    positions = ExactSet.of_values(rules, own, opp, values)
+    found = positions.judge([4, 5, 5])
+    assert [part.regret for part in found.by_empties] == [4.0, 2.0]
+    overall = found.overall
+    assert (overall.regret, overall.optimal, overall.spoilt, overall.positions) == (3.0, 0.25, 0.75, 3)
+
+
+def test_expected_figures_are_the_mean_over_the_draws(small):
+    generator = np.random.default_rng(0)
+    weights = generator.random(small.masks.shape) * small.masks
+    expected = small.judge_probabilities(weights).overall
+    shares = weights[:, :-1] / weights[:, :-1].sum(axis=1, keepdims=True)
+    drawn = []
+    for _ in range(100):
+        actions = [generator.choice(shares.shape[1], p=row) for row in shares]
+        drawn.append(small.judge(np.array(actions)).overall.regret)
+    assert np.mean(drawn) == pytest.approx(expected.regret, abs=4 * np.std(drawn) / 10)
+    one_hot = np.eye(small.rules.square_count + 1)[best_actions(small)]
+    assert small.judge_probabilities(one_hot).overall.regret == 0
+
+
+def test_illegal_actions_are_named(small):
+    actions = best_actions(small)
+    actions[5] = int(np.flatnonzero(~small.masks[5, :-1])[0])
+    with pytest.raises(TrainError, match=rf"action {actions[5]} is illegal in position 5"):
+        small.judge(actions)
+    for wrong in (36, -1, 37):
+        actions[5] = wrong
+        with pytest.raises(TrainError, match=f"action {wrong} is illegal in position 5"):
+            small.judge(actions)
+    with pytest.raises(TrainError, match="expected 60 whole numbers"):
+        small.judge(actions[:-1])
+    with pytest.raises(TrainError, match="expected 60 whole numbers"):
+        small.judge(actions.astype(float))
+    with pytest.raises(TrainError, match="a legal move with more than 0"):
+        small.judge_probabilities(np.zeros(small.masks.shape))
+
+
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_figures_agree_with_the_wrapper(variant, tmp_path):
+    """`search.regret.ExactRegret` judges the same moves in an environment in the same way."""
+    positions = noisy_endgames(EndgameOptions(6, variant, 4, (4, 6)), tmp_path, threads=1)
+    actions = np.where(positions.values == ILLEGAL, 127, positions.values).argmin(axis=1)
+    env = ExactRegret(ReversiEnv(size=6, variant=variant, opponent=None), max_empties=8)
+    regrets = []
+    for i, action in enumerate(actions):
+        position = Position(positions.rules, int(positions.own[i]), int(positions.opp[i]))
+        env.reset(options={"start": position})
+        regrets.append(env.step(int(action))[-1]["regret"])
+    assert (positions.scores - positions.chosen_values(actions)).tolist() == regrets
+    assert sum(regrets) > 0
+
+
+def test_agents_that_solve_give_away_nothing(small):
+    assert small.regret(agents.make_agent("exact:exact=8")).overall.optimal == 1
+    assert small.regret("exact:exact=8").overall.optimal == 1
+
+
+def test_a_curve_is_read_again_and_forgets_what_is_done_again(small, tmp_path):
+    path = tmp_path / "regret.csv"
+    curve = RegretCurve(path, small)
+    curve.add(0, small.random_play())
+    curve.add(100, small.judge(best_actions(small)))
+    curve.add(200, small.random_play())
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    assert len(rows) == 3 * (1 + 5)
+    assert {row["empties"] for row in rows} == {"all", "3", "4", "5", "6", "7"}
+    assert sorted(RegretCurve(path, small).points) == [0, 100, 200]
+    resumed = RegretCurve(path, small, resumed_at=100)
+    assert list(resumed.points) == [0]
+    assert resumed.points[0] == small.random_play()
+    resumed.add(150, small.random_play())
+    assert sorted(RegretCurve(path, small).points) == [0, 150]
+
+
+def test_a_curve_of_other_positions_or_none_is_refused(small, tmp_path, cache):
+    path = tmp_path / "regret.csv"
+    RegretCurve(path, small).add(0, small.random_play())
+    other = noisy_endgames(dataclasses.replace(SMALL, seed=3, positions=3), cache)
+    with pytest.raises(TrainError, match="is of other positions"):
+        RegretCurve(path, other)
+    path.write_text("step,empties\n1,2\n")
+    with pytest.raises(TrainError, match=r"regret\.csv.*cannot be read"):
+        RegretCurve(path, small)
+
+
+@pytest.mark.parametrize("kind", ["svg", pytest.param("png", marks=pytest.mark.slow)])
+def test_a_curve_is_drawn(small, tmp_path, kind):
+    curve = RegretCurve(tmp_path / "regret.csv", small)
+    curve.add(0, small.random_play())
+    curve.add(10, small.judge(best_actions(small)))
+    curve.figure().save(tmp_path / f"plot.{kind}")
+    begins = {"svg": b"<?xml", "png": b"\x89PNG"}
+    assert (tmp_path / f"plot.{kind}").read_bytes().startswith(begins[kind])
+
+
+def test_bands_cover_all_empties():
+    assert bands(range(2, 15)) == [(2, 6), (7, 10), (11, 14)]
+    assert bands([5]) == [(5, 5)]
+
+
+def test_steps_are_the_last_numbers_of_names():
+    assert step_of("rl:runs/6x6/step-120000.zip", 3) == 120000
+    assert step_of("rl:runs/6x6/best.zip", 3) == 3
+
+
+# --- the command ----------------------------------------------------------------------------------
+
+
+def test_the_command_judges_players_side_by_side(json_lines, cache, tmp_path):
+    table, plot = tmp_path / "figures.csv", tmp_path / "figures.svg"
+    arguments = ["greedy", "exact:exact=8", "-n", 6, "-p", 12, "-e", "3-7", "--cache", cache]
+    (found,) = json_lines("measure", "regret", *arguments, "--csv", table, "--plot", plot)
+    greedy, exact = found["agents"]
+    assert greedy["agent"] == "greedy"
+    assert exact["regret"] == 0 < greedy["regret"]
+    assert found["positions"] == 60
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    assert len(rows) == 3 * 6
+    assert float(rows[0]["regret"]) == pytest.approx(greedy["regret"])
+    assert b"<svg" in plot.read_bytes()
+    (again,) = json_lines("measure", "regret", *arguments)
+    assert [entry["by_empties"] for entry in again["agents"]] == [entry["by_empties"] for entry in found["agents"]]
+
+
+def test_the_command_prints_a_table(reversi, cache):
+    status, out, _ = reversi("measure", "regret", "greedy", "-n", 6, "-p", 12, "-e", "3-7", "--cache", cache)
+    assert status == 0
+    assert "discs given away" in out
+    assert "random play, expected" in out
+
+
+def test_the_command_draws_checkpoints_over_their_numbers(json_lines, cache, tmp_path):
+    specs = ["random:seed=20", "greedy:seed=10"]
+    (found,) = json_lines(
+        "measure",
+        "regret",
+        *specs,
+        "-n",
+        6,
+        "-p",
+        12,
+        "-e",
+        "3-7",
+        "--cache",
+        cache,
+        "--curve",
+        "--plot",
+        tmp_path / "c.svg",
+    )
+    assert [entry["step"] for entry in found["agents"]] == [20, 10]
+    assert b"<svg" in (tmp_path / "c.svg").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["gredy"], "did you mean 'greedy'"),
+        (["greedy", "greedy"], "given twice"),
+        (["greedy", "-e", "1-4"], "empties=1-4"),
+        (["greedy", "-e", "few"], "--empties"),
+        (["greedy", "-n", "5"], "5"),
+        (["greedy", "--csv", "no/such/folder/x.csv"], "--csv 'no/such/folder/x.csv'"),
+        (["greedy", "--plot", "x.gif"], "expected a name that ends in"),
+    ],
+)
+def test_the_command_says_what_is_wrong_in_one_line(reversi, arguments, words):
+    status, out, err = reversi("measure", "regret", *arguments)
+    assert (status, out) == (2, "")
+    assert words in err
+    assert len(err.strip().splitlines()) == 1
+
+
+def test_no_torch_is_loaded():
+    program = "import sys, train.evaluation.regret_curve, train.evaluation.exam; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", program], timeout=PATIENCE).returncode == 0
+
+
+# --- in a training --------------------------------------------------------------------------------
+
+
+def training(folder, small, steps, **options):
+    """A few steps of MaskablePPO with the callback."""
+    from sb3_contrib import MaskablePPO
+
+    from train.rl.callbacks import RegretCallback
+    from train.rl.vec_env import ReversiVecEnv
+
+    callback = RegretCallback(small, folder, every=64, **options)
+    env = ReversiVecEnv(8, size=6)
+    model = MaskablePPO("MlpPolicy", env, n_steps=8, batch_size=32, n_epochs=1, seed=0, policy_kwargs={"net_arch": [8]})
+    return model, callback, model.learn(steps, callback=callback)
+
+
+@pytest.mark.slow
+def test_a_training_yields_a_curve_and_goes_on_with_it(small, tmp_path):
+    model, callback, _ = training(tmp_path, small, 128)
+    assert sorted(callback.curve.points) == [0, 64, 128]
+    assert b"<svg" in (tmp_path / "regret.svg").read_bytes()
+    masks = small.masks
+    actions, _ = model.predict(small.observations, action_masks=masks, deterministic=True)
+    assert callback.curve.points[128] == small.judge(actions)
+    from train.rl.callbacks import RegretCallback
+
+    onward = RegretCallback(small, tmp_path, every=64)
+    model.learn(64, callback=onward, reset_num_timesteps=False)
+    assert sorted(onward.curve.points) == [0, 64, 128, 192]
+    assert isinstance(onward.curve.points[64], Judgement)
+
+
+def test_the_callback_takes_a_policy_of_its_own_and_refuses_nonsense(small, tmp_path):
+    from train.rl.callbacks import RegretCallback
+
+    _, callback, _ = training(tmp_path, small, 64, policy=lambda observations, masks: masks.argmax(axis=1))
+    assert callback.curve.points[64] == small.judge(small.masks.argmax(axis=1))
+    with pytest.raises(TrainError, match="every=0"):
+        RegretCallback(small, tmp_path, every=0)
+
+
+def test_json_of_a_judgement_is_plain(small):
+    found = json.loads(json.dumps(small.random_play().as_dict()))
+    assert found["empties"] is None
+    assert [part["empties"] for part in found["by_empties"]] == [3, 4, 5, 6, 7]

@@ -1,0 +1,141 @@
+"""Games looked at afterwards: values, losses and verdicts against the solver; the table, the plot and the command."""
+
+import json
+from dataclasses import asdict
+
+import pytest
+
+from reversi_env import Position, ReversiError, Rules, batch
+from reversi_env.notation import Game, write_ggf
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from search.engine.probcut import MARGIN
+from search.engine.solver import solve_all_moves
+from tests.oracles.samples import random_moves
+from train import analyse, charts
+from train.evaluation.review import _judged, verdict
+
+LOSER = Game(Position.initial(Rules(4, "reversed")), random_moves(Position.initial(Rules(4, "reversed")), 3))
+
+
+@pytest.fixture(scope="module")
+def review():
+    return analyse(LOSER, depth=3, exact=12)
+
+
+def test_every_move_is_held_against_the_solver(review):
+    positions = dict(enumerate(LOSER.positions(), 1))
+    assert [move.number for move in review] == [n for n, move in enumerate(LOSER.moves, 1) if move != "pass"]
+    for move in review:
+        values = solve_all_moves(positions[move.number])
+        assert move.exact
+        assert move.position == positions[move.number]
+        assert (move.value_before, move.value_after) == (max(values.values()), values[move.move])
+        assert move.loss == move.value_before - move.value_after
+        assert values[move.best] == move.value_before
+        assert (move.verdict == "best") == (move.loss == 0)
+    assert review.lost("black") == sum(move.loss for move in review if move.colour == "black")
+    assert {move.verdict for move in review} >= {"best", "blunder"}
+
+
+def test_searched_values_are_no_better_than_the_best_and_repeat_themselves():
+    moves = random_moves(Position.initial(Rules(6)), 5, plies=12)
+    game = Game(Position.initial(Rules(6)), moves)
+    first, again = (analyse(game, "six-factor", depth=3, exact=0) for _ in range(2))
+    assert list(first) == list(again)
+    assert all(move.loss >= 0 and not move.exact for move in first)
+    assert any(move.loss > 0 for move in first)
+    assert len(analyse("f5d6c3", "discs", time=0.01)) == 3
+
+
+def test_by_the_clock_the_move_that_was_played_is_looked_at_as_selectively_as_the_best_one(monkeypatch):
+    """Selective searches are deep in no time; whole ones to their depth would take for ever."""
+    margins = []
+    set_active_margin = Engine._set_active_margin
+
+    def recorded(engine, margin):
+        margins.append(margin)
+        set_active_margin(engine, margin)
+
+    monkeypatch.setattr(Engine, "_set_active_margin", recorded)
+    review = analyse("f5d6c3g5", "network", time=0.05)
+    assert review[-1].loss > 0  # so that it was searched
+    assert set(margins[1:]) == {MARGIN}  # after the small search that loads the kernels
+
+
+def test_a_move_that_leaves_one_reply_is_looked_at_as_deeply(monkeypatch):
+    """By the clock an only move is not thought about; here it is what follows that matters."""
+    depths, search = [], Engine.search
+
+    def searched(engine, position, limits, **how):
+        found = search(engine, position, limits, **how)
+        depths.append(found.depth)
+        return found
+
+    own, opp = batch.random_positions(2000, 44, seed=1)
+    positions = [Position(Rules(), int(a), int(b)) for a, b in zip(own, opp, strict=True)]
+    choices = (
+        (position, [move for move in position.legal_moves() if len(position.play(move).legal_moves()) == 1])
+        for position in positions
+    )
+    # two of them, so that one is not the best move
+    position, narrow = next((position, moves) for position, moves in choices if len(moves) == 2)
+    engine, reached = Engine("six-factor"), []
+    monkeypatch.setattr(Engine, "search", searched)
+    for move in narrow:
+        depths.clear()
+        _judged(engine, position, move, 1, Limits(time=0.05, empties_exact=0))
+        reached += depths[1:]
+    assert min(reached) > 1
+
+
+@pytest.mark.parametrize(
+    ("loss", "before", "after", "exact", "word"),
+    [
+        (0, 4, 4, True, "best"),
+        (1.5, 4, 2.5, False, "good"),
+        (2, 30, 28, True, "inaccuracy"),
+        (2, 0, -2, True, "mistake"),  # turns a draw into a loss
+        (2, 1, -1, False, "inaccuracy"),
+        (5, 30, 25, True, "mistake"),
+        (10, 30, 20, True, "blunder"),
+    ],
+)
+def test_verdicts(loss, before, after, exact, word):
+    assert verdict(loss, before, after, exact, 8) == word
+
+
+def test_the_table_and_the_plot(review, tmp_path):
+    lines = review.table().splitlines()
+    assert len(lines) == 1 + len(review)
+    assert "blunder" in review.table()
+    assert "position" not in asdict(review[0])
+    figure = review.plot(tmp_path / "game.svg")
+    assert isinstance(figure, charts.Figure)
+    assert (tmp_path / "game.svg").read_text() == figure._repr_svg_()
+
+
+def test_bad_input():
+    with pytest.raises(ReversiError, match="depth=1: expected 2 plies or more"):
+        analyse("f5d6", depth=1)
+    with pytest.raises(ReversiError, match="is unknown"):
+        analyse("f5d6", "disks")
+    found = analyse(["f5", "d6"], "discs", depth=2)
+    assert [move.move for move in found.moves] == ["f5", "d6"]
+    with pytest.raises(ReversiError, match="colour 'green': expected black or white"):
+        found.lost("green")
+
+
+def test_the_command(review, tmp_path, reversi, json_lines):
+    path = tmp_path / "game.ggf"
+    path.write_text(write_ggf(LOSER) + "\n")
+    status, out, _ = reversi("review", path, "--depth", 3, "--exact", 12, "--plot", tmp_path / "game.png")
+    assert status == 0
+    assert out.startswith(review.table())
+    assert f"black {review.lost('black'):.1f}" in out
+    assert (tmp_path / "game.png").read_bytes().startswith(b"\x89PNG")
+    (found,) = json_lines("review", path, "--depth", 3, "--exact", 12)
+    assert found["moves"] == json.loads(json.dumps(review.as_dicts()))
+    status, out, err = reversi("review", tmp_path / "nowhere.ggf")
+    assert (status, out) == (2, "")
+    assert "cannot be read" in err

@@ -1,0 +1,170 @@
+"""`reversi train fit`: its files, its output, Ctrl-C, and its one-line errors."""
+
+import csv
+import hashlib
+import json
+import subprocess
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from models.patterns import read_weights
+from reversi_env import __version__
+from search import evaluators
+from tests.oracles.jobs import files, interrupted
+from tests.play.cli.test_contract import check_refusal
+from train.labels import LabelOptions, generate
+
+LABELS = LabelOptions(size=6, variant="reversed", count=3000, empties=(3, 7), shard_rows=2000, play_depth=1)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """A folder with labels, in ``labels``."""
+    path = tmp_path_factory.mktemp("training")
+    generate(LABELS, path / "labels")
+    return path
+
+
+@pytest.fixture
+def here(folder, tmp_path, monkeypatch):
+    """An empty working folder beside the labels."""
+    path = folder / tmp_path.name
+    path.mkdir()
+    monkeypatch.chdir(path)
+    return path
+
+
+def test_the_files_and_the_table(reversi, here):
+    code, out, err = reversi("train", "fit", "../labels", "--out", "out", "--epochs", 3, "--held-out", 0.2, "--seed", 4)
+    assert (code, err) == (0, "")
+    (path,) = (here / "out").glob("6x6-reversed-*.safetensors")
+    assert {file.name for file in (here / "out").iterdir()} == {
+        *(path.name, "checkpoint.safetensors", "log.csv", "error-by-empties.svg")
+    }
+    assert f"weights: out/{path.name}" in out
+    assert (
+        f"reversi match network:depth=4,weights=out/{path.name} six-factor:depth=4 --size 6 --variant reversed" in out
+    )
+    assert "3,000 positions, 3 epochs" in out
+    record = read_weights(path).record
+    assert record["command"] == "reversi train fit ../labels --epochs 3 --held-out 0.2 --seed 4"
+    assert (record["options"]["epochs"], record["options"]["seed"], record["version"]) == (3, 4, __version__)
+    root = Path(__file__).parents[3]
+    head = subprocess.run(["git", "-C", root, "rev-parse", "HEAD"], capture_output=True, text=True, check=False)
+    commit = record["commit"] and record["commit"].removesuffix("-dirty")
+    assert commit == (head.stdout.strip() if (root / ".git").exists() else None)
+    assert record["data"]["labels"] == LABELS.as_dict()
+    assert (record["data"]["rows"], record["data"]["exact"]) == (3000, 3000)
+    assert record["positions"] + record["held_out"] == 3000
+    assert record["error_by_empties"].keys() == {"3", "4", "5", "6", "7"}
+    with (here / "out" / "log.csv").open() as log:
+        rows = list(csv.DictReader(log))
+    assert [row["number"] for row in rows] == ["1", "2", "3"]
+    assert min(float(row["validation_error"]) for row in rows) == pytest.approx(record["validation_error"], abs=1e-3)
+    assert ET.parse(here / "out" / "error-by-empties.svg").getroot().tag.endswith("svg")
+    evaluators.get_evaluator(f"network:weights={path}").record(LABELS.rules)
+
+
+def test_an_error_is_said_of_the_positions_that_it_is_of(reversi, here):
+    _, out, _ = reversi("train", "fit", "../labels", "--out", "a b", "--epochs", 1, "--held-out", 0)
+    assert "mean error on the positions that it learnt from: " in out
+    assert "reversi match 'network:depth=4,weights=a b/6x6-" in out  # to be pasted
+
+
+def test_json_and_the_structural_loss(reversi, here):
+    arguments = (
+        "train",
+        "fit",
+        "../labels",
+        "-o",
+        "out",
+        "--epochs",
+        2,
+        "--loss",
+        "structural",
+        "--patience",
+        1,
+        "--json",
+    )
+    code, out, err = reversi(*arguments)
+    result = json.loads(out)
+    assert (code, err) == (0, "")
+    assert result.keys() == {"weights", "validation_error", "by_empties", "positions", "epochs", "seconds"}
+    assert (result["positions"], result["epochs"]) == (3000, 2)
+    assert [row["empties"] for row in result["by_empties"]] == [3, 4, 5, 6, 7]
+    before = files(here / "out")
+    assert reversi(*arguments)[0] == 0  # finished already
+    assert files(here / "out") == before
+    check_refusal(reversi, (*arguments, "--device", "tpu"), "--device tpu: expected")
+
+
+def test_it_goes_on_from_weights(reversi, here):
+    """Several data sets are learnt from together, and phases of which they have nothing stay as they were."""
+    generate(replace(LABELS, count=1500, empties=(9, 10), seed=1), here / "more")
+    assert reversi("train", "fit", "../labels", "more", "--out", "first", "--epochs", 4)[0] == 0
+    (first,) = (here / "first").glob("6x6-*.safetensors")
+    begun = read_weights(first)
+    assert [part["rows"] for part in begun.record["data"]] == [3000, 1500]
+    assert begun.record["error_by_empties"].keys() == {"3", "4", "5", "6", "7", "9", "10"}
+    generate(replace(LABELS, count=1500, empties=(9, 10), seed=2), here / "again")
+    code, out, _ = reversi(
+        "train", "fit", "again", "--start", f"network:weights={first}", "--out", "second", "--epochs", 4
+    )
+    assert code == 0
+    (second,) = (here / "second").glob("6x6-*.safetensors")
+    assert f"weights: second/{second.name}" in out
+    ended, span = read_weights(second), begun.span(6)
+    assert ended.record["start_sha256"] == hashlib.sha256(first.read_bytes()).hexdigest()
+    changed = {phase for phase in range(len(begun.weights)) if (begun.weights[phase] != ended.weights[phase]).any()}
+    assert changed == {9 // span, 10 // span}
+    trees = ("train", "fit", "again", "--start", f"network:weights={first}", "--epochs", 2, "--loss", "structural")
+    others = np.delete(np.arange(len(begun.constants)), [9, 10])
+    assert np.array_equal(begun.constants[others], ended.constants[others])
+    assert reversi(*trees, "--out", "trees")[0] == 0
+    (third,) = (here / "trees").glob("6x6-*.safetensors")
+    assert (read_weights(third).constants[8] != begun.constants[8]).any()  # of successors
+    ruinous = ("train", "fit", "again", "--start", f"network:weights={first}", "--epochs", 1, "--learning-rate", 10)
+    assert reversi(*ruinous, "--out", "ruined")[0] == 0
+    (kept,) = (here / "ruined").glob("6x6-*.safetensors")
+    assert np.array_equal(read_weights(kept).weights, begun.weights)  # none that is worse
+    arguments = ("train", "fit", "again", "--out", "third", "--start")
+    for start, message in (
+        ("six-factor", "start 'six-factor': expected network, or network:weights=FILE"),
+        ("network:weights=nowhere", "nowhere"),
+        ("network --network linear", "a linear network to start from 'network': expected deep, which its weights are"),
+    ):
+        check_refusal(reversi, (*arguments, *start.split()), message)
+    check_refusal(reversi, ("train", "fit", "again", here.parent / "labels", "--size", 6, "--out", "third"), "--size")
+    generate(replace(LABELS, variant="normal", count=50, empties=(5, 5)), here / "other")
+    check_refusal(reversi, ("train", "fit", "again", "other", "--out", "third"), "labels of different games")
+    assert not (here / "third").exists()
+
+
+def test_a_bootstrap(reversi, here):
+    """The name of its weights depends neither on the folder nor on how long it took, which the log says."""
+    names = []
+    for out in (("--out", "one"), ("-o", "two"), ("--out=three",)):
+        code, told, _ = reversi("train", "bootstrap", "--size", 4, "--variant", "reversed", *out, "--scale", 0.1)
+        assert code == 0
+        names += [
+            path.name for path in here.glob("*/4x4-reversed-*.safetensors") if f"weights: {path.parent.name}/" in told
+        ]
+    assert len(names) == 3
+    assert len(set(names)) == 1
+    record = read_weights(here / "one" / names[0]).record
+    assert record["command"] == "reversi train bootstrap --size 4 --variant reversed --scale 0.1"
+    with (here / "two" / "log.csv").open() as log:
+        times = [float(row["label_seconds"]) + float(row["fit_seconds"]) for row in csv.DictReader(log)]
+    assert len(times) == len(record["figures"])
+    assert "seconds" not in json.dumps(record)
+
+
+@pytest.mark.slow
+def test_ctrl_c(here):
+    command = ("train", "fit", "../labels", "--out", "out", "--epochs", 9999, "--patience", 9999, "--batch-size", 64)
+    status, out, err = interrupted((here / "out" / "checkpoint.safetensors").exists, *command, cwd=here)
+    assert (status, out, err.count("\n")) == (130, "", 1)

@@ -1,0 +1,413 @@
+"""Fitting: all kinds of networks learn and go on exactly, kernels and torch take the same steps, mirror images stay on one side."""
+
+import json
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+import safetensors.numpy
+import torch
+
+from models.bitboards import bit_counts, board_tensor
+from models.patterns import NETWORKS, read_weights
+from models.patterns.network import Array, Network
+from models.patterns.trainable import Trainable
+from reversi_env import ReversiError, Rules, batch
+from reversi_env.kernels.symmetry import transform
+from reversi_env.storage.checksummed import unpack_checksummed
+from search import evaluators
+from search.engine.solver import solve_batch
+from tests.oracles.patterns import loud_net
+from train.fitting.cpu_engine import COMPILED, LinearEngine
+from train.fitting.fit import fit, held_out_rows
+from train.fitting.options import FitOptions, preset
+from train.fitting.stages import stages_of
+from train.fitting.torch_engine import TorchEngine, draws, node_weights_of, prepared
+from train.fitting.training import train_in_folder
+from train.fitting.trees import grow, single_nodes
+from train.labels import LabelOptions, Labels, label_positions, sample_positions
+
+FEW = FitOptions(epochs=3, batch_size=64, held_out=0.2)
+
+
+def exact_labels(size=6, count=600, empties=(2, 8), variant="normal"):
+    options = LabelOptions(size=size, variant=variant, count=count, empties=empties, play_depth=1)
+    return label_positions(*sample_positions(options, 0), options)
+
+
+@pytest.fixture(scope="module")
+def labels():
+    return exact_labels()
+
+
+def values_of(net, labels):
+    with torch.no_grad():
+        return net(board_tensor(labels.own), board_tensor(labels.opp)).numpy()
+
+
+def weights_of(net):
+    return [parameter.detach().numpy().copy() for parameter in net.parameters()]
+
+
+def same(one, other):
+    return all((a == b).all() for a, b in zip(weights_of(one), weights_of(other), strict=True))
+
+
+def test_planted_weights_are_found():
+    """A teacher of the same kind can be learnt: on positions that were held out, too."""
+    options = LabelOptions(size=4, count=900, empties=(2, 5), play_depth=1, noise=(1.0,), prefixes=(1,))
+    own, opp = sample_positions(options, 0)
+    teacher = Trainable("linear", 4)
+    generator = torch.Generator().manual_seed(1)
+    for parameter in teacher.parameters():
+        parameter.data = torch.randn(parameter.shape, generator=generator)
+    blank = label_positions(own, opp, replace(options, labeller="six-factor:depth=1,exact=0"))
+    planted = replace(blank, score=values_of(teacher, blank))
+    assert np.abs(planted.score).mean() > 2
+    net = Trainable("linear", 4)
+    report = fit(
+        net,
+        planted,
+        FitOptions(epochs=40, batch_size=64, learning_rate=0.1, weight_decay=0.0, blur=0.0, held_out=0.1, patience=40),
+    )
+    assert report.epochs[-1].training_error < 0.1
+    assert report.validation_error < 0.35 * np.abs(planted.score).mean()
+    assert np.abs(values_of(net, planted) - planted.score).mean() < 0.3
+    assert (report.positions + report.held_out, report.nodes) == (900, report.positions)
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_the_split_never_separates_mirror_images(size):
+    rules = Rules(size)
+    own, opp = batch.random_positions(2000, plies=7, seed=3, rules=rules)
+    chosen = held_out_rows(own, opp, 0.1)
+    assert 0.05 < chosen.mean() < 0.15
+    for symmetry in range(8):
+        images = [np.array([transform(b, symmetry) for b in boards], np.uint64) for boards in (own, opp)]
+        assert (held_out_rows(*images, 0.1) == chosen).all()
+    assert not held_out_rows(own, opp, 0.0).any()
+
+
+def test_what_is_held_out_is_never_learnt_from(labels):
+    """Not as a position and not as a successor: other labels there change no weight, only the error that is reported."""
+    trees = grow(labels)
+    hidden = held_out_rows(trees.own, trees.opp, 0.2)
+    changed = replace(trees, score=np.where(hidden & ~trees.finished, np.float32(30), trees.score))
+    options = replace(FEW, loss="structural", patience=3)
+    nets = [Trainable("linear", 6), Trainable("linear", 6)]
+    engines = []
+    for net, data in zip(nets, (trees, changed), strict=True):
+        weights = np.where(hidden, np.float32(0), node_weights_of(data, options))
+        prepared_data = prepared(net, data, weights)
+        engine = LinearEngine(net, prepared_data, prepared_data, options)
+        engine.epoch(1)
+        engines.append(engine)
+    assert (engines[0].weights()["table"] == engines[1].weights()["table"]).all()
+    errors = [fit(net, data, options).validation_error for net, data in zip(nets, (trees, changed), strict=True)]
+    assert errors[1] > errors[0] + 5
+
+
+@pytest.mark.parametrize(("kind", "epochs"), [(kind, 10) for kind in NETWORKS])
+def test_every_network_learns_is_saved_and_found_again(kind, epochs, labels, tmp_path):
+    """With the preset of its kind, and through a file; what is rounded there is small."""
+    net = Trainable(kind, 6)
+    report = fit(net, labels, preset(6, network=kind, batch_size=64, epochs=epochs))
+    assert report.epochs[-1].training_error < 0.7 * np.abs(labels.score).mean()
+    again = Trainable.of(read_weights(net.to_network(Rules(6)).save_in(tmp_path)))
+    assert again.kind is net.kind is NETWORKS[kind]
+    assert np.abs(values_of(again, labels) - values_of(net, labels)).max() < 2
+    for name, most in net.kind.largest.items():
+        assert net.arrays[name].abs().max() <= most
+
+
+@dataclass(frozen=True)
+class DiscCount(Network):
+    """The smallest network: discs of both sides, each times a weight."""
+
+    name = architecture = "disc count"
+    both: np.ndarray
+
+    @classmethod
+    def arrays(cls, rules):
+        return {"both": Array(np.float32, (2,))}
+
+    @classmethod
+    def features(cls, size, own, opp):
+        counts = torch.stack([bit_counts(own), bit_counts(opp)], dim=-1)
+        return counts, size**2 - counts.sum(-1)
+
+    @classmethod
+    def value(cls, parameters, features, empties, phases):
+        return features.to(torch.float32) @ parameters["both"]
+
+
+def test_another_kind_of_network_is_one_class(labels, tmp_path, monkeypatch):
+    """Registered, it is fitted, saved and read as the others are; only the search wants a kernel too."""
+    monkeypatch.setitem(NETWORKS, DiscCount.name, DiscCount)
+    net = Trainable("disc count", 6)
+    report = fit(net, labels, preset(6, network="disc count", batch_size=64))
+    assert report.epochs[-1].training_error < 0.9 * np.abs(labels.score).mean()
+    found = read_weights(net.to_network(Rules(6)).save_in(tmp_path))
+    assert type(found) is DiscCount
+    assert found.both.tolist() == net.both.tolist()
+    assert stages_of(6, network="disc count")[0].fit == preset(6, network="disc count")
+
+
+@pytest.mark.parametrize("begin", [loud_net, Trainable], ids=["loud", "as it begins"])
+@pytest.mark.parametrize(("kind", "loss"), [(kind, loss) for kind in COMPILED for loss in COMPILED[kind].losses])
+def test_kernels_and_torch_take_the_same_steps(labels, kind, loss, begin):
+    """The compiled kernels against torch's own gradients and its own Adam; at first some sums are exactly 0."""
+    if loss == "structural" and begin is Trainable:
+        pytest.skip("all children are equally good at first, and shared or chosen by lot")
+    options = replace(
+        FEW, loss=loss, plies=2, huber_delta=5.0, weight_decay=0.5, learning_rate=0.03 if kind == "linear" else 0.005
+    )
+    few = labels.select(np.arange(120 if loss == "structural" else 200))
+    trees = single_nodes(few) if loss == "plain" else grow(few, 2)
+    found = []
+    for make in (COMPILED[kind], TorchEngine):
+        net = begin(kind, 6)
+        start = weights_of(net)
+        data = prepared(net, trees, node_weights_of(trees, options))
+        engine = make(net, data, data, options)
+        errors = [engine.epoch(1), engine.epoch(2)]
+        engine.put(engine.weights())
+        found.append((errors, weights_of(net), engine.validation_values()))
+    (errors, weights, values), (torch_errors, torch_weights, torch_values) = found
+    assert errors == pytest.approx(torch_errors, rel=1e-4)
+    assert np.abs(values - torch_values).max() < 0.02
+    for ours, theirs, before in zip(weights, torch_weights, start, strict=True):
+        reached = ours != before  # the others fade with torch, and stay with the kernels
+        assert reached.mean() > 0.001
+        assert (np.abs(ours - theirs)[reached] > 1e-3).mean() < 1e-3
+
+
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_a_fit_goes_by_the_values_that_the_search_will_have(labels, tmp_path, kind):
+    """Not by those before rounding, from which positions that have much in common may all be far, to the same side."""
+    net = Trainable(kind, 6)
+    report = fit(net, labels, FEW)
+    path = net.to_network(labels.rules).save_in(tmp_path)
+    held_out = labels.select(held_out_rows(labels.own, labels.opp, FEW.held_out))
+    values, most = values_of(net, held_out), labels.rules.square_count - 0.5
+    assert np.abs(values - held_out.score).mean() == pytest.approx(report.validation_error, abs=1e-4)
+    searched = evaluators.get_evaluator(f"network:weights={path}").static_values(
+        held_out.own, held_out.opp, labels.rules
+    )
+    assert searched == pytest.approx(values.clip(-most, most), abs=1e-3)
+    assert same(net, Trainable.of(read_weights(path)))
+
+
+@pytest.mark.parametrize("kind", COMPILED)
+def test_threads_do_not_matter(labels, kind):
+    nets = [loud_net(kind, 6), loud_net(kind, 6)]
+    for net, threads in zip(nets, (1, 3), strict=True):
+        fit(net, labels, FEW, threads=threads)
+    assert same(*nets)
+
+
+class StoppedError(Exception):
+    pass
+
+
+@pytest.mark.parametrize(("kind", "loss"), [*((kind, "plain") for kind in NETWORKS), ("linear", "structural")])
+def test_resumed_it_ends_with_the_same_weights(labels, tmp_path, kind, loss):
+    few = labels.select(np.arange(200))
+    options = replace(FEW, epochs=5, loss=loss)
+    whole = Trainable(kind, 6)
+    report = fit(whole, few, options)
+
+    def stop(epoch):
+        if epoch.number == stop.after:
+            stop.after += 2
+            raise StoppedError
+
+    stop.after = 1
+    for _ in range(2):
+        with pytest.raises(StoppedError):
+            fit(Trainable(kind, 6), few, options, checkpoint=tmp_path / "fit", progress=stop)
+    pieces = Trainable(kind, 6)
+    seen = []
+    assert fit(pieces, few, options, checkpoint=tmp_path / "fit", progress=seen.append) == report
+    assert tuple(seen) == report.epochs
+    assert same(whole, pieces)
+    again = Trainable(kind, 6)  # a fit that is finished
+    assert fit(again, few, options, checkpoint=tmp_path / "fit") == report
+    assert same(whole, again)
+
+
+def test_a_checkpoint_of_something_else(labels, tmp_path):
+    path = tmp_path / "fit"
+    fit(Trainable("linear", 6), labels, FEW, checkpoint=path)
+    with pytest.raises(ReversiError, match="was begun with seed=0: expected the same, not 1"):
+        fit(Trainable("linear", 6), labels, replace(FEW, seed=1), checkpoint=path)
+    with pytest.raises(ReversiError, match="was begun with a linear network: expected the same, not a deep one"):
+        fit(Trainable("deep", 6), labels, replace(FEW, epochs=3), checkpoint=path)
+    with pytest.raises(
+        ReversiError, match="was begun with other labels, weights, options or device: expected the same"
+    ):
+        fit(Trainable("linear", 6), labels.select(np.arange(300)), FEW, checkpoint=path)
+    path.write_bytes(path.read_bytes()[:-100])
+    with pytest.raises(ReversiError, match="fit' cannot be read .*: expected it as it was written; delete it"):
+        fit(Trainable("linear", 6), labels, FEW, checkpoint=path)
+
+
+def test_a_flipped_byte_in_a_checkpoint_is_noticed(labels, tmp_path):
+    """Neither gone on from nor handed out as finished, wherever the byte is; a checkpoint without a hash is refused too."""
+    path, few, options = tmp_path / "fit", labels.select(np.arange(100)), replace(FEW, epochs=1)
+    fit(Trainable("linear", 6), few, options, checkpoint=path)
+    data = path.read_bytes()
+    tensors = 8 + int.from_bytes(data[:8], "little")
+    for place in (data.index(b"epochs"), tensors, (tensors + len(data)) // 2):
+        path.write_bytes(data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :])
+        why = r"damaged, its SHA-256 is \w{12} and not \w{12}" if place >= tensors else ""
+        with pytest.raises(ReversiError, match=f"fit' cannot be read .*{why}.*: expected .*; delete it to make"):
+            fit(Trainable("linear", 6), few, options, checkpoint=path)
+    header, arrays = unpack_checksummed(data)
+    path.write_bytes(safetensors.numpy.save(arrays, metadata={"network": json.dumps(header)}))
+    with pytest.raises(
+        ReversiError, match=r"it has no SHA-256 of its content, as files of earlier versions\): expected"
+    ):
+        fit(Trainable("linear", 6), few, options, checkpoint=path)
+
+
+def test_patience_ends_a_fit_and_the_best_weights_are_kept(labels):
+    net = Trainable("linear", 6)
+    report = fit(net, labels, FitOptions(epochs=40, batch_size=64, learning_rate=3.0, held_out=0.2, patience=2))
+    assert len(report.epochs) < 40
+    assert report.validation_error == min(epoch.validation_error for epoch in report.epochs)
+    hidden = labels.select(held_out_rows(labels.own, labels.opp, 0.2))
+    errors = np.abs(values_of(net, hidden) - hidden.score)
+    assert errors.mean() == pytest.approx(report.validation_error, abs=0.01)
+    by_empties = {e: errors[hidden.empties == e].mean() for e in np.unique(hidden.empties)}
+    assert report.error_by_empties == pytest.approx(by_empties, abs=0.01)
+
+
+def test_every_seed_that_options_take_gives_batches():
+    """The largest one times a thousand epochs does not fit into the 64 bits that torch takes."""
+    largest = FitOptions(seed=2**53)
+    first, again, other = (
+        [draw.trees.tolist() for draw in draws(largest, 600, epoch, torch.device("cpu"))] for epoch in (1, 1, 2)
+    )
+    assert first == again != other
+
+
+def test_phases_without_data_stay_as_they_are(labels):
+    net = Trainable("linear", 6)
+    torch.nn.init.constant_(net.weights, 0.25)
+    fit(net, labels, FEW)
+    weights = net.arrays["weights"]
+    assert (weights[6:] == 0.25).all()
+    assert not (weights[:5] == 0.25).all(1).any()
+
+
+@pytest.mark.parametrize("by_torch", [False, True], ids=["compiled", "torch"])
+def test_weights_that_no_label_touches_stay_as_they_were(labels, tmp_path, monkeypatch, by_torch):
+    """Weight decay moves all weights where torch takes the steps."""
+    if by_torch:
+        monkeypatch.setattr("train.fitting.cpu_engine.COMPILED", {})
+    net = Trainable("linear", 6)
+    torch.nn.init.constant_(net.weights, 0.25)
+    start = f"network:weights={net.to_network(labels.rules).save_in(tmp_path)}"
+    how = {"network": "linear", "start": start, "command": "", "device": "cpu", "threads": 1}
+    options = replace(FEW, weight_decay=0.5, learning_rate=0.1)
+    found = read_weights(train_in_folder(lambda: labels, {}, tmp_path / "out", options, **how).weights)
+    occurs = np.zeros(net.weights.shape[1], np.bool_)
+    occurs[net.feature_array(labels.own, labels.opp)] = True
+    weights = found.parameters()["weights"]
+    assert (weights[:, ~occurs] == 0.25).all()
+    assert not (weights[:, occurs] == 0.25).all()
+
+
+@pytest.mark.parametrize("rules", [Rules(6), Rules(4, "reversed")], ids=str)
+@pytest.mark.parametrize("plies", [1, 2])
+def test_trees_hold_every_successor_with_its_score(rules, plies):
+    trees = grow(exact_labels(rules.size, 60, (2, 6), rules.variant), plies)
+    playing = ~trees.finished
+    exact = solve_batch(trees.own[playing], trees.opp[playing], rules)
+    assert (trees.score[playing] == exact).all()
+    assert (trees.score[~playing] == batch.final_scores(trees.own[~playing], trees.opp[~playing], rules)).all()
+    below = batch.expand(trees.own, trees.opp, rules)
+    for node in range(trees.nodes):
+        children = np.flatnonzero(trees.parent == node)
+        if trees.ply[node] < plies:
+            mine = below.parent == node
+            assert trees.own[children].tolist() == below.own[mine].tolist()
+            assert trees.opp[children].tolist() == below.opp[mine].tolist()
+        else:
+            assert not children.size
+        tree = np.searchsorted(trees.first, node, "right") - 1
+        assert (trees.parent[node] == -1) == (node == trees.first[tree])
+        assert (children > node).all()
+        assert (children < trees.first[tree + 1]).all()
+
+
+def test_some_of_the_trees():
+    trees = grow(exact_labels(4, 30, (3, 6)), 2)
+    some = trees.select(np.array([7, 2]))
+    assert len(some) == 2
+    first, last = trees.first[7], trees.first[8]
+    assert (some.own[: last - first] == trees.own[first:last]).all()
+    assert (some.parent[1 : last - first] == trees.parent[first + 1 : last] - first).all()
+    assert some.parent[some.first[1]] == -1
+
+
+def test_the_structural_loss_makes_parents_agree_with_their_children(labels):
+    trees = grow(labels.select(np.arange(300)))
+    gaps = []
+    for consistency in (0.0, 5.0):
+        net = Trainable("linear", 6)
+        fit(net, trees, FitOptions(epochs=10, batch_size=32, loss="structural", consistency=consistency, held_out=0.0))
+        values = np.where(trees.finished, trees.score, values_of(net, trees))
+        best = np.full(len(trees.own), -np.inf, np.float32)
+        children = trees.parent >= 0
+        np.maximum.at(best, trees.parent[children], -values[children])
+        gaps.append(np.abs(values - best)[trees.roots].mean())
+    assert gaps[1] < 0.8 * gaps[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"epochs": 0}, "epochs=0: expected a whole number from 1 to 10000"),
+        ({"learning_rate": float("nan")}, "learning_rate=nan: expected a number from 1e-09 to 10"),
+        ({"held_out": 0.9}, "held_out=0.9: expected a number from 0 to 0.5"),
+        ({"loss": "best"}, "loss='best': expected one of plain, structural"),
+        ({"plies": 9}, "plies=9: expected a whole number from 1 to 3"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(changes, message):
+    with pytest.raises(ReversiError, match=message):
+        FitOptions(**changes)
+
+
+def test_batches_follow_the_number_of_positions():
+    assert [FitOptions().batch_of(count) for count in (1, 100_000, 10**9)] == [256, 1024, 16384]
+    assert FitOptions(batch_size=7).batch_of(10**9) == 7
+    assert preset(4, epochs=3).epochs == 3
+
+
+def test_a_fit_that_loses_its_way_says_so(labels):
+    for goes_on in (False, True):
+        net = Trainable("deep", 6)
+        net.arrays["heads"][:, -1] = np.nan  # as after steps that were too large
+        with pytest.raises(ReversiError, match="the fit has lost its way"):
+            fit(net, labels, FEW, goes_on=goes_on)
+
+
+def test_data_that_do_not_fit(labels):
+    with pytest.raises(ReversiError, match="600 positions of the 6x6 board for a network of the 8x8 board: expected"):
+        fit(Trainable("linear", 8), labels)
+    with pytest.raises(ReversiError, match="0 positions"):
+        fit(Trainable("linear", 6), labels.select(np.zeros(600, np.bool_)))
+    with pytest.raises(ReversiError, match="device 'tpu': expected cpu or cuda"):
+        fit(Trainable("linear", 6), labels, device="tpu")
+    with pytest.raises(ReversiError, match="loss='structural' for a deep network on the CPU: expected plain, or a GPU"):
+        fit(Trainable("deep", 6), labels.select(np.arange(20)), replace(FEW, loss="structural"))
+    score = labels.score.copy()
+    score[7] = np.nan
+    with pytest.raises(ReversiError, match="score nan of position 7: expected finite numbers of discs"):
+        fit(Trainable("linear", 6), Labels(**{**vars(labels), "score": score}))
+    inexact = Labels(**{**vars(labels), "exact": np.zeros(600, np.bool_)})
+    with pytest.raises(ReversiError, match="600 of 600 labels are not exact: expected exact ones for the structural"):
+        fit(Trainable("linear", 6), inexact, FitOptions(loss="structural"))

@@ -1,0 +1,178 @@
+"""``kill -9`` at many moments of every job: the same command then ends with the same files, and with no others."""
+
+import json
+import sys
+from functools import cache
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+from tests.oracles.jobs import REVERSI
+from tests.oracles.kills import Jobs, results
+from train.labels import LabelOptions, generate
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform != "linux", reason="signals, and files by their descriptors"),
+]
+
+
+class Job(NamedTuple):
+    """Code and arguments of a job, with others where nothing stops it, and how what it leaves is read.
+
+    ``steps``: how many it has at least, if not always as many.
+    """
+
+    code: str
+    arguments: str
+    unstopped: str = ""
+    results: object = results
+    steps: int | None = None
+
+
+BOOTSTRAP = """
+from pathlib import Path
+from tests.train.fitting.test_bootstrap import SMALL
+from train.fitting.training import train_from_nothing
+train_from_nothing(Path("out"), SMALL)
+"""
+BOOK = """
+from train.book.build import build
+from train.book.build import BookOptions
+from train.jobs.processes import Processes
+build(BookOptions(size=6, evaluator="six-factor", depth=1, positions=40, batch=2), "out", executor=Processes(0))
+"""
+CHECK = f"""{BOOK.replace("build(Book", "book = build(Book").replace('"out"', '"book"')}
+from train.book import check as checking
+from train.book.build import CheckOptions
+checking.BATCH = 2
+options = CheckOptions(size=6, evaluator="six-factor", depth=3, positions=100)
+checking.check(book, options, "out", executor=Processes(0))
+"""
+#: Solved endgames here and not in the user's cache.
+RL = f"""
+from pathlib import Path
+import train.evaluation.endgames
+train.evaluation.endgames.cache_folder = lambda part: Path("cache")
+{REVERSI}
+"""
+#: And a checkpoint at every chance; what needs no stable-baselines3 does not get it.
+SB3 = f"import train.rl.maskable_ppo\ntrain.rl.training.CHECKPOINT_SECONDS = 0{RL}"
+TENSORS = f"""
+import sys, train.rl.tensor_ppo
+others = "stable_baselines3", "sb3_contrib", "matplotlib"
+sys.modules.update(dict.fromkeys([*others, *(name for name in sys.modules if name.startswith(others))]))
+train.rl.tensor_ppo.CHECKPOINT_SECONDS = 0
+{RL}"""
+#: As from the start, but from 22 empty squares on, and with a checkpoint whenever the last one is written.
+SOLVE = f"""
+from types import SimpleNamespace
+from play.cli import interrupt as interruptible
+from play.cli.analysis import solve_start
+from reversi_env import Position, Rules
+later = Position.initial(Rules(6)).play_all("d5 c5 b2 e3 c6 b4 f3 f2 a5 a4".split())
+solve_start.Position = SimpleNamespace(initial=lambda rules: later)
+interruptible.LOOK_SECONDS, run = 0.001, solve_start._Job.run
+solve_start._Job.run = lambda job, seconds: run(job, 0)
+{REVERSI}
+"""
+
+
+def solution(folder):
+    """What a finished job of `solve start` says, but for its nodes and its line: they depend on what the table still knew."""
+    [path] = folder.iterdir()
+    with np.load(path) as saved:
+        header = json.loads(str(saved["header"]))
+    return {path.name: (header["lower"], header["upper"], bool(header["pv"]))}
+
+
+SMALL_RL = "--size 4 --channels 4 --blocks 1 --games 2"
+SELF_PLAY = (
+    f"--out out {SMALL_RL.replace('--games', '--ladder')} --generations 3 --games 4 --simulations 2 --plies 6 --steps 2 "
+    "--final-steps 3 --batch-size 8 --replay-window 2 --evaluate 2 --threads 1"
+)
+JOBS = {
+    "label": Job(REVERSI, "label out --size 6 --count 120 --empties 5-7 --shard-rows 30 --block-rows 60"),
+    "fit": Job(REVERSI, "train fit ../labels --out out --epochs 8 --patience 8 --batch-size 64"),
+    "bootstrap": Job(BOOTSTRAP, ""),
+    "tuning": Job(
+        REVERSI,
+        "tune six-factor --objective label-error --size 6 --positions 200 --empties 4-6 --generations 8 --population 4 --out out",
+    ),
+    "tournament": Job(
+        REVERSI, "tournament greedy random --size 4 --games 16 --seed 5 --workers 2 --out out", unstopped="--workers 1"
+    ),
+    "rl": Job(
+        SB3,
+        f"train ppo --out out {SMALL_RL} --steps 256 --num-envs 16 --num-steps 4 --batch-size 32 --epochs 2 --snapshot-every 50 "
+        "--evaluate 100 --opponent random --opponent greedy-invincible:exact=2 --threads 1",
+    ),
+    "tensor-ppo": Job(
+        TENSORS,
+        f"train ppo --out out {SMALL_RL} --steps 256 --num-envs 16 --num-steps 4 --batch-size 32 --epochs 1 --snapshot-every 50 "
+        "--evaluate 200 --threads 1 --no-regret --algorithm tensor",
+    ),
+    "book": Job(BOOK, ""),
+    "check": Job(CHECK, ""),
+    "zero": Job(REVERSI, f"train alphazero {SELF_PLAY} --no-exam --cache cache"),
+    "solve": Job(SOLVE, "solve start --size 6 --table 1 --checkpoint solved.npz", results=solution, steps=60),
+}
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    """A folder with labels, for the folders of the jobs."""
+    path = tmp_path_factory.mktemp("jobs")
+    generate(LabelOptions(size=6, count=300, empties=(3, 6), shard_rows=300, play_depth=1), path / "labels")
+    return path
+
+
+@pytest.fixture(scope="module")
+def jobs():
+    """Runs them."""
+    started = Jobs()
+    yield started
+    started.close()
+
+
+@cache
+def finished(name, place, jobs):
+    """The results of a job that nothing stopped, and its steps."""
+    job, count = JOBS[name], place / f"{name}-steps"
+    assert not jobs.run(job.code, f"{job.arguments} {job.unstopped}".split(), place / name, count_file=count)
+    return job.results(place / name), job.steps or int(count.read_text())
+
+
+def differences(name, place, jobs, moments, whole):
+    """Files that are not as in *whole* of a job that was killed at these steps, one after the other, and then let be."""
+    job, folder = JOBS[name], place / "-".join(map(str, (name, "killed", *moments)))
+    for moment in moments:
+        assert jobs.run(job.code, job.arguments.split(), folder, kill=moment), f"{name} was not killed at step {moment}"
+    assert not jobs.run(job.code, job.arguments.split(), folder)
+    found = job.results(folder)
+    return [file for file in sorted({*found, *whole}) if found.get(file) != whole.get(file)]
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_killed_twice_a_job_ends_with_the_same_files(name, place, jobs):
+    whole, steps = finished(name, place, jobs)
+    assert differences(name, place, jobs, [steps // 3, steps // 4], whole) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", JOBS)
+def test_killed_at_twenty_moments_a_job_ends_with_the_same_files(name, place, jobs):
+    whole, steps = finished(name, place, jobs)
+    moments = sorted({1 + (steps - 1) * number // 19 for number in range(20)})
+    assert len(moments) == 20
+    print(f"\n{name}: {steps} steps, {len(whole)} files, killed at", *moments)
+    found = {moment: differences(name, place, jobs, [moment], whole) for moment in moments}
+    assert {moment: files for moment, files in found.items() if files} == {}
+
+
+@pytest.mark.long
+def test_killed_ten_times_a_book_ends_with_the_same_files(place, jobs):
+    """One after the other: each run goes on a little from where the last one was ended."""
+    whole, steps = finished("book", place, jobs)
+    assert differences("book", place, jobs, [steps // 12] * 10, whole) == []

@@ -1,0 +1,245 @@
+"""Who does jobs: this process or others; results are the same, lost workers' jobs are done again, refusals are one line."""
+
+import os
+import signal
+import sys
+from dataclasses import replace
+from multiprocessing.connection import Connection
+
+import numpy as np
+import pytest
+
+from reversi_env import ReversiError
+from reversi_env.errors import missing_extra_error
+from tests.oracles.jobs import files
+from tests.train.jobs.workers import Options, Reader, Worker
+from train.jobs import shipping as cluster_files
+from train.jobs.processes import Processes, Workers, in_order
+from train.jobs.ray import RayCluster, checked_address
+from train.jobs.shipping import build, parcels, relocated, unpacked
+from train.kernels.noisy_games import below
+from train.labels import LabelOptions, generate
+from train.labels.jobs import part_of, piece_rows, share
+
+SMALL = LabelOptions(size=6, count=900, empties=(8, 10), shard_rows=200, block_rows=500)
+
+
+# --- processes ------------------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_lost_workers_job_is_done_again_but_not_for_ever(tmp_path):
+    with Workers(2, Worker, tmp_path) as pool:
+        results = list(pool.results(iter([1, "die once", 2, 3])))
+        assert {job for job, _ in results} == {1, "die once", 2, 3}
+        assert (tmp_path / "died").exists()
+        with pytest.raises(ReversiError, match="ended with status -9 in the middle of a job, as did 3 others"):
+            list(pool.results(iter(["die"])))
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_worker_that_died_while_idle_is_replaced():
+    with Workers(1, Worker) as pool:
+        [(_, first)] = pool.results(iter([1]))
+        os.kill(first, signal.SIGKILL)
+        [(_, second)] = pool.results(iter([2]))
+    assert first != second
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_a_worker_that_dies_in_the_middle_of_its_answer_is_replaced(monkeypatch):
+    answers, receive = [], Connection.recv
+
+    def cut_off(connection):
+        if not answers:
+            answers.append(receive(connection))
+            os.kill(answers[0][1][1], signal.SIGKILL)  # ("result", (job, process))
+            raise OSError("got end of file during message")
+        return receive(connection)
+
+    with Workers(1, Worker) as pool:
+        monkeypatch.setattr(Connection, "recv", cut_off)
+        [(job, _)] = pool.results(iter([1]))
+    assert job == 1
+    assert len(answers) == 1
+
+
+def test_results_come_in_order_whatever_their_own():
+    assert list(in_order([(1, "b"), (3, "d"), (0, "a"), (2, "c")])) == list("abcd")
+    assert list(in_order([])) == []
+
+
+# --- labels ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        SMALL,
+        replace(SMALL, variant="reversed", labeller="six-factor:depth=2,exact=8", shard_rows=90),
+        replace(SMALL, size=4, count=60, empties=(1, 4), shard_rows=7, block_rows=30),
+    ],
+)
+def test_labels_made_of_jobs_are_the_same_to_the_byte(tmp_path, options, monkeypatch):
+    """Through the jobs of a cluster, done here; pieces and shards of sizes that do not divide each other."""
+    monkeypatch.setattr("train.labels.jobs.LEAST_ROWS", 64)
+    generate(options, tmp_path / "whole")
+    steps = []
+    generate(options, tmp_path / "jobs", executor=Processes(0), progress=lambda *step: steps.append(step))
+    assert files(tmp_path / "jobs") == files(tmp_path / "whole")
+    rows = [done for doing, done, _ in steps if doing == "labelling"]
+    assert rows == sorted(set(rows))
+    assert rows[-1] == options.count
+    assert {doing for doing, *_ in steps} == {"sampling", "labelling"}
+
+
+def test_labels_go_on_after_an_interruption_among_jobs(tmp_path, monkeypatch):
+    monkeypatch.setattr("train.labels.jobs.LEAST_ROWS", 64)
+    generate(SMALL, tmp_path / "whole")
+
+    def interrupt(doing, done, total):
+        if doing == "labelling" and done > 600:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        generate(SMALL, tmp_path / "cut", executor=Processes(0), progress=interrupt)
+    assert 0 < len(list((tmp_path / "cut").glob("shard-*.parquet"))) < SMALL.shards
+    generate(SMALL, tmp_path / "cut", executor=Processes(0))
+    assert files(tmp_path / "cut") == files(tmp_path / "whole")
+    # nobody is called where nothing is missing
+    generate(SMALL, tmp_path / "cut", executor=_Nobody())
+
+
+class _Nobody:
+    def workers(self, make, *arguments, cpus=1):
+        raise AssertionError
+
+
+@pytest.mark.slow
+def test_labels_of_two_processes_are_the_same_to_the_byte(tmp_path):
+    generate(SMALL, tmp_path / "whole")
+    generate(SMALL, tmp_path / "two", executor=Processes(2))
+    assert files(tmp_path / "two") == files(tmp_path / "whole")
+
+
+def test_jobs_are_smaller_where_positions_are_harder_or_few():
+    def rows(high, labeller="exact"):
+        return piece_rows(LabelOptions(empties=(8, high), labeller=labeller))
+
+    assert [rows(8), rows(12), rows(14), rows(30)] == [5000, 5000, 1033, 100]
+    assert rows(30, "six-factor:depth=2,exact=10") == 5000
+    assert [share(amount, 4, 100, 5000) for amount in (10, 32_000, 10**9)] == [100, 1000, 5000]
+
+
+def test_jobs_know_the_parts_of_the_hash_space_that_blocks_keep():
+    keys = np.random.default_rng(0).integers(1, 1 << 64, 500, np.uint64, endpoint=False)
+    for parts in (1, 2, 7, 119):
+        assert part_of(keys, parts).tolist() == [below(key, parts) for key in keys]
+
+
+# --- files ----------------------------------------------------------------------------------------
+
+
+def test_files_that_options_name_travel_and_are_found_where_they_are_put(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "network").write_text("a file with the name of an agent")
+    for name in ("w.txt", "other.txt"):
+        (tmp_path / name).write_text(name)
+    options = Options(("network:weights=w.txt,depth=2", "x:weights=none.txt", "network"), str(tmp_path / "other.txt"))
+    sent = parcels([options, 5])
+    assert [(parcel.name, parcel.content) for parcel in sent] == [
+        ("w.txt", b"w.txt"),
+        (str(tmp_path / "other.txt"), b"other.txt"),
+    ]
+    assert unpacked(sent) == {}  # they are here
+    assert relocated(options, {}) is options
+    (tmp_path / "w.txt").write_text("changed")  # as another machine may have it
+    copies = tmp_path / "copies"
+    copies.mkdir()
+    places = unpacked(sent, copies)
+    assert list(places) == ["w.txt"]
+    assert unpacked(sent, copies) == places  # once a machine
+    moved = relocated(options, places)
+    assert moved.specs[1:] == options.specs[1:]
+    assert moved.specs[0].endswith(".txt,depth=2")
+    assert Reader(replace(moved, specs=(moved.specs[0].removesuffix(",depth=2"),)))(0)[1] == "w.txt"
+    next(copies.iterdir()).write_text("damaged")
+    unpacked(sent, copies)
+    assert next(copies.iterdir()).read_text() == "w.txt"
+    assert relocated(5, places) == 5
+
+
+def test_a_command_line_that_is_too_long_for_a_files_name_is_none():
+    assert parcels([Options((f"gtp:engine --book=b.dat {'--option ' * 500}",))]) == ()
+
+
+def test_a_build_is_known_by_all_that_decides_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setattr(cluster_files, "ROOT", tmp_path)
+    fresh = build.__wrapped__
+    found = [fresh()]
+    for name in (
+        "search/engine/engine.py",
+        "reversi_env/kernels/table.npy",
+        "models/weights/a.safetensors",
+        "search/agents/books/b.safetensors",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        for content in ("new", "changed"):
+            (tmp_path / name).write_text(content)
+            found.append(fresh())
+    assert len(set(found)) == len(found) - 1  # weights are known by their names
+    (tmp_path / "search" / "engine.cpython-311.pyc").write_text("compiled")
+    (tmp_path / "studies").mkdir()
+    (tmp_path / "studies" / "winner.py").write_text("new")
+    assert fresh() == found[-1] != fresh("studies")
+
+
+# --- refusals -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("address", ["", "x", "ray://head:10001", "head:", ":6379", "a b:1", "10.0.0.1:6379/"])
+def test_an_address_that_is_none(address):
+    with pytest.raises(ReversiError, match="expected HOST:PORT of the cluster's head"):
+        checked_address(address)
+
+
+def test_addresses():
+    for address in ("auto", "local", "10.0.0.1:6379", "head.example.org:1", "[::1]:6379"):
+        assert checked_address(address) == address
+
+
+def test_without_ray_the_extra_is_named(reversi, monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "ray", None)
+    code, out, err = reversi("label", tmp_path / "out", "--count", 5, "--ray", "auto")
+    assert (code, out) == (2, "")
+    assert err == f"reversi: {missing_extra_error('ray')}\n"
+    assert not (tmp_path / "out").exists()
+
+
+def test_code_in_the_working_folder_that_workers_would_take_for_ours(reversi, monkeypatch, tmp_path):
+    pytest.importorskip("ray", reason="Ray is not installed: the extra 'cluster' has it")
+    (tmp_path / "models.py").touch()
+    monkeypatch.chdir(tmp_path)
+    code, out, err = reversi("label", "out", "--count", 5, "--ray", "local")
+    assert (code, out) == (2, "")
+    assert err.startswith(f"reversi: '{tmp_path / 'models.py'}' hides this project's package 'models'")
+
+
+def test_a_cluster_that_does_not_answer(reversi, tmp_path):
+    pytest.importorskip("ray", reason="Ray is not installed: the extra 'cluster' has it")
+    for command in (
+        ("label", tmp_path / "out", "--count", 5),
+        ("tournament", "greedy", "random", "--size", 4, "--out", tmp_path / "games"),
+    ):
+        code, out, err = reversi(*command, "--ray", "127.0.0.1:1")
+        assert (code, out) == (2, "")
+        assert err.startswith(
+            "reversi: Ray cluster 127.0.0.1:1 does not answer (Connection refused): expected HOST:PORT"
+        )
+        assert err.count("\n") == 1
+
+
+def test_a_connection_is_made_within_a_context_only():
+    pytest.importorskip("ray", reason="Ray is not installed: the extra 'cluster' has it")
+    assert RayCluster("local").address == "local"

@@ -1,0 +1,160 @@
+"""A Ray cluster of two machines, one of which is lost in the middle of the work: the same files as without Ray."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from models.evaluator import FOLDER
+from tests.conftest import REPOSITORY
+from tests.oracles.jobs import PATIENCE, REVERSI, files, held, launch, wait_until
+from tests.train.jobs.conftest import jobs_of
+from train.arena.options import TournamentOptions
+from train.arena.tournament import run_tournament
+from train.labels import LabelOptions, generate
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks for processes in /proc"),
+]
+OPTIONS = LabelOptions(size=6, count=12_000, empties=(11, 13), shard_rows=300)
+LABEL = ("--size", 6, "--count", 12_000, "--empties", "11-13", "--shard-rows", 300)
+#: Said of a machine that is lost, if there was time to notice; of an earlier test's too.
+NOTICED = r"reversi: CPUs of the Ray cluster: \d now, \d before\n"
+#: Commands that cannot end too soon: they wait before they write their last shards, last games, or more than a part of the shards.
+LAST_SHARDS, LAST_GAMES, SOME_SHARDS = (
+    held(REVERSI, *place) for place in ((".shard-*.part", 36), ("games.jsonl", 56), (".shard-*.part", 16))
+)
+GAMES = ("network:weights=own.safetensors,depth=4", "six-factor:depth=3", "--size", 6, "--games", 60)
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory):
+    """The files that one process makes."""
+    folder = tmp_path_factory.mktemp("labels") / "out"
+    generate(OPTIONS, folder)
+    return files(folder)
+
+
+def finished(job):
+    """What a command printed, which is JSON and nothing else, whatever Ray had to say meanwhile; and what it told."""
+    out, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 0, err
+    assert re.sub(NOTICED, "", err) == ""
+    return json.loads(out)
+
+
+def shards(folder):
+    return len(list(folder.glob("shard-*.parquet")))
+
+
+def running(job, condition):
+    """Wait until the condition holds, which it must before the job ends."""
+    wait_until(lambda: condition() or job.poll() is not None, pause=0.05)
+    assert job.poll() is None, job.communicate()
+
+
+def second_machine_at_work(job, head, raylet):
+    """Wait until the second machine has a job. The first one's are held meanwhile: it could do all that there are before that."""
+    stopped = set()
+
+    def at_work():
+        for process in jobs_of(head):
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGSTOP)
+                stopped.add(process)
+        return jobs_of(raylet)
+
+    try:
+        running(job, at_work)
+    finally:
+        for process in stopped:
+            with suppress(ProcessLookupError):
+                os.kill(process, signal.SIGCONT)
+
+
+def test_labels_are_the_same_when_a_machine_is_lost_in_the_middle(tmp_path, two_nodes, labelled):
+    raylet, folder = two_nodes.add(), tmp_path / "out"
+    command = ("label", folder, *LABEL, "--json", "--ray", two_nodes.address)
+    job = launch(*command, code=LAST_SHARDS, cwd=tmp_path, env=two_nodes.environment)
+    second_machine_at_work(job, two_nodes.head, raylet)
+    running(job, lambda: shards(folder) >= 6)
+    two_nodes.kill()
+    assert jobs_of(raylet) == []
+    running(job, lambda: shards(folder) < 40)  # it was in the middle
+    assert finished(job)["positions"] == 12_000
+    assert files(folder) == labelled
+
+
+@pytest.mark.long
+def test_games_are_the_same_when_a_machine_is_lost_in_the_middle(tmp_path, two_nodes, monkeypatch):
+    """One player's weights are a file that only the command's own folder has under that name."""
+    [weights] = FOLDER.glob("6x6-normal-*.safetensors")
+    shutil.copy(weights, tmp_path / "own.safetensors")
+    monkeypatch.chdir(tmp_path)
+    run_tournament(TournamentOptions(GAMES[:2], 60, size=6), Path("here"))
+    raylet, played = two_nodes.add(), tmp_path / "ray" / "games.jsonl"
+    command = ("tournament", *GAMES, "--out", "ray", "--json", "--ray", two_nodes.address)
+    job = launch(*command, code=LAST_GAMES, cwd=tmp_path, env=two_nodes.environment)
+    second_machine_at_work(job, two_nodes.head, raylet)
+    running(job, lambda: played.exists() and len(lines(played)) >= 4)
+    two_nodes.kill()
+    running(job, lambda: len(lines(played)) < 60)
+    assert finished(job)["games"] == 60
+    assert lines(played) == lines(tmp_path / "here" / "games.jsonl")
+    assert (tmp_path / "ray" / "games.ggf").read_bytes() == (tmp_path / "here" / "games.ggf").read_bytes()
+
+
+def lines(path):
+    """Games without the seconds that they took."""
+    return [
+        {**json.loads(line), "seconds": None} for line in path.read_text().splitlines(keepends=True) if line[-1] == "\n"
+    ]
+
+
+def test_kill_9_and_ctrl_c_leave_no_job_behind_and_the_labels_go_on_with_ray_or_without(tmp_path, two_nodes, labelled):
+    folder, command = tmp_path / "out", ("label", tmp_path / "out", *LABEL)
+    for ending, status, least in ((signal.SIGKILL, -signal.SIGKILL, 2), (signal.SIGINT, 130, 6)):
+        on_ray = (*command, "--ray", two_nodes.address)
+        job = launch(*on_ray, code=SOME_SHARDS, cwd=tmp_path, env=two_nodes.environment)
+        running(job, lambda least=least: shards(folder) >= least and jobs_of(two_nodes.head))
+        job.send_signal(ending)
+        _, err = job.communicate(timeout=PATIENCE)
+        assert job.returncode == status, err
+        assert "Traceback" not in err
+        wait_until(lambda: jobs_of(two_nodes.head) == [], pause=0.05)
+    assert " of 12000 positions" in err
+    assert shards(folder) < 40
+    generate(OPTIONS, folder)
+    assert files(folder) == labelled
+
+
+def test_a_machine_that_lacks_something_says_what(two_nodes, tmp_path):
+    """In a process of its own: Ray leaves sockets and threads behind, which are no fault of a job."""
+    (tmp_path / "elsewhere.py").write_text("class Worker:\n    def __call__(self, job):\n        return job\n")
+    subprocess.run(
+        [sys.executable, "-m", "tests.train.jobs.lacking", two_nodes.address, str(tmp_path), str(tmp_path / "said")],
+        cwd=REPOSITORY,
+        env=two_nodes.environment,
+        capture_output=True,
+        check=True,
+    )
+    found = json.loads((tmp_path / "said").read_text())
+    assert "cannot run jobs (No module named 'elsewhere'): expected the same installation" in found["module"]
+    assert "has reversi-lab" in found["build"]
+    assert ": expected 0.0-another, as where the command runs" in found["build"]
+    assert found["left"] == [True] * 20
+    assert found["refusal"].startswith("machine ")
+    assert found["refusal"].endswith(": I will not")
+    assert "ZeroDivisionError" in found["failure"]
+    assert found["death"].startswith("a job was lost with its worker 4 times (WorkerCrashedError: ")
+    text, spec = found["shipped"]  # by that name there is none where workers are
+    assert text == "from here"
+    assert re.fullmatch(r"x:weights=.*[0-9a-f]{64}\.txt", spec)

@@ -1,0 +1,398 @@
+"""Data sets on disk: right labels, files that nothing can spoil unnoticed, and that come out the same after any crash."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import torch
+
+from models.bitboards import board_tensor
+from models.residual.net import read_residual
+from models.zero import SHIPPED
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.errors import TrainError
+from search import evaluators
+from search.engine.batch import search_batch
+from search.engine.solver import MAX_SOLVED_EMPTIES, solve, solve_batch
+from search.engine.table import TranspositionTable
+from search.evaluators.formula import formula_file
+from tests.oracles.jobs import files
+from tests.oracles.training_games import canonical_rows
+from train.labels import LabelOptions, Labels, generate, label_positions, read, read_manifest, sample_positions
+from train.labels import dataset as storage
+from train.labels.labellers import check_solvable
+
+SMALL = LabelOptions(size=4, count=100, empties=(4, 6), shard_rows=40, block_rows=80)
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """SMALL, made in one go on one thread."""
+    folder = tmp_path_factory.mktemp("labels") / "new" / "folder"
+    manifest = generate(SMALL, folder, threads=1)
+    assert manifest == read_manifest(folder)
+    assert manifest.complete
+    return folder
+
+
+# --- what is in it --------------------------------------------------------------------------------
+
+
+def test_a_label_may_be_the_mean_of_two_depths():
+    """Odd and even depths err to opposite sides."""
+    options = LabelOptions(size=6, count=40, empties=(14, 15), labeller="six-factor:depth=3,mean=2,exact=0")
+    own, opp = sample_positions(options, 0)
+    told = []
+    labels = label_positions(own, opp, options, threads=2, progress=told.append)
+    values = [search_batch(own, opp, "six-factor", options.rules, depth) for depth in (2, 3)]
+    assert np.array_equal(labels.score, (values[0] + values[1]) / np.float32(2))
+    assert (labels.depth == 3).all()
+    assert told == sorted(told)
+    assert told[-1] == 40
+
+
+@pytest.mark.parametrize("rules", [Rules(s, v) for s in (6, 8) for v in ("normal", "reversed")], ids=str)
+def test_exact_labels_are_those_of_the_solver(rules, tmp_path):
+    options = LabelOptions(size=rules.size, variant=rules.variant, count=60, empties=(5, 9), shard_rows=25)
+    generate(options, tmp_path)
+    labels = read(tmp_path)
+    assert (len(labels), labels.rules) == (60, rules)
+    table = TranspositionTable(1)
+    for row in range(60):
+        position = Position(rules, int(labels.own[row]), int(labels.opp[row]))
+        assert labels.score[row] == solve(position, table=table).score
+        assert labels.empties[row] == labels.depth[row] == position.empties
+    assert labels.exact.all()
+    assert len(set(canonical_rows(labels.own, labels.opp))) == 60
+    assert np.bincount(labels.empties)[5:].tolist() == [12] * 5
+
+
+def test_a_search_labels_what_is_beyond_the_solver(tmp_path):
+    options = LabelOptions(count=80, empties=(9, 16), labeller="six-factor:depth=2,exact=10", variant="reversed")
+    generate(options, tmp_path)
+    labels = read(tmp_path)
+    assert (labels.exact == (labels.empties <= 10)).all()
+    assert (labels.depth == np.where(labels.exact, labels.empties, 2)).all()
+    solved, searched = labels.select(labels.exact), labels.select(~labels.exact)
+    assert (solved.score == solve_batch(solved.own, solved.opp, options.rules)).all()
+    assert (searched.score == search_batch(searched.own, searched.opp, "six-factor", options.rules, 2)).all()
+    assert len(solved) + len(searched) == 80
+
+
+def test_the_columns_are_those_promised(made):
+    import pyarrow.parquet as parquet
+
+    table = parquet.read_table(made / "shard-00000.parquet")
+    types = {field.name: str(field.type) for field in table.schema}
+    words = "dictionary<values=string, indices=int8, ordered=0>"
+    numbers = {
+        "own": "uint64",
+        "opp": "uint64",
+        "score": "float",
+        "empties": "uint8",
+        "depth": "uint8",
+        "size": "uint8",
+    }
+    assert types == numbers | {"kind": words, "variant": words}
+    assert list(types) == ["own", "opp", "score", "empties", "kind", "depth", "variant", "size"]
+    row = table.slice(0, 1).to_pylist()[0]
+    assert (row["kind"], row["variant"], row["size"], row["empties"]) == ("exact", "normal", 4, 4)
+
+
+def test_the_manifest_says_what_is_there(made):
+    content = json.loads((made / "manifest.json").read_text())
+    assert content["format"] == "reversi-labels-1"
+    assert LabelOptions.from_dict(content["options"]) == SMALL
+    assert [shard["rows"] for shard in content["shards"]] == [40, 40, 20]
+    assert (content["rows"], content["complete"]) == (100, True)
+    assert set(files(made)) == {"manifest.json", *(shard["file"] for shard in content["shards"])}
+
+
+# --- the same files every time --------------------------------------------------------------------
+
+
+def test_threads_do_not_matter(made, tmp_path):
+    generate(SMALL, tmp_path, threads=2)
+    assert files(tmp_path) == files(made)
+
+
+class Crash(BaseException):
+    """The power fails."""
+
+
+class CrashingDisk:
+    """Lets the flush or rename number *at* fail."""
+
+    def __init__(self, monkeypatch, at):
+        self.calls, self.at = 0, at
+        for name in ("fsync", "replace"):
+            monkeypatch.setattr(os, name, self.watched(getattr(os, name)))
+
+    def watched(self, real):
+        def function(*arguments):
+            self.calls += 1
+            if self.calls == self.at:
+                raise Crash
+            return real(*arguments)
+
+        return function
+
+
+def labelled_rows(folder):
+    """Make SMALL in *folder*; how far it was whenever it labelled something."""
+    rows = []
+    generate(
+        SMALL, folder, threads=1, progress=lambda doing, done, total: rows.append(done) if doing == "labelling" else 0
+    )
+    return rows
+
+
+def test_a_crash_at_any_step_leaves_a_folder_to_go_on_with(made, tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        disk = CrashingDisk(patch, at=0)
+        generate(SMALL, tmp_path / "whole", threads=1)
+    assert disk.calls > 15
+    for step in range(1, disk.calls + 1):
+        folder = tmp_path / str(step)
+        with monkeypatch.context() as patch:
+            CrashingDisk(patch, at=step)
+            with pytest.raises(Crash):
+                generate(SMALL, folder, threads=1)
+        done = read_manifest(folder).rows if (folder / "manifest.json").exists() else 0
+        if 0 < done < 100:
+            with pytest.raises(TrainError, match=f"has {done // 40} of 3 shards: expected all"):
+                read(folder)
+            assert len(read(folder, partial=True)) == done
+        assert all(rows > done for rows in labelled_rows(folder))  # nothing that the manifest has is made again
+        assert files(folder) == files(made)
+
+
+# --- trouble --------------------------------------------------------------------------------------
+
+
+def copy(made, folder):
+    folder.mkdir(exist_ok=True)
+    for name, data in files(made).items():
+        (folder / name).write_bytes(data)
+    return folder
+
+
+def test_a_flipped_byte_is_found_and_the_file_named(made, tmp_path):
+    for name in ("shard-00000.parquet", "shard-00002.parquet"):
+        folder = copy(made, tmp_path / name)
+        data = bytearray((folder / name).read_bytes())
+        data[len(data) // 2] ^= 1
+        (folder / name).write_bytes(data)
+        for use in (lambda f=folder: read(f), lambda f=folder: generate(SMALL, f)):
+            with pytest.raises(TrainError, match=f"{name}' is damaged, its SHA-256 .* expected"):
+                use()
+        (folder / name).unlink()
+        with pytest.raises(TrainError, match=f"{name}' is missing"):
+            read(folder)
+        generate(SMALL, folder)
+        assert files(folder) == files(made)
+
+
+@pytest.mark.parametrize(
+    ("column", "number"),
+    [("score", np.nan), ("score", np.inf), ("score", -16.5), ("empties", 3), ("own", 2**64 - 1), ("opp", 1)],
+)
+def test_rows_that_cannot_be_are_refused_whatever_the_hash_says(made, tmp_path, column, number):
+    folder = copy(made, tmp_path / "odd")
+    manifest = read_manifest(folder)
+    labels = storage.read_shard(folder, manifest.shards[1], SMALL.rules)
+    changed = getattr(labels, column).copy()
+    changed[7] = number
+    storage.add_shard(folder, manifest, 1, replace(labels, **{column: changed}))
+    with pytest.raises(TrainError, match=f"shard-00001.parquet, row 7, has .*{column} .*: expected a position of"):
+        read(folder)
+
+
+def test_the_command_tells_what_is_whole_not_what_the_manifest_lists(reversi, made, tmp_path):
+    folder = copy(made, tmp_path / "labels")
+    small = ("--size", 4, "--count", 100, "--empties", "4-6", "--shard-rows", 40, "--block-rows", 80)
+    command = ("label", folder, *small)
+    assert reversi(*command)[2] == f"{folder}: 3 of 3 shards, 100 positions; already complete\n"
+    shard = folder / "shard-00001.parquet"
+    shard.write_bytes(b"something else")
+    assert "complete" not in (message := reversi(*command)[2])
+    assert f"'{shard}' is damaged" in message
+    shard.unlink()
+    assert storage.rows_in_place(folder) == 60
+    code, out, err = reversi(*command, "--json")
+    assert (code, err) == (0, f"{folder}: 2 of 3 shards, 60 positions; resuming\n")
+    assert json.loads(out)["resumed_from"] == 60
+    assert files(folder) == files(made)
+
+
+def test_a_network_is_known_by_the_bytes_of_its_file(tmp_path, monkeypatch):
+    file = tmp_path / "net"
+    file.write_bytes(b"weights")
+
+    class Network(evaluators.Evaluator):
+        def record(self, rules):
+            return evaluators.get_evaluator("six-factor").record(rules)
+
+        def identity(self, rules):
+            return file.read_bytes()
+
+    monkeypatch.setitem(evaluators._REGISTRY, "some-network", Network())
+    options = replace(SMALL, player="some-network")
+    generate(options, tmp_path / "out")
+    generate(options, tmp_path / "out")
+    file.write_bytes(b"other weights")
+    with pytest.raises(TrainError, match="was begun with another version of some-network"):
+        generate(options, tmp_path / "out")
+
+
+def test_finished_labels_are_read_without_the_weights_that_made_them(tmp_path):
+    file = tmp_path / "weights.json"
+    file.write_bytes(formula_file(evaluators.formula("six-factor"), "six-factor", {}, {}))
+    name = f"six-factor:weights={file}"
+    options = replace(SMALL, player=name, labeller=f"{name},depth=1,exact=4")
+    generate(options, tmp_path / "out")
+    before = read(tmp_path / "out")
+    file.unlink()
+    assert read_manifest(tmp_path / "out").options == options
+    assert (read(tmp_path / "out").score == before.score).all()
+    with pytest.raises(ReversiError, match="weights.json' cannot be read"):
+        generate(options, tmp_path / "never-made")
+    assert not (tmp_path / "never-made").exists()
+
+
+def test_folders_that_hold_something_else(made, tmp_path):
+    with pytest.raises(TrainError, match=r"has no manifest.json: expected a folder that `reversi label` made"):
+        read(tmp_path / "nothing")
+    for text in ("no JSON", "[]", '{"format": "reversi-labels-9"}', '{"format": "reversi-labels-1"}'):
+        (tmp_path / "manifest.json").write_text(text)
+        with pytest.raises(TrainError, match=r"manifest.json' cannot be read .*: expected a manifest of the format"):
+            read(tmp_path)
+    folder = copy(made, tmp_path / "no manifest")
+    (folder / "manifest.json").unlink()
+    with pytest.raises(TrainError, match="has Parquet files but no manifest.json: expected an empty folder"):
+        generate(SMALL, folder)
+
+
+def test_devices(tmp_path, monkeypatch):
+    """A GPU solver is asked once before any sampling, and its scores are taken as they come."""
+    calls = []
+
+    def solve_batch_cuda(own, opp, rules, *, threads, progress):
+        calls.append(len(own))
+        return solve_batch(own, opp, rules, threads=threads, progress=progress)
+
+    monkeypatch.setitem(sys.modules, "search.gpu.solver", SimpleNamespace(solve_batch_cuda=solve_batch_cuda))
+    generate(SMALL, tmp_path / "gpu", device="cuda")
+    assert calls == [1, 40, 40, 20]
+    monkeypatch.setitem(sys.modules, "search.gpu.solver", None)
+    with pytest.raises(TrainError, match="device cuda cannot be used .*: expected a CUDA GPU"):
+        generate(SMALL, tmp_path / "none", device="cuda")
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_device_is_not_asked_where_nothing_is_solved(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "search.gpu.solver", None)
+    options = LabelOptions(count=4, empties=(20, 21), labeller="six-factor:depth=1", play_depth=1)
+    assert generate(options, tmp_path / "searched", device="cuda").complete
+    with pytest.raises(TrainError, match="device 'tpu': expected one of cpu, cuda"):
+        generate(options, tmp_path / "never-made", device="tpu")
+
+
+@pytest.mark.parametrize("empties", [17, 20])
+def test_a_gpu_is_not_asked_for_more_than_it_can_solve(tmp_path, empties):
+    message = f"{empties} empties to be solved by labeller 'exact': expected at most 16 on a GPU, or --labeller"
+    with pytest.raises(TrainError, match=message):
+        generate(LabelOptions(empties=(12, empties)), tmp_path / "never-made", device="cuda")
+    assert not (tmp_path / "never-made").exists()
+
+
+@pytest.mark.parametrize(
+    ("labeller", "empties", "most"),
+    [
+        ("exact", (20, 30), 30),
+        ("six-factor:depth=4", (8, 50), 10),
+        ("six-factor:depth=4", (11, 50), 0),
+        ("six-factor:depth=4,exact=30", (31, 50), 0),
+        ("six-factor:depth=28,exact=0", (20, 50), 28),
+    ],
+)
+def test_the_most_empties_that_a_labeller_solves(labeller, empties, most):
+    assert LabelOptions(empties=empties, labeller=labeller).most_solved == most
+
+
+@pytest.mark.parametrize("size", [6, 8])
+def test_nothing_is_solved_that_nobody_could_wait_for(tmp_path, size):
+    """Looked at before a folder is made; up to the limit it would go on."""
+    most = MAX_SOLVED_EMPTIES[size]
+    check_solvable(most, Rules(size), "exact")
+    message = f"{most + 1} empties to be solved by labeller 'exact': expected at most {most} on the {size}x{size} board"
+    with pytest.raises(TrainError, match=message):
+        generate(LabelOptions(size=size, empties=(20, most + 1)), tmp_path / "never-made")
+    assert not (tmp_path / "never-made").exists()
+
+
+def test_positions_are_counted_not_the_options_that_they_are_labelled_by():
+    start = Position.initial(Rules(6))
+    with pytest.raises(TrainError, match="positions with 32 empties to be solved by labeller 'exact': expected"):
+        label_positions(np.array([start.own], np.uint64), np.array([start.opp], np.uint64), LabelOptions(size=6))
+
+
+# --- in memory ------------------------------------------------------------------------------------
+
+
+def test_labels_are_selected_and_joined(made):
+    labels = read(made)
+    few = labels.select([5, 3])
+    assert few.score.tolist() == [labels.score[5], labels.score[3]]
+    again = Labels.concatenate([labels.select(labels.empties == 4), labels.select(labels.empties != 4)])
+    assert sorted(canonical_rows(again.own, again.opp)) == sorted(canonical_rows(labels.own, labels.opp))
+    with pytest.raises(TrainError, match="expected one part or more"):
+        Labels.concatenate([])
+    with pytest.raises(TrainError, match="labels of different games"):
+        Labels.concatenate([few, replace(few, rules=Rules(6))])
+    with pytest.raises(TrainError, match="expected as many in all"):
+        replace(few, score=few.score[:1])
+
+
+def test_labelling_in_memory_needs_no_pyarrow_and_no_torch():
+    """And a second process runs the kernels from the cache, which has crashed before."""
+    code = (
+        "import sys; sys.modules['pyarrow'] = None\n"
+        "from train.labels import *\n"
+        "options = LabelOptions(count=40, empties=(9, 12), labeller='six-factor:depth=4,exact=10')\n"
+        "own, opp = sample_positions(options, 0)\n"
+        "print(label_positions(own, opp, options).score.tolist())\n"
+        "print(sorted({'torch', 'rich', 'cyclopts', 'sb3_contrib'} & set(sys.modules)))\n"
+        "try: generate(options, 'never-made')\n"
+        "except ValueError as error: print(error)\n"
+    )
+    options = LabelOptions(count=40, empties=(9, 12), labeller="six-factor:depth=4,exact=10")
+    labels = label_positions(*sample_positions(options, 0), options)
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    scores, heavy, error = result.stdout.splitlines()
+    assert (json.loads(scores), heavy) == (labels.score.tolist(), "[]")
+    assert "pyarrow, which is not installed: expected" in error
+
+
+def test_labels_by_a_residual_network_are_its_values(tmp_path):
+    """In the mean over the eight symmetric images; positions near the end are solved."""
+    options = LabelOptions(size=6, count=60, empties=(6, 9), labeller="zero:exact=7", play_depth=1)
+    generate(options, tmp_path / "out", threads=1)
+    labels = read(tmp_path / "out")
+    far = labels.empties > 7
+    assert (labels.exact == ~far).all()
+    net = read_residual(min(SHIPPED.glob("zero-6x6-normal-*"))).net
+    with torch.inference_mode():
+        values = net.symmetric_values(board_tensor(labels.own[far]), board_tensor(labels.opp[far])).numpy()
+    assert labels.score[far] == pytest.approx(np.clip(values, -35.5, 35.5), abs=1e-5)
+    assert labels.score[~far] == pytest.approx(solve_batch(labels.own[~far], labels.opp[~far], Rules(6)))
+    assert (labels.depth[far] == 0).all()
+    [hashed] = [name for name in read_manifest(tmp_path / "out").evaluators if name.startswith("zero")]
+    assert hashed == "zero"
+    with pytest.raises(TrainError, match="depth"):
+        replace(options, labeller="zero:depth=2")

@@ -1,0 +1,230 @@
+"""Positions of a data set: flat, without symmetric duplicates, the same on any number of threads and in any order."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from reversi_env import Rules, batch
+from reversi_env.errors import TrainError
+from search import evaluator
+from search.engine.threads import make_thread_states
+from search.evaluators.registry import get_evaluator
+from tests.oracles.training_games import canonical_rows, play_game
+from train.arena.batch import EvaluatorPlayer, self_play
+from train.jobs.processes import Processes
+from train.kernels.noisy_games import play_games
+from train.labels import LabelOptions, generate, sample_positions, sampling
+from train.labels.generation import label_positions
+from train.labels.jobs import Games, LabelWorker
+from train.labels.sampling import Players, _Sampling, how_to_play, sample_block
+
+GAMES = [Rules(size, variant) for size in (6, 8) for variant in ("normal", "reversed")]
+IN_BLOCKS = {"count": 3001, "empties": (7, 13), "shard_rows": 400, "block_rows": 1000, "play_depth": 1}
+
+
+def options_for(rules, **changes):
+    return LabelOptions(size=rules.size, variant=rules.variant, **changes)
+
+
+def whole(options, **how):
+    boards = [sample_positions(options, shard, **how) for shard in range(options.shards)]
+    return [np.concatenate(side) for side in zip(*boards, strict=True)]
+
+
+HOW = {
+    "noise": {"play_depth": 1, "temperature": (0.0,), "noise": (0.0, 0.1, 0.5), "random_share": 0.2},
+    "temperature": {"play_depth": 1, "temperature": (0.0, 1.0, 4.0), "prefixes": (24,)},
+    "depth 2": {"play_depth": 2, "temperature": (0.5, 2.0), "prefixes": (1, 10)},
+    "best moves": {"play_depth": 2, "temperature": (0.0,), "noise": (0.0,), "prefixes": (12,), "random_share": 0.0},
+}
+
+
+@pytest.mark.parametrize(
+    ("rules", "how"),
+    [  # the twin takes a second for a game of depth 2 on the large board
+        pytest.param(rules, how, id=f"{name}-{rules}")
+        for name, how in HOW.items()
+        for rules in GAMES
+        if rules.size == 6 or how["play_depth"] == 1
+    ],
+)
+def test_games_follow_the_plain_twin(rules, how):
+    """Move for move: the same random beginning, noise, choice and lots; wrong signs would show at once."""
+    options = options_for(rules, empties=(2, 20), seed=2**63 + 5, **how)
+    evaluator, games, reached = get_evaluator("six-factor"), (16 if options.play_depth == 1 else 8) // rules.size, 0
+    own, opp, key = (np.zeros((games, options.strata), np.uint64) for _ in range(3))
+    play_games(
+        *(make_thread_states(rules), evaluator.record(rules), *(np.uint64(board) for board in rules.start_boards)),
+        *(how_to_play(options), np.uint64(options.seed), np.uint64(10)),
+        *(np.ones(options.strata, np.bool_), own, opp, key),
+    )
+    for i in range(games):
+        found, prefix = play_game(options, evaluator, 10 + i)
+        for column in range(options.strata):
+            position = found.get(2 + column)
+            boards = (0, 0) if position is None else (position.own, position.opp)
+            assert (int(own[i, column]), int(opp[i, column])) == boards
+            assert (key[i, column] == 0) == (position is None)
+        assert all(empties < rules.square_count - 4 - prefix for empties in found)  # none of the random beginning
+        reached += len(found)
+    assert reached > games * 6
+
+
+def test_only_what_is_wanted_is_taken():
+    """And the games are the same: what a data set still lacks must not change what it gets."""
+    options = LabelOptions(size=6, empties=(4, 20))
+    rules, nets = options.rules, get_evaluator("six-factor").record(options.rules)
+    taken = []
+    for wanted in (np.ones(options.strata, np.bool_), np.arange(options.strata) % 3 == 2):
+        own, opp, key = (np.zeros((50, options.strata), np.uint64) for _ in range(3))
+        start = (np.uint64(board) for board in rules.start_boards)
+        games = (how_to_play(options), np.uint64(1), np.uint64(0), wanted)
+        play_games(make_thread_states(rules), nets, *start, *games, own, opp, key)
+        taken.append((own, key))
+    (all_own, all_keys), (own, keys) = taken
+    assert (own[:, 2::3] == all_own[:, 2::3]).all()
+    assert (keys[:, 2::3] == all_keys[:, 2::3]).all()
+    assert not np.delete(keys, np.s_[2::3], axis=1).any()
+
+
+@pytest.mark.parametrize("rules", [*GAMES, Rules(4)], ids=str)
+def test_a_data_set_is_flat_and_has_no_symmetric_duplicates(rules):
+    """Over shards and over blocks, which know nothing of each other."""
+    small = {"count": 90, "empties": (5, 7), "shard_rows": 20, "block_rows": 40}
+    options = options_for(rules, **(small if rules.size == 4 else IN_BLOCKS))
+    assert options.blocks > 2
+    own, opp = whole(options)
+    assert len(own) == options.count
+    assert len(set(canonical_rows(own, opp))) == options.count
+    empties = rules.square_count - np.bitwise_count(own | opp)
+    assert (empties == options.empties[0] + np.arange(options.count) % options.strata).all()
+    batch.checked_boards(own, opp, rules)
+    assert not batch.is_over(own, opp, rules).any()
+
+
+def test_neither_threads_nor_the_order_of_the_shards_matter():
+    options = LabelOptions(**IN_BLOCKS)
+    own, opp = whole(options, threads=1)
+    for block in reversed(range(options.blocks)):
+        rows = slice(block * 800, min(block * 800 + 800, options.count))
+        block_own, block_opp = sample_block(options, block, threads=2)
+        assert (block_own == own[rows]).all()
+        assert (block_opp == opp[rows]).all()
+    one_own, one_opp = sample_positions(options, 5)
+    assert (one_own == own[2000:2400]).all()
+    assert (one_opp == opp[2000:2400]).all()
+
+
+def test_a_player_without_a_name_plays_too():
+    options = LabelOptions(count=200)
+    stranger = get_evaluator("six-factor").with_weights(mobility_weight=-500)
+    (named, _), (same, _), (other, _) = (
+        sample_positions(options, 0, player=player) for player in (None, get_evaluator("six-factor"), stranger)
+    )
+    assert (named == same).all()
+    assert not (named == other).all()
+
+
+@pytest.mark.filterwarnings("ignore::search.evaluators.function.SlowEvaluatorWarning")
+def test_a_player_that_fails_is_heard():
+    @evaluator
+    def broken(position):
+        """Fails."""
+        raise ValueError("mine")
+
+    options = LabelOptions(size=6, count=20, empties=(4, 8), play_depth=1)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="mine"):
+            sample_positions(options, 0, player=broken)
+        with pytest.raises(ValueError, match="mine"):
+            self_play(EvaluatorPlayer(broken, Rules(6)), 2, Rules(6))
+        worker = LabelWorker(options, label_positions, "cpu", 1)
+        worker._players = Players(options, broken)
+        with pytest.raises(ValueError, match="mine"):
+            worker(Games(0, 0, 128, 0, np.ones(options.strata, np.bool_)))
+
+
+@pytest.mark.parametrize("executor", [None, Processes(0)], ids=["threads", "jobs"])
+def test_games_that_were_played_are_not_played_again(tmp_path, monkeypatch, executor):
+    """Interrupted between two rounds of games: the next run begins with the game after, and ends with the same files."""
+    monkeypatch.setattr(sampling, "MOST_GAMES", 256)
+    options = LabelOptions(size=6, count=4500, empties=(6, 8), shard_rows=1500, play_depth=1)
+    generate(options, tmp_path / "whole")
+    asked, rounds = [], _Sampling.play_round
+
+    def told(doing, done, total):
+        if doing == "sampling" and len(asked) == 2:
+            raise KeyboardInterrupt
+
+    def play_round(self, play):
+        asked.append(self.games)
+        rounds(self, play)
+
+    monkeypatch.setattr(_Sampling, "play_round", play_round)
+    with pytest.raises(KeyboardInterrupt):
+        generate(options, tmp_path / "cut", executor=executor, progress=told)
+    assert [path.name for path in (tmp_path / "cut").glob("games-*")] == ["games-0000.safetensors"]
+    generate(options, tmp_path / "cut", executor=executor)
+    assert asked == [256 * number for number in range(len(asked))]
+    assert len(asked) > 3
+    whole, cut = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("whole", "cut"))
+    assert cut == whole
+
+
+def test_games_of_other_options_are_no_help(tmp_path):
+    options, path = LabelOptions(size=4, count=30, empties=(5, 5), play_depth=1), tmp_path / "games"
+    sample_block(options, 0, checkpoint=path)
+    other = replace(options, seed=1)
+    assert np.array_equal(sample_block(other, 0, checkpoint=path), sample_block(other, 0))
+
+
+def test_a_seed_is_not_another_seed_shifted():
+    """Else game 1 of seed 0 would be game 0 of seed 1, and a validation set would hold training positions."""
+    many = [canonical_rows(*sample_positions(LabelOptions(count=200, seed=seed), 0)) for seed in (3, 4)]
+    assert not {*many[0]} & {*many[1]}
+
+
+def test_too_many_positions_of_a_small_board_are_refused():
+    with pytest.raises(TrainError, match=r"only \d+ of 5000 different positions with 9 empties .* 4x4 board: expected"):
+        sample_positions(LabelOptions(size=4, count=5000, empties=(9, 9)), 0)
+
+
+def test_where_fewer_will_do_those_that_there_are_come_back():
+    options = LabelOptions(size=4, count=3000, empties=(4, 9), play_depth=1, noise=(1.0,), prefixes=(1,))
+    own, opp = sample_block(options, 0, fewer=True)
+    empties = 16 - np.bitwise_count(own | opp)
+    found = [int((empties == e).sum()) for e in range(4, 10)]
+    assert found[0] == 500
+    assert 0 < found[-1] < 500
+    assert len(np.unique(canonical_rows(own, opp), axis=0)) == len(own)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"variant": "other"}, "variant 'other' is unknown"),
+        ({"count": 0}, "count=0: expected a whole number from 1"),
+        ({"seed": -1}, "seed=-1: expected"),
+        ({"shard_rows": 0}, "shard_rows=0: expected"),
+        ({"size": 4, "empties": (5, 12)}, "empties=5-12: expected a range from 1 to 11 on the 4x4 board"),
+        ({"empties": 12}, "empties=12: expected two whole numbers"),
+        ({"noise": (0.1, 2)}, "expected one or more numbers from 0 to 1"),
+        ({"play_depth": 0}, "play_depth=0: expected a whole number from 1 to 12"),
+        ({"temperature": (-1,)}, r"temperature=\(-1,\): expected one or more numbers from 0 to 1000"),
+        ({"prefixes": (4, 61)}, r"prefixes=\(4, 61\): expected one or more whole numbers from 1 to 60"),
+        ({"random_share": 0.5}, "random_share=0.5: expected a number from 0 to 0.2"),
+        ({"player": "six-facto"}, "evaluator 'six-facto' is unknown .did you mean 'six-factor'"),
+        ({"labeller": "greedy"}, "evaluator 'greedy' is unknown"),
+        ({"labeller": "discs:time=1"}, "option 'time' of labeller 'discs:time=1': expected depth"),
+        ({"labeller": "discs:depth=0"}, "depth='0' of labeller 'discs:depth=0': expected a whole number from 1 to 60"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(changes, message):
+    with pytest.raises(ValueError, match=message):
+        LabelOptions(**changes)
+
+
+def test_a_shard_that_is_not_there():
+    with pytest.raises(TrainError, match="shard 3: expected a whole number from 0 to 2"):
+        sample_positions(LabelOptions(count=250, shard_rows=100), 3)

@@ -1,0 +1,12 @@
+"""Torch on one thread, in every test; small networks and trainings."""
+
+import pytest
+
+from tests.oracles.policies import no_litter, policy_file, positions, small_training, tiny_net
+
+__all__ = ["no_litter", "policy_file", "positions", "small_training", "tiny_net"]
+
+
+@pytest.fixture(autouse=True)
+def _one_thread(one_torch_thread):
+    """Small networks only lose by more."""

@@ -1,0 +1,113 @@
+"""The guide in docs/rl.md, followed as it stands but with fewer steps, and what else takes its time."""
+
+import json
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+
+import httpx
+import pytest
+
+from models.policy.files import read_policy
+from tests.conftest import REPOSITORY
+from tests.oracles.jobs import PATIENCE, interrupted, launched
+from tests.project.test_docs import SMALLER, environment, rl_guide, smaller
+
+
+@pytest.mark.slow
+def test_the_guide_leads_to_an_agent_in_the_browser(tmp_path):
+    def shell(command):
+        how = {"cwd": tmp_path, "env": environment(), "timeout": PATIENCE}
+        done = subprocess.run(command, shell=True, text=True, capture_output=True, **how)
+        assert done.returncode == 0, f"{command}\n{done.stderr}"
+        return done.stdout
+
+    venv, install, train, *measures, serve, connect = rl_guide()
+    assert venv.startswith("python3 -m venv .venv")
+    extras = re.search(r'"\.\[(.*)\]"', install)[1].split(",")
+    known = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    assert set(extras) <= set(known)
+    assert train == "reversi train ppo --out runs/first --size 6"
+    assert "policy: runs/first/policy.safetensors" in shell(smaller(train))
+    there = {path.name for path in (tmp_path / "runs" / "first").iterdir()}
+    assert {
+        "policy.safetensors",
+        "curve.svg",
+        "log.csv",
+        "evaluations.csv",
+        "run.json",
+        "checkpoint.safetensors",
+    } <= there
+    for command in measures:
+        assert "6" in shell(smaller(command)).splitlines()[0]
+    assert serve == "reversi serve &"
+    server_options = ("--port", 0, "--workers", 0, "--database", "games")
+    with launched("serve", *server_options, cwd=tmp_path) as server:
+        url = re.search(r"http://(\S+)", server.stdout.readline())
+        assert "<html" in httpx.get(url[0]).text
+        words = shlex.split(connect.replace("127.0.0.1:8400", url[1]))[1:]
+        with launched(*words, cwd=tmp_path) as player:
+            player.stderr.readline()
+            link = re.search(r"in a browser: (\S+)", player.stderr.readline())[1]
+            assert link.startswith(f"{url[0]}/#join=")
+            assert ".black." in link  # the guide's agent is white
+            answer = shell(f"reversi connect {url[1]} --join {shlex.quote(link)} --agent random --json")
+            out, _ = player.communicate(timeout=PATIENCE)
+    game = json.loads(answer.splitlines()[-1])
+    assert game["role"] == "black"
+    assert game["black"] + game["white"] <= 36
+    assert player.returncode == 0
+    assert "score" in out
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_interrupted_it_says_how_to_go_on_and_takes_more_steps(json_lines, tmp_path):
+    policy = tmp_path / "run" / "policy.safetensors"
+    command = f"rl --out run --size 4 {SMALLER['rl']} --steps 200000"
+
+    def begun():
+        return policy.exists() and read_policy(policy).record["steps"]
+
+    status, _, err = interrupted(begun, *command.split(), cwd=tmp_path)
+    assert (status, err.strip()) == (130, "stopped; go on with: reversi train ppo --out run")
+    steps = read_policy(policy).record["steps"]
+    assert 0 < steps < 200_000
+    [done] = json_lines("train", "ppo", "--out", tmp_path / "run", "--steps", steps + 1024, "--no-regret")
+    assert done["steps"] >= steps + 1024
+
+
+# --- with and without search ------------------------------------------------------------------------
+
+
+@pytest.mark.slow
+def test_an_exam_shows_a_policy_with_and_without_search(reversi, json_lines, policy_file, tmp_path):
+    [found] = json_lines("exam", policy_file, "--games", 8, "--cache", tmp_path)
+    players = found["players"]
+    assert {"policy alone", "value, 1 ply", "value, 2 plies", "value, 2 plies, solver 10"} <= set(players)
+    assert players["value, 2 plies, solver 10"]["regret"] < players["policy alone"]["regret"]
+    status, _, err = reversi("exam", policy_file, "--games", 7)
+    assert status == 2
+    assert "--games 7: expected an even number" in err
+
+
+def test_the_bench_compares_with_both_wrappers(reversi, json_lines, monkeypatch):
+    figures = {"ours": 900.0, "dummy": 300.0, "subproc": 100.0}
+    shares = {"step": 0.2, "opponents": 0.15}
+    monkeypatch.setattr(
+        "benchmarks.rl.measured", lambda kind, vector, updates: {"steps_per_second": figures[vector], **shares}
+    )
+    [found] = json_lines("bench", "rl")
+    assert found["selfplay"]["ratio"] == 3.0
+    assert found["selfplay"]["environment_share"] == pytest.approx(0.05)
+    assert "3.0 times as fast" in reversi("bench", "rl")[1]
+
+
+@pytest.mark.slow
+def test_the_bench_measures():
+    command = [sys.executable, "-m", "benchmarks.rl", "small", "ours", "1"]
+    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
+    assert found["steps_per_second"] > 100
+    assert 0 < found["step"] < 0.5

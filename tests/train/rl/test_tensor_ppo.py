@@ -1,0 +1,202 @@
+"""PPO on tensors: its arithmetic against slow twins, its games against the rules, its run in a folder that is killed."""
+
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from benchmarks.tensor_ppo import measure
+from models.policy.files import read_policy
+from models.policy.net import masked
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.errors import TrainError
+from search.agents.registry import make_agent
+from tests.oracles.kills import results
+from train.evaluation.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.ladder import Ladder
+from train.jobs.checkpoints import load_checkpoint
+from train.jobs.run import CHECKPOINT, Run
+from train.rl import tensor_ppo
+from train.rl.options import preset
+from train.rl.tensor_ppo import PpoLoss, Rollout, TensorPPO, gae
+
+SMALL = {"size": 4, "algorithm": "tensor-ppo", "channels": 4, "blocks": 1, "games": 2, "num_envs": 32, "num_steps": 8}
+SMALL |= {
+    "steps": 768,
+    "batch_size": 64,
+    "epochs": 2,
+    "snapshot_every": 256,
+    "evaluate": 512,
+    "pool_size": 2,
+    "past_self_share": 0.5,
+}
+
+
+@pytest.fixture
+def quick(monkeypatch, tmp_path):
+    """A ladder of one rung, a few solved endgames, nothing drawn."""
+    monkeypatch.setattr("train.charts.is_installed", lambda library: False)
+    monkeypatch.setattr(tensor_ppo, "Ladder", partial(Ladder, rungs=("random",)))
+    truth = noisy_endgames(EndgameOptions(4, positions=5, empties=(3, 5)), tmp_path)
+    monkeypatch.setattr(tensor_ppo, "noisy_endgames", lambda options: truth)
+
+
+def test_advantages_are_those_of_the_definition():
+    plies, trace = 9, 0.8
+    numbers = np.random.default_rng(1)
+    values, rewards = numbers.uniform(-1, 1, (2, plies + 1, 3))
+    ends = numbers.random((plies, 3)) < 0.3
+    found = gae(
+        *(torch.from_numpy(part) for part in (rewards[:plies], ends.astype(float), values[:plies], values[plies])),
+        trace,
+    )
+    for game in range(3):
+        for ply in range(plies):
+            expected, weight = 0.0, 1.0
+            for later in range(ply, plies):  # what the side to move at `ply` thinks of every later surprise
+                after = 0.0 if ends[later, game] else -values[later + 1, game]
+                expected += weight * (rewards[later, game] + after - values[later, game])
+                if ends[later, game]:
+                    break
+                weight *= -trace
+            assert found[ply, game] == pytest.approx(expected)
+
+
+def test_the_loss_follows_moves_that_count_and_no_others(tiny_net):
+    net, count = tiny_net(), 16
+    discs, masks = torch.zeros(count, 2, 4, 4, dtype=torch.uint8), torch.ones(count, 17, dtype=torch.bool)
+    discs[:, 0, 1, 1], discs[:, 1, 1, 2] = 1, 1
+    masks[:, 5] = False
+    actions = torch.arange(count) % 2
+    logs = torch.log_softmax(masked(net(discs, masks)[0], masks), 1).detach()
+    likely = logs.gather(1, actions[:, None])[:, 0]
+    counts, wins = (actions == 0).float(), torch.where(actions == 0, 1.0, 50.0)
+    batch = Rollout(discs, masks, actions, likely, torch.zeros(count), counts, wins, wins)
+    loss, figures = PpoLoss(net, 0.0)(batch)
+    told = dict(zip(tensor_ppo.METRICS, figures.tolist(), strict=True))
+    assert told["policy_loss"] == pytest.approx(-1.0)
+    assert told["value_loss"] == pytest.approx((net(discs, masks)[1][0].item() - 1) ** 2)
+    assert told["entropy"] == pytest.approx(-(logs[0].exp() * logs[0]).sum().item(), rel=1e-5)
+    assert told["kl"] == pytest.approx(0, abs=1e-6)
+    loss.backward()
+    assert net.policy.bias.grad[0] < 0 < net.policy.bias.grad[1]
+    assert net.policy.bias.grad[5] == 0
+    further = batch._replace(log_probs=likely - 0.3)  # beyond the clip nothing is gained
+    net.zero_grad()
+    PpoLoss(net, 0.0)(further)[0].backward()
+    assert net.policy.bias.grad.abs().max() == 0
+
+
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_a_rollout_is_of_games_whose_sides_are_who_they_should_be(tmp_path, variant):
+    training = TensorPPO(tmp_path, preset(**SMALL | {"num_steps": 14, "variant": variant}))
+    training.set_up()
+    for _ in range(3):
+        training.add_snapshot()
+    assert len(training._past) == 2
+    for past in training._past:
+        torch.nn.init.normal_(past.policy.weight)
+    before, seen = training._env.get_state(), training._random_plies.clone()
+    training.collect_rollout()
+    moves, rules = training._rollout, Rules(4, variant)
+    back = training._views.numpy()
+    ended = openings = 0
+    for game in range(32):
+        position = Position(rules, int(before["own"][game]), int(before["opp"][game]))
+        black = before["turn"][game] == 0
+        left = int(seen[game])
+        for ply in range(14):
+            shown = moves.obs[ply, game].flatten(1).numpy()
+            discs = [sum(1 << rules.square_of(int(back[game, k])) for k in np.flatnonzero(side)) for side in shown]
+            assert discs == [position.own, position.opp]
+            legal = {int(back[game, k]) for k in np.flatnonzero(moves.masks[ply, game])}
+            assert legal == set(position.legal_actions())
+            past = game < 16 and black == (game // 8 % 2 == 0)
+            assert moves.loss_mask[ply, game] == (left == 0 and not past)
+            openings += left > 0
+            position = position.play(int(back[game, moves.actions[ply, game]]))
+            black = not black
+            reward = np.sign(-position.score()) if position.is_over() else 0.0
+            assert training._rewards[ply, game] == reward
+            assert training._dones[ply, game] == position.is_over()
+            left -= left > 0
+            if position.is_over():
+                ended += 1
+                break
+    assert ended > 10
+    assert openings > 10
+    for net, games in ((training._net, slice(0, 32)), (training._past[1], slice(8, 16))):
+        flat = Rollout(*(column[2:, games].flatten(0, 1) for column in moves))  # after the opening
+        with torch.no_grad():
+            logs = torch.log_softmax(masked(net(flat.obs, flat.masks)[0], flat.masks), 1)
+        again, who = logs.gather(1, flat.actions[:, None])[:, 0], flat.loss_mask == float(net is training._net)
+        if net is not training._net:
+            who &= (flat.log_probs - (1 / flat.masks.sum(1)).log()).abs() > 1e-5  # no lots of another game's opening
+        assert who.sum() > 20
+        assert torch.allclose(again[who], flat.log_probs[who], atol=1e-5)
+
+
+class Killed(BaseException):
+    """As sudden as a signal."""
+
+
+@pytest.mark.usefixtures("quick", "no_litter")
+def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, monkeypatch):
+    monkeypatch.setattr(tensor_ppo, "CHECKPOINT_SECONDS", 0.0)
+    whole = TensorPPO(tmp_path / "whole", preset(**SMALL))
+    whole.run()
+    real, resumed = tensor_ppo.save_checkpoint, []
+
+    def save(*arguments):
+        real(*arguments)
+        raise Killed
+
+    monkeypatch.setattr(tensor_ppo, "save_checkpoint", save)
+    while len(resumed) < 5:
+        try:
+            TensorPPO(tmp_path / "killed", preset(**SMALL)).run()
+        except Killed:
+            resumed.append(load_checkpoint(tmp_path / "killed" / CHECKPOINT)["run"]["steps"])
+        else:
+            break
+    assert resumed == [256, 512, 768]
+    expected = results(tmp_path / "whole")
+    assert {"policy.safetensors", "log.csv", "evaluations.csv", "run.json", CHECKPOINT} == set(expected)
+    assert results(tmp_path / "killed") == expected
+    agent = make_agent(f"rl:{tmp_path / 'killed' / 'policy.safetensors'}")
+    assert agent.choose(Position.initial(Rules(4))) in Position.initial(Rules(4)).legal_actions()
+    assert read_policy(whole.policy).record["training"] == "tensor-ppo"
+    assert whole.evaluations[-1].keys() >= {"regret", "steps_per_second", "rungs"}
+
+
+def test_what_it_cannot_do_is_refused(tmp_path):
+    with pytest.raises(ReversiError, match="tensor-ppo plays itself and its past, expected none"):
+        preset(**SMALL, opponents=("random",))
+    if not torch.cuda.is_available():
+        with pytest.raises(TrainError, match="device cuda cannot be used"):
+            TensorPPO(tmp_path, preset(**SMALL), device="cuda")
+    Run(tmp_path, preset(**SMALL)).remember()
+    tensor_ppo.save_checkpoint(tmp_path / CHECKPOINT, {"run": {"device": "cuda"}})
+    with pytest.raises(TrainError, match="was begun on device cuda: expected the same"):
+        TensorPPO(tmp_path, preset(**SMALL)).run()
+
+
+def test_the_folder_alone_says_that_it_needs_no_stable_baselines(reversi, tmp_path, monkeypatch):
+    ran = []
+    monkeypatch.setitem(sys.modules, "sb3_contrib", None)
+    monkeypatch.setattr("play.first_start.prepare_parts", lambda parts: None)
+    monkeypatch.setattr(TensorPPO, "run", lambda training: ran.append(training.options))
+    monkeypatch.setattr("play.cli.training.ppo.show_training", lambda *_: None)
+    Run(tmp_path, preset(**SMALL)).remember()
+    assert reversi("train", "ppo", "--out", tmp_path)[0] == 0
+    assert ran == [preset(**SMALL)]
+
+
+def test_its_bench_measures_and_writes_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    found = measure(4, "cpu", 1, compiled=False, num_envs=16, num_steps=4, batch_size=32, channels=4)
+    assert found["steps_per_second"] > 0
+    assert 0 < found["playing"] < 1
+    assert list(tmp_path.iterdir()) == []

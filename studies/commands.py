@@ -38,35 +38,44 @@ RegretChoice: Any = options_of(EndgameOptions)
 
 #: The studies of `reversi experiment`: the class of its options in `studies`, and its help.
 STUDIES = {
-    "breadth": ("breadth:BreadthOptions", "Legal moves by round in random play, and the report's figure."),
-    "nodes": ("nodes:NodesOptions", "Nodes of alpha-beta at depth 2, 4, 6 and 8 by round, against b^d and b^(d/2)."),
-    "winner": ("winner:WinnerOptions", "Corners, safe discs, moves and discs of the later winner by round."),
+    "breadth": ("game_tree.breadth:BreadthOptions", "Legal moves by round in random play, and the report's figure."),
+    "nodes": (
+        "game_tree.nodes:NodesOptions",
+        "Nodes of alpha-beta at depth 2, 4, 6 and 8 by round, against b^d and b^(d/2).",
+    ),
+    "winner": ("game_tree.winner:WinnerOptions", "Corners, safe discs, moves and discs of the later winner by round."),
     "branching": (
-        "branching:BranchingOptions",
+        "game_tree.branching:BranchingOptions",
         "Effective branching factor, with each refinement of the search added in turn.",
     ),
-    "000": ("report_000:GammaOptions", "Report 000: position-stability by its weight γ, and with its two tables."),
-    "001": ("report_001:LevelOptions", "Report 001: levels 1 to 4 against each other."),
+    "000": (
+        "reports.report_000:GammaOptions",
+        "Report 000: position-stability by its weight γ, and with its two tables.",
+    ),
+    "001": ("reports.report_001:LevelOptions", "Report 001: levels 1 to 4 against each other."),
     "002": (
-        "report_002:GreedyOptions",
+        "reports.report_002:GreedyOptions",
         "Report 002: greedy and greedy-invincible play, with published and with tuned weights.",
     ),
     "maximax": (
-        "maximax:MaximaxOptions",
+        "reports.maximax:MaximaxOptions",
         "Report 002: Double-Alpha Maximax against alpha-beta, at equal depth and at equal time.",
     ),
-    "003": ("report_003:PlyOptions", "Report 003: final score by the plies searched, in both colours."),
-    "004": ("report_004:PruningOptions", "Report 004: nodes and branching factor without and with alpha-beta."),
-    "tuning": ("label_tuning:LabelTuningOptions", "Every report's weights tuned against exact scores."),
-    "losses": ("losses:LossesOptions", "Networks fitted with the plain and with the structural loss, side by side."),
-    "networks": ("networks:NetworksOptions", "All kinds of networks fitted to the same labels, side by side."),
+    "003": ("reports.report_003:PlyOptions", "Report 003: final score by the plies searched, in both colours."),
+    "004": ("reports.report_004:PruningOptions", "Report 004: nodes and branching factor without and with alpha-beta."),
+    "tuning": ("reports.tuning:LabelTuningOptions", "Every report's weights tuned against exact scores."),
+    "losses": (
+        "training.losses:LossesOptions",
+        "Networks fitted with the plain and with the structural loss, side by side.",
+    ),
+    "networks": ("training.networks:NetworksOptions", "All kinds of networks fitted to the same labels, side by side."),
 }
 
 
 #: The same of `reversi measure`, and whether the study takes evaluators as arguments.
 MEASURES = {
     "structural": (
-        "structural:StructuralOptions",
+        "evaluators.structural:StructuralOptions",
         """Performance model 3: errors against exact scores, summed over the tree below a position.
 
     Example: reversi measure structural network six-factor
@@ -74,7 +83,7 @@ MEASURES = {
         True,
     ),
     "depth": (
-        "search_depth:DepthOptions",
+        "evaluators.depth:DepthOptions",
         """Performance model 4: depth and nodes at equal time, and plies of search gained over a baseline.
 
     Example: reversi measure depth network --baseline six-factor
@@ -82,7 +91,7 @@ MEASURES = {
         True,
     ),
     "levels": (
-        "levels:LadderOptions",
+        "players.levels:LadderOptions",
         """Rate the ten human levels against each other and against greedy play.
 
     Example: reversi measure levels --games 200 --workers 2
@@ -90,7 +99,7 @@ MEASURES = {
         False,
     ),
     "bridge": (
-        "bridge:BridgeOptions",
+        "players.bridge:BridgeOptions",
         """Compare policy, tree search and alpha-beta with one network at equal time per move.
 
     Example: reversi measure bridge --positions 100 --games 20 --plot bridge.svg

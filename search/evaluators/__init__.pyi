@@ -4,9 +4,9 @@ from .formula import Formula as Formula
 from .formula import square_classes as square_classes
 from .registry import POSITION_STABILITY_ORIGINAL as POSITION_STABILITY_ORIGINAL
 from .registry import exists as exists
-from .registry import formula as formula
 from .registry import formulas as formulas
 from .registry import get_evaluator as get_evaluator
+from .registry import get_formula as get_formula
 from .registry import names as names
 from .registry import published as published
 from .registry import register as register

@@ -17,7 +17,7 @@ Where a report is unclear, the decision taken is written at the compiled formula
 >>> from reversi_env import Position
 >>> get_evaluator("discs").static_value(Position.initial().play("d3"))
 -3.0
->>> formula("six-factor").with_weights(corner_weight=400).weights["corner_weight"]
+>>> get_formula("six-factor").with_weights(corner_weight=400).weights["corner_weight"]
 400.0
 """
 
@@ -75,7 +75,7 @@ def formulas() -> tuple[str, ...]:
     return tuple(sorted(name for name, found in _REGISTRY.items() if isinstance(found, Formula)))
 
 
-def formula(name: str) -> Formula:
+def get_formula(name: str) -> Formula:
     """The formula of that name, or of ``name:weights=PATH``."""
     evaluator = get_evaluator(name)
     if not isinstance(evaluator, Formula):
@@ -85,7 +85,7 @@ def formula(name: str) -> Formula:
 
 def published() -> tuple[str, ...]:
     """The names of the heuristics that come from a report."""
-    return tuple(name for name in formulas() if formula(name).source)
+    return tuple(name for name in formulas() if get_formula(name).source)
 
 
 def exists(name: str) -> bool:

@@ -88,7 +88,7 @@ def main() -> None:
         truth = solved_positions(options.positions, rules, options.seed)
         scores = truth.scores
         print(f"{len(truth)} positions, mean {scores.mean():.2f}, deviation {scores.std():.2f} discs")
-        for evaluator in map(evaluators.formula, evaluators.formulas()):
+        for evaluator in map(evaluators.get_formula, evaluators.formulas()):
             raw = raw_values(evaluator, truth.own, truth.opp, rules)
             errors = truth.compared(raw, scaled=True)
             scale, correlation = errors.scale, errors.correlation

@@ -39,7 +39,7 @@ class RandomEndgamePlayer(EvaluatorPlayer):
         # an evaluator to which all positions are alike: of equal moves one by lot
         from search import evaluators
 
-        super().__init__(evaluators.formula("discs").with_weights(disc_weight=0.0), rules, 1, exact=exact)
+        super().__init__(evaluators.get_formula("discs").with_weights(disc_weight=0.0), rules, 1, exact=exact)
 
 
 def points(result: Mapping[str, Any]) -> str:

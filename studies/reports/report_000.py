@@ -43,7 +43,7 @@ class GammaOptions(StudyOptions):
 
 def measure(options: GammaOptions, progress: Progress = silent) -> dict[str, Any]:
     """Scores against the panel by γ, and of the two tables; and the tables against each other."""
-    rules, formula = options.rules, evaluators.formula(NAME)
+    rules, formula = options.rules, evaluators.get_formula(NAME)
     opponents = {name: EvaluatorPlayer(name, rules, options.depth) for name in PANEL}
     steps = len(GAMMAS) + 3
 

@@ -54,9 +54,9 @@ def measure(options: GreedyOptions, progress: Progress = silent) -> dict[str, An
     """Tune both models by both optimisers; then every evaluation in every setting; then all of them face to face."""
     rules = options.rules
     tunings = [_tuning(options, formula, method, progress) for formula in FORMULAS for method in OPTIMISERS]
-    players: dict[str, Formula] = {name: evaluators.formula(name) for name in (*FORMULAS, *OTHERS)}
+    players: dict[str, Formula] = {name: evaluators.get_formula(name) for name in (*FORMULAS, *OTHERS)}
     for one in tunings:
-        weights = evaluators.formula(one["formula"]).with_weights(**one["weights"])
+        weights = evaluators.get_formula(one["formula"]).with_weights(**one["weights"])
         players[f"{one['formula']}, {one['optimiser']}"] = spread_out([weights], rules)[0]
     rates = []
     for number, (name, evaluator) in enumerate(players.items()):

@@ -46,7 +46,9 @@ def measure(options: PlyOptions, progress: Progress = silent) -> dict[str, Any]:
     by_ply = []
     for ply in range(1, options.deepest + 1):
         progress(f"{ply} plies", ply - 1, options.deepest)
-        mine = EvaluatorPlayer(spread_out([evaluators.formula(NAME).with_weights(ply=float(ply))], rules), rules, ply)
+        mine = EvaluatorPlayer(
+            spread_out([evaluators.get_formula(NAME).with_weights(ply=float(ply))], rules), rules, ply
+        )
         other = EvaluatorPlayer(POSITIONAL, rules, ply)
         entry: dict[str, Any] = {"ply": ply}
         for colour, a_moves in (("black", ~white_moves), ("white", white_moves)):

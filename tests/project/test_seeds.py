@@ -132,7 +132,7 @@ def tournament(seed):
 def win_rate(seed):
     objective = WinRate(panel=("random", "random"), games=GAMES, openings=8, seed=seed, threads=1)
     for number in range(2):
-        objective.losses([evaluators.formula("six-factor")], number)
+        objective.losses([evaluators.get_formula("six-factor")], number)
 
 
 def stages(seed):

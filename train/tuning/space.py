@@ -75,7 +75,7 @@ def space_of(formula: str, varied: Sequence[str] | None = None) -> Space:
         raise TrainError(
             f"evaluator {quoted(formula)}: expected a formula with weights, {', '.join(evaluators.formulas())}"
         )
-    evaluator = evaluators.formula(formula)
+    evaluator = evaluators.get_formula(formula)
     published = PUBLISHED.get(evaluator.family, {})
     chosen = tuple(varied) if varied is not None else tuple(published) or tuple(evaluator.weights)
     if not chosen:

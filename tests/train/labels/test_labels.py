@@ -252,7 +252,7 @@ def test_a_network_is_known_by_the_bytes_of_its_file(tmp_path, monkeypatch):
 
 def test_finished_labels_are_read_without_the_weights_that_made_them(tmp_path):
     file = tmp_path / "weights.json"
-    file.write_bytes(formula_file(evaluators.formula("six-factor"), "six-factor", {}, {}))
+    file.write_bytes(formula_file(evaluators.get_formula("six-factor"), "six-factor", {}, {}))
     name = f"six-factor:weights={file}"
     options = replace(SMALL, player=name, labeller=f"{name},depth=1,exact=4")
     generate(options, tmp_path / "out")

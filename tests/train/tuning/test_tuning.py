@@ -209,7 +209,7 @@ def test_weight_files_that_have_changed_since_it_began_are_refused(tmp_path, cha
     files = {name: tmp_path / f"{name}.json" for name in ("formula", "panel")}
 
     def write(name, weight):
-        evaluator = evaluators.formula("six-factor").with_weights(corner_weight=weight)
+        evaluator = evaluators.get_formula("six-factor").with_weights(corner_weight=weight)
         files[name].write_bytes(formula_file(evaluator, "six-factor", {}, {}))
 
     def stop(generation):

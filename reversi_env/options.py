@@ -214,7 +214,7 @@ class GameOptions(Options):
     """Options of a job about one game; a game that does not exist is refused."""
 
     size: int = option(8, "Board size: 4, 6 or 8.")
-    variant: Variant = option("normal", "Most discs win, or fewest do.")
+    variant: Variant = option("normal", "Rules: normal (most discs win) or reversed (fewest discs win).")
 
     def __post_init__(self) -> None:
         Rules(self.size, self.variant)

@@ -31,17 +31,20 @@ class ServerOptions:
     """
 
     host: str = option("127.0.0.1", "Address to listen on; 0.0.0.0 accepts other machines.")
-    port: int = option(DEFAULT_PORT, "Port; 0 takes any free one.", low=0, high=65535)
-    database: str | None = option(None, "SQLite file with the games; by default one in your data folder.")
-    workers: int | None = option(None, "Processes that search; by default one a core, 0 for a thread.", low=0, high=256)
-    longest_think: float = option(5.0, "Seconds that an agent may have for a move.", low=0.05, high=600)
-    allowed_hosts: tuple[str, ...] = option((), "A name that browsers may call this server by; repeat for more.")
-    proxies: tuple[str, ...] = option(
-        (), "Address of a proxy that tells whom it serves (X-Forwarded-For); repeat for more."
+    port: int = option(DEFAULT_PORT, "Port to listen on; 0 takes any free one.", low=0, high=65535)
+    database: str | None = option(None, "SQLite file of the games (default: in the user data folder).")
+    workers: int | None = option(
+        None,
+        "Number of search processes (default: one per core); 0 searches in a thread of the server.",
+        low=0,
+        high=256,
     )
-    ponder: bool = option(False, "Agents think on people's time, too, while a worker has nothing else to do.")
+    longest_think: float = option(5.0, "Maximum thinking time of an agent per move, in seconds.", low=0.05, high=600)
+    allowed_hosts: tuple[str, ...] = option((), "Additional allowed Host header; repeat for more.")
+    proxies: tuple[str, ...] = option((), "Address of a trusted proxy that sets X-Forwarded-For; repeat for more.")
+    ponder: bool = option(False, "Let agents ponder while a worker is idle.")
     wthor: str | None = option(
-        None, "Folder with WTHOR files: the page counts their games beside the book; or $REVERSI_DATA."
+        None, "Folder with WTHOR files; the page shows their move statistics (default: $REVERSI_DATA)."
     )
     longest_analysis: float = 2.0
     deepest: int = 16

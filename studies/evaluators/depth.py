@@ -49,7 +49,7 @@ class DepthOptions(EvaluatorStudyOptions):
     baseline: str = option("cell-utility", "Evaluator played against.")
     play_depth: int = option(2, "Plies searched in games.", low=1, high=6)
     games: int = option(80, "Games for each handicap.", low=4, even=True)
-    seed: int = option(0, "Same seed, same result.", low=0)
+    seed: int = option(0, "Random seed.", low=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

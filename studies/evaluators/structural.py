@@ -43,7 +43,7 @@ class StructuralOptions(EvaluatorStudyOptions):
     empties: tuple[int, int] = option((8, 10), "Empty squares at the roots, as in 8-10.")
     plies: int = option(2, "Plies below a root.", low=1, high=3)
     as_is: bool = option(False, "Do not scale formulas to fit best.")
-    seed: int = option(0, "Same seed, same result.", low=0)
+    seed: int = option(0, "Random seed.", low=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -40,7 +40,7 @@ class BranchingOptions(StudyOptions):
     evaluator: str = option("six-factor", "Evaluator at the leaves.")
     games: int = option(12, "Random games that positions are taken from.", low=1)
     depth: int = option(8, "Deepest search, in plies.", low=2, high=12)
-    seed: int = option(0, "Same seed, same result.", low=0)
+    seed: int = option(0, "Random seed.", low=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -42,7 +42,7 @@ class BreadthOptions(StudyOptions):
     study: ClassVar[str] = "experiment breadth"
 
     games: int = option(20_000, "Random games, a multiple of 100.")
-    seed: int = option(0, "Same seed, same result.", low=0)
+    seed: int = option(0, "Random seed.", low=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -71,10 +71,10 @@ class NodesOptions(StudyOptions):
 
     study: ClassVar[str] = "experiment nodes"
 
-    variant: Variant = option("reversed", "Most discs win, or fewest do.")
+    variant: Variant = option("reversed", "Rules: normal (most discs win) or reversed (fewest discs win).")
     evaluator: str = option("sixteen-weight", "Evaluator at the leaves.")
     games: int = option(16, "Random games that positions are taken from.", low=2)
-    seed: int = option(0, "Same seed, same result.", low=0)
+    seed: int = option(0, "Random seed.", low=0)
 
     def __post_init__(self) -> None:
         super().__post_init__()

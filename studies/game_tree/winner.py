@@ -36,7 +36,7 @@ class WinnerOptions(StudyOptions):
     player: str = option("random", "The player: random, or an evaluator.")
     depth: int = option(1, "Plies that it searches.", low=1, high=8)
     games: int = option(20_000, "Games.", low=2, even=True)
-    seed: int = option(0, "Same seed, same result.", low=0)
+    seed: int = option(0, "Random seed.", low=0)
 
     @property
     def openings(self) -> int:

@@ -50,7 +50,7 @@ class BridgeOptions(StudyOptions):
     depth: int = option(3, "Plies of the deepest search over its value.", low=1, high=10)
     compiled_depth: int = option(10, "Plies of the deepest search over a compiled network.", low=1, high=30)
     games: int = option(20, "Games of each pairing at equal time; 0: none.", low=0, even=True)
-    seed: int = option(0, "Same seed, same result.", low=0, high=(1 << 32) - 1)
+    seed: int = option(0, "Random seed.", low=0, high=(1 << 32) - 1)
 
 
 def ways(options: BridgeOptions) -> dict[str, list[str]]:

@@ -34,7 +34,7 @@ class LadderOptions(StudyOptions):
     study: ClassVar[str] = "measure levels"
 
     games: int = option(200, "Games of each pairing.", low=2, even=True)
-    seed: int = option(0, "Same seed, same result.", low=0)
+    seed: int = option(0, "Random seed.", low=0)
     workers: int = option(0, "Processes that play; 0: this one.", low=0)
     wthor: str | None = option(None, "Folder with WTHOR files, to be compared with what people played.")
     positions: int = option(1000, "Positions of these games that the levels are asked.", low=1)

@@ -35,10 +35,10 @@ class GammaOptions(StudyOptions):
 
     study: ClassVar[str] = "experiment 000"
 
-    variant: Variant = option("reversed", "Most discs win, or fewest do.")
+    variant: Variant = option("reversed", "Rules: normal (most discs win) or reversed (fewest discs win).")
     games: int = option(100, "Games against each opponent.", low=4, even=True)
     depth: int = option(3, "Plies searched.", low=1, high=6)
-    seed: int = option(0, "Same seed, same result.", low=0)
+    seed: int = option(0, "Random seed.", low=0)
 
 
 def measure(options: GammaOptions, progress: Progress = silent) -> dict[str, Any]:

@@ -26,7 +26,7 @@ class LevelOptions(StudyOptions):
     study: ClassVar[str] = "experiment 001"
 
     games: int = option(200, "Games of each pair of levels.", low=4, even=True)
-    seed: int = option(0, "Same seed, same result.", low=0)
+    seed: int = option(0, "Random seed.", low=0)
 
 
 def measure(options: LevelOptions, progress: Progress = silent) -> dict[str, Any]:

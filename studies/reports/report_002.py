@@ -42,12 +42,12 @@ class GreedyOptions(StudyOptions):
 
     study: ClassVar[str] = "experiment 002"
 
-    variant: Variant = option("reversed", "Most discs win, or fewest do.")
+    variant: Variant = option("reversed", "Rules: normal (most discs win) or reversed (fewest discs win).")
     games: int = option(1000, "Games for each figure.", low=4, even=True)
     generations: int = option(30, "Rounds of a tuning.", low=1)
     population: int = option(24, "Candidates a round.", low=4)
     tuning_games: int = option(500, "Games of a candidate.", low=2)
-    seed: int = option(0, "Same seed, same result.", low=0)
+    seed: int = option(0, "Random seed.", low=0)
 
 
 def measure(options: GreedyOptions, progress: Progress = silent) -> dict[str, Any]:

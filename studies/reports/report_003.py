@@ -34,7 +34,7 @@ class PlyOptions(StudyOptions):
 
     games: int = option(100, "Games for each ply and colour.", low=2)
     deepest: int = option(6, "Most plies searched.", low=1, high=8)
-    seed: int = option(0, "Same seed, same result.", low=0)
+    seed: int = option(0, "Random seed.", low=0)
 
 
 def measure(options: PlyOptions, progress: Progress = silent) -> dict[str, Any]:

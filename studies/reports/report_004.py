@@ -34,7 +34,7 @@ class PruningOptions(StudyOptions):
 
     games: int = option(4, "Random games that positions are taken from.", low=1)
     depth: int = option(7, "Deepest search, in plies.", low=3, high=10)
-    seed: int = option(0, "Same seed, same result.", low=0)
+    seed: int = option(0, "Random seed.", low=0)
 
 
 def measure(options: PruningOptions, progress: Progress = silent) -> dict[str, Any]:

@@ -30,7 +30,7 @@ class LabelTuningOptions(StudyOptions):
     generations: int = option(40, "Rounds of a tuning.", low=1)
     population: int = option(16, "Candidates a round.", low=4)
     seeds: int = option(2, "Runs of each optimiser.", low=1)
-    seed: int = option(0, "Same seed, same result.", low=0)
+    seed: int = option(0, "Random seed.", low=0)
 
 
 def measure(options: LabelTuningOptions, progress: Progress = silent) -> dict[str, Any]:

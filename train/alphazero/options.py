@@ -17,31 +17,39 @@ class SelfPlayOptions(GameOptions):
     one GPU.
     """
 
-    generations: int = option(17, "Times that games are played and learnt from.", low=1, high=10_000)
-    games: int = option(16_384, "Games of a generation.", low=2, high=1 << 22)
-    steps: int = option(450, "Steps of a generation.", low=1, high=10**7)
-    final_steps: int = option(7_000, "Steps at the end, with a falling rate.", low=0, high=10**8)
-    batch_size: int = option(8192, "Positions a step.", low=1, high=1 << 20)
-    learning_rate: float = option(1e-3, "Adam's.", low=1e-8, high=1.0)
-    replay_window: int = option(12, "Generations that are remembered.", low=2, high=1000)
-    greedy_share: float = option(0.125, "Share of games in which one side takes what it can.", low=0.0, high=1.0)
-    channels: int = option(128, "Of the network.", low=1, high=512)
-    blocks: int = option(6, "Of the network, two convolutions each.", low=1, high=64)
-    seed: int = option(0, "Of everything.", low=0, high=2**31 - 1)
-    simulations: int = option(16, "Positions that a search looks at for each move.", low=1, high=10_000)
-    method: Literal["gumbel", "puct"] = option("gumbel", "Of the search.")
-    max_considered_actions: int = option(8, "Moves that a Gumbel search begins with.", low=1, high=64)
-    temperature: float = option(1.0, "How much the lot counts in the choice of a move.", low=0.0, high=64.0)
+    generations: int = option(17, "Number of generations (self-play followed by training).", low=1, high=10_000)
+    games: int = option(16_384, "Self-play games per generation.", low=2, high=1 << 22)
+    steps: int = option(450, "Gradient steps per generation.", low=1, high=10**7)
+    final_steps: int = option(7_000, "Final gradient steps with a decaying learning rate.", low=0, high=10**8)
+    batch_size: int = option(8192, "Batch size, in positions.", low=1, high=1 << 20)
+    learning_rate: float = option(1e-3, "Learning rate (AdamW).", low=1e-8, high=1.0)
+    replay_window: int = option(12, "Replay window: generations that training samples from.", low=2, high=1000)
+    greedy_share: float = option(0.125, "Share of games in which one side plays greedily.", low=0.0, high=1.0)
+    channels: int = option(128, "Channels of the residual network.", low=1, high=512)
+    blocks: int = option(6, "Residual blocks of the network, two convolutions each.", low=1, high=64)
+    seed: int = option(0, "Random seed of the whole run.", low=0, high=2**31 - 1)
+    simulations: int = option(16, "Tree-search simulations per move.", low=1, high=10_000)
+    method: Literal["gumbel", "puct"] = option("gumbel", "Tree search: gumbel (Gumbel AlphaZero) or puct.")
+    max_considered_actions: int = option(8, "With gumbel: number of actions considered at the root.", low=1, high=64)
+    temperature: float = option(1.0, "Sampling temperature of the moves; 0 plays the best move.", low=0.0, high=64.0)
     exact: int = option(
-        14, "Empties from which on positions are solved; 0: none. On a GPU leaves are not.", low=0, high=16
+        14, "Solve positions with at most this many empties (0: none); on a GPU no leaves of the tree.", low=0, high=16
     )
-    plies: int = option(16, "Random plies before a game, at most.", low=0, high=32)
-    td_lambda: float = option(0.95, "Weight of how a game goes on, beside the search's value.", low=0.0, high=1.0)
+    plies: int = option(16, "Maximum number of random plies before a game.", low=0, high=32)
+    td_lambda: float = option(
+        0.95, "Lambda of the TD(lambda) value targets: 1 uses the game result, 0 the search value.", low=0.0, high=1.0
+    )
     evaluate: int = option(
-        5, "Generations between two evaluations; the last is after the last steps.", low=1, high=10_000
+        5, "Generations between evaluations; the last one follows the final steps.", low=1, high=10_000
     )
-    ladder: int = option(200, "Games against each rung of the ladder; 0: none.", low=0, high=100_000, even=True)
-    device: Literal["cpu", "cuda"] = option("cpu", "Where it plays and learns.")
+    ladder: int = option(
+        200,
+        "Evaluation games against each baseline of the ladder (even; 0: no evaluation).",
+        low=0,
+        high=100_000,
+        even=True,
+    )
+    device: Literal["cpu", "cuda"] = option("cpu", "Device for self-play and training: cpu or cuda.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

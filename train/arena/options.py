@@ -44,23 +44,28 @@ class TournamentOptions(Options):
     """
 
     agents: tuple[str, ...] = option(help="Agent specs.")
-    games: int = option(20, "Games for each pairing; even, for both colours.", low=2, even=True)
+    games: int = option(
+        20, "Games per pairing (even, so that each opening is played with both colours).", low=2, even=True
+    )
     size: int = option(8, "Board size: 4, 6 or 8.")
-    variant: Variant = option("normal", "Most discs win, or fewest do.")
-    format: Format = option("round-robin", "Who meets whom.")
+    variant: Variant = option("normal", "Rules: normal (most discs win) or reversed (fewest discs win).")
+    format: Format = option("round-robin", "Format: round-robin, or gauntlet (the first agent against all others).")
     openings: str = option(
-        "random", "random, balanced by the engine's judgement, or a file: transcripts, OBF, GGF, WTHOR."
+        "random", "Openings: random, balanced (by a search), or a file with transcripts, OBF, GGF or WTHOR."
     )
     plies: int | None = option(
-        None, "Length of the openings; by default 6, random ones on 4x4 2, and of a file all.", low=0, high=60
+        None,
+        "Opening length in plies (default: 6; 2 for random openings on 4x4; for a file the whole line).",
+        low=0,
+        high=60,
     )
-    balance: float = option(2.0, "Discs from a draw that are balanced.", low=0)
-    time: float | None = option(None, "Seconds a move, for agents that leave it open.")
-    depth: int | None = option(None, "Plies to search, likewise.", low=1, high=60)
-    nodes: int | None = option(None, "Nodes a move, likewise.", low=1)
-    limit: float | None = option(None, "Seconds a move after which another program has lost; by default 60.")
-    seed: int = option(0, "Same seed, same result.", low=0)
-    sprt: Sprt | None = option(None, "A test that ends the tournament early.")
+    balance: float = option(2.0, "Largest absolute value of a balanced opening, in discs.", low=0)
+    time: float | None = option(None, "Seconds per move, for agents whose spec sets no time.")
+    depth: int | None = option(None, "Search depth in plies, for agents whose spec sets no depth.", low=1, high=60)
+    nodes: int | None = option(None, "Nodes per move, for agents whose spec sets no node limit.", low=1)
+    limit: float | None = option(None, "Seconds per move after which an external program forfeits (default: 60).")
+    seed: int = option(0, "Random seed.", low=0)
+    sprt: Sprt | None = option(None, "Sequential test that ends the tournament early.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -102,7 +107,7 @@ class TournamentOptions(Options):
 
     @property
     def pairings(self) -> tuple[tuple[int, int], ...]:
-        """Who meets whom."""
+        """Format: round-robin, or gauntlet (the first agent against all others)."""
         everybody = combinations(range(len(self.agents)), 2)
         return tuple(pairing for pairing in everybody if self.format == "round-robin" or 0 in pairing)
 

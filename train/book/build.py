@@ -203,8 +203,8 @@ class SearchOptions(GameOptions):
     worse in the other, and a book compares positions of different plies.
     """
 
-    depth: int = option(14, "Plies that a position is searched.", low=1, high=40)
-    evaluator: str = option("network", "Evaluator to search with.")
+    depth: int = option(14, "Search depth per position, in plies.", low=1, high=40)
+    evaluator: str = option("network", "Evaluator of the search.")
 
     def __post_init__(self) -> None:
         from search.agents.registry import (
@@ -241,10 +241,10 @@ class BookOptions(SearchOptions):
     expansion). The book grows by at most ``batch`` of them at a time, so that workers have something to share out.
     """
 
-    positions: int = option(75_000, "Positions, about.", low=1, high=10_000_000)
-    margin: float = option(3.0, "Discs that a move may lose to the best one.", low=0, high=64)
-    loss_plies: float = option(2.0, "Plies that a disc given away counts as, when leaves are chosen.", low=0, high=100)
-    batch: int = option(256, "Most leaves that are widened at a time.", low=1, high=65_536)
+    positions: int = option(75_000, "Approximate number of positions.", low=1, high=10_000_000)
+    margin: float = option(3.0, "Maximum loss of a book move against the best move, in discs.", low=0, high=64)
+    loss_plies: float = option(2.0, "Expansion order: cost of one lost disc, in plies.", low=0, high=100)
+    batch: int = option(256, "Maximum number of leaves expanded at a time.", low=1, high=65_536)
 
     @property
     def first_depth(self) -> int:
@@ -256,6 +256,6 @@ class BookOptions(SearchOptions):
 class CheckOptions(SearchOptions):
     """Which positions of a book are searched deeper than the book was, and how deep."""
 
-    depth: int = option(20, "Plies that they are searched.", low=2, high=40)
-    positions: int = option(100, "Positions, drawn by lot.", low=1, high=10_000_000)
-    seed: int = option(0, "Which positions are drawn.", low=0)
+    depth: int = option(20, "Search depth of the check, in plies.", low=2, high=40)
+    positions: int = option(100, "Number of randomly sampled positions.", low=1, high=10_000_000)
+    seed: int = option(0, "Random seed of the sampled positions.", low=0)

@@ -132,9 +132,11 @@ class EndgameOptions(GameOptions):
     there are that the games come through are taken then.
     """
 
-    positions: int = option(200, "Positions for each number of empty squares.", low=1, high=100_000)
-    empties: tuple[int, int] | None = option(None, "Empty squares, as in 2-14, which is the default.")
-    seed: int = option(0, "Same seed, same result.", low=0, high=(1 << 32) - 1)
+    positions: int = option(200, "Positions per number of empties.", low=1, high=100_000)
+    empties: tuple[int, int] | None = option(
+        None, "Number of empties, such as 4-12 (default: 2-14, on the 4x4 board 2-11)."
+    )
+    seed: int = option(0, "Random seed.", low=0, high=(1 << 32) - 1)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -76,10 +76,10 @@ class Puzzle:
 class PuzzleOptions(GameOptions):
     """Which puzzles; the same options give the same ones."""
 
-    count: int = option(1000, "Puzzles that are wanted.", low=1, high=100_000)
-    empties: tuple[int, int] = option((8, 14), "Empty squares, as in 8-14.")
-    margin: int = option(4, "Discs by which the best move is better than any other.", low=2, high=64)
-    seed: int = option(0, "Same seed, same result.", low=0, high=(1 << 32) - 1)
+    count: int = option(1000, "Number of puzzles.", low=1, high=100_000)
+    empties: tuple[int, int] = option((8, 14), "Number of empties, such as 8-14.")
+    margin: int = option(4, "Minimum gap between the best and the second-best move, in discs.", low=2, high=64)
+    seed: int = option(0, "Random seed.", low=0, high=(1 << 32) - 1)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -60,12 +60,22 @@ class BootstrapOptions(GameOptions):
     faster. Without one, games are played by a heuristic at first, and then by the network as far as it is.
     """
 
-    scale: float = option(1.0, "Multiplies the numbers of positions of all stages.", low=1e-6, high=1000)
-    seed: int = option(0, "Of the games and of the fits.", low=0, high=(1 << 32) - 1)
-    network: str = option("linear", "Kind of network.", choices=tuple(NETWORKS))
-    player: str | None = option(None, "Evaluator that plays the games, as network.")
-    exact: int | None = option(None, "Empties that are solved; by default as many as a GPU can.", low=8, high=20)
-    stages: tuple[Stage, ...] | None = option(None, "Other stages than those of the size.")
+    scale: float = option(
+        1.0, "Factor on the numbers of positions of all stages; 1 is for a GPU and many cores.", low=1e-6, high=1000
+    )
+    seed: int = option(0, "Random seed of the games and the fits.", low=0, high=(1 << 32) - 1)
+    network: str = option(
+        "linear",
+        "Network type: linear (one weight per pattern) or deep (a vector per pattern and a small head).",
+        choices=tuple(NETWORKS),
+    )
+    player: str | None = option(
+        None, "Evaluator that plays the games, such as network (default: a heuristic, then the network in training)."
+    )
+    exact: int | None = option(
+        None, "Solve positions with at most this many empties (default: as many as a GPU can).", low=8, high=20
+    )
+    stages: tuple[Stage, ...] | None = option(None, "Stages that replace those of the board size.")
 
     def __post_init__(self) -> None:
         super().__post_init__()

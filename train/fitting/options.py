@@ -22,22 +22,32 @@ class FitOptions(Options):
     labelled position count too, and how far each node is from its best child.
     """
 
-    epochs: int = option(20, "Times every position is seen.", low=1, high=10_000)
+    epochs: int = option(20, "Maximum number of epochs.", low=1, high=10_000)
     batch_size: int | None = option(
-        None, "Positions a step; by default a hundredth, 256 to 16384.", low=1, high=1 << 24
+        None, "Batch size (default: a hundredth of the positions, 256 to 16384).", low=1, high=1 << 24
     )
-    learning_rate: float = option(0.03, "Adam's step at the beginning, in discs; it falls to 0.", low=1e-9, high=10.0)
-    weight_decay: float = option(0.01, "Decoupled, a step, as a multiple of the learning rate.", low=0.0, high=100.0)
-    blur: float = option(2.0, "Empties by which phases are blurred.", low=0.0, high=30.0)
-    blurred: float = option(0.7, "Share of the epochs, the first ones, with blur.", low=0.0, high=1.0)
-    huber_delta: float = option(8.0, "Discs beyond which errors count linearly.", low=1e-3, high=1e3)
-    held_out: float = option(0.05, "Share for validation.", low=0.0, high=0.5)
-    patience: int = option(6, "Epochs without a gain before the end; the best weights are kept.", low=1, high=10_000)
-    seed: int = option(0, "Random seed of the order of positions and of the blur.", low=0, high=2**53)
-    loss: Loss = option("plain", "plain, or structural: trees of solved positions.")
-    plies: int = option(1, "Depth of these trees.", low=1, high=3)
-    ply_weight: float = option(1.0, "Weight of a node's error, that one ply above having 1.", low=0.0, high=100.0)
-    consistency: float = option(0.5, "Weight of a node's distance from its best child.", low=0.0, high=100.0)
+    learning_rate: float = option(
+        0.03, "Initial learning rate of AdamW, in discs; cosine decay to 0.", low=1e-9, high=10.0
+    )
+    weight_decay: float = option(0.01, "Decoupled weight decay (AdamW).", low=0.0, high=100.0)
+    blur: float = option(
+        2.0, "Phase jitter: maximum shift of a position's phase during training, in empties.", low=0.0, high=30.0
+    )
+    blurred: float = option(0.7, "Share of the epochs, from the first on, that use phase jitter.", low=0.0, high=1.0)
+    huber_delta: float = option(8.0, "Huber delta in discs: larger errors count linearly.", low=1e-3, high=1e3)
+    held_out: float = option(0.05, "Share of the positions held out for validation.", low=0.0, high=0.5)
+    patience: int = option(
+        6, "Early stopping: epochs without improvement; the best weights are kept.", low=1, high=10_000
+    )
+    seed: int = option(0, "Random seed of the batch order and the phase jitter.", low=0, high=2**53)
+    loss: Loss = option("plain", "Loss: plain, or structural (over trees of solved positions).")
+    plies: int = option(1, "Structural loss: depth of the trees in plies.", low=1, high=3)
+    ply_weight: float = option(
+        1.0, "Structural loss: factor on the error weight per ply below the root.", low=0.0, high=100.0
+    )
+    consistency: float = option(
+        0.5, "Structural loss: weight of a node's distance from its best child.", low=0.0, high=100.0
+    )
 
     def batch_of(self, positions: int) -> int:
         """Positions a step, for so many of them."""

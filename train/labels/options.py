@@ -32,21 +32,31 @@ class LabelOptions(GameOptions):
     set of *k* blocks plays *k* times as many games, see `train.labels.sampling`.
     """
 
-    count: int = option(1_000_000, "Positions in all.", low=1, high=MOST_ROWS)
-    empties: tuple[int, int] = option((10, 14), "Empty squares, as in 12 or 10-14.")
-    seed: int = option(0, "Same seed, same result.", low=0, high=(1 << 64) - 1)
-    shard_rows: int = option(100_000, "Positions a file.", low=1, high=1 << 30)
-    labeller: str = option("exact", "exact, an evaluator to search with, or zero:FILE.")
+    count: int = option(1_000_000, "Total number of positions.", low=1, high=MOST_ROWS)
+    empties: tuple[int, int] = option((10, 14), "Number of empties, such as 12 or 10-14.")
+    seed: int = option(0, "Random seed.", low=0, high=(1 << 64) - 1)
+    shard_rows: int = option(100_000, "Positions per file.", low=1, high=1 << 30)
+    labeller: str = option("exact", "Labeller: exact, an evaluator spec to search with, or zero:FILE.")
     player: str = option("six-factor", "Evaluator that plays the games.")
-    play_depth: int = option(2, "Plies that it searches for a move, the move included.", low=1, high=12)
-    noise: tuple[float, ...] = option((0.0, 0.02, 0.05), "Probabilities of a random move.", low=0, high=1)
-    temperature: tuple[float, ...] = option(
-        (0.5, 1.0, 2.0), "Of its choice, in discs; 0 for the best move.", low=0, high=1000
+    play_depth: int = option(2, "Search depth of the player in plies.", low=1, high=12)
+    noise: tuple[float, ...] = option(
+        (0.0, 0.02, 0.05), "Probabilities of a random move; each side of a game draws one.", low=0, high=1
     )
-    prefixes: tuple[int, ...] = option((4, 10, 20), "Random moves at the start are fewer than these.", low=1, high=60)
-    random_share: float = option(0.03, "Share of games that are random to the end.", low=0, high=MOST_RANDOM)
+    temperature: tuple[float, ...] = option(
+        (0.5, 1.0, 2.0),
+        "Move temperatures in discs; each side of a game draws one; 0 plays the best move.",
+        low=0,
+        high=1000,
+    )
+    prefixes: tuple[int, ...] = option(
+        (4, 10, 20),
+        "Opening lengths: each game draws one value N and starts with 0 to N-1 random moves.",
+        low=1,
+        high=60,
+    )
+    random_share: float = option(0.03, "Share of games with random moves only.", low=0, high=MOST_RANDOM)
     block_rows: int = option(
-        1 << 23, "Positions kept apart together, at 40 bytes; each block plays all games.", low=1, high=1 << 30
+        1 << 23, "Positions deduplicated per block, 40 bytes each; every block replays all games.", low=1, high=1 << 30
     )
 
     def __post_init__(self) -> None:

@@ -20,29 +20,35 @@ BASELINES = ("random", "greedy", "cell-utility:depth=2")
 class RlOptions(GameOptions):
     """A training. Whatever decides its result is here, and a run's folder remembers it."""
 
-    size: int = option(6, "Board size: 4, 6 or 8; 6 by default.")
-    algorithm: Algorithm = option("ppo", "ppo (MaskablePPO), or tensor-ppo, which is for a GPU.")
-    steps: int = option(1_000_000, "Moves of the agent, in all games, to the end of an update.", low=1, high=10**12)
-    seed: int = option(0, "Of everything.", low=0, high=(1 << 31) - 1)
-    num_envs: int = option(256, "Games in step.", low=1, high=65_536)
-    num_steps: int = option(64, "Moves in each between two updates of PPO.", low=1, high=4096)
-    batch_size: int = option(512, "Positions a gradient.", low=1, high=1 << 20)
-    epochs: int = option(3, "Times every position is seen.", low=1, high=100)
-    learning_rate: float = option(1e-3, "Adam's; it falls to a tenth.", low=1e-8, high=1.0)
-    ent_coef: float = option(0.01, "Weight of the entropy bonus.", low=0.0, high=10.0)
-    gae_lambda: float = option(0.95, "Lambda of the advantage estimates.", low=0.0, high=1.0)
-    channels: int = option(32, "Of the network.", low=1, high=512)
-    blocks: int = option(2, "Of the network, two convolutions each.", low=1, high=40)
-    precision: Precision = option("single", "Of the convolutions; by default the faster one here.")
-    opponents: tuple[str, ...] = option(BASELINES, "A baseline by spec; repeat for more.")
-    baseline_share: float = option(0.3, "Of the games; the others are against past selves.", low=0.0, high=1.0)
-    past_self_share: float = option(0.25, "tensor-ppo: of the games, against past selves.", low=0.0, high=1.0)
-    snapshot_every: int = option(65_536, "Steps until another self joins.", low=1, high=10**12)
-    pool_size: int = option(6, "Past selves that are drawn from at a time.", low=1, high=64)
-    plies: int = option(6, "Random plies before a game, at most.", low=0)
-    symmetric: bool = option(True, "Games are shown turned and mirrored at random.")
-    evaluate: int = option(131_072, "Steps between two evaluations.", low=1, high=10**12)
-    games: int = option(400, "Against each rung of the ladder.", low=2, high=100_000, even=True)
+    size: int = option(6, "Board size: 4, 6 or 8 (default: 6).")
+    algorithm: Algorithm = option("ppo", "Algorithm: ppo (MaskablePPO), or tensor-ppo, for a GPU.")
+    steps: int = option(
+        1_000_000, "Training steps over all environments, rounded up to whole updates.", low=1, high=10**12
+    )
+    seed: int = option(0, "Random seed of the whole run.", low=0, high=(1 << 31) - 1)
+    num_envs: int = option(256, "Number of parallel environments.", low=1, high=65_536)
+    num_steps: int = option(64, "Steps per environment and rollout.", low=1, high=4096)
+    batch_size: int = option(512, "Minibatch size, in positions.", low=1, high=1 << 20)
+    epochs: int = option(3, "Epochs per rollout.", low=1, high=100)
+    learning_rate: float = option(1e-3, "Initial learning rate (Adam); linear decay to a tenth.", low=1e-8, high=1.0)
+    ent_coef: float = option(0.01, "Coefficient of the entropy bonus.", low=0.0, high=10.0)
+    gae_lambda: float = option(0.95, "Lambda of the generalised advantage estimation.", low=0.0, high=1.0)
+    channels: int = option(32, "Channels of the residual network.", low=1, high=512)
+    blocks: int = option(2, "Residual blocks of the network, two convolutions each.", low=1, high=40)
+    precision: Precision = option("single", "Precision of the convolutions (default: the faster one on this machine).")
+    opponents: tuple[str, ...] = option(BASELINES, "With maskable: baseline opponent spec; repeat for more.")
+    baseline_share: float = option(
+        0.3, "With maskable: share of games against baselines; the others are against snapshots.", low=0.0, high=1.0
+    )
+    past_self_share: float = option(0.25, "With tensor: share of games against snapshots.", low=0.0, high=1.0)
+    snapshot_every: int = option(65_536, "Steps between snapshots added to the opponent pool.", low=1, high=10**12)
+    pool_size: int = option(6, "Number of snapshots drawn from at a time.", low=1, high=64)
+    plies: int = option(6, "Maximum number of random plies before a game.", low=0)
+    symmetric: bool = option(True, "Show each game under a random board symmetry.")
+    evaluate: int = option(131_072, "Steps between evaluations.", low=1, high=10**12)
+    games: int = option(
+        400, "Evaluation games against each baseline of the ladder (even).", low=2, high=100_000, even=True
+    )
 
     def __post_init__(self) -> None:
         from search.agents.registry import (

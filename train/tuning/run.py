@@ -37,15 +37,15 @@ SCALE_EMPTIES = {4: (4, 6), 6: (8, 10), 8: (10, 12)}
 class TuneOptions(Options):
     """What to tune and how."""
 
-    formula: str = option(
-        "ten-weight", "An evaluator that is a formula, with or without weights of a file to begin with."
+    formula: str = option("ten-weight", "Heuristic evaluator, with or without initial weights of a file.")
+    varied: tuple[str, ...] | None = option(
+        None, "Name of a weight to tune; repeat for more (default: those tuned in the report)."
     )
-    varied: tuple[str, ...] | None = option(None, "A weight that varies; may be repeated. Default: the report's.")
-    optimiser: str = option("cma", "genetic or cma.", choices=tuple(OPTIMISERS))
-    generations: int = option(60, "Rounds.", low=1)
-    population: int = option(24, "Candidates a round.", low=4)
-    seed: int = option(0, "Same seed, same result.", low=0)
-    from_published: bool = option(False, "Begin at the weights there are, not at random ones.")
+    optimiser: str = option("cma", "Optimiser: genetic or cma.", choices=tuple(OPTIMISERS))
+    generations: int = option(60, "Number of generations.", low=1)
+    population: int = option(24, "Candidates per generation.", low=4)
+    seed: int = option(0, "Random seed.", low=0)
+    from_published: bool = option(False, "Start from the published weights instead of random ones.")
 
     def described(self) -> dict[str, Any]:
         """The options as JSON has them, all but how long to go on."""

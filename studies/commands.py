@@ -32,7 +32,7 @@ from train.evaluation.endgames import EndgameOptions
 if TYPE_CHECKING:
     from studies.sections import Section
 
-experiment = App(name="experiment", help="Repeat the experiments of docs/experiments.md.")
+experiment = App(name="experiment", help="Repeat the experiments of docs/lab/experiments.md.")
 measure = App(name="measure", help="Measure evaluators and players: tree errors, search depth, regret.")
 RegretChoice: Any = options_of(EndgameOptions)
 
@@ -177,14 +177,14 @@ def show(
 def everything(
     *,
     out: Annotated[Path, text("--out", help="Folder for experiments.md and its figures.", metavar="DIR")] = Path(
-        "docs"
+        "docs/lab"
     ),
     only: Annotated[
         list[str] | None,
         text("--only", help="Only this section; repeat for more. The page keeps its other sections.", metavar="NAME"),
     ] = None,
 ) -> None:
-    """Run everything and write docs/experiments.md with its figures.
+    """Run everything and write docs/lab/experiments.md with its figures.
 
     Takes 12 minutes of processor time on a Neoverse-N1. The same command
     resumes after Ctrl-C or a crash: until the page is written, results are

@@ -1,4 +1,4 @@
-"""All experiments in one document: ``docs/experiments.md`` and its figures, measured, not typed.
+"""All experiments in one document: ``docs/lab/experiments.md`` and its figures, measured, not typed.
 
 What is measured is kept as JSON while the run lasts. Interrupted in any way, the same call goes on with the experiment that it
 was at; when the document is written, what was kept is removed.
@@ -28,7 +28,7 @@ from studies.study import provenance
 from train.jobs.run import Progress, Run, silent
 from train.jobs.shipping import build
 
-FIGURES = "images/experiments"
+FIGURES = "experiments"
 
 
 @dataclass(frozen=True)
@@ -90,20 +90,21 @@ _MARKER = re.compile(r"^<!-- section: (\w+) -->\n", re.M)
 
 _PREFACE = """# Experiments
 
-Statistics of the game and the experiments of five student reports on Reversi programs, done again under the rules and with
-error bars. Every table and figure on this page is written by `reversi experiment all --out docs/`, all of them or, with
-`--only NAME`, section by section; a section names the machine, the date and the commit of its runs. The
-commands above a section repeat its parts alone (with `--json` for programs). “±” is a 95 % interval. Games between
-players without chance begin with random plies, every opening from both sides. Until the page is written, results are kept in
-`~/.cache/reversi-lab/experiments`, or where `REVERSI_CACHE_DIR` says; the same command goes on from them,
-as long as the code is the same.
+This page repeats the experiments of five student reports on Reversi programs under the correct rules, with error bars,
+and adds statistics of the game. `reversi experiment all --out docs/lab/` writes every table and figure here. With
+`--only NAME` it replaces one section. Each section names the machine, the date and the commit of its runs, and the
+commands above it repeat it alone (`--json`: for programs). “±” is a 95 % interval. Games between deterministic players
+begin with random plies, and each opening is played with both colours. Until the page is written, results are cached in
+`~/.cache/reversi-lab/experiments`, or under `REVERSI_CACHE_DIR`. The same command resumes from them if the code has not
+changed.
 
-Results follow from the seeds, with two exceptions. Seconds, and the depth and nodes of searches by the clock, depend on the
-machine and on other work there. Tunings by CMA-ES depend on the processor: its linear algebra rounds differently there, so
-that the candidates of later generations differ, and with them the weights that are found.
+Results follow from the seeds, with two exceptions. Seconds, and the depth and nodes of searches with a time limit,
+depend on the machine and its load. Tunings by CMA-ES depend on the processor: its linear algebra rounds differently
+there. The candidates of later generations then differ, and so do the resulting weights.
 
-The reports: **000** Reverse-Reversi (CS303), **001** Reversi with a client (CS621), **002** A superb AI for Reversed Reversi
-(CS303), **003** Negamax (Comp 6721), **004** Reversi (CS323). Their heuristics are [evaluators](evaluators.md) here.
+The reports: **000** Reverse-Reversi (CS303), **001** Reversi with a client (CS621), **002** A superb AI for Reversed
+Reversi (CS303), **003** Negamax (Comp 6721), **004** Reversi (CS323). Their heuristics are
+[evaluators](../reference/evaluators.md) here.
 """
 
 

@@ -56,7 +56,7 @@ class Section:
         """Its figures."""
         return [block for block in self.blocks if isinstance(block, Figure)]
 
-    def markdown(self, folder: str = "images/experiments") -> str:
+    def markdown(self, folder: str = "experiments") -> str:
         """The section of a document whose figures are in *folder*."""
         parts = [f"## {self.title}", "\n".join(["```bash", *self.commands, "```"])]
         for block in self.blocks:

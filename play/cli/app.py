@@ -124,7 +124,7 @@ COMMANDS: dict[str, tuple[Group, str, str]] = {
         "Count the move sequences of a given length from the start position (perft).",
     ),
     "measure": (EVALUATE, "clone:measure", "Measure evaluators and players: tree errors, search depth, regret."),
-    "experiment": (EVALUATE, "clone:experiment", "Repeat the experiments of docs/experiments.md."),
+    "experiment": (EVALUATE, "clone:experiment", "Repeat the experiments of docs/lab/experiments.md."),
     "bench": (EVALUATE, "clone:bench", "Run the speed benchmarks on this machine."),
     "cache": (EVALUATE, "measure.cache:cache", "Show the location and size of the caches, or clear them."),
 }

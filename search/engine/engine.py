@@ -43,7 +43,7 @@ SOLVE_NODES_PER_SECOND = 12e6
 SOLVE_SHARE, FIRST_LEVEL_SHARE, FIRST_LEVEL_SHARE_MULTI_PV = 0.4, 4.0, 0.5
 #: Depth of the search before a solution, or before selective endgame search: it gives a fallback move and hints for the order.
 #: Where the first level may take more than RISKY_TIME_SHARE of the limit, it takes a share of the time: else three searches of
-#: four with 26 empties and 0.1 s ended with ten plies, where a third of the time reaches twenty (docs/models.md).
+#: four with 26 empties and 0.1 s ended with ten plies, where a third of the time reaches twenty (docs/lab/search.md).
 DEPTH_BEFORE_SOLVING, DEPTH_BEFORE_SELECTIVE = 8, 10
 RISKY_TIME_SHARE, SHARE_BEFORE_SELECTIVE = 0.5, 0.3
 #: A search to a fixed depth solves from so many empties more on: the solver is that much faster.

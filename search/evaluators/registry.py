@@ -6,7 +6,7 @@ less than all squares at most).
 
 **Both games.** Each heuristic was written for one of them. In the other it is used in its reversed form: its value is
 negated, since what is good where discs are wanted is bad where they are not. That holds for `mobility` too, though
-report 002 argues against it: see ``docs/evaluators.md`` for what was measured.
+report 002 argues against it: see ``docs/lab/evaluators.md`` for what was measured.
 
 **Every size.** A table is ten numbers, one for each class of squares of the 8x8 board. On a smaller board a square
 takes the number of the 8x8 square at the same distances from its nearest edges: the middle rows and columns are left

@@ -18,8 +18,9 @@ import pytest
 
 from tests.conftest import REPOSITORY
 
-PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs" / "guide").glob("*.md"))]
-NOTEBOOKS = sorted((REPOSITORY / "docs" / "notebooks").glob("*.py"))
+DOCS = REPOSITORY / "docs"
+PAGES = [REPOSITORY / "README.md", *sorted((DOCS / "guide").glob("*.md"))]
+NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.py"))
 #: The two commands between markers in the README are run by .ci/run, word for word.
 BLOCK = re.compile(r"^(<!-- (?:test: .*|main:begin|tests:begin) -->\n)?```(\w+)[^\n]*\n(.*?)^```", re.M | re.S)
 #: Options, by command, that make it short: of an option that is given twice the last counts. What has no short form shows its help
@@ -59,13 +60,13 @@ def lines_of(page):
 
 
 def rl_guide():
-    """The lines of the guide in docs/rl.md, which a test in tests/rl follows."""
-    text = (REPOSITORY / "docs" / "rl.md").read_text().split("<!-- guide:begin -->")[1].split("<!-- guide:end -->")[0]
+    """The lines of the guide in docs/guide/rl.md, which a test in tests/rl follows."""
+    text = (DOCS / "lab" / "rl.md").read_text().partition("<!-- guide:begin -->")[2].partition("<!-- guide:end -->")[0]
     return [line for line in text.splitlines() if line and not line.startswith("```")]
 
 
 def commands(page):
-    """The lines that are run here: no line twice that is the same, word for word, in docs/rl.md, or in the README and the guide."""
+    """The lines that are run here, except those that the RL guide or, for the README, another guide has word for word."""
     elsewhere = rl_guide() + [line for other in PAGES[1:] for line in lines_of(other) if page == PAGES[0]]
     return [line for line in lines_of(page) if line not in elsewhere]
 
@@ -156,9 +157,9 @@ def test_every_command_of_a_page_exists():
 def test_the_examples_of_the_models_page_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     examples = re.findall(
-        r"```python\n(.*?)```", (REPOSITORY / "docs" / "models.md").read_text(encoding="utf-8"), flags=re.DOTALL
+        r"```python\n(.*?)```", (DOCS / "reference" / "networks.md").read_text(encoding="utf-8"), flags=re.DOTALL
     )
     assert len(examples) == 3
     for example in examples:
-        exec(compile(example.replace("games=10", "games=2"), "docs/models.md", "exec"), {})
+        exec(compile(example.replace("games=10", "games=2"), "docs/reference/networks.md", "exec"), {})
     assert [path.name[:11] for path in Path().glob("*.safetensors")] == ["6x6-normal-"]

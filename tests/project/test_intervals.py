@@ -28,7 +28,7 @@ def test_no_key_calls_a_standard_error_otherwise():
     assert not found
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/glossary.md"])
+@pytest.mark.parametrize("page", ["README.md", "docs/reference/glossary.md"])
 def test_the_convention_is_told(page):
     assert re.search(r"±[^\n]*95 % confidence interval", (REPOSITORY / page).read_text("utf-8"))
 

@@ -93,7 +93,7 @@ def test_the_rules_are_those_of(name):
 @pytest.mark.long
 @pytest.mark.parametrize("name", MODULES)
 def test_the_rules_are_those_of_others_over_many_plies(name):
-    """10⁸ plies, or REVERSI_PLIES, on all cores; what the last run found is in docs/architecture.md."""
+    """10⁸ plies, or REVERSI_PLIES, on all cores; what the last run found is in docs/lab/speed.md."""
     pytest.importorskip(MODULES[name], reason=f"{name} is not installed, of the extra bench")
     assert referee.check(name, PLIES, workers=os.cpu_count()).plies >= PLIES
 

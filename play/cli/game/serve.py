@@ -38,7 +38,7 @@ def serve(*, chosen: ServeChoice = NOTHING) -> None:
     Example: reversi serve --port 8400
 
     Then open http://127.0.0.1:8400 in a browser, or let programs play with
-    reversi connect or with the protocol of docs/server.md. Games are stored
+    reversi connect or with the protocol of docs/reference/server.md. Games are stored
     after every move and survive a restart. Ctrl-C stops the server.
     """
     from play.server.addresses import url_for_others

@@ -59,7 +59,7 @@ def match(
     ten levels; rl, zero and rl-search:FILE are policies of reversi train.
     Options follow a colon, as in six-factor:depth=6,seed=1: depth, time, nodes,
     level, exact, threads, table, seed, weights, probcut, book, variety,
-    evaluator, temperature, simulations, device (docs/arena.md has a table);
+    evaluator, temperature, simulations, device (table: docs/reference/agents.md).
     --time, --depth and --nodes hold for searching agents whose spec sets none.
 
     Other programs play too: "gtp:gtp-rhino -l 3 -b 0", or

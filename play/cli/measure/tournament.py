@@ -72,8 +72,8 @@ def tournament(
 
     Options of an agent follow a colon, as in six-factor:depth=6,seed=1: depth,
     time, nodes, level, exact, threads, table, seed, weights, probcut, book,
-    variety, evaluator, temperature, simulations, device (docs/arena.md has a
-    table).
+    variety, evaluator, temperature, simulations, device (table:
+    docs/reference/agents.md).
 
     With --ray all machines of a cluster play; the games are the same.
 

@@ -33,7 +33,7 @@ def winrate(
     Example: reversi winrate ten-weight:depth=1 --variant reversed --margin 0.03
 
     The interval holds at every number of games at once, so that it stays valid
-    although the games stop when it is narrow enough (docs/arena.md).
+    although the games stop when it is narrow enough (docs/reference/tournaments.md).
     """
     from reversi_env.kernels.parallel import core_count
     from train.arena.winrate import WinRate, estimate_win_rate

@@ -23,7 +23,7 @@ _REFUSALS = {
 }
 #: What is in the path of a game or a review.
 _GAME = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}, "description": "Its name."}
-#: Messages of the WebSocket, described too though OpenAPI has no place for their exchange: see docs/server.md.
+#: Messages of the WebSocket, described too though OpenAPI has no place for their exchange: see docs/reference/server.md.
 _MESSAGES = (*get_args(messages.Incoming), messages.Joined, messages.State, messages.Pong, messages.Problem)
 
 
@@ -75,7 +75,7 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
 def _socket() -> dict[str, Any]:
     return {
         "operationId": "socket",
-        "summary": "Follow and play a game over a WebSocket; the messages are described in docs/server.md.",
+        "summary": "Follow and play a game over a WebSocket; the messages are described in docs/reference/server.md.",
         "parameters": [_GAME],
         "responses": {
             "101": {"description": "The connection is a WebSocket now; the first message is a Join."},

@@ -106,9 +106,14 @@ def test_the_demos_tables_fit_a_terminal(capsys, monkeypatch):
 
 def test_the_table_of_options_has_all_that_agents_know(reversi):
     known = {option for name in agents.names() for option in agents.option_names(name)}
-    table = (REPOSITORY / "docs" / "arena.md").read_text().split("## Agents and their options")[1].split("\n## ")[0]
+    table = (
+        (REPOSITORY / "docs" / "reference" / "agents.md")
+        .read_text()
+        .split("## Agents and their options")[1]
+        .split("\n## ")[0]
+    )
     assert set(re.findall(r"^\| `(\w+)` ", table, re.MULTILINE)) == known
     for command in ("match", "tournament"):
         _, out, _ = reversi(command, "--help")
         assert known <= set(re.findall(r"\w+", out))
-        assert "docs/arena.md" in out
+        assert "docs/reference/agents.md" in out

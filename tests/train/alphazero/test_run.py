@@ -162,7 +162,7 @@ def test_files_that_are_wrong_or_of_another_game_are_refused(weights, tmp_path):
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 @pytest.mark.parametrize("size", [6, 8])
 def test_the_package_has_networks(size, variant):
-    """How they were made is in their records; that they are strong, in docs/rl.md."""
+    """How they were made is in their records; that they are strong, in docs/lab/rl.md."""
     rules = Rules(size, variant)
     saved = make_agent("zero").saved(rules)
     assert saved.record["command"].startswith(f"reversi rl zero --size {size}")

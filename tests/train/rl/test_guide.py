@@ -1,4 +1,4 @@
-"""The guide in docs/rl.md, followed as it stands but with fewer steps, and what else takes its time."""
+"""The guide in docs/guide/rl.md, followed as it stands but with fewer steps, and what else takes its time."""
 
 import json
 import re

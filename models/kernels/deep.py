@@ -1,6 +1,6 @@
 """The forward pass of a `DeepPatternNet` inside the search: vectors of sums and a small head, no torch and no array.
 
-Every state of every pattern has a row of whole numbers (int8, `ONE` to 1), and so have the numbers of moves and of empty
+Every state of every pattern has a row of whole numbers (int8, `QUANTISED_ONE` to 1), and so have the numbers of moves and of empty
 squares. The rows of a position are added up. The sums, cut off above and below, go through a layer of units to one number; that
 and a weighted sum of the sums themselves is the value in discs. Sums and units are LLVM vectors, which the CPU's registers hold.
 
@@ -10,6 +10,7 @@ products up in an instruction or three. So the layer costs next to nothing besid
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -40,7 +41,6 @@ from models.kernels.simd import (
     emit_sum,
     emit_vector,
 )
-from models.patterns.network import array_module
 from reversi_env.kernels.bitboard import legal_moves
 from reversi_env.kernels.simd import emit_run_ends, popcount
 from reversi_env.rules import SIZES
@@ -48,13 +48,13 @@ from search.kernels.accumulator import IncrementalEvaluator, register_incrementa
 from search.kernels.evaluate import evaluator
 
 #: The whole number that stands for 1 in a row.
-ONE = 128
+QUANTISED_ONE = 128
 #: The largest input and the largest weight of a unit: bytes with a sign hold it.
-MOST = 127
+QUANTISED_MAX = 127
 #: The largest bias of a unit in whole numbers, to which all products are added in 32 bits.
-LARGEST_BIAS = 1 << 30
+MAX_BIAS = 1 << 30
 #: The least scale of a unit's weights: all of them may be 0.
-TINY = float(np.finfo(np.float32).tiny) * MOST
+MIN_SCALE = float(np.finfo(np.float32).tiny) * QUANTISED_MAX
 #: Rows for the number of empty squares.
 EMPTIES = 65
 #: Sums or units that are worked on at a time.
@@ -62,8 +62,8 @@ LANES = 8
 #: Parts in which rows are added up: of all the additions of whole numbers that it sees the compiler makes one chain, in which each
 #: waits for the one before it.
 CHAINS = 4
-REALS, WHOLES = ir.VectorType(REAL, LANES), ir.VectorType(ir.IntType(32), LANES)
-BYTES = ir.VectorType(ir.IntType(8), 4 * LANES)
+FLOAT_VECTOR, INT_VECTOR = ir.VectorType(REAL, LANES), ir.VectorType(ir.IntType(32), LANES)
+BYTE_VECTOR = ir.VectorType(ir.IntType(8), 4 * LANES)
 
 
 class Shape(NamedTuple):
@@ -125,22 +125,27 @@ class SearchHead(NamedTuple):
         return cls(*(4 * int(start) for start in starts))
 
 
+def array_module(numbers: Any) -> Any:
+    """Return numpy or torch, whichever library an array or a tensor is of."""
+    return sys.modules[type(numbers).__module__.partition(".")[0]]
+
+
 def _scales(shape: Shape, heads: Any) -> Any:
     """What a whole number stands for in the weights of each unit, ``(heads, 1, units)``.
 
-    The largest weight is `MOST`, unless the bias would then be too large for 32 bits.
+    The largest weight is `QUANTISED_MAX`, unless the bias would then be too large for 32 bits.
     """
     library = array_module(heads)
     weights = heads[:, shape.first : shape.bias].reshape(-1, shape.inputs, shape.units)
-    biases = abs(heads[:, None, shape.bias : shape.second]) * (ONE * MOST / LARGEST_BIAS)
+    biases = abs(heads[:, None, shape.bias : shape.second]) * (QUANTISED_ONE * QUANTISED_MAX / MAX_BIAS)
     largest = library.maximum(library.amax(abs(weights), axis=1, keepdims=True), biases)
-    return library.clip(largest, TINY, None) / MOST
+    return library.clip(largest, MIN_SCALE, None) / QUANTISED_MAX
 
 
-def _whole(shape: Shape, heads: Any) -> tuple[Any, Any]:
+def _quantised_units(shape: Shape, heads: Any) -> tuple[Any, Any]:
     """The units' weights ``(heads, inputs, units)`` and biases ``(heads, units)`` in whole numbers."""
     weights, scales = heads[:, shape.first : shape.bias].reshape(-1, shape.inputs, shape.units), _scales(shape, heads)
-    return (weights / scales).round(), (heads[:, shape.bias : shape.second] * ONE / scales[:, 0]).round()
+    return (weights / scales).round(), (heads[:, shape.bias : shape.second] * QUANTISED_ONE / scales[:, 0]).round()
 
 
 def quantised_heads(shape: Shape, heads: Any) -> Any:
@@ -148,20 +153,20 @@ def quantised_heads(shape: Shape, heads: Any) -> Any:
 
     Heads are an array or a tensor, and so is what comes back.
     """
-    (weights, biases), scales = _whole(shape, heads), _scales(shape, heads)
-    units = (weights * scales).reshape(len(heads), -1), biases * scales[:, 0] / ONE
+    (weights, biases), scales = _quantised_units(shape, heads), _scales(shape, heads)
+    units = (weights * scales).reshape(len(heads), -1), biases * scales[:, 0] / QUANTISED_ONE
     parts = heads[:, : shape.first], *units, heads[:, shape.second :]
     return array_module(heads).concatenate(parts, axis=1)
 
 
 def heads_for_search(shape: Shape, heads: np.ndarray) -> np.ndarray:
-    """Heads as the search has them, a row of bytes for each, for inputs that are whole numbers, `ONE` to 1, as the sums are."""
-    weights, biases = _whole(shape, heads)
+    """Return the heads as the search reads them, a row of bytes for each; inputs are integers, `QUANTISED_ONE` to 1."""
+    weights, biases = _quantised_units(shape, heads)
     fours = weights.reshape(-1, shape.inputs // 4, 4, shape.units).swapaxes(2, 3).reshape(len(heads), -1)
     parts = (
-        (heads[:, : shape.first] / ONE, np.float32),
+        (heads[:, : shape.first] / QUANTISED_ONE, np.float32),
         (biases, np.int32),
-        (heads[:, shape.second : shape.constant] * _scales(shape, heads)[:, 0] / ONE, np.float32),
+        (heads[:, shape.second : shape.constant] * _scales(shape, heads)[:, 0] / QUANTISED_ONE, np.float32),
         (heads[:, shape.constant :], np.float32),
         (fours, np.int8),
     )
@@ -189,12 +194,12 @@ class _Forward:
         inputs = self._inputs(sums)
         parts = []
         for first in range(0, shape.width, LANES):
-            some = builder.sext(emit_shuffle(builder, sums, range(first, first + LANES)), WHOLES)
-            parts.append(builder.fmul(builder.sitofp(some, REALS), self._part(head, 4 * first, REALS)))
+            some = builder.sext(emit_shuffle(builder, sums, range(first, first + LANES)), INT_VECTOR)
+            parts.append(builder.fmul(builder.sitofp(some, FLOAT_VECTOR), self._part(head, 4 * first, FLOAT_VECTOR)))
         total = emit_sum(parts, builder.fadd)
         for first in range(0, shape.units, LANES):
-            units = builder.sitofp(self._units(inputs, head, first), REALS)
-            weights = self._part(head, place.outputs + 4 * first, REALS)
+            units = builder.sitofp(self._units(inputs, head, first), FLOAT_VECTOR)
+            weights = self._part(head, place.outputs + 4 * first, FLOAT_VECTOR)
             total = emit_multiply_add(self.context, builder, total, units, weights)
         constant = builder.load(builder.inttoptr(builder.add(head, WORD(place.constant)), ir.PointerType(REAL)))
         return builder.fadd(emit_horizontal_sum(builder, total), constant)
@@ -202,15 +207,15 @@ class _Forward:
     def _inputs(self, sums: Any) -> list[Any]:
         """The sums' parts above 0, then those below: bytes, four after four, as often as there are lanes."""
         builder = self.builder
-        above, below = (emit_clipped(builder, some, MOST) for some in (sums, builder.neg(sums)))
+        above, below = (emit_clipped(builder, some, QUANTISED_MAX) for some in (sums, builder.neg(sums)))
         both = builder.trunc(emit_concatenated(builder, above, below), ir.VectorType(ir.IntType(8), self.shape.inputs))
         return [emit_shuffle(builder, both, [*range(k, k + 4)] * LANES) for k in range(0, self.shape.inputs, 4)]
 
     def _units(self, inputs: list[Any], head: Any, first: int) -> Any:
         """The outputs of the units *first* … *first* + LANES - 1, whole numbers."""
-        total = self._part(head, self.place.biases + 4 * first, WHOLES)
+        total = self._part(head, self.place.biases + 4 * first, INT_VECTOR)
         for k, four in enumerate(inputs):
-            weights = self._part(head, self.place.weights + 4 * (k * self.shape.units + first), BYTES)
+            weights = self._part(head, self.place.weights + 4 * (k * self.shape.units + first), BYTE_VECTOR)
             total = emit_dot_products_added(self.context, self.builder, total, four, weights)
         return emit_relu(self.builder, total)
 

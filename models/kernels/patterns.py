@@ -3,7 +3,7 @@
 A *pattern* is a set of squares; its state is a number in base 3, one digit a square in rising order of squares: 0 empty,
 1 own disc (of the side to move), 2 opponent's. An *instance* is a pattern under one of the eight symmetries, so that a
 corner counts four times and its weights are learnt from all four. A pattern that a symmetry maps onto itself has states
-that mean the same; `tied` gives them one weight.
+that mean the same; `weight_index` gives them one weight.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Pattern:
     squares: tuple[int, ...]
 
     @property
-    def states(self) -> int:
+    def state_count(self) -> int:
         """Number of states."""
         return int(3 ** len(self.squares))
 
@@ -81,10 +81,10 @@ class PatternSet:
     @cached_property
     def offsets(self) -> np.ndarray:
         """Where each pattern's states begin; one more at the end, the number of all states."""
-        return np.concatenate([[0], np.cumsum([pattern.states for pattern in self.patterns])])
+        return np.concatenate([[0], np.cumsum([pattern.state_count for pattern in self.patterns])])
 
     @property
-    def states(self) -> int:
+    def state_count(self) -> int:
         """Number of states of all patterns together."""
         return int(self.offsets[-1])
 
@@ -120,40 +120,40 @@ class PatternSet:
         return weights
 
     @cached_property
-    def tied(self) -> np.ndarray:
-        """For every state of every pattern the number of its weight, from 0 to `weights` - 1."""
-        numbers = np.empty(self.states, np.int32)
+    def weight_index(self) -> np.ndarray:
+        """For every state of every pattern the number of its weight, from 0 to `weight_count` - 1."""
+        numbers = np.empty(self.state_count, np.int32)
         first = 0
         for pattern, offset in zip(self.patterns, self.offsets, strict=False):
             lowest = _lowest_equivalent(pattern)
-            kept = lowest == np.arange(pattern.states)
-            numbers[offset : offset + pattern.states] = first + (np.cumsum(kept, dtype=np.int32) - 1)[lowest]
+            kept = lowest == np.arange(pattern.state_count)
+            numbers[offset : offset + pattern.state_count] = first + (np.cumsum(kept, dtype=np.int32) - 1)[lowest]
             first += int(np.count_nonzero(kept))
         return numbers
 
     @cached_property
-    def search_tied(self) -> np.ndarray:
-        """`tied` for the search's states."""
+    def search_weight_index(self) -> np.ndarray:
+        """`weight_index` for the search's states."""
         found = []
-        for pattern, part in zip(self.patterns, np.split(self.tied, self.offsets[1:-1]), strict=True):
+        for pattern, part in zip(self.patterns, np.split(self.weight_index, self.offsets[1:-1]), strict=True):
             last = len(pattern.squares) - 1
             axes = [last - pattern.search_places.index(last - axis) for axis in range(last + 1)]
             found.append(part.reshape((3,) * (last + 1)).transpose(axes).reshape(-1))  # the digits as axes
         return np.concatenate(found)
 
     @cached_property
-    def weights(self) -> int:
+    def weight_count(self) -> int:
         """Number of different weights of one phase."""
-        return int(self.tied.max()) + 1
+        return int(self.weight_index.max()) + 1
 
 
 def _lowest_equivalent(pattern: Pattern) -> np.ndarray:
     """For every state of the pattern the lowest one that a symmetry of the pattern makes of it."""
-    lowest = np.arange(pattern.states, dtype=np.int32)
+    lowest = np.arange(pattern.state_count, dtype=np.int32)
     shape = (3,) * len(pattern.squares)  # the digits as axes, the last square's first
     for order in pattern.digit_orders():
         axes = [len(order) - 1 - source for source in reversed(order)]
-        images = np.arange(pattern.states, dtype=np.int32).reshape(shape).transpose(axes).reshape(-1)
+        images = np.arange(pattern.state_count, dtype=np.int32).reshape(shape).transpose(axes).reshape(-1)
         np.minimum(lowest, images, out=lowest)
     return lowest
 

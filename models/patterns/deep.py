@@ -15,9 +15,18 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from models.kernels.accumulator import digit_table
-from models.kernels.deep import DEEP_NET, EMPTIES, MOST, ONE, SHAPE, Shape, heads_for_search, quantised_heads
+from models.kernels.deep import (
+    DEEP_NET,
+    EMPTIES,
+    QUANTISED_MAX,
+    QUANTISED_ONE,
+    SHAPE,
+    Shape,
+    heads_for_search,
+    quantised_heads,
+)
 from models.patterns.features import PatternNetwork
-from models.patterns.network import Array, CompiledNetwork
+from models.patterns.network import ArraySpec, CompiledNetwork
 from reversi_env import Rules
 
 if TYPE_CHECKING:
@@ -29,7 +38,7 @@ SUM_DISCS, ROW_SPREAD, SECOND_SPREAD = 20.0, 0.01, 2.0
 
 @dataclass(frozen=True)
 class DeepPatternNet(PatternNetwork):
-    """A deep network over patterns: rows of whole numbers (`ONE` to 1, int8) and heads (float32).
+    """A deep network over patterns: rows of whole numbers (`QUANTISED_ONE` to 1, int8) and heads (float32).
 
     ``rows``: (phases, tied pattern rows, counts and numbers of empty squares, width), ``heads``: (phases, numbers). Those of the
     heads' units are rounded to what the search can work with (`models.kernels.deep.quantised_heads`).
@@ -43,8 +52,8 @@ class DeepPatternNet(PatternNetwork):
     spans: ClassVar[dict[int, int]] = {8: 6, 6: 4, 4: 4}
     empties_rows = EMPTIES
     per_phase = ("rows", "heads")
-    undecayed = ("heads",)
-    largest: ClassVar[dict[str, float]] = {"rows": 127 / ONE}  # so much fits into eight bits
+    no_weight_decay = ("heads",)
+    max_magnitude: ClassVar[dict[str, float]] = {"rows": 127 / QUANTISED_ONE}  # so much fits into eight bits
     curriculum = "opening"
     stage_presets: ClassVar[dict[str, dict[str, Any]]] = {"searched": {"epochs": 6}}
 
@@ -52,12 +61,12 @@ class DeepPatternNet(PatternNetwork):
     heads: np.ndarray
 
     @classmethod
-    def arrays(cls, rules: Rules) -> dict[str, Array]:
+    def arrays(cls, rules: Rules) -> dict[str, ArraySpec]:
         """The arrays of a weight file for a game."""
         phases = cls.phases(rules.size)
         return {
-            "rows": Array(np.int8, (phases, cls.row(rules.size), cls.shape.width), ONE),
-            "heads": Array(np.float32, (phases, cls.shape.head), nearest=partial(quantised_heads, cls.shape)),
+            "rows": ArraySpec(np.int8, (phases, cls.row(rules.size), cls.shape.width), QUANTISED_ONE),
+            "heads": ArraySpec(np.float32, (phases, cls.shape.head), project=partial(quantised_heads, cls.shape)),
         }
 
     @classmethod
@@ -129,7 +138,9 @@ class DeepPatternNet(PatternNetwork):
         sums = embedding_bag(features, rows.view(-1, shape.width), mode="sum")
         # a product, not a look-up: its gradient is one too, where that of a look-up would be a slow scatter
         heads = one_hot(phases, len(all_heads)).to(all_heads.dtype) @ all_heads
-        inputs = torch.cat([sums.clamp(0, MOST / ONE), (-sums).clamp(0, MOST / ONE)], dim=-1)
+        inputs = torch.cat(
+            [sums.clamp(0, QUANTISED_MAX / QUANTISED_ONE), (-sums).clamp(0, QUANTISED_MAX / QUANTISED_ONE)], dim=-1
+        )
         first = heads[:, shape.first : shape.bias].view(-1, shape.inputs, shape.units)
         units = torch.relu(torch.bmm(inputs.unsqueeze(1), first).squeeze(1) + heads[:, shape.bias : shape.second])
         bent = (units * heads[:, shape.second : shape.constant]).sum(-1)

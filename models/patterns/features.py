@@ -37,18 +37,18 @@ class PatternNetwork(Network):
     @classmethod
     def row(cls, size: int) -> int:
         """Rows of one phase."""
-        return patterns_of(size).weights + 2 * COUNTS + cls.empties_rows
+        return patterns_of(size).weight_count + 2 * COUNTS + cls.empties_rows
 
     def search_record(self, dtype: np.dtype) -> np.ndarray:
         """An array of one record for the search, with the fields that those of all kinds over patterns have."""
         record = super().search_record(dtype)
-        record["states"], record["squares"] = patterns_of(self.rules.size).states, self.rules.square_count
+        record["states"], record["squares"] = patterns_of(self.rules.size).state_count, self.rules.square_count
         return record
 
     def untied(self, tied: np.ndarray) -> np.ndarray:
         """Rows of every phase, those of patterns first, with one for every state of a pattern where states shared one."""
         patterns = patterns_of(self.rules.size)
-        return np.take(tied, np.r_[patterns.search_tied, patterns.weights : tied.shape[1]], axis=1)
+        return np.take(tied, np.r_[patterns.search_weight_index, patterns.weight_count : tied.shape[1]], axis=1)
 
     def summary(self) -> str:
         """The architecture in a line, for people."""
@@ -68,7 +68,7 @@ class PatternNetwork(Network):
         # Exact in single precision: all numbers are below 2**24. (Reduced precision would not be.)
         with torch.autocast(own.device.type, enabled=False):
             states = (digits @ digit_weights).to(torch.int64)
-        playable, first = Rules(size).playable, patterns_of(size).weights
+        playable, first = Rules(size).playable, patterns_of(size).weight_count
         own_moves, opp_moves = (bit_counts(legal_moves(*sides, playable)) for sides in ((own, opp), (opp, own)))
         empties = size**2 - own_planes.sum(-1) - opp_planes.sum(-1)
         counts = [own_moves + first, opp_moves + (first + COUNTS)]
@@ -91,7 +91,7 @@ class PatternNetwork(Network):
             piece = slice(start, start + CHUNK)
             write_rows(
                 *(rules.square_count, np.uint64(rules.playable), own[piece], opp[piece]),
-                *(digit_table(size), patterns.search_tied, patterns.weights, instances, found[piece]),
+                *(digit_table(size), patterns.search_weight_index, patterns.weight_count, instances, found[piece]),
             )
 
         with ThreadPoolExecutor(threads) as pool:
@@ -107,6 +107,6 @@ def _tables(size: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
     patterns = patterns_of(size)
     offsets = np.array([patterns.offsets[pattern] for pattern, _ in patterns.instances], np.int64)
     first, digit_weights, tied = (
-        torch.from_numpy(table).to(device) for table in (offsets, patterns.digit_weights, patterns.tied)
+        torch.from_numpy(table).to(device) for table in (offsets, patterns.digit_weights, patterns.weight_index)
     )
     return first, digit_weights, tied

@@ -16,7 +16,7 @@ import numpy as np
 from models.kernels.accumulator import digit_table
 from models.kernels.linear import PATTERN_NET, UNITS
 from models.patterns.features import PatternNetwork
-from models.patterns.network import Array, CompiledNetwork
+from models.patterns.network import ArraySpec, CompiledNetwork
 from reversi_env import Rules
 
 if TYPE_CHECKING:
@@ -44,11 +44,11 @@ class PatternNet(PatternNetwork):
     constants: np.ndarray
 
     @classmethod
-    def arrays(cls, rules: Rules) -> dict[str, Array]:
+    def arrays(cls, rules: Rules) -> dict[str, ArraySpec]:
         """The arrays of a weight file for a game."""
         return {
-            "weights": Array(np.int16, (cls.phases(rules.size), cls.row(rules.size)), UNITS),
-            "constants": Array(np.int16, (rules.square_count + 1,), UNITS),
+            "weights": ArraySpec(np.int16, (cls.phases(rules.size), cls.row(rules.size)), UNITS),
+            "constants": ArraySpec(np.int16, (rules.square_count + 1,), UNITS),
         }
 
     @classmethod

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self
 import numpy as np
 
 from models.files import WeightsError, file_content, named_by_hash
+from models.kernels.deep import array_module
 from reversi_env import Rules
 from reversi_env.storage.atomic import write_atomically
 
@@ -23,50 +23,50 @@ if TYPE_CHECKING:
 CHUNK = 1 << 17
 
 
-class Array(NamedTuple):
-    """An array of a weight file. Whole numbers stand for fractions: *one* is that for 1.
+class ArraySpec(NamedTuple):
+    """An array of a weight file. Whole numbers stand for fractions: *scale* is that for 1.
 
-    *nearest* gives, of real numbers in an array or a tensor, those that the search can work with.
+    *project* gives, of real numbers in an array or a tensor, those that the search can work with.
     """
 
     dtype: type
     shape: tuple[int, ...]
-    one: int = 1
-    nearest: Callable[[Any], Any] | None = None
+    scale: int = 1
+    project: Callable[[Any], Any] | None = None
 
     @property
-    def is_whole(self) -> bool:
+    def is_integer(self) -> bool:
         """Whether its numbers are whole."""
         return np.dtype(self.dtype).kind != "f"
 
     @property
-    def most(self) -> int:
+    def max_integer(self) -> int:
         """The largest of its whole numbers, either way."""
         return int(np.iinfo(self.dtype).max)
 
-    def rounded(self, parameters: np.ndarray) -> np.ndarray:
+    def quantise(self, parameters: np.ndarray) -> np.ndarray:
         """Parameters (float32) as the file has them: the nearest numbers that it can hold."""
-        if not self.is_whole:
-            return self.parameters(parameters).astype(self.dtype)
+        if not self.is_integer:
+            return self.dequantise(parameters).astype(self.dtype)
         if not np.isfinite(parameters).all():
             raise WeightsError("parameters with infinities or not-a-number: expected numbers")
-        return np.clip(np.rint(parameters * self.one), -self.most, self.most).astype(self.dtype)
+        return np.clip(np.rint(parameters * self.scale), -self.max_integer, self.max_integer).astype(self.dtype)
 
-    def parameters(self, stored: np.ndarray) -> np.ndarray:
+    def dequantise(self, stored: np.ndarray) -> np.ndarray:
         """What the numbers of a file stand for, float32."""
-        numbers: np.ndarray = stored.astype(np.float32) / np.float32(self.one)
-        return self.nearest(numbers) if self.nearest else numbers
+        numbers: np.ndarray = stored.astype(np.float32) / np.float32(self.scale)
+        return self.project(numbers) if self.project else numbers
 
-    def as_searched(self, parameters: Any) -> Any:
+    def fake_quantise(self, parameters: Any) -> Any:
         """Parameters, an array or a tensor, as they will be when they have been stored and read."""
-        if self.nearest is not None:
-            return self.nearest(parameters)
-        if not self.is_whole:
+        if self.project is not None:
+            return self.project(parameters)
+        if not self.is_integer:
             return parameters
-        found, library = parameters * self.one, array_module(parameters)
+        found, library = parameters * self.scale, array_module(parameters)
         library.round(found, out=found)
-        library.clip(found, -self.most, self.most, out=found)
-        found /= self.one
+        library.clip(found, -self.max_integer, self.max_integer, out=found)
+        found /= self.scale
         return found
 
 
@@ -97,8 +97,8 @@ class Network:
     spans: ClassVar[dict[int, int]] = {}
     #: Parameters whose first dimension is the phase; those that do not decay; and the largest number that some may have.
     per_phase: ClassVar[tuple[str, ...]] = ()
-    undecayed: ClassVar[tuple[str, ...]] = ()
-    largest: ClassVar[dict[str, float]] = {}
+    no_weight_decay: ClassVar[tuple[str, ...]] = ()
+    max_magnitude: ClassVar[dict[str, float]] = {}
     #: How a bootstrap goes back to the opening, and what differs from the preset in its later stages.
     curriculum: ClassVar[Literal["joint", "opening"]] = "joint"
     stage_presets: ClassVar[dict[str, dict[str, Any]]] = {}
@@ -109,7 +109,7 @@ class Network:
     # --- the kind ---------------------------------------------------------------------------------
 
     @classmethod
-    def arrays(cls, rules: Rules) -> dict[str, Array]:
+    def arrays(cls, rules: Rules) -> dict[str, ArraySpec]:
         """The arrays of a weight file for a game."""
         raise NotImplementedError
 
@@ -188,14 +188,16 @@ class Network:
     # --- parameters and files ---------------------------------------------------------------------
 
     @classmethod
-    def rounded(cls, rules: Rules, parameters: Mapping[str, np.ndarray], record: dict[str, Any] | None = None) -> Self:
+    def quantised(
+        cls, rules: Rules, parameters: Mapping[str, np.ndarray], record: dict[str, Any] | None = None
+    ) -> Self:
         """The network with these parameters, rounded as a weight file has them."""
-        arrays = {name: array.rounded(parameters[name]) for name, array in cls.arrays(rules).items()}
+        arrays = {name: array.quantise(parameters[name]) for name, array in cls.arrays(rules).items()}
         return cls(rules=rules, record=record or {}, **arrays)
 
     def parameters(self) -> dict[str, np.ndarray]:
         """The parameters, float32."""
-        return {name: array.parameters(getattr(self, name)) for name, array in self.arrays(self.rules).items()}
+        return {name: array.dequantise(getattr(self, name)) for name, array in self.arrays(self.rules).items()}
 
     def __post_init__(self) -> None:
         for name, (dtype, shape, *_) in self.arrays(self.rules).items():
@@ -229,11 +231,3 @@ class Network:
         path = Path(folder) / named_by_hash(f"{self.rules.size}x{self.rules.size}-{self.rules.variant}", data)
         write_atomically(path, data)
         return path
-
-
-# --- arrays and tensors ----------------------------------------------------------------------------
-
-
-def array_module(numbers: Any) -> Any:
-    """The library of an array or of a tensor."""
-    return sys.modules[type(numbers).__module__.partition(".")[0]]

@@ -24,9 +24,9 @@ class StraightThrough(torch.autograd.Function):
         return rounded.view_as(rounded)
 
     @staticmethod
-    def backward(ctx: Any, slope: Tensor) -> tuple[Tensor, None]:
+    def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None]:
         """The tensor's gradient."""
-        return slope, None
+        return grad_output, None
 
 
 class Trainable(nn.Module):
@@ -79,12 +79,12 @@ class Trainable(nn.Module):
     ) -> Tensor:
         """Values in discs from `features`; *phases* may differ from those of the empties while training.
 
-        *parameters* stand in for the network's own, such as those of `as_searched`.
+        *parameters* stand in for the network's own, such as those of `fake_quantised`.
         """
         own = dict(self.named_parameters()) if parameters is None else parameters
         return self.kind.value(own, features, empties, phases)
 
-    def as_searched(self) -> dict[str, Tensor]:
+    def fake_quantised(self) -> dict[str, Tensor]:
         """The parameters rounded as the search will have them; gradients pass as if they were not.
 
         So a fit learns around the rounding. That matters most where positions have much in common: near the start, where rows of
@@ -92,8 +92,8 @@ class Trainable(nn.Module):
         """
         with torch.no_grad():
             arrays = self.kind.arrays(Rules(self.size))
-            rounded = {name: array.as_searched(self.arrays[name]) for name, array in arrays.items()}
-        return {name: StraightThrough.apply(tensor, rounded[name]) for name, tensor in self.named_parameters()}
+            quantised = {name: array.fake_quantise(self.arrays[name]) for name, array in arrays.items()}
+        return {name: StraightThrough.apply(tensor, quantised[name]) for name, tensor in self.named_parameters()}
 
     def phases_at(self, empties: Tensor) -> Tensor:
         """The phase for each number of empty squares, which need not be whole."""
@@ -110,12 +110,12 @@ class Trainable(nn.Module):
 
     def to_network(self, rules: Rules, record: dict[str, Any] | None = None) -> Network:
         """The parameters, rounded as a weight file has them, for the game *rules*."""
-        return self.kind.rounded(rules, {name: array.cpu().numpy() for name, array in self.arrays.items()}, record)
+        return self.kind.quantised(rules, {name: array.cpu().numpy() for name, array in self.arrays.items()}, record)
 
-    def round(self) -> None:
+    def quantise(self) -> None:
         """Make the parameters what a weight file of them will have."""
         for name, array in self.kind.arrays(Rules(self.size)).items():
-            self.arrays[name].copy_(array.as_searched(self.arrays[name]))
+            self.arrays[name].copy_(array.fake_quantise(self.arrays[name]))
 
     def load(self, saved: Network) -> None:
         """Take the parameters of a weight file."""

@@ -48,9 +48,9 @@ def rows_of(rules, own, opp):
     for number, symmetry in patterns.instances:
         digits = digits_of(own, opp, patterns.patterns[number].image(symmetry))
         state = sum(digit * 3**place for place, digit in enumerate(digits))
-        numbers.append(patterns.tied[patterns.offsets[number] + state])
+        numbers.append(patterns.weight_index[patterns.offsets[number] + state])
     moves = [len(moves_of(Position(rules, *sides))) for sides in ((own, opp), (opp, own))]
-    return [*numbers, patterns.weights + moves[0], patterns.weights + COUNTS + moves[1]]
+    return [*numbers, patterns.weight_count + moves[0], patterns.weight_count + COUNTS + moves[1]]
 
 
 def linear_value(network, own, opp, empties):
@@ -64,7 +64,7 @@ def deep_value(network, own, opp, empties):
     """The deep network's value in discs."""
     rules = network.rules
     phase = min(empties // {4: 4, 6: 4, 8: 6}[rules.size], len(network.heads) - 1)
-    numbers = [*rows_of(rules, own, opp), patterns_of(rules.size).weights + 2 * COUNTS + empties]
+    numbers = [*rows_of(rules, own, opp), patterns_of(rules.size).weight_count + 2 * COUNTS + empties]
     rows, head = network.rows[phase], network.heads[phase].tolist()
     width, units = 8, 16
     sums = [sum(int(rows[n, k]) for n in numbers) / 128 for k in range(width)]

@@ -127,13 +127,13 @@ class CompiledEngine(Engine):
         self._round()
 
     def _round(self, *, whole: bool = True) -> None:
-        """Find the numbers that the search will have, by which steps and values go (`Trainable.as_searched`).
+        """Find the numbers that the search will have, by which steps and values go (`Trainable.fake_quantised`).
 
         Whole numbers, of which there are most, are found anew by every piece of a step.
         """
         for name, array in self.arrays.items():
-            if whole or not array.is_whole:
-                self.rounded[name] = array.as_searched(self.numbers[name])
+            if whole or not array.is_integer:
+                self.rounded[name] = array.fake_quantise(self.numbers[name])
 
     def _update(self, step: int) -> None:
         """Adam over all numbers, piece by piece."""
@@ -148,11 +148,11 @@ class CompiledEngine(Engine):
                 other[:] = 0
             numbers, decay = self.numbers[name].reshape(-1)[piece], self.options.weight_decay
             moments = (self.moments[f"{name}_{moment}"].reshape(-1)[piece] for moment in ("mean", "square"))
-            fitting.adam(numbers, first, *moments, rate, 0.0 if parameter in kind.undecayed else decay, step + 1)
-            if parameter in kind.largest:
-                fitting.limit(numbers, np.float32(kind.largest[parameter]))
-            if self.arrays[name].is_whole:
-                one, most = np.float32(self.arrays[name].one), np.float32(self.arrays[name].most)
+            fitting.adam(numbers, first, *moments, rate, 0.0 if parameter in kind.no_weight_decay else decay, step + 1)
+            if parameter in kind.max_magnitude:
+                fitting.limit(numbers, np.float32(kind.max_magnitude[parameter]))
+            if self.arrays[name].is_integer:
+                one, most = np.float32(self.arrays[name].scale), np.float32(self.arrays[name].max_integer)
                 fitting.round_to(numbers, one, most, self.rounded[name].reshape(-1)[piece])
 
         jobs = [(name, start) for name, numbers in self.numbers.items() for start in range(0, numbers.size, PIECE)]

@@ -183,7 +183,7 @@ class _Fit:
         self.engine.put(self.kept)
         errors, empties = self._errors(), self.validation.empties[self.validation.roots]
         by_empties = {int(e): round(float(errors[empties == e].mean()), 3) for e in np.unique(empties)}
-        self.net.round()
+        self.net.quantise()
         return FitReport(tuple(self.epochs), self.best, by_empties, *self.counts, self.nodes)
 
     def save(self, path: Path, fingerprint: str) -> None:

@@ -144,13 +144,13 @@ class TorchEngine(Engine):
         for group in self.optimiser.param_groups:
             group["lr"] = self.rate_at(number)
         self.optimiser.step()
-        for name, most in self.net.kind.largest.items():
+        for name, most in self.net.kind.max_magnitude.items():
             self.net.arrays[name].clamp_(-most, most)
         return errors.sum().double()
 
     def _groups(self) -> list[dict[str, Any]]:
         """The parameters that decay and those that do not."""
-        fixed = self.net.kind.undecayed
+        fixed = self.net.kind.no_weight_decay
         parts = [[p for name, p in self.net.named_parameters() if (name in fixed) == still] for still in (False, True)]
         return [{"params": parts[0]}] + [{"params": parts[1], "weight_decay": 0.0}] * bool(fixed)
 
@@ -158,7 +158,7 @@ class TorchEngine(Engine):
         """The network's values of the roots of the validation data."""
         data, found = self.validation, []
         with torch.no_grad():
-            parameters = self.net.as_searched()
+            parameters = self.net.fake_quantised()
             for roots in data["first"][:-1].split(CHUNK):
                 empties = data["empties"][roots]
                 phases = self.net.phases_at(empties)
@@ -216,7 +216,7 @@ class TorchEngine(Engine):
         """Values and scores of some nodes; a finished game's value is its score."""
         data = self.training
         empties, scores, features = data["empties"][nodes], data["score"][nodes], data["features"][nodes].long()
-        values = self.net.value(features, empties, self.net.phases_at(empties + shifts), self.net.as_searched())
+        values = self.net.value(features, empties, self.net.phases_at(empties + shifts), self.net.fake_quantised())
         return torch.where(data["finished"][nodes], scores, values), scores
 
     def _inconsistency(self, values: Tensor, parent: Tensor, is_child: Tensor) -> Tensor:

@@ -9,14 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from models.kernels.deep import MOST, ONE, SHAPE
+from models.kernels.deep import QUANTISED_MAX, QUANTISED_ONE, SHAPE
 from reversi_env.compiler.kernel import kernel
 from train.kernels.fit_linear import clipped
 
 #: As constants, which compiled loops can be as long as.
 WIDTH, HIDDEN, INPUTS = SHAPE.width, SHAPE.units, SHAPE.inputs
 FIRST, BIAS, SECOND, CONSTANT = SHAPE.first, SHAPE.bias, SHAPE.second, SHAPE.constant
-_ZERO, _MOST = np.float32(0.0), np.float32(MOST / ONE)
+_ZERO, _MOST = np.float32(0.0), np.float32(QUANTISED_MAX / QUANTISED_ONE)
 
 
 @kernel

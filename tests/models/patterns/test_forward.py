@@ -14,7 +14,7 @@ from models.kernels.deep import SHAPE, evaluator_for, quantised_heads
 from models.kernels.linear import UNITS
 from models.kernels.patterns import patterns_of
 from models.patterns import NETWORKS
-from models.patterns.network import Array
+from models.patterns.network import ArraySpec
 from models.patterns.trainable import Trainable
 from reversi_env import Position, Rules, batch
 from reversi_env.kernels import bitboard
@@ -89,9 +89,9 @@ def test_values_stay_inside_the_range_of_scores(kind):
 
 def test_rounded_numbers_are_the_nearest_that_fit():
     discs = np.array([0, 1, -1, 0.6 / UNITS, 300, -300], np.float32)
-    assert Array(np.int16, (6,), UNITS).rounded(discs).tolist() == [0, UNITS, -UNITS, 1, 32767, -32767]
+    assert ArraySpec(np.int16, (6,), UNITS).quantise(discs).tolist() == [0, UNITS, -UNITS, 1, 32767, -32767]
     parts = np.array([5.0, -5.0, 0.5, 0.6 / 128], np.float32)
-    assert Array(np.int8, (4,), 128).rounded(parts).tolist() == [127, -127, 64, 1]
+    assert ArraySpec(np.int8, (4,), 128).quantise(parts).tolist() == [127, -127, 64, 1]
 
 
 @every_kind

@@ -81,8 +81,8 @@ def test_states_that_mean_the_same_share_a_weight_and_no_others_do(size):
     patterns = patterns_of(size)
     for pattern, offset in zip(patterns.patterns, patterns.offsets, strict=False):
         orders = set(pattern.digit_orders())
-        states = np.random.default_rng(size).integers(0, pattern.states, 50)
-        tied = patterns.tied[offset : offset + pattern.states]
+        states = np.random.default_rng(size).integers(0, pattern.state_count, 50)
+        tied = patterns.weight_index[offset : offset + pattern.state_count]
         for state in states.tolist():
             digits = [state // 3**k % 3 for k in range(len(pattern.squares))]
             alike = {sum(digits[source] * 3**k for k, source in enumerate(order)) for order in orders}
@@ -92,8 +92,8 @@ def test_states_that_mean_the_same_share_a_weight_and_no_others_do(size):
 @every_size
 def test_weights_are_numbered_without_gaps_and_apart_for_each_pattern(size):
     patterns = patterns_of(size)
-    assert np.array_equal(np.unique(patterns.tied), np.arange(patterns.weights))
-    parts = np.split(patterns.tied, patterns.offsets[1:-1])
+    assert np.array_equal(np.unique(patterns.weight_index), np.arange(patterns.weight_count))
+    parts = np.split(patterns.weight_index, patterns.offsets[1:-1])
     assert all(a.max() < b.min() for a, b in pairwise(parts))
 
 

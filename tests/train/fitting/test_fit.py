@@ -10,7 +10,7 @@ import torch
 
 from models.bitboards import bit_counts, board_tensor
 from models.patterns import NETWORKS, read_weights
-from models.patterns.network import Array, Network
+from models.patterns.network import ArraySpec, Network
 from models.patterns.trainable import Trainable
 from reversi_env import ReversiError, Rules, batch
 from reversi_env.kernels.symmetry import transform
@@ -116,7 +116,7 @@ def test_every_network_learns_is_saved_and_found_again(kind, epochs, labels, tmp
     again = Trainable.of(read_weights(net.to_network(Rules(6)).save_in(tmp_path)))
     assert again.kind is net.kind is NETWORKS[kind]
     assert np.abs(values_of(again, labels) - values_of(net, labels)).max() < 2
-    for name, most in net.kind.largest.items():
+    for name, most in net.kind.max_magnitude.items():
         assert net.arrays[name].abs().max() <= most
 
 
@@ -129,7 +129,7 @@ class DiscCount(Network):
 
     @classmethod
     def arrays(cls, rules):
-        return {"both": Array(np.float32, (2,))}
+        return {"both": ArraySpec(np.float32, (2,))}
 
     @classmethod
     def features(cls, size, own, opp):

@@ -1,10 +1,253 @@
-"""What the GPU's kernels are tested on: a GPU if there is one, and simulators if not."""
+"""The GPU's kernels against the CPU's, in a process of its own: on a GPU, or on a simulator on the CPU.
+
+``python -m tests.oracles.cuda games|solver|trees JOB …`` prints a line for each job. numba reads ``NUMBA_ENABLE_CUDASIM=1`` and
+triton ``TRITON_INTERPRET=1`` when they are imported.
+"""
 
 from __future__ import annotations
 
+import copy
+import sys
+import threading
+import time
+import warnings
+from importlib import import_module
+
+import numpy as np
+import pytest
 import torch
+
+from models.bitboards import planes
+from models.mcts.search import TreeSearch, kernels_for
+from reversi_env import ReversiError, Rules, batch, functional
+from reversi_env.envs.torch_vector import TorchVectorEnv
+from search.engine.solver import solve_batch
 
 HAS_GPU = torch.cuda.is_available()
 #: Variables of a process whose kernels in numba, or in triton, run on the CPU; none where there is a GPU.
 NUMBA_SIMULATES = {} if HAS_GPU else {"NUMBA_ENABLE_CUDASIM": 1}
 TRITON_SIMULATES = {} if HAS_GPU else {"TRITON_INTERPRET": 1}
+#: Games at once: a full block of the simulator's threads and one that is not; the bytes of the masks are no multiple of eight.
+COUNT = 17
+#: Seconds between two looks of the simulator at the threads of a block.
+PAUSE = 0.0003
+
+
+def repair_simulator():
+    """Make the simulator of numba-cuda 0.30 correct and faster."""
+    kernelapi = import_module("numba.cuda.simulator.kernelapi")
+    lock = threading.Lock()
+
+    def shared_array(self, shape, dtype, alignment=None):
+        """A block's shared array: the original finds or makes it without a lock, and searches the whole traceback for its line."""
+        frame = sys._getframe(1)
+        line = (frame.f_code.co_filename, frame.f_lineno)
+        with lock:
+            if line not in self._allocations:
+                kind = kernelapi.numpy_support.as_dtype(dtype) if isinstance(dtype, kernelapi.types.Type) else dtype
+                self._allocations[line] = np.empty(shape, kind)
+            return self._allocations[line]
+
+    def set_after_a_pause(*elements):
+        """The ``set`` that each round of numba's loop over threads begins with: without a pause the loop holds Python's lock."""
+        time.sleep(PAUSE)
+        return set(*elements)
+
+    kernelapi.FakeCUDAShared.array = shared_array
+    import_module("numba.cuda.simulator.kernel").set = set_after_a_pause
+
+
+def numba_device():
+    """The device of the kernels' tensors: the simulator works on those of the CPU."""
+    from reversi_env.gpu.driver import SIMULATED
+
+    if SIMULATED:
+        repair_simulator()
+    return "cpu" if SIMULATED else "cuda"
+
+
+# --- environments and pure states -----------------------------------------------------------------
+
+
+def assert_same(found, expected):
+    for one, other in zip(found, expected, strict=True):
+        if isinstance(one, dict):
+            assert one.keys() == other.keys()
+            for name in one:
+                assert one[name].dtype == other[name].dtype, name
+                assert torch.equal(one[name].cpu(), other[name].cpu()), name
+        else:
+            assert one.dtype == other.dtype
+            assert one.shape == other.shape
+            assert torch.equal(one.cpu(), other.cpu())
+
+
+def first_legal(envs):
+    """The first legal action of every game; for packed boards, which come without a mask, the first square."""
+    masks = envs.infos.get("action_mask", torch.zeros(COUNT, 1, dtype=torch.bool))
+    return masks.to(torch.uint8).argmax(-1)
+
+
+def play(kernel_device, size, variant, opponent, layout, steps, **options):
+    """Random steps, then given actions, some of them illegal or no actions at all; episodes that ended."""
+    options |= {"size": size, "variant": variant, "opponent": opponent, "layout": layout, "colour": "random"}
+    simulated, cpu = (TorchVectorEnv(COUNT, device=device, **options) for device in ("cuda", "cpu"))
+    ended = 0
+    assert_same(simulated.reset(seed=9), cpu.reset(seed=9))
+    generator = torch.Generator().manual_seed(1)
+    for step in range(steps):
+        if step % 4:
+            result, expected = simulated.random_step(), cpu.random_step()
+        else:
+            wild = torch.randint(-2, size * size + 4, (COUNT,), generator=generator)
+            actions = torch.where(torch.rand(COUNT, generator=generator) < 0.9, first_legal(cpu), wild)
+            result, expected = simulated.step(actions.to(kernel_device)), cpu.step(actions)
+        assert_same(result, expected)
+        ended += int(expected[2].sum())
+    assert (simulated.get_state() == cpu.get_state()).all()
+    check_resets(simulated, cpu)
+    return ended
+
+
+def check_resets(simulated, cpu):
+    """Some games only, other starts, seeds of their own, and states carried from one device to the other."""
+    mask = torch.arange(COUNT) % 3 == 0
+    options = {"reset_mask": mask, "empties": 3, "colour": "white" if cpu.opponent else "black"}
+    assert_same(simulated.reset(options=options), cpu.reset(options=options))
+    seeds = [None if i % 2 else 2**63 + i for i in range(COUNT)]
+    assert_same(simulated.reset(seed=seeds), cpu.reset(seed=seeds))
+    cpu.random_step()
+    simulated.set_state(cpu.get_state())
+    assert (simulated.get_state() == cpu.get_state()).all()
+    assert_same(simulated.random_step()[:4], cpu.random_step()[:4])
+    simulated, cpu = copy.deepcopy((simulated, cpu))
+    assert_same(simulated.random_step()[:4], cpu.random_step()[:4])
+    assert_same(simulated.children(), cpu.children())
+
+
+def check_states(kernel_device, size, variant):
+    """Pure states (`reversi_env.gpu.states`) after every kind of action, in rows and broadcast, against numpy's."""
+    from reversi_env.gpu import states
+
+    rules = Rules(size, variant)
+    cpu = functional.init(COUNT, rules, seed=3, empties=3, device="cpu")
+    for step in range(3):
+        wild = torch.arange(COUNT) * 5 % (size * size + 3) - 1
+        actions = torch.where(torch.arange(COUNT) % 4 == step, wild, functional.legal(cpu).to(torch.uint8).argmax(-1))
+        result = states.step(functional.to(cpu, kernel_device), actions.to(kernel_device))
+        cpu = functional.step(cpu, actions)
+        assert_same(result, cpu)
+    gpu = functional.clone(functional.to(cpu, kernel_device))
+    for name in ("legal", "observe", "score"):
+        assert_same([getattr(states, name)(gpu)], [getattr(functional, name)(cpu)])
+    assert set(cpu.status.tolist()) == {0, 1, 2}
+    symmetries = torch.arange(COUNT) % 8
+    assert_same(states.symmetry(gpu, symmetries.to(kernel_device)), functional.symmetry(cpu, symmetries))
+    rows, every = (slice(0, 2), None), torch.arange(3) + size * size - 2
+    result = states.step(functional.take(gpu, rows), every.to(kernel_device))
+    assert_same(result, functional.step(functional.take(cpu, rows), every))
+    assert_same(gpu, cpu)
+    assert states.step(gpu, actions.to(kernel_device), out=gpu) is gpu
+    assert_same(gpu, functional.step(cpu, actions))
+
+
+def run_games(jobs):
+    """Print how many episodes ended in each job, ``SIZE,VARIANT,OPPONENT,LAYOUT,STEPS``; the first difference is an error."""
+    device, sizes = numba_device(), set()
+    for job in jobs:
+        size, variant, opponent, layout, steps, *more = job.split(",")
+        extra = dict(pair.split("=") for pair in more)
+        extra = {name: float(value) if name == "discount" else value for name, value in extra.items()}
+        opponent = None if opponent == "none" else opponent
+        ended = play(device, int(size), variant, opponent, layout, int(steps), **extra)
+        if size not in sizes:
+            check_states(device, int(size), variant)
+        sizes.add(size)
+        print(job, ended, flush=True)
+
+
+# --- solver ---------------------------------------------------------------------------------------
+
+
+def run_solver(jobs):
+    """Print how many scores differ, and how many positions the card left to the CPU, of each ``SIZE,VARIANT,EMPTIES,COUNT``.
+
+    With ``,guesses`` the first window is narrow, around wrong guesses; with ``,tired`` the card gives up after a few turns.
+    """
+    numba_device()
+    from search.gpu import endgame, solver
+
+    board = np.array([1], np.uint64)
+    with pytest.raises(ReversiError, match="62 empties"):
+        solver.solve_batch_cuda(board, 2 * board)
+    for job in jobs:
+        size, variant, empties, count, *mode = job.split(",")
+        rules = Rules(int(size), variant)
+        own, opp = batch.random_positions(int(count), rules.square_count - 4 - int(empties), rules, seed=7)
+        solver.TURNS_AT_TWELVE = 60 if "tired" in mode else 10**9
+        guesses = (np.arange(own.size) % 41 - 20).astype(np.int8) if "guesses" in mode else None
+        left_over: list[int] = []
+        launch = solver._Job.launch
+
+        def counting(self, *arguments, launch=launch, left_over=left_over):
+            scores = launch(self, *arguments)
+            left_over.append(int((scores == endgame.UNSOLVED).sum()))
+            return scores
+
+        solver._Job.launch = counting
+        done: list[int] = []
+        half_width = None if guesses is None else 5
+        scores = solver.solve_batch_cuda(own, opp, rules, guesses=guesses, half_width=half_width, progress=done.append)
+        solver._Job.launch = launch
+        assert done[-1] == own.size
+        print(int((scores != solve_batch(own, opp, rules)).sum()), sum(left_over))
+
+
+# --- tree search ----------------------------------------------------------------------------------
+
+SEARCHES = [
+    (8, "normal", {"simulations": 12, "max_considered_actions": 4}),
+    (6, "reversed", {"simulations": 12, "method": "puct", "max_depth": 3}),
+    (4, "reversed", {"simulations": 20, "max_depth": 2}),
+    (4, "normal", {"simulations": 20, "method": "puct"}),
+    (4, "normal", {"simulations": 17, "exact": 4}),
+]
+
+
+def random_function(size, seed=1, device="cpu"):
+    """A network whose logits and values are a random function of the position, in double precision, as Python counts."""
+    rules, generator = Rules(size), torch.Generator().manual_seed(seed)
+    weights = torch.randn((128, rules.square_count + 1), dtype=torch.float64, generator=generator).to(device)
+
+    def logits_and_values(own, opp):
+        outputs = torch.cat([planes(own), planes(opp)], 1).to(torch.float64) @ weights
+        return torch.sin(outputs[:, :-1]), 4 * torch.sin(outputs[:, -1])
+
+    return logits_and_values
+
+
+def run_trees(jobs):
+    """Search the same games with kernels and without, with noise, in double precision, where rounding changes no choice.
+
+    The only job is ``cuda``, for a GPU, with more games.
+    """
+    warnings.simplefilter("error", RuntimeWarning)  # a kernel that cannot run tells so
+    device = jobs[0] if jobs else "cpu"
+    assert kernels_for(torch.device(device)), "no kernels: expected triton, and TRITON_INTERPRET=1 on a CPU"
+    for size, variant, options in SEARCHES:
+        rules, count = Rules(size, variant), 200 if device == "cuda" else 1
+        plies = torch.arange(0, rules.square_count - 8, rules.square_count // 3).repeat(count)
+        own, opp = batch.random_positions(len(plies), plies.numpy(), rules, seed=3)
+        roots = functional.to(functional.from_boards(own, opp, rules), device)
+        network = random_function(size, device=device)
+        fast, plain = (TreeSearch(network, rules, compiled=compiled, **options) for compiled in (True, False))
+        noise = plain.noise(len(roots.own), torch.Generator(device).manual_seed(5)).double()
+        outputs, expected = fast.run(roots, noise), plain.run(roots, noise)
+        for name, one, other in zip(outputs._fields, outputs, expected, strict=True):
+            where = f"{name} of {size}x{size} {options}: "
+            torch.testing.assert_close(one, other, msg=lambda text, where=where: where + text)
+        print(size, variant, options, len(roots.own), "games alike", flush=True)
+
+
+if __name__ == "__main__":
+    {"games": run_games, "solver": run_solver, "trees": run_trees}[sys.argv[1]](sys.argv[2:])

@@ -1,4 +1,6 @@
-"""The solver's slow twin: plain negamax to the end of the game, nothing pruned and nothing remembered; and endgames for it."""
+"""Slow references of the solver, of searches to a depth and of sampled training games, and endgames for them."""
+
+import math
 
 import numpy as np
 from numba import njit
@@ -6,6 +8,7 @@ from numba import njit
 from reversi_env import Position, Rules, batch
 from reversi_env.kernels.bitboard import final_score, legal_moves, play
 from reversi_env.kernels.simd import trailing_zeros
+from search.kernels.midgame import UNIT
 
 GAMES = [Rules(size, variant) for size in (4, 6, 8) for variant in ("normal", "reversed")]
 
@@ -69,3 +72,99 @@ def _random_board(rules, empties, generator):
 
 def positions(own, opp, rules):
     return [Position(rules, int(a), int(b)) for a, b in zip(own, opp, strict=True)]
+
+
+# --- sampled training games -----------------------------------------------------------------------
+
+WORD = (1 << 64) - 1
+GAMMA = 0x9E37_79B9_7F4A_7C15
+
+
+def mix(word):
+    word = ((word ^ word >> 30) * 0xBF58_476D_1CE4_E5B9) & WORD
+    word = ((word ^ word >> 27) * 0x94D0_49BB_1331_11EB) & WORD
+    return word ^ word >> 31
+
+
+class Words:
+    """SplitMix64."""
+
+    def __init__(self, state):
+        self.state = state
+
+    def next(self):
+        self.state = (self.state + GAMMA) & WORD
+        return mix(self.state)
+
+    def below(self, bound):
+        return (self.next() >> 32) * bound >> 32
+
+    def fraction(self):
+        return (self.next() >> 11) / 2**53
+
+
+def negamax(position, evaluator, depth):
+    """In whole units, as a search keeps evaluations."""
+    if position.is_over():
+        return position.score() * UNIT
+    if depth == 0:
+        return math.floor(evaluator.static_value(position) * UNIT + 0.5)
+    if position.must_pass():
+        return -negamax(position.play("pass"), evaluator, depth)
+    return max(-negamax(position.play(action), evaluator, depth - 1) for action in position.legal_actions())
+
+
+def value_after(position, action, evaluator, depth):
+    """In discs for the side that plays *action*; one ply takes the evaluator's value as it is."""
+    after = position.play(action)
+    if depth == 1:
+        return -(after.score() if after.is_over() else evaluator.static_value(after))
+    return -negamax(after, evaluator, depth - 1) / UNIT
+
+
+def chosen_action(position, evaluator, depth, temperature, words):
+    best, chosen, ties = None, None, 0
+    for action in position.legal_actions():
+        value = value_after(position, action, evaluator, depth)
+        if temperature > 0:
+            value -= temperature * math.log(-math.log(words.fraction() + 2.0**-54))
+        if best is None or value > best:
+            best, chosen, ties = value, action, 1
+        elif value == best:
+            ties += 1
+            if words.below(ties) == 0:
+                chosen = action
+    return chosen
+
+
+def play_game(options, evaluator, game):
+    """The positions of game number *game* by their number of empties, and the random moves at its beginning."""
+    words = Words(mix((mix((options.seed + GAMMA) & WORD) + game) & WORD))
+    position = Position.initial(options.rules)
+    prefix = words.below(options.prefixes[words.below(len(options.prefixes))])
+    sides = (position.turn, position.turn.other)
+    noise, temperature = dict.fromkeys(sides, 1.0), dict.fromkeys(sides, 0.0)
+    if words.fraction() >= options.random_share:
+        noise = {side: options.noise[words.below(len(options.noise))] for side in sides}
+        temperature = {side: options.temperature[words.below(len(options.temperature))] for side in sides}
+    found, moves = {}, 0
+    while position.empties > options.empties[0] and not position.is_over():
+        if position.must_pass():
+            position = position.play("pass")
+            continue
+        is_random = words.fraction() < noise[position.turn]
+        if moves < prefix or is_random:
+            actions = position.legal_actions()
+            action = actions[words.below(len(actions))]
+        else:
+            action = chosen_action(position, evaluator, options.play_depth, temperature[position.turn], words)
+        position = position.play(action)
+        moves += 1
+        if moves > prefix and position.empties <= options.empties[1] and not position.is_over():
+            found[position.empties] = position
+    return found, prefix
+
+
+def canonical_rows(own, opp):
+    """The canonical form of every position as a pair of ints, by the public face of the symmetries."""
+    return list(zip(*(board.tolist() for board in batch.canonical(own, opp)[:2]), strict=True))

@@ -1,4 +1,8 @@
-"""Hypothesis strategies: games and positions reached by legal play, of every size and variant."""
+"""Random games and positions: hypothesis strategies of all sizes and variants, seeded games, and the WTHOR files of games."""
+
+import random
+import struct
+from collections.abc import Sequence
 
 from hypothesis import strategies as st
 
@@ -29,3 +33,52 @@ def game_positions(draw, rules=any_rules):
 def reachable_positions(rules=any_rules):
     """One position reached by legal play."""
     return game_positions(rules).map(lambda positions: positions[-1])
+
+
+ALL_RULES = [
+    Rules(size, variant, start)
+    for size in (4, 6, 8)
+    for variant in ("normal", "reversed")
+    for start in ("standard", "parallel")
+]
+
+#: Black, to move, must pass; white then takes the last black disc with c1.
+BLACK_MUST_PASS = Position.from_text("OX--" + "-" * 12)
+
+
+def random_moves(start: Position, seed: int, plies: int = 200) -> tuple[str, ...]:
+    """A random legal game from *start*, passes explicit, to its end or for so many plies."""
+    dice = random.Random(seed)
+    position, moves = start, []
+    while len(moves) < plies and not position.is_over():
+        moves.append(dice.choice(position.legal_moves()))
+        position = position.play(moves[-1])
+    return tuple(moves)
+
+
+def wthor_byte(square: str) -> int:
+    """A square as WTHOR writes it: row, then column, from 1."""
+    return 10 * int(square[1]) + "abcdefgh".index(square[0]) + 1
+
+
+def wthor_record(
+    moves: Sequence[str],
+    score: int = 32,
+    theoretical: int = 30,
+    tournament: int = 7,
+    black: int = 300,
+    white: int = 40_000,
+) -> bytes:
+    """The 68 bytes of a game; passes among the moves are left out, as the format does."""
+    squares = bytes(wthor_byte(move) for move in moves if move != "pass")
+    return struct.pack("<3H2B", tournament, black, white, score, theoretical) + squares.ljust(60, b"\0")
+
+
+def wthor_header(games: int, size: int = 8, kind: int = 0) -> bytes:
+    """The 16 bytes in front of the games, dated 2 May 2001, for games of 1999 solved from 24 empty squares."""
+    return struct.pack("<4BIHH4B", 20, 1, 5, 2, games, 0, 1999, size, kind, 24, 0)
+
+
+def wthor_file(*records: bytes) -> bytes:
+    """A whole file."""
+    return wthor_header(len(records)) + b"".join(records)

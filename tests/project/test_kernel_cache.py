@@ -10,14 +10,13 @@ import pytest
 
 from reversi_env.compiler import kernel as compiling
 from tests.conftest import REPOSITORY
-from tests.oracles.kernel_report import second_process_agrees
-from tests.oracles.processes import output_of
+from tests.oracles.processes import output_of, second_process_agrees
 
 TOUCH_EVERYTHING = """
 import numpy as np
 import reversi_env.kernels
 from reversi_env import Position, Rules, batch
-from tests.oracles.kernel_report import modules_of, report
+from tests.oracles.processes import modules_of, report
 
 results = []
 for rules in (Rules(4), Rules(8)):

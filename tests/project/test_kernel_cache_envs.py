@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.oracles.kernel_report import second_process_agrees
+from tests.oracles.processes import second_process_agrees
 
 PLAY_EVERYTHING = """
 import hashlib
@@ -11,7 +11,7 @@ from reversi_env import Rules, functional
 from reversi_env.envs import pettingzoo as aec
 from reversi_env.kernels import episodes, states
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv
-from tests.oracles.kernel_report import report
+from tests.oracles.processes import report
 
 def last_legal(board, mask):
     return mask.shape[-1] - 1 - mask[..., ::-1].argmax(-1)

@@ -2,14 +2,14 @@
 
 import pytest
 
-from tests.oracles.kernel_report import second_process_agrees
+from tests.oracles.processes import second_process_agrees
 
 PLAY_EVERYTHING = """
 import hashlib
 import numpy as np
 from reversi_env.kernels import autoreset as rollout
 from reversi_env.envs import TorchVectorEnv
-from tests.oracles.kernel_report import report
+from tests.oracles.processes import report
 
 seen = hashlib.sha256()
 for parallel in (False, True):

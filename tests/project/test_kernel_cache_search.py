@@ -8,8 +8,7 @@ import pytest
 
 from play.first_start import MESSAGE
 from tests.conftest import REPOSITORY
-from tests.oracles.kernel_report import second_process_agrees
-from tests.oracles.processes import finished, output_of
+from tests.oracles.processes import finished, output_of, second_process_agrees
 
 TOUCH_EVERYTHING = """
 import numpy as np
@@ -20,7 +19,7 @@ from search.engine.engine.engine import Engine
 from search.engine.engine.limits import Limits
 from search.engine.engine.solver import Solver, solve_all_moves, solve_batch
 from search.engine.engine.table import TranspositionTable
-from tests.oracles.kernel_report import modules_of, report
+from tests.oracles.processes import modules_of, report
 
 results = []
 for rules in (Rules(4), Rules(8, "reversed")):

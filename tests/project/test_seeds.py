@@ -27,7 +27,7 @@ from studies.game_tree.kernels import ROUNDS, count_breadths
 from studies.players.ladder_steps import of_tournaments
 from studies.reports import report_003
 from studies.reports import tuning as label_tuning
-from tests.oracles.samples import random_moves, wthor_file, wthor_record
+from tests.oracles.strategies import random_moves, wthor_file, wthor_record
 from train.alphazero.options import SelfPlayOptions
 from train.alphazero.run import SelfPlayRun
 from train.arena.batch import compiled_player, play_games, self_play

@@ -4,7 +4,7 @@ from reversi_env import Position, Rules
 from reversi_env.rules import BLACK
 from search.engine.probcut import EXACT, SELECTIVITIES
 from studies.players.ladder_steps import Task, climb, of_tournaments, summary
-from tests.oracles.samples import random_moves, wthor_file, wthor_record
+from tests.oracles.strategies import random_moves, wthor_file, wthor_record
 from train.fitting.probcut import own_positions
 
 

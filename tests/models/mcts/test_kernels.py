@@ -11,6 +11,6 @@ from tests.oracles.processes import output_of
 @pytest.mark.slow
 @pytest.mark.skipif(not find_spec("triton"), reason="triton is not installed")
 def test_kernels_find_what_torch_finds():
-    lines = output_of("-m", "tests.oracles.cuda_trees", *["cuda"] * HAS_GPU, **TRITON_SIMULATES)
+    lines = output_of("-m", "tests.oracles.cuda", "trees", *["cuda"] * HAS_GPU, **TRITON_SIMULATES)
     assert len(lines) == 5
     assert all(line.endswith("games alike") for line in lines)

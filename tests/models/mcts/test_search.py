@@ -13,7 +13,7 @@ from models.mcts import search as tree_search
 from models.mcts.search import TreeSearch, considered_visits_sequence
 from reversi_env import Position, ReversiError, Rules, batch, functional
 from search.engine.solver import solve_batch
-from tests.oracles.cuda_trees import answering
+from tests.oracles.cuda import random_function
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -149,7 +149,7 @@ class Twin:
     ],
 )
 def test_a_batch_finds_what_one_game_finds_node_by_node(size, variant, how):
-    rules, network = Rules(size, variant), answering(size)
+    rules, network = Rules(size, variant), random_function(size)
     own, opp = roots_of(rules, 12)
     search, twin = TreeSearch(network, rules, **how), Twin(network, rules, **how)
     noise = search.noise(len(own), torch.Generator().manual_seed(5)).double()
@@ -176,10 +176,10 @@ def test_a_search_whose_kernels_cannot_run_goes_on_without_them_and_says_so(monk
 
     rules = Rules(4)
     roots = functional.init(3, rules, seed=1, opening_plies=4, device="cpu")
-    expected = TreeSearch(answering(4), rules, 6).run(roots)
+    expected = TreeSearch(random_function(4), rules, 6).run(roots)
     monkeypatch.setattr(tree_search, "kernels_for", lambda device: SimpleNamespace(Kernels=Kernels))
     monkeypatch.setattr(torch, "compile", lambda function, **how: function)
-    search = TreeSearch(answering(4), rules, 6, compiled=True)
+    search = TreeSearch(random_function(4), rules, 6, compiled=True)
     with pytest.warns(RuntimeWarning, match="torch cannot run a kernel for .*: no compiler here") as told:
         found = [search.run(roots) for _ in range(2)]
     torch.testing.assert_close(found, [expected, expected])
@@ -189,7 +189,7 @@ def test_a_search_whose_kernels_cannot_run_goes_on_without_them_and_says_so(monk
 def test_kernels_that_find_something_else_are_not_used(monkeypatch):
     rules = Rules(4)
     roots = functional.init(20, rules, seed=1, opening_plies=4, device="cpu")
-    plain = TreeSearch(answering(4), rules, 6)
+    plain = TreeSearch(random_function(4), rules, 6)
 
     class Kernels:
         def __init__(self, rules, max_depth, puct):
@@ -202,7 +202,7 @@ def test_kernels_that_find_something_else_are_not_used(monkeypatch):
     monkeypatch.setattr(torch, "compile", lambda function, **how: function)
     noise = 10 * plain.noise(20, torch.Generator().manual_seed(1))
     for right in (True, False):
-        search = TreeSearch(answering(4), rules, 6, compiled=True)
+        search = TreeSearch(random_function(4), rules, 6, compiled=True)
         with warnings.catch_warnings(record=True) as told:
             warnings.simplefilter("always")
             search._try_kernels(roots, noise)
@@ -235,9 +235,9 @@ def test_a_search_finds_a_move_that_wins_everything():
 )
 def test_searches_that_cannot_be_are_refused(how, message):
     with pytest.raises(ReversiError, match=message):
-        TreeSearch(answering(4), Rules(4), **how)
+        TreeSearch(random_function(4), Rules(4), **how)
 
 
 def test_games_of_another_board_are_refused():
     with pytest.raises(ReversiError, match=r"states of Rules\(size=6.*: expected those of Rules\(size=4"):
-        TreeSearch(answering(4), Rules(4)).run(functional.init(2, Rules(6), device="cpu"))
+        TreeSearch(random_function(4), Rules(4)).run(functional.init(2, Rules(6), device="cpu"))

@@ -9,7 +9,7 @@ from play.server.games.hall import RECORDED_PLIES
 from play.server.workers.pool import WorkerLost
 from reversi_env import Position, Rules
 from reversi_env.notation import read_ggf_game
-from tests.oracles.samples import random_moves, wthor_file, wthor_record
+from tests.oracles.strategies import random_moves, wthor_file, wthor_record
 from train.book.recorded import GameTree
 
 from .conftest import WAIT_SECONDS, eventually

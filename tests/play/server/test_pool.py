@@ -24,8 +24,8 @@ from reversi_env.rules import BLACK, WHITE
 from search.agents.book import packaged_book
 from search.engine.engine import Engine
 from search.engine.limits import Limits
-from tests.oracles.background import in_background
 from tests.oracles.jobs import PATIENCE
+from tests.oracles.processes import in_background
 
 
 class FakeWorker:

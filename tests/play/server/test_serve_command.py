@@ -11,7 +11,7 @@ from play.server.http.process import Server, configuration
 from play.server.options import default_database
 from play.server.workers import warming as precompiling
 from reversi_env.compiler.kernel import NotCompiled
-from tests.oracles.samples import wthor_file, wthor_record
+from tests.oracles.strategies import wthor_file, wthor_record
 
 from .conftest import OPTIONS
 

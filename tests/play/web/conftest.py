@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.oracles.samples import wthor_file, wthor_record
+from tests.oracles.strategies import wthor_file, wthor_record
 from tests.play.server.conftest import OPTIONS, running
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")

@@ -17,7 +17,7 @@ from reversi_env.envs import ReversiEnv, ReversiVectorEnv, SettingsError
 from reversi_env.envs import pettingzoo as aec
 from reversi_env.envs.settings import Settings, UnknownOptionError
 from reversi_env.errors import PositionError, RulesError
-from tests.oracles.episodes import last_legal
+from tests.oracles.games import last_legal
 
 NOT_ACTIONS = [-1, 17, 2**70, 1.0, np.float64(3), "a1", None, True, np.bool_(True), [1], (1,)]
 NOT_ACTIONS += [

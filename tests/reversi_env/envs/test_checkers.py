@@ -15,7 +15,7 @@ from stable_baselines3.common.env_checker import check_env as sb3_check
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv
 from reversi_env.envs import pettingzoo as aec
 from reversi_env.kernels.games import LONGEST_GAME
-from tests.oracles.episodes import GAMES, IDS, draw_legal, last_legal, only_these_warnings, same, same_step
+from tests.oracles.games import GAMES, IDS, draw_legal, last_legal, only_these_warnings, same, same_step
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # PettingZoo's tests import PettingZoo's own old modules

@@ -8,7 +8,7 @@ import pytest
 from reversi_env import BLACK, WHITE, Position, Rules
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv, SettingsError
 from reversi_env.envs import pettingzoo as aec
-from tests.oracles.episodes import (
+from tests.oracles.games import (
     BLACK_WIPES_OUT,
     DRAWN_EARLY,
     ENDS_AFTER_A_PASS,

@@ -12,7 +12,7 @@ from reversi_env import Position
 from reversi_env.envs import OpponentPool, ReversiEnv, ReversiVectorEnv, SettingsError
 from reversi_env.errors import IllegalMoveError, ReversiError
 from search import make_agent
-from tests.oracles.episodes import LastLegal, last_legal
+from tests.oracles.games import LastLegal, last_legal
 
 
 class Model:

@@ -11,7 +11,7 @@ from reversi_env import Position
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv
 from reversi_env.envs import pettingzoo as aec
 from reversi_env.rendering import render_ansi, render_rgb
-from tests.oracles.episodes import last_legal
+from tests.oracles.games import last_legal
 
 
 @pytest.mark.parametrize(("mode", "draw"), [("ansi", render_ansi), ("rgb_array", render_rgb)])

@@ -15,7 +15,7 @@ import torch
 from reversi_env import BLACK, WHITE, Position, Rules, functional
 from reversi_env.envs import OpponentPool, ReversiEnv, ReversiVectorEnv
 from reversi_env.envs import pettingzoo as aec
-from tests.oracles.episodes import GAMES, LastLegal, draw_legal, last_legal, mask_of, result_of
+from tests.oracles.games import GAMES, LastLegal, draw_legal, last_legal, mask_of, result_of
 
 PLAYERS = (BLACK, WHITE)
 STARTS = {

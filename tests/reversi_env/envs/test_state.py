@@ -9,7 +9,7 @@ import pytest
 
 from reversi_env.envs import OpponentPool, ReversiEnv, ReversiVectorEnv, SettingsError
 from reversi_env.envs import pettingzoo as aec
-from tests.oracles.episodes import LastLegal, last_legal, same_step
+from tests.oracles.games import LastLegal, last_legal, same_step
 
 OPTIONS = {
     "two players": {"opponent": None},

@@ -9,7 +9,7 @@ from gymnasium.wrappers.vector import ArrayConversion, RecordEpisodeStatistics
 
 from reversi_env import batch
 from reversi_env.envs import SettingsError, TorchVectorEnv
-from tests.oracles.episodes import draw_legal
+from tests.oracles.games import draw_legal
 from tests.reversi_env.envs.test_torch_vector import make_twin
 
 

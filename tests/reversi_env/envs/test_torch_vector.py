@@ -10,7 +10,7 @@ from gymnasium.error import InvalidAction, ResetNeeded
 
 from reversi_env import Position, Rules
 from reversi_env.envs import ReversiVectorEnv, SettingsError, TorchVectorEnv
-from tests.oracles.episodes import GAMES, WHITE_WIPES_OUT, moves_of
+from tests.oracles.games import GAMES, WHITE_WIPES_OUT, moves_of
 
 COUNT = 32
 

@@ -15,7 +15,7 @@ from reversi_env.envs.wrappers import (
     VectorCanonicalPositions,
     VectorSymmetryAugmentation,
 )
-from tests.oracles.episodes import (
+from tests.oracles.games import (
     ENDS_AFTER_A_PASS,
     GAMES,
     board_of,

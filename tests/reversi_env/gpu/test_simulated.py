@@ -14,8 +14,8 @@ pytestmark = pytest.mark.skipif(not find_spec("numba_cuda"), reason="numba-cuda 
 
 
 def episodes_ended(*games):
-    """Play the games (as `simulated_games` takes them); ended episodes of each."""
-    lines = output_of("-m", "tests.oracles.cuda_games", *games, **NUMBA_SIMULATES)
+    """Play the games (as `tests.oracles.cuda` takes them); ended episodes of each."""
+    lines = output_of("-m", "tests.oracles.cuda", "games", *games, **NUMBA_SIMULATES)
     assert len(lines) == len(games)
     return [int(line.split()[-1]) for line in lines]
 

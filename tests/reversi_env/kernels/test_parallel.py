@@ -12,8 +12,7 @@ from reversi_env import ReversiError, Rules, batch
 from reversi_env.envs import ReversiVectorEnv
 from reversi_env.kernels import parallel as threads
 from reversi_env.kernels.parallel import Pool, claim_rows, claimed_rows, core_count, loop, the_pool
-from tests.oracles.background import PATIENCE, in_background, wait_until
-from tests.oracles.processes import output_of
+from tests.oracles.processes import PATIENCE, in_background, output_of, wait_until
 
 RULES = Rules(8)
 

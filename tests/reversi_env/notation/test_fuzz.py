@@ -22,7 +22,7 @@ from reversi_env.notation import (
     write_obf_line,
     write_transcript,
 )
-from tests.oracles.samples import BLACK_MUST_PASS, random_moves, wthor_file, wthor_record
+from tests.oracles.strategies import BLACK_MUST_PASS, random_moves, wthor_file, wthor_record
 
 fuzzed = settings(derandomize=True, deadline=None, max_examples=140)
 

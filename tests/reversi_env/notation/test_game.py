@@ -7,7 +7,7 @@ import pytest
 from reversi_env import Position, Rules
 from reversi_env.errors import IllegalMoveError, NotationError
 from reversi_env.notation import Annotation, Game
-from tests.oracles.samples import BLACK_MUST_PASS
+from tests.oracles.strategies import BLACK_MUST_PASS
 
 START = Position.initial()
 

@@ -7,7 +7,7 @@ import pytest
 from reversi_env import BLACK, WHITE, Position, Rules
 from reversi_env.errors import IllegalMoveError, NotationError, PositionError, RulesError
 from reversi_env.notation import Annotation, Game, read_ggf, read_ggf_game, write_ggf
-from tests.oracles.samples import BLACK_MUST_PASS, random_moves
+from tests.oracles.strategies import BLACK_MUST_PASS, random_moves
 
 START = "BO[8 -------- -------- -------- ---O*--- ---*O--- -------- -------- -------- *]"
 RECORD = (

@@ -6,7 +6,7 @@ import pytest
 from reversi_env import Position
 from reversi_env.kernels.games import NO_MOVE, positions_with, replay_games
 from reversi_env.notation import Game
-from tests.oracles.samples import ALL_RULES, BLACK_MUST_PASS, random_moves
+from tests.oracles.strategies import ALL_RULES, BLACK_MUST_PASS, random_moves
 
 
 def replayed(start, rows, dtype=np.int8):

@@ -5,7 +5,7 @@ import pytest
 from reversi_env import Position, Rules
 from reversi_env.errors import IllegalMoveError, NotationError
 from reversi_env.notation import Game, read_transcript, write_transcript
-from tests.oracles.samples import ALL_RULES, BLACK_MUST_PASS, random_moves
+from tests.oracles.strategies import ALL_RULES, BLACK_MUST_PASS, random_moves
 
 MOVES = ("f5", "d6", "c3", "d3", "c4")
 

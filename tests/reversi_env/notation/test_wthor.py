@@ -9,7 +9,7 @@ from reversi_env import Position
 from reversi_env.errors import IllegalMoveError, NotationError
 from reversi_env.kernels import bitboard
 from reversi_env.notation import Game, read_wthor, read_wthor_names
-from tests.oracles.samples import random_moves, wthor_file, wthor_header, wthor_record
+from tests.oracles.strategies import random_moves, wthor_file, wthor_header, wthor_record
 
 GAMES_COUNTED_BY_THE_DOCUMENTATION = 111_296
 

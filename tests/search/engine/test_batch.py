@@ -9,7 +9,7 @@ from search.engine.batch import search_batch
 from search.engine.solver import solve_batch
 from search.evaluators.registry import get_evaluator
 from search.kernels.midgame import UNIT
-from tests.oracles.training_games import negamax
+from tests.oracles.search import negamax
 from train.labels import LabelOptions, sample_positions
 
 GAMES = [Rules(6, "reversed"), Rules(8)]

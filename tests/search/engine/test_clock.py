@@ -13,8 +13,8 @@ from search.engine import engine as engine_module
 from search.engine.engine import Engine
 from search.engine.limits import Limits
 from studies import textbook
-from tests.oracles.background import AT_ONCE, in_background, stopped_after
 from tests.oracles.jobs import PATIENCE
+from tests.oracles.processes import AT_ONCE, in_background, stopped_after
 from tests.search.engine.test_engine import at_depth, quantised, some_positions
 
 

@@ -11,7 +11,7 @@ from search.engine.clock import MAX_VALUE_DROP, IterationHistory
 from search.engine.engine import EASY_MOVE_MARGIN, EASY_MOVE_TIME_SHARE, Engine
 from search.engine.limits import Limits
 from search.kernels.midgame import UNIT
-from tests.oracles.background import AT_ONCE, stopped_after
+from tests.oracles.processes import AT_ONCE, stopped_after
 from tests.search.engine.test_engine import first_position, some_positions
 
 

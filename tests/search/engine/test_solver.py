@@ -19,8 +19,8 @@ from search.engine.table import TranspositionTable
 from search.engine.threads import make_thread_states
 from search.kernels import endgame, last_squares
 from tests.oracles import search as brute_force
-from tests.oracles.background import AT_ONCE, in_background, stopped_after
 from tests.oracles.jobs import PATIENCE, wait_until
+from tests.oracles.processes import AT_ONCE, in_background, stopped_after
 from tests.oracles.search import GAMES, endgames, game_name, positions
 
 every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)

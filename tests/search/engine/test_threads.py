@@ -14,7 +14,7 @@ from search.engine.solver import Solver, solve
 from search.engine.table import TranspositionTable
 from search.engine.threads import CoreUsage, ThreadGroup
 from search.kernels.thread_state import THREAD_STATE
-from tests.oracles.background import PATIENCE, in_background, wait_until
+from tests.oracles.processes import PATIENCE, in_background, wait_until
 
 
 @pytest.fixture

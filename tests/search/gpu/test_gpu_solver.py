@@ -11,8 +11,8 @@ pytestmark = pytest.mark.skipif(not find_spec("numba_cuda"), reason="numba-cuda 
 
 
 def differing_and_left_over(*jobs):
-    """(scores that differ from the CPU's, positions left to the CPU) of each job, as `simulated_solver` takes them."""
-    lines = output_of("-m", "tests.oracles.cuda_solver", *jobs, **NUMBA_SIMULATES)
+    """(scores that differ from the CPU's, positions left to the CPU) of each job, as `tests.oracles.cuda` takes them."""
+    lines = output_of("-m", "tests.oracles.cuda", "solver", *jobs, **NUMBA_SIMULATES)
     return [tuple(map(int, line.split())) for line in lines]
 
 

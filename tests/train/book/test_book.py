@@ -15,7 +15,7 @@ from search.agents.book import UNCHECKED, UNITS_PER_DISC, BookError, book_for, p
 from search.agents.registry import make_agent
 from search.engine.engine import Engine
 from search.engine.limits import Limits
-from tests.oracles.samples import random_moves, wthor_file, wthor_record
+from tests.oracles.strategies import random_moves, wthor_file, wthor_record
 from train.book.build import BOOK, LOG, BookOptions, CheckOptions, build, grow
 from train.book.check import all_moves, check, judged
 from train.book.recorded import GameTree

@@ -14,7 +14,7 @@ from reversi_env.rules import BLACK
 from search import evaluators
 from search.engine.solver import solve, solve_all_moves, solve_batch
 from studies.evaluators import exam_positions
-from tests.oracles.samples import random_moves, wthor_file, wthor_record
+from tests.oracles.strategies import random_moves, wthor_file, wthor_record
 from train.evaluation.exact_set import ILLEGAL, ExactSet, least_squares_scale
 from train.evaluation.exam import EMPTIES, examine, packaged_endgames, packaged_papers, recorded_papers, wthor_files
 from train.evaluation.exam import wthor_sample as sample

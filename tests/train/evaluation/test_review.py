@@ -11,7 +11,7 @@ from search.engine.engine import Engine
 from search.engine.limits import Limits
 from search.engine.probcut import MARGIN
 from search.engine.solver import solve_all_moves
-from tests.oracles.samples import random_moves
+from tests.oracles.strategies import random_moves
 from train import analyse, charts
 from train.evaluation.review import _judged, verdict
 

@@ -8,8 +8,7 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 
-from tests.oracles.jobs import REVERSI
-from tests.oracles.kills import Jobs, results
+from tests.oracles.jobs import REVERSI, Jobs, results
 from train.labels import LabelOptions, generate
 
 pytestmark = [

@@ -22,7 +22,7 @@ from search.engine.solver import MAX_SOLVED_EMPTIES, solve, solve_batch
 from search.engine.table import TranspositionTable
 from search.evaluators.formula import formula_file
 from tests.oracles.jobs import files
-from tests.oracles.training_games import canonical_rows
+from tests.oracles.search import canonical_rows
 from train.labels import LabelOptions, Labels, generate, label_positions, read, read_manifest, sample_positions
 from train.labels import dataset as storage
 from train.labels.labellers import check_solvable

@@ -10,7 +10,7 @@ from reversi_env.errors import TrainError
 from search import evaluator
 from search.engine.threads import make_thread_states
 from search.evaluators.registry import get_evaluator
-from tests.oracles.training_games import canonical_rows, play_game
+from tests.oracles.search import canonical_rows, play_game
 from train.arena.batch import EvaluatorPlayer, self_play
 from train.jobs.processes import Processes
 from train.kernels.noisy_games import play_games

@@ -11,7 +11,7 @@ from models.policy.files import read_policy
 from play.cli.training.ppo import show_training
 from reversi_env import ReversiError, Rules, batch
 from reversi_env.errors import TrainError
-from tests.oracles.kills import results
+from tests.oracles.jobs import results
 from train.arena.batch import EvaluatorPlayer, RandomPlayer, compiled_player, play_games
 from train.arena.network_players import BatchPolicyPlayer
 from train.evaluation.endgames import EndgameOptions, noisy_endgames

@@ -13,7 +13,7 @@ from models.policy.net import masked
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import TrainError
 from search.agents.registry import make_agent
-from tests.oracles.kills import results
+from tests.oracles.jobs import results
 from train.evaluation.endgames import EndgameOptions, noisy_endgames
 from train.evaluation.ladder import Ladder
 from train.jobs.checkpoints import load_checkpoint

@@ -14,7 +14,7 @@ from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
 
 from reversi_env.envs import OpponentPool, ReversiEnv, SettingsError
 from reversi_env.envs.wrappers import SymmetryAugmentation
-from tests.oracles.episodes import draw_legal, last_legal, same
+from tests.oracles.games import draw_legal, last_legal, same
 from train.rl.vec_env import ReversiVecEnv
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")

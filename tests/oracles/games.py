@@ -1,4 +1,4 @@
-"""What the environment tests share: the views of a `Position` that an environment must show, scripted players, warnings."""
+"""Games of the environments' tests: views of a `Position` that an environment must show, scripted players, warnings."""
 
 from __future__ import annotations
 

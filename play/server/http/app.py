@@ -142,7 +142,8 @@ async def _http_problem(request: Request, error: Any) -> Response:
 
 def _page() -> list[Route]:
     """A route for every file, and ``/`` and the links to reviews for ``index.html``."""
-    files = {path.name: _served(path) for path in sorted(PAGE.iterdir()) if path.suffix in _KINDS}
+    paths = sorted(path for path in PAGE.rglob("*") if path.suffix in _KINDS)
+    files = {path.relative_to(PAGE).as_posix(): _served(path) for path in paths}
     places = [Route(path, files["index.html"]) for path in ("/", "/review/{id}")]
     return [*places, *(Route(f"/{name}", serve) for name, serve in files.items())]
 

@@ -74,7 +74,7 @@ SPOKEN = (
 SEEDS = (*(seed for seeds in POSTED.values() for seed in seeds), *SPOKEN)
 PATHS = (
     *POSTED,
-    *("/api/games/{game}", "/api/games/{game}/record", "/api/health", "/api/nothere", "/", "/main.js"),
+    *("/api/games/{game}", "/api/games/{game}/record", "/api/health", "/api/nothere", "/", "/page/app.js"),
     *("/api/reviews/x", "/api/reviews/%00", "/review/x"),
     *("/openapi.json", "/api/games/..%2f..", "/" + "a" * 300),
 )

@@ -13,6 +13,7 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from play.server import catalogue
 from play.server.http import app as application
 from play.server.http import openapi
+from play.server.http.app import PAGE
 from play.server.http.endpoints import ENDPOINTS
 from play.server.options import ServerOptions
 from reversi_env import Position
@@ -332,7 +333,7 @@ def test_pages_of_other_servers_are_not_answered(api):
 
 
 def test_headers_keep_the_page_to_itself(api):
-    for path in ("/", "/main.js", "/api/agents", "/openapi.json", "/nothere"):
+    for path in ("/", "/page/app.js", "/api/agents", "/openapi.json", "/nothere"):
         headers = api.http.get(path).headers
         assert headers["content-security-policy"] == application.POLICY
         assert headers["x-content-type-options"] == "nosniff"
@@ -364,12 +365,24 @@ def test_every_answer_of_the_application_has_the_headers(monkeypatch):
         assert application.HEADERS.items() - {("cache-control", "no-store")} <= set(answer.headers.items())
 
 
-PATHS = b"/../pyproject.toml /..%2f..%2fpyproject.toml /%2e%2e/server/app.py //etc/passwd /__init__.py /api/ /nothere/"
+PATHS = (
+    b"/../pyproject.toml /..%2f..%2fpyproject.toml /%2e%2e/server/options.py //etc/passwd /__init__.py /api/ /nothere/ /page/"
+    b" /page /app.js /page/../__init__.py /page/..%2f__init__.py /page//app.js"
+)
 
 
 @pytest.mark.parametrize("path", PATHS.split())
 def test_only_the_page_is_served(api, path):
     assert status_of(api, path, b"Host: 127.0.0.1") in (404, 400)
+
+
+def test_every_file_of_the_page_is_served_and_no_other():
+    routes = application.make_app(ServerOptions(database=":memory:")).routes
+    served = {route.path for route in routes if not route.path.startswith(("/api/", "/openapi", "/review/"))}
+    files = {
+        f"/{path.relative_to(PAGE).as_posix()}" for path in PAGE.rglob("*.*") if path.suffix not in (".py", ".pyc")
+    }
+    assert served == files | {"/"}
 
 
 def test_a_browser_that_has_the_page_is_told_so(api):

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from tests.play.web.test_rating import believed
+from tests.play.web.test_modules import rating_interval
 
 expect = pytest.importorskip(
     "playwright.sync_api", reason="the browser tests need playwright: pip install playwright"
@@ -76,7 +76,7 @@ def press_square(page, name, size):
 
 def rating_text(results):
     """A rating and its interval after results (rating of the opponent, score), as the page has them."""
-    rating, low, high = believed(results)
+    rating, low, high = rating_interval(results)
     return f"{rating:.0f} (95 %: {low:.0f} to {high:.0f})"
 
 

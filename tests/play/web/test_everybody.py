@@ -30,7 +30,7 @@ def test_the_keyboard_is_enough_and_screen_readers_are_told(open_page):
     expect(page.locator("#moves button").nth(1)).to_be_attached(timeout=WAIT)
     expect(page.locator("#live")).to_contain_text("White plays", timeout=WAIT)
     # without motion moves and passes may follow one another within a frame
-    page.evaluate("import('/state.js').then(({ hooks }) => { hooks.say('One.'); hooks.say('Two.'); })")
+    page.evaluate("import('/page/notices.js').then(({ say }) => { say('One.'); say('Two.'); })")
     expect(page.locator("#live")).to_have_text("One. Two.")
     page.once("dialog", lambda dialog: dialog.accept())
     for button in ("resign", "rematch"):  # each is hidden by what it does
@@ -87,7 +87,7 @@ def test_dark_and_light_on_all_screens(open_page):
         assert board["height"] > 0.68 * min(width, height)
 
     drawn = page.evaluate("""async () => {
-        const { Chart } = await import("/chart.js");
+        const { Chart } = await import("/page/chart.js");
         const host = document.querySelector(".panel").appendChild(document.createElement("div"));
         new Chart(host, () => {}).show([1, 4, null, -9, -2, null, 7].map((value) => ({ value, grade: "blunder" })), 0, 8);
         const box = host.querySelector("circle.dot").getBoundingClientRect();

@@ -1,6 +1,5 @@
 """The page for students: analysis, reviews with variations, positions set up and sent, openings."""
 
-import random
 import re
 import struct
 from io import BytesIO
@@ -57,7 +56,8 @@ def values_and_marks_are_legible(page):
         return [fill, Number(opacity), grades, getComputedStyle(document.querySelector(".legal .mark")).stroke];
     }"""
     plate, opacity, grades, rim = page.evaluate(styles)
-    empty = page.locator(".square:not(.legal, .last):has([data-disc='-'])").first  # a1 may have a disc, after two moves each
+    # No square in particular: even a1 may have a disc after two moves each.
+    empty = page.locator(".square:not(.legal, .last):has([data-disc='-'])").first
     square = Image.open(BytesIO(empty.screenshot(animations="disabled"))).convert("RGB").resize((1, 1))
     green = square.getpixel((0, 0))
     under = [opacity * part + (1 - opacity) * below for part, below in zip(parts(plate), green, strict=True)]
@@ -111,10 +111,9 @@ def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     expect(page.locator("#ply")).to_have_text(f"{len(text)} / {len(text)}")
     shuts_nobody_out(page)
     a_variation_is_played_commented_promoted_and_deleted(page, text)
-    the_page_knows_the_rules(page)
 
     mine = page.evaluate("""async () => {
-        const { app } = await import("/state.js"), { blundersOf } = await import("/puzzle.js");
+        const { app } = await import("/page/state.js"), { blundersOf } = await import("/study/puzzle.js");
         return ["black", "white"].map((mine) => blundersOf({ ...app.line, mine }).length);
     }""")
     assert mine == [1, 0]  # of the two bad moves one had a single better one
@@ -160,31 +159,6 @@ def a_variation_is_played_commented_promoted_and_deleted(page, text):
     page.click("#remove")
     expect(page.locator("#moves .variation")).to_have_count(0)
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-
-
-def the_page_knows_the_rules(page):
-    """Legal moves, passes, the end and what is turned, in games of all sizes, beside ours."""
-    generator, games = random.Random(1), []
-    for size, start in ((4, "standard"), (4, "parallel"), (6, "standard"), (8, "standard"), (8, "parallel")):
-        position, seen = Position.initial(Rules(size, start=start)), []
-        while not position.is_over():
-            move = generator.choice(position.legal_moves())
-            seen.append([position.to_text(), str(position.turn), position.legal_moves(), move])
-            position = position.play(move)
-        games.append([size, start, [*seen, [position.to_text(), str(position.turn), [], None]]])
-    assert any(move == "pass" for *_, seen in games for *_, move in seen)
-    replayed = """async (games) => {
-        const { after, initial, legalMoves } = await import("/rules.js");
-        return games.map(([size, start, seen]) => {
-            let position = initial(size, start);
-            return [size, start, seen.map(([, , , move]) => {
-                const { board, turn } = position, legal = legalMoves(position, size);
-                if (move) position = after(position, move, size);
-                return [board, turn, legal, move];
-            })];
-        });
-    }"""
-    assert page.evaluate(replayed, games) == games
 
 
 OBF = "-----OX--XO----- X; % the start\nOX--OXX-OOX--XXX O; C1:+6;"

@@ -11,7 +11,7 @@ from play.server.http.app import PAGE
 
 #: The plural forms of each language's whole numbers below a million (Unicode's CLDR).
 FORMS = {"en": {"one", "other"}, "fr": {"one", "other"}, "ja": {"other"}, "zh-Hans": {"other"}}
-WORDS = {path.name.split(".")[1]: json.loads(path.read_text("utf-8")) for path in PAGE.glob("words.*.json")}
+WORDS = {path.stem: json.loads(path.read_text("utf-8")) for path in PAGE.glob("words/*.json")}
 HTML = (PAGE / "index.html").read_text("utf-8")
 GROUPS = "|".join(sorted({key.split(".")[0] for key in WORDS["en"]}))
 #: Keys: what is asked for at once, and any string that begins like a key.
@@ -46,7 +46,7 @@ def test_a_language_has_all_words_with_their_places_and_plurals(language):
 
 def test_all_words_are_used_and_none_is_missing():
     """A key is a literal string; one that is put together stands for every key that it may be."""
-    sources = [path.read_text("utf-8") for path in PAGE.glob("*.js")]
+    sources = [path.read_text("utf-8") for path in PAGE.rglob("*.js")]
     asked = {one or other for text in (HTML, *sources) for one, other in ASKED.findall(text)}
     plain = {key for key in asked if "$" not in key}
     patterns = [re.compile(re.sub(r"\\\$\\{[^}]*}", r"[\\w.-]+", re.escape(key))) for key in asked - plain]
@@ -66,5 +66,5 @@ def test_agents_levels_and_refusals_are_those_of_the_server():
     assert of("agent.").items() >= {agent.name: agent.title for agent in agents}.items()
     assert of("about.").items() >= {agent.name: agent.about for agent in agents}.items()
     assert list(of("level.human.").values()) == [level.title for level in LEVELS]
-    server = "".join(path.read_text("utf-8") for path in (PAGE.parent / "server").glob("*.py"))
+    server = "".join(path.read_text("utf-8") for path in (PAGE.parent / "server").rglob("*.py"))
     assert not [code for code in of("refused.") if f'"{code}"' not in server]

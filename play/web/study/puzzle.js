@@ -1,14 +1,15 @@
 // Puzzles: find the one best move. A wrong one is refuted on the board, and can be tried again; the first answer counts.
 
-import { Problem, call } from "./api.js";
-import { stillness } from "./board.js";
-import { colourName, decimal, signed, words } from "./language.js";
-import { notePuzzles, puzzled } from "./memory.js";
-import { MOST_RESULTS, estimate } from "./rating.js";
-import { $, app, finalScore, hooks, isOver, node, sleep, study } from "./state.js";
+import { Problem, call } from "../game/api.js";
+import { stillness } from "../page/board.js";
+import { colourName, decimal, signed, words } from "../page/language.js";
+import { notePuzzles, puzzled } from "../game/memory.js";
+import { MOST_RESULTS, estimate } from "../game/rating.js";
+import { say } from "../page/notices.js";
+import { $, app, finalScore, hooks, isOver, node, sleep, study } from "../page/state.js";
 import { verdict } from "./study.js";
-import { Tree, movesTo, pathTo } from "./tree.js";
-import { askText, gameText, moveName } from "./words.js";
+import { Tree, movesTo, pathTo } from "../game/tree.js";
+import { askText, gameText, moveName } from "../page/words.js";
 
 const OWN = "own", MOST_OWN = 100, LEARNT = 3, SPREAD = 200, SECONDS = 1, LINE_MILLISECONDS = 700;
 // A blunder is a puzzle if one move was better than all others by so many discs: as solved, or as the engine guesses.
@@ -35,7 +36,7 @@ export async function next() {
   hooks.found();
   if (!about || app.view !== "puzzle") return;
   hooks.focus();
-  hooks.say(askText());
+  say(askText());
 }
 
 function begin(about) {
@@ -164,7 +165,7 @@ export async function solve() {
 function show(position, text) {
   app.puzzle.verdict = text;
   hooks.goTo(position);
-  hooks.say(text());
+  say(text());
 }
 
 // Whether the player still looks at that.

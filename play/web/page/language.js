@@ -1,6 +1,6 @@
 // The language of the page: its words, from one file a language, with the numbers and plurals of that language.
 
-import { like, likes } from "./memory.js";
+import { like, likes } from "../game/memory.js";
 
 const PLACES = { "data-words-label": "aria-label", "data-words-placeholder": "placeholder" };
 
@@ -51,7 +51,7 @@ function fill() {
 
 async function speak(code) {
   asked = code;
-  const response = await fetch(`/words.${code}.json`);
+  const response = await fetch(`/words/${code}.json`);
   if (!response.ok) throw new TypeError(`no words: ${response.status}`);
   const found = await response.json();
   if (asked !== code) return; // another was chosen in the meantime

@@ -1,8 +1,8 @@
 // What the page knows: the view, the game, the tree of moves and where we are in it; and questions about them.
 
-import { initial } from "./rules.js";
-import { Study, verdict } from "./study.js";
-import { Tree, movesTo } from "./tree.js";
+import { initial } from "../game/rules.js";
+import { Study, verdict } from "../study/study.js";
+import { Tree, movesTo } from "../game/tree.js";
 
 export const $ = (id) => document.getElementById(id);
 export const node = (name, properties, ...children) => {
@@ -13,8 +13,8 @@ export const node = (name, properties, ...children) => {
 export const sleep = (milliseconds) => new Promise((wake) => setTimeout(wake, milliseconds));
 export const other = (colour) => (colour === "black" ? "white" : "black");
 
-// What the parts of the page ask each other for; set by main.js.
-export const hooks = { found: () => {}, play: () => {}, hover: () => {}, goTo: () => {}, follow: () => {}, study: () => {}, act: () => {}, changed: () => {}, say: () => {}, focus: () => {} };
+// Functions of app.js for modules that it imports; set there.
+export const hooks = {};
 
 export const app = {
   view: "setup", // setup, loader, library, puzzle, game
@@ -32,6 +32,10 @@ export const app = {
 };
 
 export const newLine = (size, variant, start = "standard") => ({ size, variant, start, tree: new Tree(size, initial(size, start)), names: {} });
+export function idleLine(size, variant) {
+  app.line = { ...newLine(size, variant), idle: true };
+  app.here = app.line.tree.root;
+}
 // The line that is seen, and where: that of the game, of a puzzle, or the one that is being set up.
 export const seen = () => {
   if (app.view === "game") return app;

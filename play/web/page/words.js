@@ -1,8 +1,8 @@
 // What the page says: about players, results, positions and moves.
 
 import { colourName, decimal, sentences, together, words } from "./language.js";
-import * as setup from "./setup.js";
-import { MARKS } from "./study.js";
+import * as setup from "../game/setup.js";
+import { MARKS } from "../study/study.js";
 import { app, atEnd, discs, finalScore, isLive, isOver, mayMove, node, other, seen, valueOf, verdictOf } from "./state.js";
 
 const sideName = (colour) => words(`side.${colour}`);

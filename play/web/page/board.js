@@ -1,7 +1,7 @@
 // The board: one SVG, drawn once for a size and then kept up to date. Squares are a grid for the keyboard and for screen readers.
 
 import { together, words } from "./language.js";
-import { indexOf, nameOf } from "./rules.js";
+import { indexOf, nameOf } from "../game/rules.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const UNIT = 100;

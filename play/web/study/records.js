@@ -1,6 +1,6 @@
 // A line as a document of our own, with variations and comments, and as GGF, which has room for the main line. No page is needed.
 
-import { MOST_COMMENT, Tree, pathTo } from "./tree.js";
+import { MOST_COMMENT, Tree, pathTo } from "../game/tree.js";
 
 const NAME = 40; // characters that a name may have
 

@@ -1,6 +1,6 @@
 // The sound of discs: made here, from noise and tones, and heard unless it is switched off.
 
-import { like, likes } from "./memory.js";
+import { like, likes } from "../game/memory.js";
 
 let context = null;
 

@@ -1,10 +1,10 @@
 // The games and reviews of this browser, the latest first.
 
-import { colourName, together, when, words } from "./language.js";
-import { forget, games, reviews } from "./memory.js";
-import * as setup from "./setup.js";
-import { $, node } from "./state.js";
-import { pairName, resultText } from "./words.js";
+import { colourName, together, when, words } from "../page/language.js";
+import { forget, games, reviews } from "../game/memory.js";
+import * as setup from "../game/setup.js";
+import { $, node } from "../page/state.js";
+import { pairName, resultText } from "../page/words.js";
 
 export function renderLibrary() {
   const all = [...games().map(aboutGame), ...reviews().map(aboutReview)].sort((a, b) => b.at - a.at);

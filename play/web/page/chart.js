@@ -1,7 +1,7 @@
 // The course of a game: one value a position, in discs for black, upwards if black is ahead. Drawn in pixels, anew when its width changes.
 
 import { element } from "./board.js";
-import { MARKS } from "./study.js";
+import { MARKS } from "../study/study.js";
 
 const HEIGHT = 132, LEFT = 26, RIGHT = 10, TOP = 8, BOTTOM = 18;
 

@@ -1,10 +1,10 @@
 // What the moves so far are called, and – where the engine's opinion is asked for – how the next ones stand in the book and in
 // recorded games, if the server has some.
 
-import { call } from "./api.js";
-import { signed, together, words } from "./language.js";
-import { $, app } from "./state.js";
-import { movesTo, pathTo } from "./tree.js";
+import { call } from "../game/api.js";
+import { signed, together, words } from "../page/language.js";
+import { $, app } from "../page/state.js";
+import { movesTo, pathTo } from "../game/tree.js";
 
 const known = new Map(), MOST_KNOWN = 500, MOST_GAMES = 6;
 let isAsking = false;

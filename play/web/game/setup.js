@@ -1,9 +1,9 @@
 // The form for a new game: from its fields to what the server is asked for.
 
 import { call } from "./api.js";
-import { decimal, hasWords, words } from "./language.js";
+import { decimal, hasWords, words } from "../page/language.js";
 import { like, likes } from "./memory.js";
-import { other } from "./state.js";
+import { other } from "../page/state.js";
 
 const STRENGTHS = ["depth=1", "depth=2", "depth=3", "depth=4", "depth=6", "depth=8", "time=0.5", "time=1", "time=3"];
 const FIELDS = ["mode", "agent", "agent2", "strength", "strength2", "colour", "variant", "size", "clock"];

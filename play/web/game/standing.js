@@ -1,10 +1,10 @@
 // The player's rating, over finished games against the computer's levels in which they had no help. It is measured where the levels were: in normal games on 8×8.
 
-import { sentences, words } from "./language.js";
+import { sentences, words } from "../page/language.js";
 import { forgetRated, noteGame, rateGame, ratedGames, rememberedGame } from "./memory.js";
 import { estimate } from "./rating.js";
 import { ratedLevel, ratingOf } from "./setup.js";
-import { $, app, isLive, other } from "./state.js";
+import { $, app, isLive, other } from "../page/state.js";
 
 // The level that a game is played against, if its result can count.
 function levelOf({ mode, mine }, state) {

@@ -1,10 +1,10 @@
 // The list of moves: the main line in numbered pairs, and under each pair what was said and tried there.
 
-import { colourName, decimal, spoken, words } from "./language.js";
-import { $, app, hooks, node, verdictOf } from "./state.js";
-import { MARKS } from "./study.js";
+import { colourName, decimal, spoken, words } from "../page/language.js";
+import { $, app, hooks, node, verdictOf } from "../page/state.js";
+import { MARKS } from "../study/study.js";
 import { pathTo } from "./tree.js";
-import { moveName } from "./words.js";
+import { moveName } from "../page/words.js";
 
 export function renderMoves() {
   const list = $("moves"), { tree, tip } = app.line, main = tip ? pathTo(tip) : tree.line();

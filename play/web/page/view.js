@@ -3,14 +3,14 @@
 import { BoardView } from "./board.js";
 import { Chart, share } from "./chart.js";
 import { colourName, number, signed, spoken, words } from "./language.js";
-import { renderMoves } from "./moves.js";
-import { renderOpening } from "./opening.js";
-import { blundersOf, mayAnswer, renderPuzzle } from "./puzzle.js";
-import { after } from "./rules.js";
-import { addressForOthers } from "./setup.js";
-import { renderRated } from "./standing.js";
+import { renderMoves } from "../game/moves.js";
+import { renderOpening } from "../study/opening.js";
+import { blundersOf, mayAnswer, renderPuzzle } from "../study/puzzle.js";
+import { after } from "../game/rules.js";
+import { addressForOthers } from "../game/setup.js";
+import { renderRated } from "../game/standing.js";
 import { $, app, atEnd, betweenPeople, discs, hooks, isLive, isOver, mayMove, mayTry, movesOf, node, other, seen, sleep, study, valueOf, verdictOf } from "./state.js";
-import { headOf, pathTo } from "./tree.js";
+import { headOf, pathTo } from "../game/tree.js";
 import { describeSeat, gameText, leadText, moveName, pastVerdict, statusText, summary } from "./words.js";
 
 const board = new BoardView($("board"), { onPlay: (name) => hooks.play(name), onHover: (name) => hooks.hover(name) });

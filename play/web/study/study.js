@@ -1,6 +1,6 @@
 // What the engine thinks of positions and moves: asked for one at a time, and kept.
 
-import { call } from "./api.js";
+import { call } from "../game/api.js";
 
 // Milliseconds until a server that is busy or silent is asked again.
 const SHORTEST_WAIT = 700, LONGEST_WAIT = 10_000;

@@ -1,12 +1,13 @@
 // What there is to study: moves, a board or a record that is pasted, a file, or a position set up on the board.
 
-import { Problem, call } from "./api.js";
-import { signed, together, words } from "./language.js";
+import { Problem, call } from "../game/api.js";
+import { signed, together, words } from "../page/language.js";
 import { lineOf, lineOfGame } from "./records.js";
-import { indexOf, initial } from "./rules.js";
-import { $, hooks, newLine, node } from "./state.js";
-import { Tree } from "./tree.js";
-import { pairName } from "./words.js";
+import { indexOf, initial } from "../game/rules.js";
+import { act } from "../page/notices.js";
+import { $, hooks, newLine, node } from "../page/state.js";
+import { Tree } from "../game/tree.js";
+import { pairName } from "../page/words.js";
 
 const LARGEST_FILE = 700_000, LONGEST_TEXT = 60_000; // bytes, and characters that are sent as a text; more of them go as a file
 const NEXT = { "-": "X", X: "O", O: "-" };
@@ -125,10 +126,10 @@ function choose(game) {
 export function showChoice() {
   $("choice").hidden = !found;
   if (!found) return;
-  const { games, first, more } = found, step = (by) => () => hooks.act(() => read(source.what, first + by, source.players));
+  const { games, first, more } = found, step = (by) => () => act(() => read(source.what, first + by, source.players));
   $("choice-title").textContent = first || more ? words("loader.range", { first: first + 1, last: first + games.length }) : words("count.games", { n: games.length });
   $("choice-list").replaceChildren(...games.map((game, i) => {
-    const button = node("button", { type: "button", onclick: () => hooks.act(() => choose(game)) }, ...title(game));
+    const button = node("button", { type: "button", onclick: () => act(() => choose(game)) }, ...title(game));
     return node("li", { value: first + i + 1 }, button);
   }));
   $("choice-more").hidden = !source || (!first && !more);

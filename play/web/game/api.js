@@ -1,6 +1,6 @@
 // The server: requests over HTTP, and a game's socket, which comes back by itself after a dropped connection.
 
-import { hasWords, words } from "./language.js";
+import { hasWords, words } from "../page/language.js";
 
 export class Problem extends Error {
   constructor(message, status) {

@@ -1,0 +1,231 @@
+// A game: it is created or opened, its states come through a socket and are shown one after the other, and moves go to the server.
+
+import { GameSocket, Problem, call } from "./api.js";
+import { forget, noteGame, rememberGame, rememberedGame } from "./memory.js";
+import { after } from "./rules.js";
+import * as setup from "./setup.js";
+import * as standing from "./standing.js";
+import { Tree, pathTo } from "./tree.js";
+import { stillness } from "../page/board.js";
+import { colourName, sentences, words } from "../page/language.js";
+import { act, complain, say } from "../page/notices.js";
+import * as sound from "../page/sound.js";
+import { $, app, betweenPeople, hooks, idleLine, mayMove, newLine, other, sleep, study } from "../page/state.js";
+import { render, turned } from "../page/view.js";
+import { resultOf, resultText, seatHere, statusText } from "../page/words.js";
+import { askStudy } from "../study/review.js";
+
+const ANSWER_MILLISECONDS = 500; // an answer is shown no sooner after a move
+
+// --- beginning and ending --------------------------------------------------------------------------
+
+export async function startGame(event) {
+  event.preventDefault();
+  $("start").disabled = true;
+  await act(async () => {
+    await create(setup.order($("setup")));
+  });
+  $("start").disabled = false;
+}
+
+async function create({ mode, mine, request }) {
+  const created = await call("POST", "/api/games", { body: request });
+  rememberGame(created.game, { mode, mine, request, tokens: created.tokens });
+  await openGame(created.game);
+}
+
+// The same once more, with colours exchanged.
+export function rematch() {
+  const { mode, mine, request: { black, white, ...rest } } = app.game;
+  return act(() => create({ mode, mine: mine && other(mine), request: { ...rest, black: setup.reseeded(white), white: setup.reseeded(black) } }));
+}
+
+export function leaveGame() {
+  app.game?.socket.close();
+  app.game = null;
+  study.forget();
+}
+
+export async function openGame(id) {
+  const entry = rememberedGame(id);
+  if (!entry) throw new Problem(words("problem.no-key"));
+  leaveGame();
+  const { mode, mine, tokens, request } = entry;
+  const token = (mine && tokens[mine]) ?? tokens.spectator ?? Object.values(tokens)[0];
+  const game = { id, mode, mine, tokens, request, role: null, state: null, waiting: [], following: false, movedAt: 0, connected: false, sent: false, paused: false };
+  app.game = game;
+  if (location.pathname + location.hash !== `/#game=${id}`) history.pushState(null, "", `/#game=${id}`);
+  game.socket = new GameSocket(id, token, {
+    onJoined: (role) => {
+      game.role = role;
+      if (rememberedGame(id)?.isUntried) noteGame(id, { isUntried: false });
+    },
+    onState: (state) => onState(game, state),
+    onProblem: (problem) => { game.sent = false; complain(problem); render(); },
+    onConnection: (connected, final) => {
+      const isNews = connected !== game.connected && game.state;
+      game.connected = connected;
+      game.sent = false;
+      if (final) refused(game);
+      else if (isNews) say(statusText());
+      render();
+    },
+  });
+  idleLine(request?.size ?? 8, request?.variant ?? "normal");
+  app.analysis = entry.analysis ?? false;
+  hooks.show("game");
+}
+
+// The server does not admit us, and never will: a key that a link brought was wrong, and is not kept.
+function refused(game) {
+  game.isRefused = true;
+  if (rememberedGame(game.id)?.isUntried) forget(`game ${game.id}`);
+  complain(new Problem(words("problem.forgotten")));
+}
+
+// Take the seat, or the place among the spectators, that a link opens; who has a seat already keeps it.
+export async function join(kind, id, ...rest) {
+  const [colour, written] = kind === "join" ? rest : [null, ...rest], token = written?.match(/^[\w-]*/)[0]; // messengers may add to it
+  const known = rememberedGame(id), isUntried = true; // until the server has admitted us
+  if (id && token && /^(black|white)$/.test(colour) && (known?.isUntried || !known?.mine)) rememberGame(id, { mode: "friend", mine: colour, tokens: { [colour]: token }, isUntried });
+  else if (id && token && (known?.isUntried || !known)) rememberGame(id, { mode: "watch", mine: null, tokens: { spectator: token }, isUntried });
+  history.replaceState(null, "", `/#game=${id}`);
+  await openGame(id);
+}
+
+// --- states of the game -----------------------------------------------------------------------------
+
+// Bring the tree up to date with the game's state: its moves are the main line, and what was taken back is gone.
+function follow(state) {
+  if (app.line.idle || !sameGame(app.line, state)) app.line = { ...newLine(state.size, state.variant, state.start), ...triedIn(app.game.id) };
+  const { line } = app, before = line.tip;
+  line.tip = line.tree.setMain(state.moves);
+  const path = pathTo(line.tip), gone = pathTo(before).find((position) => !path.includes(position));
+  if (gone) line.tree.remove(gone);
+  if (!before && history.state?.path) app.here = line.tree.find(history.state.path);
+  else if (!before || app.here === before || pathTo(app.here).includes(gone)) app.here = line.tip;
+}
+
+// What was tried beside a game in this browser.
+const triedIn = (id) => {
+  const { tree } = rememberedGame(id) ?? {};
+  return tree ? { tree: Tree.fromJSON(tree) } : {};
+};
+
+const sameGame = (line, state) => line.size === state.size && line.variant === state.variant && line.start === state.start;
+
+function onState(game, state) {
+  if (game !== app.game) return;
+  state.received = performance.now();
+  const newest = game.waiting.at(-1) ?? game.state;
+  if (newest?.moves.length > state.moves.length) game.waiting.length = 0; // taken back: what came in between need not be seen
+  game.waiting.push(...stepsTo(newest, state));
+  showStates(game);
+}
+
+// The states from one that is known to a later one, a move at a time: the server leaves out some if they come fast.
+function stepsTo(from, state) {
+  const made = from?.moves.length, steps = [];
+  if (!from || from.moves.some((move, i) => move !== state.moves[i])) return [state];
+  let { board, turn } = from;
+  for (const [i, move] of state.moves.slice(made, -1).entries()) {
+    ({ board, turn } = after({ board, turn }, move, state.size));
+    steps.push({ ...state, status: "running", result: null, board, turn, legal: [state.moves[made + i + 1]], moves: state.moves.slice(0, made + i + 1) });
+  }
+  return [...steps, state];
+}
+
+// Show what has come, one state after the other: they may come faster than discs turn.
+async function showStates(game) {
+  if (game.following) return;
+  game.following = true;
+  try {
+    while (await isTimeToShow(game)) show(game, game.state, game.waiting.shift());
+  } finally {
+    game.following = false;
+  }
+}
+
+function show(game, before, state) {
+  game.sent = false;
+  game.state = state;
+  if (state.status === "running" && betweenPeople(game)) app.analysis = false;
+  if (before && state.moves.length < before.moves.length) standing.noteHelp();
+  follow(state);
+  announce(before, state);
+  if (state.status === "finished" && !rememberedGame(game.id)?.result) noteGame(game.id, { result: resultOf(state) }); // once: to look at a game is no news
+  standing.settle(game, state);
+  askStudy();
+  render();
+  if (before && app.view === "game") play(before, state);
+  if (state.moves.length > (before?.moves.length ?? -1)) game.movedAt = performance.now();
+}
+
+// Whether there is something to show, when it is time to: a move waits until the discs of the last have turned.
+async function isTimeToShow(game) {
+  const isDue = () => app.game === game && game.waiting.length > 0 && !game.paused;
+  if (isDue() && game.waiting[0].moves.length > game.state?.moves.length) {
+    const gap = game.mode === "watch" ? Number($("speed").value) : stillness.matches || game.state.clock ? 0 : ANSWER_MILLISECONDS;
+    await Promise.all([turned(), sleep(game.movedAt + gap - performance.now())]);
+  }
+  return isDue();
+}
+
+function play(before, state) {
+  if (state.moves.length > before.moves.length && state.moves.at(-1) !== "pass") sound.knock();
+  if (state.status === "finished" && before.status !== "finished") sound.chime(!app.game.mine || state.result.winner === app.game.mine);
+}
+
+export function pause() {
+  app.game.paused = !app.game.paused;
+  render();
+  showStates(app.game);
+}
+
+function announce(before, state) {
+  if (state.status === "finished") {
+    if (before?.status !== "finished") say(resultText(resultOf(state), seatHere()));
+    return;
+  }
+  const made = before ? pathTo(app.line.tip).slice(before.moves.length + 1) : [];
+  const texts = made.map(({ move, parent: { turn: mover } }) => {
+    return words(move === "pass" ? "move.passes" : "move.plays", { colour: colourName(mover), move });
+  });
+  if (before && state.moves.length < before.moves.length) texts.push(words("undo.done"));
+  else if (before?.undo_request && before.undo_request === app.game.mine && !state.undo_request && !made.length) complain(new Problem(words("undo.refused")));
+  if (state.undo_request && state.undo_request !== before?.undo_request && app.game.mine && state.undo_request === other(app.game.mine)) texts.push(words("undo.asked"));
+  if (mayMove() && state.moves.length !== before?.moves.length) texts.push(words("status.mine"));
+  if (texts.length) say(sentences(texts));
+}
+
+// --- what its players do ----------------------------------------------------------------------------
+
+// Send a legal move of this side.
+export function sendMove(name) {
+  const { game } = app, { state } = game;
+  if (!state.legal.includes(name)) return complain(new Problem(words("problem.illegal", { move: name })));
+  game.sent = true;
+  tell("move", state.turn, { move: name, ply: state.moves.length });
+}
+
+// Tell the server what *colour* does: over the socket, or with a token of its own where both sides play here.
+export async function tell(type, colour, body) {
+  const { game } = app, path = `/api/games/${game.id}/${type === "move" ? "moves" : type}`;
+  if (game.mode === "here") return act(() => call("POST", path, { body, token: game.tokens[colour] }));
+  if (game.socket.send({ type, ...body })) return true;
+  game.sent = false;
+  complain(new Problem(words("status.lost")));
+}
+
+export async function takeBack() {
+  const { mode, mine, state } = app.game, isGranted = mode === "friend" && state.undo_request === other(mine);
+  // both sides sit here: who chose last asks, the other agrees
+  const mover = pathTo(app.line.tip).findLast(({ move }) => move && move !== "pass")?.parent.turn ?? "black";
+  if (!await tell(isGranted ? "grant" : "undo", mine ?? mover)) return;
+  if (mode === "here") tell("undo", other(mover));
+  if (mode === "friend" && !isGranted) complain(new Problem(words("undo.waiting")));
+}
+
+export function resign() {
+  if (confirm(words("resign.sure"))) tell("resign", app.game.state.turn);
+}

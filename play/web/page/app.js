@@ -1,0 +1,246 @@
+// The page: its views, where we are in them, and what every control does.
+
+import { Problem, call } from "../game/api.js";
+import * as live from "../game/live.js";
+import { like, likes, rememberedReview } from "../game/memory.js";
+import * as setup from "../game/setup.js";
+import * as standing from "../game/standing.js";
+import { beside, movesTo } from "../game/tree.js";
+import { renderLibrary } from "../study/library.js";
+import * as loader from "../study/loader.js";
+import * as puzzle from "../study/puzzle.js";
+import { documentOf, lineOf } from "../study/records.js";
+import * as review from "../study/review.js";
+import { begin as beginLanguage, words } from "./language.js";
+import { act, complain, copyText, download } from "./notices.js";
+import * as sound from "./sound.js";
+import { $, app, atEnd, hooks, idleLine, isLive, mayMove, mayTry, movesOf, newLine, seen } from "./state.js";
+import { focusBoard, render, renderClocks } from "./view.js";
+
+Object.assign(hooks, {
+  changed: keepPlace,
+  focus: focusBoard,
+  follow: review.followLine,
+  found: () => { review.askStudy(); render(); },
+  go,
+  goTo,
+  hover: review.hoverMove,
+  play: playMove,
+  show: setView,
+  study: review.studyLine,
+});
+
+// --- views ---------------------------------------------------------------------------------------
+
+function setView(view) {
+  const isOther = app.view !== view;
+  app.view = view;
+  document.body.dataset.view = view;
+  for (const name of ["setup", "loader", "library", "puzzle", "game"]) $(name).hidden = view !== name;
+  $("setup-cancel").hidden = $("loader-cancel").hidden = !app.line || app.line.idle;
+  if (view === "game") app.place = location.pathname + location.hash;
+  if (view === "library") renderLibrary();
+  standing.render();
+  if (/^(game|puzzle)$/.test(view) && matchMedia("(max-width: 860px)").matches) scrollTo({ top: 0 });
+  review.askStudy();
+  preview();
+  render();
+  if (view === "setup" && !setup.isReady()) act(prepareSetup); // as it did not come before
+  if (isOther && ((view === "game" && app.game) || (view === "puzzle" && app.puzzle))) focusBoard();
+  else if (isOther) $(`${view}-title`).focus({ preventScroll: true }); // in a review the arrow keys step
+}
+
+async function prepareSetup() {
+  await setup.prepare($("setup"));
+  preview();
+  render();
+}
+
+// Show what the form that is filled in asks for.
+function preview() {
+  const { size, variant } = Object.fromEntries(new FormData($("setup")));
+  app.preview = app.view === "loader" ? loader.preview() : newLine(Number(size), variant);
+}
+
+function goTo(position) {
+  if (!app.line || !position) return;
+  seen().here = position;
+  app.hover = null;
+  review.askStudy();
+  render();
+  touch();
+}
+
+const step = (by) => {
+  const { line: { tree }, here } = seen(), line = tree.line(here), at = line.indexOf(here) + by;
+  goTo(line[Math.min(line.length - 1, Math.max(0, at))]);
+};
+
+function playMove(name) {
+  if (app.view === "loader") return setUp(() => loader.change(name));
+  if (app.view === "puzzle") return act(() => puzzle.answer(name));
+  if (mayTry()) return review.followLine([name]);
+  if (mayMove() && atEnd()) live.sendMove(name);
+}
+
+function setUp(work) {
+  work();
+  preview();
+  render();
+  touch();
+}
+
+function steps(event) {
+  if (!/^(game|puzzle)$/.test(app.view) || event.altKey || event.ctrlKey || event.metaKey) return;
+  if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+  const moves = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }, across = { ArrowUp: -1, ArrowDown: 1 }, { here } = seen();
+  if (event.key in across && beside(here, across[event.key]) !== here) goTo(beside(here, across[event.key]));
+  else if (event.key in moves) step(moves[event.key]);
+  else return;
+  event.preventDefault();
+}
+
+// --- where we are: the address tells what is shown, the history's state where in it ----------------
+
+let placeTimer = 0;
+function touch() {
+  try {
+    keepPlace();
+  } catch { /* told too often, as when a key is held: once more when it is quiet */ }
+  placeTimer = setTimeout(keepPlace, 400);
+}
+
+function keepPlace() {
+  clearTimeout(placeTimer);
+  const { view, line } = app;
+  if (view === "loader") history.replaceState({ loader: loader.kept() }, "");
+  if (view !== "game" || line.idle) return;
+  history.replaceState(line.review ? { path: movesTo(app.here), document: documentOf(line) } : { path: atEnd() ? null : movesTo(app.here) }, "");
+}
+
+function go(address, state = null) {
+  keepPlace();
+  history.pushState(state, "", address);
+  return act(route);
+}
+
+async function route() {
+  clearTimeout(placeTimer);
+  const shared = location.pathname.match(/^\/review\/([\w-]+)$/)?.[1], { state } = history;
+  const [kind, rest = ""] = location.hash.slice(1).split("=");
+  if (shared) {
+    const { href } = location, document = await call("GET", `/api/reviews/${shared}`);
+    if (location.href === href) openReview({ ...lineOf(document), shared }); // unless we went elsewhere meanwhile
+  } else if (kind === "join" || kind === "watch") await live.join(kind, ...rest.split("."));
+  else if (kind === "game" && rest === app.game?.id) setView("game");
+  else if (kind === "game" && rest) await live.openGame(rest);
+  else if (kind === "review" && rest) {
+    const document = rememberedReview(rest)?.document ?? state?.document;
+    if (!document) throw new Problem(words("problem.lost-review"));
+    if (app.line.key === rest) setView("game");
+    else openReview({ ...lineOf(document), key: rest, mine: rememberedReview(rest)?.mine });
+  } else if (kind === "review") {
+    if (state?.loader) loader.restore(state.loader);
+    setView("loader");
+  } else if (kind === "puzzles") {
+    setView("puzzle");
+    await puzzle.open();
+  } else setView(kind === "games" ? "library" : "setup");
+}
+
+function openReview(line) {
+  live.leaveGame();
+  review.openReview(line);
+}
+
+// --- controls --------------------------------------------------------------------------------------
+
+async function readFile({ target }) {
+  if (target.files.length) await act(() => loader.readFiles([...target.files]));
+  target.value = "";
+}
+
+const showSound = () => $("sound").setAttribute("aria-pressed", sound.isOn());
+
+function wire() {
+  const clicks = {
+    "nav-new": () => go("/"),
+    "nav-review": () => go("/#review"),
+    "nav-games": () => go("/#games"),
+    "nav-puzzles": () => go("/#puzzles"),
+    "puzzle-next": () => act(puzzle.next),
+    "puzzle-again": puzzle.again,
+    "puzzle-solve": () => act(puzzle.solve),
+    "puzzle-study": () => review.studyLine(puzzle.studied()),
+    "puzzle-reset": puzzle.reset,
+    practise: () => { puzzle.practise(puzzle.blundersOf(app.line)); go("/#puzzles"); },
+    "standing-reset": standing.reset,
+    home: (event) => { event.preventDefault(); go(app.place); },
+    "setup-cancel": () => go(app.place),
+    "loader-cancel": () => go(app.place),
+    "loader-start": () => setUp(loader.reset),
+    "loader-clear": () => setUp(loader.clear),
+    undo: live.takeBack,
+    pause: live.pause,
+    hint: review.hint,
+    rematch: live.rematch,
+    sound: () => { sound.switchTo(!sound.isOn()); showSound(); },
+    skip: (event) => { event.preventDefault(); focusBoard(); },
+    grant: () => live.tell("grant"),
+    refuse: () => live.tell("decline"),
+    resign: live.resign,
+    study: review.studyGame,
+    share: () => act(review.share),
+    copy: () => copyText(movesOf(app.line).filter((move) => move !== "pass").join("")),
+    save: () => act(review.save),
+    "save-json": () => download(JSON.stringify(documentOf(app.line)), "reversi.json"),
+    "invite-copy": () => copyText($("invite-link").value),
+    "invite-link": ({ target }) => target.select(),
+    promote: review.promote,
+    remove: review.remove,
+    first: () => step(-Infinity),
+    previous: () => step(-1),
+    next: () => step(1),
+    last: () => step(Infinity),
+  };
+  for (const [id, act] of Object.entries(clicks)) $(id).addEventListener("click", act);
+  $("setup").addEventListener("submit", live.startGame);
+  $("loader").addEventListener("submit", (event) => { event.preventDefault(); act(loader.submit); });
+  $("analysis").addEventListener("change", review.showAnalysis);
+  showSound();
+  for (const form of [$("setup"), $("loader")]) form.addEventListener("input", () => setUp(() => {}));
+  $("speed").value = likes().speed ?? 700;
+  $("speed").addEventListener("change", ({ target }) => like({ speed: Number(target.value) }));
+  $("file").addEventListener("change", readFile);
+  $("puzzle-kind").addEventListener("change", ({ target }) => act(() => puzzle.choose(target.value)));
+  $("comment").addEventListener("input", review.comment);
+  document.addEventListener("keydown", steps);
+  addEventListener("popstate", () => route().catch(complain)); // a changed hash is one, too
+  addEventListener("pagehide", keepPlace);
+  setInterval(() => { if (isLive() && app.game.state.clock?.running) renderClocks(); }, 200);
+}
+
+// Say everything anew in the language that was chosen.
+function respeak() {
+  setup.refresh($("setup"));
+  loader.showChoice();
+  if (app.view === "library") renderLibrary();
+  standing.render();
+  render();
+}
+
+async function begin() {
+  try {
+    await beginLanguage($("language"), respeak);
+  } catch {
+    document.querySelector("main").textContent = "The words of this page did not come: reload it to try again.";
+    return;
+  }
+  idleLine(8, "normal");
+  preview();
+  wire();
+  await act(prepareSetup);
+  if (!(await act(route)) && app.view === "setup") setView("setup");
+}
+
+begin();

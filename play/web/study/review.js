@@ -1,0 +1,147 @@
+// A review, or what is tried beside a game: variations, comments, links and records of it, and the engine's opinion of all of it.
+
+import { Problem, call } from "../game/api.js";
+import { noteGame, rememberReview, rememberedReview } from "../game/memory.js";
+import { after } from "../game/rules.js";
+import * as setup from "../game/setup.js";
+import { noteHelp } from "../game/standing.js";
+import { MOST_COMMENT, movesTo, pathTo, sizeOf } from "../game/tree.js";
+import { words } from "../page/language.js";
+import { act, complain, copyText, download, say } from "../page/notices.js";
+import { app, finalScore, hooks, isOver, mainEnd, study } from "../page/state.js";
+import { render, renderLine } from "../page/view.js";
+import { isNameless } from "../page/words.js";
+import { documentOf, ggfOf } from "./records.js";
+
+const PLAY_SECONDS = 0.25, REVIEW_SECONDS = 0.5, HOVER_SECONDS = 0.15, HINT_SECONDS = 0.5;
+
+// --- the line that is studied ----------------------------------------------------------------------
+
+// Begin a review of a line, which this browser keeps under a key of its own.
+export function studyLine(line) {
+  const key = Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(36)).join("");
+  const document = documentOf(line);
+  rememberReview(key, { document, moves: sizeOf(line.tree.root) - 1, mine: line.mine });
+  return hooks.go(`/#review=${key}`, { document, path: line === app.line ? movesTo(app.here) : [] });
+}
+
+export function openReview(line) {
+  app.line = { ...line, review: true };
+  app.here = line.tree.find(history.state?.path ?? []);
+  app.analysis = true;
+  hooks.show("game");
+}
+
+// The tree was changed: keep it. Who changes what another has shared goes on in a copy.
+function changed() {
+  const { line, game } = app;
+  line.link = null;
+  if (!line.review) return noteGame(game.id, { tree: line.tree.toJSON() });
+  if (!line.key) return studyLine(line);
+  rememberReview(line.key, { document: documentOf(line), moves: sizeOf(line.tree.root) - 1, link: null });
+}
+
+// Play moves from here as a variation, or along one that is there; a pass that must follow is made at once.
+export function followLine(moves) {
+  const { tree } = app.line, before = sizeOf(tree.root), last = tree.playAll(app.here, moves);
+  if (last === app.here) return complain(new Problem(words("problem.illegal", { move: moves[0] })));
+  hooks.goTo(last.legal[0] === "pass" ? last.children[0] : last);
+  if (sizeOf(tree.root) > before) changed();
+}
+
+export function promote() {
+  app.line.tree.promote(app.here);
+  render();
+  changed();
+}
+
+export function remove() {
+  const size = sizeOf(app.here);
+  if (size > 3 && !confirm(words("notes.sure", { n: size }))) return;
+  hooks.goTo(app.line.tree.remove(app.here));
+  changed();
+}
+
+export function comment({ target }) {
+  app.here.comment = target.value.slice(0, MOST_COMMENT);
+  render();
+  changed();
+}
+
+// The game as it stands, with what was tried beside it, becomes a review.
+export function studyGame() {
+  noteHelp();
+  const { state, mine } = app.game, named = ({ kind, name, agent }, colour) => (kind === "agent" ? setup.recordName(agent) : isNameless(name, colour) ? null : name);
+  return studyLine({ ...app.line, mine, names: { black: named(state.black, "black"), white: named(state.white, "white") } });
+}
+
+// A link for others: to what is shown of a review, which nobody can change, or to a game, which they can watch.
+export async function share() {
+  const { line, game } = app;
+  if (!line.review) line.link = `/#watch=${game.id}.${game.tokens.spectator}`;
+  else {
+    let name = line.shared ?? rememberedReview(line.key)?.link;
+    if (!name) {
+      const body = documentOf(line), sent = JSON.stringify(body);
+      ({ review: name } = await call("POST", "/api/reviews", { body }));
+      if (app.line !== line) return; // who has gone elsewhere wants no link any more
+      if (JSON.stringify(documentOf(line)) !== sent) return share(); // what was written meanwhile belongs to it
+    }
+    if (line.key) rememberReview(line.key, { link: name });
+    line.link = `/review/${name}`;
+  }
+  render();
+  await copyText(setup.addressForOthers().origin + line.link);
+}
+
+// The main line in GGF, with what the engine says of its moves; of a game the server has the record.
+export async function save() {
+  const { line, game } = app;
+  if (!line.review) return download(await call("GET", `/api/games/${game.id}/record`, { token: Object.values(game.tokens)[0] }), `reversi-${game.id}.ggf`);
+  const end = mainEnd(line), worth = ({ parent, move }) => study.get(parent, line.variant)?.moves[move]?.value ?? null;
+  download(ggfOf(line, worth, isOver(end) ? finalScore(end) : null), "reversi.ggf");
+}
+
+// --- the engine's opinion ------------------------------------------------------------------------
+
+export function askStudy() {
+  if (!app.analysis || !app.line || app.line.idle || app.view !== "game") return study.forget();
+  const { tree, variant, review: whole } = app.line, main = pathTo(mainEnd(app.line));
+  const seconds = whole ? REVIEW_SECONDS : PLAY_SECONDS;
+  const wanted = [app.here, ...tree.line(app.here).reverse(), ...main.toReversed()].filter((position) => !isOver(position));
+  app.working = main.filter((p) => !isOver(p) && !study.get(p, variant)).length;
+  study.ask(wanted, variant, seconds);
+}
+
+let hoverTimer = 0;
+export function hoverMove(name) {
+  app.hover = name;
+  clearTimeout(hoverTimer);
+  const position = app.here;
+  if (!app.analysis || !position || app.view !== "game") return;
+  renderLine();
+  if (name && position.legal.includes(name)) {
+    const child = after(position, name, app.line.size);
+    if (study.get(child, app.line.variant)) return;
+    hoverTimer = setTimeout(() => { study.ask([child], app.line.variant, HOVER_SECONDS); }, 120);
+  }
+}
+
+export async function hint() {
+  const position = app.here, { game, line: { variant } } = app;
+  await act(async () => {
+    const { move } = await call("POST", "/api/analyse", { body: { board: position.board, turn: position.turn, variant, seconds: HINT_SECONDS } });
+    if (app.game === game) noteHelp();
+    app.hint = { position, move };
+    say(words("hint.said", { move }));
+    render();
+  });
+}
+
+export function showAnalysis({ target }) {
+  app.analysis = target.checked;
+  if (app.analysis) noteHelp();
+  noteGame(app.game.id, { analysis: app.analysis });
+  askStudy();
+  render();
+}

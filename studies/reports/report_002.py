@@ -20,7 +20,8 @@ from train.charts import Figure
 from train.jobs.run import Progress, silent
 from train.tuning.objectives import WinRate, spread_out
 from train.tuning.optimisers import OPTIMISERS
-from train.tuning.run import Generation, TuneOptions, tune
+from train.tuning.options import TuneOptions
+from train.tuning.run import Generation, tune
 
 FORMULAS = ("ten-weight", "sixteen-weight")
 OTHERS = ("position-stability", "six-factor", "four-attribute", "cell-utility", "discs", "mobility")

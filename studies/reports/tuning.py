@@ -15,7 +15,8 @@ from train.charts import Figure
 from train.jobs.run import Progress, silent
 from train.tuning.objectives import LabelError
 from train.tuning.optimisers import OPTIMISERS
-from train.tuning.run import TuneOptions, tune
+from train.tuning.options import TuneOptions
+from train.tuning.run import tune
 from train.tuning.space import PUBLISHED
 
 

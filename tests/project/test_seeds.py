@@ -34,16 +34,16 @@ from train.arena.batch import compiled_player, play_games, self_play
 from train.arena.match import play_match
 from train.arena.openings import Openings, opening_sequence
 from train.arena.options import TournamentOptions
-from train.book.build import CheckOptions
 from train.book.check import _sampled_rows
+from train.book.options import CheckOptions
 from train.evaluation.endgames import EndgameOptions, _sampled
 from train.evaluation.exam import _known_scores, packaged_endgames, packaged_papers, wthor_sample
 from train.evaluation.ladder import Ladder
+from train.evaluation.options import PuzzleOptions
 from train.evaluation.policy_score import score_policy
-from train.evaluation.puzzles import PuzzleOptions
 from train.fitting import probcut as cuts
-from train.fitting.bootstrap import Bootstrap, BootstrapOptions
-from train.fitting.stages import Stage
+from train.fitting.bootstrap import Bootstrap
+from train.fitting.stages import BootstrapOptions, Stage
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
 from train.rl.opponents import SelfPlayPool

@@ -8,18 +8,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
-from typing import Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, Literal
 
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import count_noun
 from reversi_env.options import Options, option
 from reversi_env.rules import Variant
 from search import agents
-from search.agents.base import Agent
-from train.arena.openings import JUDGE, Opening, opening_sequence, openings_of_file
 from train.arena.sequential import Sprt
+
+if TYPE_CHECKING:
+    from search.agents.base import Agent
+    from train.arena.openings import Opening
 
 Format = Literal["round-robin", "gauntlet"]
 
@@ -75,6 +75,8 @@ class TournamentOptions(Options):
             raise ReversiError(f"SPRT with {len(self.agents)} agents: expected two")
         self.made_agents()  # says what is wrong with a spec
         if self.openings not in ("random", "balanced"):
+            from train.arena.openings import openings_of_file
+
             openings_of_file(Path(self.openings), self.rules, self.plies)  # likewise, before anything is written
 
     @property
@@ -95,6 +97,8 @@ class TournamentOptions(Options):
 
     def make_agent(self, player: int, game: int) -> Agent:
         """The player for that game: as if it had never played before, and with a seed of its own."""
+        import numpy as np
+
         seed = int(np.random.SeedSequence([self.seed, game, player]).generate_state(1)[0])
         limits = {"time": self.time, "depth": self.depth, "nodes": self.nodes, "limit": self.limit}
         return agents.make_agent(self.agents[player], seed=seed, **limits)
@@ -125,12 +129,16 @@ class TournamentOptions(Options):
 
     def opening_sequence(self) -> Iterator[Opening]:
         """The openings of all rounds, without end."""
+        from train.arena.openings import opening_sequence
+
         return opening_sequence(self.openings, self.rules, self.plies, self.seed, self.balance)
 
     # --- what tells two tournaments apart -----------------------------------------------------------
 
     def content_hashes(self) -> dict[str, str]:
         """Hashes of all that the options only name: weights and books of the agents, the file of the openings."""
+        from train.arena.openings import JUDGE
+
         found = {}
         made = self.made_agents()
         if self.openings == "balanced" and self.size != 4:

@@ -16,15 +16,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log
-from typing import Literal
-
-import numpy as np
+from typing import TYPE_CHECKING, Literal
 
 from reversi_env import ReversiError
 from reversi_env.errors import quoted
 
+if TYPE_CHECKING:
+    import numpy as np  # not at run time: the help of the commands reads the options
+
 #: Points of a pair as a share of the two that it is about.
-SHARES = np.array([0.0, 0.25, 0.5, 0.75, 1.0])
+SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
 #: Outcomes that were never seen count as so many pairs: without them, a mean outside of what was seen is impossible.
 UNSEEN = 1e-3
 #: A step of Newton's method shorter than this is the last.
@@ -67,10 +68,14 @@ class Sprt:
 
     def llr(self, counts: Sequence[float] | np.ndarray) -> float:
         """The logarithm of the generalised likelihood ratio of H1 to H0; *counts*: pairs with 0, ½, 1, 1½, 2 points for A."""
+        import numpy as np
+
         return float(self.llrs(np.asarray(counts)[None])[0])
 
     def llrs(self, counts: np.ndarray) -> np.ndarray:
         """The log-likelihood ratios of several tests, (n, 5) counts."""
+        import numpy as np
+
         seen = np.maximum(counts, UNSEEN)
         frequencies = seen / seen.sum(axis=1, keepdims=True)
         logs = [np.log(_likeliest(frequencies, expected_score(elo))) for elo in (self.elo0, self.elo1)]
@@ -89,12 +94,16 @@ def pair_counts(points: Sequence[float]) -> np.ndarray:
     >>> pair_counts([1, 1, 2, 0.5]).tolist()
     [0, 1, 2, 0, 1]
     """
+    import numpy as np
+
     return np.bincount(np.rint(2 * np.asarray(points, np.float64)).astype(np.int64), minlength=5)
 
 
 def _likeliest(frequencies: np.ndarray, mean: float) -> np.ndarray:
     """The distributions over `SHARES` with that mean under which *frequencies*, (n, 5), are likeliest."""
-    deviations = SHARES - mean
+    import numpy as np
+
+    deviations = np.array(SHARES) - mean
     # every chance stays positive between these two; the sum below falls from +inf to -inf on the way
     low, high = (np.full((len(frequencies), 1), -1 / end) for end in (deviations.max(), deviations.min()))
     theta = (low + high) / 2

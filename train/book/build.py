@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -18,22 +17,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Position
-from reversi_env.errors import TrainError, quoted
 from reversi_env.kernels.parallel import core_count
-from reversi_env.options import GameOptions, option
 from reversi_env.storage.atomic import write_atomically
 from reversi_env.storage.checksummed import HASH_DIGITS
 from search.agents.book import UNITS_PER_DISC, Book
 from search.engine.engine import Engine
 from search.engine.limits import Limits
 from search.engine.probcut import MARGIN
+from train.book.options import BookOptions, SearchOptions
 from train.book.tree import Boards, Rows, Tree
 from train.jobs.processes import Executor, Processes, WorkerPool, in_order
 from train.jobs.run import JsonLines, Progress, Run, silent
 from train.labels.jobs import share
 
 if TYPE_CHECKING:
-    from search.evaluators.base import Evaluator
+    pass
 
 
 #: The file of a build with the book, which is written last.
@@ -186,76 +184,3 @@ def _hash(own: Boards, opp: Boards, told: dict[str, Any]) -> str:
     digest = hashlib.sha256(own.tobytes() + opp.tobytes())
     digest.update(repr([told[name] for name in sorted(told)]).encode())
     return digest.hexdigest()[:HASH_DIGITS]
-
-
-# --- options ---------------------------------------------------------------------------------------
-
-
-#: Plies that the first search of a position is shallower by, which finds the moves that are far too bad: an even number.
-SHALLOWER = 8
-
-
-@dataclass(frozen=True)
-class SearchOptions(GameOptions):
-    """How the positions of a book are searched.
-
-    A position's value is the mean of two searches, to ``depth`` and to one ply less: who moved last looks better off in one and
-    worse in the other, and a book compares positions of different plies.
-    """
-
-    depth: int = option(14, "Search depth per position, in plies.", low=1, high=40)
-    evaluator: str = option("network", "Evaluator of the search.")
-
-    def __post_init__(self) -> None:
-        from search.agents.registry import (
-            AgentSpec,  # not before it is needed: the help reads the options from this file
-        )
-
-        super().__post_init__()
-        for name in AgentSpec.parse(self.evaluator).options:
-            if name != "weights":
-                raise TrainError(f"option {quoted(name)} of evaluator {quoted(self.evaluator)}: expected weights alone")
-        self.searches_with.record(self.rules)  # says which games it does not know
-
-    @property
-    def searches_with(self) -> Evaluator:
-        """The evaluator."""
-        from search import evaluators
-        from search.agents.registry import AgentSpec
-
-        return evaluators.get_evaluator(AgentSpec.parse(self.evaluator).evaluator)
-
-    @property
-    def content_hashes(self) -> dict[str, str]:
-        """What else decides the values: a hash of the evaluator's weights."""
-        evaluator = self.searches_with
-        return {f"{evaluator.family}_sha256": evaluator.sha256(self.rules)}
-
-
-@dataclass(frozen=True)
-class BookOptions(SearchOptions):
-    """How large a book is, how its positions are searched, and which of them come next.
-
-    ``margin``: a move that loses more discs to the best of its position is not in the book. Next comes the leaf to which the
-    fewest moves lead, where each disc that either side has given away on the way counts as ``loss_plies`` more (drop-out
-    expansion). The book grows by at most ``batch`` of them at a time, so that workers have something to share out.
-    """
-
-    positions: int = option(75_000, "Approximate number of positions.", low=1, high=10_000_000)
-    margin: float = option(3.0, "Maximum loss of a book move against the best move, in discs.", low=0, high=64)
-    loss_plies: float = option(2.0, "Expansion order: cost of one lost disc, in plies.", low=0, high=100)
-    batch: int = option(256, "Maximum number of leaves expanded at a time.", low=1, high=65_536)
-
-    @property
-    def first_depth(self) -> int:
-        """Plies of the first search of a position, which those with a chance are searched beyond."""
-        return max(1, self.depth - SHALLOWER)
-
-
-@dataclass(frozen=True)
-class CheckOptions(SearchOptions):
-    """Which positions of a book are searched deeper than the book was, and how deep."""
-
-    depth: int = option(20, "Search depth of the check, in plies.", low=2, high=40)
-    positions: int = option(100, "Number of randomly sampled positions.", low=1, high=10_000_000)
-    seed: int = option(0, "Random seed of the sampled positions.", low=0)

@@ -20,7 +20,8 @@ from reversi_env.kernels.bitboard import PASS_SQUARE
 from reversi_env.kernels.parallel import core_count
 from reversi_env.storage.atomic import write_atomically
 from search.agents.book import PLAYED_SHARE_OF_MARGIN, UNCHECKED, UNITS_PER_DISC, Book
-from train.book.build import BOOK, LOG, CheckOptions, Searcher, Searches
+from train.book.build import BOOK, LOG, Searcher, Searches
+from train.book.options import CheckOptions
 from train.book.tree import Rows
 from train.jobs.processes import Executor, Processes
 from train.jobs.run import JsonLines, Progress, Run, silent

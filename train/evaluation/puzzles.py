@@ -11,7 +11,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -19,24 +18,20 @@ from models.human import LEVELS, RATINGS, HumanAgent
 from reversi_env import Position, Rules
 from reversi_env.errors import ReversiError, TrainError
 from reversi_env.notation.obf import Problem, read_obf, write_obf_line
-from reversi_env.options import GameOptions, option
 from reversi_env.storage.atomic import write_atomically
 from train.evaluation.exact_set import ILLEGAL, move_values
+from train.evaluation.options import PuzzleOptions
 from train.jobs.run import JsonLines, Progress, Run, as_hashes, silent
-from train.labels import LabelOptions, sample_positions
+from train.labels import sample_positions
 
 #: The package's own puzzles, a file a game.
 FOLDER = Path(__file__).parent / "puzzles"
 #: Where a run keeps what it has found, and what it writes at its end.
 LOG, FILE = "puzzles.jsonl", "puzzles.obf"
-#: Candidates solved between two visits to the disk, and of all for each puzzle that is wanted.
-BATCH, SHARE = 128, 40
 #: Puzzles that at most so many levels miss are decided by their move.
 EASY = 4
 #: A game is open while the best move does not lose by more than this, nor any other win by more.
 OPEN = 12
-#: No number of levels that miss a puzzle has more than this share of all puzzles.
-MOST_ALIKE = 0.2
 
 
 @dataclass(frozen=True)
@@ -70,36 +65,6 @@ class Puzzle:
             raise TrainError(
                 f"puzzle {write_obf_line(problem)!r}: expected one move and a comment 'margin 4, missed by 3'"
             ) from None
-
-
-@dataclass(frozen=True)
-class PuzzleOptions(GameOptions):
-    """Which puzzles; the same options give the same ones."""
-
-    count: int = option(1000, "Number of puzzles.", low=1, high=100_000)
-    empties: tuple[int, int] = option((8, 14), "Number of empties, such as 8-14.")
-    margin: int = option(4, "Minimum gap between the best and the second-best move, in discs.", low=2, high=64)
-    seed: int = option(0, "Random seed.", low=0, high=(1 << 32) - 1)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.size == 4:
-            raise TrainError("puzzles on the 4x4 board, which has too few positions: expected size 6 or 8")
-        low, high = self.empties
-        if not 3 <= low <= high <= 16:
-            raise TrainError(f"empties={low}-{high}: expected a range from 3 to 16")
-
-    @property
-    def candidates(self) -> LabelOptions:
-        """Where the positions come from: a shard is a batch."""
-        count = SHARE * max(BATCH, self.count)
-        how: dict[str, Any] = {"shard_rows": BATCH, "block_rows": count}
-        return LabelOptions(self.size, self.variant, count, self.empties, self.seed, **how)
-
-    @property
-    def most_alike(self) -> int:
-        """Puzzles that so many levels miss and no others, at most."""
-        return max(1, round(MOST_ALIKE * self.count))
 
 
 def make_puzzles(

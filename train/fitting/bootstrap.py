@@ -12,24 +12,23 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import models.evaluator  # noqa: F401 - registers the evaluator `network`
-from models.patterns import NETWORKS, read_weights
+from models.patterns import read_weights
 from models.patterns.trainable import Trainable
 from reversi_env.errors import TrainError, quoted
-from reversi_env.options import GameOptions, option
 from reversi_env.seeding import derive_seed
 from reversi_env.storage.atomic import write_atomically
 from search import evaluators
 from search.agents.registry import AgentSpec
 from search.evaluators.base import file_name
 from train.fitting.fit import FitReport, checked_device, fit
-from train.fitting.stages import Stage, stages_of
+from train.fitting.stages import BootstrapOptions, Stage
 from train.jobs.run import Progress, Run, load_arrays, read_csv, save_arrays, silent, write_csv
 from train.labels import LabelOptions, Labels, label_positions
 from train.labels.dataset import COLUMNS
@@ -49,44 +48,6 @@ WEIGHTS, LABELS, CHECKPOINT = ".safetensors", "-labels.npz", "-fit.safetensors"
 TIMES = ("label_seconds", "fit_seconds")
 #: What is known of a finished stage, in the order of the log's columns.
 FIGURES = ["stage", "positions", *TIMES, "epochs", "validation_error", "error_by_empties"]
-
-
-@dataclass(frozen=True)
-class BootstrapOptions(GameOptions):
-    """What to learn, and from how much.
-
-    A ``scale`` of 1 is meant for a GPU and many cores; on two cores 0.004 takes 17 s on 6x6. With a ``player``, such as the
-    network of an earlier run, all stages whose games are played alike take their positions from the same games, which is much
-    faster. Without one, games are played by a heuristic at first, and then by the network as far as it is.
-    """
-
-    scale: float = option(
-        1.0, "Factor on the numbers of positions of all stages; 1 is for a GPU and many cores.", low=1e-6, high=1000
-    )
-    seed: int = option(0, "Random seed of the games and the fits.", low=0, high=(1 << 32) - 1)
-    network: str = option(
-        "linear",
-        "Network type: linear (one weight per pattern) or deep (a vector per pattern and a small head).",
-        choices=tuple(NETWORKS),
-    )
-    player: str | None = option(
-        None, "Evaluator that plays the games, such as network (default: a heuristic, then the network in training)."
-    )
-    exact: int | None = option(
-        None, "Solve positions with at most this many empties (default: as many as a GPU can).", low=8, high=20
-    )
-    stages: tuple[Stage, ...] | None = option(None, "Stages that replace those of the board size.")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.player is not None:
-            evaluators.get_evaluator(self.player)
-        if self.exact is not None and self.size == 4:
-            raise TrainError("exact for the 4x4 board: expected none, all of it is solved")
-        if self.stages is None:
-            object.__setattr__(self, "stages", stages_of(self.size, self.scale, self.network, self.exact))
-        if not self.stages:
-            raise TrainError("no stages: expected one or more")
 
 
 class Bootstrap:

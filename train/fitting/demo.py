@@ -15,9 +15,9 @@ from search.evaluators.base import file_name
 from train.arena.match import PlayerResults, play_match
 from train.charts import Figure, line_chart
 from train.evaluation.exact_set import ExactSet
-from train.fitting.bootstrap import Bootstrap, BootstrapOptions
+from train.fitting.bootstrap import Bootstrap
 from train.fitting.options import FitOptions
-from train.fitting.stages import GAMES, Stage
+from train.fitting.stages import GAMES, BootstrapOptions, Stage
 from train.jobs.run import Progress, silent
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block

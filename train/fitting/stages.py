@@ -1,12 +1,13 @@
-"""The stages of a bootstrap: which positions, how they are labelled, and how the network is fitted to them."""
+"""The stages of a bootstrap and its options: which positions, how they are labelled, and how the network is fitted to them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
-from models.patterns import NETWORKS
+from reversi_env.errors import TrainError
+from reversi_env.options import GameOptions, option
 from train.fitting.options import FitOptions, preset
 
 #: How games are played: as labels are by default, with some large errors more. Positions of strong play are what the network
@@ -65,6 +66,8 @@ def stages_of(size: int, scale: float = 1.0, network: str = "linear", exact: int
 
     if size == 4:  # no more than a few hundred positions with 5 empties exist, and hardly any with more
         return (Stage(1, 5, 1500, games=dict(GAMES_4X4), fit=preset(size, network=network)),)
+    from models.patterns import NETWORKS
+
     kind = NETWORKS[network]
     fits = {part: preset(size, network=network, **kind.stage_presets.get(part, {})) for part in PARTS}
     return CURRICULA[kind.curriculum](stage, size, exact or EXACT[size], fits)
@@ -101,3 +104,43 @@ def _opening(stage: Callable[..., Stage], size: int, exact: int, fits: dict[str,
 #: Ways back to the opening, which a kind of network names (`Network.curriculum`), and the parts whose fits may differ.
 CURRICULA = {"joint": _joint, "opening": _opening}
 PARTS = ("solved", "searched", "joint")
+
+
+@dataclass(frozen=True)
+class BootstrapOptions(GameOptions):
+    """What to learn, and from how much.
+
+    A ``scale`` of 1 is meant for a GPU and many cores; on two cores 0.004 takes 17 s on 6x6. With a ``player``, such as the
+    network of an earlier run, all stages whose games are played alike take their positions from the same games, which is much
+    faster. Without one, games are played by a heuristic at first, and then by the network as far as it is.
+    """
+
+    scale: float = option(
+        1.0, "Factor on the numbers of positions of all stages; 1 is for a GPU and many cores.", low=1e-6, high=1000
+    )
+    seed: int = option(0, "Random seed of the games and the fits.", low=0, high=(1 << 32) - 1)
+    network: Literal["linear", "deep"] = option(
+        "linear",
+        "Network type: linear (one weight per pattern) or deep (a vector per pattern and a small head).",
+    )
+    player: str | None = option(
+        None, "Evaluator that plays the games, such as network (default: a heuristic, then the network in training)."
+    )
+    exact: int | None = option(
+        None, "Solve positions with at most this many empties (default: as many as a GPU can).", low=8, high=20
+    )
+    stages: tuple[Stage, ...] | None = option(None, "Stages that replace those of the board size.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.player is not None:
+            import models.evaluator  # noqa: F401 - registers the evaluator `network`
+            from search import evaluators
+
+            evaluators.get_evaluator(self.player)
+        if self.exact is not None and self.size == 4:
+            raise TrainError("exact for the 4x4 board: expected none, all of it is solved")
+        if self.stages is None:
+            object.__setattr__(self, "stages", stages_of(self.size, self.scale, self.network, self.exact))
+        if not self.stages:
+            raise TrainError("no stages: expected one or more")

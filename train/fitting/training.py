@@ -18,9 +18,10 @@ from reversi_env import Rules, __version__
 from reversi_env.errors import TrainError, extra_libraries, quoted
 from search import evaluators
 from train.charts import line_chart
-from train.fitting.bootstrap import Bootstrap, BootstrapOptions
+from train.fitting.bootstrap import Bootstrap
 from train.fitting.cpu_engine import engine_for
 from train.fitting.fit import Epoch, FitOptions, checked_device, fit
+from train.fitting.stages import BootstrapOptions
 from train.fitting.torch_engine import CHUNK, TorchEngine
 from train.fitting.trees import Trees, grow
 from train.jobs.run import CHECKPOINT, MANIFEST, Progress, Run, silent, write_csv

@@ -4,21 +4,7 @@ Nothing here imports torch, and pyarrow only when files are read or written: pos
 memory without it.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from train.labels.dataset import Labels, Manifest, Shard, read_manifest
-from train.labels.generation import generate, label_positions, read
-from train.labels.options import LabelOptions
-from train.labels.sampling import sample_positions
-
-__all__ = [
-    "LabelOptions",
-    "Labels",
-    "Manifest",
-    "Shard",
-    "generate",
-    "label_positions",
-    "read",
-    "read_manifest",
-    "sample_positions",
-]
+# The names of __init__.pyi, imported on first use.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)

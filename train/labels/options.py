@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from reversi_env.errors import TrainError, quoted
 from reversi_env.options import GameOptions, option
-from search import evaluators
-from search.evaluators.base import WEIGHTS_SEPARATOR
-from train.labels.labellers import labeller_plan
+
+if TYPE_CHECKING:
+    from train.labels.labellers import Plan
 
 #: Boards of random games teach what a search meets on the way, and play never comes to: no more than a fifth of all.
 MOST_RANDOM = 0.2
@@ -70,10 +71,17 @@ class LabelOptions(GameOptions):
         for name in ("noise", "temperature", "prefixes"):
             if len(getattr(self, name)) > MOST_CHOICES:
                 raise TrainError(f"{name}={quoted(getattr(self, name))}: expected at most {MOST_CHOICES} of them")
-        evaluators.get_evaluator(
-            self.player.partition(WEIGHTS_SEPARATOR)[0]
-        )  # only those who label need the file of its weights
-        labeller_plan(self.labeller)
+        from search.evaluators.base import WEIGHTS_SEPARATOR
+        from search.evaluators.registry import get_evaluator
+
+        get_evaluator(self.player.partition(WEIGHTS_SEPARATOR)[0])  # only those who label need the file of its weights
+        self.plan()
+
+    def plan(self) -> Plan:
+        """Return which positions the labeller solves, and how it searches the others."""
+        from train.labels.labellers import labeller_plan
+
+        return labeller_plan(self.labeller)
 
     @property
     def strata(self) -> int:
@@ -83,7 +91,7 @@ class LabelOptions(GameOptions):
     @property
     def most_solved(self) -> int:
         """Most empties of the positions that the labeller solves; 0 if it solves none."""
-        solved = min(self.empties[1], labeller_plan(self.labeller).solved)
+        solved = min(self.empties[1], self.plan().solved)
         return solved if solved >= self.empties[0] else 0
 
     @property

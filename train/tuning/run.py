@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import __version__
-from reversi_env.options import Options, option
 from reversi_env.storage.atomic import write_atomically
 from search.evaluators.formula import Formula, formula_file
 from train.jobs.run import JsonLines, Run, as_hashes, check_same
 from train.tuning.objectives import LabelError, Objective, spread_out
 from train.tuning.optimisers import OPTIMISERS, Optimiser
+from train.tuning.options import TuneOptions
 from train.tuning.space import Space, space_of
 
 #: Best candidates that are judged again, on games or positions of their own, before one is chosen.
@@ -31,27 +31,6 @@ FINALISTS = 5
 #: Positions that give tuned weights their scale in discs, where the objective has none: few empties, solved in a moment.
 SCALE_POSITIONS = {4: 300, 6: 2000, 8: 2000}
 SCALE_EMPTIES = {4: (4, 6), 6: (8, 10), 8: (10, 12)}
-
-
-@dataclass(frozen=True)
-class TuneOptions(Options):
-    """What to tune and how."""
-
-    formula: str = option("ten-weight", "Heuristic evaluator, with or without initial weights of a file.")
-    varied: tuple[str, ...] | None = option(
-        None, "Name of a weight to tune; repeat for more (default: those tuned in the report)."
-    )
-    optimiser: str = option("cma", "Optimiser: genetic or cma.", choices=tuple(OPTIMISERS))
-    generations: int = option(60, "Number of generations.", low=1)
-    population: int = option(24, "Candidates per generation.", low=4)
-    seed: int = option(0, "Random seed.", low=0)
-    from_published: bool = option(False, "Start from the published weights instead of random ones.")
-
-    def described(self) -> dict[str, Any]:
-        """The options as JSON has them, all but how long to go on."""
-        content = self.as_dict()
-        del content["generations"]
-        return content
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ from play.cli.options import (
 )
 from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
 from play.cli.positions import POSITION_HELP, Asked, read_position
-from train.book.build import BookOptions, CheckOptions
+from train.book.options import BookOptions, CheckOptions
 
 if TYPE_CHECKING:
     from reversi_env import Position, Rules

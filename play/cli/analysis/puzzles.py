@@ -10,7 +10,7 @@ from cyclopts import Parameter
 
 from play.cli.options import NOTHING, Json, Threads, options_of
 from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
-from train.evaluation.puzzles import PuzzleOptions
+from train.evaluation.options import PuzzleOptions
 
 PuzzleChoice: Any = options_of(PuzzleOptions)
 

@@ -9,7 +9,7 @@ from typing import Any
 from play.cli.options import NOTHING, Device, Json, Threads, options_of
 from play.cli.output import RESUME, ends_at_ctrl_c, progress_bar
 from play.cli.training.fit import Out, print_result, recorded_command
-from train.fitting.bootstrap import BootstrapOptions
+from train.fitting.stages import BootstrapOptions
 
 BootstrapChoice: Any = options_of(BootstrapOptions, without=("stages",))
 

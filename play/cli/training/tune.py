@@ -21,7 +21,7 @@ from play.cli.options import (
     text,
 )
 from play.cli.output import RESUME, ends_at_ctrl_c, print_json, print_table, progress_bar
-from train.tuning.run import TuneOptions
+from train.tuning.options import TuneOptions
 
 if TYPE_CHECKING:
     from train.tuning.objectives import Objective

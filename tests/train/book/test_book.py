@@ -16,8 +16,9 @@ from search.agents.registry import make_agent
 from search.engine.engine import Engine
 from search.engine.limits import Limits
 from tests.oracles.strategies import random_moves, wthor_file, wthor_record
-from train.book.build import BOOK, LOG, BookOptions, CheckOptions, build, grow
+from train.book.build import BOOK, LOG, build, grow
 from train.book.check import all_moves, check, judged
+from train.book.options import BookOptions, CheckOptions
 from train.book.recorded import GameTree
 from train.jobs.processes import Processes
 

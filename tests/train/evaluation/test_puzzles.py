@@ -10,7 +10,8 @@ from reversi_env import Rules
 from reversi_env.errors import TrainError
 from train.evaluation import puzzles
 from train.evaluation.exact_set import ILLEGAL, move_values
-from train.evaluation.puzzles import FILE, LOG, PuzzleOptions, make_puzzles, packaged_puzzles
+from train.evaluation.options import PuzzleOptions
+from train.evaluation.puzzles import FILE, LOG, make_puzzles, packaged_puzzles
 
 
 def assert_one_best_move(found, rules):

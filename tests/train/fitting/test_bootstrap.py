@@ -16,9 +16,9 @@ from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import TrainError
 from search import evaluators
 from search.engine.batch import search_batch
-from train.fitting.bootstrap import Bootstrap, BootstrapOptions
+from train.fitting.bootstrap import Bootstrap
 from train.fitting.fit import FitOptions
-from train.fitting.stages import GAMES_OPENING, Stage, stages_of
+from train.fitting.stages import GAMES_OPENING, BootstrapOptions, Stage, stages_of
 from train.fitting.training import train_from_nothing
 
 FEW = FitOptions(epochs=3, batch_size=64)

@@ -38,13 +38,13 @@ train_from_nothing(Path("out"), SMALL)
 """
 BOOK = """
 from train.book.build import build
-from train.book.build import BookOptions
+from train.book.options import BookOptions
 from train.jobs.processes import Processes
 build(BookOptions(size=6, evaluator="six-factor", depth=1, positions=40, batch=2), "out", executor=Processes(0))
 """
 CHECK = f"""{BOOK.replace("build(Book", "book = build(Book").replace('"out"', '"book"')}
 from train.book import check as checking
-from train.book.build import CheckOptions
+from train.book.options import CheckOptions
 checking.BATCH = 2
 options = CheckOptions(size=6, evaluator="six-factor", depth=3, positions=100)
 checking.check(book, options, "out", executor=Processes(0))

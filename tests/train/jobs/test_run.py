@@ -12,9 +12,11 @@ from reversi_env.storage import atomic as atomic_files
 from train.alphazero.options import SelfPlayOptions
 from train.arena.options import TournamentOptions
 from train.arena.tournament import run_tournament
-from train.evaluation.puzzles import PuzzleOptions, make_puzzles
-from train.fitting.bootstrap import Bootstrap, BootstrapOptions
+from train.evaluation.options import PuzzleOptions
+from train.evaluation.puzzles import make_puzzles
+from train.fitting.bootstrap import Bootstrap
 from train.fitting.fit import FitOptions
+from train.fitting.stages import BootstrapOptions
 from train.fitting.training import train_on_labels
 from train.jobs.run import CHECKPOINT, JsonLines, Run, read_csv, remembered, write_csv
 from train.labels import LabelOptions, generate
@@ -22,7 +24,8 @@ from train.rl.maskable_ppo import Training
 from train.rl.options import RlOptions
 from train.rl.options import preset as rl_preset
 from train.tuning.objectives import LabelError
-from train.tuning.run import TuneOptions, tune
+from train.tuning.options import TuneOptions
+from train.tuning.run import tune
 
 LABELS = LabelOptions(size=4, count=40, empties=(3, 6), shard_rows=40, play_depth=1)
 EXACT = LabelError(4, "normal", 20, (3, 5))

@@ -14,7 +14,8 @@ from search import evaluators
 from search.evaluators.formula import formula_file
 from train.tuning.objectives import LabelError, WinRate, spread_out
 from train.tuning.optimisers import OPTIMISERS
-from train.tuning.run import TuneOptions, tune
+from train.tuning.options import TuneOptions
+from train.tuning.run import tune
 from train.tuning.space import space_of
 
 # Not imported where tests are only collected: cma brings half of scipy, and matplotlib.

@@ -1,0 +1,79 @@
+"""Options of building and checking an opening book; nothing heavy is imported, since the help of the commands reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reversi_env.errors import TrainError, quoted
+from reversi_env.options import GameOptions, option
+
+if TYPE_CHECKING:
+    from search.evaluators.base import Evaluator
+
+#: Plies that the first search of a position is shallower by, which finds the moves that are far too bad: an even number.
+SHALLOWER = 8
+
+
+@dataclass(frozen=True)
+class SearchOptions(GameOptions):
+    """How the positions of a book are searched.
+
+    A position's value is the mean of two searches, to ``depth`` and to one ply less: who moved last looks better off in one and
+    worse in the other, and a book compares positions of different plies.
+    """
+
+    depth: int = option(14, "Search depth per position, in plies.", low=1, high=40)
+    evaluator: str = option("network", "Evaluator of the search.")
+
+    def __post_init__(self) -> None:
+        from search.agents.registry import AgentSpec
+
+        super().__post_init__()
+        for name in AgentSpec.parse(self.evaluator).options:
+            if name != "weights":
+                raise TrainError(f"option {quoted(name)} of evaluator {quoted(self.evaluator)}: expected weights alone")
+        self.searches_with.record(self.rules)  # says which games it does not know
+
+    @property
+    def searches_with(self) -> Evaluator:
+        """The evaluator."""
+        from search import evaluators
+        from search.agents.registry import AgentSpec
+
+        return evaluators.get_evaluator(AgentSpec.parse(self.evaluator).evaluator)
+
+    @property
+    def content_hashes(self) -> dict[str, str]:
+        """What else decides the values: a hash of the evaluator's weights."""
+        evaluator = self.searches_with
+        return {f"{evaluator.family}_sha256": evaluator.sha256(self.rules)}
+
+
+@dataclass(frozen=True)
+class BookOptions(SearchOptions):
+    """How large a book is, how its positions are searched, and which of them come next.
+
+    ``margin``: a move that loses more discs to the best of its position is not in the book. Next comes the leaf to which the
+    fewest moves lead, where each disc that either side has given away on the way counts as ``loss_plies`` more (drop-out
+    expansion). The book grows by at most ``batch`` of them at a time, so that workers have something to share out.
+    """
+
+    positions: int = option(75_000, "Approximate number of positions.", low=1, high=10_000_000)
+    margin: float = option(3.0, "Maximum loss of a book move against the best move, in discs.", low=0, high=64)
+    loss_plies: float = option(2.0, "Expansion order: cost of one lost disc, in plies.", low=0, high=100)
+    batch: int = option(256, "Maximum number of leaves expanded at a time.", low=1, high=65_536)
+
+    @property
+    def first_depth(self) -> int:
+        """Plies of the first search of a position, which those with a chance are searched beyond."""
+        return max(1, self.depth - SHALLOWER)
+
+
+@dataclass(frozen=True)
+class CheckOptions(SearchOptions):
+    """Which positions of a book are searched deeper than the book was, and how deep."""
+
+    depth: int = option(20, "Search depth of the check, in plies.", low=2, high=40)
+    positions: int = option(100, "Number of randomly sampled positions.", low=1, high=10_000_000)
+    seed: int = option(0, "Random seed of the sampled positions.", low=0)

@@ -1,0 +1,9 @@
+from .dataset import Labels as Labels
+from .dataset import Manifest as Manifest
+from .dataset import Shard as Shard
+from .dataset import read_manifest as read_manifest
+from .generation import generate as generate
+from .generation import label_positions as label_positions
+from .generation import read as read
+from .options import LabelOptions as LabelOptions
+from .sampling import sample_positions as sample_positions

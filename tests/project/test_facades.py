@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 
-@pytest.mark.parametrize("package", ["reversi_env", "reversi_env.envs", "search", "models", "train"])
+@pytest.mark.parametrize("package", ["reversi_env", "reversi_env.envs", "search", "models", "train", "train.labels"])
 def test_every_exported_name_exists(package):
     module = import_module(package)
     assert module.__all__

@@ -189,10 +189,10 @@ from reversi_env import Position, Rules
 from reversi_env.batch import random_positions
 from search import evaluators
 from search.kernels import endgame, evaluate, midgame
-from search.engine.engine.engine import Engine
-from search.engine.engine.limits import Limits
-from search.engine.engine.solver import Solver
-from search.engine.engine.table import TranspositionTable
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from search.engine.solver import Solver
+from search.engine.table import TranspositionTable
 network = evaluators.get_evaluator("network:weights=" + sys.argv[1])
 rules = Rules(4, "reversed")
 engine = Engine(network, rules, megabytes=0.1)

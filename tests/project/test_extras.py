@@ -36,7 +36,7 @@ print(json.dumps(told))
 
 #: For every extra, commands that need it, and the library that they miss first.
 NEEDING = {
-    "web": [("msgspec", "serve --port 0"), ("websockets", "connect 127.0.0.1"), ("starlette", "bench server")],
+    "web": [("h11", "serve --port 0"), ("websockets", "connect 127.0.0.1"), ("starlette", "bench server")],
     "learn": [
         ("pyarrow", "label out --count 5"),
         ("torch", "train fit labels --out out"),

@@ -18,7 +18,8 @@ from models.policy.net import PolicyValueNet
 from play.cli.measure import match
 from reversi_env import Position, Rules, batch
 from reversi_env.envs.torch_vector import TorchVectorEnv
-from search import agents, evaluators
+from search import evaluators
+from search.agents import registry
 from search.agents.book import packaged_book
 from studies.evaluators import exam_positions
 from studies.game_tree import winner
@@ -241,7 +242,7 @@ JOBS = {
     "winner": openings(lambda seed: winner.measure(winner.WinnerOptions(player="random", games=GAMES, seed=seed))),
     "match": recorded(
         lambda seed: match._play_here(("random", "random"), {}, 2, RULES, 0, seed, None),
-        agents,
+        registry,
         "make_agent",
         seed_of,
         2,

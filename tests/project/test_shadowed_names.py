@@ -13,6 +13,7 @@ import pytest
 
 from reversi_env import Position, plugins
 from search import agents, evaluators
+from search.agents import registry
 
 TRAIN = """
 import gymnasium
@@ -100,7 +101,8 @@ def test_the_command_is_not_disturbed_and_as_a_module_it_says_why(tmp_path):
 
 GOOD = """
 from search import agents
-agents.register("good", agents.RandomAgent, {"seed": agents.SEED})
+from search.agents.players import RandomAgent
+agents.register("good", RandomAgent, {"seed": agents.SEED})
 """
 
 
@@ -121,7 +123,7 @@ def plugged(tmp_path, monkeypatch):
         monkeypatch.setattr(importlib.metadata, "entry_points", beside)  # numba asks for its own
         plugins._entry_points.cache_clear()
 
-    monkeypatch.setattr(agents, "_KINDS", dict(agents._KINDS))
+    monkeypatch.setattr(registry, "_KINDS", dict(registry._KINDS))
     yield plug
     plugins._entry_points.cache_clear()
 

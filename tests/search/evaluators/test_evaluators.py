@@ -13,6 +13,7 @@ from reversi_env import Position, Rules, batch
 from reversi_env.errors import PositionError
 from reversi_env.kernels import popcount
 from search import Engine, Limits, evaluator, evaluators, make_agent
+from search.evaluators import registry
 from search.evaluators.function import SlowEvaluatorWarning
 from search.evaluators.registry import EvaluatorError, Formula
 from search.kernels.evaluate import code_fingerprint
@@ -232,7 +233,7 @@ def test_a_plain_function_is_told_what_it_lacks():
 
 
 def test_a_variant_is_registered_under_a_new_name(monkeypatch):
-    monkeypatch.setattr(evaluators, "_REGISTRY", dict(evaluators._REGISTRY))
+    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
     calm = evaluators.get_evaluator("six-factor").with_weights(corner_weight=400)
     with pytest.raises(EvaluatorError, match="'six-factor' exists already: expected a new name"):
         evaluators.register(calm)
@@ -309,7 +310,7 @@ def test_a_python_function_searches_like_its_compiled_twin_and_says_that_it_is_s
     position = Position.initial().play_all(["f5", "d6", "c3", "d3", "c4"])
     slow, fast = (engine.search(position, Limits(depth=4, empties_exact=0), multi_pv=3) for engine in engines)
     assert (slow.value, slow.pv, slow.nodes, slow.moves) == (fast.value, fast.pv, fast.nodes, fast.moves)
-    monkeypatch.setattr(evaluators, "_REGISTRY", dict(evaluators._REGISTRY))
+    monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
     evaluators.register(slow_discs)
     agent = pickle.loads(pickle.dumps(make_agent("slow-discs:depth=1")))
     assert agent.choose(position) in position.legal_actions()

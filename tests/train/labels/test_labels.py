@@ -20,6 +20,7 @@ from search import evaluators
 from search.engine.batch import search_batch
 from search.engine.solver import MAX_SOLVED_EMPTIES, solve, solve_batch
 from search.engine.table import TranspositionTable
+from search.evaluators import registry
 from search.evaluators.formula import formula_file
 from tests.oracles.jobs import files
 from tests.oracles.search import canonical_rows
@@ -241,7 +242,7 @@ def test_a_network_is_known_by_the_bytes_of_its_file(tmp_path, monkeypatch):
         def identity(self, rules):
             return file.read_bytes()
 
-    monkeypatch.setitem(evaluators._REGISTRY, "some-network", Network())
+    monkeypatch.setitem(registry._REGISTRY, "some-network", Network())
     options = replace(SMALL, player="some-network")
     generate(options, tmp_path / "out")
     generate(options, tmp_path / "out")

@@ -1,13 +1,12 @@
-"""What travels between clients and the server: one class for every body and message.
+"""Bodies and messages between clients and the server, one class each; they give the schemas of ``/openapi.json``, too.
 
-Reading checks: a field that is missing, unknown, of another type or out of its range is refused with a line that says which. The
-same classes give the schemas of ``/openapi.json``.
+A field that is missing, unknown, of another type or out of its range is refused with a line that names it.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
@@ -33,19 +32,19 @@ Id = Annotated[str, Meta(max_length=40, description="Returned with the answer, t
 
 
 class Refused(Exception):  # noqa: N818 - an answer, not a fault
-    """A request that is not granted: an HTTP status, a short code for programs, a line for people."""
+    """A refused request: an HTTP status, a short code for programs, a line for people."""
 
     def __init__(self, status: int, code: str, message: str) -> None:
         super().__init__(message)
         self.status, self.code, self.message = status, code, message
 
     def problem(self, id: str | UnsetType = UNSET) -> Problem:
-        """What is sent about it, with the *id* of the message that it answers."""
+        """Return the message about it, with the *id* of the message that it answers."""
         return Problem(self.code, self.message, self.status, id)
 
 
 class _Strict(Struct, forbid_unknown_fields=True):
-    """A structure that refuses fields it does not know."""
+    pass
 
 
 # --- requests -------------------------------------------------------------------------------------
@@ -60,7 +59,7 @@ class SeatRequest(_Strict):
 
 
 class ClockRequest(_Strict):
-    """Time for each side; who has none left loses. It runs on the server from the first move on, connected or not."""
+    """Time for each side; a side without time loses. It runs on the server from the first move on, connected or not."""
 
     seconds: Annotated[float, Meta(ge=1, le=86_400, description="Seconds for the whole game.")]
     increment: Annotated[
@@ -81,7 +80,7 @@ class CreateGame(_Strict):
 
 
 class MoveRequest(_Strict):
-    """A move; *ply* is the number of moves made before it, so that no message counts twice."""
+    """A move; *ply* is the number of moves before it, so that no message counts twice."""
 
     move: MoveName
     ply: Ply
@@ -102,10 +101,7 @@ class AnalyseRequest(_Strict):
 
 
 class TranscriptRequest(_Strict):
-    """Games or positions: text with moves (f5d6c3…), GGF (which says its own rules), OBF or a board; or a file with that, or WTHOR.
-
-    Of many games some are told of, from number *first* on.
-    """
+    """Games or positions from number *first* on: moves (f5d6c3…), GGF (with its rules), OBF or a board; or a file, also WTHOR."""
 
     text: Annotated[str, Meta(max_length=60_000)] = ""
     file: Annotated[bytes, Meta(max_length=700_000, description="In base64; it goes before the text.")] = b""
@@ -133,7 +129,7 @@ class PuzzleRequest(_Strict):
 
 
 class Step(_Strict, omit_defaults=True):
-    """A move of a review, and the lines that could be played in its place."""
+    """A move of a review, and the variations in its place."""
 
     move: Annotated[str, Meta(pattern="^([a-h][1-8]|pass)$")]
     comment: Comment = ""
@@ -141,7 +137,7 @@ class Step(_Strict, omit_defaults=True):
 
 
 class Review(_Strict, omit_defaults=True):
-    """A game with variations and comments, from a position: who opens it checks the moves."""
+    """A game with variations and comments, from a position; clients check the moves."""
 
     board: Board
     turn: ColourName
@@ -156,14 +152,14 @@ class Review(_Strict, omit_defaults=True):
 
 
 class Created(Struct):
-    """A game was created: its name, and the secret of every human seat and of the spectators' places."""
+    """A created game: its name, and the secret of every human seat and of the spectators."""
 
     game: str
     tokens: dict[str, str]
 
 
 class Shared(Struct):
-    """A review was kept: its name, which opens it at ``/review/NAME``, for a year."""
+    """A stored review: its name, which opens it at ``/review/NAME`` for a year."""
 
     review: str
 
@@ -180,7 +176,7 @@ class SeatState(Struct):
 class ClockState(Struct):
     """Seconds left for each side; *running* is the side whose clock runs, from the moment this was sent.
 
-    A side whose time is up has lost when its *grace* is used up too: so many seconds in the whole game, for what networks take.
+    *grace* is the time after its last second, in the whole game, that a side has for network latency.
     """
 
     black: float
@@ -199,10 +195,7 @@ class Result(Struct):
 
 
 class State(Struct, tag="state", tag_field="type"):
-    """All that there is to know about a game. *moves* has every pass as ``pass``.
-
-    *revision* grows with every move, taking back and end; not with who is there, nor with the wish to take back.
-    """
+    """The state of a game; *moves* has every pass as ``pass``. *revision* grows with every move, take-back and the end."""
 
     game: str
     revision: int
@@ -225,7 +218,7 @@ class State(Struct, tag="state", tag_field="type"):
 
 
 class MoveValue(Struct):
-    """A move's value in discs for the side to move, and what it is called beside the best one."""
+    """A move's value in discs for the side to move, and its verdict beside the best one."""
 
     move: str
     value: float
@@ -233,9 +226,9 @@ class MoveValue(Struct):
 
 
 class Analysis(Struct):
-    """What a search found; values in discs for the side to move, *exact* if proven.
+    """The result of a search; values in discs for the side to move, *exact* if proven.
 
-    *confidence* in percent, if the search reached the end of the game: values are so likely no more than two discs off. Else 0.
+    *confidence* in percent, of values at most two discs off, if the search reached the end of the game; otherwise 0.
     """
 
     move: str | None
@@ -265,7 +258,7 @@ class RecordedGame(Struct):
 
 
 class Transcript(Struct):
-    """Games read, from number *first* on, and whether there are *more* behind them. A position is a game without moves."""
+    """Games from number *first* on, and whether *more* follow. A position is a game without moves."""
 
     games: list[RecordedGame]
     first: int
@@ -273,10 +266,7 @@ class Transcript(Struct):
 
 
 class BookMove(Struct):
-    """A move of the book: its value in discs for who plays it, and the ways to go on from it to where the book ends.
-
-    *plays*: whether an agent may choose it; others are there to be known.
-    """
+    """A move of the book: its value in discs for its player, the number of lines of the book after it, and if agents play it."""
 
     move: str
     value: float
@@ -285,7 +275,7 @@ class BookMove(Struct):
 
 
 class PlayedMove(Struct):
-    """A move of recorded games: how many went on with it, the share of points that it got, and its mean score in discs."""
+    """A move of recorded games: their number, their share of points for its player, and their mean score in discs."""
 
     move: str
     games: int
@@ -294,10 +284,7 @@ class PlayedMove(Struct):
 
 
 class Opening(Struct):
-    """What the moves are called, if they are an opening, and how the moves of the last position stand in the book.
-
-    *games*: how recorded games went on from there, the most frequent move first; none where the server has no games.
-    """
+    """The opening's name, if there is one, and the last position's moves in the book and in recorded games, most frequent first."""
 
     name: str | None
     moves: list[BookMove]
@@ -305,9 +292,9 @@ class Opening(Struct):
 
 
 class PuzzleEntry(Struct):
-    """A position with one best *move*: worth *value* discs to the side to move, any other *margin* discs less or worse.
+    """A position with one best *move*, of *value* discs to the side to move; all others lose *margin* discs or more.
 
-    *number* is its place among the puzzles of its game; *rating* says how hard it is.
+    *number* is its index among the puzzles of its game, *rating* its difficulty.
     """
 
     number: int
@@ -320,16 +307,15 @@ class PuzzleEntry(Struct):
 
 
 class Puzzles(Struct):
-    """Some puzzles, in no order; none where the package has none of that game."""
+    """Some puzzles, in no order; none of a game without puzzles."""
 
     puzzles: list[PuzzleEntry]
 
 
 class AgentEntry(Struct):
-    """An agent to play against: whether it searches (and so knows depth, level and time) and the sizes that it plays.
+    """An agent to play against: whether it searches (and has depth, level and time) and the sizes that it plays.
 
-    *levels*: the names of its levels from 1 on, where they have names; *ratings*: their Elo in normal 8×8 games, where known.
-    *books*: the sizes for which it may be asked to play by a book that was made with it, ``book=yes``.
+    *levels* are the names of its levels from 1 on, *ratings* their Elo in normal 8×8 games, *books* the sizes with ``book=yes``.
     """
 
     name: str
@@ -343,7 +329,7 @@ class AgentEntry(Struct):
 
 
 class Agents(Struct):
-    """The agents, the limits of this server, and where other machines reach it (*address*; null where they cannot)."""
+    """The agents, the server's limits, and its *address* for other machines (null if they cannot reach it)."""
 
     agents: list[AgentEntry]
     longest_think: float
@@ -366,7 +352,7 @@ class Health(Struct):
 
 
 class Problem(Struct, tag="error", tag_field="type", omit_defaults=True):
-    """Why something was refused: a code for programs, a line for people."""
+    """The reason of a refusal: a code for programs, a line for people."""
 
     code: str
     message: str
@@ -395,19 +381,19 @@ class Move(_Message):
 
 
 class Undo(_Message):
-    """Take one's last move back: at once against an agent; else it asks, or grants what the other side asked for."""
+    """Take one's last move back: at once against an agent; otherwise it asks, or grants the other side's request."""
 
 
 class Grant(_Message):
-    """Allow the take-back that the other side asked for; unlike `Undo` it is refused when nobody asks any more."""
+    """Grant the other side's take-back request; unlike `Undo` it is refused when there is none any more."""
 
 
 class Decline(_Message):
-    """Refuse the take-back that the other side asked for."""
+    """Decline the other side's take-back request."""
 
 
 class Resign(_Message):
-    """Give the game up."""
+    """Resign the game."""
 
 
 class Ping(_Message):
@@ -419,7 +405,7 @@ class Pong(_Message):
 
 
 class Joined(_Message):
-    """The token was right: the seat that it opened. The state follows."""
+    """The seat that the token opened. The state follows."""
 
     role: Role
     game: str
@@ -432,7 +418,7 @@ _decoder = cache(msgspec.json.Decoder)
 
 
 def read(kind: Any, data: bytes) -> Any:
-    """A request's body as *kind*, or a client's message (`Incoming`), checked; a refusal says what was expected of a body."""
+    """Return a request's body as *kind*, or a client's message (`Incoming`); a refusal says what was expected of a body."""
     try:
         return _decoder(kind).decode(data)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
@@ -441,23 +427,20 @@ def read(kind: Any, data: bytes) -> Any:
         raise Refused(400, "bad_message", reason + expected) from None
 
 
-class _Named(Struct):
-    """What a message is called, whatever else it says."""
-
+class _WithId(Struct):
     id: Id | UnsetType = UNSET
 
 
 def id_of(data: bytes) -> str | UnsetType:
-    """The id of a client's message that may be wrong in any other way."""
+    """Return the id of a client's message, whatever else is wrong with it."""
     try:
-        return _decoder(_Named).decode(data).id
+        return _decoder(_WithId).decode(data).id
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return UNSET
 
 
 @cache
 def _expected(kind: type) -> str:
-    """The fields of *kind*, with their values where these are few."""
-    values = {name: get_args(hint) for name, hint in get_type_hints(kind).items() if get_origin(hint) is Literal}
-    fields = kind.__struct_fields__  # type: ignore[attr-defined]
-    return ", ".join(f"{name} ({', '.join(map(str, values[name]))})" if name in values else name for name in fields)
+    fields = [(field.name, field.type) for field in msgspec.structs.fields(kind)]
+    choices = {name: f" ({', '.join(map(str, get_args(of)))})" for name, of in fields if get_origin(of) is Literal}
+    return ", ".join(name + choices.get(name, "") for name, _ in fields)

@@ -1,4 +1,4 @@
-"""`ServerOptions`: where a server listens, and how much of anything it gives to anybody."""
+"""`ServerOptions`: the address of a server, and its limits."""
 
 from __future__ import annotations
 
@@ -8,26 +8,25 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 
 from play.server.addresses import host_for_others, network
-from reversi_env.options import option
+from reversi_env.options import Options, option
 
 DEFAULT_PORT = 8400
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 
 def default_database() -> Path:
-    """Where games are kept unless told otherwise: the user's data folder."""
+    """Return the file in the user's data folder."""
     base = os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share"
     return Path(base) / "reversi-lab" / "games.sqlite3"
 
 
 @dataclass(frozen=True)
-class ServerOptions:
-    """The settings of one server; times in seconds, sizes in bytes.
+class ServerOptions(Options):
+    """Options of one server; times in seconds, sizes in bytes.
 
-    ``workers`` processes search; with 0 a thread of the server does. ``allowed_hosts``: names that a browser may call the
-    server by, beside its own addresses; by default none where it listens on the loopback interface only, and any elsewhere.
-    ``proxies``: addresses or networks whose word about their clients is taken; others are known by the address that a connection
-    comes from. ``longest_think`` is for an agent's move, ``longest_analysis`` for a position that a visitor has analysed.
+    ``allowed_hosts`` are Host headers that are accepted beside the server's own addresses; without them a server on the loopback
+    interface accepts no others, and one elsewhere accepts any. ``proxies`` are addresses or networks whose X-Forwarded-For is
+    trusted. ``longest_think`` is for an agent's move, ``longest_analysis`` for a position that a visitor has analysed.
     """
 
     host: str = option("127.0.0.1", "Address to listen on; 0.0.0.0 accepts other machines.")
@@ -40,8 +39,10 @@ class ServerOptions:
         high=256,
     )
     longest_think: float = option(5.0, "Maximum thinking time of an agent per move, in seconds.", low=0.05, high=600)
-    allowed_hosts: tuple[str, ...] = option((), "Additional allowed Host header; repeat for more.")
-    proxies: tuple[str, ...] = option((), "Address of a trusted proxy that sets X-Forwarded-For; repeat for more.")
+    allowed_hosts: tuple[str, ...] | None = option(None, "Additional allowed Host header; repeat for more.")
+    proxies: tuple[str, ...] | None = option(
+        None, "Address of a trusted proxy that sets X-Forwarded-For; repeat for more."
+    )
     ponder: bool = option(False, "Let agents ponder while a worker is idle.")
     wthor: str | None = option(
         None, "Folder with WTHOR files; the page shows their move statistics (default: $REVERSI_DATA)."
@@ -98,21 +99,22 @@ class ServerOptions:
     #: Two agents that are watched take at least this long for a move.
     watch_pace: float = 0.15
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.trusted()  # refuses a proxy that is no address
+
     def trusted(self) -> tuple[IPv4Network | IPv6Network, ...]:
-        """The networks that proxies are in."""
-        return tuple(map(network, self.proxies))
+        """Return the networks of the proxies."""
+        return tuple(map(network, self.proxies or ()))
 
     def file(self) -> str | Path:
-        """The database, or ``:memory:``."""
+        """Return the database, or ``:memory:``."""
         return self.database or default_database()
 
     def hosts(self) -> tuple[str, ...]:
-        """The names in a request's Host header that are answered; ``*`` is any.
-
-        Beside the names that are allowed, those of this machine, which `reversi serve` prints: no page elsewhere has one of them.
-        """
+        """Return the Host headers that are accepted; ``*`` is any. The addresses that `reversi serve` prints are among them."""
         if not self.allowed_hosts and self.host not in LOOPBACK:
             return ("*",)
         address = host_for_others(self.host)
         own = [] if address is None else [f"[{address}]" if ":" in address else address]
-        return (*self.allowed_hosts, "127.0.0.1", "localhost", "[::1]", *own)
+        return (*(self.allowed_hosts or ()), "127.0.0.1", "localhost", "[::1]", *own)

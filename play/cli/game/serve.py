@@ -48,7 +48,6 @@ def serve(*, chosen: ServeChoice = NOTHING) -> None:
     from reversi_env import ReversiError, Rules
 
     options = ServerOptions(**{"wthor": os.environ.get("REVERSI_DATA") or None, **chosen})
-    options.trusted()  # refuses a proxy that is no address
     listener = listen(options)
     try:
         server = server_for(options)  # before the address is printed

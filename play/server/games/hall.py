@@ -19,8 +19,8 @@ import msgspec
 from play.game import Game
 from play.server import catalogue
 from play.server.games.clock import RateLimiter, ServerTime
-from play.server.games.room import Room, hashed, new_token
-from play.server.games.store import GameRow, Seat, Store, StoreError
+from play.server.games.room import Room
+from play.server.games.store import GameRow, Seat, Store, StoreError, hashed, new_token
 from play.server.messages import (
     AnalyseRequest,
     Analysis,

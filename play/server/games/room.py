@@ -1,6 +1,6 @@
 """`Room`: one game with the people connected to it.
 
-Every change is made in one go within the event loop, handed to the store, and told to everybody once it is written. An agent's
+Every change is made in one step of the event loop, handed to the store, and sent to all members once it is written. An agent's
 search belongs to the position it began in: whatever changes the game cancels it.
 """
 
@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
 import hmac
 import logging
-import secrets
 import time
 import zlib
 from functools import partial
@@ -22,7 +20,7 @@ from play import time_control
 from play.game import Game
 from play.server.catalogue import LimitedAgent, limited_agent
 from play.server.games.clock import Clock, ServerTime
-from play.server.games.store import GameRow, Store
+from play.server.games.store import GameRow, Store, hashed
 from play.server.messages import Refused, Result, Role, SeatState, State, encode
 from play.server.options import ServerOptions
 from play.server.workers.pool import Pool, WorkerLost
@@ -33,19 +31,19 @@ from reversi_env.rules import BLACK, PASS_NAME, WHITE, Colour
 
 log = logging.getLogger("reversi.server")
 
-#: How often a search is asked for again if its worker dies.
+#: How often a search is started, if its worker dies each time.
 TRIES = 3
 
 ResultT = TypeVar("ResultT")
 
 
 class Member(Protocol):
-    """Somebody connected to a room."""
+    """A connection to a room."""
 
     role: Role
 
     def tell(self, state: bytes) -> None:
-        """Send a state, soon; a later one may take its place."""
+        """Send a state soon; a later one may replace it."""
 
     def answer(self, message: bytes) -> None:
         """Send something else, before the next state."""
@@ -55,7 +53,7 @@ class Member(Protocol):
 
 
 class Host(Protocol):
-    """What a room needs of the server that it is in."""
+    """The server, as far as a room needs it."""
 
     options: ServerOptions
     store: Store
@@ -63,28 +61,18 @@ class Host(Protocol):
     time: ServerTime
 
     def drop(self, room: Room, reason: str) -> None:
-        """Take *room* out of memory."""
+        """Remove *room* from memory."""
 
 
-def hashed(token: str) -> str:
-    """What is kept of a token. It has 192 random bits, so that a plain hash hides it."""
-    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
-
-
-def new_token() -> str:
-    """A secret that nobody guesses: 192 random bits."""
-    return secrets.token_urlsafe(24)
-
-
-def colour_name(colour: Colour) -> Any:
-    """``black`` or ``white``."""
-    return "black" if colour == BLACK else "white"
+def colour_name(colour: Colour | None) -> Any:
+    """Return ``black``, ``white`` or None."""
+    return None if colour is None else str(colour)
 
 
 class Room:
-    """A game, its seats, its clock and its members: *row* is how it is stored.
+    """A game, its seats, its clock and its members; *row* is its stored form.
 
-    A person's time has run on since the game was stored; an agent has not searched, and begins now.
+    A person's time has run since the game was stored; an agent has not searched meanwhile, and its time begins now.
     """
 
     def __init__(self, host: Host, row: GameRow, game: Game) -> None:
@@ -110,20 +98,20 @@ class Room:
     # --- who is who -------------------------------------------------------------------------------
 
     def role(self, token: str) -> Role:
-        """The seat that *token* opens; every hash is compared, each in constant time."""
-        given = hashed(token)
-        role: Role | None = "spectator" if hmac.compare_digest(given, self._row.spectator) else None
+        """Return the seat that *token* opens; every hash is compared, each in constant time."""
+        digest = hashed(token)
+        role: Role | None = "spectator" if hmac.compare_digest(digest, self._row.spectator) else None
         for colour, seat in self.seats.items():
-            if hmac.compare_digest(given, seat.secret or "0" * 64):
+            if hmac.compare_digest(digest, seat.secret or "0" * 64):
                 role = colour_name(colour)
         if role is None:
             raise Refused(403, "wrong_token", "the token is not valid for this game")
         return role
 
     def enter(self, member: Member) -> None:
-        """Let *member* follow the game; it is told the state, and so is everybody else.
+        """Add *member*, and send the state to all.
 
-        Places are counted by seat: spectators, or the other side, cannot take those of a player who comes back.
+        Connections are counted by seat: spectators, or the other side, cannot take those of a player who comes back.
         """
         if sum(other.role == member.role for other in self.members) >= self._host.options.room_connections:
             raise Refused(429, "room_full", "too many connections to this game; try again later")
@@ -132,7 +120,7 @@ class Room:
         self._broadcast()
 
     def exit(self, member: Member) -> None:
-        """*member* is gone; its seat stays its own. When all are, nobody waits for an agent's move: it thinks when one is back."""
+        """Remove *member*; its seat stays its own. Without members an agent stops thinking, until one is back."""
         self.members.discard(member)
         self.idle_since = monotonic()
         if not self.closed:
@@ -143,7 +131,7 @@ class Room:
     # --- what can be done -------------------------------------------------------------------------
 
     def move(self, role: Role, move: str, ply: int) -> asyncio.Future[bytes]:
-        """Make a move for *role*, if it is its turn and *ply* moves were made; done when it is written."""
+        """Make a move for *role* if it is its turn and *ply* moves were made; done when it is stored."""
         colour = self._playing(role)
         if ply != len(self.game.moves):
             raise Refused(409, "wrong_ply", f"ply {ply}: expected {len(self.game.moves)}, the number of moves made")
@@ -154,7 +142,7 @@ class Room:
         return self._make(move, None, None)
 
     def undo(self, role: Role) -> asyncio.Future[bytes]:
-        """Take back to *role*'s last choice: at once against an agent, else if both want it."""
+        """Take back to *role*'s last choice: at once against an agent, otherwise if both sides ask for it."""
         colour = self._playing(role)
         other = self.seats[colour.other]
         if other.kind == "agent":
@@ -171,7 +159,7 @@ class Room:
         return self._take_back({self._asking(role)})
 
     def decline(self, role: Role) -> asyncio.Future[bytes]:
-        """Refuse the other side's wish to take back."""
+        """Refuse the other side's take-back request."""
         self._asking(role)
         self._undo_request = None
         return self._broadcast()
@@ -181,7 +169,7 @@ class Room:
         return self._end("resigned", self._playing(role))
 
     def state(self) -> State:
-        """The game as it is now."""
+        """Return the message about the game as it is now."""
         game, position = self.game, self.game.position
         over = game.is_over()
         return State(
@@ -200,21 +188,20 @@ class Room:
             discs={"black": position.discs(BLACK), "white": position.discs(WHITE)},
             clock=self.clock.state(self._host.time.now()) if self.clock else None,
             result=self._result() if over else None,
-            undo_request=None if self._undo_request is None else colour_name(self._undo_request),
+            undo_request=colour_name(self._undo_request),
             thinking=not over and self._is_agents_turn(),
             spectators=sum(member.role == "spectator" for member in self.members),
         )
 
-    async def when_stored(self, told: ResultT) -> ResultT:
-        """What is *told* of the game as it is now, when that is written; refused if it could not be."""
+    async def when_stored(self, result: ResultT) -> ResultT:
+        """Return *result* when the game as it is now is stored; refused if that failed."""
         if self._sent is not None:
             await asyncio.shield(self._sent)
-        return told
+        return result
 
     # --- changes ----------------------------------------------------------------------------------
 
     def _playing(self, role: Role) -> Colour:
-        """The colour of a player whose game goes on."""
         if role == "spectator":
             raise Refused(403, "spectator", "spectators cannot make moves")
         if self.game.is_over():
@@ -222,7 +209,6 @@ class Room:
         return BLACK if role == "black" else WHITE
 
     def _asking(self, role: Role) -> Colour:
-        """The other side, which has asked *role* for a take-back."""
         other = self._playing(role).other
         if self._undo_request != other:
             raise Refused(409, "nothing_asked", "there is no request to take back a move")
@@ -260,7 +246,7 @@ class Room:
         return self._changed(len(self.game.moves))
 
     def _changed(self, first: int) -> asyncio.Future[bytes]:
-        """The game has changed, from move *first* on: set the clock, write, tell, and let an agent think."""
+        """Set the clock, store the game's moves from *first* on, send the state, and let an agent think."""
         self._undo_request = None
         self._stop_thinking()
         row, game, now = self._row, self.game, self._host.time.now()
@@ -277,11 +263,11 @@ class Room:
         return sent
 
     def save(self, first: int = 0) -> asyncio.Future[None]:
-        """Write the game as it is, of the moves those from number *first* on."""
+        """Store the game, and its moves from *first* on."""
         return self._host.store.save(self._row, self.game, first)
 
     def _broadcast(self, written: asyncio.Future[None] | None = None) -> asyncio.Future[bytes]:
-        """Send everybody the state as it is now, once it is *written*; states arrive in order."""
+        """Send the state as it is now to all members, once it is *written*; states arrive in order."""
         text = encode(self.state())
         sent: asyncio.Future[bytes] = asyncio.get_running_loop().create_future()
 
@@ -291,7 +277,7 @@ class Room:
                 log.error("game %s could not be written: %s", self.id, failure)
                 self._host.drop(self, "the game could not be stored")
                 sent.set_exception(Refused(503, "storage", "the game could not be stored; try again later"))
-                sent.exception()  # asked for or not
+                sent.exception()  # or asyncio would log that nobody retrieved it
                 return
             for member in self.members:
                 member.tell(text)
@@ -304,7 +290,7 @@ class Room:
     # --- the clock --------------------------------------------------------------------------------
 
     def _set_clock(self, since: float) -> None:
-        """Let the right side's time run from *since* on: from the first move, until the game is over."""
+        """Let the time of the side to move run from *since* on; no time runs before the first move and after the end."""
         if not self.clock:
             return
         self.clock.stop(since)
@@ -316,7 +302,7 @@ class Room:
             self._await_flag()
 
     def _until_flag(self) -> float:
-        """Seconds until the person to move has lost on time; an agent is charged what it searched, when it has."""
+        """Return the seconds until the person to move loses on time; an agent is charged for its search afterwards."""
         if self.closed or not self.clock or self._is_agents_turn():
             return float("inf")
         return self.clock.until_flag(self._host.time.now())
@@ -332,7 +318,7 @@ class Room:
             self._await_flag()
 
     def check_flag(self) -> asyncio.Future[bytes] | None:
-        """End the game if the person to move has no time and no grace left: done when that is written; None if there is some."""
+        """End the game if the person to move has no time and no grace left; done when that is stored, None if the game goes on."""
         return self._end("timeout", self.game.turn) if self._until_flag() <= 0 else None
 
     # --- agents -----------------------------------------------------------------------------------
@@ -345,11 +331,11 @@ class Room:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nobody is here and no agent thinks."""
+        """Whether there is no member, and no agent thinks."""
         return not self.members and not self._thinking
 
     def let_agent_think(self) -> None:
-        """Let the agent think whose turn it is; a game of two agents that nobody watches waits."""
+        """Let the agent whose turn it is think; a game of two agents waits while nobody watches."""
         if self.closed or self._thinking or self.game.is_over() or not self._is_agents_turn():
             return
         if self.members or not self._are_agents_alone():
@@ -359,7 +345,7 @@ class Room:
             self._thinking = asyncio.get_running_loop().create_task(self._think(self.game.turn))
 
     def _stop_thinking(self) -> None:
-        """Cancel the search that is under way, unless it is the one that has just led to a move."""
+        """Cancel the running search, unless it is the one that has just led to a move."""
         self._stop_pondering()
         task, self._thinking = self._thinking, None
         if task and task is not asyncio.current_task():
@@ -368,15 +354,14 @@ class Room:
     async def _think(self, colour: Colour) -> None:
         try:
             await self._move_for(colour)
-        except Exception:  # whatever it was, the agent tries again for whoever comes back
+        except Exception:  # the agent tries again when somebody enters
             log.exception("game %s: agent %s", self.id, self.agents[colour].spec)
             self._report_agent_failure()
 
     async def _move_for(self, colour: Colour) -> None:
-        """Find the agent's move and make it."""
         began = monotonic()
         answer = await self._searched(colour)
-        if self._are_agents_alone():  # slowly enough to be watched
+        if self._are_agents_alone():  # slow enough to be watched
             await asyncio.sleep(max(0.0, self._host.options.watch_pace - (monotonic() - began)))
         if answer.error:
             log.error("game %s: agent %s: %s", self.id, self.agents[colour].spec, answer.error)
@@ -387,14 +372,13 @@ class Room:
         self._let_agent_ponder(colour, expected_position(before, result.get("line", [])))
 
     def _report_agent_failure(self) -> None:
-        """Say that there is no answer; the agent is asked again when somebody enters."""
         self._thinking = None
         lost = encode(Refused(503, "lost", "the engine stopped unexpectedly; reconnect to try again").problem())
         for member in self.members:
             member.answer(lost)
 
     def _let_agent_ponder(self, colour: Colour, expected: Position | None) -> None:
-        """Let an agent that has moved think about what is *expected* on a person's time, unless it is quick or nobody is here."""
+        """Let an agent that has moved ponder the *expected* position, unless it is quick or there is no member."""
         if not (self._host.options.ponder and self.members) or self.game.is_over() or self._is_agents_turn():
             return
         if expected and (job := self._job("ponder", colour, expected)).is_long:
@@ -420,11 +404,11 @@ class Room:
             try:
                 return await self._host.pool.search(self._row.client, job, self.id)
             except WorkerLost:
-                log.warning("game %s: a search was lost, and is asked for again", self.id)
+                log.warning("game %s: a search was lost, and is started again", self.id)
         return Answer(error="the search stopped unexpectedly several times")
 
     def _time_for(self, colour: Colour) -> tuple[float | None, float | None]:
-        """Seconds that its clock leaves for this move, usually and at most; None if there is none."""
+        """Return the seconds that the clock leaves for this move, usually and at most; None without a clock."""
         if not self.clock:
             return None, None
         left = max(0.0, self.clock.left(colour, self._host.time.now()))
@@ -432,11 +416,11 @@ class Room:
         return control.usual_seconds(self.game.position), control.max_seconds(self.game.position)
 
     def _seed(self, agent: LimitedAgent) -> int:
-        """A seed for equal moves: the agent's own, or the game's, and another at every ply."""
+        """Return a seed for equal moves, from the agent's own or the game's, another one at every ply."""
         own = agent.spec.options.get("seed", zlib.crc32(self.id.encode()))
         return zlib.crc32(f"{own} {len(self.game.moves)}".encode())
 
-    # --- what it consists of ----------------------------------------------------------------------
+    # --- parts of the state -----------------------------------------------------------------------
 
     def _seat_state(self, colour: Colour) -> SeatState:
         seat = self.seats[colour]
@@ -444,12 +428,10 @@ class Room:
         return SeatState(seat.kind, seat.name, connected, seat.agent)  # type: ignore[arg-type]
 
     def _result(self) -> Result:
-        winner = self.game.winner()
-        name = None if winner is None else colour_name(winner)
-        return Result(name, self.game.score(BLACK), self.game.ending or "played")
+        return Result(colour_name(self.game.winner()), self.game.score(BLACK), self.game.ending or "played")
 
     def close(self, reason: str) -> None:
-        """Leave the memory: nothing is written any more, and everybody is sent away to come back."""
+        """Stop the searches and the clock, and disconnect all members; they may connect again."""
         self.closed = True
         self._stop_thinking()
         if self._flag:

@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import json
 import queue
+import secrets
 import sqlite3
 import threading
 from collections import Counter
@@ -81,6 +83,16 @@ _Outcome = tuple[asyncio.Future[Any], Any, Exception | None]
 
 class StoreError(ReversiError):
     """A database that cannot be used."""
+
+
+def hashed(token: str) -> str:
+    """Return the hash of a token that is stored; a plain one will do, since a token has 192 random bits."""
+    return hashlib.sha256(token.encode("utf-8", "replace")).hexdigest()
+
+
+def new_token() -> str:
+    """Return a secret of 192 random bits."""
+    return secrets.token_urlsafe(24)
 
 
 @dataclass

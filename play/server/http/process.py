@@ -159,7 +159,7 @@ def configuration(options: ServerOptions, log_level: str = "error") -> uvicorn.C
         access_log=False,
         log_level=log_level,
         proxy_headers=bool(options.proxies),
-        forwarded_allow_ips=list(options.proxies),
+        forwarded_allow_ips=list(options.proxies or ()),
         h11_max_incomplete_event_size=16_384,
     )
 

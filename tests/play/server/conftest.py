@@ -147,7 +147,8 @@ def special():
     with ExitStack() as stack:
 
         def start(monotonic=time.monotonic, **changes):
-            return stack.enter_context(running(replace(OPTIONS, **changes), monotonic))
+            database = str(changes.pop("database", OPTIONS.database))
+            return stack.enter_context(running(replace(OPTIONS, database=database, **changes), monotonic))
 
         yield start
 

@@ -183,7 +183,7 @@ def status_of(api, path, *fields, method=b"GET", body=b""):
 
 
 @pytest.mark.usefixtures("clean_log")
-@pytest.mark.parametrize("hosts", [(), ("*",)])
+@pytest.mark.parametrize("hosts", [None, ("*",)])
 @pytest.mark.parametrize(("path", "upgrade"), [HTTP, SOCKET])
 def test_an_origin_that_is_none_is_another(special, path, upgrade, hosts):
     api = special(allowed_hosts=hosts)

@@ -63,11 +63,11 @@ def test_who_is_no_proxy_tells_nothing(special):
     api = special(proxies=("10.0.0.0/8",), client_games=1)
     assert [created(api), created(api, "192.0.2.2")] == [201, 429]
     assert not ServerOptions().trusted()
-    with pytest.raises(ReversiError, match="proxy 'nginx': expected an address or a network"):
-        ServerOptions(proxies=("nginx",)).trusted()
+    with pytest.raises(ReversiError, match="nginx"):
+        ServerOptions(proxies=("nginx",))
 
 
-@pytest.mark.parametrize(("proxies", "refused"), [((), 2), (PROXY, 0)])
+@pytest.mark.parametrize(("proxies", "refused"), [(None, 2), (PROXY, 0)])
 def test_one_address_has_so_many_connections(special, proxies, refused):
     api = special(client_connections=1, proxies=proxies)
     with ExitStack() as stack:

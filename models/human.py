@@ -19,7 +19,7 @@ import numpy as np
 from models.evaluator import strongest_evaluator
 from reversi_env import Position, ReversiError, Rules
 from search.agents.base import Agent
-from search.agents.players import SearchAgent
+from search.agents.searching import SearchAgent
 from search.engine.limits import Limits
 
 if TYPE_CHECKING:

@@ -75,7 +75,9 @@ PARTS: dict[str, Callable[[str], None]] = {
 
 def parts_of(agents: Iterable[Agent]) -> list[str]:
     """The parts that these agents need, as texts ``PART:EVALUATOR``."""
-    from search.agents.players import DoubleAlphaAgent, ExactAgent, SearchAgent
+    from search.agents.double_alpha import DoubleAlphaAgent
+    from search.agents.searching import SearchAgent
+    from search.agents.simple import ExactAgent
 
     parts: list[str] = []
     for agent in agents:

@@ -16,8 +16,8 @@ from play.time_control import TimeControl
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import quoted
 from reversi_env.rules import PASS_NAME
-from search.agents.players import SearchAgent
-from search.agents.registry import AgentSpec
+from search.agents.searching import SearchAgent
+from search.agents.spec import AgentSpec
 from search.engine.limits import Limits, MoveValue
 
 if TYPE_CHECKING:

@@ -15,13 +15,13 @@ themselves.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
 
-from reversi_env.errors import TrainError, quoted
+from reversi_env.errors import TrainError, did_you_mean, quoted
 from reversi_env.rules import Rules, Variant
 
 
@@ -196,8 +196,23 @@ class Options:
         known = [one.name for one in fields(cls)]
         for name in values:
             if name not in known:
-                raise TrainError(f"option {quoted(name)} is unknown: expected some of {', '.join(known)}")
+                near = did_you_mean(name, known)
+                raise TrainError(f"option {quoted(name)} is unknown{near}: expected some of {', '.join(known)}")
         return cls(**values)
+
+    @classmethod
+    def from_texts(cls, texts: Mapping[str, str], **defaults: Any) -> Self:
+        """Return the options that texts stand for, such as ``{"depth": "6"}``; *defaults* hold for those without a text."""
+        known = {one.name: one for one in option_fields(cls)}  # type: ignore[arg-type]
+        values: dict[str, Any] = {}
+        for name, text in texts.items():
+            try:
+                if not text:
+                    raise ValueError("expected a value")
+                values[name] = known[name].parse([text]) if name in known else text
+            except ValueError as error:
+                raise TrainError(f"{name}={quoted(text)}: {error}") from None
+        return cls.from_dict(defaults | values)
 
 
 def _plain(value: Any) -> Any:

@@ -20,7 +20,7 @@ from reversi_env.errors import ReversiError, extra_libraries
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-#: Entry points of other packages in this group have the name of an agent or evaluator, and register it when they are loaded.
+#: Entry points of other packages in this group have the name of an agent or evaluator, and refer to its class or object.
 GROUP = "reversi_lab.agents"
 #: The layers above this one; each needs those before it.
 LAYERS = ("search", "models", "train", "play")
@@ -61,13 +61,13 @@ def names() -> Iterable[str]:
     return _entry_points().keys()
 
 
-def load_named(name: str) -> None:
-    """Load the entry point of that name, which registers an agent or evaluator; nothing happens if there is none."""
+def load_named(name: str) -> Any:
+    """Load the entry point of that name; None if there is none."""
     if (entry := _entry_points().get(name)) is None:
-        return
+        return None
     try:
         with extra_libraries():
-            entry.load()
+            return entry.load()
     except ReversiError:
         raise
     except Exception as error:

@@ -1,6 +1,6 @@
 from .agents.base import Agent as Agent
-from .agents.registry import AgentSpec as AgentSpec
-from .agents.registry import make_agent as make_agent
+from .agents.spec import AgentSpec as AgentSpec
+from .agents.spec import make_agent as make_agent
 from .engine.batch import search_batch as search_batch
 from .engine.engine import Engine as Engine
 from .engine.limits import Limits as Limits

@@ -56,7 +56,7 @@ class EvaluatorStudyOptions(StudyOptions):
 
     def __post_init__(self) -> None:
         if not self.names:
-            object.__setattr__(self, "names", evaluators.published())
+            object.__setattr__(self, "names", evaluators.published_names())
         super().__post_init__()
         for name in self.names:
             evaluators.get_evaluator(name).record(self.rules)  # what is missing is missed now

@@ -38,7 +38,7 @@ from play.thinker import SETTABLE_OPTIONS, Ponderer, Thinker, Thought
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import quoted
 from reversi_env.rules import PASS_NAME
-from search.agents.players import SearchAgent
+from search.agents.searching import SearchAgent
 
 #: A hint is searched to these depths, then to the one that was set: the first values come at once.
 FIRST_DEPTHS = (1, 4, 8, 12, 16, 20)

@@ -20,8 +20,10 @@ from reversi_env.errors import is_installed, missing_extra_error
 from reversi_env.rules import SIZES, Variant
 from search.agents.base import Agent
 from search.agents.book import PACKAGED, packaged_book
-from search.agents.players import INVINCIBLE_EMPTIES, ExactAgent, SearchAgent
-from search.agents.registry import AgentSpec, option_names
+from search.agents.registry import option_names
+from search.agents.searching import SearchAgent
+from search.agents.simple import INVINCIBLE_EMPTIES, ExactAgent
+from search.agents.spec import AgentSpec
 
 _TEXTS = {
     "human": ("Human-like", "ten levels, from a beginner to more than most people can beat"),

@@ -34,7 +34,7 @@ from reversi_env.position import Position
 from reversi_env.rules import Rules
 
 #: Makes an agent from a spec. It is imported when a spec is first used.
-MAKE_AGENT = "search.agents.registry:make_agent"
+MAKE_AGENT = "search.agents.spec:make_agent"
 _EXTERNAL = episodes.EXTERNAL_OPPONENT
 BUILT_IN = {"random": episodes.RANDOM_OPPONENT, "greedy": episodes.GREEDY_OPPONENT}
 

@@ -1,9 +1,10 @@
-"""Agents: what makes them, by name and options, and the classes.
+"""Agents: objects that choose moves, by specs such as ``six-factor:depth=4``.
 
-* `base` – `Agent`, the class of all of them;
-* `registry` – agents by specs such as ``six-factor:depth=4``; entry points of other packages;
-* `players`, `double_alpha`, `book` – the agents of this package, and opening books;
-* `external` – other programs as agents (GTP, NBoard).
+* `base`: `Agent`, the base class;
+* `spec`: `AgentSpec`, `make_agent`;
+* `registry`: the table of names, options and import paths; entry points of other packages;
+* `simple`, `searching`, `double_alpha`, `book`: the agents of this package, and opening books;
+* `external`: external programs as agents (GTP, NBoard).
 """
 
 import lazy_loader

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
-from typing import Self
+from typing import ClassVar, Self
 
 from reversi_env import Position, Rules
+from reversi_env.options import Options
 
 
 class Agent(ABC):
@@ -21,6 +22,8 @@ class Agent(ABC):
     'd3'
     """
 
+    #: The options that a spec of an agent of another package may set, as keyword arguments of its class.
+    spec_options: ClassVar[type[Options]] = Options
     #: Number of threads that it searches with.
     threads: int = 1
     #: Time per move in seconds; None: moves are not timed.

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import math
 import threading
+from typing import Any
 
 import numpy as np
 
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import PASS_NAME, checked_rules
+from search.agents.searching import SearchAgent, spec_limits
+from search.agents.simple import REPORT_002_EVALUATOR
 from search.engine.clock import SearchTimer, StopLatency, StopSwitch
 from search.engine.limits import Limits, MoveValue, SearchResult
 from search.engine.threads import NO_NODE_LIMIT
@@ -172,3 +175,47 @@ class DoubleAlpha:
         return float(
             search_position(self._thread_states, self._nets, self._entries, *boards, int(position.turn), depth)
         )
+
+
+class DoubleAlphaAgent(SearchAgent):
+    """Double-Alpha Maximax with an evaluator, under the time control of report 002; its table of values takes at most *table* MiB.
+
+    `engine` is an ordinary one with the same evaluator: for analysis, not for its moves.
+    """
+
+    ponders = False
+
+    def __init__(self, evaluator: str, limits: Limits, table: float = 64, **options: Any) -> None:
+        super().__init__(evaluator, limits, table=table, **options)
+        self._searchers: dict[tuple[int, str], DoubleAlpha] = {}
+
+    def _searcher(self, rules: Rules) -> DoubleAlpha:
+        key = (rules.size, rules.variant)
+        if key not in self._searchers:
+            self._searchers[key] = DoubleAlpha(self.evaluator, rules, capacity=capacity_within(self._table))
+        return self._searchers[key]
+
+    def prepare(self, rules: Rules) -> None:
+        """Have the search for that game ready."""
+        self._searcher(rules)
+
+    def stop(self) -> None:
+        """Stop the searches: the move of the last finished iteration is played."""
+        super().stop()
+        for searcher in list(self._searchers.values()):
+            searcher.stop()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return super().__getstate__() | {"_searchers": {}}
+
+
+def double_alpha_agent(
+    *,
+    evaluator: str = REPORT_002_EVALUATOR,
+    depth: int | None = None,
+    time: float | None = None,
+    nodes: int | None = None,
+    **options: Any,
+) -> DoubleAlphaAgent:
+    """Return the agent ``double-alpha`` by the options of a spec."""
+    return DoubleAlphaAgent(evaluator, spec_limits(depth, time, nodes), **options)

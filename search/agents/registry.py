@@ -1,444 +1,234 @@
-"""Agents: players made from a short text such as ``six-factor:depth=4``.
+"""The table of agents: names, options and import paths.
 
-A spec is ``name[:key=value,…]`` and means the same on the command line, in a match, and as an environment's opponent.
-Names:
+* ``random``, ``greedy``: no search;
+* ``greedy-invincible``, after report 002: the move with the best evaluation (``evaluator=``), then perfect play of the last twelve
+  empty squares (``exact=``);
+* the name of any evaluator (``six-factor``, ``network``, …): alpha-beta with it, exact near the end. ``weights=FILE`` replaces the
+  weights, ``probcut=`` sets the margin of selective search in standard deviations, 0 for none;
+* ``double-alpha``: the search of report 002, Double-Alpha Maximax, with its time control and an ``evaluator=``. It uses four fifths
+  of ``time`` or ``nodes``, and finds out who wins, not by how much;
+* ``exact``: the solver; random moves while more than ``exact`` squares are empty;
+* ``human``: ten levels for people, ``human:1`` to ``human:10`` (`models.human`);
+* ``zero``, ``rl`` and ``rl-search``: networks of `reversi train alphazero` and `reversi train ppo`, ``zero:FILE``;
+* ``gtp:COMMAND LINE`` and ``nboard:COMMAND LINE``: external programs.
 
-* ``random``, ``greedy`` – no search;
-* ``greedy-invincible`` – after report 002: the move with the best evaluation (``evaluator=``, ``sixteen-weight`` by default), then
-  perfect play of the last twelve empty squares (``exact=``);
-* every evaluator by its own name (``six-factor``, ``four-attribute``, …) – alpha-beta with it, and exact near the end;
-* ``double-alpha`` – the search of report 002, Double-Alpha Maximax, with its time control and an ``evaluator=``, ``sixteen-weight``
-  by default. It takes ``depth``, ``time``, ``nodes``, ``table``, ``seed``, ``book`` and ``variety``, and uses four
-  fifths of ``time`` or ``nodes``. It finds out who wins, not by how much, and has no solver of endgames;
-* ``network`` – alpha-beta with a trained network (``weights=FILE`` for one of your own; ``probcut=`` standard deviations
-  of safety for selective search, 0 for none; by default it is used where the clock or the nodes are limited);
-* ``exact`` – the solver alone; a random move while more than ``exact`` squares are empty;
-* ``human`` – ten levels for people, ``human:level=1`` to ``10`` or ``human:1`` (`models.human`);
-* ``rl`` and ``rl-search`` – a policy trained by reinforcement learning, and alpha-beta over its value (``train.rl``; ``rl:FILE``);
-* ``gtp:COMMAND LINE`` and ``nboard:COMMAND LINE`` – another program; everything behind the first colon is the command line, quoted
-  as in a shell. Its options stand in brackets, ``gtp[time=0.1,limit=5]:…``: ``time`` (seconds a move that the program is told,
-  where its protocol can say so), ``limit`` (seconds a move after which it has lost the game; 60 if not given), ``depth`` (plies;
-  ``nboard`` only, 8 if not given).
-
-Options of the searching agents: ``depth`` (plies), ``time`` (seconds a move), ``nodes``, ``threads``, ``table`` (MiB),
-``exact`` (empty squares from which on it solves; by default six more than it searches deep, or as the clock allows), ``seed``
-(equally good moves are drawn at random; without it the first one is played), ``book`` (``yes`` for the packaged book of
-openings, or the file of one; none if not given), ``variety`` (maximum loss of a book move in discs, at most a sixth of the book's
-margin: one of these moves is drawn at random, 0 for the best).
+The class of its options says what an agent takes. Packages add agents and evaluators by entry points of the group
+``reversi_lab.agents``, named as the agent: a subclass of `Agent` with its ``spec_options``, or an `Evaluator`.
 """
 
 from __future__ import annotations
 
-import re
-import shlex
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any
+from typing import Any, Literal
 
 from reversi_env import ReversiError, plugins
 from reversi_env.errors import did_you_mean, quoted
+from reversi_env.options import Options, option
 from search import evaluators
 from search.agents.base import Agent
-from search.agents.players import (
-    INVINCIBLE_EMPTIES,
-    DoubleAlphaAgent,
-    ExactAgent,
-    GreedyAgent,
-    RandomAgent,
-    SearchAgent,
-)
-from search.engine.limits import Limits
-from search.evaluators.base import Evaluator, file_name
+from search.agents.searching import search_agent
 
-DEFAULT_DEPTH = 4
-_PROGRAM = re.compile(r"(?P<kind>[a-z]+)(?:\[(?P<options>[^\]]*)\])?:(?P<command>.*)", re.DOTALL)
+_exact = partial(option, None, "Empty squares from which on it plays perfectly.", low=0, high=64)
+_threads = partial(option, None, "Number of threads.", low=1, high=1024)
+_table = partial(option, None, "Size of the transposition table in MiB.", low=0.001, high=1 << 20)
+_depth = partial(option, None, "Search depth in plies.", low=1, high=60)
+_time = partial(option, None, "Seconds per move.", low=0.001, high=1_000_000)
+_weights = partial(option, None, "Weight file.")
+_temperature = partial(option, None, "Sampling temperature of the moves; 0 plays the best move.", low=0, high=100)
 
 
 class AgentSpecError(ReversiError):
-    """An agent spec that names no agent, or an option or value the agent does not take."""
+    """An agent spec with an unknown name, or an option or value that the agent does not take."""
 
 
-# --- specs ----------------------------------------------------------------------------------------
+# --- options: None leaves the choice to the agent -------------------------------------------------
 
 
 @dataclass(frozen=True)
-class AgentSpec:
-    """A player as text, parsed once: ``name[:key=value,…]``, or ``KIND[key=value,…]:COMMAND LINE`` for another program.
+class SeedOptions(Options):
+    """Options of agents that choose at random."""
 
-    ``options`` are texts by name, in the order in which they were written; ``command`` is the command line of another program, and
-    empty for agents of this package. Only the grammar is checked here: `check` and `make_agent` know the names, options and ranges.
+    seed: int | None = option(None, "Random seed; in a search it decides between moves of equal value.", low=0)
 
-    >>> spec = AgentSpec.parse("six-factor:depth=4,seed=1")
-    >>> spec.name, spec.options
-    ('six-factor', {'depth': '4', 'seed': '1'})
-    >>> str(spec.with_(depth=6)), str(spec.with_defaults(depth=6, time=0.5))
-    ('six-factor:depth=6,seed=1', 'six-factor:depth=4,seed=1,time=0.5')
-    """
 
-    text: str
-    name: str = field(init=False, repr=False, compare=False)
-    options: Mapping[str, str] = field(init=False, repr=False, compare=False)
-    command: str = field(init=False, repr=False, compare=False)
+@dataclass(frozen=True)
+class SolverOptions(SeedOptions):
+    """Options of agents that solve endgames."""
+
+    exact: int | None = _exact()
+    threads: int | None = _threads()
+    table: float | None = _table()
+
+
+@dataclass(frozen=True)
+class _EvaluatorOptions(Options):
+    evaluator: str | None = option(None, "Name of the evaluator (default: sixteen-weight).")
 
     def __post_init__(self) -> None:
-        if not isinstance(self.text, str):
-            raise AgentSpecError(f"agent {quoted(self.text)}: expected a text such as 'six-factor:depth=4'")
-        program = re.match(rf"({'|'.join(PROGRAMS)})(\[|:|$)", self.text) is not None
-        name, options, command = _split_program(self.text) if program else (*_split(self.text), "")
-        for key, value in (("name", name), ("options", _option_texts(self.text, name, options)), ("command", command)):
-            object.__setattr__(self, key, value)
-
-    def __str__(self) -> str:
-        """The text, as it was written."""
-        return self.text
-
-    @classmethod
-    def parse(cls, text: AgentSpec | str) -> AgentSpec:
-        """The spec that *text* is; an `AgentSpecError` if it follows no grammar. A spec is given back as it is."""
-        return text if isinstance(text, AgentSpec) else cls(text)
-
-    def with_(self, **options: object) -> AgentSpec:
-        """The same agent with these options in place of its own, or beside them."""
-        return self._with_all({**self.options, **{key: str(value) for key, value in options.items()}})
-
-    def without(self, *names: str) -> AgentSpec:
-        """The same agent without these options of its own."""
-        return self._with_all({key: value for key, value in self.options.items() if key not in names})
-
-    def _with_all(self, options: Mapping[str, str]) -> AgentSpec:
-        """The same agent with just these options."""
-        listed = ",".join(f"{key}={value}" for key, value in options.items())
-        if self.command:
-            return AgentSpec(f"{self.name}[{listed}]:{self.command}")
-        return AgentSpec(f"{self.name}:{listed}" if listed else self.name)
-
-    def with_defaults(self, **options: object) -> AgentSpec:
-        """The same agent with those of these options that it leaves open; None stands for no option."""
-        missing = {key: value for key, value in options.items() if key not in self.options and value is not None}
-        return self.with_(**missing) if missing else self
-
-    def files(self) -> dict[str, str]:
-        """The files that it names, by option: weights, and a book."""
-        named = {key: self.options[key] for key in ("weights", "book") if key in self.options}
-        return {key: name for key, name in named.items() if (key, name) != ("book", "yes")}
-
-    @property
-    def is_program(self) -> bool:
-        """Whether it is another program."""
-        return bool(self.command)
-
-    @property
-    def evaluator(self) -> str:
-        """The name of the evaluator that has the agent's name, with its weight file; see `check_own`."""
-        self.check_own()
-        return file_name(self.name, self.options["weights"]) if "weights" in self.options else self.name
-
-    def check_own(self) -> None:
-        """Raise an `AgentSpecError` if this is no agent of this package or a plug-in: another program, or an unknown name."""
-        if self.is_program:
-            raise AgentSpecError(f"agent {quoted(self.text)} is another program: expected one of {', '.join(names())}")
-        _kind(self.name)
-
-    def check(self) -> None:
-        """Raise an `AgentSpecError` if it names no agent or has options that it does not take; nothing is made or loaded."""
-        self._values({})
-
-    def make(self, **defaults: object) -> Agent:
-        """The agent; *defaults* hold for the options that the spec leaves open and its agent knows.
-
-        An option that neither its agent nor any of this module knows, as one that is misspelt, is an `AgentSpecError`.
-        """
-        values = self._values(defaults)
-        kind = _kind(self.name)
-        return kind.make(self.command, **values) if self.is_program else kind.make(**values)
-
-    def _values(self, defaults: Mapping[str, object]) -> dict[str, Any]:
-        """The options that the agent is made of."""
-        known = _kind(self.name).options
-        for key, value in defaults.items():
-            if key not in known and key not in _SHARED:
-                _value(self.text, key, str(value), known)  # which refuses it
-        values = {key: value for key, value in defaults.items() if key in known and value is not None}
-        return values | {key: _value(self.text, key, text, known) for key, text in self.options.items()}
-
-
-def _split(text: str) -> tuple[str, str]:
-    name, _, options = text.partition(":")
-    return name, options
-
-
-def _split_program(text: str) -> tuple[str, str, str]:
-    """The kind, the options and the command line of a program's spec."""
-    match = _PROGRAM.fullmatch(text)
-    if match is None:
-        raise AgentSpecError(
-            f"agent {quoted(text)}: expected KIND:COMMAND LINE or KIND[key=value,…]:COMMAND LINE, as in gtp:gtp-rhino -l 3 -b 0"
-        )
-    try:
-        words = shlex.split(match["command"])
-    except ValueError as error:
-        raise AgentSpecError(
-            f"agent {quoted(text)}: its command line cannot be read ({error}): expected it quoted as in a shell"
-        ) from None
-    if not words:
-        raise AgentSpecError(
-            f"agent {quoted(text)}: expected a command line behind the colon, as in gtp:gtp-rhino -l 3 -b 0"
-        )
-    return match["kind"], match["options"] or "", match["command"].strip()
-
-
-def _option_texts(spec: str, name: str, option_text: str) -> dict[str, str]:
-    options: dict[str, str] = {}
-    for number, item in enumerate(filter(None, option_text.split(","))):
-        key, equals, value = item.partition("=")
-        positional = _kind(name).positional if not equals and number == 0 else None
-        if positional is not None:
-            key, value = positional, item
-        elif not equals:
-            raise AgentSpecError(f"option {quoted(item)} of agent {quoted(spec)}: expected key=value")
-        if key in options:
-            raise AgentSpecError(f"option {quoted(key)} of agent {quoted(spec)} is given twice: expected it once")
-        options[key] = value
-    return options
-
-
-def _value(spec: str, key: str, text: str, options: Mapping[str, Option]) -> Any:
-    if key not in options:
-        raise AgentSpecError(
-            f"option {quoted(f'{key}={text}')} of agent {quoted(spec)} is unknown{did_you_mean(key.lower(), options)}: "
-            f"expected one of {', '.join(sorted(options))}"
-        )
-    try:
-        return options[key].read(text)
-    except ValueError:
-        raise AgentSpecError(
-            f"{key}={quoted(text)} of agent {quoted(spec)}: expected {options[key].expected}"
-        ) from None
-
-
-# --- kinds of agents ------------------------------------------------------------------------------
+        super().__post_init__()
+        if self.evaluator is not None:
+            evaluators.get_evaluator(self.evaluator)
 
 
 @dataclass(frozen=True)
-class Option:
-    """How an option's text is read (a ValueError refuses it), and what is expected, in words."""
-
-    read: Callable[[str], Any]
-    expected: str
-
-
-def integer_option(low: int, high: int | None = None) -> Option:
-    """An option that is a whole number."""
-
-    def read(text: str) -> int:
-        if not text.isascii() or not text.isdigit():
-            raise ValueError
-        number = int(text)
-        if number < low or (high is not None and number > high):
-            raise ValueError
-        return number
-
-    return Option(read, f"a whole number, {low} or more" if high is None else f"a whole number from {low} to {high}")
-
-
-def number_option(low: float, high: float) -> Option:
-    """An option that is a number."""
-
-    def read(text: str) -> float:
-        value = float(text)
-        if not low <= value <= high:
-            raise ValueError
-        return value
-
-    return Option(read, f"a number from {low:.10g} to {high:.10g}")
-
-
-def _not_empty(text: str) -> str:
-    if not text:
-        raise ValueError
-    return text
-
-
-def _device(text: str) -> str:
-    if text not in ("cpu", "cuda"):
-        raise ValueError
-    return text
-
-
-WEIGHT_FILE = Option(_not_empty, "the path of a weight file")
-SEED = integer_option(0)
-DEPTH = integer_option(1, 60)
-EXACT = integer_option(0, 64)
-_SOLVING = {"seed": SEED, "exact": EXACT, "threads": integer_option(1, 1024), "table": number_option(0.001, 2**20)}
-_SEARCHING = _SOLVING | {
-    "depth": DEPTH,
-    "time": number_option(0.001, 1e6),
-    "nodes": integer_option(1, 10**18),
-    "book": Option(_not_empty, "yes, or the path of a book"),
-    "variety": number_option(0, 64),
-}
-PROBCUT = number_option(0, 10)
-#: Evaluator of the players of report 002, unless they are told another.
-REPORT_002_EVALUATOR = "sixteen-weight"
-_EVALUATOR = {"evaluator": Option(lambda text: evaluators.get_evaluator(text).name, "the name of an evaluator")}
-_LEARNED = _SEARCHING | {"weights": WEIGHT_FILE, "probcut": PROBCUT}
-_PLAYING = {"time": _SEARCHING["time"], "limit": number_option(0.001, 1e6)}
-#: Options that may be meant for another agent: those who do not know them play without.
-_SHARED = _LEARNED | _PLAYING
+class GreedyInvincibleOptions(SolverOptions, _EvaluatorOptions):
+    """Options of ``greedy-invincible``."""
 
 
 @dataclass(frozen=True)
-class _AgentKind:
-    """How agents of a name are made, of which options, and which of them may stand first without its name."""
+class _LimitedOptions(SeedOptions):
+    depth: int | None = _depth()
+    time: float | None = _time()
+    nodes: int | None = option(None, "Nodes per move.", low=1)
+    table: float | None = _table()
+    book: str | None = option(None, "Opening book: yes for the packaged one, or a file.")
+    variety: float | None = option(None, "Maximum loss of a book move in discs; 0 plays the best.", low=0, high=64)
 
-    make: Callable[..., Agent]
-    options: Mapping[str, Option]
+
+@dataclass(frozen=True)
+class DoubleAlphaOptions(_LimitedOptions, _EvaluatorOptions):
+    """Options of ``double-alpha``."""
+
+
+@dataclass(frozen=True)
+class SearchOptions(_LimitedOptions):
+    """Options of alpha-beta search."""
+
+    exact: int | None = _exact()
+    threads: int | None = _threads()
+
+
+@dataclass(frozen=True)
+class WeightedSearchOptions(SearchOptions):
+    """Options of alpha-beta search with an evaluator that reads weight files."""
+
+    weights: str | None = _weights()
+    probcut: float | None = option(None, "ProbCut margin in standard deviations; 0 for none.", low=0, high=10)
+
+
+@dataclass(frozen=True)
+class HumanOptions(SeedOptions):
+    """Options of ``human``."""
+
+    level: int | None = option(None, "Level.", low=1, high=10)
+
+
+@dataclass(frozen=True)
+class PolicyOptions(SeedOptions):
+    """Options of ``rl``."""
+
+    weights: str | None = _weights()
+    temperature: float | None = _temperature()
+
+
+@dataclass(frozen=True)
+class PolicySearchOptions(SeedOptions):
+    """Options of ``rl-search``."""
+
+    weights: str | None = _weights()
+    depth: int | None = _depth()
+    exact: int | None = _exact()
+
+
+@dataclass(frozen=True)
+class ZeroOptions(PolicyOptions):
+    """Options of ``zero``."""
+
+    simulations: int | None = option(None, "Simulations of the tree search per move.", low=0, high=100_000)
+    depth: int | None = option(None, "Depth of alpha-beta in plies.", low=0, high=10)
+    exact: int | None = _exact()
+    device: Literal["cpu", "cuda"] | None = option(None, "Device of the network.")
+
+
+@dataclass(frozen=True)
+class ProgramOptions(Options):
+    """Options of ``gtp``."""
+
+    time: float | None = option(None, "Seconds per move, as the program is told.", low=0.001, high=1_000_000)
+    limit: float | None = option(None, "Seconds after which it loses the game.", low=0.001, high=1_000_000)
+
+
+@dataclass(frozen=True)
+class NBoardOptions(ProgramOptions):
+    """Options of ``nboard``."""
+
+    depth: int | None = _depth()
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AgentKind:
+    """How agents of one name are made: a callable or its import path, and its keyword arguments.
+
+    *positional* is the option that may be given without its name: ``rl:FILE`` is ``rl:weights=FILE``.
+    """
+
+    maker: str | Callable[..., Agent]
+    options: type[Options]
     positional: str | None = None
 
+    @property
+    def option_names(self) -> set[str]:
+        """The names of the options."""
+        return {one.name for one in fields(self.options)}
 
-def _make_search_agent(
-    evaluator: Evaluator | str,
-    *,
-    depth: int | None = None,
-    time: float | None = None,
-    nodes: int | None = None,
-    exact: int | None = None,
-    weights: str | None = None,
-    **options: Any,
-) -> Agent:
-    if weights is not None:
-        evaluator = file_name(str(evaluator), weights)
-    return SearchAgent(evaluator, _limits(depth, time, nodes, exact), **options)
-
-
-def _limits(depth: int | None, time: float | None, nodes: int | None, exact: int | None = None) -> Limits:
-    if depth is None and time is None and nodes is None:
-        depth = DEFAULT_DEPTH
-    return Limits(time=time, depth=depth, nodes=nodes, empties_exact=exact)
-
-
-def _double_alpha(
-    *,
-    evaluator: str = REPORT_002_EVALUATOR,
-    depth: int | None = None,
-    time: float | None = None,
-    nodes: int | None = None,
-    **options: Any,
-) -> Agent:
-    return DoubleAlphaAgent(evaluator, _limits(depth, time, nodes), **options)
-
-
-def _greedy_invincible(
-    *, evaluator: str = REPORT_002_EVALUATOR, exact: int = INVINCIBLE_EMPTIES, seed: int = 0, **options: Any
-) -> Agent:
-    return ExactAgent(GreedyAgent(seed, evaluator), exact, **options)
-
-
-def _exact(*, exact: int = 16, seed: int = 0, **options: Any) -> Agent:
-    return ExactAgent(RandomAgent(seed), exact, **options)
-
-
-def lazy_agent(place: str) -> Callable[..., Agent]:
-    """Return a maker of agents of the class at *place*, ``module:name``, which is imported for the first of them."""
-
-    def make(*command: str, **options: Any) -> Agent:
-        agent: Agent = plugins.load(place)(*command, **options)
+    def make(self, *arguments: Any, **options: Any) -> Agent:
+        """Import the maker and call it."""
+        agent: Agent = (plugins.load(self.maker) if isinstance(self.maker, str) else self.maker)(*arguments, **options)
         return agent
 
-    return make
 
-
-#: The agents of this project; those of the higher layers by import path. Other packages `register` theirs.
-_KINDS: dict[str, _AgentKind] = {
-    "random": _AgentKind(RandomAgent, {"seed": SEED}),
-    "greedy": _AgentKind(GreedyAgent, {"seed": SEED}),
-    "greedy-invincible": _AgentKind(_greedy_invincible, _SOLVING | _EVALUATOR),
-    "exact": _AgentKind(_exact, _SOLVING),
-    "double-alpha": _AgentKind(
-        _double_alpha,
-        {key: option for key, option in _SEARCHING.items() if key not in ("exact", "threads")} | _EVALUATOR,
-    ),
-    "human": _AgentKind(lazy_agent("models.human:HumanAgent"), {"level": integer_option(1, 10), "seed": SEED}, "level"),
-    "zero": _AgentKind(
-        lazy_agent("models.zero:ZeroAgent"),
-        {
-            "weights": WEIGHT_FILE,
-            "simulations": integer_option(0, 100_000),
-            "depth": integer_option(0, 10),
-            "exact": EXACT,
-            "temperature": number_option(0, 100),
-            "seed": SEED,
-            "device": Option(_device, "cpu or cuda"),
-        },
-        "weights",
-    ),
-    "rl": _AgentKind(
-        lazy_agent("models.policy.agent:PolicyAgent"),
-        {"weights": WEIGHT_FILE, "seed": SEED, "temperature": number_option(0, 100)},
-        "weights",
-    ),
-    "rl-search": _AgentKind(
-        lazy_agent("models.policy.agent:PolicySearchAgent"),
-        {"weights": WEIGHT_FILE, "seed": SEED, "depth": DEPTH, "exact": EXACT},
-        "weights",
-    ),
+_KINDS: dict[str, AgentKind] = {
+    "random": AgentKind("search.agents.simple:RandomAgent", SeedOptions),
+    "greedy": AgentKind("search.agents.simple:GreedyAgent", SeedOptions),
+    "greedy-invincible": AgentKind("search.agents.simple:greedy_invincible_agent", GreedyInvincibleOptions),
+    "exact": AgentKind("search.agents.simple:exact_agent", SolverOptions),
+    "double-alpha": AgentKind("search.agents.double_alpha:double_alpha_agent", DoubleAlphaOptions),
+    "human": AgentKind("models.human:HumanAgent", HumanOptions, "level"),
+    "zero": AgentKind("models.zero:ZeroAgent", ZeroOptions, "weights"),
+    "rl": AgentKind("models.policy.agent:PolicyAgent", PolicyOptions, "weights"),
+    "rl-search": AgentKind("models.policy.agent:PolicySearchAgent", PolicySearchOptions, "weights"),
 }
-#: Other programs, by the protocol that they speak.
-PROGRAMS: dict[str, _AgentKind] = {
-    "gtp": _AgentKind(lazy_agent("search.agents.external.gtp:GtpAgent"), _PLAYING),
-    "nboard": _AgentKind(lazy_agent("search.agents.external.nboard:NBoardAgent"), _PLAYING | {"depth": DEPTH}),
+#: External programs by protocol.
+PROGRAMS = {
+    "gtp": AgentKind("search.agents.external.gtp:GtpAgent", ProgramOptions),
+    "nboard": AgentKind("search.agents.external.nboard:NBoardAgent", NBoardOptions),
 }
 
 
-def register(
-    name: str, make: Callable[..., Agent], options: Mapping[str, Option], positional: str | None = None
-) -> None:
-    """Make an agent available under *name*: how it is made of its options, and how each option's text is read.
-
-    *positional*: the option whose value may stand alone behind the colon: ``rl:FILE`` is ``rl:weights=FILE``.
-    """
-    _KINDS[name] = _AgentKind(make, options, positional)
-
-
-def _kind(name: str) -> _AgentKind:
-    if name in PROGRAMS:
-        return PROGRAMS[name]
-    if name not in _KINDS and not evaluators.exists(name):
-        plugins.load_named(name)
-    if name in _KINDS:
-        return _KINDS[name]
+def agent_kind(name: str) -> AgentKind:
+    """Return the entry of that name, or raise an `AgentSpecError`. An entry point of that name is loaded."""
+    if kind := PROGRAMS.get(name) or _KINDS.get(name):
+        return kind
     if evaluators.exists(name):
-        return _AgentKind(partial(_make_search_agent, name), _LEARNED if evaluators.takes_weights(name) else _SEARCHING)
+        options = WeightedSearchOptions if evaluators.takes_weights(name) else SearchOptions
+        return AgentKind(partial(search_agent, name), options)
+    plugin = plugins.load_named(name)
+    if isinstance(plugin, type) and issubclass(plugin, Agent):
+        return AgentKind(plugin, plugin.spec_options)
+    if plugin is not None:
+        raise plugins.PluginError(
+            f"entry point {name!r} is {quoted(plugin)}: expected a subclass of Agent, or an Evaluator"
+        )
     near = did_you_mean(name.lower(), dict.fromkeys((*names(), *PROGRAMS)))
     raise AgentSpecError(f"agent {quoted(name)} is unknown{near}: expected one of {', '.join(names())}")
 
 
-# --- agents by name -------------------------------------------------------------------------------
-
-
 def names() -> tuple[str, ...]:
-    """All agents that `make_agent` knows, evaluators included; plug-ins are not loaded for it."""
+    """Return the names of all agents, evaluators and entry points included; no entry point is loaded."""
     return tuple(sorted({*_KINDS, *plugins.names(), *evaluators.names()}))
 
 
 def option_names(name: str) -> tuple[str, ...]:
-    """The options that the agent of that name takes."""
-    return tuple(sorted(_kind(name).options))
+    """Return the options that the agent of that name takes."""
+    return tuple(sorted(agent_kind(name).option_names))
 
 
-def make_agent(spec: AgentSpec | Evaluator | str, **defaults: object) -> Agent:
-    """The agent that *spec* describes; *defaults* hold for the options that it leaves open and its agent knows.
-
-    An evaluator, in place of a spec, searches with the options given, such as ``depth=4``.
-
-    >>> from reversi_env import Position
-    >>> make_agent("greedy:seed=3").choose(Position.initial()) in Position.initial().legal_actions()
-    True
-    """
-    if isinstance(spec, Evaluator):
-        options = {
-            key: _value(f"{spec.name}:{key}={text}", key, str(text), _SEARCHING) for key, text in defaults.items()
-        }
-        return _make_search_agent(spec, **options)
-    return AgentSpec.parse(spec).make(**defaults)
+def shared_options() -> set[str]:
+    """Return the options of all agents of this project: as defaults they may be meant for another agent."""
+    kinds = (*_KINDS.values(), *PROGRAMS.values(), AgentKind(search_agent, WeightedSearchOptions))
+    return set[str]().union(*(kind.option_names for kind in kinds))

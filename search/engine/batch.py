@@ -82,7 +82,7 @@ class _Job:
         self.values = np.zeros(own.size, np.int64)
         self.empties = rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
         self._local = threading.local()
-        self._all_works: list[np.ndarray] = []
+        self._all_states: list[np.ndarray] = []
         self._stopped = False
 
     def chunks(self) -> Iterator[np.ndarray]:
@@ -112,26 +112,22 @@ class _Job:
     def stop(self) -> None:
         """Make the threads return as soon as they can; what they have not finished stays 0."""
         self._stopped = True
-        for thread_states in self._all_works:
+        for thread_states in self._all_states:
             thread_states["stop"] = 1
 
     def _thread_states(self, empties: int) -> np.ndarray:
         """The calling thread's record, with a table that knows of no roots with other empties."""
         local = self._local
-        if not hasattr(local, "works"):
-            local.table, local.thread_states, local.empties = (
-                TranspositionTable(TABLE_MIB),
-                make_thread_states(self.rules),
-                empties,
-            )
+        if not hasattr(local, "thread_states"):
+            local.table, local.empties = TranspositionTable(TABLE_MIB), empties
+            local.thread_states = make_thread_states(self.rules)
             local.table.attach(local.thread_states, "estimates")
             if self.margin:
                 load_probcut(local.thread_states, self.evaluator, self.rules)
                 local.thread_states["cut_margin"] = self.margin
-            self._all_works.append(local.thread_states)
-            local.thread_states["stop"] = (
-                self._stopped
-            )  # read after that: whoever has not seen this record has set it before
+            self._all_states.append(local.thread_states)
+            # read after the append: a stop either finds this record in the list or is seen here
+            local.thread_states["stop"] = self._stopped
         if local.empties != empties:
             self._forget()
             local.empties = empties

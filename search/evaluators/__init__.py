@@ -1,9 +1,10 @@
-"""Evaluators: functions that value positions, by name or made by users.
+"""Evaluators: static values of positions, by name or from functions of users.
 
-* `base` – `Evaluator`, the class of all of them;
-* `registry` – evaluators by name, with the published heuristics;
-* `formula` – the heuristics as formulas with weights, and their files;
-* `function` – evaluators made from functions of users.
+* `base`: `Evaluator`, the base class;
+* `registry`: evaluators by name;
+* `published`: the heuristics of the reports and their weights;
+* `formula`: `Formula`, a heuristic with weights, and its files;
+* `function`: `evaluator`, which makes evaluators from functions.
 """
 
 import lazy_loader

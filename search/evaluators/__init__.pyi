@@ -2,13 +2,12 @@ from .base import Evaluator as Evaluator
 from .base import EvaluatorError as EvaluatorError
 from .formula import Formula as Formula
 from .formula import square_classes as square_classes
-from .registry import POSITION_STABILITY_ORIGINAL as POSITION_STABILITY_ORIGINAL
+from .published import POSITION_STABILITY_ORIGINAL as POSITION_STABILITY_ORIGINAL
 from .registry import exists as exists
 from .registry import formulas as formulas
 from .registry import get_evaluator as get_evaluator
 from .registry import get_formula as get_formula
 from .registry import names as names
-from .registry import published as published
+from .registry import published_names as published_names
 from .registry import register as register
-from .registry import register_family as register_family
 from .registry import takes_weights as takes_weights

@@ -13,7 +13,7 @@ from models.human import LEVELS
 from reversi_env import BLACK, WHITE
 from reversi_env.notation import read_wthor
 from reversi_env.options import option
-from search.agents.registry import make_agent
+from search.agents.spec import make_agent
 from studies.players.duels import points
 from studies.sections import Section, Table, game_name
 from studies.study import StudyOptions

@@ -16,7 +16,7 @@ from reversi_env import Position
 from reversi_env.options import option
 from search import agents, evaluators
 from search.agents.double_alpha import DoubleAlpha
-from search.agents.players import SearchAgent
+from search.agents.searching import SearchAgent
 from search.engine.limits import Limits
 from search.kernels.midgame import UNIT
 from studies.game_tree.counting import ALPHA_BETA, REFINEMENTS, SORTED, count_nodes, positions_of_games

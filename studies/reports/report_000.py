@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from reversi_env.options import option
 from reversi_env.rules import Variant
 from search import evaluators
-from search.evaluators.registry import POSITION_STABILITY_ORIGINAL
+from search.evaluators.published import POSITION_STABILITY_ORIGINAL
 from studies.players.duels import duel, points, points_and_bars, pooled, wins
 from studies.sections import Section, Table, game_name
 from studies.study import StudyOptions

@@ -9,7 +9,8 @@ import pytest
 from models.human import ELO, LEVELS, HumanAgent
 from reversi_env import BLACK, WHITE, Position, Rules, batch
 from reversi_env.rules import Colour
-from search.agents.registry import AgentSpecError, make_agent
+from search.agents.registry import AgentSpecError
+from search.agents.spec import make_agent
 from train.arena.match import play_game
 from train.arena.openings import Opening
 

@@ -14,7 +14,7 @@ from models.patterns.trainable import Trainable
 from models.torch_evaluator import TorchAgent, TorchEvaluator
 from reversi_env import Position, ReversiError, Rules
 from search import Engine, Limits
-from search.agents.registry import make_agent
+from search.agents.spec import make_agent
 from search.engine.solver import solve
 from studies.textbook import negamax
 from tests.oracles.patterns import some_boards

@@ -8,7 +8,7 @@ import pytest
 from play import first_start
 from play.first_start import compile_ahead, parts_of
 from reversi_env.compiler.kernel import NotCompiled
-from search.agents.registry import make_agent
+from search.agents.spec import make_agent
 
 
 @pytest.fixture

@@ -62,7 +62,7 @@ def test_options_come_back_from_json():
     options = Example(size=6, depth=4, names=("x", "y"))
     assert Example.from_dict(json.loads(json.dumps(options.as_dict()))) == options
     assert Example.from_dict({"temperature": 3.0}).temperature == 3.0
-    with pytest.raises(TrainError, match="option 'cuont' is unknown: expected some of size, variant, count"):
+    with pytest.raises(TrainError, match="cuont.*did you mean 'count'"):
         Example.from_dict({"cuont": 1})
 
 

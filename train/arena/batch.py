@@ -28,10 +28,11 @@ from reversi_env.errors import quoted
 from reversi_env.rules import checked_rules
 from search import agents
 from search.agents.base import Agent
-from search.agents.registry import AgentSpec
+from search.agents.spec import AgentSpec
 from search.engine.solver import solve_batch
 from search.engine.threads import checked_threads, make_thread_states
-from search.evaluators.registry import Evaluator, exists, get_evaluator
+from search.evaluators.base import Evaluator
+from search.evaluators.registry import exists, get_evaluator
 from train.arena.openings import Openings
 from train.arena.results import Results
 from train.kernels.noisy_games import advance, choose_at_random, choose_best

@@ -21,7 +21,7 @@ from reversi_env.errors import quoted
 from reversi_env.rules import PASS_NAME, checked_rules
 from search.agents.base import Agent
 from search.agents.external.process import EngineFailure
-from search.agents.registry import make_agent
+from search.agents.spec import make_agent
 from train.arena.openings import Opening, random_opening
 from train.arena.results import Results
 

@@ -19,8 +19,8 @@ from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.notation import Game, read_ggf, read_obf_line, read_transcript, read_wthor
 from reversi_env.notation.ggf import looks_like_ggf
 from reversi_env.notation.text import text_lines, within
-from search.agents.players import SearchAgent
-from search.agents.registry import make_agent
+from search.agents.searching import SearchAgent
+from search.agents.spec import make_agent
 from search.engine.solver import solve
 
 #: Draws in a row that give nothing new before the openings so far are taken to be all there are.

@@ -27,7 +27,7 @@ class SearchOptions(GameOptions):
     evaluator: str = option("network", "Evaluator of the search.")
 
     def __post_init__(self) -> None:
-        from search.agents.registry import AgentSpec
+        from search.agents.spec import AgentSpec
 
         super().__post_init__()
         for name in AgentSpec.parse(self.evaluator).options:
@@ -39,7 +39,7 @@ class SearchOptions(GameOptions):
     def searches_with(self) -> Evaluator:
         """The evaluator."""
         from search import evaluators
-        from search.agents.registry import AgentSpec
+        from search.agents.spec import AgentSpec
 
         return evaluators.get_evaluator(AgentSpec.parse(self.evaluator).evaluator)
 

@@ -29,7 +29,7 @@ from reversi_env.errors import TrainError
 from reversi_env.kernels.bitboard import PASS_SQUARE
 from search import evaluators
 from search.agents.base import Agent
-from search.agents.registry import AgentSpec
+from search.agents.spec import AgentSpec
 from search.engine.solver import solve_batch
 from search.evaluators.base import Evaluator
 from search.evaluators.formula import Formula

@@ -20,7 +20,7 @@ from reversi_env import Rules, batch
 from reversi_env.errors import TrainError, count_noun
 from reversi_env.notation import read_wthor
 from search import evaluators
-from search.evaluators.registry import Evaluator
+from search.evaluators.base import Evaluator
 from train.evaluation.endgames import solved_once
 from train.evaluation.exact_set import Boards, ExactSet
 from train.evaluation.means import Interval, plain

@@ -25,7 +25,7 @@ from reversi_env.errors import TrainError, quoted
 from reversi_env.seeding import derive_seed
 from reversi_env.storage.atomic import write_atomically
 from search import evaluators
-from search.agents.registry import AgentSpec
+from search.agents.spec import AgentSpec
 from search.evaluators.base import file_name
 from train.fitting.fit import FitReport, checked_device, fit
 from train.fitting.stages import BootstrapOptions, Stage

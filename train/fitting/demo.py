@@ -54,7 +54,7 @@ def run(folder: Path, *, scale: float = 1.0, games: int = 40, progress: Progress
     options = BootstrapOptions(RULES.size, RULES.variant, stages=stages(scale))
     weights = Bootstrap(folder, options, progress=progress).run()
     network = file_name("network", weights)
-    opponents = evaluators.published()
+    opponents = evaluators.published_names()
 
     progress("playing: comparing static values", 0, 1)
     errors = static_errors([network, *opponents])

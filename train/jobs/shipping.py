@@ -20,7 +20,8 @@ from typing import Any
 from models.evaluator import FOLDER
 from reversi_env import ReversiError, __version__
 from reversi_env.storage.atomic import write_atomically
-from search.agents.registry import AgentSpec, AgentSpecError
+from search.agents.registry import AgentSpecError
+from search.agents.spec import AgentSpec
 
 #: The packages whose code does jobs, where they lie, and how the files end that decide what comes out.
 PACKAGES, ROOT = ("reversi_env", "search", "models", "train"), FOLDER.parents[1]

@@ -18,7 +18,7 @@ from reversi_env.errors import TrainError, extra_libraries
 from reversi_env.rules import Variant
 from reversi_env.storage.atomic import write_atomically
 from search import evaluators
-from search.agents.registry import make_agent
+from search.agents.spec import make_agent
 from train.jobs.run import MANIFEST, as_hashes, check_same, read_json
 from train.labels.labellers import labeller_plan
 from train.labels.options import LabelOptions

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import TrainError, quoted
+from reversi_env.options import Options, option
 from search import evaluators
-from search.agents.registry import DEFAULT_DEPTH, EXACT, PROBCUT, AgentSpec, Option, integer_option, make_agent
+from search.agents.searching import DEFAULT_DEPTH
+from search.agents.spec import AgentSpec, make_agent
 from search.engine.batch import MAX_DEPTH, search_batch
 from search.engine.engine import SOLVE_BEYOND_DEPTH
 from search.engine.solver import MAX_GPU_EMPTIES, MAX_SOLVED_EMPTIES, solve_batch
 
 Scores = NDArray[np.float32]
+LabellerOptions = TypeVar("LabellerOptions", bound=Options)
 #: Called with the number of positions labelled so far.
 Counter = Callable[[int], None]
 DEVICES = ("cpu", "cuda")
@@ -125,8 +128,19 @@ def check_solvable(empties: int, rules: Rules, labeller: str, instead: str = "",
         )
 
 
-#: The options of a labeller that are numbers.
-_NUMBERS = {"depth": integer_option(1, MAX_DEPTH), "mean": integer_option(1, 8), "exact": EXACT, "probcut": PROBCUT}
+@dataclass(frozen=True)
+class _SearchLabeller(Options):
+    depth: int = option(DEFAULT_DEPTH, "Search depth in plies.", low=1, high=MAX_DEPTH)
+    mean: int = option(1, "Searches whose mean is the label.", low=1, high=8)
+    exact: int | None = option(None, "Most empties of a position that is solved.", low=0, high=64)
+    probcut: float = option(0.0, "ProbCut margin in standard deviations; 0 for none.", low=0, high=10)
+    weights: str | None = option(None, "Weight file.")
+
+
+@dataclass(frozen=True)
+class _ResidualLabeller(Options):
+    exact: int = option(SOLVE_BEYOND_DEPTH, "Most empties of a position that is solved.", low=0, high=64)
+    weights: str | None = option(None, "Weight file.")
 
 
 def labeller_plan(labeller: AgentSpec | str) -> Plan:
@@ -137,21 +151,18 @@ def labeller_plan(labeller: AgentSpec | str) -> Plan:
     name = str(labeller).partition(":")[0]
     if name == RESIDUAL:
         spec = AgentSpec.parse(labeller)
-        exact = option_numbers(spec, {"exact": EXACT}, "weights or exact", ("weights",)).get(
-            "exact", SOLVE_BEYOND_DEPTH
-        )
-        return Plan(exact, spec.evaluator)
+        return Plan(_labeller_options(_ResidualLabeller, spec).exact, spec.evaluator)
     if name != "exact" and not evaluators.exists(name):
         evaluators.get_evaluator(name)  # says which ones there are, and leaves out agents that are none
     spec = AgentSpec.parse(labeller)
     if str(spec) == "exact":
         return Plan(exact=64)
-    numbers = option_numbers(spec, _NUMBERS, "depth, mean, exact, probcut or weights", ("weights",))
-    depth, mean = numbers.get("depth", DEFAULT_DEPTH), numbers.get("mean", 1)
+    options = _labeller_options(_SearchLabeller, spec)
+    depth, mean = options.depth, options.mean
     if mean > depth:
         raise TrainError(f"mean={mean} of labeller {quoted(str(spec))}: expected no more than its depth, {depth}")
-    exact = numbers.get("exact", depth + SOLVE_BEYOND_DEPTH)
-    return Plan(exact, spec.evaluator, depth, mean, numbers.get("probcut", 0.0))
+    exact = depth + SOLVE_BEYOND_DEPTH if options.exact is None else options.exact
+    return Plan(exact, spec.evaluator, depth, mean, options.probcut)
 
 
 def check_probcut(plan: Plan, rules: Rules) -> None:
@@ -163,23 +174,11 @@ def check_probcut(plan: Plan, rules: Rules) -> None:
         )
 
 
-def option_numbers(
-    spec: AgentSpec, known: Mapping[str, Option], expected: str, others: tuple[str, ...] = ()
-) -> dict[str, Any]:
-    """The *known* options of a labeller, all numbers; *others* are left alone, and *expected* names all that there are."""
-    numbers: dict[str, Any] = {}
-    for key, text in spec.options.items():
-        if key in others:
-            continue
-        if key not in known:
-            raise TrainError(f"option {quoted(key)} of labeller {quoted(str(spec))}: expected {expected}")
-        try:
-            numbers[key] = known[key].read(text)
-        except ValueError:
-            raise TrainError(
-                f"{key}={quoted(text)} of labeller {quoted(str(spec))}: expected {known[key].expected}"
-            ) from None
-    return numbers
+def _labeller_options(kind: type[LabellerOptions], spec: AgentSpec) -> LabellerOptions:
+    try:
+        return kind.from_texts(spec.options)
+    except TrainError as error:
+        raise TrainError(f"labeller {quoted(str(spec))}: {error}") from None
 
 
 def _solve_on_gpu(own: np.ndarray, opp: np.ndarray, rules: Rules, threads: int | None, progress: Counter) -> Scores:

@@ -51,9 +51,7 @@ class RlOptions(GameOptions):
     )
 
     def __post_init__(self) -> None:
-        from search.agents.registry import (
-            AgentSpec,  # not before it is needed: the help reads the options from this file
-        )
+        from search.agents.spec import AgentSpec
 
         super().__post_init__()
         for spec in self.opponents:

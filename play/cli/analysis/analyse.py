@@ -22,7 +22,7 @@ from play.cli.positions import Asked, PositionText, read_problems
 
 if TYPE_CHECKING:
     from reversi_env import Position
-    from search.agents.players import SearchAgent
+    from search.agents.searching import SearchAgent
     from search.engine.limits import SearchResult
 
 
@@ -86,7 +86,7 @@ def analyse(
 def _show_static(line: int | None, position: Position, agent: str, as_json: bool) -> None:
     """Print the static evaluation of a position, or the score of a finished game."""
     from reversi_env.errors import ReversiError, quoted
-    from search.agents.registry import AgentSpec
+    from search.agents.spec import AgentSpec
 
     spec = AgentSpec.parse(agent)
     for option in spec.options.keys() - {"weights"}:
@@ -106,7 +106,7 @@ def _as_dict(result: SearchResult, multi_pv: int) -> dict[str, Any]:
 
 def _searcher(agent: str, limits: dict[str, float | None], threads: int) -> SearchAgent:
     """The agent under the limits given: its own come first, and one second is what is left if there are none."""
-    from search.agents.registry import AgentSpec
+    from search.agents.spec import AgentSpec
 
     spec = AgentSpec.parse(agent)
     spec.check_own()
@@ -117,7 +117,7 @@ def _searcher(agent: str, limits: dict[str, float | None], threads: int) -> Sear
 
 def _checked(player: object, agent: str) -> SearchAgent:
     from reversi_env import ReversiError
-    from search.agents.players import SearchAgent
+    from search.agents.searching import SearchAgent
 
     if not isinstance(player, SearchAgent):
         raise ReversiError(f"agent {agent!r} does not search: expected an evaluator such as six-factor")

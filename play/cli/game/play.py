@@ -97,7 +97,7 @@ def play(
 
 def _with_depth(agent: str | None, depth: int | None, rules: Rules) -> str:
     from play.thinker import default_agent
-    from search.agents.registry import AgentSpec
+    from search.agents.spec import AgentSpec
 
     spec = agent or default_agent(rules)
     return spec if depth is None else str(AgentSpec.parse(spec).with_(depth=depth))

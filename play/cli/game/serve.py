@@ -95,7 +95,7 @@ def connect(
     from play.client.players import Computer, Person
     from play.terminal.screen import Screen
     from reversi_env import Colour
-    from search.agents.registry import make_agent
+    from search.agents.spec import make_agent
 
     client = Client(server_url(server))
     mine = Colour.BLACK if colour == "black" else Colour.WHITE

@@ -27,7 +27,7 @@ from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_ba
 if TYPE_CHECKING:
     from reversi_env import Rules
     from reversi_env.rules import Variant
-    from search.evaluators.registry import Evaluator
+    from search.evaluators.base import Evaluator
     from train.evaluation.exam import Exam, Mark
 
 #: Columns that the table of a policy needs.
@@ -192,7 +192,7 @@ def _exam_evaluators(
             )
         else:
             papers = packaged_papers(rules, positions=positions, empties=empties, seed=seed)
-        result = examine(names or (network, *evaluators.published()), rules, papers)
+        result = examine(names or (network, *evaluators.published_names()), rules, papers)
     if plot is not None:
         _save_plot(result, plot)
     if annotate is not None:

@@ -129,7 +129,7 @@ def _play_here(
     """The match in this process; whether Ctrl-C cut it short."""
     from reversi_env.seeding import derive_seed
     from search.agents.base import Agent
-    from search.agents.registry import make_agent
+    from search.agents.spec import make_agent
     from train.arena.match import play_match
 
     over = Event()

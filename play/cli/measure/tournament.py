@@ -106,9 +106,9 @@ def _expanded(specs: list[str], size: int, variant: Literal["normal", "reversed"
     from play.thinker import Thinker
     from reversi_env import ReversiError, Rules
     from search.agents.registry import names
-    from search.evaluators.registry import published
+    from search.evaluators.registry import published_names
 
-    groups = {"all": names(), "published": published()}
+    groups = {"all": names(), "published": published_names()}
     found: list[str] = []
     for spec in specs:
         for name in groups.get(spec, (spec,)):

@@ -110,7 +110,7 @@ def label(
 def _with_depth(labeller: str, depth: int | None) -> str:
     """The labeller's spec with the depth that it leaves open."""
     from reversi_env.errors import ReversiError, quoted
-    from search.agents.registry import AgentSpec
+    from search.agents.spec import AgentSpec
 
     if depth is None:
         return labeller

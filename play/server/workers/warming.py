@@ -19,7 +19,8 @@ from play.first_start import start_python
 from play.server import catalogue
 from reversi_env import Rules
 from reversi_env.compiler.kernel import NotCompiled, cached_kernels_only
-from search.agents.registry import REPORT_002_EVALUATOR, make_agent
+from search.agents.simple import REPORT_002_EVALUATOR
+from search.agents.spec import make_agent
 
 BEGUN = "compiling the remaining opponents in the background; until then their first move may take a minute"
 DONE = "all opponents are compiled"

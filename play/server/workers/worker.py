@@ -28,8 +28,8 @@ from play.server.workers.reading import read_games
 from play.thinker import ponder
 from reversi_env import Position, ReversiError
 from search.agents.base import Agent
-from search.agents.players import SearchAgent
-from search.agents.registry import AgentSpec, make_agent
+from search.agents.searching import SearchAgent
+from search.agents.spec import AgentSpec, make_agent
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection

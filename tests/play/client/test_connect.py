@@ -35,7 +35,7 @@ def test_every_move_is_told_once_passes_and_moves_taken_back_too(capsys):
     from play.client.players import Computer
     from play.game import Game
     from reversi_env import Rules
-    from search.agents.registry import make_agent
+    from search.agents.spec import make_agent
 
     game, player, generator = Game(Rules(4)), Computer(make_agent("greedy"), False), random.Random(0)
     expected = []
@@ -57,7 +57,7 @@ def test_two_clients_play_each_other_and_report_the_same_score(api, tmp_path):
     """Each side in a thread of its own, with its own agent and its own board."""
     from play.client.players import Computer
     from reversi_env import BLACK, Rules
-    from search.agents.registry import make_agent
+    from search.agents.spec import make_agent
 
     creator = Client(api.url)
     mine, theirs = creator.create(Rules(6, "reversed"), BLACK, None)

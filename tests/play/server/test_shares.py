@@ -14,7 +14,7 @@ from play.server.options import ServerOptions
 from play.server.workers import worker as workers
 from play.server.workers.worker import Job, Searcher
 from reversi_env import Position, ReversiError
-from search.agents.players import DoubleAlphaAgent
+from search.agents.double_alpha import DoubleAlphaAgent
 from search.engine.solver import Solver
 from tests.oracles.jobs import PATIENCE
 

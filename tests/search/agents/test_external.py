@@ -18,8 +18,9 @@ from search.agents.external import EngineFailure
 from search.agents.external import process as processes
 from search.agents.external.gtp import GtpAgent, _time_settings
 from search.agents.external.nboard import NBoardAgent
-from search.agents.players import RandomAgent
-from search.agents.registry import AgentSpec, AgentSpecError, make_agent
+from search.agents.registry import AgentSpecError
+from search.agents.simple import RandomAgent
+from search.agents.spec import AgentSpec, make_agent
 from tests.conftest import REPOSITORY
 from tests.oracles.jobs import wait_until
 from train.arena.match import play_game
@@ -244,27 +245,6 @@ def test_specs():
     assert (copy.command, copy.depth) == ("engine", 11)
 
 
-@pytest.mark.parametrize(
-    ("text", "complaint"),
-    [
-        ("gtp:", "expected a command line"),
-        ("gtp:   ", "expected a command line"),
-        ("gtp", "expected KIND:COMMAND LINE"),
-        ("gtp[time=1:engine", "expected KIND:COMMAND LINE"),
-        ("gtp:engine 'half", "No closing quotation"),
-        ("gtp[time=soon]:engine", "expected a number from"),
-        ("gtp[depth=3]:engine", "unknown: expected one of limit, time"),
-        ("nboard[tim=1]:engine", "did you mean 'time'"),
-        ("nboard[time=1,time=2]:engine", "given twice"),
-        ("gpt:engine", "agent 'gpt' is unknown \\(did you mean 'gtp'"),
-    ],
-)
-def test_bad_specs(text, complaint):
-    with pytest.raises(AgentSpecError, match=complaint) as error:
-        make_agent(text)
-    assert "\n" not in str(error.value)
-
-
 def test_where_an_agent_of_our_own_is_needed_a_program_is_refused():
     with pytest.raises(AgentSpecError, match="is another program: expected one of "):
         AgentSpec.parse("gtp:engine").check_own()
@@ -348,7 +328,7 @@ def test_a_program_that_is_forgotten_ends(tmp_path):
 def test_programs_end_with_us_however_we_end(tmp_path, how):
     """Killed without a chance to clean up, or at the end of the interpreter."""
     script = (
-        "import sys; from search.agents.registry import make_agent; from reversi_env import Position\n"
+        "import sys; from search.agents.spec import make_agent; from reversi_env import Position\n"
         "program = make_agent(sys.argv[1]); program.choose(Position.initial()); print('ready', flush=True); sys.stdin.read()"
     )
     command = [sys.executable, "-c", script, spec("gtp", "--pids", tmp_path / "pids")]

@@ -8,7 +8,7 @@ import pytest
 
 from reversi_env import Rules
 from search import evaluators
-from search.agents.registry import make_agent
+from search.agents.spec import make_agent
 from train.arena.match import play_match
 
 GAMES = 40
@@ -39,7 +39,7 @@ def test_every_published_heuristic_beats_chance(name):
 
 
 def test_the_published_heuristics_are_all_checked():
-    assert set(evaluators.published()) == set(PUBLISHED)
+    assert set(evaluators.published_names()) == set(PUBLISHED)
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])

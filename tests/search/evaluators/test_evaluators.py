@@ -14,8 +14,9 @@ from reversi_env.errors import PositionError
 from reversi_env.kernels import popcount
 from search import Engine, Limits, evaluator, evaluators, make_agent
 from search.evaluators import registry
+from search.evaluators.base import EvaluatorError
+from search.evaluators.formula import Formula
 from search.evaluators.function import SlowEvaluatorWarning
-from search.evaluators.registry import EvaluatorError, Formula
 from search.kernels.evaluate import code_fingerprint
 from tests.conftest import REPOSITORY
 from tests.oracles import heuristics as published

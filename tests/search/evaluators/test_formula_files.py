@@ -7,8 +7,8 @@ import pytest
 
 from reversi_env import Position, Rules
 from search import agents, evaluators
+from search.evaluators.base import EvaluatorError
 from search.evaluators.formula import formula_file
-from search.evaluators.registry import EvaluatorError
 
 START = Position.initial(Rules(6)).play("e4")
 

@@ -12,7 +12,7 @@ from models.residual.inference import InferenceNetwork
 from models.residual.net import ResidualNet, SavedResidual, symmetrised
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import TrainError
-from search.agents.registry import make_agent
+from search.agents.spec import make_agent
 from search.engine.solver import Solver, solve_batch
 from tests.oracles.jobs import files
 from train.alphazero.options import SelfPlayOptions, preset

@@ -15,7 +15,7 @@ from models.residual.net import ResidualNet, SavedResidual, ValueFromBoards, rea
 from models.torch_evaluator import TorchEvaluator
 from reversi_env import Position, Rules, batch, functional
 from reversi_env.errors import TrainError
-from search.agents.registry import make_agent
+from search.agents.spec import make_agent
 from search.engine.solver import solve_batch
 from train.alphazero.learner import Learner
 from train.alphazero.options import SelfPlayOptions, preset

@@ -8,7 +8,7 @@ import pytest
 
 from reversi_env import Position, ReversiError, Rules, batch
 from search import evaluators
-from search.agents.registry import make_agent
+from search.agents.spec import make_agent
 from search.engine.solver import solve_all_moves
 from search.kernels.midgame import UNIT
 from studies.players.duels import RandomEndgamePlayer

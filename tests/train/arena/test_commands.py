@@ -94,10 +94,10 @@ def test_a_folder_of_its_own_for_every_tournament(json_lines, tmp_path, monkeypa
 def test_all_stands_for_every_agent_that_knows_the_game(monkeypatch, capsys):
     from play.cli.measure.tournament import _expanded
     from search.agents.registry import names
-    from search.evaluators.registry import published
+    from search.evaluators.registry import published_names
 
     assert _expanded(["network:depth=2", "all"], 6, "reversed") == ("network:depth=2", *names())
-    assert _expanded(["network", "published"], 6, "normal") == ("network", *published())
+    assert _expanded(["network", "published"], 6, "normal") == ("network", *published_names())
     assert capsys.readouterr().err == ""
     without_policy = [name for name in names() if name not in ("rl", "rl-search")]
     assert _expanded(["all"], 8, "normal") == tuple(without_policy)

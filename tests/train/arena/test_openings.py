@@ -42,7 +42,7 @@ def test_balanced_openings_are_within_the_discs_allowed():
 
 @pytest.mark.slow
 def test_balanced_openings_by_the_network():
-    from search.agents.registry import make_agent
+    from search.agents.spec import make_agent
 
     openings = list(islice(opening_sequence("balanced", Rules(6), 4, 1, balance=1.0), 3))
     judge = make_agent("network:depth=8,table=1")

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from reversi_env import Position, ReversiError, Rules
-from search.agents.registry import make_agent
+from search.agents.spec import make_agent
 from train import self_play
 
 

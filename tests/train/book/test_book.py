@@ -12,7 +12,7 @@ from reversi_env.batch import action_images
 from reversi_env.errors import TrainError
 from reversi_env.rules import BLACK
 from search.agents.book import UNCHECKED, UNITS_PER_DISC, BookError, book_for, packaged_book, read_book
-from search.agents.registry import make_agent
+from search.agents.spec import make_agent
 from search.engine.engine import Engine
 from search.engine.limits import Limits
 from tests.oracles.strategies import random_moves, wthor_file, wthor_record

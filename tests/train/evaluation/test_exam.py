@@ -217,10 +217,10 @@ def test_the_command_prints_tables_json_and_a_plot(games, tmp_path, reversi, jso
     assert status == 0
     assert "mean absolute error" in out
     assert "regret" in out
-    assert all(name in out for name in ("network", *evaluators.published(), "always 0"))
+    assert all(name in out for name in ("network", *evaluators.published_names(), "always 0"))
     (result,) = json_lines(*arguments, "--plot", tmp_path / "errors.png")
     assert [paper["empties"] for paper in result["papers"]] == [6, 8]
-    assert len(result["marks"]) == 2 * (1 + len(evaluators.published()))
+    assert len(result["marks"]) == 2 * (1 + len(evaluators.published_names()))
     assert json.dumps(result)
     drawn = (tmp_path / "errors.svg").read_text()
     assert all(f"<!-- {words} -->" in drawn for words in ("network", "six-factor", "empty squares", "6", "8"))
@@ -247,7 +247,7 @@ def test_the_results_go_into_the_record_of_the_weights(games, tmp_path, reversi)
     assert str(path) in err
     record = read_weights(path).record
     marks = {(mark["evaluator"], mark["empties"]) for mark in record["exam"]["marks"]}
-    assert marks == {(name, count) for name in ("network", *evaluators.published()) for count in (6, 8)}
+    assert marks == {(name, count) for name in ("network", *evaluators.published_names()) for count in (6, 8)}
     assert record | {"exam": None} == read_weights(own).record | {"exam": None}
 
 
@@ -269,7 +269,7 @@ def test_the_command_says_what_is_wrong(games, tmp_path, reversi, arguments, mes
 
 @pytest.mark.slow
 def test_the_network_does_better_than_every_heuristic_on_tournament_games(external_data, tmp_path):
-    names = ("network", *evaluators.published())
+    names = ("network", *evaluators.published_names())
     files = wthor_files(external_data)
     result = examine(names, Rules(), recorded_papers(files, Rules(), positions=300, empties=(10, 14), folder=tmp_path))
     for empties in (10, 14):

@@ -216,8 +216,8 @@ def test_where_fewer_will_do_those_that_there_are_come_back():
         ({"random_share": 0.5}, "random_share=0.5: expected a number from 0 to 0.2"),
         ({"player": "six-facto"}, "evaluator 'six-facto' is unknown .did you mean 'six-factor'"),
         ({"labeller": "greedy"}, "evaluator 'greedy' is unknown"),
-        ({"labeller": "discs:time=1"}, "option 'time' of labeller 'discs:time=1': expected depth"),
-        ({"labeller": "discs:depth=0"}, "depth='0' of labeller 'discs:depth=0': expected a whole number from 1 to 60"),
+        ({"labeller": "discs:time=1"}, "'discs:time=1': option 'time'"),
+        ({"labeller": "discs:depth=0"}, "'discs:depth=0': depth='0'"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(changes, message):

@@ -12,7 +12,7 @@ from models.policy.files import read_policy
 from models.policy.net import masked
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import TrainError
-from search.agents.registry import make_agent
+from search.agents.spec import make_agent
 from tests.oracles.jobs import results
 from train.evaluation.endgames import EndgameOptions, noisy_endgames
 from train.evaluation.ladder import Ladder

@@ -1,0 +1,159 @@
+"""`SearchAgent`: alpha-beta with any evaluator, with an opening book."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reversi_env import Position, Rules
+from search import evaluators
+from search.agents.base import Agent
+from search.engine.limits import Limits, SearchResult
+from search.evaluators.base import file_name
+
+if TYPE_CHECKING:
+    from search.agents.book import Book
+    from search.agents.double_alpha import DoubleAlpha
+    from search.engine.engine import Engine
+
+#: Depth of the search if the spec sets no limit.
+DEFAULT_DEPTH = 4
+
+
+class SearchAgent(Agent):
+    """Alpha-beta with an evaluator, by name or as it is, under fixed *limits*; each game it meets gets an engine with tables.
+
+    *threads* search together; *table* in MiB; with *seed* one of equally good moves is drawn by lot; *probcut*: standard deviations
+    of safety of the selective search, 0 for none, None for the engine's own choice. *book*: ``yes`` for the package's own or the
+    file of one, whose moves are played without a search; of those at most *variety* discs worse than the best, one by lot.
+    """
+
+    #: Whether what a search finds out helps the next one, so that searching on the opponent's time is of use.
+    ponders = True
+
+    def __init__(
+        self,
+        evaluator: evaluators.Evaluator | str,
+        limits: Limits,
+        threads: int = 1,
+        table: float = 64,
+        seed: int | None = None,
+        probcut: float | None = None,
+        book: str | None = None,
+        variety: float = 0.0,
+    ) -> None:
+        self._given = evaluator
+        self.evaluator, self.limits = evaluators.get_evaluator(evaluator), limits
+        self.threads, self.time = threads, limits.time
+        self._table, self._probcut = table, probcut
+        self._ties = None if seed is None else np.random.default_rng(seed)
+        self._book, self._variety = book, variety
+        self._drawn = np.random.default_rng(seed or 0) if variety else None
+        self._engines: dict[tuple[int, str], Engine] = {}
+
+    def choose(self, position: Position) -> int:
+        """The engine's best action, or the book's."""
+        move = self.search(position).move
+        return position.rules.action_from_name(move or "pass")
+
+    def search(
+        self,
+        position: Position,
+        limits: Limits | None = None,
+        *,
+        multi_pv: int = 1,
+        draws: np.random.Generator | None = None,
+    ) -> SearchResult:
+        """All that the engine finds out, within *limits* and with *draws* in place of the agent's own; see `Engine.search`.
+
+        Where a book has a move, and not several are to be valued, that is the answer.
+        """
+        if multi_pv == 1 and (known := self.book_move(position, draws)) is not None:
+            return known
+        searcher = self._searcher(position.rules)
+        return searcher.search(position, limits or self.limits, tie_rng=draws or self._ties, multi_pv=multi_pv)
+
+    def _searcher(self, rules: Rules) -> Engine | DoubleAlpha:
+        """Return what searches for its moves."""
+        return self.engine(rules)
+
+    def book(self, rules: Rules) -> Book | None:
+        """The book of that game; None if it plays without one."""
+        from search.agents.book import book_for
+
+        return None if self._book is None else book_for(self._book, rules)
+
+    def book_move(self, position: Position, draws: np.random.Generator | None = None) -> SearchResult | None:
+        """What the book says of a position, if it has a move there; *draws* in place of the agent's own lot."""
+        book = self.book(position.rules)
+        if book is None or (move := book.choose(position, self._variety, draws or self._drawn)) is None:
+            return None
+        line = (move.move, *book.line(position.play(move.move)))
+        end = book.find(position.play_all(line))
+        return SearchResult(move.move, move.value, len(line) + (end.depth if end else 0), 0, line, 0, 0.0)
+
+    def engine(self, rules: Rules) -> Engine:
+        """The engine for that game; made at the first call, which is when its kernels are loaded or compiled."""
+        from search.engine.engine import Engine
+
+        key = (rules.size, rules.variant)
+        if key not in self._engines:
+            engine = Engine(
+                self.evaluator, rules, threads=self.threads, megabytes=self._table, selective=self._probcut != 0
+            )
+            if self._probcut is not None:
+                engine.set_probcut(self._probcut)
+            self._engines[key] = engine
+        return self._engines[key]
+
+    def check(self, rules: Rules) -> None:
+        """Raise a ReversiError if the evaluator does not know that game, or the book is of another one."""
+        self.evaluator.record(rules)
+        self.book(rules)
+
+    def content_hashes(self, rules: Rules) -> dict[str, str]:
+        """The evaluator's weights, and the book."""
+        hashes = {self.evaluator.name: self.evaluator.sha256(rules)}
+        if (book := self.book(rules)) is not None:
+            hashes[f"book={self._book}"] = book.sha256
+        return hashes
+
+    def prepare(self, rules: Rules) -> None:
+        """Have the engine for that game ready."""
+        self.engine(rules)
+
+    def stop(self) -> None:
+        """Stop the engines: the best move so far is played."""
+        for engine in list(self._engines.values()):
+            engine.stop()
+
+    def __getstate__(self) -> dict[str, Any]:
+        # An evaluator that has a name is looked up again: its weights stay where they are.
+        return self.__dict__ | {"_engines": {}, "evaluator": None}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state | {"evaluator": evaluators.get_evaluator(state["_given"])})
+
+
+def spec_limits(depth: int | None, time: float | None, nodes: int | None, exact: int | None = None) -> Limits:
+    """Return the limits of a search by the options of a spec: to `DEFAULT_DEPTH` if it sets none."""
+    if depth is None and time is None and nodes is None:
+        depth = DEFAULT_DEPTH
+    return Limits(time=time, depth=depth, nodes=nodes, empties_exact=exact)
+
+
+def search_agent(
+    evaluator: evaluators.Evaluator | str,
+    *,
+    depth: int | None = None,
+    time: float | None = None,
+    nodes: int | None = None,
+    exact: int | None = None,
+    weights: str | None = None,
+    **options: Any,
+) -> SearchAgent:
+    """Return the agent of an evaluator by the options of a spec."""
+    if weights is not None:
+        evaluator = file_name(str(evaluator), weights)
+    return SearchAgent(evaluator, spec_limits(depth, time, nodes, exact), **options)

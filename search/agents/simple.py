@@ -1,0 +1,135 @@
+"""Agents that do not search: random, greedy, and perfect near the end."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reversi_env import Position, Rules
+from search import evaluators
+from search.agents.base import Agent
+
+if TYPE_CHECKING:
+    from search.engine.solver import Solver
+
+INVINCIBLE_EMPTIES = 12
+#: Default evaluator of the agents of report 002.
+REPORT_002_EVALUATOR = "sixteen-weight"
+
+
+class RandomAgent(Agent):
+    """Plays a uniformly random legal move."""
+
+    def __init__(self, seed: int = 0) -> None:
+        self._generator = np.random.default_rng(seed)
+
+    def choose(self, position: Position) -> int:
+        """A legal action, each equally likely."""
+        actions = position.legal_actions()
+        return actions[int(self._generator.integers(len(actions)))]
+
+
+class GreedyAgent(Agent):
+    """Takes the move that is best right after it: by an *evaluator*, or else in discs. Ties are broken at random.
+
+    Most discs are best, or fewest in the reversed game. To an evaluator's player a finished game is worth its score.
+    """
+
+    def __init__(self, seed: int = 0, evaluator: str | None = None) -> None:
+        self._generator = np.random.default_rng(seed)
+        self._evaluator = evaluator and evaluators.get_evaluator(evaluator).name
+
+    def choose(self, position: Position) -> int:
+        """An action with the best value after one ply."""
+        actions = position.legal_actions()
+        values = -self._values([position.play(action) for action in actions])
+        best = np.flatnonzero(values == values.max())
+        return actions[int(best[self._generator.integers(best.size)])]
+
+    def _values(self, positions: Sequence[Position]) -> np.ndarray:
+        """Their values for their sides to move."""
+        rules = positions[0].rules
+        if self._evaluator is None:
+            return np.array([rules.sign * position.disc_difference() for position in positions])
+        own, opp = (np.array(boards, np.uint64) for boards in zip(*((p.own, p.opp) for p in positions), strict=True))
+        values = evaluators.get_evaluator(self._evaluator).static_values(own, opp, rules)
+        over = [i for i, position in enumerate(positions) if position.is_over()]
+        values[over] = [positions[i].score() for i in over]
+        return values
+
+    def check(self, rules: Rules) -> None:
+        """Raise a ReversiError if the evaluator does not know that game."""
+        if self._evaluator is not None:
+            evaluators.get_evaluator(self._evaluator).record(rules)
+
+    def prepare(self, rules: Rules) -> None:
+        """Have the evaluator's kernel ready."""
+        self._values([Position.initial(rules)])
+
+    def content_hashes(self, rules: Rules) -> dict[str, str]:
+        """The evaluator's weights."""
+        return (
+            {}
+            if self._evaluator is None
+            else {self._evaluator: evaluators.get_evaluator(self._evaluator).sha256(rules)}
+        )
+
+
+class ExactAgent(Agent):
+    """Plays perfectly once at most *exact* squares are empty, and leaves the moves before that to another agent."""
+
+    def __init__(self, fallback: Agent, exact: int = INVINCIBLE_EMPTIES, threads: int = 1, table: float = 64) -> None:
+        self._fallback, self.exact = fallback, exact
+        self.threads, self._table = threads, table
+        self._solvers: dict[tuple[int, str], Solver] = {}
+
+    def choose(self, position: Position) -> int:
+        """A best action, or the other agent's."""
+        if position.empties > self.exact or position.must_pass():
+            return self._fallback.choose(position)
+        move = self.solver(position.rules).solve(position).move
+        return position.rules.action_from_name(move or "pass")
+
+    def solver(self, rules: Rules) -> Solver:
+        """The solver for that game; made at the first call, which is when its kernels are loaded or compiled."""
+        from search.engine.solver import Solver
+        from search.engine.table import TranspositionTable
+
+        key = (rules.size, rules.variant)
+        if key not in self._solvers:
+            self._solvers[key] = Solver(rules, threads=self.threads, table=TranspositionTable(self._table))
+            self._solvers[key].load_kernels()
+        return self._solvers[key]
+
+    def check(self, rules: Rules) -> None:
+        """Raise a ReversiError if the other agent cannot play that game."""
+        self._fallback.check(rules)
+
+    def prepare(self, rules: Rules) -> None:
+        """Have the solver for that game ready, and what the other agent needs."""
+        self._fallback.prepare(rules)
+        self.solver(rules)
+
+    def content_hashes(self, rules: Rules) -> dict[str, str]:
+        """Those of the other agent."""
+        return self._fallback.content_hashes(rules)
+
+    def stop(self) -> None:
+        """Stop the solvers."""
+        for solver in list(self._solvers.values()):
+            solver.stop()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_solvers": {}}  # a copy makes its own when it first needs them
+
+
+def greedy_invincible_agent(*, evaluator: str = REPORT_002_EVALUATOR, seed: int = 0, **options: Any) -> ExactAgent:
+    """Return the agent ``greedy-invincible``, after report 002."""
+    return ExactAgent(GreedyAgent(seed, evaluator), **options)
+
+
+def exact_agent(*, exact: int = 16, seed: int = 0, **options: Any) -> ExactAgent:
+    """Return the agent ``exact``."""
+    return ExactAgent(RandomAgent(seed), exact, **options)

@@ -1,0 +1,156 @@
+"""The published heuristics: formulas with their weights.
+
+Each heuristic was written for one of the two games. In the other its value is negated: what is good where discs are wanted is bad
+where they are not. That holds for `mobility` too, though report 002 argues against it: see ``docs/evaluators.md`` for measurements.
+
+A position table is ten numbers, one for each class of squares of the 8x8 board. On a smaller board a square has the number of the
+8x8 square at the same distances from its nearest edges: the middle rows and columns are left out.
+
+Where a report is unclear, the decision is documented at the compiled formula in `search.kernels.heuristics`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from reversi_env import Rules
+from search.evaluators.base import EvaluatorError
+from search.evaluators.formula import Formula, Weights, square_classes
+from search.kernels import heuristics
+
+#: Report 000 gives two tables; its experiments prefer the adjusted one (11 wins in 20 games against 9).
+POSITION_STABILITY_ORIGINAL = (-500, 50, -1, -5, 45, -1, -1, -1, -2, -1)
+POSITION_STABILITY_ADJUSTED = (-100, 25, -1, -5, 45, -1, -1, -1, -2, -1)
+
+#: Discs on the 8x8 board up to which report 002 sees the opening, and the number of moves that it measures mobility by.
+LAST_EARLY_ROUND = 24
+MANY_MOVES = 12
+
+
+def _normalised(weights: Weights, rules: Rules) -> dict[str, Any]:
+    """The table divided by the sum of its absolute values over the board, so that values lie within ±1."""
+    table = np.array(weights["table"])
+    sizes = np.array([board.bit_count() for board in square_classes(rules)])
+    return {"bad_to_own": table / max(float(np.abs(table) @ sizes), np.finfo(float).tiny)}
+
+
+def _with_plies(weights: Weights, rules: Rules) -> Weights:
+    """The weights as they are; the corners are divided by the plies, so there must be some."""
+    if np.min(weights["ply"]) < 1:
+        raise EvaluatorError(f"weight ply={weights['ply']} of evaluator four-attribute: expected 1 or more")
+    return weights
+
+
+def _two_stage(weights: Weights, rules: Rules) -> dict[str, Any]:
+    """The normalised table, and each feature's own range: an average square times MANY_MOVES, and all edge squares."""
+    return {
+        **_normalised(weights, rules),
+        "early": weights["early"],
+        "late": weights["late"],
+        "last_early_round": LAST_EARLY_ROUND * rules.square_count // 64,
+        "mobility_unit": rules.square_count / MANY_MOVES,
+        "edge_unit": 1 / (4 * (rules.size - 1)),
+    }
+
+
+#: Scales are fitted by ``studies/evaluators/scales.py``: least squares through the origin against the exact scores of 10,000
+#: positions with 12 empty squares (10 on the 6x6 board, 6 on 4x4) in the game that the heuristic was written for. Disc
+#: difference is in discs already.
+FORMULAS = (
+    Formula(
+        "position-stability",
+        "gamma·table + (1 - gamma)·stability; stability = 13.5625·(opponent's safe discs - own)",
+        heuristics.POSITION_STABILITY,
+        {"table": POSITION_STABILITY_ADJUSTED, "gamma": 0.7, "stable_disc": 13.5625},
+        written_for="reversed",
+        scale={8: 0.0399, 6: 0.0231, 4: 0.0259},
+        source="report 000",
+    ),
+    Formula(
+        "six-factor",
+        "table, pieces, frontier, corners, closeness to empty corners, mobility",
+        heuristics.SIX_FACTOR,
+        {
+            "table": (20, -3, 11, 8, -7, -4, 1, 2, 2, -3),
+            "table_weight": 10,
+            "piece_weight": 10,
+            "frontier_weight": 74.396,
+            "corner_weight": 801.724,
+            "closeness_weight": 382.026,
+            "mobility_weight": 78.922,
+        },
+        scale={8: 0.000569, 6: 0.000454, 4: 0.000237},
+        source="report 001",
+    ),
+    Formula(
+        "ten-weight",
+        "a position table of ten weights, positive = bad to own",
+        heuristics.TEN_WEIGHT,
+        {
+            "table": (
+                *(0.58294678, 0.32422638, 0.30072021, 0.04949951, 0.74310493),
+                *(0.26721382, 0.05133057, 0.72602844, -0.12939453, -0.73083496),
+            )
+        },
+        written_for="reversed",
+        scale={8: 47.9, 6: 32.2, 4: 21.9},
+        source="report 002",
+        derive=_normalised,
+    ),
+    Formula(
+        "sixteen-weight",
+        "position, table-weighted mobility and edge stability, weighted anew after round 24",
+        heuristics.SIXTEEN_WEIGHT,
+        {
+            "table": (
+                *(0.60791016, 4.04785156, 16.01070404, 5.0, 19.0),
+                *(20.0, 17.9804306, 13.0, 12.8125, -18.28742981),
+            ),
+            "early": (1.0, 0.1, 0.2),
+            "late": (0.6, 0.2, 0.2),
+        },
+        written_for="reversed",
+        scale={8: 65.0, 6: 37.6, 4: 14.1},
+        source="report 002",
+        derive=_two_stage,
+    ),
+    Formula(
+        "four-attribute",
+        "ply·parity + 2·mobility + 8·corners/ply + 8·stability",
+        heuristics.FOUR_ATTRIBUTE,
+        {
+            "ply": 4,
+            "mobility_weight": 2,
+            "no_move": -1000,
+            "corner_weight": 8,
+            "stability_weight": 8,
+            "stable_disc": 3,
+        },
+        scale={8: 0.086, 6: 0.117, 4: 0.128},
+        source="report 003",
+        derive=_with_plies,
+    ),
+    Formula(
+        "cell-utility",
+        "table + relative disc difference + relative mobility",
+        heuristics.CELL_UTILITY,
+        {
+            "table": (25, -5, 14, 10, -7, -4, 1, 3, 2, -6),
+            "utility_weight": 1,
+            "parity_weight": 1,
+            "mobility_weight": 1,
+        },
+        scale={8: 0.148, 6: 0.206, 4: 0.182},
+        source="report 004",
+    ),
+    Formula("discs", "disc difference", heuristics.DISCS, {"disc_weight": 1}),
+    Formula(
+        "mobility",
+        "difference of the numbers of legal moves",
+        heuristics.MOBILITY,
+        {"move_weight": 1},
+        scale={8: 3.97, 6: 3.55, 4: 3.48},
+    ),
+)

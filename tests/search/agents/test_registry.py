@@ -1,0 +1,108 @@
+"""The table of agents: its import paths, entry points of other packages, and files that shadow a package of this project."""
+
+import importlib.metadata
+import os
+import subprocess
+import sys
+from dataclasses import fields
+
+import pytest
+
+from reversi_env import Position, plugins
+from search import agents, evaluators
+from search.agents import registry
+from search.engine.engine import Engine
+from tests.conftest import REPOSITORY
+
+COIN = """
+from dataclasses import dataclass
+from reversi_env.options import Options, option
+from search import Agent, evaluator
+
+@dataclass(frozen=True)
+class CoinOptions(Options):
+    side: int = option(0, low=0, high=1)
+
+class CoinAgent(Agent):
+    spec_options = CoinOptions
+    def __init__(self, side):
+        self.side = side
+    def choose(self, position):
+        return position.legal_actions()[-self.side]
+
+@evaluator(compiled=True)
+def no_discs(own, opp):
+    return 0.0
+"""
+
+
+@pytest.fixture
+def entry_points(tmp_path, monkeypatch):
+    """Entry points of another package by name, all in one module."""
+    monkeypatch.syspath_prepend(tmp_path)
+    (tmp_path / "third_party.py").write_text(COIN)
+    monkeypatch.setattr(registry.evaluators.registry, "_REGISTRY", dict(evaluators.registry._REGISTRY))
+    real = importlib.metadata.entry_points
+
+    def add(**objects):
+        points = [
+            importlib.metadata.EntryPoint(name.replace("_", "-"), value, plugins.GROUP)
+            for name, value in objects.items()
+        ]
+
+        def both(**asked):
+            return [*points, *real(**asked)] if asked.get("group") == plugins.GROUP else real(**asked)
+
+        monkeypatch.setattr(importlib.metadata, "entry_points", both)
+        plugins._entry_points.cache_clear()
+
+    yield add
+    sys.modules.pop("third_party", None)
+    plugins._entry_points.cache_clear()
+
+
+@pytest.mark.parametrize("name", [*registry._KINDS, *registry.PROGRAMS])
+def test_every_import_path_of_the_table_exists(name):
+    if name in ("zero", "rl", "rl-search"):
+        pytest.importorskip("torch")
+    kind = registry.agent_kind(name)
+    assert callable(plugins.load(kind.maker))
+    assert kind.positional is None or kind.positional in kind.option_names
+
+
+def test_an_agent_of_another_package_is_loaded_by_its_name_and_nothing_else_is(entry_points):
+    entry_points(coin="third_party:CoinAgent", broken="no_such_module:x")
+    assert {"coin", "broken", "network"} <= set(agents.names())
+    assert agents.make_agent("six-factor")
+    assert "third_party" not in sys.modules
+    start = Position.initial()
+    assert agents.make_agent("coin:side=1").choose(start) == start.legal_actions()[-1]
+    assert agents.make_agent("coin", depth=3).side == 0
+    with pytest.raises(agents.AgentSpecError, match="side"):
+        agents.make_agent("coin:side=2")
+    with pytest.raises(plugins.PluginError, match="no_such_module"):
+        agents.make_agent("broken")
+
+
+def test_an_evaluator_of_another_package_searches(entry_points):
+    entry_points(no_discs="third_party:no_discs", neither="third_party:dataclass")
+    assert Engine("no-discs", preload=False).evaluator.name == agents.make_agent("no-discs:depth=1").evaluator.name
+    with pytest.raises(plugins.PluginError, match="neither"):
+        agents.make_agent("neither")
+
+
+def test_a_module_that_shadows_a_package_is_named_and_not_run(tmp_path):
+    (tmp_path / "models.py").write_text("print('imported')")
+    script = "from search.agents import make_agent\nmake_agent('random')\nmake_agent('human:3')"
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{REPOSITORY}"}
+    result = subprocess.run(
+        [sys.executable, "-c", script], env=environment, cwd=tmp_path, capture_output=True, text=True
+    )
+    assert result.returncode != 0
+    assert "imported" not in result.stdout
+    assert f"ShadowedPackageError: {str(tmp_path / 'models.py')!r}" in result.stderr
+
+
+def test_every_option_has_a_help_text():
+    for kind in (*registry._KINDS.values(), *registry.PROGRAMS.values(), registry.agent_kind("network")):
+        assert all(one.metadata["help"] for one in fields(kind.options))

@@ -1,8 +1,7 @@
-"""`Client`: the other end of `play.server` – creates or joins a game, and plays it to its end, for a person or by an agent.
+"""`Client` of `play.server`: creates or joins a game, and plays it to its end for a person or an agent.
 
-The client of report 001 in today's form: it shakes hands, checks every board that the server sends against its own, and ends by
-itself when the game does. A dropped connection is taken up again where it was. A server is a stranger: what it says is shown
-without what a terminal would obey, and it cannot keep us coming back for ever.
+It is the client of report 001 in today's form: it checks every board of the server against its own, and ends with the game. After
+a lost connection it reconnects for a while. The server is not trusted: its texts are shown without control characters.
 """
 
 from __future__ import annotations
@@ -24,31 +23,31 @@ from reversi_env.errors import quoted
 from reversi_env.rules import BLACK, WHITE, Colour
 
 DEFAULT_PORT = 8400
-#: Seconds for an answer of the server, for a game to come back after a lost connection, and between two tries.
-ANSWER_SECONDS, RETURN_SECONDS, RETRY_SECONDS = 20.0, 60.0, 0.5
-#: Seconds that a connection has lasted which counts as one, if it has brought no move.
+#: Seconds for an answer of the server, for reconnecting after a lost connection, and between two attempts.
+ANSWER_SECONDS, RECONNECT_SECONDS, RETRY_SECONDS = 20.0, 60.0, 0.5
+#: Seconds after which a connection without a move counts as a successful reconnection.
 STEADY_SECONDS = 10.0
-#: Bytes of an answer, at most.
-LARGEST_ANSWER = 1 << 20
-#: Close codes after which the server does not want us back.
+#: Maximum size of an answer, in bytes.
+MAX_ANSWER = 1 << 20
+#: Close codes after which reconnecting is of no use.
 NOT_ADMITTED, POLICY = 4403, 1008
-#: Errors after which no state comes: the game is as it was.
+#: Errors after which no state follows, since the game has not changed.
 UNCHANGED = ("nothing_to_undo", "illegal_move")
 
 
 class ConnectError(ReversiError):
-    """The server cannot be reached, refuses, or says what cannot be."""
+    """The server cannot be reached, refuses a request, or sends something invalid."""
 
 
 class UnreachableError(ConnectError):
-    """There is no server, or none any more: a failure, not wrong usage."""
+    """There is no server, or none any more."""
 
     exit_status = 1
 
 
 @dataclass(frozen=True)
 class Ticket:
-    """A place in a game: all that it takes to come back to it."""
+    """A seat of a game, with the token that opens it."""
 
     game: str
     token: str
@@ -58,7 +57,7 @@ class Ticket:
 
     @classmethod
     def read(cls, text: str) -> Ticket:
-        """Read ``GAME.TOKEN``, or the link that the web page gives for a friend."""
+        """Return the ticket of ``GAME.TOKEN``, or of the web page's invitation link."""
         _, joins, fragment = text.partition("#join=")
         parts = unquote(fragment if joins else text).strip().split(".")
         if len(parts) not in (2, 3) or not all(parts):
@@ -67,7 +66,7 @@ class Ticket:
 
 
 def server_url(address: str) -> str:
-    """The URL of ``HOST``, ``HOST:PORT`` or a URL; port 8400 unless said."""
+    """Return the URL of ``HOST``, ``HOST:PORT`` or a URL; the default port is 8400."""
     text = address if "//" in address else f"//{address}"
     try:
         parts = urlsplit(text.partition("#")[0], scheme="http")
@@ -83,7 +82,7 @@ def server_url(address: str) -> str:
 
 
 class Client:
-    """One server, by its URL. The handshake is made at once: an error if it is none of ours. *headers* go with every request."""
+    """One server, by its URL; an error if it is no Reversi server. *headers* are sent with every request."""
 
     def __init__(self, url: str, headers: dict[str, str] | None = None) -> None:
         self.url, self.headers = url, headers or {}
@@ -92,12 +91,12 @@ class Client:
             raise ConnectError(f"{url} is no Reversi server: expected one started with `reversi serve`")
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        """The answer to a request."""
+        """Send a request and return its answer."""
         data = None if body is None else json.dumps(body).encode()
         request = Request(self.url + path, data, {"Content-Type": "application/json", **self.headers}, method=method)
         try:
             with urlopen(request, timeout=ANSWER_SECONDS) as response:
-                return decode_message(response.read(LARGEST_ANSWER))
+                return decode_message(response.read(MAX_ANSWER))
         except HTTPError as error:
             raise ConnectError(f"{self.url} refuses: {_reason(error)}") from None
         except (URLError, OSError, ValueError) as error:
@@ -107,7 +106,7 @@ class Client:
             ) from None
 
     def create(self, rules: Rules, colour: Colour, opponent: str | None) -> tuple[Ticket, Ticket | None]:
-        """A new game: our place, and the other one's if *opponent* is None, an agent of the server otherwise."""
+        """Create a game against an agent of the server, or anybody if *opponent* is None; return our ticket and the opponent's."""
         request: dict[str, Any] = {"size": rules.size, "variant": rules.variant}
         if opponent is not None:
             request[str(colour.other)] = {"kind": "agent", "agent": opponent}
@@ -141,37 +140,37 @@ class Client:
             if lost_at is None:
                 lost_at = time.monotonic()
                 player.on_notice("connection lost, trying again")
-            elif time.monotonic() - lost_at > RETURN_SECONDS:
+            elif time.monotonic() - lost_at > RECONNECT_SECONDS:
                 raise UnreachableError(f"lost {self.url}: {reason or 'closed'}; come back with --join {ticket}")
             time.sleep(RETRY_SECONDS)
 
 
 class ClientPlayer:
-    """Who plays on this side: a person or an agent. *role* is the seat, once it is known."""
+    """A player of this side; *role* is its seat after joining."""
 
     role = ""
 
     def on_joined(self, role: str) -> None:
-        """The seat that the ticket opened."""
+        """Receive the seat that the ticket opened."""
         self.role = role
 
     def on_notice(self, text: str) -> None:
-        """Something happened that is no move."""
+        """Receive a message that is no state."""
 
     def on_state(self, game: Game) -> None:
-        """The game has changed."""
+        """Receive the game after a change."""
 
     def decide(self, game: Game) -> dict[str, Any]:
-        """The message for the server: a move, an undo or a resignation. It is our turn."""
+        """Return a message for the server when it is our turn: a move, an undo or a resignation."""
         raise NotImplementedError
 
     def grants_undo(self) -> bool:
-        """Whether the other side may take its move back."""
+        """Return whether the other side may take its move back."""
         return True
 
 
 class _Session:
-    """What outlives a connection: the game as we know it, and whether the player has still to be asked about it."""
+    """The state that survives a connection: the game, and whether we still owe a move."""
 
     def __init__(self, ticket: Ticket, player: ClientPlayer) -> None:
         self._ticket, self._player = ticket, player
@@ -180,7 +179,7 @@ class _Session:
         self.game = Game()
 
     def follow(self, socket: Any) -> bool:
-        """Play over one connection; whether the game is over."""
+        """Play over one connection; return whether the game is over."""
         socket.send(json.dumps({"type": "join", "token": self._ticket.token}))
         while True:
             try:
@@ -191,7 +190,7 @@ class _Session:
             if kind == "joined":
                 self._role = str(message.get("role"))
                 self._player.on_joined(self._role)
-                self._owes = True  # what was sent over another connection may not have arrived
+                self._owes = True  # the last connection may have lost our message
             elif kind == "error":
                 self._error(socket, message)
             elif kind == "state" and self._state(socket, message):
@@ -206,7 +205,7 @@ class _Session:
             self._decide(socket)
 
     def _state(self, socket: Any, state: dict[str, Any]) -> bool:
-        """Take a state in, and answer it if it is our turn; whether the game is over."""
+        """Receive a state, and answer it if it is our turn; return whether the game is over."""
         before, asked = self.game.moves, self._asks_undo
         self.game, self._asks_undo = replayed_game(state), state.get("undo_request") == self._role
         self._is_ours = state["turn"] == self._role and state["status"] != "finished"
@@ -228,7 +227,7 @@ class _Session:
 
 
 def replayed_game(state: dict[str, Any]) -> Game:
-    """The game that a state describes, replayed by our own rules; an error if the boards differ."""
+    """Return the game of a state, replayed by our own rules; an error if the boards differ."""
     try:
         game = Game(Rules(state["size"], state["variant"], state.get("start", "standard")))
         for move in state["moves"]:
@@ -248,7 +247,7 @@ def replayed_game(state: dict[str, Any]) -> Game:
 
 
 def decode_message(text: str | bytes) -> Any:
-    """The JSON that a server sends; its texts without what is not printable: a terminal would obey escape sequences."""
+    """Return the content of a server's JSON; texts without unprintable characters, since a terminal obeys escape sequences."""
     try:
         return _plain(json.loads(text))
     except RecursionError:
@@ -266,6 +265,6 @@ def _plain(value: Any) -> Any:
 def _reason(error: HTTPError) -> str:
     with error:  # it is the answer, and holds the connection
         try:
-            return str(decode_message(error.read(LARGEST_ANSWER))["message"])
+            return str(decode_message(error.read(MAX_ANSWER))["message"])
         except (ValueError, KeyError, TypeError, OSError):
             return f"HTTP {error.code}"

@@ -1,4 +1,4 @@
-"""Who can sit at this end of a `play.client.client.Client`: a person at the terminal, or an agent."""
+"""Players of a `play.client.client.Client`: a person at the terminal, or an agent."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ HELP = "Type a square such as d3, or undo, resign, moves, help, quit (your ticke
 
 
 class Computer(ClientPlayer):
-    """An agent of this machine; *quiet*: it says nothing but what goes wrong."""
+    """An agent of this machine; if *quiet*, it reports errors only."""
 
     def __init__(self, agent: Agent, quiet: bool) -> None:
         self._agent, self._quiet = agent, quiet
         self._shown: tuple[str, ...] = ()
 
     def on_notice(self, text: str) -> None:
-        """Tell the person who watches."""
+        """Print it on standard error."""
         print(text, file=sys.stderr)
 
     def on_state(self, game: Game) -> None:
-        """Tell the moves that are new: a state may bring several, where a side had to pass, or after a lost connection."""
+        """Print the new moves; there are several after a pass or a lost connection."""
         if self._quiet:
             return
         pairs = zip(self._shown, game.moves, strict=False)
@@ -39,20 +39,20 @@ class Computer(ClientPlayer):
         self._shown = game.moves
 
     def decide(self, game: Game) -> dict[str, Any]:
-        """The agent's move."""
+        """Return the agent's move."""
         move = game.rules.name_of(self._agent.choose(game.position))
         return {"type": "move", "move": move, "ply": len(game.moves)}
 
 
 class Person(ClientPlayer):
-    """Somebody at *screen*."""
+    """A person at *screen*."""
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
         self._shown: tuple[str, ...] | None = None
 
     def on_joined(self, role: str) -> None:
-        """Greet."""
+        """Show the seat and the commands."""
         super().on_joined(role)
         self._screen.show(f"You play {role}. {HELP}")
 
@@ -66,7 +66,7 @@ class Person(ClientPlayer):
         self._screen.show("\n" + render_ansi(game.position, game.last_action, colour=self._screen.colour))
 
     def decide(self, game: Game) -> dict[str, Any]:
-        """Ask until there is an answer; EOFError if the person leaves."""
+        """Ask until there is an answer; raise EOFError if the person leaves."""
         if self._shown != game.moves:
             self.on_state(game)
         legal = game.position.legal_moves()
@@ -81,7 +81,7 @@ class Person(ClientPlayer):
             self._explain(word, legal)
 
     def grants_undo(self) -> bool:
-        """Ask."""
+        """Ask the person."""
         return self._screen.read("your opponent asks to take back; allow? [y/n] ").lower().startswith("y")
 
     def _explain(self, word: str, legal: list[str]) -> None:

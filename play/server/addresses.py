@@ -1,4 +1,4 @@
-"""Addresses: of a client, by which limits and shares are counted, and of this machine, which others can reach."""
+"""Addresses of clients, by which limits and shares are counted, and of this machine for others."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ if TYPE_CHECKING:
     from starlette.requests import HTTPConnection
 
 
-#: What a server listens on that all may reach.
+#: Addresses that stand for all interfaces.
 EVERYWHERE = ("0.0.0.0", "::")
 
 
 def client_of(connection: HTTPConnection) -> str:
-    """Whose a request is; behind a proxy that is named to the server, whom that serves."""
+    """Return the name of a request's client; behind a trusted proxy, that of the proxy's client."""
     return known_as(connection.client.host) if connection.client else ""
 
 
 @lru_cache(4096)
 def known_as(host: str) -> str:
-    """The name of the client at an address: an IPv4 address, or the /64 of an IPv6 one, which is the least that a customer has."""
+    """Return the name of the client at an address: an IPv4 address, or the /64 of an IPv6 one (a customer has no less)."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -37,7 +37,7 @@ def known_as(host: str) -> str:
 
 
 def network(text: str) -> IPv4Network | IPv6Network:
-    """The network, or the address as one, that *text* names."""
+    """Return the network, or the address as one, that *text* names."""
     try:
         return ip_network(text)
     except ValueError:
@@ -47,18 +47,18 @@ def network(text: str) -> IPv4Network | IPv6Network:
 
 
 def url(host: str, port: int) -> str:
-    """The page at an address."""
+    """Return the URL of the page at an address."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def url_for_others(host: str, port: int) -> str | None:
-    """Where other machines find a server that listens on *host*; None where they cannot, since it is the loopback interface."""
+    """Return the URL of a server that listens on *host* for other machines; None if that is the loopback interface."""
     address = host_for_others(host)
     return None if address is None else url(address, port)
 
 
 def host_for_others(host: str) -> str | None:
-    """What other machines call a server that listens on *host*; None if they cannot reach it."""
+    """Return the address of a server that listens on *host* for other machines; None if they cannot reach it."""
     if host in EVERYWHERE:
         host = _own_address()
     try:
@@ -68,10 +68,10 @@ def host_for_others(host: str) -> str | None:
 
 
 def _own_address() -> str:
-    """The address of this machine in its network: the one that it would send from. Nothing is sent."""
+    """Return the address that this machine would send from. Nothing is sent."""
     with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as probe:
         try:
-            probe.connect(("192.0.2.1", 9))  # an address that nobody has (RFC 5737)
+            probe.connect(("192.0.2.1", 9))  # an unused address (RFC 5737)
             return str(probe.getsockname()[0])
-        except OSError:  # without a network there are no others
+        except OSError:  # no network
             return "127.0.0.1"

@@ -1,7 +1,7 @@
 """The agents that a client may request, and the limits of each.
 
-A spec from the network names one of the agents here and sets plain numbers within the server's limits. Everything else that specs
-can say elsewhere – weight files and books by path, threads, table sizes, programs to run – is refused.
+A spec of a client names one of these agents and sets numbers within the server's limits. Everything else that specs can contain
+(weight files and books by path, threads, table sizes, programs to run) is refused.
 """
 
 from __future__ import annotations
@@ -37,10 +37,7 @@ _TEXTS = {
     "mobility": ("Mobility", "counts legal moves only"),
     "discs": ("Disc counter", "counts discs only"),
     "rl": ("Self-taught", "trained by self-play; does not search"),
-    "greedy-invincible": (
-        "Greedy, then perfect",
-        "plays greedily, and the last twelve squares perfectly",
-    ),
+    "greedy-invincible": ("Greedy, then perfect", "plays greedily, and the last twelve squares perfectly"),
     "greedy": ("Greedy", "plays the move with the best disc count right now"),
     "random": ("Random", "any legal move"),
 }
@@ -49,17 +46,17 @@ _PLAIN = ("human", "rl", "greedy-invincible", "greedy", "random")
 _OPTIONS = frozenset({"depth", "time", "nodes", "level", "exact", "seed", "book", "variety"})
 #: Agents that need trained weights: the folder with them, and how the files' names begin.
 _WEIGHTS = {"network": (NETWORKS, ""), "rl": (POLICIES, "ppo-")}
-#: Empty squares that a spec may have solved exactly: a second or so.
-MOST_EXACT = 18
-#: A search to a fixed depth up to this one is done in a moment, and needs no clock of its own.
+#: Maximum number of empty squares that a spec may have solved exactly; takes about a second.
+MAX_EXACT = 18
+#: A search to a fixed depth up to this one needs no time limit.
 SHORT_DEPTH = 6
 
 
 @dataclass(frozen=True)
 class LimitedAgent:
-    """An agent within the server's limits, and the seconds that it may think about a move; None for what is done in a moment.
+    """An agent within the server's limits, and its maximum seconds per move; None if every move is quick.
 
-    Whatever is not surely done in a moment has a limit, so that none can hold a worker.
+    Every other agent has a limit, so that none can occupy a worker.
     """
 
     spec: AgentSpec
@@ -68,7 +65,7 @@ class LimitedAgent:
 
 @cache
 def sizes(name: str) -> list[int]:
-    """The sizes that an agent plays, in both variants; none if it needs torch and there is none."""
+    """Return the sizes that an agent plays, in both variants; none if it needs torch and torch is missing."""
     if name not in _WEIGHTS:
         return list(SIZES)
     if name == "rl" and not is_installed("torch"):
@@ -78,7 +75,7 @@ def sizes(name: str) -> list[int]:
 
 
 def entries() -> list[AgentEntry]:
-    """All agents: the levels for people, then the strongest first."""
+    """Return all agents: the levels for people, then the strongest first."""
     more: dict[str, dict[str, Any]] = {
         "human": {"levels": [level.title for level in LEVELS], "ratings": list(RATINGS)},
         "network": {"books": book_sizes()},
@@ -91,9 +88,9 @@ def entries() -> list[AgentEntry]:
 
 
 def limited_agent(spec: str, size: int, options: ServerOptions, *, lenient: bool = False) -> LimitedAgent:
-    """What *spec* asks for, within the limits; refused if it names what is not on offer.
+    """Return the agent of *spec* within the limits; refused if it is not on offer.
 
-    *lenient*, for stored games: what is beyond the limits is cut down to them; options that the agent does not take are dropped.
+    *lenient*, for stored games: values are cut down to the limits, and options that the agent does not have are dropped.
     """
     try:
         parsed = AgentSpec.parse(spec)
@@ -114,7 +111,7 @@ def limited_agent(spec: str, size: int, options: ServerOptions, *, lenient: bool
         _check_size(parsed.name, size)
         _check_book(parsed, size)
         limited = _cut(parsed, options, lenient)
-        # making a policy would load torch here, where nothing may wait
+        # Making a policy would load torch and block the event loop.
         agent = None if parsed.name == "rl" else limited.make()
     except ReversiError as error:
         raise Refused(400, "bad_agent", str(error)[:200]) from None
@@ -130,13 +127,12 @@ def _check_book(spec: AgentSpec, size: int) -> None:
 
 @cache
 def book_sizes() -> list[int]:
-    """The sizes whose games the package has books of."""
+    """Return the sizes with a packaged book for both variants."""
     return [size for size in SIZES if all(packaged_book(Rules(size, game)) for game in VARIANTS)]
 
 
 def _cut(spec: AgentSpec, options: ServerOptions, lenient: bool) -> AgentSpec:
-    """The spec with what goes beyond the limits refused, or cut down to them."""
-    for key, most in (("depth", options.deepest), ("time", options.longest_think), ("exact", MOST_EXACT)):
+    for key, most in (("depth", options.deepest), ("time", options.longest_think), ("exact", MAX_EXACT)):
         value = float(spec.options.get(key, 0))
         if value > most and not lenient:
             raise Refused(400, "bad_agent", f"{key} {value:g}: expected at most {most:g} on this server")
@@ -146,7 +142,7 @@ def _cut(spec: AgentSpec, options: ServerOptions, lenient: bool) -> AgentSpec:
 
 
 def _seconds(agent: Agent | None, options: ServerOptions) -> float | None:
-    """How long it may search: its own time, or the most that there is, where nothing small ends it anyway."""
+    """Return its own time limit, or the server's if nothing small ends its searches."""
     if isinstance(agent, ExactAgent):
         return None if agent.exact <= INVINCIBLE_EMPTIES else options.longest_think
     if not isinstance(agent, SearchAgent):
@@ -157,7 +153,7 @@ def _seconds(agent: Agent | None, options: ServerOptions) -> float | None:
 
 
 def evaluator(name: str | None, size: int) -> str:
-    """What positions are analysed with: *name*, refused where that does not search, or the strongest."""
+    """Return the agent for analysis: *name*, refused if it does not search, or by default the strongest."""
     searching = [each for each in _TEXTS if each not in _PLAIN]
     name = name or next(each for each in ("network", "six-factor") if size in sizes(each))
     if name not in searching:

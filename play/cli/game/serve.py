@@ -43,7 +43,7 @@ def serve(*, chosen: ServeChoice = NOTHING) -> None:
     """
     from play.server.addresses import url_for_others
     from play.server.http.process import listen, server_for, url_of
-    from play.server.workers.warming import compiling
+    from play.server.workers.precompiling import compiling
     from play.thinker import prepared_thinker
     from reversi_env import ReversiError, Rules
 

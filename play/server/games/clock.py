@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from time import monotonic
+from typing import Any
 
 from play.server.messages import ClockState
 from reversi_env.rules import BLACK, WHITE, Colour
 
-#: Seconds that whoever has them keeps when moves are taken back.
-LEAST_LEFT = 1.0
+#: Seconds that a side with as many keeps when moves are taken back.
+MIN_LEFT = 1.0
 
 
 class ServerTime:
-    """What games are timed by: the seconds that the server has been up since its database was made, restarts left out.
+    """Seconds that the server has run since its database was made, without the time between two runs.
 
-    It is the same before and after a restart, and goes on whether a game is in memory or not. *monotonic* tells how it passes.
+    Games are timed by it, in memory or not. *monotonic* is the clock that it follows.
     """
 
     def __init__(self, monotonic: Callable[[], float] = monotonic) -> None:
@@ -23,19 +24,19 @@ class ServerTime:
         self.resume(0.0)
 
     def resume(self, seconds: float) -> None:
-        """Go on from *seconds*, where an earlier run of the server ended."""
+        """Continue from *seconds*, where an earlier run of the server ended."""
         self._began = self._monotonic() - seconds
 
     def now(self) -> float:
-        """The seconds so far."""
+        """Return the seconds so far."""
         return self._monotonic() - self._began
 
 
 class Clock:
     """Seconds left for each side, and the side whose time runs. Moments are those of the `ServerTime`.
 
-    A flag falls *grace* seconds after its side has used up its time. What a side has used of its grace is gone: it is for the
-    whole game, for what networks take, and not for every move.
+    A flag falls *grace* seconds after its side has used up its time. The grace compensates for network latency and is for the
+    whole game, not for every move.
     """
 
     def __init__(self, black: float, white: float, increment: float, grace: float) -> None:
@@ -45,12 +46,12 @@ class Clock:
         self._since = 0.0
 
     def left(self, colour: Colour, now: float) -> float:
-        """Seconds that *colour* has left at *now*; below 0 in its grace."""
+        """Return the seconds that *colour* has left at *now*; negative in its grace."""
         used = now - self._since if colour == self.running else 0.0
         return self._left[colour] - used
 
     def until_flag(self, now: float) -> float:
-        """Seconds until the flag of the side falls whose time runs; 0 or less if it has."""
+        """Return the seconds until the running side's flag falls; 0 or less if it has fallen."""
         return float("inf") if self.running is None else self.left(self.running, now) + self.grace
 
     def stop(self, now: float) -> None:
@@ -64,7 +65,7 @@ class Clock:
         self.running, self._since = colour, now
 
     def press(self, mover: Colour, now: float, *, seconds: float | None = None) -> bool:
-        """*mover* has moved, and is charged what ran, or *seconds* if given; whether it was in time."""
+        """Charge *mover* the time that ran, or *seconds*; return whether the move was in time."""
         before = self._left[mover]
         self.stop(now)
         if seconds is not None:
@@ -75,14 +76,14 @@ class Clock:
         return in_time
 
     def take_back(self, mover: Colour) -> None:
-        """A move of *mover* does not count, nor does its increment; but nobody is out of time for taking back."""
-        self._left[mover] = max(self._left[mover] - self.increment, min(self._left[mover], LEAST_LEFT))
+        """Take back the increment of a move of *mover*, whose flag does not fall by that."""
+        self._left[mover] = max(self._left[mover] - self.increment, min(self._left[mover], MIN_LEFT))
 
     def state(self, now: float) -> ClockState:
-        """What is told to clients, in hundredths of a second."""
+        """Return the message about it, in hundredths of a second."""
         black, white = (round(max(0.0, self.left(colour, now)), 2) for colour in (BLACK, WHITE))
-        running = None if self.running is None else ("black" if self.running == BLACK else "white")
-        return ClockState(black, white, self.increment, running, self.grace)  # type: ignore[arg-type]
+        running: Any = None if self.running is None else str(self.running)
+        return ClockState(black, white, self.increment, running, self.grace)
 
 
 class RateLimiter:
@@ -93,7 +94,7 @@ class RateLimiter:
         self._buckets: dict[str, tuple[float, float]] = {}
 
     def try_acquire(self, name: str) -> bool:
-        """Whether there was a permission left, which is now taken."""
+        """Take a permission, and return whether there was one."""
         now = monotonic()
         level, at = self._buckets.get(name, (self._burst, now))
         level = min(self._burst, level + self._rate * (now - at))

@@ -17,31 +17,11 @@ from typing import Any
 import msgspec
 
 from play.game import Game
-from play.server import catalogue
+from play.server import catalogue, messages
 from play.server.games.clock import RateLimiter, ServerTime
-from play.server.games.room import Room
+from play.server.games.room import Room, colour_name
 from play.server.games.store import GameRow, Seat, Store, StoreError, hashed, new_token
-from play.server.messages import (
-    AnalyseRequest,
-    Analysis,
-    BookMove,
-    ColourName,
-    Created,
-    CreateGame,
-    Opening,
-    OpeningRequest,
-    PlayedMove,
-    PuzzleEntry,
-    PuzzleRequest,
-    Puzzles,
-    Refused,
-    Review,
-    SeatRequest,
-    Shared,
-    Transcript,
-    TranscriptRequest,
-    encode,
-)
+from play.server.messages import Refused, encode
 from play.server.options import ServerOptions
 from play.server.workers.pool import Pool, WorkerLost
 from play.server.workers.worker import Job, load_rules
@@ -54,12 +34,12 @@ from train.evaluation.puzzles import Puzzle, packaged_puzzles
 
 log = logging.getLogger("reversi.server")
 
-#: What a large file may take to be read, in seconds.
+#: Maximum time for reading a file, in seconds.
 READ_SECONDS = 3.0
-#: Moves of recorded games that are counted.
+#: Number of moves of recorded games that are counted.
 RECORDED_PLIES = 36
-#: Puzzles that are given out at a time.
-SOME_PUZZLES = 20
+#: Number of puzzles per answer.
+MAX_PUZZLES = 20
 
 
 class Hall:
@@ -84,7 +64,7 @@ class Hall:
         self._puzzlings = RateLimiter(options.puzzle_burst, options.puzzles_per_second)
 
     async def open(self) -> None:
-        """Open the store, start the workers, the sweeping of old games and the counting of recorded ones."""
+        """Open the store, start the workers and the tasks that sweep old games and count recorded ones."""
         self.store.open()
         self.time.resume(await self.store.uptime())
         self.pool.start()
@@ -95,7 +75,7 @@ class Hall:
             task.add_done_callback(_log_failure)
 
     async def close(self) -> None:
-        """Send everybody away, stop searching, write what is left."""
+        """Disconnect all members, stop the searches, and store what is left."""
         for task in self._tasks:
             task.cancel()
         for room in list(self.rooms.values()):
@@ -107,8 +87,8 @@ class Hall:
 
     # --- games ------------------------------------------------------------------------------------
 
-    async def create(self, request: CreateGame, client: str) -> Created:
-        """A new game, stored."""
+    async def create(self, request: messages.CreateGame, client: str) -> messages.Created:
+        """Create and store a game."""
         if not self._creations.try_acquire(client):
             raise Refused(429, "too_many_games", "too many new games from this address; try again later")
         if self.running[client] >= self.options.client_games:
@@ -136,10 +116,10 @@ class Hall:
             await room.save()
         self.running[client] += 1
         self._open_room(room)
-        return Created(row.id, tokens)
+        return messages.Created(row.id, tokens)
 
     async def room(self, game_id: str) -> Room:
-        """The room of a game, brought back from the store if need be; whose time is up has lost before anybody sees it."""
+        """Return the room of a game, loaded from the store if need be; a fallen flag ends the game before anybody sees it."""
         room = self.rooms.get(game_id)
         if room is None:
             if game_id not in self._loading:
@@ -150,11 +130,11 @@ class Hall:
         ended = room.check_flag()
         if ended is not None:
             await ended
-        room.let_agent_think()  # which it may have ceased to do when nobody was there
+        room.let_agent_think()  # it stops when all members are gone
         return room
 
     def drop(self, room: Room, reason: str) -> None:
-        """Take a room out of memory; the store has it."""
+        """Remove a room from memory; the store has it."""
         self.rooms.pop(room.id, None)
         room.close(reason)
 
@@ -163,15 +143,16 @@ class Hall:
         room.let_agent_think()
         return room
 
-    def _seat(self, wanted: SeatRequest, colour: str, size: int) -> Seat:
-        if wanted.kind == "human":
-            if wanted.agent is not None:
+    def _seat(self, request: messages.SeatRequest, colour: str, size: int) -> Seat:
+        name = "".join(filter(str.isprintable, request.name or "")).strip()
+        if request.kind == "human":
+            if request.agent is not None:
                 raise Refused(400, "bad_seat", f"{colour}: expected no agent for a human")
-            return Seat("human", _plain(wanted.name) or colour.title())
-        if wanted.agent is None:
+            return Seat("human", name or colour.title())
+        if request.agent is None:
             raise Refused(400, "bad_seat", f"{colour}: expected an agent, such as six-factor:depth=4")
-        catalogue.limited_agent(wanted.agent, size, self.options)  # refused here if it is not on offer
-        return Seat("agent", _plain(wanted.name) or wanted.agent, wanted.agent)
+        catalogue.limited_agent(request.agent, size, self.options)  # refused here if it is not on offer
+        return Seat("agent", name or request.agent, request.agent)
 
     async def _load(self, game_id: str) -> Room:
         self._make_space()
@@ -192,7 +173,7 @@ class Hall:
     # --- old games --------------------------------------------------------------------------------
 
     async def _sweep(self) -> None:
-        """Take games nobody is in out of memory, now and then, and tidy the store."""
+        """Remove idle games from memory, and tidy the store, at intervals."""
         while True:
             await asyncio.sleep(self.options.sweep_every)
             now = monotonic()
@@ -202,7 +183,7 @@ class Hall:
             await self.tidy()
 
     async def tidy(self) -> None:
-        """Note the server's time in the store, forget what is old, and count each client's running games."""
+        """Save the server's time in the store, delete what is old, and count each client's running games."""
         now, options = time.time(), self.options
         try:
             old = now - options.running_idle, now - options.finished_kept, now - options.review_kept
@@ -212,11 +193,11 @@ class Hall:
 
     # --- reviews ----------------------------------------------------------------------------------
 
-    async def share(self, review: Review, client: str) -> Shared:
-        """Keep a review, which nobody can change afterwards; its name opens it to whoever has it.
+    async def share(self, review: messages.Review, client: str) -> messages.Shared:
+        """Store a review, which nobody can change afterwards; its name opens it to everybody who has it.
 
-        Where there are too many, the oldest of its own address goes, or of the address that has most: one that keeps sharing
-        pushes out its own, and of others only what they have as much of.
+        Where there are too many, the oldest of its own address is deleted, or of the address that has most: an address that shares
+        many replaces its own first.
         """
         _position(review)
         if not self._sharings.try_acquire(client):
@@ -224,56 +205,56 @@ class Hall:
         name, most = secrets.token_urlsafe(16), (self.options.client_reviews, self.options.most_reviews)
         with _storage_errors_refused():
             await self.store.keep_review(name, time.time(), client, encode(review), *most)
-        return Shared(name)
+        return messages.Shared(name)
 
-    async def review(self, name: str) -> Review:
-        """The review of a name."""
+    async def review(self, name: str) -> messages.Review:
+        """Return a stored review."""
         with _storage_errors_refused():
             content = await self.store.review(name)
         if content is None:
             raise Refused(404, "no_review", "this review does not exist or has expired")
-        return msgspec.json.decode(content, type=Review)
+        return msgspec.json.decode(content, type=messages.Review)
 
     # --- analysis ---------------------------------------------------------------------------------
 
-    async def opening(self, request: OpeningRequest, client: str) -> Opening:
-        """What the moves are called, and what book and games say after them; a thread looks it up, since a file may be read."""
+    async def opening(self, request: messages.OpeningRequest, client: str) -> messages.Opening:
+        """Return the opening's name and the next moves in the book and in recorded games; a thread may read files for it."""
         with self._queued(self.lookups, client):
             async with self._lookup:
                 return await asyncio.to_thread(_opening, request, self.recorded)
 
     async def _count(self) -> None:
-        """Count the moves of the recorded games, ply by ply: who asks in the meantime waits for one of them at most."""
+        """Count the moves of the recorded games ply by ply; a request in the meantime waits for one ply at most."""
         if self.recorded is not None:
             for ply in range(RECORDED_PLIES):
                 async with self._lookup:
                     await asyncio.to_thread(self.recorded.count, ply)
 
-    async def puzzles(self, request: PuzzleRequest, client: str) -> Puzzles:
-        """Some of the package's puzzles, drawn by lot among those that are nearest to a rating; a thread reads their file."""
+    async def puzzles(self, request: messages.PuzzleRequest, client: str) -> messages.Puzzles:
+        """Return some of the package's puzzles, drawn among those nearest to a rating; a thread reads their file."""
         if not self._puzzlings.try_acquire(client):
             raise Refused(429, "too_many_puzzles", "too many puzzle requests from this address; try again later")
         with self._queued(self.lookups, client):
             async with self._lookup:
                 return await asyncio.to_thread(_puzzles, request)
 
-    async def analyse(self, request: AnalyseRequest, client: str) -> Analysis:
-        """What the engine thinks of a position."""
+    async def analyse(self, request: messages.AnalyseRequest, client: str) -> messages.Analysis:
+        """Search a position."""
         position = _position(request)
         agent = catalogue.evaluator(request.agent, position.rules.size)
         seconds = min(request.seconds, self.options.longest_analysis)
         job = Job("analyse", position, agent, self.options.analysis_table, seconds)
-        return Analysis(**await self._run_visitor_job(client, job, "bad_position"), agent=agent)
+        return messages.Analysis(**await self._run_visitor_job(client, job, "bad_position"), agent=agent)
 
-    async def read(self, request: TranscriptRequest, client: str) -> Transcript:
-        """What games and positions are in a text or a file; a worker reads it, since a long one takes its time."""
+    async def read(self, request: messages.TranscriptRequest, client: str) -> messages.Transcript:
+        """Read the games and positions of a text or a file, in a worker."""
         start = Position.initial(Rules(request.size, request.variant, request.start))
         seconds = READ_SECONDS if request.file else None
         job = Job("read", start, "", 0, seconds, text=request.text, file=request.file, first=request.first)
-        return msgspec.convert(await self._run_visitor_job(client, job, "bad_transcript"), Transcript)
+        return msgspec.convert(await self._run_visitor_job(client, job, "bad_transcript"), messages.Transcript)
 
     async def _run_visitor_job(self, client: str, job: Job, code: str) -> dict[str, Any]:
-        """What a visitor's job finds; refused with *code* if there is something wrong with it, and where too many wait."""
+        """Return the result of a visitor's job; refused with *code* if its input is wrong, and where too many wait."""
         try:
             with self._queued(self.analyses, client):
                 answer = await self.pool.search(client, job)
@@ -284,19 +265,18 @@ class Hall:
         return answer.result
 
     @contextmanager
-    def _queued(self, those: Counter[str], client: str) -> Iterator[None]:
-        """One more of *those* who wait, a *client*'s; refused where too many do, all or of one address."""
-        if those[client] >= self.options.client_analyses:
+    def _queued(self, waiting: Counter[str], client: str) -> Iterator[None]:
+        if waiting[client] >= self.options.client_analyses:
             raise Refused(429, "too_many_analyses", "too many analyses at once; wait for the others to finish")
-        if those.total() >= self.options.most_analyses:
+        if waiting.total() >= self.options.most_analyses:
             raise Refused(429, "busy", "the server is busy with analyses; try again later")
-        with counted_while_open(those, client):
+        with counted_while_open(waiting, client):
             yield
 
 
 @contextmanager
 def counted_while_open(counter: Counter[str], name: str) -> Iterator[None]:
-    """Count one more of *name* for as long as this is entered; who has none is not listed."""
+    """Count one more of *name* while this context is open."""
     counter[name] += 1
     try:
         yield
@@ -307,14 +287,12 @@ def counted_while_open(counter: Counter[str], name: str) -> Iterator[None]:
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:
-    """Log the error that has ended a task, which nobody waits for."""
     if not task.cancelled() and (error := task.exception()) is not None:
         log.error("a task beside the games has ended", exc_info=error)
 
 
 @contextmanager
 def _storage_errors_refused() -> Iterator[None]:
-    """Refuse what the store cannot do now."""
     try:
         yield
     except StoreError as error:
@@ -322,7 +300,7 @@ def _storage_errors_refused() -> Iterator[None]:
         raise Refused(503, "storage", "the database is not available; try again later") from None
 
 
-def _opening(request: OpeningRequest, recorded: GameTree | None) -> Opening:
+def _opening(request: messages.OpeningRequest, recorded: GameTree | None) -> messages.Opening:
     positions = [_position(request)]
     try:
         for move in request.moves:
@@ -330,37 +308,30 @@ def _opening(request: OpeningRequest, recorded: GameTree | None) -> Opening:
         book = packaged_book(positions[0].rules)
     except ReversiError as error:
         raise Refused(400, "bad_moves", str(error)[:200]) from None
-    known = [] if book is None else book.moves(positions[-1])
-    moves = [BookMove(move.move, move.value, move.lines, move.plays) for move in known]
+    book_moves = [] if book is None else book.moves(positions[-1])
+    moves = [messages.BookMove(move.move, move.value, move.lines, move.plays) for move in book_moves]
     played = recorded.moves(positions[-1]) if recorded is not None and positions[-1].rules == Rules() else {}
-    games = [PlayedMove(move, *found) for move, found in played.items()]
-    return Opening(name_of_positions(positions), moves, games)
+    games = [messages.PlayedMove(move, *counts) for move, counts in played.items()]
+    return messages.Opening(name_of_positions(positions), moves, games)
 
 
-def _puzzles(request: PuzzleRequest) -> Puzzles:
-    all_of_them = list(enumerate(packaged_puzzles(Rules(request.size, request.variant))))
-    nearest = min((abs(one.rating - request.rating) for _, one in all_of_them), default=0)
-    fitting = [(number, one) for number, one in all_of_them if abs(one.rating - request.rating) <= nearest]
-    drawn = random.sample(fitting, min(SOME_PUZZLES, len(fitting)))
-    return Puzzles([_puzzle_entry(number, one) for number, one in drawn])
+def _puzzles(request: messages.PuzzleRequest) -> messages.Puzzles:
+    puzzles = list(enumerate(packaged_puzzles(Rules(request.size, request.variant))))
+    nearest = min((abs(one.rating - request.rating) for _, one in puzzles), default=0)
+    fitting = [(number, one) for number, one in puzzles if abs(one.rating - request.rating) <= nearest]
+    drawn = random.sample(fitting, min(MAX_PUZZLES, len(fitting)))
+    return messages.Puzzles([_puzzle_entry(number, one) for number, one in drawn])
 
 
-def _puzzle_entry(number: int, puzzle: Puzzle) -> PuzzleEntry:
-    position = puzzle.position
-    turn: ColourName = "black" if position.turn == BLACK else "white"
-    worth = puzzle.move, puzzle.value, puzzle.margin
-    return PuzzleEntry(number, position.to_text(), turn, *worth, puzzle.rating)
+def _puzzle_entry(number: int, puzzle: Puzzle) -> messages.PuzzleEntry:
+    board, turn = puzzle.position.to_text(), colour_name(puzzle.position.turn)
+    return messages.PuzzleEntry(number, board, turn, puzzle.move, puzzle.value, puzzle.margin, puzzle.rating)
 
 
-def _position(request: AnalyseRequest | OpeningRequest | Review) -> Position:
+def _position(request: messages.AnalyseRequest | messages.OpeningRequest | messages.Review) -> Position:
     turn: Colour = BLACK if request.turn == "black" else WHITE
     try:
         plain = Position.from_text(request.board, turn)
         return Position(Rules(plain.rules.size, request.variant), plain.own, plain.opp, turn)
     except ReversiError as error:
         raise Refused(400, "bad_position", str(error)[:200]) from None
-
-
-def _plain(name: str | None) -> str | None:
-    """A name without what is not printable."""
-    return "".join(c for c in name if c.isprintable()).strip() if name else None

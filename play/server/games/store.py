@@ -1,10 +1,8 @@
 """`Store`: games and reviews in an SQLite file, written by a thread of their own. All the server's SQL is here.
 
-What is waiting to be written is written in one transaction, so that many games at once cost no more than a few; and nobody
-is told of a move before it is written. The file is in WAL mode with ``synchronous=NORMAL``: a killed server loses nothing, a
-power cut at most the last moments, and neither leaves a broken file. One server at a time may hold a file.
-
-Of tokens only hashes are kept.
+All waiting jobs share one transaction, so that many games cost little more than a few, and no move is sent before it is stored.
+The file is in WAL mode with ``synchronous=NORMAL``: a killed server loses nothing, a power cut at most the last moments, and
+neither corrupts the file. One server at a time may hold a file. Of tokens only hashes are stored.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ from reversi_env import Position, ReversiError, Rules
 from reversi_env.notation import Annotation
 from reversi_env.notation import Game as Record
 
-#: What makes a new database, and its version.
+#: The statements that make a new database; its version is `VERSION`.
 _SCHEMA = """
 CREATE TABLE games (
     id TEXT PRIMARY KEY,
@@ -77,7 +75,7 @@ VERSION = 4
 
 Outcome = TypeVar("Outcome")
 _Job = tuple[Callable[[sqlite3.Connection], Any], asyncio.Future[Any]]
-#: A future with what it is given: a result, or an error.
+#: A future and its result or error.
 _Outcome = tuple[asyncio.Future[Any], Any, Exception | None]
 
 
@@ -107,11 +105,11 @@ class Seat:
 
 @dataclass
 class GameRow:
-    """A game as it is stored, column by column; times in seconds, *created* and *updated* since 1970.
+    """A row of the table of games; times in seconds, *created* and *updated* since 1970.
 
-    *spectator* is the hash of the spectators' token, *clock_seconds* None without a clock, *loser* a colour's number where the
-    game was ended early, *score* in discs for black, *since* the server's time when the turn began, *client* the address that
-    created the game: what its agents use is that address's share.
+    *spectator* is the hash of the spectators' token, *clock_seconds* None without a clock, *loser* a colour's number if the game
+    was ended early, *score* in discs for black, *since* the server's time when the turn began. *client* is the address that
+    created the game; its agents' searches are charged to that address.
     """
 
     id: str
@@ -136,11 +134,11 @@ class GameRow:
     client: str = ""
 
     def rules(self) -> Rules:
-        """The rules that it is played by."""
+        """Return the rules of the game."""
         return Rules(self.size, self.variant, self.start)
 
     def values(self) -> dict[str, Any]:
-        """What is written, by column."""
+        """Return the values to store, by column."""
         return vars(self) | {"black": json.dumps(vars(self.black)), "white": json.dumps(vars(self.white))}
 
 
@@ -149,16 +147,16 @@ _SAVE_GAME = (
     f"INSERT INTO games ({', '.join(_COLUMNS)}) VALUES ({', '.join(f':{name}' for name in _COLUMNS)}) "
     f"ON CONFLICT (id) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in _COLUMNS[1:])}"
 )
-#: By the index: every finished game would be looked at otherwise, with all moves waiting meanwhile.
+#: Uses the index; a scan of all finished games would delay every move.
 _OLD_GAMES = "SELECT id FROM games WHERE status = ? AND updated < ?"
 _DROP_GAME = "DELETE FROM games WHERE id = ?"
 _DROP_REVIEW = "DELETE FROM reviews WHERE id = (SELECT id FROM reviews WHERE client = ? ORDER BY created LIMIT 1)"
 
 
 class Store:
-    """The games in the file *path*; ``:memory:`` is forgotten at the end. `open` before use, within an event loop.
+    """The games in the file *path*, or in ``:memory:``. `open` before use, within an event loop.
 
-    Everything is done in the order in which it was asked for, and what fails gives a StoreError.
+    Jobs are done in order; one that fails raises a StoreError.
     """
 
     def __init__(self, path: str | Path) -> None:
@@ -166,24 +164,24 @@ class Store:
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
 
     def open(self) -> None:
-        """Open or make the file, and start the thread."""
+        """Open or create the file, and start the thread."""
         self._loop = asyncio.get_running_loop()
         self._connection = opened(self.path)
         self._thread = threading.Thread(target=self._work, daemon=True, name="reversi-store")
         self._thread.start()
 
     def close(self) -> None:
-        """Write what is waiting and close the file."""
+        """Finish all jobs and close the file."""
         self._jobs.put(None)
         self._thread.join()
 
     # --- games ------------------------------------------------------------------------------------
 
     def save(self, row: GameRow, game: Game, first: int = 0) -> asyncio.Future[None]:
-        """Write a game, of its moves those from number *first* on; done when it is committed."""
+        """Store a game, and its moves from *first* on; done when it is committed."""
         values = row.values()
-        noted = enumerate(zip(game.moves, game.annotations, strict=True))
-        moves = [(row.id, ply, move, note.seconds, note.evaluation) for ply, (move, note) in noted][first:]
+        annotated = enumerate(zip(game.moves, game.annotations, strict=True))
+        moves = [(row.id, ply, move, note.seconds, note.evaluation) for ply, (move, note) in annotated][first:]
 
         def save(connection: sqlite3.Connection) -> None:
             connection.execute(_SAVE_GAME, values)
@@ -193,11 +191,11 @@ class Store:
         return self.run(save)
 
     def written(self) -> asyncio.Future[None]:
-        """Done when all that was asked for before is."""
+        """Done when all jobs before this one are."""
         return self.run(lambda connection: None)
 
     def load(self, game_id: str) -> asyncio.Future[tuple[GameRow, Game] | None]:
-        """A game, its row and what is played; None if there is none of that name."""
+        """Load a game, with its row; None if there is none of that name."""
 
         def load(connection: sqlite3.Connection) -> tuple[GameRow, Game] | None:
             stored = connection.execute("SELECT * FROM games WHERE id = ?", (game_id,)).fetchone()
@@ -217,7 +215,7 @@ class Store:
     def keep_review(
         self, name: str, created: float, client: str, content: bytes, most_of_client: int, most: int
     ) -> asyncio.Future[None]:
-        """Write a review; where there are too many, in place of the oldest of its client, or of who has most."""
+        """Store a review; where there are too many, in place of the oldest of its client, or of the client with most."""
         row = name, created, client, content
 
         def keep(connection: sqlite3.Connection) -> None:
@@ -233,7 +231,7 @@ class Store:
         return self.run(keep)
 
     def review(self, name: str) -> asyncio.Future[bytes | None]:
-        """The content of a review; None if there is none of that name."""
+        """Load the content of a review; None if there is none of that name."""
 
         def load(connection: sqlite3.Connection) -> bytes | None:
             stored = connection.execute("SELECT content FROM reviews WHERE id = ?", (name,)).fetchone()
@@ -244,9 +242,9 @@ class Store:
     def tidy(
         self, uptime: float, running_since: float, finished_since: float, reviews_since: float, kept: Iterable[str] = ()
     ) -> asyncio.Future[Counter[str]]:
-        """Note the server's time, forget games not changed since and reviews made before, and count each client's running games.
+        """Save the server's time, delete old games and reviews, and count each client's running games.
 
-        The games *kept* are not forgotten, old as they are: somebody is in them, and only what changes would be written again.
+        The games *kept* stay, however old: they are in memory, and only their changes would be stored again.
         """
         in_memory = set(kept)
 
@@ -262,12 +260,12 @@ class Store:
         return self.run(tidy)
 
     def uptime(self) -> asyncio.Future[float]:
-        """The last moment, in the server's time, that the file knows of."""
+        """Load the latest server time in the file."""
         sql = "SELECT max(seconds) FROM (SELECT seconds FROM uptime UNION ALL SELECT max(since) FROM games)"
         return self.run(lambda connection: float(connection.execute(sql).fetchone()[0]))
 
     def run(self, work: Callable[[sqlite3.Connection], Outcome]) -> asyncio.Future[Outcome]:
-        """Do *work* in the thread, within a transaction, after all that was asked for before."""
+        """Do *work* in the thread, in a transaction, after all jobs before it."""
         future: asyncio.Future[Outcome] = self._loop.create_future()
         self._jobs.put((work, future))
         return future
@@ -288,7 +286,7 @@ class Store:
         self._connection.close()
 
     def _carry_out(self, batch: list[_Job]) -> list[_Outcome]:
-        """All jobs in one transaction; if one of them fails, each in one of its own."""
+        """Do all jobs in one transaction; if one of them fails, each in one of its own."""
         try:
             with self._connection as connection:
                 connection.execute("BEGIN IMMEDIATE")
@@ -310,12 +308,12 @@ def _deliver(outcomes: list[_Outcome]) -> None:
 
 
 def check(path: str | Path) -> None:
-    """Raise a StoreError if no server could keep its games in *path* now; the file is made if there is none."""
+    """Raise a StoreError if no server could use *path* now; the file is created if there is none."""
     opened(path).close()
 
 
 def opened(path: str | Path) -> sqlite3.Connection:
-    """The file at *path*, made if there is none, held for this server alone. Of folders only the default one is made."""
+    """Open the file at *path* for this server alone; it is created if there is none. Of folders only the default one is created."""
     _find_folder(path)
     with contextlib.ExitStack() as refused:
         try:

@@ -1,4 +1,4 @@
-"""The application: routes, the web page, headers that browsers heed, and errors as JSON."""
+"""The application: routes, the web page, headers for browsers, and errors as JSON."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from play.server.http.sockets import serve_connection
 from play.server.messages import Problem, Refused, encode
 from play.server.options import ServerOptions
 
-#: Only what this server serves runs on its page; nothing inline, nothing from elsewhere, and nobody frames it.
+#: Only files of this server run on its page; nothing inline, nothing from elsewhere, and no frames.
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
-#: Headers of every answer, unless it has its own.
+#: Headers of every response that does not set them.
 HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
@@ -43,9 +43,9 @@ HEADERS = {
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
     "cache-control": "no-store",
 }
-#: How often the event loop's lag is looked at, in seconds, and how many of the last looks count.
-LOOK_EVERY, LOOKS = 0.02, 3_000
-#: The web page's files, read once, and nothing else of the disk.
+#: Interval between two measurements of the event loop's lag, in seconds, and the number of the last ones that count.
+LAG_INTERVAL, MAX_LAGS = 0.02, 3_000
+#: The folder of the web page; its files are read once, and no others are served.
 PAGE = Path(__file__).resolve().parents[2] / "web"
 _KINDS = {
     ".html": "text/html; charset=utf-8",
@@ -58,30 +58,30 @@ _KINDS = {
 
 
 class Lag:
-    """How late the event loop is: by how much short sleeps were too long, in milliseconds."""
+    """The lag of the event loop: by how much short sleeps were too long, in milliseconds."""
 
     def __init__(self) -> None:
-        self._late: deque[float] = deque(maxlen=LOOKS)
+        self._lags: deque[float] = deque(maxlen=MAX_LAGS)
 
     async def watch(self) -> None:
-        """Look for ever."""
+        """Measure for ever."""
         loop = asyncio.get_running_loop()
         while True:
             began = loop.time()
-            await asyncio.sleep(LOOK_EVERY)
-            self._late.append(1000 * (loop.time() - began - LOOK_EVERY))
+            await asyncio.sleep(LAG_INTERVAL)
+            self._lags.append(1000 * (loop.time() - began - LAG_INTERVAL))
 
     def quantile(self, share: float) -> float:
-        """The lag that so great a share of the looks did not exceed."""
-        late = sorted(self._late) or [0.0]
-        return round(max(0.0, late[min(len(late) - 1, int(share * len(late)))]), 2)
+        """Return the lag that this share of the measurements did not exceed."""
+        lags = sorted(self._lags) or [0.0]
+        return round(max(0.0, lags[min(len(lags) - 1, int(share * len(lags)))]), 2)
 
 
 class Application(Starlette):
-    """An application whose every answer has the headers, those to other hosts and to our own faults too, whoever runs it."""
+    """An application that adds the headers to every response, also to refused hosts and internal errors."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer, as ASGI has it."""
+        """Serve a request of ASGI."""
 
         async def with_headers(message: Message) -> None:
             if message["type"] in ("http.response.start", "websocket.http.response.start"):
@@ -94,7 +94,7 @@ class Application(Starlette):
 
 
 def make_app(options: ServerOptions) -> Starlette:
-    """The application of one server; its hall is ``app.state.hall``."""
+    """Return the application of one server; its hall is ``app.state.hall``."""
     hall = Hall(options)
 
     @asynccontextmanager
@@ -135,7 +135,7 @@ async def _refusal(request: Request, refused: Any) -> Response:
 
 
 async def _http_problem(request: Request, error: Any) -> Response:
-    """What the framework refuses: an unknown path, another method."""
+    """Return the refusal of an unknown path or method, which starlette raises."""
     detail = {404: "there is nothing here", 405: "another method is expected here"}.get(error.status_code, error.detail)
     return json_response(encode(Problem("http", detail, error.status_code)), error.status_code, error.headers)
 
@@ -153,7 +153,6 @@ def _served(path: Path) -> Callable[[Request], Awaitable[Response]]:
     headers = {"etag": f'"{sha256(content).hexdigest()[:32]}"', "cache-control": "no-cache"}
 
     async def serve(request: Request) -> Response:
-        """The file, or 304 if the browser has it already."""
         if request.headers.get("if-none-match") == headers["etag"]:
             return Response(status_code=304, headers=headers)
         return Response(content, media_type=_KINDS[path.suffix], headers=headers)

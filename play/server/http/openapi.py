@@ -1,4 +1,4 @@
-"""``/openapi.json``: the HTTP interface described, from the table of endpoints and the classes of the messages."""
+"""``/openapi.json``: the description of the HTTP interface, from the table of endpoints and the message classes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _MESSAGES = (*get_args(messages.Incoming), messages.Joined, messages.State, mess
 
 
 def document() -> dict[str, Any]:
-    """The OpenAPI 3.1 document."""
+    """Return the OpenAPI 3.1 document."""
     kinds = [kind for e in ENDPOINTS for kind in (e.takes, e.answers) if kind is not None]
     _, schemas = msgspec.json.schema_components([*kinds, *_MESSAGES], ref_template="#/components/schemas/{name}")
     paths: dict[str, dict[str, Any]] = {}

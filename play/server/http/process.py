@@ -1,4 +1,4 @@
-"""The server as a process: it listens, says where, and ends cleanly."""
+"""The server as a process: its listening socket, its uvicorn configuration and its end."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from play.server.http.app import make_app
 from play.server.options import ServerOptions
 from reversi_env import ReversiError
 
-#: Seconds that connections get to end when the server does.
+#: Seconds for connections to close when the server ends.
 GOODBYE_SECONDS = 3
-#: Parts that a message may come in.
-MOST_FRAGMENTS = 32
-#: The answer to what cannot be read.
+#: Maximum number of fragments of a message.
+MAX_FRAGMENTS = 32
+#: The response to bytes that are no HTTP request.
 REFUSAL = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
 
@@ -33,16 +33,16 @@ class ServerError(ReversiError):
 
 
 class TimedProtocol(H11Protocol):
-    """HTTP that closes connections which do not send a whole request head in time, or whose request breaks off into nonsense.
+    """HTTP that closes connections which do not send a complete request head in time, or which send what is no HTTP.
 
-    One client has at most so many connections, those that have become WebSockets among them; a proxy has any number.
+    One client has at most *client_connections*, WebSockets among them; a proxy has any number.
     """
 
-    patience, most_of_one = 10.0, 800
+    patience, client_connections = 10.0, 800
     proxies: tuple[Any, ...] = ()
 
     def connection_made(self, transport: Any) -> None:
-        """Start waiting."""
+        """Start the timeout."""
         super().connection_made(transport)
         self._timeout: asyncio.TimerHandle | None = None
         self._start_timeout()
@@ -50,7 +50,7 @@ class TimedProtocol(H11Protocol):
             transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Wait on while the head is incomplete."""
+        """Keep the timeout running while the head is incomplete."""
         super().data_received(data)
         if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
             if self._timeout is None and self.conn.trailing_data[0]:
@@ -59,14 +59,14 @@ class TimedProtocol(H11Protocol):
             self._cancel_timeout()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stop waiting."""
+        """Cancel the timeout."""
         self._cancel_timeout()
         super().connection_lost(exc)
 
     def send_400_response(self, msg: str) -> None:
-        """Refuse what is no HTTP; if that comes within a body whose request has an answer already, only end the connection.
+        """Refuse what is no HTTP; within the body of a request that has its response, only close the connection.
 
-        The answer is written as it is: the protocol's own state may not allow one, after HEAD for example.
+        The response is written directly, since the protocol's state may not allow one, for example after HEAD.
         """
         if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
             self.transport.write(REFUSAL)
@@ -80,7 +80,7 @@ class TimedProtocol(H11Protocol):
         if not host or any(ip_address(host) in proxies for proxies in self.proxies):
             return False
         hosts = [other.client[0] for other in self.connections if other.client]  # type: ignore[union-attr]
-        return sum(known_as(other) == known_as(host) for other in hosts) > self.most_of_one
+        return sum(known_as(other) == known_as(host) for other in hosts) > self.client_connections
 
     def _start_timeout(self) -> None:
         self._timeout = self.loop.call_later(self.patience, self.transport.close)
@@ -92,15 +92,14 @@ class TimedProtocol(H11Protocol):
 
 
 class StrictSockets(WebSocketsSansIOProtocol):
-    """WebSockets for clients of all kinds.
+    """WebSockets that handle invalid input without tracebacks in the log.
 
-    Text that is no UTF-8 comes to the application as bytes, which refuses it, and not as a traceback in the log; a message does
-    not consist of any number of empty fragments; and a handshake that cannot be read, or is too long, is refused and ends the
-    connection, instead of leaving one behind on which even the server's own shutdown fails.
+    Text that is no UTF-8 reaches the application as bytes, which it refuses; the number of fragments is bounded; a handshake that
+    is invalid or too long is refused and closes the connection, which would otherwise stay open and break the server's shutdown.
     """
 
     def data_received(self, data: bytes) -> None:
-        """Take bytes in; what does not even begin as a WebSocket ends here."""
+        """Read bytes; close a connection without a handshake."""
         try:
             super().data_received(data)
         except (AssertionError, WebSocketException):  # bytes that the protocol has no answer to
@@ -110,26 +109,26 @@ class StrictSockets(WebSocketsSansIOProtocol):
             self.transport.close()
 
     async def send(self, message: Any) -> None:
-        """Send what the application says; a refusal completes the handshake too, or the log would say that there was no answer."""
+        """Send a message; a refusal completes the handshake too, or the log would report a missing response."""
         await super().send(message)
         self.handshake_complete = self.handshake_complete or self.close_sent
 
     def shutdown(self) -> None:
-        """End the connection politely, or else anyhow."""
+        """Close the connection, or abort it."""
         try:
             super().shutdown()
-        except Exception:  # whatever state a stranger has brought it into, the server must be able to end
+        except Exception:  # the server must be able to end, whatever the state of the connection
             self.transport.abort()
 
     def handle_cont(self, event: Any) -> None:
-        """Close a connection that sends a message in too many parts."""
-        if len(self.frames) >= MOST_FRAGMENTS:
+        """Abort a connection that sends a message in too many fragments."""
+        if len(self.frames) >= MAX_FRAGMENTS:
             self.transport.abort()
         else:
             super().handle_cont(event)
 
     def send_receive_event_to_app(self) -> None:
-        """Hand on a message; one that is no text as what it is."""
+        """Pass a message on; as bytes if it is no text."""
         try:
             b"".join(self.frames).decode()
         except UnicodeDecodeError:
@@ -138,8 +137,12 @@ class StrictSockets(WebSocketsSansIOProtocol):
 
 
 def configuration(options: ServerOptions, log_level: str = "error") -> uvicorn.Config:
-    """How uvicorn is to serve: small messages, no compression, pings that find half-open connections."""
-    limits = {"patience": options.patience, "most_of_one": 2 * options.client_connections, "proxies": options.trusted()}
+    """Return uvicorn's configuration: small messages, no compression, pings that find half-open connections."""
+    limits = {
+        "patience": options.patience,
+        "client_connections": 2 * options.client_connections,
+        "proxies": options.trusted(),
+    }
     protocol = type("_Protocol", (TimedProtocol,), limits)
     return uvicorn.Config(
         make_app(options),
@@ -165,11 +168,11 @@ def configuration(options: ServerOptions, log_level: str = "error") -> uvicorn.C
 
 
 def listen(options: ServerOptions) -> socket.socket:
-    """A socket at the server's address; port 0 takes any that is free."""
-    if not options.host:  # the system would take it for all addresses
+    """Return a socket at the server's address; port 0 takes any free one."""
+    if not options.host:  # would mean all addresses
         raise ServerError(f"cannot listen on {options.host!r}: expected an address, such as 127.0.0.1")
     family = socket.AF_INET6 if ":" in options.host else socket.AF_INET
-    # The protocol is named because asyncio looks for it: without it small messages wait 40 ms for the last one's receipt.
+    # asyncio disables Nagle's algorithm only if the protocol is named; small messages would wait 40 ms otherwise.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -185,29 +188,29 @@ def listen(options: ServerOptions) -> socket.socket:
 
 
 def url_of(listener: socket.socket) -> str:
-    """Where a browser finds the server."""
+    """Return the URL of the server for a browser on this machine."""
     host, port = listener.getsockname()[:2]
     return url("127.0.0.1" if host in EVERYWHERE else host, port)
 
 
 class Server(uvicorn.Server):
-    """A server that ends once: a second Ctrl-C would only cut off what takes `GOODBYE_SECONDS` at most, with a traceback."""
+    """A server that a second Ctrl-C does not interrupt, since that would print a traceback and save `GOODBYE_SECONDS` at most."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Begin to end."""
+        """Start the shutdown once."""
         if not self.should_exit:
             super().handle_exit(sig, frame)
 
 
 def server_for(options: ServerOptions) -> Server:
-    """A server that has yet to run; an error, if it could not as *options* have it."""
+    """Return a server that is not running yet; an error if *options* would not allow it to run."""
     check(options.file())
     _allow_files(3 * options.most_connections)
     return Server(configuration(options))
 
 
 def _allow_files(wanted: int) -> None:
-    """Let the process have so many connections open, where the system asks and allows it: the usual limit is 1024."""
+    """Raise the limit of open files, usually 1024, if the system allows it."""
     try:
         import resource
     except ImportError:  # Windows has no such limit

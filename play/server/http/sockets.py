@@ -1,4 +1,4 @@
-"""Games over WebSockets: one connection follows one game, and plays in it if its token is a player's."""
+"""Games over WebSockets: a connection follows one game, and plays in it with a player's token."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ POLICY, TRY_LATER, TOO_SLOW, NOT_ADMITTED = 1008, 1013, 4408, 4403
 
 
 def same_origin(headers: Headers) -> bool:
-    """Whether a request came from a page of this server, or from a program, which sends no Origin.
+    """Whether a request comes from a page of this server, or from a program, which sends no Origin.
 
-    Nothing is parsed, since nothing that cannot be parsed may do harm: what is not our own address to the letter is another's.
+    Nothing is parsed: an Origin that is not exactly the server's address is refused.
     """
     origins, host = headers.getlist("origin"), headers.get("host", "").lower()
     own = (f"http://{host}", f"https://{host}") if host else ()
@@ -35,7 +35,7 @@ def same_origin(headers: Headers) -> bool:
 class Connection:
     """A member of a room over a WebSocket.
 
-    What is to be sent waits here: answers in order, and of states only the latest, so that a slow reader costs no memory.
+    It queues answers in order, and of states only the latest, so that a slow reader costs no memory.
     """
 
     def __init__(self, socket: WebSocket, role: Role) -> None:
@@ -47,7 +47,7 @@ class Connection:
         self._news = asyncio.Event()
 
     def tell(self, state: bytes) -> None:
-        """Send a state; one that still waits is out of date."""
+        """Send a state in place of one that still waits."""
         self._state = state
         self._news.set()
 
@@ -57,12 +57,12 @@ class Connection:
         self._news.set()
 
     def leave(self, code: int, reason: str) -> None:
-        """Close, after what waits has been sent."""
+        """Close the connection after the queued messages."""
         self._closing = (code, reason)
         self._news.set()
 
     async def write(self) -> None:
-        """Send what comes, until the connection ends."""
+        """Send messages until the connection ends."""
         while True:
             await self._news.wait()
             self._news.clear()
@@ -76,7 +76,7 @@ class Connection:
 
 
 async def serve_connection(hall: Hall, socket: WebSocket) -> None:
-    """One connection to ``/api/games/{id}/socket``, from its first message to its end."""
+    """Serve one connection to ``/api/games/{id}/socket`` to its end."""
     client, connections, options = client_of(socket), hall.connections, hall.options
     full = connections[client] >= options.client_connections or connections.total() >= options.most_connections
     if full or not same_origin(socket.headers):
@@ -89,7 +89,6 @@ async def serve_connection(hall: Hall, socket: WebSocket) -> None:
 
 
 async def _admit(hall: Hall, socket: WebSocket) -> None:
-    """Wait for the token, find the game, and follow it."""
     try:
         first = await asyncio.wait_for(_received(socket), hall.options.patience)
     except TimeoutError:
@@ -127,7 +126,6 @@ async def _follow(options: ServerOptions, socket: WebSocket, room: Room, connect
 
 
 async def _read(options: ServerOptions, socket: WebSocket, room: Room, connection: Connection) -> None:
-    """Carry out messages until there are too many, or too many bad ones."""
     limiter, errors = RateLimiter(options.message_burst, options.messages_per_second), 0
     while errors < options.most_errors:
         text = await _received(socket)
@@ -164,7 +162,6 @@ def _carry_out(message: Any, room: Room, connection: Connection) -> None:
 
 
 async def _received(socket: WebSocket) -> bytes:
-    """The next message, sent as text or as bytes."""
     message = await socket.receive()
     if message["type"] == "websocket.disconnect":
         raise WebSocketDisconnect(message.get("code", 1006))
@@ -172,7 +169,7 @@ async def _received(socket: WebSocket) -> bytes:
 
 
 async def _until_closed(socket: WebSocket) -> None:
-    """Read on, and heed nothing, until the writer has said goodbye; not for long."""
+    """Discard messages for at most five seconds, until the writer has closed the connection."""
     ends = monotonic() + 5
     with contextlib.suppress(asyncio.TimeoutError, WebSocketDisconnect):
         while (left := ends - monotonic()) > 0:

@@ -1,8 +1,8 @@
-"""A position analysed: every move valued and judged, exactly or likely so where that is possible in the time.
+"""Analysis of a position: values and verdicts of all moves, by a search to the end of the game if the time suffices.
 
-Before that, each value is the mean of the last two depths. Evaluations tend to favour the side to move, or the other one, so
-that odd and even depths differ; which would show as a zigzag in the course of a game, and as blunders that were none. For the
-same reason the tables are cleared: what was found out about the neighbouring position is of the other parity.
+Otherwise each value is the mean of the last two depths. Evaluations tend to favour the side to move, or the other one, so that
+odd and even depths differ; this would show as a zigzag in the course of a game, and as false blunders. For the same reason the
+tables are cleared, since entries of the neighbouring position have the other parity.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ if TYPE_CHECKING:
     from reversi_env import Position
     from search.engine.engine import Engine
 
-#: A solution may take this many times the time asked for; it is tried only if it is expected to take no more than that time.
+#: Factor by which a solution may exceed the requested time; it is tried if it is expected within that time.
 PATIENCE = 3.0
-#: Share of the time after which no deeper search is begun: it would not be done in time.
+#: Share of the time after which no deeper search is begun, since it would not be done in time.
 LAST_START = 0.45
-#: The shortest time, in seconds, that anything can be found out in.
-LEAST_SECONDS = 0.01
+#: The shortest time of a search, in seconds.
+MIN_SECONDS = 0.01
 ALL_MOVES = 64
 
 
 def analyse(engine: Engine, position: Position, seconds: float) -> dict[str, Any]:
-    """What is found in about *seconds*, or the least time; values in discs for the side to move, *moves* best first."""
-    began, seconds = perf_counter(), max(seconds, LEAST_SECONDS)
+    """Return the result of about *seconds* as a dictionary; values in discs for the side to move, *moves* best first."""
+    began, seconds = perf_counter(), max(seconds, MIN_SECONDS)
     engine.clear()
     values = _to_the_end(engine, position, seconds)
     if values is None:
         left = seconds - (perf_counter() - began)
-        values = _deepened(engine, position, max(left, LEAST_SECONDS))
+        values = _deepened(engine, position, max(left, MIN_SECONDS))
     best, exact, size = values["value"], values["exact"], position.rules.size
     judged = [
         {"move": move, "value": value, "verdict": verdict(best - value, best, value, exact, size)}
@@ -44,7 +44,7 @@ def analyse(engine: Engine, position: Position, seconds: float) -> dict[str, Any
 
 
 def _to_the_end(engine: Engine, position: Position, seconds: float) -> dict[str, Any] | None:
-    """Values of searches to the end of the game, exact or likely, if they can be had."""
+    """Return exact or likely values of searches to the end of the game, if they take about *seconds*."""
     moves = max(1, len(position.legal_moves()))
     limits = Limits(time=seconds)
     if moves * SOLVE_GROWTH**position.empties / SOLVE_NODES_PER_SECOND <= seconds:
@@ -56,7 +56,7 @@ def _to_the_end(engine: Engine, position: Position, seconds: float) -> dict[str,
 
 
 def _deepened(engine: Engine, position: Position, seconds: float) -> dict[str, Any]:
-    """Means of the last two depths that were finished in time; the first has no clock, and ends early only if it is stopped."""
+    """Return means of the last two depths finished in time; depth 1 has no time limit, and ends early only if it is stopped."""
     began = perf_counter()
     results: list[SearchResult] = []
     nodes = 0
@@ -64,7 +64,7 @@ def _deepened(engine: Engine, position: Position, seconds: float) -> dict[str, A
         left = seconds - (perf_counter() - began)
         if results and left < (1 - LAST_START) * seconds:
             break
-        limits = Limits(time=max(left, LEAST_SECONDS) if results else None, depth=depth, empties_exact=0)
+        limits = Limits(time=max(left, MIN_SECONDS) if results else None, depth=depth, empties_exact=0)
         result = engine.search(position, limits, multi_pv=ALL_MOVES, keep_estimates=depth > 1)
         nodes += result.nodes
         if result.depth == depth or not results:
@@ -86,7 +86,7 @@ def _values(result: SearchResult) -> dict[str, float]:
 def _as_dict(
     result: SearchResult, values: dict[str, float], nodes: int | None = None, other: SearchResult | None = None
 ) -> dict[str, Any]:
-    """The answer: the move with the best of *values*, and a line that begins with it if one of the searches has it."""
+    """Return the move with the best of *values*, and a line that begins with it if one of the searches has one."""
     move = next(iter(values), result.move)
     lines = [searched.pv for searched in (result, other) if searched and searched.move == move]
     return {

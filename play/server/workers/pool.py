@@ -1,21 +1,20 @@
-"""`Pool`: the workers, and whose search is next.
+"""`Pool`: the workers, and the order of searches.
 
-**Fair share.** Searches are asked for by a client, an address, and for a game. Each client has used so many seconds of a processor;
-a new search starts, in virtual time, where the client's last ones ended, or now if that is past, and the earliest start is next.
-So one address cannot keep the others waiting, however many games it has. Among the searches of one client the same decides by
-game: a game whose agent thinks for seconds waits for games whose agents answer at once, and not the other way round.
+**Fair share.** A search belongs to a client (an address) and to a game. In virtual time it starts where the client's last searches
+ended by the processor time that they used, or now if that is past; the earliest start is next. So no address can keep the others
+waiting, however many games it has. Searches of one client are ordered by game in the same way: a game with a slow agent waits for
+games with quick ones.
 
-**Short searches travel together** when many wait, a few milliseconds' worth at a time: a message to another process costs as much
-as a search to depth 2.
+**Short searches are sent in batches** of a few milliseconds when many wait, since a message to another process costs as much as a
+search to depth 2.
 
-**Long searches never occupy all workers**, where there is more than one. The first one of an agent counts as long: what it needs
-may have to be compiled, and somebody who asks for every agent there is must not keep all workers at that.
+**Long searches never occupy all workers**, if there are several. The first search of an agent counts as long, since its kernels
+may have to be compiled.
 
-**Pondering** takes a worker that has nothing else to do, and gives it back when any other game's search waits; it is not charged.
-The next search of its own game waits the moment that its worker takes to end it: that worker's tables know the position.
+**Pondering** takes an idle worker, and ends when another game's search waits; it is not charged. The next search of its own game
+waits until its worker has stopped, whose tables have entries for the position.
 
-**Bounded.** A game waits for one search at a time, so that the games' limit is theirs; of visitors' analyses and transcripts the
-hall takes only so many.
+**Bounded.** A game waits for one search at a time, so the limit of games bounds them; the hall bounds analyses and transcripts.
 """
 
 from __future__ import annotations
@@ -42,41 +41,40 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("reversi.server")
 
-#: What a search is charged at least, in seconds, so that small differences between small searches put nobody behind.
+#: Minimum charge of a search, in seconds, so that small differences between short searches do not count.
 MIN_CHARGE = 0.002
-#: Expected seconds of the short searches that are given to a worker together, and how many they may be.
+#: Expected seconds of a batch of short searches, and their maximum number.
 BATCH_SECONDS, MAX_BATCH = 0.005, 16
-#: What a search of an agent not seen yet is expected to take, and how fast expectations change.
+#: Expected seconds of an agent's first search, and the rate of the moving average of later ones.
 UNKNOWN_SECONDS, EMA_RATE = 0.01, 0.1
-#: Agents that have nothing to compile, and what reads records.
+#: Agents that have nothing to compile, and "" for jobs that read games.
 NOTHING_TO_COMPILE = frozenset({"random", "greedy", ""})
-#: Seconds beyond its own limit after which a search that does not come back is given up, with its worker. A first
-#: compilation takes half a minute on a slow machine.
+#: Seconds beyond the limit of a search after which its worker is killed. A first compilation takes half a minute on a slow machine.
 WORKER_TIMEOUT_SECONDS = 180.0
 
 
 class WorkerLost(Exception):  # noqa: N818 - the machine's fault, not the caller's
-    """The worker died, or was given up; the search can be asked for again."""
+    """The worker died or was killed; the search can be repeated."""
 
 
 class _FairShares:
-    """What each of many has used of the processors: the virtual time at which its last searches ended; ``now`` is the present."""
+    """The virtual time at which the last searches of each name ended; ``now`` is the present."""
 
     def __init__(self) -> None:
         self.now = 0.0
         self._ends: dict[str, float] = {}
 
     def start(self, name: str, asked: float) -> float:
-        """When a search of *name* starts that was asked for at *asked*: others of the name may have been charged since."""
+        """Return the start of a search requested at *asked*; others of the name may have been charged since."""
         return max(asked, self._ends.get(name, 0.0))
 
     def begin(self, name: str, start: float) -> None:
-        """A search of *name* begins that starts at *start*; it is charged the least at once."""
+        """Begin a search with that *start*; it is charged the minimum at once."""
         self.now = max(self.now, start)
         self._ends[name] = self.start(name, start) + MIN_CHARGE
 
     def charge(self, name: str, start: float, seconds: float) -> None:
-        """The search that started at *start* took *seconds*: what it has not been charged yet is added."""
+        """Charge the rest of a search with that *start*, which took *seconds*."""
         self._ends[name] = self.start(name, start) + max(0.0, seconds - MIN_CHARGE)
         if len(self._ends) > 4096:
             self._ends = {each: at for each, at in self._ends.items() if at > self.now}
@@ -84,7 +82,7 @@ class _FairShares:
 
 @dataclass
 class _Search:
-    """A search that waits or runs: its job, whose it is and in which game, and when it began in virtual time by either."""
+    """A waiting or running search: its job, client and game, and its start in virtual time by both."""
 
     job: Job
     client: str
@@ -96,14 +94,13 @@ class _Search:
 
     @cached_property
     def name(self) -> str:
-        """The agent's name, one of the catalogue's; its options may be anything."""
         return self.job.agent.partition(":")[0]
 
 
 class Worker:
-    """A worker, the searches that it does at present by their numbers, the last one's game, and the thread that waits for answers.
+    """A worker process, its running searches by their numbers, the last one's game, and a thread that receives answers.
 
-    It is a process, or a thread of the server: for tests, and for machines with little memory.
+    For tests and for machines with little memory it can be a thread of the server.
     """
 
     def __init__(self, is_process: bool, on_answer: Callable[..., None], on_end: Callable[..., None]) -> None:
@@ -123,21 +120,21 @@ class Worker:
 
     @property
     def pid(self) -> int | None:
-        """The process's id; None for a thread."""
+        """The process id; None for a thread."""
         return self._process.pid if self._process else None
 
     @property
     def exit_code(self) -> int | None:
-        """How the process has ended, below 0 by a signal; None for a thread."""
+        """The exit status of the process, negative for a signal; None for a thread."""
         return self._process.exitcode if self._process else None
 
     def send(self, message: list[Job] | int) -> None:
-        """Give it jobs, or stop the job of a number; small enough never to wait, since the worker always reads."""
+        """Send jobs, or the number of a job to stop. It never blocks, since the worker always reads."""
         with contextlib.suppress(OSError):
             self._connection.send_bytes(msgspec.json.encode(message))
 
     def end(self) -> None:
-        """Kill a process, which holds nothing that is worth saving; let a thread end after what it does now."""
+        """Kill a process, which has nothing to save, or let a thread end after its current job."""
         if self._process is None:
             self.send([])
         else:
@@ -155,7 +152,7 @@ class Worker:
 
 @dataclass
 class Pool:
-    """Searches by *workers* processes, or by one thread if that is 0. Use within a running event loop."""
+    """Searches by *workers* processes, or by one thread if that is 0. To be used within a running event loop."""
 
     workers: int
     searches: int = 0
@@ -193,7 +190,7 @@ class Pool:
         return [worker.pid for worker in self._workers]
 
     async def search(self, client: str, job: Job, game: str | None = None) -> Answer:
-        """The answer to a job of *client*'s, in one of its games or else apart from them; cancelling the call stops the search."""
+        """Return the answer to a job of *client*, in one of its games or in none; cancelling the call stops the search."""
         number = next(self._numbers)
         job = msgspec.structs.replace(job, number=number)
         search = _Search(job, client, game or client, self._loop.create_future(), self._clients.now, self._games.now)
@@ -209,7 +206,7 @@ class Pool:
             raise
 
     async def ponder(self, game: str, job: Job) -> None:
-        """Let an idle worker ponder, if there is one; that of the game's last search if it can be. Cancelling the call ends it."""
+        """Let an idle worker ponder, if there is one, preferably that of the game's last search. Cancelling the call ends it."""
         idle = [worker for worker in self._workers if not worker.searches]
         if not idle or self._waiting:
             return
@@ -235,12 +232,12 @@ class Pool:
         return [search for worker in self._workers for search in worker.searches.values()]
 
     def _pondering(self) -> dict[str, tuple[Worker, int]]:
-        """Who ponders, by the game, and the number of the job."""
+        """Return the worker that ponders and the number of its job, by game."""
         busy = [(worker, search) for worker in self._workers for search in worker.searches.values()]
         return {search.game: (worker, search.job.number) for worker, search in busy if search.job.kind == "ponder"}
 
     def _dispatch(self, first: Worker | None = None) -> None:
-        """Give workers that are idle something to do, *first* before the others; pondering ends if that is not enough."""
+        """Start searches on idle workers, beginning with *first*, and stop pondering if more searches wait."""
         for worker in sorted(self._workers, key=lambda worker: worker is not first):
             if not worker.searches and (searches := self._next()):
                 self._begin(worker, searches)
@@ -251,7 +248,7 @@ class Pool:
             worker.send(number)
 
     def _next(self) -> list[_Search]:
-        """The waiting search that starts first in virtual time, among those that may begin; a short one with more of them."""
+        """Return the waiting search with the earliest start that may begin, or a batch of short ones."""
         long = sum(self._is_long(search) and search.job.kind != "ponder" for search in self._running())
         may_be_long, pondered = long < max(1, len(self._workers) - 1), self._pondering()
         waiting = [search for search in self._waiting.values() if search.game not in pondered]
@@ -263,7 +260,7 @@ class Pool:
         chosen, more, expected = waiting[:1], [search for search in waiting[1:] if not self._is_long(search)], 0.0
         if chosen and self._is_long(chosen[0]):
             return chosen
-        for left, search in zip(range(len(more), 0, -1), more, strict=True):  # while others have something to do too
+        for left, search in zip(range(len(more), 0, -1), more, strict=True):  # leave some for the other workers
             expected += self._usual.get(chosen[-1].job.agent, UNKNOWN_SECONDS)
             if left < len(self._workers) or expected > BATCH_SECONDS or len(chosen) == MAX_BATCH:
                 break
@@ -306,14 +303,14 @@ class Pool:
         self._games.charge(search.game, search.game_start, seconds)
 
     def _update_usual_seconds(self, agent: str, seconds: float) -> None:
-        """What searches of this kind take; a first one loads its kernels, and says nothing about the others."""
+        """Update the moving average of an agent's searches; a first one also loads its kernels, and counts less."""
         before = self._usual.get(agent, UNKNOWN_SECONDS)
         self._usual[agent] = before + EMA_RATE * (min(seconds, UNKNOWN_SECONDS) - before)
         if len(self._usual) > 4096:
             self._usual.clear()
 
     def _ended(self, worker: Worker) -> None:
-        """A worker has died: its searches failed, and another takes its place."""
+        """Fail the searches of a worker that has died, and replace it."""
         if self.closed:
             return
         for search in worker.searches.values():
@@ -329,4 +326,4 @@ class Pool:
             await asyncio.sleep(5)
             for worker in self._workers:
                 if worker.pid and any(monotonic() > search.deadline for search in worker.searches.values()):
-                    worker.end()  # which `_ended` hears of
+                    worker.end()  # calls `_ended`

@@ -1,4 +1,4 @@
-"""Games and positions read, from text or from a file that somebody has."""
+"""Reading of games and positions from text or from a file."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from reversi_env.kernels.games import NO_MOVE
 from reversi_env.notation import Game, read_ggf, read_obf_line, read_transcript, read_wthor
 from reversi_env.notation.ggf import looks_like_ggf
 from reversi_env.notation.text import UTF_16, decoded
-from reversi_env.rules import BLACK, SIZES, Variant
+from reversi_env.rules import SIZES, Variant
 
-#: Games that are told of at a time: a file may have many thousands.
-MOST_GAMES = 500
-#: Lines of comments, as OBF has them, before anything else.
+#: Maximum number of games per answer; a file may have many thousands.
+MAX_GAMES = 500
+#: Lines of comments, as in OBF, before anything else.
 _COMMENTS = re.compile(r"\s*(?:%[^\n]*(?:\n\s*|$))*")
-#: How a board begins, and no moves do.
+#: The beginning of a board; moves do not match.
 _BOARD = re.compile(r"\s*(?:[-._XxOo*0BbWw●○]\s*){16}")
 
 
 def read_games(text: str, file: bytes, rules: Rules, first: int = 0) -> dict[str, Any]:
-    """The games in *text*, or in *file* if there is one, from number *first* on, as the message `Transcript` has them.
+    """Return the games in *text*, or in *file* if there is one, from number *first* on, as fields of the message `Transcript`.
 
-    Text is GGF, which says its own rules; boards in OBF, or typed out, by the variant of *rules*; or the moves of one game by
-    *rules*. A file is WTHOR or text.
+    Text is GGF, which has its own rules, boards in OBF or plain, by the variant of *rules*, or the moves of one game by *rules*. A
+    file is WTHOR or text.
     """
     if b"\0" in file[:16] and not file.startswith(UTF_16):  # the header of a WTHOR file, and no text
         games = _games_in_wthor(file, first)
     else:
         games = islice(_games_in_text(decoded(file) if file else text, rules), first, None)
-    games_read = list(islice(games, MOST_GAMES + 1))
-    return {"games": games_read[:MOST_GAMES], "first": first, "more": len(games_read) > MOST_GAMES}
+    games_read = list(islice(games, MAX_GAMES + 1))
+    return {"games": games_read[:MAX_GAMES], "first": first, "more": len(games_read) > MAX_GAMES}
 
 
 def _games_in_text(text: str, rules: Rules) -> Iterator[dict[str, Any]]:
@@ -55,7 +55,7 @@ _LENGTHS = {size * size + more for size in SIZES for more in (0, 1)}
 
 
 def _problem(line: str, variant: Variant) -> dict[str, Any]:
-    """The position of a line of OBF; black is to move where it does not say."""
+    """Return the position of a line of OBF; black is to move by default."""
     board, *rest = re.split("([;%])", line, maxsplit=1)  # scores and a comment
     squares = "".join(board.split())
     size = isqrt(len(squares))
@@ -71,7 +71,7 @@ def _recorded_game(game: Game, comment: str = "") -> dict[str, Any]:
         "size": rules.size,
         "variant": rules.variant,
         "board": game.start.to_text(),
-        "turn": "black" if game.start.turn == BLACK else "white",
+        "turn": str(game.start.turn),
         "moves": list(game.moves),
         "black": game.black,
         "white": game.white,
@@ -81,7 +81,7 @@ def _recorded_game(game: Game, comment: str = "") -> dict[str, Any]:
 
 
 def _games_in_wthor(file: bytes, first: int) -> Iterator[dict[str, Any]]:
-    """The games of a WTHOR file from number *first* on, players by their numbers; moves as they are, without passes."""
+    """Yield the games of a WTHOR file from number *first* on, without passes; players are named by their numbers."""
     wthor, start = read_wthor(file), Position.initial()
     names = [start.rules.name_of(start.rules.action_of(sq)) for sq in range(64)]
     for row in range(first, len(wthor)):

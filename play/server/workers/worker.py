@@ -1,7 +1,7 @@
-"""What searches: a process (or a thread) that is given positions, and answers each with a move or an analysis.
+"""The worker: a process (or a thread) that answers positions with a move or an analysis.
 
-Jobs and answers are JSON, those that come together in one message; a number instead stops the job of that number. A process
-ignores Ctrl-C, which is the server's business, and ends when the server does, however that ended: its end of the pipe closes.
+Jobs and answers are lists in JSON; a number instead stops the job of that number. A process ignores Ctrl-C, which the server
+handles, and ends with the server, when the pipe is closed.
 """
 
 from __future__ import annotations
@@ -36,19 +36,18 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("reversi.server")
 
-#: Agents that are kept, each with an engine and its tables, the ones used last.
-KEPT_AGENTS = 12
-#: Longer searches than this count as long, in seconds: they never occupy all workers. So long may the quickest agents have to wait.
+#: Number of agents, each with an engine and its tables, that are cached; the least recently used is dropped.
+CACHED_AGENTS = 12
+#: Limit of short searches, in seconds: the quickest agents may have to wait so long. Longer ones never occupy all workers.
 SHORT_SECONDS = 0.1
 
 
 class Job(msgspec.Struct, frozen=True):
-    """One search: of which position, by whom, with a table of how many MiB, in how many *seconds*; *seed* is for equal moves.
+    """A search of a position: table in MiB, limit in *seconds* (None for quick searches), *seed* of the choice among equal moves.
 
-    *seconds* is None for what is done in a moment. *share* and *most* are what a clock leaves for the move, in seconds; None
-    without a clock. A job to *ponder* goes on until it is stopped, and finds nothing but what is in the engine's tables then; one
-    to *read* finds the games that are in *text* or *file*, from number *first* on, by the position's rules or their own. Searches
-    of the same kind by the same agent of the same game share an engine.
+    *share* and *most* are the usual and the maximum seconds that a clock leaves for the move. A job to *ponder* runs until it is
+    stopped, and only fills the engine's tables; one to *read* reads the games in *text* or *file*, from number *first* on, by the
+    position's rules or their own. Searches of the same kind by the same agent in the same game share an engine.
     """
 
     kind: Literal["move", "analyse", "ponder", "read"]
@@ -66,20 +65,17 @@ class Job(msgspec.Struct, frozen=True):
 
     @property
     def longest(self) -> float | None:
-        """Seconds that the search may take at most, by the agent's own limit and the clock; None without either."""
+        """The maximum seconds of the search, by the agent's own limit and the clock; None without either."""
         return min(filter(None, (self.seconds, self.most)), default=None)
 
     @property
     def is_long(self) -> bool:
-        """Whether it may take longer than a moment, by the agent's own time: it is no slower for having a clock."""
+        """Whether the agent's own limit allows more than a short search; a clock does not make it slower."""
         return self.seconds is not None and self.seconds > SHORT_SECONDS
 
 
 class Answer(msgspec.Struct):
-    """The *result* of the job with a *number*, or an *error*, and the processor time in seconds.
-
-    *is_internal_error*: the error is ours, and not the request's.
-    """
+    """The *result* of the job with a *number*, or an *error*, internal or of the request, and the processor time in seconds."""
 
     number: int = -1
     cpu: float = 0.0
@@ -89,17 +85,17 @@ class Answer(msgspec.Struct):
 
 
 class Searcher:
-    """Answers jobs, one at a time, with the agents that it used last.
+    """Answers jobs one at a time, with cached agents.
 
-    ``stopped``, which another thread may set, is the number of the job that is to be cut short: the present one, or one to come.
+    ``stopped``, which another thread may set, is the number of the current or a later job that is to be stopped.
     """
 
     def __init__(self) -> None:
         self.stopped = -1
-        self._kept = lru_cache(KEPT_AGENTS)(_agent)
+        self._cached_agent = lru_cache(CACHED_AGENTS)(_agent)
 
     def answer(self, job: Job) -> Answer:
-        """The answer to *job*. A fault of ours ends the one search, and not the worker with all the others that it was given."""
+        """Return the answer to *job*. An internal error ends this search alone, not the worker with its other jobs."""
         answer = Answer(job.number)
         try:
             with _charged(answer):
@@ -118,27 +114,27 @@ class Searcher:
         if job.kind == "read":
             return read_games(job.text, job.file, rules, job.first)
         kind = "move" if job.kind == "ponder" else job.kind
-        agent = self._kept(kind, job.agent, job.table, rules.size, rules.variant)
+        agent = self._cached_agent(kind, job.agent, job.table, rules.size, rules.variant)
 
         def is_stopped() -> bool:
             return self.stopped == job.number
 
-        if isinstance(agent, SearchAgent):  # whose engine has a clock of its own
+        if isinstance(agent, SearchAgent):  # its engine limits the time
             # An analysis needs the engine only, which is not always what searches for the agent's moves.
             (agent.engine if job.kind == "analyse" else agent.prepare)(rules)
             ends, search = inf, partial(_search, job, agent, is_stopped)
         else:
-            agent = AgentSpec(job.agent).with_(seed=job.seed).make(table=job.table)  # another one in every game
+            agent = AgentSpec(job.agent).with_(seed=job.seed).make(table=job.table)  # the seed is the game's
             agent.prepare(rules)
             ends, search = perf_counter() + (job.longest or inf), partial(_choose, job, agent)
-        if not job.is_long:  # over before anybody could ask
+        if not job.is_long:  # too short to be stopped
             return search()
         return run_until(lambda: is_stopped() or perf_counter() > ends, _charged(answer)(search), agent.stop)
 
 
 @contextlib.contextmanager
 def _charged(answer: Answer) -> Iterator[None]:
-    """Add the processor time of this thread to the answer's: a search has one, and the server may be others of the process."""
+    """Add the processor time of this thread to the answer's; the process may have other threads, of the server."""
     began = thread_time()
     try:
         yield
@@ -147,7 +143,7 @@ def _charged(answer: Answer) -> Iterator[None]:
 
 
 def _agent(kind: str, spec: str, table: float, size: int, variant: str) -> Agent:
-    """Who does a *kind* of job in one game, and has one engine; agents share none, or the weak would know what the strong found."""
+    """Make the agent for a *kind* of job in one game; a shared engine would give weak agents the table entries of strong ones."""
     return make_agent(spec, table=table)
 
 
@@ -171,7 +167,7 @@ def _search(job: Job, agent: SearchAgent, is_stopped: Callable[[], bool]) -> dic
 
 
 def load_rules() -> None:
-    """Load the kernels of the rules: the first move of a process takes a good part of a second."""
+    """Load the kernels of the rules, which takes a good part of a second in a new process."""
     position = Position.initial().play("d3")
     position.legal_moves()
     position.is_over()
@@ -179,7 +175,7 @@ def load_rules() -> None:
 
 
 def worker_process(connection: Connection) -> None:
-    """A worker process: answers what comes from *connection* until it closes."""
+    """Run a worker process: answer jobs from *connection* until it closes."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if hasattr(os, "nice"):
@@ -188,14 +184,14 @@ def worker_process(connection: Connection) -> None:
 
 
 def search_jobs(connection: Connection, at_end: Callable[[], None] = lambda: None) -> None:
-    """Answer what comes from *connection*, until that is an empty list of jobs; *at_end* is called when it has closed."""
+    """Answer jobs from *connection* until an empty list of them comes; *at_end* is called when it has closed."""
     searcher = Searcher()
     batches: queue.SimpleQueue[list[Job]] = queue.SimpleQueue()
     threading.Thread(target=_read, args=(connection, searcher, batches, at_end), daemon=True).start()
     load_rules()
     while jobs := batches.get():
         answers = msgspec.json.encode([searcher.answer(job) for job in jobs])
-        with contextlib.suppress(OSError):  # the server is gone: the reader sees it too
+        with contextlib.suppress(OSError):  # the server is gone; the reader notices it, too
             connection.send_bytes(answers)
     connection.close()
 

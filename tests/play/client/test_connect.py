@@ -147,7 +147,7 @@ def health(connection, request):
 
 def test_a_server_that_never_lets_us_play_is_given_up(stranger, api, reversi, monkeypatch):
     """Whatever it says first, as long as it brings no move."""
-    monkeypatch.setattr(client, "RETURN_SECONDS", 0.1)
+    monkeypatch.setattr(client, "RECONNECT_SECONDS", 0.1)
     monkeypatch.setattr(client, "RETRY_SECONDS", 0.01)
     state = json.dumps(api.state(api.create(size=4)))
     for messages in ((), ('{"type": "joined", "role": "white"}', state)):

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.server import memory_mib
-from play.server.workers.warming import BEGUN, DONE
+from play.server.workers.precompiling import BEGUN, DONE
 from tests.oracles.jobs import children_of
 
 from .conftest import eventually

@@ -319,7 +319,7 @@ def test_as_many_engines_are_kept_as_agents(monkeypatch):
         return agent
 
     monkeypatch.setattr(workers, "make_agent", note)
-    monkeypatch.setattr(workers, "KEPT_AGENTS", 2)
+    monkeypatch.setattr(workers, "CACHED_AGENTS", 2)
     searcher = Searcher()
     for size, variant in [(4, "normal"), (4, "reversed"), (6, "normal"), (6, "reversed"), (6, "reversed")]:
         assert searcher.answer(job(1, position=Position.initial(Rules(size, variant)))).result["move"]

@@ -6,7 +6,7 @@ from base64 import b64encode
 import pytest
 
 from models.human import RATINGS
-from play.server.games.hall import SOME_PUZZLES
+from play.server.games.hall import MAX_PUZZLES
 from play.server.workers import reading
 from reversi_env import BLACK, WHITE, Position, Rules
 from train.evaluation.puzzles import packaged_puzzles
@@ -69,7 +69,7 @@ def test_what_cannot_be_read_is_named(api, request_, reason):
 
 
 def test_of_many_games_some_are_told_at_a_time(api, monkeypatch):
-    monkeypatch.setattr(reading, "MOST_GAMES", 1)
+    monkeypatch.setattr(reading, "MAX_GAMES", 1)
     for file in (GGF.encode() * 2, WTHOR):
         request = {"file": b64encode(file).decode()}
         pages = [api.call("POST", "/api/transcripts", json=request | {"first": first}).json() for first in range(3)]
@@ -85,7 +85,7 @@ def test_puzzles_are_given_by_rating_and_not_without_end(special):
     found = {}
     for rating in (0, 1800):
         found[rating] = api.call("POST", "/api/puzzles", json={"rating": rating}).json()["puzzles"]
-        assert len({one["number"] for one in found[rating]}) == SOME_PUZZLES
+        assert len({one["number"] for one in found[rating]}) == MAX_PUZZLES
         for one in found[rating]:
             puzzle = packaged_puzzles(Rules())[one["number"]]
             turn = BLACK if one["turn"] == "black" else WHITE

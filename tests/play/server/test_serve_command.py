@@ -9,7 +9,7 @@ from play.server import addresses
 from play.server.games.store import check, opened
 from play.server.http.process import Server, configuration
 from play.server.options import default_database
-from play.server.workers import warming as precompiling
+from play.server.workers import precompiling
 from reversi_env.compiler.kernel import NotCompiled
 from tests.oracles.strategies import wthor_file, wthor_record
 

@@ -29,9 +29,9 @@ NO_TABLE = 0.001
 
 
 def offered() -> Iterator[tuple[str, Rules]]:
-    """Agents and games that people can choose; not the policies, which compile nothing and take torch to load.
+    """Yield the agents and games on offer, without the policies, which compile nothing and need torch to load.
 
-    The engine with Double-Alpha's evaluator is among them: it analyses for that agent.
+    The engine with Double-Alpha's evaluator is included, since it analyses for that agent.
     """
     for entry in catalogue.entries():
         if entry.name != "rl":
@@ -40,24 +40,24 @@ def offered() -> Iterator[tuple[str, Rules]]:
 
 
 def compile_all(games: Iterable[tuple[str, Rules]]) -> None:
-    """Compile what these agents need for their games and is not in the cache, and tell on standard error."""
-    tells = False
+    """Compile what these agents need for their games and is not in the cache; report it on standard error."""
+    has_begun = False
     for agent, rules in games:
         try:
             with cached_kernels_only():
                 make_agent(agent, table=NO_TABLE).prepare(rules)
         except NotCompiled:
-            if not tells:
+            if not has_begun:
                 print(BEGUN, file=sys.stderr, flush=True)
-            tells = True
+            has_begun = True
             make_agent(agent, table=NO_TABLE).prepare(rules)
-    if tells:
+    if has_begun:
         print(DONE, file=sys.stderr, flush=True)
 
 
 @contextmanager
 def compiling() -> Iterator[None]:
-    """Let a process compile all of it, for as long as this is entered."""
+    """Compile in another process while this context is open."""
     process = start_python(__name__, stdin=subprocess.PIPE, start_new_session=True)  # Ctrl-C is for the server
     try:
         yield
@@ -72,7 +72,7 @@ def _end_with_the_server() -> None:
 
 
 def main() -> None:
-    """The process."""
+    """Run the process."""
     if hasattr(os, "nice"):
         os.nice(19)
     threading.Thread(target=_end_with_the_server, daemon=True).start()

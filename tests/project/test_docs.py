@@ -1,9 +1,11 @@
-"""What the documentation shows is run: Python as it stands, commands in a smaller form where they take minutes, notebooks, links.
+"""What the documentation shows is run: Python as it stands, commands in a smaller form where they take minutes, docstrings, too.
 
 A page's blocks are run one after the other, in one namespace and one folder, as a reader would. A block that follows a comment
 ``<!-- test: … -->`` is not: the comment says what runs it instead.
 """
 
+import doctest
+import importlib
 import os
 import re
 import shlex
@@ -20,6 +22,8 @@ from tests.conftest import REPOSITORY
 
 DOCS = REPOSITORY / "docs"
 PAGES = [REPOSITORY / "README.md", *sorted((DOCS / "guide").glob("*.md"))]
+#: Layers whose docstrings pytest does not look through by itself.
+LAYERS = ("models", "train", "studies", "play", "benchmarks")
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.py"))
 #: The two commands between markers in the README are run by .ci/run, word for word.
 BLOCK = re.compile(r"^(<!-- (?:test: .*|main:begin|tests:begin) -->\n)?```(\w+)[^\n]*\n(.*?)^```", re.M | re.S)
@@ -139,6 +143,19 @@ def test_a_notebook_runs(source, tmp_path, monkeypatch):
     nbclient.NotebookClient(
         jupytext.read(source), kernel_name="python3", resources={"metadata": {"path": tmp_path}}
     ).execute()
+
+
+def with_examples():
+    """The names of modules with examples in their docstrings."""
+    paths = [path for layer in LAYERS for path in sorted((REPOSITORY / layer).rglob("*.py"))]
+    names = [path.relative_to(REPOSITORY).with_suffix("") for path in paths if ">>> " in path.read_text("utf-8")]
+    return [".".join(name.parts) for name in names]
+
+
+@pytest.mark.parametrize("name", with_examples())
+def test_the_examples_of_docstrings_run(name):
+    result = doctest.testmod(importlib.import_module(name))
+    assert (result.failed, result.attempted > 0) == (0, True)
 
 
 def test_every_command_of_a_page_exists():

@@ -1,4 +1,4 @@
-"""The kernel cache: the next start does not recompile, an edit anywhere does, and the first compilation is announced."""
+"""The kernel cache: the next start compiles nothing, an edit in any file does, and the first compilation is announced."""
 
 import os
 import pty
@@ -8,12 +8,14 @@ import sys
 
 import pytest
 
+from play.first_start import MESSAGE
 from reversi_env.compiler import kernel as compiling
 from tests.conftest import REPOSITORY
-from tests.oracles.processes import output_of, second_process_agrees
+from tests.oracles.processes import finished, output_of, second_process_agrees
 
-TOUCH_EVERYTHING = """
-import numpy as np
+#: Programs that run many kernels of a folder, print what they computed, and end with the report of `tests.oracles.processes`.
+PROGRAMS = {
+    "rules": """
 import reversi_env.kernels
 from reversi_env import Position, Rules, batch
 from tests.oracles.processes import modules_of, report
@@ -26,8 +28,8 @@ for rules in (Rules(4), Rules(8)):
         parents = [board[children.parent] for board in boards]
         results += [batch.play(children.square, *parents, rules, parallel=parallel)[0].sum()]
         results += [batch.flips(children.square, *parents, rules, parallel=parallel).sum()]
-        for question in (batch.legal_moves, batch.is_over, batch.final_scores, batch.frontier, batch.stable_discs):
-            results += [question(*boards, rules, parallel=parallel).sum()]
+        for function in (batch.legal_moves, batch.is_over, batch.final_scores, batch.frontier, batch.stable_discs):
+            results += [function(*boards, rules, parallel=parallel).sum()]
         results += [batch.canonical(*boards, parallel=parallel)[0].sum(), batch.position_hash(*boards, parallel=parallel).sum()]
         results += [batch.random_plies(5, rules, parallel=parallel)]
     position = Position.initial(rules)
@@ -36,42 +38,181 @@ for rules in (Rules(4), Rules(8)):
 print([int(result) for result in results])
 
 report(*modules_of(reversi_env.kernels), whole=False)
-"""
+""",
+    "environments": """
+import hashlib
+from reversi_env import Rules, functional
+from reversi_env.envs import ReversiEnv, ReversiVectorEnv, pettingzoo
+from reversi_env.kernels import episodes, states
+from tests.oracles.games import last_legal
+from tests.oracles.processes import report
+
+seen = hashlib.sha256()
+for observation in ("planes", "flat"):
+    for opponent in (None, "random", "greedy", last_legal, ["random", last_legal]):
+        for illegal in ("lose", "raise"):
+            options = dict(size=4, opponent=opponent, observation=observation, illegal=illegal, colour="random", empties=2)
+            env = ReversiEnv(**options)
+            board, info = env.reset(seed=1)
+            for _ in range(40):
+                board, reward, terminated, _, info = env.step(env.sample_legal())
+                seen.update(board.tobytes() + bytes(str(reward), "ascii") + env.action_masks().tobytes())
+                if terminated:
+                    env.reset()
+            for parallel in (False, True):
+                envs = ReversiVectorEnv(9, parallel=parallel, autoreset_mode="SAME_STEP", **options)
+                envs.reset(seed=1)
+                for _ in range(20):
+                    boards, rewards, _, _, infos = envs.step(envs.sample_legal())
+                    seen.update(boards.tobytes() + rewards.tobytes() + infos["action_mask"].tobytes())
+game = pettingzoo.env(size=4)
+game.reset(seed=1)
+for _ in game.agent_iter():
+    seen.update(game.state().tobytes())
+    game.step(None if game.last()[2] else game.sample_legal())
+for size in (4, 8):
+    state = functional.init(9, Rules(size), 1, empties=3)
+    state = functional.step(functional.symmetry(state, 5), functional.legal(state).argmax(-1))
+    state = functional.from_boards(state.own, state.opp, state.rules)
+    seen.update(functional.observe(state).tobytes() + functional.score(state).tobytes())
+print(seen.hexdigest())
+
+report(episodes, states)
+""",
+    "tensors": """
+import hashlib
+import numpy as np
+from reversi_env.envs import TorchVectorEnv
+from reversi_env.kernels import autoreset
+from tests.oracles.processes import report
+
+seen = hashlib.sha256()
+for parallel in (False, True):
+    for opponent in (None, "greedy"):
+        envs = TorchVectorEnv(9, device="cpu", size=4, opponent=opponent, parallel=parallel)
+        envs.reset(seed=1)
+        for step in range(20):
+            observations, rewards, *_ = envs.random_step() if step % 2 else envs.step([step % 16] * 9)
+            boards, _ = envs.children()
+            seen.update(observations.numpy().tobytes() + rewards.numpy().tobytes() + boards.numpy().tobytes())
+states = envs.get_state()
+words = np.zeros((autoreset.WORDS, 9), np.uint64)
+autoreset.states_to_words(states, words)
+back = np.zeros_like(states)
+autoreset.words_to_states(words, envs.settings.game(), int(states["kind"][0]), back)
+others = set(states.dtype.names) - {"potential", "game"}  # which the environment knows
+assert all((back[name] == states[name]).all() for name in others)
+one = np.uint64(1)
+for squares in (64, 36, 16):
+    autoreset.mask_rows(np.uint64(autoreset.compact(one, squares)), one, squares)
+    autoreset.plane_rows(one, one, squares)
+autoreset.spread_to_bytes(one), autoreset.spread_to_float16(one)
+game = envs.settings.game()
+autoreset.set_game(game[0], one, 1.0, 64, 1, 0, 0, 0)
+autoreset.set_start(game[0], one, one, 0, 0, -1, 0)
+print(seen.hexdigest())
+
+report(autoreset)
+""",
+    "search": """
+import search.kernels
+from reversi_env import Position, Rules, batch
+from search.agents.double_alpha import DoubleAlpha
+from search.engine.engine import Engine
+from search.engine.limits import Limits
+from search.engine.solver import Solver, solve_all_moves, solve_batch
+from search.engine.table import TranspositionTable
+from tests.oracles.processes import modules_of, report
+
+results = []
+for rules in (Rules(4), Rules(8, "reversed")):
+    start = Position.initial(rules)
+    boards = batch.random_positions(20, rules.square_count - 12, rules)
+    results += solve_batch(*boards, rules, threads=1).tolist()
+    position = Position(rules, int(boards[0][0]), int(boards[1][0]))
+    for threads in (1, 2):
+        solver = Solver(rules, threads=threads, table=TranspositionTable(1))
+        results += [solver.solve(position).score, solver.solve(position, wld=True).score, solver.solve(position).pv]
+        results += [solver.solve(start, node_limit=2000).move]
+    results += [solve_all_moves(position)]
+    for name in ("six-factor", "four-attribute"):
+        for options in ({}, {"use_table": False}):
+            engine = Engine(name, rules, megabytes=1, **options)
+            result = engine.search(start, Limits(depth=5, empties_exact=0), multi_pv=2)
+            results += [result.move, result.value, result.nodes, result.pv, engine.evaluator.static_value(position)]
+        result = DoubleAlpha(name, rules, capacity=100).search(start, Limits(depth=4))
+        results += [result.move, result.value, result.nodes]
+print(results)
+
+report(*modules_of(search.kernels), whole=False)
+""",
+}
+#: Fewest kernels that are reported.
+KERNELS = {"rules": 20, "environments": 30, "tensors": 15, "search": 15}
 #: One small kernel.
 LEGAL_MOVES = "from reversi_env import Position; print(Position.initial().legal_moves())"
 PERFT = "from reversi_env import Position; print(Position.initial().perft(6))"
+MOBILITY = """
+from reversi_env import Position
+from search import evaluators
+position = Position.from_text("-" * 27 + "OX------OXX" + "-" * 5 + "O" + "-" * 20)
+print(evaluators.get_evaluator("mobility").static_value(position))
+"""
+ANALYSE = """
+import sys
+from play.cli.app import main
+sys.argv = ["reversi", "analyse", "start", "--agent", "mobility", "--depth", "6"]
+main()
+"""
+SLOW_OF_ALL = {"environments", "tensors"}
 
 
-@pytest.mark.parametrize("cache", ["of all tests", pytest.param("empty", marks=[pytest.mark.slow, pytest.mark.long])])
-def test_every_kernel_works_from_the_cache_in_a_second_process(tmp_path, cache):
+def cases():
+    for name in PROGRAMS:
+        for cache in ("of all tests", "empty"):
+            marks = [pytest.mark.slow] if name in SLOW_OF_ALL or cache == "empty" else []
+            yield pytest.param(name, cache, marks=marks + [pytest.mark.long] * (cache == "empty"))
+
+
+@pytest.mark.parametrize(("name", "cache"), [*cases()])
+def test_every_kernel_works_from_the_cache_in_a_second_process(tmp_path, name, cache):
     """Cached kernels have crashed on reload before (recursion with literals): the same results, and nothing compiled again."""
-    second_process_agrees(TOUCH_EVERYTHING, tmp_path, cache=cache, kernels=20)
+    second_process_agrees(PROGRAMS[name], tmp_path, cache=cache, kernels=KERNELS[name])
 
 
 @pytest.mark.slow
-def test_an_edit_in_one_file_reaches_kernels_in_the_others(tmp_path):
-    """Numba alone would go on running the old rules in `perft`, whose own file has not changed.
-
-    The same from one layer to the next is in tests/search.
-    """
-    copy = shutil.copytree(
-        REPOSITORY / "reversi_env", tmp_path / "reversi_env", ignore=shutil.ignore_patterns("__pycache__")
-    )
-    assert output_of(PERFT, folder=tmp_path) == ["8200"]
-    bitboard = copy / "kernels" / "bitboard.py"
+@pytest.mark.parametrize(("packages", "program"), [(["reversi_env"], PERFT), (["reversi_env", "search"], MOBILITY)])
+def test_an_edit_of_the_rules_reaches_kernels_in_other_files_and_layers(tmp_path, packages, program):
+    """Numba alone would keep the old rules in kernels whose own file has not changed."""
+    for package in packages:
+        shutil.copytree(REPOSITORY / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
+    before = output_of(program, folder=tmp_path)
+    bitboard = tmp_path / "reversi_env" / "kernels" / "bitboard.py"
     source = bitboard.read_text()
-    edited = source.replace("& playable & ~(own | opp)", "& playable & ~(own | opp) & np.uint64(0x7FFF_FFFF_FFFF_F7FF)")
+    edited = source.replace("& playable & ~(own | opp)", "& playable & ~(own | opp) & np.uint64(0xFFFF_F7FF)")
     assert edited != source
     bitboard.write_text(edited)
-    assert output_of(PERFT, folder=tmp_path) != ["8200"]
+    assert output_of(program, folder=tmp_path) != before
     bitboard.write_text(source)
-    assert output_of(PERFT, folder=tmp_path) == ["8200"]
+    assert output_of(program, folder=tmp_path) == before
 
 
 @pytest.mark.slow
 def test_a_cpu_without_wide_vectors_counts_the_same(tmp_path):
     """The scalar bodies are what such a CPU compiles; forced here by asking numba for a generic target."""
     assert output_of(PERFT, NUMBA_CPU_NAME="generic", NUMBA_CPU_FEATURES="", REVERSI_CACHE_DIR=tmp_path) == ["8200"]
+
+
+@pytest.mark.slow
+def test_the_first_start_of_the_command_announces_compilation_and_the_second_compiles_nothing(tmp_path):
+    first = finished(ANALYSE, REVERSI_CACHE_DIR=tmp_path)
+    kernels = sorted(tmp_path.rglob("*.kernel"))
+    second = finished(ANALYSE, REVERSI_CACHE_DIR=tmp_path)
+    assert (first.stderr, second.stderr) == (f"{MESSAGE}\n", "")
+    first_result, second_result = (done.stdout.partition(" nodes")[0] for done in (first, second))
+    assert first_result == second_result
+    assert "discs (depth 6)" in first_result
+    assert sorted(tmp_path.rglob("*.kernel")) == kernels
 
 
 @pytest.mark.slow
@@ -97,70 +238,7 @@ def test_compilation_is_announced_on_a_terminal_and_only_there(tmp_path, tmp_pat
     assert quiet.stderr == ""
 
 
-def test_what_has_no_standard_error_compiles_too(monkeypatch):
+def test_compilation_works_without_a_standard_error(monkeypatch):
     monkeypatch.setattr(compiling, "_announced", False)
     monkeypatch.setattr(sys, "stderr", None)
     compiling.announce_compilation()
-
-
-WITHOUT_INTERNALS = """
-import sys, warnings
-sys.modules["reversi_env.compiler.inner"] = None
-with warnings.catch_warnings(record=True) as reported:
-    from reversi_env import Position, envs
-print([warning.category.__name__ for warning in reported], Position.initial().perft(6))
-games = envs.ReversiVectorEnv(2, opponent="random")
-games.reset(seed=1)
-print(games.step(games.sample_legal())[1].tolist())
-"""
-
-
-@pytest.mark.slow
-def test_without_the_internals_of_numba_kernels_are_plain_njit_functions(tmp_path):
-    """A version of numba that lacks a name costs time at the start, and nothing else."""
-    assert output_of(WITHOUT_INTERNALS, REVERSI_CACHE_DIR=tmp_path) == ["['NumbaWarning'] 8200", "[0.0, 0.0]"]
-    assert not list(tmp_path.rglob("perft*"))
-
-
-INNER_AND_OUTER = """
-from reversi_env.compiler.inner import InnerEntry
-from reversi_env.compiler.kernel import kernel
-
-@kernel
-def inner(number):
-    if number < 0:
-        raise ValueError("below zero")
-    return number + 1
-
-@kernel
-def outer(number):
-    return 2 * inner(number)
-
-print(outer(3), [isinstance(known.entry_point, InnerEntry) for known in inner.overloads.values()])
-for function in outer, inner:
-    try:
-        function(-1)
-    except ValueError as error:
-        print(error)
-print(inner(4), outer(5), inner(6))
-
-from numba.core.typeinfer import TypeInferer
-typed, copy = [], TypeInferer.copy
-TypeInferer.copy = lambda *arguments, **options: typed.append(1) or copy(*arguments, **options)
-
-@kernel
-def fibonacci(number):
-    return number if number < 2 else fibonacci(number - 1) + fibonacci(number - 2)
-
-print(fibonacci(10), len(typed))
-"""
-
-
-def test_a_kernel_for_other_kernels_is_built_for_python_when_python_calls_it(tmp_path):
-    """Its errors come out in both, from the compiler as from the cache. What calls itself is typed once more, not at every call."""
-    program = tmp_path / "program.py"
-    program.write_text(INNER_AND_OUTER)
-    code = f"import runpy; runpy.run_path({str(program)!r})"
-    rest = ["below zero", "below zero", "5 12 7"]
-    assert output_of(code, REVERSI_CACHE_DIR=tmp_path) == ["8 [True]", *rest, "55 1"]
-    assert output_of(code, REVERSI_CACHE_DIR=tmp_path) == ["8 []", *rest, "55 0"]

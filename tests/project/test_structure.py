@@ -1,75 +1,184 @@
-"""The house keeps its shape: no import circles, no private names across modules, no guessing what an agent can do."""
+"""The structure of the packages: imports without cycles, sizes of modules and folders, private names, facades and their stubs."""
 
 import ast
+import os
 import re
+import subprocess
+import sys
+import tomllib
 from functools import cache
+from importlib import import_module
 
-import grimp
 import pytest
 
 from tests.conftest import REPOSITORY
 
 PACKAGES = ("reversi_env", "search", "models", "train", "studies", "play", "benchmarks")
-#: Names of libraries that are ours, too: of named tuples, and of numba.
-OTHERS = {"_replace", "_asdict", "_engine", "_get_module_for_linking"}
+#: Names with an underscore that are public by their documentation: of named tuples, `os` and the interpreter.
+PUBLIC = {"_replace", "_asdict", "_fields", "_exit", "_thread"}
+MAX_LINES, MIN_LINES, MAX_MODULES = 450, 25, 13
+#: Imports between folders that would close a cycle; each is of one name, inside a function.
+CYCLIC_IMPORTS = {
+    ("reversi_env.gpu", "reversi_env.envs"),
+    ("reversi_env.gpu", "reversi_env.functional"),
+}
+#: What is beyond a limit until it is tidied: modules, folders, and pairs of folders whose imports close a cycle.
+TEMPORARY = {
+    "benchmarks",
+    "benchmarks/commands.py",
+    "models.kernels models.patterns",
+    "models/kernels/simd.py",
+    "models/mcts/search.py",
+    "models/residual/inference.py",
+    "play.cli play.terminal",
+    "play/server/games/room.py",
+    "play/server/messages.py",
+    "reversi_env/envs/vector.py",
+    "reversi_env/kernels/episodes.py",
+    "reversi_env/seeding.py",
+    "reversi_env/version.py",
+    "search/engine/engine.py",
+    "search/kernels/addresses.py",
+    "search/kernels/endgame.py",
+    "search/kernels/midgame.py",
+    "train.arena train.evaluation",
+    "train/alphazero/learner.py",
+    "train/rl/maskable_ppo.py",
+}
+
+
+def files(*suffixes):
+    return [path for name in PACKAGES for path in sorted((REPOSITORY / name).rglob("*")) if path.suffix in suffixes]
+
+
+def name_of(path):
+    return path.relative_to(REPOSITORY).as_posix()
 
 
 @cache
 def modules():
-    """All nodes of every module's syntax tree, by its path: there are many, and to find them takes longest."""
-    paths = [path for package in PACKAGES for path in (REPOSITORY / package).rglob("*.py")]
-    return {str(path.relative_to(REPOSITORY)): list(ast.walk(ast.parse(path.read_text()))) for path in paths}
+    """All nodes of every module's syntax tree, by its path."""
+    return {name_of(path): list(ast.walk(ast.parse(path.read_text()))) for path in files(".py")}
 
 
-def private(name):
+def is_private(name):
     return name.startswith("_") and not name.startswith("__")
 
 
 def defined(nodes):
     """Private names that a module defines: functions, classes, variables, attributes and slots."""
-    found = set()
+    names = set()
     for node in nodes:
         match node:
             case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
-                found.add(name)
-            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
-                found.add(name)
+                names.add(name)
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()) | ast.arg(arg=name):
+                names.add(name)
             case ast.Constant(value=str(name)):
-                found.add(name)
-    return {name for name in found if private(name)}
+                names.add(name)
+    return {name for name in names if is_private(name)}
+
+
+# --- imports --------------------------------------------------------------------------------------
+
+
+def check_acyclic(imported):
+    """Fail with the first cycle of a graph, a set of successors by node."""
+    done = set()
+
+    def follow(node, path):
+        if node in path:
+            pytest.fail(f"an import cycle: {' -> '.join([*path[path.index(node) :], node])}")
+        if node not in done:
+            for other in sorted(imported.get(node, ())):
+                follow(other, [*path, node])
+            done.add(node)
+
+    for node in sorted(imported):
+        follow(node, [])
+
+
+@cache
+def import_graph():
+    grimp = pytest.importorskip("grimp", reason="grimp comes with import-linter, of the extra dev")
+    graph = grimp.build_graph(*PACKAGES, exclude_type_checking_imports=True)
+    return {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
+
+
+def folder_of(module):
+    return module if (REPOSITORY / module.replace(".", "/")).is_dir() else module.rpartition(".")[0]
 
 
 def test_no_module_imports_itself_by_way_of_others():
-    graph = grimp.build_graph(*PACKAGES, exclude_type_checking_imports=True)
-    imported = {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
-    done = set()
+    check_acyclic(import_graph())
 
-    def follow(module, way):
-        if module in way:
-            pytest.fail(f"an import circle: {' -> '.join([*way[way.index(module) :], module])}")
-        if module not in done:
-            for other in sorted(imported[module]):
-                follow(other, [*way, module])
-            done.add(module)
 
-    for module in sorted(imported):
-        follow(module, [])
+def test_no_folder_imports_itself_by_way_of_others():
+    """But for a folder and those in it: errors and rules are below them, facades and commands above."""
+    imported = {}
+    for module, others in import_graph().items():
+        importer = folder_of(module)
+        for folder in map(folder_of, others):
+            nested = f"{folder}.".startswith(f"{importer}.") or f"{importer}.".startswith(f"{folder}.")
+            if not nested and (importer, folder) not in CYCLIC_IMPORTS and f"{importer} {folder}" not in TEMPORARY:
+                imported.setdefault(importer, set()).add(folder)
+    check_acyclic(imported)
+
+
+# --- sizes ----------------------------------------------------------------------------------------
+
+
+def test_modules_are_neither_long_nor_tiny():
+    lines = {name_of(path): len(path.read_text().splitlines()) for path in files(".py", ".js")}
+    wrong = {
+        name: count
+        for name, count in lines.items()
+        if count > MAX_LINES or (count < MIN_LINES and not name.endswith("__init__.py"))
+    }
+    assert not wrong.keys() - TEMPORARY, wrong
+
+
+def test_folders_have_few_modules():
+    counts = {}
+    for path in files(".py", ".js"):
+        if path.name != "__init__.py":
+            counts[name_of(path.parent)] = counts.get(name_of(path.parent), 0) + 1
+    assert not {folder for folder, count in counts.items() if count > MAX_MODULES} - TEMPORARY
+
+
+# --- names ----------------------------------------------------------------------------------------
 
 
 def test_private_names_stay_in_their_module():
+    """Those of libraries, too, but for numba's in the compiler."""
     private_names = {path: defined(nodes) for path, nodes in modules().items()}
-    ours = {name: path for path, found in private_names.items() for name in found}
+    owners = {name: path for path, names in private_names.items() for name in names}
     wrong = []
     for path, nodes in modules().items():
-        known = private_names[path] | OTHERS
+        allowed = private_names[path] | PUBLIC
         for node in nodes:
             match node:
-                case ast.ImportFrom(module=str(module), names=names) if module.partition(".")[0] in PACKAGES:
-                    wrong += [f"{path}:{node.lineno} {alias.name}" for alias in names if private(alias.name)]
+                case ast.ImportFrom(module=str(module), names=names):
+                    parts = [*module.split("."), *(alias.name for alias in names)]
+                    wrong += [
+                        (path, f"{node.lineno} imports {part}")
+                        for part in parts
+                        if is_private(part) and part not in PUBLIC
+                    ]
+                case ast.Import(names=names):
+                    parts = [part for alias in names for part in alias.name.split(".")]
+                    wrong += [
+                        (path, f"{node.lineno} imports {part}")
+                        for part in parts
+                        if is_private(part) and part not in PUBLIC
+                    ]
                 case ast.Attribute(value=ast.Name(id="self" | "cls")):
                     continue  # perhaps of a base class
-                case ast.Attribute(attr=name) if private(name) and name in ours and name not in known:
-                    wrong.append(f"{path}:{node.lineno} .{name}, of {ours[name]}")
+                case ast.Attribute(attr=name) if is_private(name) and name not in allowed:
+                    wrong.append((path, f"{node.lineno} .{name}, of {owners.get(name, 'a library')}"))
+    wrong = [
+        f"{path}:{use}" for path, use in wrong if not path.startswith("reversi_env/compiler/") and path not in TEMPORARY
+    ]
     assert not wrong, "\n".join(wrong)
 
 
@@ -78,7 +187,7 @@ def test_nobody_guesses_what_an_agent_or_evaluator_can_do():
     guessed = re.compile(r"(agent|evaluator|player|opponent|judge)s?$")
     wrong = []
     for path, nodes in modules().items():
-        if path == "reversi_env/envs/opponents.py":  # takes whatever people have: models of other libraries, functions
+        if path == "reversi_env/envs/opponents.py":  # takes models of other libraries, and functions
             continue
         for node in nodes:
             match node:
@@ -91,13 +200,74 @@ def test_nobody_guesses_what_an_agent_or_evaluator_can_do():
 def test_no_name_of_a_package_is_that_of_a_module_in_it():
     """Whoever imports the module would put it in the name's place."""
     wrong = []
-    for path, nodes in modules().items():
-        folder = (REPOSITORY / path).parent
-        if path.endswith("/__init__.py"):
-            package = ".".join(folder.relative_to(REPOSITORY).parts)
-            imports = [node for node in nodes if isinstance(node, ast.ImportFrom) and node.module != package]
-            names = {alias.asname or alias.name for node in imports for alias in node.names}
-            wrong += [
-                f"{path} {name}" for name in names if (folder / name).is_dir() or (folder / f"{name}.py").exists()
-            ]
+    for path in (path for path in files(".py", ".pyi") if path.stem == "__init__"):
+        package, folder = ".".join(path.parent.relative_to(REPOSITORY).parts), path.parent
+        imports = [node for node in ast.parse(path.read_text()).body if isinstance(node, ast.ImportFrom)]
+        names = {alias.asname or alias.name for node in imports if node.module != package for alias in node.names}
+        wrong += [f"{path} {name}" for name in names if (folder / name).is_dir() or (folder / f"{name}.py").exists()]
     assert not wrong, "\n".join(wrong)
+
+
+# --- facades and installation ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("stub", files(".pyi"), ids=name_of)
+def test_a_facade_has_the_names_of_its_stub_where_the_stub_says(stub):
+    package = ".".join(stub.parent.relative_to(REPOSITORY).parts)
+    facade = import_module(package)
+    imports = [node for node in ast.parse(stub.read_text()).body if isinstance(node, ast.ImportFrom)]
+    assert all(alias.asname == alias.name for node in imports for alias in node.names)
+    homes = {alias.name: f"{package}.{node.module}" for node in imports for alias in node.names}
+    assert set(facade.__all__) - {"__version__"} == homes.keys() - {"__version__"}
+    for name, home in homes.items():
+        assert getattr(facade, name) is getattr(import_module(home), name)
+    with pytest.raises(AttributeError):
+        facade.nothing  # noqa: B018
+
+
+def output(script, **environment):
+    """What a new process prints that runs *script* without the variable EAGER_IMPORT, or with it."""
+    inherited = {name: value for name, value in os.environ.items() if name != "EAGER_IMPORT"}
+    command = [sys.executable, "-c", script]
+    return subprocess.run(command, env=inherited | environment, capture_output=True, text=True, check=True).stdout
+
+
+def test_facades_import_all_names_with_eager_import():
+    pytest.importorskip("torch", reason="all names of the facades need torch, of the extra learn")
+    script = "import sys, reversi_env, search, models; print('numpy' in sys.modules)"
+    assert (output(script), output(script, EAGER_IMPORT="1")) == ("False\n", "True\n")
+
+
+def test_the_import_loads_nothing_heavy():
+    script = """
+import sys
+from reversi_env import functional
+heavy = {"torch", "stable_baselines3", "PIL", "pygame", "matplotlib", "search", "models", "train", "play"}
+print(heavy & set(sys.modules))
+functional.legal(functional.init(2))
+print("torch" in sys.modules)
+"""
+    assert output(script) == "set()\nFalse\n"
+
+
+def test_environments_are_registered_whichever_library_comes_first():
+    script = """
+import reversi_env
+import gymnasium, pettingzoo
+from pettingzoo.env_registry import registration
+print(gymnasium.make("ReversedReversi-v0", size=4).unwrapped.rules.variant, "Reversi-v0" in registration.aec_registry)
+"""
+    first, *rest = script.strip().splitlines()
+    for order in (script, "\n".join([rest[0], first, *rest[1:]])):
+        assert output(order) == "reversed True\n"
+
+
+def test_the_wheel_has_every_package_and_stub_and_no_studies():
+    setuptools = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["setuptools"]
+    installed = [
+        path for path in files(".py", ".pyi") if path.relative_to(REPOSITORY).parts[0] not in ("studies", "benchmarks")
+    ]
+    packages = {".".join(path.parent.relative_to(REPOSITORY).parts) for path in installed if path.name == "__init__.py"}
+    assert sorted(setuptools["packages"]) == sorted(packages)
+    stubs = {".".join(path.parent.relative_to(REPOSITORY).parts) for path in installed if path.suffix == ".pyi"}
+    assert {package for package, patterns in setuptools["package-data"].items() if "*.pyi" in patterns} == stubs

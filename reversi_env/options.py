@@ -67,16 +67,17 @@ class OptionField:
     def parse(self, texts: Sequence[str]) -> Any:
         """Return the value that *texts* stand for; a `ValueError` says what was expected.
 
-        A pair of integers is a range such as ``10-14``, several numbers are separated by commas, and an option with several texts
-        is repeated.
+        A pair of integers is a range such as ``10-14``, several numbers are separated by commas or are texts of their own, as
+        several words are.
         """
         value: Any
         kind, *others = get_args(self.type) if self.is_tuple else (self.type,)
         if kind not in _NUMBERS:
             value = tuple(texts) if self.is_tuple else texts[-1]
         else:
-            parts = texts[-1].split("-" if (kind, *others) == (int, int) else ",") if self.is_tuple else [texts[-1]]
-            if (kind, *others) == (int, int) and len(parts) == 1:
+            is_range = (kind, *others) == (int, int)
+            parts = texts[-1].split("-") if is_range else ",".join(texts).split(",") if self.is_tuple else [texts[-1]]
+            if is_range and len(parts) == 1:
                 parts *= 2
             try:
                 numbers = tuple(_NUMBERS[kind](part) for part in parts)

@@ -22,11 +22,11 @@ from play.cli.options import (
     checked_parent,
     checked_plot,
     flag,
-    made_folder,
+    make_folder,
     options_of,
     text,
 )
-from play.cli.output import RESUME, ends_at_ctrl_c, print_json, progress_bar
+from play.cli.output import RESUME, exit_on_interrupt, print_json, progress_bar
 from train.evaluation.endgames import EndgameOptions
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ def show(
     from train.jobs.provenance import cpu_name
 
     checked_plot(plot)
-    with ends_at_ctrl_c("reversi: interrupted"), progress_bar() as progress:
+    with exit_on_interrupt("reversi: interrupted"), progress_bar() as progress:
         made_with = provenance(cpu_name())  # before the run: the code may change while it lasts
         result = abandonable(lambda: measure(options, progress)) | made_with
     study_section = with_provenance(section([result]), [result])
@@ -200,8 +200,8 @@ def everything(
     for name in only or ():
         if name not in known:
             raise ReversiError(f"experiment {name!r} is unknown: expected one of {', '.join(known)}")
-    made_folder("--out", out)
-    with ends_at_ctrl_c(f"reversi: interrupted; {RESUME}"), progress_bar() as progress:
+    make_folder("--out", out)
+    with exit_on_interrupt(f"reversi: interrupted; {RESUME}"), progress_bar() as progress:
         path = abandonable(lambda: run_all(out, machine=cpu_name(), only=only, progress=progress))
     print(path)
 
@@ -232,7 +232,7 @@ def regret(
 
     checked_parent("--csv", csv)
     if cache is not None:
-        made_folder("--cache", cache)
+        make_folder("--cache", cache)
     options = module.RegretMeasure(names, EndgameOptions(**chosen), curve)
 
     def measured(options: Any, progress: Any) -> dict[str, Any]:

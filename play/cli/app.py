@@ -9,160 +9,127 @@ from __future__ import annotations
 import codecs
 import io
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, NamedTuple, NoReturn, get_args, get_origin
 
-from cyclopts import App, CoercionError, CycloptsError, Group, Parameter, UnknownCommandError, ValidationError
+from cyclopts import (
+    App,
+    CoercionError,
+    CycloptsError,
+    Group,
+    MissingArgumentError,
+    Parameter,
+    UnknownCommandError,
+    ValidationError,
+)
 
 from play.cli.clone import CloneError, has_clone
-from play.cli.interrupt import no_interrupt_lost
+from play.cli.interrupt import resend_swallowed_interrupt
 from reversi_env.errors import ReversiError, did_you_mean
 
 #: Exit status when the reader of standard output has closed it: 128 + SIGPIPE.
 BROKEN_PIPE = 141
 #: Errors of the system that are about a file or folder named by the user; others are failures.
-WRONG_PLACES = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
+PATH_ERRORS = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirectoryError, PermissionError)
 #: Characters of a value that an error shows.
 MAX_SHOWN = 60
-#: The groups of the help, in its order.
-PLAY, ANALYSE, TRAIN, EVALUATE = (
-    Group(name, sort_key=place) for place, name in enumerate(("Play", "Analyse", "Train", "Evaluate"))
-)
 #: Commands that have commands of their own, with their line in the help.
-GROUPS = {
-    "book": (ANALYSE, "Build, show and check opening books."),
-    "train": (TRAIN, "Train an evaluation network or a policy."),
-}
-#: The commands in the order of the help: group, function in `play.cli`, line in the help, which is the first of its docstring.
-COMMANDS: dict[str, tuple[Group, str, str]] = {
-    "play": (
-        PLAY,
-        "game.play:play",
-        "Play a game in the terminal against an agent or another person, or watch two agents.",
-    ),
-    "gtp": (
-        PLAY,
-        "game.engines:gtp",
-        "Run a GTP engine on standard input and output, for Quarry, GRhino and other GTP controllers.",
-    ),
-    "nboard": (PLAY, "game.engines:nboard", "Run an NBoard engine on standard input and output."),
-    "serve": (PLAY, "game.serve:serve", "Run the game server and the web page."),
-    "connect": (PLAY, "game.serve:connect", "Play a game on a server, yourself or with an agent."),
-    "match": (
-        PLAY,
-        "measure.match:match",
-        "Play a match between two agents; each opening is played with both colours.",
-    ),
-    "analyse": (
-        ANALYSE,
-        "analysis.analyse:analyse",
-        "Search a position and print the best move, its value and the principal variation.",
-    ),
-    "review": (
-        ANALYSE,
-        "analysis.review:review",
-        "Analyse every move of a game: its value, the discs it loses and the best move.",
-    ),
-    "solve": (
-        ANALYSE,
-        "analysis.solve:solve",
-        "Solve endgames exactly and print the final score in discs for the side to move.",
-    ),
-    "puzzles": (ANALYSE, "analysis.puzzles:puzzles", "Generate endgame puzzles with a single best move."),
-    "book show": (
-        ANALYSE,
-        "analysis.book:show",
-        "Show the book moves of a position and their frequency in recorded games.",
-    ),
-    "book build": (
-        ANALYSE,
-        "analysis.book:build",
-        "Build an opening book by best-first expansion and negamax backup.",
-    ),
-    "book check": (ANALYSE, "analysis.book:check", "Verify the moves of a book with a deeper search."),
-    "demo": (
-        TRAIN,
-        "training.demo:demo",
-        "Train a 6x6 network from scratch and compare it with the published heuristics.",
-    ),
-    "label": (TRAIN, "training.label:label", "Generate a dataset of labelled positions as Parquet files."),
-    "train fit": (TRAIN, "training.fit:fit", "Fit an evaluation network to labelled positions."),
-    "train bootstrap": (
-        TRAIN,
-        "training.bootstrap:bootstrap",
-        "Train an evaluation network from scratch, from solved endgames back to the opening.",
-    ),
-    "train probcut": (TRAIN, "training.probcut:probcut", "Fit the ProbCut parameters of a weight file."),
-    "train ppo": (TRAIN, "training.ppo:ppo", "Train a policy by reinforcement learning from scratch (PPO)."),
-    "train alphazero": (TRAIN, "training.alphazero:alphazero", "Train by AlphaZero: self-play with a tree search."),
-    "tune": (TRAIN, "training.tune:tune", "Tune the weights of a heuristic and save them to a file."),
-    "tournament": (
-        EVALUATE,
-        "measure.tournament:tournament",
-        "Run a tournament between agents and compute Elo ratings.",
-    ),
-    "winrate": (
-        EVALUATE,
-        "measure.winrate:winrate",
-        "Estimate the win rate of an agent to a given precision (a draw counts half).",
-    ),
-    "exam": (
-        EVALUATE,
-        "measure.exam:exam",
-        "Measure the errors of evaluators, or the strength of a policy with and without search.",
-    ),
-    "network": (
-        EVALUATE,
-        "measure.network:network",
-        "Show the record of a weight file: game, architecture and training.",
-    ),
-    "perft": (
-        EVALUATE,
-        "measure.perft:perft",
-        "Count the move sequences of a given length from the start position (perft).",
-    ),
-    "measure": (EVALUATE, "clone:measure", "Measure evaluators and players: tree errors, search depth, regret."),
-    "experiment": (EVALUATE, "clone:experiment", "Repeat the experiments of docs/lab/experiments.md."),
-    "bench": (EVALUATE, "clone:bench", "Run the speed benchmarks on this machine."),
-    "cache": (EVALUATE, "measure.cache:cache", "Show the location and size of the caches, or clear them."),
-}
+GROUPS = {"book": "Build, show and check opening books.", "train": "Train an evaluation network or a policy."}
+#: The help in its order: groups, and in them each command, its module in `play.cli` and its line, which its docstring begins with.
+_TABLE = """\
+Play
+  play             game.play           Play a game in the terminal against an agent or another person, or watch two agents.
+  gtp              game.engines        Run a GTP engine on standard input and output, for Quarry, GRhino and other GTP controllers.
+  nboard           game.engines        Run an NBoard engine on standard input and output.
+  serve            game.serve          Run the game server and the web page.
+  connect          game.serve          Play a game on a server, yourself or with an agent.
+  match            measure.match       Play a match between two agents; each opening is played with both colours.
+Analyse
+  analyse          analysis.analyse    Search a position and print the best move, its value and the principal variation.
+  review           analysis.review     Analyse every move of a game: its value, the discs it loses and the best move.
+  solve            analysis.solve      Solve endgames exactly and print the final score in discs for the side to move.
+  puzzles          analysis.puzzles    Generate endgame puzzles with a single best move.
+  book show        analysis.book       Show the book moves of a position and their frequency in recorded games.
+  book build       analysis.book       Build an opening book by best-first expansion and negamax backup.
+  book check       analysis.book       Verify the moves of a book with a deeper search.
+Train
+  demo             training.demo       Train a 6x6 network from scratch and compare it with the published heuristics.
+  label            training.label      Generate a dataset of labelled positions as Parquet files.
+  train fit        training.fit        Fit an evaluation network to labelled positions.
+  train bootstrap  training.bootstrap  Train an evaluation network from scratch, from solved endgames back to the opening.
+  train probcut    training.probcut    Fit the ProbCut parameters of a weight file.
+  train ppo        training.ppo        Train a policy by reinforcement learning from scratch (PPO).
+  train alphazero  training.alphazero  Train by AlphaZero: self-play with a tree search.
+  tune             training.tune       Tune the weights of a heuristic and save them to a file.
+Evaluate
+  tournament       measure.tournament  Run a tournament between agents and compute Elo ratings.
+  winrate          measure.winrate     Estimate the win rate of an agent to a given precision (a draw counts half).
+  exam             measure.exam        Measure the errors of evaluators, or the strength of a policy with and without search.
+  network          measure.network     Show the record of a weight file: game, architecture and training.
+  perft            measure.perft       Count the move sequences of a given length from the start position (perft).
+  measure          clone               Measure evaluators and players: tree errors, search depth, regret.
+  experiment       clone               Repeat the experiments of docs/lab/experiments.md.
+  bench            clone               Run the speed benchmarks on this machine.
+  cache            measure.cache       Show the location and size of the caches, or clear them.
+"""
 #: Commands that only a clone of the project has.
 CLONE_COMMANDS = ("measure", "experiment", "bench")
 #: Other spellings of a command, which the help does not show.
 ALIASES = {"analyze": "analyse"}
 
 
+class Command(NamedTuple):
+    """A command of the table: the group of its help, its function as ``module:name``, and its line."""
+
+    group: str
+    function: str
+    line: str
+
+
+def _commands() -> Iterator[tuple[str, Command]]:
+    group = ""
+    for row in _TABLE.splitlines():
+        if not row.startswith(" "):
+            group = row
+            continue
+        path, module, line = re.split(r"\s{2,}", row.strip(), maxsplit=2)
+        yield path, Command(group, f"play.cli.{module}:{path.split()[-1]}", line)
+
+
+COMMANDS = dict(_commands())
+
+
 def application(arguments: Sequence[str] = ()) -> App:
     """Return the command line. A command among *arguments* shows its whole docstring; the others are known by their line alone."""
-    app = _made_app("reversi", "Play, analyse, train and evaluate Reversi (Othello) and Reversed Reversi.")
+    app = _new_app("reversi", "Play, analyse, train and evaluate Reversi (Othello) and Reversed Reversi.")
     app.version = _version
-    places = {path.split()[0]: place for place, path in reversed([*enumerate(COMMANDS)])}
-    groups = {
-        name: _made_app(name, words, group=group, sort_key=places[name]) for name, (group, words) in GROUPS.items()
-    }
-    for group in groups.values():
-        app.command(group)
-    for place, (path, (heading, function, words)) in enumerate(COMMANDS.items()):
-        *parents, name = path.split()
-        for spelling in (name, *(alias for alias, of in ALIASES.items() if of == name)):
-            about: dict[str, Any] = {} if parents else {"group": heading}
+    app["--help"].group = app["--version"].group = Group("Options", sort_key=10)
+    headings: dict[str, Group] = {}
+    parents: dict[str, App] = {}
+    for place, (path, (group, function, line)) in enumerate(COMMANDS.items()):
+        heading = headings.setdefault(group, Group(group, sort_key=len(headings)))
+        *parent, name = path.split()
+        if parent and parent[0] not in parents:
+            parents[parent[0]] = _new_app(parent[0], GROUPS[parent[0]], group=heading, sort_key=place)
+            app.command(parents[parent[0]])
+        for spelling in (name, *(alias for alias, target in ALIASES.items() if target == name)):
+            settings: dict[str, Any] = {} if parent else {"group": heading}
             if spelling not in arguments:
-                about["help"] = words
-            hidden = spelling != name or (name in CLONE_COMMANDS and not has_clone())
-            (groups[parents[0]] if parents else app).command(
-                f"play.cli.{function}", name=spelling, sort_key=place, show=not hidden, **about
-            )
+                settings["help"] = line
+            settings["show"] = spelling == name and (name not in CLONE_COMMANDS or has_clone())
+            (parents[parent[0]] if parent else app).command(function, name=spelling, sort_key=place, **settings)
     if "--install-completion" in arguments:
         app.register_install_completion_command()
     return app
 
 
-def _made_app(name: str, words: str, **more: Any) -> App:
+def _new_app(name: str, line: str, **settings: Any) -> App:
     return App(
         name=name,
-        help=words,
+        help=line,
         help_format="plaintext",
         default_parameter=Parameter(negative=(), allow_repeating=True),
         group_parameters=Group("Options", sort_key=10),
@@ -170,7 +137,7 @@ def _made_app(name: str, words: str, **more: Any) -> App:
         print_error=False,
         exit_on_error=False,
         suppress_keyboard_interrupt=False,
-        **more,
+        **settings,
     )
 
 
@@ -186,38 +153,35 @@ def main() -> None:
     _write_any_character()
     arguments = sys.argv[1:]
     try:
-        with no_interrupt_lost():
+        with resend_swallowed_interrupt():
             sys.exit(application(arguments)(arguments))
     except CycloptsError as error:
-        print(complaint(error), file=sys.stderr)
-        sys.exit(2)
+        _fail(2, usage_error(error), program="")
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(BROKEN_PIPE)
     except MemoryError as error:
-        print(
-            f"reversi: not enough memory: expected a smaller job ({error or 'no details'})",
-            file=sys.stderr,
-        )
-        sys.exit(1)
+        _fail(1, f"not enough memory: expected a smaller job ({error or 'no details'})")
     except OSError as error:
         reason = f"{error.filename!r}: {error.strerror.lower()}" if error.filename and error.strerror else error
-        print(f"reversi: {reason}", file=sys.stderr)
-        sys.exit(2 if isinstance(error, WRONG_PLACES) else 1)
+        _fail(2 if isinstance(error, PATH_ERRORS) else 1, reason)
     except ImportError as error:
         if (problem := _import_problem(error)) is None:
             raise
-        print(f"reversi: {problem}", file=sys.stderr)
-        sys.exit(2)
+        _fail(2, problem)
     except (ReversiError, CloneError) as error:
-        print(f"reversi: {error}", file=sys.stderr)
-        sys.exit(getattr(error, "exit_status", 2))
+        _fail(getattr(error, "exit_status", 2), error)
+
+
+def _fail(status: int, message: object, program: str = "reversi: ") -> NoReturn:
+    print(f"{program}{message}", file=sys.stderr)
+    sys.exit(status)
 
 
 # --- what is wrong with a command line ------------------------------------------------------------
 
 
-def complaint(error: CycloptsError) -> str:
+def usage_error(error: CycloptsError) -> str:
     """Return one line about what was typed wrong, and where to read on."""
     command = " ".join(("reversi", *(error.command_chain or ())))
     return f"{command}: {_reason(error)} (see {command} --help)"
@@ -226,22 +190,25 @@ def complaint(error: CycloptsError) -> str:
 def _reason(error: CycloptsError) -> str:
     if isinstance(error, UnknownCommandError) and error.unused_tokens:
         before, [name, *_] = " ".join(error.command_chain or ()), error.unused_tokens
-        known = [path.removeprefix(before).strip() for path in (*COMMANDS, *GROUPS) if path.startswith(before)]
-        return f"command {_cut(name)!r} is unknown{did_you_mean(name, known)}"
-    token = getattr(error, "token", None) or next(iter(getattr(error.argument, "tokens", ())), None)
-    if isinstance(error, (CoercionError, ValidationError)) and token is not None and error.argument is not None:
-        return f"{error.argument.name} {_cut(token.value)}: {_expected(error)}"
+        names = [path.removeprefix(before).strip() for path in (*COMMANDS, *GROUPS) if path.startswith(before)]
+        return f"command {_shortened(name)!r} is unknown{did_you_mean(name, names)}"
+    argument = error.argument
+    if isinstance(error, MissingArgumentError) and argument is not None:
+        return f"{argument.name} is missing: expected a value"
+    token = getattr(error, "token", None) or next(iter(getattr(argument, "tokens", ())), None)
+    if isinstance(error, (CoercionError, ValidationError)) and token is not None and argument is not None:
+        return f"{argument.name} {_shortened(token.value)}: {_expectation(error)}"
     return " ".join(str(error).split())
 
 
-def _expected(error: Any) -> str:
+def _expectation(error: Any) -> str:
     kind = getattr(error, "target_type", None)
     if get_origin(kind) is Literal:
         return f"expected one of {', '.join(map(str, get_args(kind)))}"
     return str(error.msg) if error.msg else f"expected {getattr(kind, '__name__', 'another value')}"
 
 
-def _cut(value: object) -> str:
+def _shortened(value: object) -> str:
     text = str(value)
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
 
@@ -265,14 +232,14 @@ def _import_problem(error: ImportError) -> Exception | None:
 
 
 def _open_closed_streams() -> None:
-    """Let a stream that whoever started us has closed (``<&-``) be an empty one, in the place that it had."""
+    """Replace streams that the caller has closed (``<&-``) by empty ones."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
-            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - as long as we run
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open to the end
 
 
 def _write_any_character() -> None:
-    """Let no result be lost for a character that the terminal's encoding lacks; names of files keep bytes that are no text."""
+    """Replace characters that the terminal's encoding lacks by question marks; undecodable bytes of file names stay."""
 
     def forgive(error: UnicodeError) -> tuple[bytes, int]:
         if not isinstance(error, UnicodeEncodeError):

@@ -52,7 +52,7 @@ def abandonable(work: Callable[[], Result]) -> Result:
 
 
 @contextmanager
-def no_interrupt_lost() -> Iterator[None]:
+def resend_swallowed_interrupt() -> Iterator[None]:
     """Send a Ctrl-C again that Python swallowed: in a destructor or a weak reference's callback it is reported, not raised."""
     before = sys.unraisablehook
 

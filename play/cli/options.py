@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
@@ -60,9 +59,9 @@ def options_of(
     for one in option_fields(kind):  # type: ignore[arg-type]  # mypy: no Hashable of a frozen class's type
         if one.help and one.name not in without:
             name = f"--{named.get(one.name, one.name).replace('_', '-')}"
-            declared: Any = Annotated[_shown_type(one), _parameter(one, name, shows_default=not presets)]
             is_required = one.name in required or (one.default is MISSING and not presets)
-            types[one.name] = Required[declared] if is_required else declared
+            shown = Required[_shown_type(one)] if is_required else _shown_type(one)
+            types[one.name] = Annotated[shown, _parameter(one, name, shows_default=not presets and not is_required)]
     return Annotated[TypedDict(kind.__name__, types, total=False), Parameter(name="*")]  # type: ignore[operator]
 
 
@@ -71,44 +70,47 @@ def _shown_type(one: OptionField) -> Any:
     if one.choices:
         return Literal[tuple(one.choices)]
     if one.is_tuple:
-        return list[str] if get_args(one.type)[0] is str else str
+        return str if get_args(one.type) == (int, int) else list[str]
     return one.type
 
 
 def _parameter(one: OptionField, *names: str, shows_default: bool = False) -> Parameter:
-    about: dict[str, Any] = {"name": (*names, LETTERS[names[0]]) if len(names) == 1 and names[0] in LETTERS else names}
+    names, words = _with_letter(names), one.help
     if one.type is bool:
-        about["negative"] = f"--no-{names[0][2:]}" if one.default is True or not shows_default else ()
-    else:
-        about["n_tokens"] = None if _shown_type(one) == list[str] else 1
-        about["converter"] = lambda _, tokens: one.parse([token.value for token in tokens])
-        about["allow_leading_hyphen"] = one.type in (int, float)
-    default = one.default
-    words = one.help
-    if shows_default and default not in (MISSING, None, (), False, True):
+        has_negative = one.default is True or not shows_default
+        return Parameter(names, help=words, negative=f"--no-{names[0][2:]}" if has_negative else ())
+    if shows_default and one.default not in (MISSING, None, ()):
+        default = one.default
         if isinstance(default, tuple):
             default = ("-" if get_args(one.type) == (int, int) else ",").join(map(str, default))
         words += f" [default: {default}]"
+    metavar = None
     if one.is_tuple:
         items = get_args(one.type)
-        about["metavar"] = "LOW-HIGH" if items == (int, int) else "SPEC" if items[0] is str else "N,…"
-    return Parameter(help=words, **about)
+        metavar = "LOW-HIGH" if items == (int, int) else "SPEC" if items[0] is str else "N,…"
+    return Parameter(
+        names,
+        help=words,
+        metavar=metavar,
+        negative=(),
+        n_tokens=None if _shown_type(one) == list[str] else 1,
+        converter=lambda _, tokens: one.parse([token.value for token in tokens]),
+        allow_leading_hyphen=one.type in (int, float),
+    )
 
 
-def integer(*names: str, help: str, low: int = 0, high: int | None = None) -> Parameter:
+def _with_letter(names: tuple[str, ...]) -> tuple[str, ...]:
+    return (*names, LETTERS[names[0]]) if len(names) == 1 and names[0] in LETTERS else names
+
+
+def integer(*names: str, help: str, low: int = 0, high: int | None = None, even: bool = False) -> Parameter:
     """Return the declaration of an option with an integer, both bounds included."""
-    return _parameter(OptionField(names[0], int, True, None, help, low, high, ()), *names)
+    return _parameter(OptionField(names[0], int, True, None, help, low, high, (), even), *names)
 
 
-def integers(*names: str, help: str) -> Parameter:
-    """Return the declaration of an option with an integer that may be repeated."""
-    one = OptionField(names[0], int, True, None, help, 0, None, ())
-    letter = [LETTERS[names[0]]] if names[0] in LETTERS else []
-
-    def convert(_: Any, tokens: Sequence[Any]) -> list[int]:
-        return [one.parse([token.value]) for token in tokens]
-
-    return Parameter((*names, *letter), help=help, converter=convert, metavar="INT", negative=())
+def integers(*names: str, help: str, low: int = 0, high: int | None = None) -> Parameter:
+    """Return the declaration of an option with integers, separated by commas or each with the option again."""
+    return _parameter(OptionField(names[0], tuple[int, ...], True, None, help, low, high, ()), *names)
 
 
 def integer_range(*names: str, help: str, low: int = 0, high: int | None = None) -> Parameter:
@@ -122,14 +124,13 @@ def number(*names: str, help: str, low: float = 0, high: float | None = None) ->
 
 
 def text(*names: str, help: str, metavar: str | None = None) -> Parameter:
-    """Return the declaration of an option with a text, or of an argument if *names* is a word in capitals."""
-    letter = [LETTERS[names[0]]] if len(names) == 1 and names[0] in LETTERS else []
-    return Parameter(name=(*names, *letter), help=help, metavar=metavar, negative=())
+    """Return the declaration of an option with a text, a path or a choice."""
+    return Parameter(_with_letter(names), help=help, metavar=metavar, negative=())
 
 
 def flag(*names: str, help: str, negative: str | tuple[()] = ()) -> Parameter:
     """Return the declaration of a flag, which is off unless it is typed or has a *negative*."""
-    return Parameter(name=names, help=help, negative=negative, show_default=False)
+    return Parameter(names, help=help, negative=negative, show_default=False)
 
 
 # --- shared options -------------------------------------------------------------------------------
@@ -137,7 +138,7 @@ def flag(*names: str, help: str, negative: str | tuple[()] = ()) -> Parameter:
 Size = Annotated[int, integer("--size", help="Board size: 4, 6 or 8.")]
 VariantName = Annotated[
     Literal["normal", "reversed"],
-    Parameter(("--variant", "-v"), help="Rules: normal (most discs win) or reversed (fewest discs win)."),
+    text("--variant", help="Rules: normal (most discs win) or reversed (fewest discs win)."),
 ]
 Seed = Annotated[int, integer("--seed", help="Random seed.")]
 Threads = Annotated[
@@ -146,12 +147,13 @@ Threads = Annotated[
 SearchThreads = Annotated[int, integer("--threads", help="Number of search threads.", low=1, high=1024)]
 Json = Annotated[bool, flag("--json", help="Print the result as JSON on standard output.")]
 Plot = Annotated[Path | None, text("--plot", help="Write the plot to FILE.svg, .png or .pdf.", metavar="FILE")]
+Out = Annotated[Path, text("--out", help="Folder for weights, logs and checkpoints.", metavar="DIR")]
 Cache = Annotated[Path | None, text("--cache", help="Cache folder of solved positions.", metavar="DIR")]
 SPEC_HELP = "Agent spec, such as network:time=2 or six-factor:depth=3 (default: the strongest agent for the game)."
 AgentArgument = Annotated[str | None, Parameter(help=SPEC_HELP, show_default=False)]
 AgentOption = Annotated[str | None, text("--agent", help=SPEC_HELP, metavar="SPEC")]
 Level = Annotated[
-    int | None, integer("--level", help="Let the human-like agent play: level 1 (beginner) to 10.", low=1, high=10)
+    int | None, integer("--level", help="Level of the human-like agent that plays: 1 (beginner) to 10.", low=1, high=10)
 ]
 Ponder = Annotated[bool, flag("--ponder", help="Ponder: think on the opponent's time.")]
 SecondsPerMove = Annotated[
@@ -159,21 +161,19 @@ SecondsPerMove = Annotated[
     number("--time", help="Seconds per move if neither the agent spec nor the controller sets a limit.", low=0.001),
 ]
 GameNumber = Annotated[
-    int | None, integer("--game", help="Number of the game in a file with several games, from 1.", low=1)
+    int | None, integer("--game", help="Number of the game in a file with several games, from 1 (default: 1).", low=1)
 ]
-After = Annotated[int | None, integer("--after", help="Take the position after this many moves of the game.")]
-StartSize = Annotated[
-    int | None, integer("--size", help="Board size for start or a move sequence: 4, 6 or 8 (default: 8).")
+After = Annotated[
+    int | None, integer("--after", help="Take the position after this many moves of the game (default: the last one).")
 ]
-Side = Annotated[
-    Literal["black", "white"] | None, Parameter("--side", help="Side to move on a board (default: black).")
-]
-Device = Annotated[Literal["cpu", "cuda"], Parameter("--device", help="Device: cpu or cuda.")]
+StartSize = Annotated[int | None, integer("--size", help="Board size of start or of moves: 4, 6 or 8 (default: 8).")]
+Side = Annotated[Literal["black", "white"] | None, text("--side", help="Side to move on a board (default: black).")]
+Device = Annotated[Literal["cpu", "cuda"], text("--device", help="Device: cpu or cuda.")]
 RayAddress = Annotated[
     str | None,
     text(
         "--ray",
-        help="Run on a Ray cluster: HOST:PORT of its head, local for a new one on this machine, or auto for one that runs here.",
+        help="Run on a Ray cluster: auto (the one of this machine), local (a new one) or HOST:PORT of its head.",
         metavar="ADDRESS",
     ),
 ]
@@ -196,16 +196,6 @@ def agent_of_level(agent: str | None, level: int | None) -> str | None:
 # --- checks ---------------------------------------------------------------------------------------
 
 
-def spec_lines(spec: str, width: int) -> str:
-    """The spec in lines of at most *width* characters, broken after a colon or a comma where it has any."""
-    lines = [""]
-    for part in re.findall(r"[^:,]*[:,]|[^:,]+", spec):
-        if lines[-1] and len(lines[-1]) + len(part) > width:
-            lines.append("")
-        lines[-1] += part
-    return "\n".join(lines)
-
-
 def checked_plot(path: Path | None) -> None:
     """Refuse a plot that could not be written, before anything is measured for it."""
     from reversi_env.errors import require
@@ -223,38 +213,26 @@ def checked_parent(option: str, path: Path | None) -> None:
     if path is None:
         return
     if path.is_dir():
-        raise ReversiError(f"{option} {str(path)!r} is a folder: expected a file")
+        raise ReversiError(f"{option} {str(path)!r}: expected a file, and not a folder")
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
         raise ReversiError(
             f"{option} {str(path)!r}: expected a file in a folder where you may write, not in {str(path.parent)!r}"
         )
 
 
-def made_folder(option: str, path: Path) -> None:
-    """Make the folder for results, and refuse a place where it cannot be, before there are any."""
+def make_folder(option: str, path: Path | None) -> None:
+    """Make the folder for results, or refuse it before there are any."""
+    if path is None:
+        return
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
-        raise ReversiError(f"{option} {str(path)!r} is a file, or in one: expected a folder") from None
+        raise ReversiError(f"{option} {str(path)!r}: expected a folder, and not a file or a folder in one") from None
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise ReversiError(
-            f"{option} {str(path)!r} cannot be made, {reason}: expected a folder where you may write"
-        ) from None
+        raise ReversiError(f"{option} {str(path)!r}, {reason}: expected a folder where you may write") from None
     if not os.access(path, os.W_OK):
-        raise ReversiError(f"{option} {str(path)!r} is read-only: expected a folder where you may write")
-
-
-def checked_even(option: str, games: int) -> None:
-    """Refuse a number of games that would leave an opening played from one side only."""
-    if games % 2:
-        raise ReversiError(f"{option} {games}: expected an even number, since every opening is played from both sides")
-
-
-def checked_seconds(seconds: float | None, option: str = "--time") -> None:
-    """Refuse a time that is not positive, also where no agent would read it."""
-    if seconds is not None and not 0 < seconds < 1e9:
-        raise ReversiError(f"{option} {seconds:g}: expected seconds above 0")
+        raise ReversiError(f"{option} {str(path)!r}, read-only: expected a folder where you may write")
 
 
 def torch_threads(threads: int | None) -> int:
@@ -268,7 +246,7 @@ def torch_threads(threads: int | None) -> int:
 
 @contextmanager
 def chosen_executor(ray: str | None, workers: int | None) -> Iterator[Executor | None]:
-    """The executor of ``--ray`` and ``--workers``; None: this process, in the command's own way."""
+    """Give the executor of ``--ray`` and ``--workers``; None for this process, in the command's own way."""
     from train.jobs.processes import Processes
 
     if ray is None:
@@ -276,7 +254,7 @@ def chosen_executor(ray: str | None, workers: int | None) -> Iterator[Executor |
         return
     if workers is not None:
         raise ReversiError(
-            f"--workers {workers} with --ray: expected one of them; the cluster decides the number of workers"
+            f"--workers {workers} with --ray: expected one of them; a cluster has its own number of workers"
         )
     from train.jobs.ray import RayCluster
 

@@ -15,7 +15,7 @@ from play.cli.interrupt import INTERRUPTED
 RESUME = "run the same command again to resume"
 
 
-class Show(Protocol):
+class ProgressDisplay(Protocol):
     """Brings the bar up to date: *done* of *total* (None: nobody knows) of what is being *doing*; *note* stands beside it."""
 
     def __call__(self, doing: str, done: int, total: int | None, note: str = "") -> None:
@@ -24,7 +24,7 @@ class Show(Protocol):
 
 
 @contextmanager
-def progress_bar(*, lines: bool = False) -> Iterator[Show]:
+def progress_bar(*, lines: bool = False) -> Iterator[ProgressDisplay]:
     """A bar on standard error with its rate and the time left, one after another for whatever is being done.
 
     Where that is no terminal nothing is shown or, with *lines*, a line for each thing that is being done.
@@ -56,7 +56,7 @@ def progress_bar(*, lines: bool = False) -> Iterator[Show]:
 
 
 @contextmanager
-def ends_at_ctrl_c(words: str | Callable[[], str]) -> Iterator[None]:
+def exit_on_interrupt(words: str | Callable[[], str]) -> Iterator[None]:
     """After Ctrl-C, say *words* on standard error and end with the status that shells expect."""
     try:
         yield
@@ -66,7 +66,7 @@ def ends_at_ctrl_c(words: str | Callable[[], str]) -> Iterator[None]:
 
 
 @contextmanager
-def shown_after_ctrl_c(interrupted: bool, words: str) -> Iterator[None]:
+def output_after_interrupt(interrupted: bool, words: str) -> Iterator[None]:
     """Around the output of what there is: if Ctrl-C cut the work short, say *words* before it and end with that status after it."""
     if interrupted:
         print(f"reversi: {words}", file=sys.stderr)
@@ -75,7 +75,7 @@ def shown_after_ctrl_c(interrupted: bool, words: str) -> Iterator[None]:
         sys.exit(INTERRUPTED)
 
 
-def picked(found: object, *names: str) -> dict[str, Any]:
+def attributes(found: object, *names: str) -> dict[str, Any]:
     """These attributes of *found*, as JSON has them."""
     values = {name: getattr(found, name) for name in names}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}

@@ -1,7 +1,7 @@
 """The one reader of positions and games on the command line.
 
 A POSITION is ``start``, a board, moves such as ``f5d6c3``, an OBF line, GGF text, a file of any of these or a WTHOR file, or ``-``
-for standard input. A file of OBF may have many lines; each is a position of its own.
+for standard input. A file of boards or OBF may have many lines; each is a position of its own.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import io
 import re
 import sys
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain
 from os.path import isfile
 from pathlib import Path
@@ -18,21 +19,25 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 from cyclopts import Parameter
 
 from play.cli.output import print_json
+from reversi_env.errors import ReversiError, count_noun, quoted
 
 if TYPE_CHECKING:
     from play.game import Game
-    from reversi_env import Position, Rules
+    from reversi_env import Rules
     from reversi_env.notation import Problem
     from reversi_env.rules import Variant
 
-POSITION_HELP = (
-    "start, a board of 16, 36 or 64 characters X, O and -, moves such as f5d6c3, an OBF line, GGF text, "
-    "a file of these or a WTHOR file, or - for standard input."
-)
-PositionText = Annotated[str, Parameter(help=POSITION_HELP, allow_leading_hyphen=True)]
-#: How the moves of a game begin; no board does, because it has no digits.
-_MOVES = re.compile(r"\s*(?:1\.\s*)?[a-hA-H][1-8]")
-#: Characters of a board that is typed, and of one with its side to move behind it, as OBF has it.
+PositionText = Annotated[
+    str,
+    Parameter(
+        help="start, a board of 16, 36 or 64 characters X, O and -, moves such as f5d6c3, an OBF line, GGF text, "
+        "a file of these or a WTHOR file, or - for standard input.",
+        allow_leading_hyphen=True,
+    ),
+]
+#: How the moves of a game, and GGF text, begin; no board does.
+_GAME = re.compile(r"\s*(?:(?:1\.\s*)?[a-hA-H][1-8]|\(;)")
+#: The characters of a board, and of one with its side to move behind it, as OBF has it.
 _BOARD = re.compile(r"[-._XxOo*0BbWw●○\s]+")
 _OBF = re.compile(r"\s*(?:[-._XxOo*0BbWw●○]\s*){16,64}\s[XxOo*0BbWw●○]\s*(?:;|$)")
 #: Files with games are known by their names, even if they are missing.
@@ -42,7 +47,7 @@ MAX_BAD_LINES = 5
 
 
 class Asked(NamedTuple):
-    """The options that belong to a POSITION; None: not given. ``after`` counts moves, passes included."""
+    """The options that belong to a POSITION; None where one was not typed. ``after`` counts moves, passes included."""
 
     variant: Variant = "normal"
     size: int | None = None
@@ -57,254 +62,158 @@ class Asked(NamedTuple):
 
         return Rules(8 if self.size is None else self.size, self.variant)
 
+    def check_rules(self, rules: Rules) -> None:
+        """Raise an error if the options contradict the *rules* of a text; the normal game is the default and contradicts none."""
+        if self.size not in (None, rules.size):
+            raise ReversiError(f"--size {self.size}: expected {rules.size}, as in the position or game")
+        if self.variant == "reversed" and rules.variant == "normal":
+            raise ReversiError("--variant reversed: expected normal, as in the game")
 
-def read_position(text: str, asked: Asked) -> Position:
-    """Return the position of *text*, the first one if it has several lines."""
-    for _, problem in read_problems(text, asked, as_json=False):
-        return problem.position
-    from reversi_env.errors import ReversiError, quoted
-
-    raise ReversiError(f"{quoted(text, 300)} has no position: expected at least one")
+    def refuse(self, source: str, *names: str) -> None:
+        """Raise an error if one of the options *names* was typed, which does not fit the *source*."""
+        for name in names:
+            if getattr(self, name) is not None:
+                raise ReversiError(f"--{name} {getattr(self, name)} with {source}: expected no --{name}")
 
 
 def read_problems(text: str, asked: Asked, *, as_json: bool) -> Iterator[tuple[int | None, Problem]]:
-    """Yield every position of *text* with its line; None for one that was typed, or that is a game's.
+    """Yield every position of *text* with its line number; None for one that was typed, or that is a game's.
 
     Lines that cannot be read are JSON objects among the results, or messages on standard error, the first few only. After the last
     position the command ends with status 1 if there were any.
     """
-    if text == "-":
-        yield from _problems_of_stream(asked, as_json)
-    elif isfile(text):  # noqa: PTH113 - a Path refuses a text that is too long for a name
-        yield from _problems_of_file(text, asked, as_json)
-    elif _is_game(text) or text.lower().endswith(_GAME_FILES):
-        yield None, _problem_of_game(text, asked)
+    source = _Source(text)
+    if source.is_game:
+        yield None, _problem_of_game(source.game(asked), asked)
+        return
+    asked.refuse("a board, which has no moves", "game", "after")
+    if source.place is not None:
+        yield from _problems(source, asked, as_json)
+    elif text == "start" or _is_board(text) or _OBF.match(text):
+        yield None, _problem(text, asked)
     else:
-        yield None, _typed_problem(text, asked)
+        raise ReversiError(f"{quoted(text, 300)}: expected a board of X, O and -, moves such as f5d6c3, or a file")
 
 
 def read_game(text: str, asked: Asked) -> Game:
     """Return the game of moves, GGF text, a file or standard input; its own rules must not contradict the options."""
-    from play.game import Game
-    from reversi_env.errors import ReversiError, quoted
-
-    if text == "-":
-        return _game_of_text(_standard_input(), asked, "standard input")
-    if isfile(text):  # noqa: PTH113 - as above; a file may be called g2.txt
-        if text.lower().endswith(".wtb"):
-            return _wthor_game(text, asked)
-        from play.terminal.saved_games import load
-
-        game, count = load(text, asked.game or 1, Game(asked.rules))
-        _tell_first(text, asked, count)
-        return _agreeing(game, asked)
-    if text.lower().endswith(_GAME_FILES):
-        raise ReversiError(f"file {quoted(text, 300)} cannot be read: no such file or directory")
-    if asked.game is not None:
-        raise ReversiError(f"--game {asked.game} with a typed game: expected a file with games")
-    if text == "start":
-        return Game(asked.rules)
-    if not _is_game(text):
-        raise ReversiError(
-            f"{quoted(text, 300)} is no game: expected moves such as f5d6c3, GGF text, or a file of these"
-        )
-    return _game_of_text(text, asked, "GGF text")
+    return _Source(text).game(asked)
 
 
 def read_start(text: str, asked: Asked) -> Game:
     """Return a game to continue: that of *text* after its last move or ``--after``, or one that begins at a position."""
     from play.game import Game
-    from reversi_env.errors import ReversiError
 
     if text == "-":
-        raise ReversiError(
-            "position '-': expected a position, moves or a file, because standard input is for your moves"
-        )
-    if not _holds_game(text):
-        return Game(read_position(text, asked))
-    game = read_game(text, asked)
-    _problem_after(game, asked)  # refuses options that do not fit the game
-    while asked.after is not None and len(game.moves) > asked.after:
-        game.undo()
-    return game
+        raise ReversiError("position '-': expected moves, a board or a file, because your moves are standard input")
+    if _Source(text).is_game:
+        game = read_game(text, asked)
+        _problem_of_game(game, asked)  # refuses options that do not fit the game
+        while asked.after is not None and len(game.moves) > asked.after:
+            game.undo()
+        return game
+    for _, problem in read_problems(text, asked, as_json=False):
+        return Game(problem.position)
+    sys.exit(2)  # the reader has said that there is none
 
 
-def _holds_game(text: str) -> bool:
-    if not isfile(text):  # noqa: PTH113 - as above
-        return _is_game(text) or text.lower().endswith(_GAME_FILES)
+class _Source:
+    """The lines of a POSITION; ``place`` is the file's name, "standard input", or None for a typed text."""
+
+    def __init__(self, text: str) -> None:
+        self.text, self.place = text, None if text != "-" else "standard input"
+        if text == "-":
+            if sys.stdin.isatty():
+                print("reading positions from the terminal, one per line; end with Ctrl-D", file=sys.stderr)
+            lines: Iterable[str] = io.TextIOWrapper(sys.stdin.buffer, "utf-8-sig", errors="replace")
+        elif isfile(text):  # noqa: PTH113 - a Path refuses a text that is too long for a name
+            self.place, lines = text, _lines_of_file(text)
+        elif text.lower().endswith(_GAME_FILES):
+            raise ReversiError(f"file {quoted(text, 300)} cannot be read: no such file or directory")
+        else:
+            lines = [text]
+        self.lines, first = iter(lines), []
+        for line in self.lines:
+            first.append(line)
+            if line.strip():
+                break
+        self.lines = chain(first, self.lines)
+        self.is_wthor = self.place is not None and text.lower().endswith(".wtb")
+        self.is_game = self.is_wthor or bool(first and _GAME.match(first[-1]))
+
+    def game(self, asked: Asked) -> Game:
+        """Return the game that the options ask for, by default the first one."""
+        from play.game import Game
+        from play.terminal.saved_games import game_in_text, selected
+        from reversi_env.notation import read_wthor
+
+        if self.text == "start":
+            return Game(asked.rules)
+        if not self.is_game:
+            raise ReversiError(f"{quoted(self.text, 300)}: expected moves such as f5d6c3, GGF text, or a file of these")
+        number, place = asked.game or 1, self.place or "the typed game"
+        if self.is_wthor:
+            records = read_wthor(Path(self.text))
+            count = len(records)
+            game = Game.from_record(records.game(selected(number, count)))
+        else:
+            game, count = game_in_text("".join(self.lines), number, Game(asked.rules), place)
+        if asked.game is None and count > 1:
+            print(f"reversi: the first of {count} games in {place}; --game N selects another", file=sys.stderr)
+        asked.check_rules(game.rules)
+        return game
+
+
+def _lines_of_file(file: str) -> Iterable[str]:
     from reversi_env.notation.text import decoded
 
-    contents = b"" if text.lower().endswith(".wtb") else Path(text).read_bytes()
-    return not contents.strip() or _is_game(decoded(contents))
+    return [] if file.lower().endswith(".wtb") else io.StringIO(decoded(Path(file).read_bytes()), newline=None)
 
 
-def _is_game(text: str) -> bool:
-    return bool(_MOVES.match(text)) or text.lstrip().startswith("(;")
-
-
-def _game_of_text(text: str, asked: Asked, place: str) -> Game:
-    from play.game import Game
-    from reversi_env.notation import read_ggf
-    from reversi_env.notation.text import within
-
-    if not text.lstrip().startswith("(;"):
-        return Game.from_transcript(text, asked.rules)
-    with within(place):
-        games = list(read_ggf(text.splitlines()))
-    return _agreeing(Game.from_record(games[_place_of(len(games), asked, place)]), asked)
-
-
-def _wthor_game(file: str, asked: Asked) -> Game:
-    from play.game import Game
-    from reversi_env.notation import read_wthor
-
-    found = read_wthor(Path(file))
-    return _agreeing(Game.from_record(found.game(_place_of(len(found), asked, file))), asked)
-
-
-def _place_of(count: int, asked: Asked, place: str) -> int:
-    """Return the index of the game that is asked for among *count* games."""
-    from reversi_env.errors import ReversiError
-
-    number = asked.game or 1
-    if not 1 <= number <= count:
-        raise ReversiError(f"--game {number} of {place}: expected a number from 1 to {count}")
-    _tell_first(place, asked, count)
-    return number - 1
-
-
-def _tell_first(place: str, asked: Asked, count: int) -> None:
-    if asked.game is None and count > 1:
-        print(f"reversi: the first of {count} games in {place}; --game N selects another", file=sys.stderr)
-
-
-def _agreeing(game: Game, asked: Asked) -> Game:
-    _check_agreement(game.rules, asked)
-    return game
-
-
-def _check_agreement(own: Rules, asked: Asked) -> None:
-    """Refuse options that contradict the rules that a text has of its *own*; the normal game is the default, which says nothing."""
-    from reversi_env import ReversiError
-
-    if asked.size not in (None, own.size):
-        raise ReversiError(f"--size {asked.size} with a game on {own.size}x{own.size}: expected the same")
-    if asked.variant == "reversed" and own.variant == "normal":
-        raise ReversiError("--variant reversed with a normal game: expected the same")
-
-
-def _problem_of_game(text: str, asked: Asked) -> Problem:
-    return _problem_after(read_game(text, asked), asked)
-
-
-def _problem_after(game: Game, asked: Asked) -> Problem:
-    from reversi_env.errors import ReversiError, count_noun
+def _problem_of_game(game: Game, asked: Asked) -> Problem:
     from reversi_env.notation import Problem
 
-    if asked.side is not None:
-        raise ReversiError(f"--side {asked.side} with the moves of a game: expected no side, the moves tell it")
+    asked.refuse("a game, whose moves determine the side to move", "side")
     if asked.after is not None and asked.after > len(game.moves):
-        length = count_noun(len(game.moves), "move")
-        raise ReversiError(f"--after {asked.after} in a game of {length}: expected no more than these")
+        raise ReversiError(
+            f"--after {asked.after} in a game of {count_noun(len(game.moves), 'move')}: expected no more"
+        )
     return Problem(game.position if asked.after is None else game.positions[asked.after])
 
 
-def _refuse(given: str, expected: str, **options: object) -> None:
-    """Refuse options that do not fit what was given."""
-    from reversi_env.errors import ReversiError
-
-    for name, value in options.items():
-        if value is not None:
-            raise ReversiError(f"--{name} {value} with {given}: expected {expected}")
+def _is_board(text: str) -> bool:
+    return bool(_BOARD.fullmatch(text)) and len("".join(text.split())) in (16, 36, 64)
 
 
-def _typed_problem(text: str, asked: Asked) -> Problem:
+def _problem(text: str, asked: Asked) -> Problem:
     """Return the position of ``start``, a board or an OBF line."""
     from reversi_env import BLACK, WHITE, Position, Rules
-    from reversi_env.errors import ReversiError, quoted
-    from reversi_env.notation import Problem
+    from reversi_env.notation import Problem, read_obf_line
 
-    _refuse("a board", "the moves of a game, or a file with one", game=asked.game, after=asked.after)
     turn = WHITE if asked.side == "white" else BLACK
     if text == "start":
         return Problem(Position.from_colours(asked.rules, *asked.rules.start_boards, turn))
-    if _OBF.match(text) and asked.side is None:
-        return _problem_of_line(text, asked)
-    if len(text) not in (16, 36, 64) and not _BOARD.fullmatch(text):
-        raise ReversiError(
-            f"{quoted(text, 300)} is neither a board nor moves, and no such file is there: expected X, O and - for every "
-            "square, moves such as f5d6c3, or a file"
-        )
-    plain = Position.from_text(text, turn)
-    position = Position(Rules(plain.rules.size, asked.variant), plain.own, plain.opp, plain.turn)
-    _check_agreement(position.rules, asked)
-    return Problem(position)
-
-
-def _is_bare_board(line: str) -> bool:
-    return bool(_BOARD.fullmatch(line)) and len("".join(line.split())) in (16, 36, 64)
-
-
-def _problem_of_line(line: str, asked: Asked) -> Problem:
-    from reversi_env import Position, Rules
-    from reversi_env.notation import Problem, read_obf_line
-
-    problem = Problem(Position.from_text(line)) if _is_bare_board(line) else read_obf_line(line)
-    plain = problem.position
-    rules = Rules(plain.rules.size, asked.variant)
-    _check_agreement(rules, asked)
-    return Problem(Position(rules, plain.own, plain.opp, plain.turn), problem.scores, problem.comment)
-
-
-# --- many lines -----------------------------------------------------------------------------------
-
-
-def _problems_of_file(file: str, asked: Asked, as_json: bool) -> Iterator[tuple[int | None, Problem]]:
-    from reversi_env.notation.text import decoded
-
-    if _holds_game(file):
-        yield None, _problem_of_game(file, asked)
+    if _is_board(text):
+        problem = Problem(Position.from_text(text, turn))
     else:
-        text = decoded(Path(file).read_bytes())
-        yield from _problems_of_lines(io.StringIO(text, newline=None), file, asked, as_json)
+        asked.refuse("an OBF line, which has the side to move", "side")
+        problem = read_obf_line(text)
+    plain = problem.position
+    position = Position(Rules(plain.rules.size, asked.variant), plain.own, plain.opp, plain.turn)
+    asked.check_rules(position.rules)
+    return replace(problem, position=position)
 
 
-def _problems_of_stream(asked: Asked, as_json: bool) -> Iterator[tuple[int | None, Problem]]:
-    """Yield the positions of standard input, those of OBF lines as they come."""
-    if sys.stdin.isatty():
-        print("reading positions from the terminal, one per line; end with Ctrl-D", file=sys.stderr)
-    stream = io.TextIOWrapper(sys.stdin.buffer, "utf-8-sig", errors="replace")
-    blank: list[str] = []
-    for line in stream:
-        if _is_game(line):
-            text = "".join(chain(blank, [line], stream))
-            yield None, _problem_after(_game_of_text(text, asked, "standard input"), asked)
-            return
-        blank.append(line)
-        if line.strip():
-            break
-    yield from _problems_of_lines(chain(blank, stream), "standard input", asked, as_json)
-
-
-def _standard_input() -> str:
-    return io.TextIOWrapper(sys.stdin.buffer, "utf-8-sig", errors="replace").read()
-
-
-def _problems_of_lines(
-    lines: Iterable[str], place: str, asked: Asked, as_json: bool
-) -> Iterator[tuple[int | None, Problem]]:
-    """Yield every OBF line with its number; blank lines and comments are skipped."""
-    from reversi_env.errors import ReversiError
-
-    _refuse("OBF lines", "a file with games, or a board", game=asked.game, after=asked.after, side=asked.side)
+def _problems(source: _Source, asked: Asked, as_json: bool) -> Iterator[tuple[int | None, Problem]]:
+    """Yield every line with its number, as they come; blank lines and comments are skipped."""
     is_empty, bad = True, 0
     try:
-        for number, line in enumerate(lines, start=1):
+        for number, line in enumerate(source.lines, start=1):
             if not line.strip() or line.lstrip().startswith(("%", "#")):
                 continue
             is_empty = False
             try:
-                problem = _problem_of_line(line.rstrip("\r\n"), asked)
+                problem = _problem(line.rstrip("\r\n"), asked)
             except ReversiError as error:
                 bad += 1
                 if as_json:
@@ -316,8 +225,8 @@ def _problems_of_lines(
     finally:
         more = bad - MAX_BAD_LINES
         if more > 0 and not as_json:
-            print(f"… and {more} more line{'s' if more > 1 else ''} that cannot be read", file=sys.stderr)
+            print(f"… and {count_noun(more, 'more line')} that cannot be read", file=sys.stderr)
     if is_empty:
-        print(f"reversi: no positions in {place}", file=sys.stderr)
+        print(f"reversi: no positions in {source.place}", file=sys.stderr)
     if bad:
         sys.exit(1)

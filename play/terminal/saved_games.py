@@ -20,7 +20,8 @@ from reversi_env.notation.text import decoded, within
 from reversi_env.rules import BLACK, WHITE, Colour
 from reversi_env.storage.atomic import remove_temporary_files, write_atomically
 
-_LARGEST_FILE = 1 << 24
+#: Larger files are not read as games.
+MAX_FILE_BYTES = 1 << 24
 #: Games that are kept for --resume, at most.
 MAX_KEPT = 20
 #: What such a file holds.
@@ -119,25 +120,36 @@ def save(game: Game, name: str | None, *, replace: bool) -> Path:
 
 
 def load(name: str, number: int, like: Game) -> tuple[Game, int]:
-    """Game *number*, from 1, of a GGF file, and how many it has; or a transcript, which is played by the rules of *like*."""
+    """Return game *number*, from 1, of a file, and the number of its games (`game_in_text`)."""
     path = Path(name).expanduser()
+    place = f"file {quoted(str(path), 300)}"
     try:
-        if path.is_file() and path.stat().st_size > _LARGEST_FILE:
-            raise ReversiError(f"file {quoted(str(path), 300)} is larger than {_LARGEST_FILE} bytes: expected a game")
+        if path.is_file() and path.stat().st_size > MAX_FILE_BYTES:
+            raise ReversiError(f"{place}: expected a game of at most {MAX_FILE_BYTES:,} bytes")
         text = decoded(path.read_bytes())
     except OSError as error:
-        raise ReversiError(f"file {quoted(str(path), 300)} cannot be read: {_reason(error)}") from None
+        raise ReversiError(f"{place} cannot be read: {_reason(error)}") from None
+    return game_in_text(text, number, like, place)
+
+
+def game_in_text(text: str, number: int, like: Game, place: str) -> tuple[Game, int]:
+    """Return game *number* of GGF text, and how many it has; or a transcript, which is played by the rules of *like*."""
     if not text.strip():
-        raise ReversiError(f"file {quoted(str(path), 300)} is empty: expected a game, GGF or moves")
-    count = 1
-    with within(f"file {quoted(str(path), 300)}"):
+        raise ReversiError(f"{place} is empty: expected a game, GGF or moves")
+    with within(place):
         if looks_like_ggf(text):
             count = _games_in(text)
-            if 1 <= number <= count:
-                return Game.from_record(next(islice(read_ggf(text.splitlines()), number - 1, None))), count
-        elif number == 1:
-            return Game.from_transcript(text, like.start), 1
-    raise ReversiError(f"game {number} of file {quoted(str(path), 300)}: expected a number from 1 to {count}")
+            index = selected(number, count)
+            return Game.from_record(next(islice(read_ggf(text.splitlines()), index, None))), count
+        selected(number, 1)
+        return Game.from_transcript(text, like.start), 1
+
+
+def selected(number: int, count: int) -> int:
+    """Return the index of game *number*, counted from 1, of *count*."""
+    if not 1 <= number <= count:
+        raise ReversiError(f"game {number}: expected a number from 1 to {count}")
+    return number - 1
 
 
 def _games_in(text: str) -> int:

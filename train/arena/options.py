@@ -60,10 +60,12 @@ class TournamentOptions(Options):
         high=60,
     )
     balance: float = option(2.0, "Largest absolute value of a balanced opening, in discs.", low=0)
-    time: float | None = option(None, "Seconds per move, for agents whose spec sets no time.")
+    time: float | None = option(None, "Seconds per move, for agents whose spec sets no time.", low=1e-6, high=1e9)
     depth: int | None = option(None, "Search depth in plies, for agents whose spec sets no depth.", low=1, high=60)
     nodes: int | None = option(None, "Nodes per move, for agents whose spec sets no node limit.", low=1)
-    limit: float | None = option(None, "Seconds per move after which an external program forfeits (default: 60).")
+    limit: float | None = option(
+        None, "Seconds per move after which an external program forfeits (default: 60).", low=1e-6, high=1e9
+    )
     seed: int = option(0, "Random seed.", low=0)
     sprt: Sprt | None = option(None, "Sequential test that ends the tournament early.")
 

@@ -17,7 +17,7 @@ from play.cli.options import (
     integer,
     number,
 )
-from play.cli.output import picked, print_json, shown_after_ctrl_c
+from play.cli.output import attributes, output_after_interrupt, print_json
 from play.cli.positions import Asked, PositionText, read_problems
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def analyse(
         if spec not in players:
             players[spec] = _searcher(spec, limits, threads)
         result, interrupted = _search(players[spec], problem.position, multi_pv)
-        with shown_after_ctrl_c(interrupted, "interrupted, this is the best so far"):
+        with output_after_interrupt(interrupted, "interrupted, this is the best so far"):
             if as_json:
                 print_json(({} if line is None else {"line": line}) | _as_dict(result, multi_pv))
             else:
@@ -100,8 +100,8 @@ def _show_static(line: int | None, position: Position, agent: str, as_json: bool
 
 
 def _as_dict(result: SearchResult, multi_pv: int) -> dict[str, Any]:
-    moves = {"moves": [picked(entry, "move", "value") for entry in result.moves]} if multi_pv > 1 else {}
-    return picked(result, "move", "value", "depth", "exact", "confidence", "pv", "nodes", "seconds") | moves
+    moves = {"moves": [attributes(entry, "move", "value") for entry in result.moves]} if multi_pv > 1 else {}
+    return attributes(result, "move", "value", "depth", "exact", "confidence", "pv", "nodes", "seconds") | moves
 
 
 def _searcher(agent: str, limits: dict[str, float | None], threads: int) -> SearchAgent:

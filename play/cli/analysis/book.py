@@ -24,14 +24,15 @@ from play.cli.options import (
     options_of,
     text,
 )
-from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
-from play.cli.positions import POSITION_HELP, Asked, read_position
+from play.cli.output import exit_on_interrupt, print_json, print_table, progress_bar
+from play.cli.positions import Asked, PositionText, read_problems
 from train.book.options import BookOptions, CheckOptions
 
 if TYPE_CHECKING:
     from reversi_env import Position, Rules
     from search.agents.book import Book
     from train.book.check import Checked
+    from train.book.recorded import GameTree
 
 BookFile = Annotated[
     Path | None, text("--book", help="Book file (default: the packaged book of the game).", metavar="FILE")
@@ -67,7 +68,7 @@ def build(
 
     options, began = BookOptions(**chosen), perf_counter()
     stopped = "reversi: stopped; run the same command again to resume"
-    with ends_at_ctrl_c(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
+    with exit_on_interrupt(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
         made = build(options, out, executor=executor, progress=show)
     told = {"file": str(Path(out) / BOOK), **_about(made), "seconds": perf_counter() - began}
     if as_json:
@@ -77,7 +78,7 @@ def build(
 
 
 def show(
-    position: Annotated[str, Parameter(help=POSITION_HELP, allow_leading_hyphen=True)] = "start",
+    position: PositionText = "start",
     /,
     *,
     file: BookFile = None,
@@ -104,21 +105,30 @@ def show(
     games: how many continued with a move, its share of points and its mean
     score.
     """
-    from reversi_env.notation.openings import opening_name
     from train.book.recorded import GameTree
 
-    here = read_position(position, Asked(variant, size, side, game, after))
-    found = _book(file, here.rules, needed=wthor is None)
-    played = {} if wthor is None else GameTree(wthor).moves(here)
-    rows = _rows(here, found, played)
+    tree = None if wthor is None else GameTree(wthor)
+    for line, problem in read_problems(position, Asked(variant, size, side, game, after), as_json=as_json):
+        _show(line, problem.position, _book(file, problem.position.rules, needed=tree is None), tree, as_json)
+
+
+def _show(
+    line: int | None, position: Position, opening_book: Book | None, tree: GameTree | None, as_json: bool
+) -> None:
+    from reversi_env.notation.openings import opening_name
+
+    rows = _rows(position, opening_book, {} if tree is None else tree.moves(position))
     if as_json:
-        entry = found and found.find(here)
+        entry = opening_book and opening_book.find(position)
         value = {"value": entry.value, "lines": entry.lines} if entry else {"value": None, "lines": 0}
-        print_json({"book": _about(found) if found else None, **value, "moves": rows})
+        about = {"book": _about(opening_book) if opening_book else None}
+        print_json(({} if line is None else {"line": line}) | about | value | {"moves": rows})
         return
-    if found is not None:
-        print(_described(found))
-    if name := opening_name(here):
+    if line is not None:
+        print(f"line {line}")
+    if opening_book is not None:
+        print(_described(opening_book))
+    if name := opening_name(position):
         print(f"opening: {name}")
     if not rows:
         print("no move of this position is in it")
@@ -162,7 +172,7 @@ def check(
     if all_positions:
         options = replace(options, positions=len(book))
     stopped = "reversi: stopped" if out is None else "reversi: stopped; run the same command again to resume"
-    with ends_at_ctrl_c(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
+    with exit_on_interrupt(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
         found = judged(check(book, options, out, executor=executor, progress=show))
     beyond = [move for move in found if move.found > book.margin]
     told = {

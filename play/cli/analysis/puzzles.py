@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from cyclopts import Parameter
 
 from play.cli.options import NOTHING, Json, Threads, options_of
-from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
+from play.cli.output import exit_on_interrupt, print_json, print_table, progress_bar
 from train.evaluation.options import PuzzleOptions
 
 PuzzleChoice: Any = options_of(PuzzleOptions)
@@ -41,7 +41,7 @@ def puzzles(
 
     options = PuzzleOptions(**chosen)
     words = "reversi: interrupted; run the same command again to resume"
-    with ends_at_ctrl_c(words), progress_bar() as show:
+    with exit_on_interrupt(words), progress_bar() as show:
         found = make_puzzles(options, out, threads=threads, progress=show)
     missed = Counter(puzzle.missed for puzzle in found)
     by_level = [{"missed": number, "puzzles": missed[number]} for number in sorted(missed)]

@@ -14,12 +14,11 @@ from play.cli.options import (
     StartSize,
     VariantName,
     checked_plot,
-    checked_seconds,
     integer,
     number,
     text,
 )
-from play.cli.output import ends_at_ctrl_c, print_json, progress_bar
+from play.cli.output import exit_on_interrupt, print_json, progress_bar
 from play.cli.positions import Asked, read_game
 
 
@@ -30,20 +29,20 @@ def review(
     /,
     *,
     evaluator: Annotated[
-        str | None, text("--evaluator", help="Evaluator (default: the strongest for the game).", metavar="EVALUATOR")
+        str | None, text("--evaluator", help="Evaluator (default: the strongest for the game).", metavar="SPEC")
     ] = None,
     depth: Annotated[
         int | None,
         integer("--depth", help="Search depth in plies (default: 8 if no time is given).", low=2, high=60),
     ] = None,
-    time: Annotated[float | None, number("--time", help="Seconds per move.")] = None,
-    exact: Annotated[int | None, integer("--exact", help="Solve from this many empties on; 18 takes seconds.")] = None,
+    time: Annotated[float | None, number("--time", help="Seconds per move.", low=0.001, high=1e6)] = None,
+    exact: Annotated[int | None, integer("--exact", help="Solve positions with at most this many empties.")] = None,
     game_number: GameNumber = None,
     threads: SearchThreads = 1,
     size: StartSize = None,
     variant: VariantName = "normal",
     plot: Annotated[
-        Path | None, text("--plot", help="Plot the course of the game to FILE.svg, .png or .pdf.", metavar="FILE")
+        Path | None, text("--plot", help="Plot the value over the game to FILE.svg, .png or .pdf.", metavar="FILE")
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -59,11 +58,10 @@ def review(
     from reversi_env.notation.openings import name_of_positions
     from train.evaluation.review import analyse
 
-    checked_seconds(time)
     checked_plot(plot)
     played = read_game(game, Asked(variant, size, game=game_number))
     record, opening = played.record(), name_of_positions(played.positions)
-    with ends_at_ctrl_c("reversi: interrupted"), progress_bar() as show:
+    with exit_on_interrupt("reversi: interrupted"), progress_bar() as show:
         found = analyse(
             record,
             evaluator,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from play.cli.interrupt import INTERRUPTED, interruptible
 from play.cli.options import After, GameNumber, Json, Side, VariantName, flag, integer, number, text
-from play.cli.output import picked, print_json
+from play.cli.output import attributes, print_json
 from play.cli.positions import Asked, PositionText, read_problems
 
 if TYPE_CHECKING:
@@ -118,7 +118,11 @@ def _solve_line(solver: Solver, line: int, position: Position, all_moves: bool) 
         known = f", value between {solution.lower:+d} and {solution.upper:+d}"
         print(f"reversi: interrupted in line {line}{known}", file=sys.stderr)
         sys.exit(INTERRUPTED)
-    result = {"line": line, **picked(solution, "score", "move", "nodes", "seconds", "pv"), "empties": position.empties}
+    result = {
+        "line": line,
+        **attributes(solution, "score", "move", "nodes", "seconds", "pv"),
+        "empties": position.empties,
+    }
     if all_moves:
         result["moves"] = [{"move": move, "score": score} for move, score in scores.items()]
     return result

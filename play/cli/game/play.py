@@ -19,7 +19,7 @@ from play.cli.options import (
     number,
     text,
 )
-from play.cli.positions import POSITION_HELP, Asked, read_start
+from play.cli.positions import Asked, PositionText, read_start
 
 if TYPE_CHECKING:
     from play.game import Game
@@ -30,7 +30,7 @@ Colours = Literal["black", "white", "both"]
 
 
 def play(
-    position: Annotated[str, Parameter(help=POSITION_HELP, allow_leading_hyphen=True)] = "start",
+    position: PositionText = "start",
     /,
     *,
     level: Level = None,

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from play.game import Game
     from reversi_env.rules import Colour, Variant
 
-ServeChoice: Any = options_of(ServerOptions, named={"allowed_hosts": "allow_host", "proxies": "proxy"})
+ServeChoice: Any = options_of(ServerOptions, named={"allowed_hosts": "allowed_host", "proxies": "proxy"})
 
 
 def serve(*, chosen: ServeChoice = NOTHING) -> None:

@@ -6,27 +6,29 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
 from play.cli.options import (
     Cache,
     Json,
+    Plot,
+    StartSize,
     Threads,
-    checked_even,
+    VariantName,
     checked_plot,
     integer,
     integers,
-    made_folder,
+    make_folder,
     text,
     torch_threads,
 )
-from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
+from play.cli.output import exit_on_interrupt, print_json, print_table, progress_bar
+from reversi_env.errors import ReversiError
 
 if TYPE_CHECKING:
     from reversi_env import Rules
-    from reversi_env.rules import Variant
     from search.evaluators.base import Evaluator
     from train.evaluation.exam import Exam, Mark
 
@@ -61,16 +63,12 @@ def exam(
         ),
     ] = None,
     empties: Annotated[
-        list[int] | None, integers("--empties", help="Number of empties to test; repeat for more.")
+        tuple[int, ...] | None,
+        integers("--empties", help="Numbers of empties to test, such as 10,14 (default: all there are)."),
     ] = None,
-    size: Annotated[int | None, integer("--size", help="Board size: 4, 6 or 8 (default: 8).")] = None,
-    variant: Annotated[
-        Literal["normal", "reversed"] | None,
-        Parameter(("--variant", "-v"), help="Rules: normal (most discs win) or reversed (fewest discs win)."),
-    ] = None,
-    plot: Annotated[
-        Path | None, text("--plot", help="Plot the errors to FILE.svg, .png or .pdf.", metavar="FILE")
-    ] = None,
+    size: StartSize = None,
+    variant: Annotated[VariantName | None, Parameter(show_default=False)] = None,
+    plot: Plot = None,
     annotate: Annotated[
         Path | None,
         text(
@@ -80,14 +78,17 @@ def exam(
         ),
     ] = None,
     games: Annotated[
-        int | None, integer("--games", help="Policy: games against each baseline (even; default: 400).", low=2)
+        int | None,
+        integer("--games", help="Policy: games against each baseline (even; default: 400).", low=2, even=True),
     ] = None,
     depth: Annotated[
         int | None, integer("--depth", help="Policy: search depth in plies (default: 2).", low=1, high=4)
     ] = None,
     cache: Cache = None,
     threads: Threads = None,
-    seed: Annotated[int | None, integer("--seed", help="Random seed.")] = None,
+    seed: Annotated[
+        int | None, integer("--seed", help="Random seed of the sampled positions, or of the policy's games.")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Measure the errors of evaluators, or the strength of a policy with and without search.
@@ -111,119 +112,91 @@ def exam(
     its value, for alpha-beta over its value, and for the same searches with the
     evaluator network.
     """
-    from reversi_env import ReversiError
+    from reversi_env import Rules
 
     if len(subjects) == 1 and (subjects[0].endswith(".safetensors") or Path(subjects[0]).is_file()):
-        asked: dict[str, object] = {
-            "--weights": weights,
-            "--wthor": wthor,
-            "--positions": positions,
-            "--empties": empties,
-        }
-        asked |= {"--size": size, "--variant": variant, "--plot": plot, "--annotate": annotate}
-        for option, value in asked.items():
-            if value is not None:
-                raise ReversiError(f"{option} with policy {subjects[0]!r}: expected evaluators")
-        _exam_policy(Path(subjects[0]), games or 400, depth or 2, cache, threads, 1 if seed is None else seed, as_json)
+        unused = {"weights": weights, "wthor": wthor, "positions": positions, "empties": empties, "size": size}
+        _refuse_options("a policy: expected evaluators", **unused, variant=variant, plot=plot, annotate=annotate)
+        table = _policy_table(subjects[0], games or 400, depth or 2, cache, threads, 1 if seed is None else seed)
+        (print_json if as_json else _show_policy)(table)
         return
-    for option, value in (("--games", games), ("--depth", depth)):
-        if value is not None:
-            raise ReversiError(f"{option} {value} with evaluators: expected a policy file")
+    _refuse_options("evaluators: expected a policy file", games=games, depth=depth)
     if subjects and (weights or annotate):
         raise ReversiError("--weights or --annotate with EVALUATOR: expected network:weights=FILE, or no EVALUATOR")
-    _exam_evaluators(
-        subjects,
-        weights,
-        wthor,
-        positions,
-        empties,
-        size or 8,
-        variant or "normal",
-        plot,
-        annotate,
-        cache,
-        threads,
-        seed or 0,
-        as_json,
-    )
-
-
-def _exam_evaluators(
-    names: tuple[str, ...],
-    weights: str | None,
-    wthor: str | None,
-    positions: int | None,
-    empties: list[int] | None,
-    size: int,
-    variant: Variant,
-    plot: Path | None,
-    annotate: Path | None,
-    cache: Path | None,
-    threads: int | None,
-    seed: int,
-    as_json: bool,
-) -> None:
-    from models.evaluator import NetworkEvaluator
-    from reversi_env import ReversiError, Rules
-    from search import evaluators
-    from train.evaluation.exam import examine, packaged_papers, recorded_papers, wthor_files
-
     checked_plot(plot)
-    for option, folder in (("--cache", cache), ("--annotate", annotate)):
-        if folder is not None:
-            made_folder(option, folder)
-    rules = Rules(size, variant)
-    network = _judged(weights, rules)
+    make_folder("--cache", cache)
+    make_folder("--annotate", annotate)
+    rules = Rules(size or 8, variant or "normal")
+    network = _network(weights, rules)
     if annotate is not None and not isinstance(network, str):
-        raise ReversiError(
-            "--annotate with the weights of a residual network: expected those of a network for the search"
-        )
-    with ends_at_ctrl_c("reversi: interrupted; solved positions are cached"), progress_bar() as show:
-        if wthor is not None or (size == 8 and os.environ.get("REVERSI_DATA")):
-            papers = recorded_papers(
-                wthor_files(wthor),
-                rules,
-                positions=positions or 1000,
-                empties=empties,
-                seed=seed,
-                folder=cache,
-                threads=threads,
-                progress=lambda doing, done, total: show(f"solving, {doing}", done, total),
-            )
-        else:
-            papers = packaged_papers(rules, positions=positions, empties=empties, seed=seed)
-        result = examine(names or (network, *evaluators.published_names()), rules, papers)
+        raise ReversiError("--annotate with a residual network: expected the weights of a network for the search")
+    sample = {"positions": positions, "empties": empties, "seed": seed or 0}
+    result = _examined(subjects, network, rules, wthor, sample, cache, threads)
     if plot is not None:
         _save_plot(result, plot)
     if annotate is not None:
-        _annotate(result, NetworkEvaluator(weights).file(rules), annotate)
+        _annotate(result, weights, rules, annotate)
     if as_json:
         print_json(result.as_dict())
     else:
         _print_tables(result)
 
 
-def _exam_policy(
-    policy: Path, games: int, depth: int, cache: Path | None, threads: int | None, seed: int, as_json: bool
-) -> None:
-    """Examine a policy with and without search."""
+def _refuse_options(subject: str, **options: object) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise ReversiError(f"--{name} {value} with {subject}")
+
+
+def _examined(
+    names: tuple[str, ...],
+    network: Evaluator | str,
+    rules: Rules,
+    wthor: str | None,
+    sample: dict[str, Any],
+    cache: Path | None,
+    threads: int | None,
+) -> Exam:
+    from search import evaluators
+    from train.evaluation.exam import examine, packaged_papers, recorded_papers, wthor_files
+
+    with exit_on_interrupt("reversi: interrupted; solved positions are cached"), progress_bar() as show:
+        if wthor is not None or (rules.size == 8 and os.environ.get("REVERSI_DATA")):
+            papers = recorded_papers(
+                wthor_files(wthor),
+                rules,
+                **sample | {"positions": sample["positions"] or 1000},
+                folder=cache,
+                threads=threads,
+                progress=lambda doing, done, total: show(f"solving, {doing}", done, total),
+            )
+        else:
+            papers = packaged_papers(rules, **sample)
+        return examine(names or (network, *evaluators.published_names()), rules, papers)
+
+
+def _policy_table(
+    policy: str, games: int, depth: int, cache: Path | None, threads: int | None, seed: int
+) -> dict[str, Any]:
     from reversi_env.errors import require
 
     require("torch")
-    checked_even("--games", games)
     from train.evaluation.policy_score import examine
 
-    how: dict[str, Any] = {"depth": depth, "seed": seed, "cache": cache, "threads": torch_threads(threads)}
     with progress_bar() as show:
-        table = examine(policy, games=games, progress=lambda *at: show("examining", at[1], at[2], at[0]), **how)
-    if as_json:
-        print_json(table)
-    else:
-        _show_policy(table)
+        return examine(
+            Path(policy),
+            games=games,
+            depth=depth,
+            seed=seed,
+            cache=cache,
+            threads=torch_threads(threads),
+            progress=lambda *at: show("examining", at[1], at[2], at[0]),
+        )
 
 
 def elo_cells(entry: dict[str, Any]) -> tuple[str, str]:
-    """Elo and its interval; the interval alone if Elo is not determined."""
+    """Return Elo and its interval as texts; the interval alone if Elo is not determined."""
     from train.arena.ratings import interval_text
 
     interval = interval_text(entry["elo_low"], entry["elo_high"])
@@ -237,7 +210,6 @@ def print_elo_note(rows: Iterable[Sequence[str]]) -> None:
 
 
 def _show_policy(table: dict[str, Any]) -> None:
-    """The table for people; where it is wider than the terminal, that may break lines, but nothing is cut off."""
     names = list(next(iter(table["players"].values()))["rungs"])
     headings = [name.replace("-", "-\n").replace(":", ":\n") for name in names]
     rows = []
@@ -251,8 +223,8 @@ def _show_policy(table: dict[str, Any]) -> None:
     print(f"{where}: {table['games']} games against each, {table['positions']} solved endgames")
 
 
-def _judged(weights: str | None, rules: Rules) -> Evaluator | str:
-    """The network that is examined: the package's, that of a weight file, or a residual network."""
+def _network(weights: str | None, rules: Rules) -> Evaluator | str:
+    """Return the spec of the network of the package or of a weight file, or a residual network."""
     if weights is None:
         return "network"
     from models.files import read_file
@@ -267,8 +239,6 @@ def _judged(weights: str | None, rules: Rules) -> Evaluator | str:
 
 
 def _print_tables(result: Exam) -> None:
-    """One table of errors and one of regrets for people."""
-
     def rows(cell: Callable[[Mark], str], *, zero: bool) -> Iterator[list[str]]:
         for name in result.names():
             yield [name, *(cell(result.mark(name, paper.empties)) for paper in result.papers)]
@@ -286,15 +256,15 @@ def _print_tables(result: Exam) -> None:
     print_table(headings, regrets, title=f"{game}: regret of the best move by one-ply search, in discs")
 
 
-def _annotate(result: Exam, weights: Path, folder: Path) -> None:
-    """Write the weights again into *folder*, with the whole exam in their record, and say where."""
+def _annotate(result: Exam, weights: str | None, rules: Rules, folder: Path) -> None:
+    from models.evaluator import NetworkEvaluator
     from models.patterns import annotate
 
     facts = result.as_dict()
     for mark in facts["marks"]:
         if mark["evaluator"] == result.names()[0]:
-            mark["evaluator"] = "network"  # and not the place where the file happened to lie
-    print(f"reversi: {annotate(weights, folder, exam=facts)}", file=sys.stderr)
+            mark["evaluator"] = "network"  # not its path, so that the record is the same everywhere
+    print(f"reversi: {annotate(NetworkEvaluator(weights).file(rules), folder, exam=facts)}", file=sys.stderr)
 
 
 def _save_plot(result: Exam, path: Path) -> None:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from play.cli.interrupt import interruptible
-from play.cli.options import NOTHING, Json, checked_seconds, integer, options_of, spec_lines
-from play.cli.output import picked, print_json, print_table, progress_bar, shown_after_ctrl_c
+from play.cli.options import NOTHING, Json, integer, options_of
+from play.cli.output import attributes, output_after_interrupt, print_json, print_table, progress_bar
 from train.arena.options import TournamentOptions
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     Tell = Callable[[PlayerResults], None]
 
-#: Characters of a line for a player's name, so that all columns fit into 80.
-NAME_WIDTH = 22
 MatchChoice: Any = options_of(
     TournamentOptions, without=("agents", "games", "format", "plies", "balance", "limit", "sprt")
 )
@@ -36,7 +34,12 @@ def match(
     *,
     games: Annotated[
         int,
-        integer("--games", help="Number of games (even, so that each opening is played with both colours).", low=2),
+        integer(
+            "--games",
+            help="Number of games (even, so that each opening is played with both colours).",
+            low=2,
+            even=True,
+        ),
     ] = 200,
     plies: Annotated[
         int | None,
@@ -74,7 +77,6 @@ def match(
     from train.arena.match import PlayerResults
     from train.arena.openings import DEFAULT_PLIES
 
-    checked_seconds(chosen.get("time"))
     openings, seed = chosen.get("openings", "random"), chosen.get("seed", 0)
     rules = Rules(chosen.get("size", 8), chosen.get("variant", "normal"))
     limits = {name: chosen[name] for name in ("time", "depth", "nodes") if name in chosen}
@@ -93,9 +95,9 @@ def match(
         else:
             how = {"openings": openings, "plies": plies, "seed": seed, **limits}
             interrupted = _play_apart(agents, games, rules, how, workers or 1, tell)
-    with shown_after_ctrl_c(interrupted, f"interrupted after {played.games} of {games} games"):
+    with output_after_interrupt(interrupted, f"interrupted after {played.games} of {games} games"):
         if played.games and as_json:
-            print_json({**as_dict(agent_a, agent_b, played), **picked(rules, "size", "variant"), "seed": seed})
+            print_json({**as_dict(agent_a, agent_b, played), **attributes(rules, "size", "variant"), "seed": seed})
         elif played.games:
             print_result(agent_a, agent_b, rules, played)
 
@@ -176,7 +178,7 @@ def as_dict(agent_a: str, agent_b: str, result: PlayerResults) -> dict[str, Any]
     return {
         "a": agent_a,
         "b": agent_b,
-        **picked(result, "games", "wins", "draws", "losses", "score"),
+        **attributes(result, "games", "wins", "draws", "losses", "score"),
         "interval": result.interval(),
         "discs_per_game": result.discs_per_game,
         **{f"seconds_per_move_{name}": side.seconds_per_move for name, side in sides.items()},
@@ -194,8 +196,7 @@ def print_result(agent_a: str, agent_b: str, rules: Rules, result: PlayerResults
     sides = ((agent_a, result), (agent_b, result.opponent))
     rows = [
         (
-            spec_lines(name, NAME_WIDTH),
-            *(side.wins, side.draws, side.losses, f"{side.score:.1%}"),
+            *(name, side.wins, side.draws, side.losses, f"{side.score:.1%}"),
             "{:.1%}–{:.1%}".format(*side.interval()),
             f"{round(side.discs_per_game, 1) + 0.0:+.1f}",  # never -0.0
             f"{1000 * side.seconds_per_move:.2f}",

@@ -14,14 +14,13 @@ from play.cli.options import (
     Json,
     ProcessCount,
     RayAddress,
-    checked_seconds,
     chosen_executor,
-    made_folder,
+    make_folder,
     number,
     options_of,
     text,
 )
-from play.cli.output import RESUME, picked, print_json, print_table, progress_bar, shown_after_ctrl_c
+from play.cli.output import RESUME, attributes, output_after_interrupt, print_json, print_table, progress_bar
 from train.arena.options import TournamentOptions
 
 if TYPE_CHECKING:
@@ -82,18 +81,16 @@ def tournament(
     """
     from reversi_env import ReversiError
 
-    checked_seconds(chosen.get("time"))
-    checked_seconds(chosen.get("limit"), "--limit")
     if errors is not None and sprt is None:
         raise ReversiError(f"--errors {errors:g} without --sprt: expected both, or neither")
     test = None if sprt is None else _read_sprt(sprt, 0.05 if errors is None else errors)
     players = _expanded(list(agents), chosen.get("size", 8), chosen.get("variant", "normal"))
     options = TournamentOptions(players, **chosen, sprt=test)
     folder = out or Path("tournaments") / options.fingerprint()
-    made_folder("--out", folder)
+    make_folder("--out", folder)
     played, interrupted = _play(options, folder, workers, ray)
     so_far = f"interrupted after {len(played.records)} of {options.total} games; {RESUME}"
-    with shown_after_ctrl_c(interrupted, so_far):
+    with output_after_interrupt(interrupted, so_far):
         if played.records:
             _report(played, folder, as_json)
 
@@ -193,14 +190,14 @@ def as_dict(played: Tournament, table: Standings, folder: Path) -> dict[str, Any
     from train.arena.storage import GAMES, PLOT, RECORDS
 
     result: dict[str, Any] = {
-        **picked(played.options, "size", "variant"),
+        **attributes(played.options, "size", "variant"),
         "complete": played.complete,
         "games": len(played.records),
         "openings": played.openings,
         "elo_scale": "Davidson",
         "agents": [
             {
-                **picked(player, "name", "games", "wins", "draws", "losses", "score", "discs_per_game"),
+                **attributes(player, "name", "games", "wins", "draws", "losses", "score", "discs_per_game"),
                 "elo": player.rating.elo if player.rating.is_determined else None,
                 "elo_low": player.rating.low,
                 "elo_high": player.rating.high,
@@ -211,7 +208,7 @@ def as_dict(played: Tournament, table: Standings, folder: Path) -> dict[str, Any
             }
             for player in table.players
         ],
-        **picked(table, "cross_table", "draw_factor"),
+        **attributes(table, "cross_table", "draw_factor"),
         "games_file": str(folder / GAMES),
         "ggf_file": str(folder / RECORDS),
         "plot_file": str(folder / PLOT) if (folder / PLOT).exists() else None,
@@ -226,7 +223,7 @@ def _sprt_dict(played: Tournament) -> dict[str, Any]:
     assert sprt is not None
     low, high = sprt.bounds
     llr = {"llr": sprt.llr(played.pairs), "llr_low": low, "llr_high": high}
-    test = {**picked(sprt, "elo0", "elo1"), "elo_scale": "logistic", "accepted": played.verdict}
+    test = {**attributes(sprt, "elo0", "elo1"), "elo_scale": "logistic", "accepted": played.verdict}
     return {**test, **llr, "pairs": played.pairs.tolist(), "elo_is_biased": played.verdict is not None}
 
 

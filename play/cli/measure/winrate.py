@@ -6,8 +6,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from play.cli.options import NOTHING, Json, ProcessCount, checked_seconds, integer, number, options_of
-from play.cli.output import picked, print_json, progress_bar, shown_after_ctrl_c
+from play.cli.options import NOTHING, Json, ProcessCount, integer, number, options_of
+from play.cli.output import attributes, output_after_interrupt, print_json, progress_bar
 from train.arena.options import TournamentOptions
 
 WinRateChoice: Any = options_of(
@@ -21,9 +21,11 @@ def winrate(
     /,
     *,
     margin: Annotated[float, number("--margin", help="Half-width of the confidence interval at which to stop.")] = 0.02,
-    confidence: Annotated[float, number("--confidence", help="Confidence level.")] = 0.95,
-    games: Annotated[int, integer("--games", help="Maximum number of games (even).", low=2)] = 100_000,
-    plies: Annotated[int | None, integer("--plies", help="Random plies before each game.", high=60)] = None,
+    confidence: Annotated[float, number("--confidence", help="Confidence level of the interval.")] = 0.95,
+    games: Annotated[int, integer("--games", help="Maximum number of games (even).", low=2, even=True)] = 100_000,
+    plies: Annotated[
+        int | None, integer("--plies", help="Random plies before each game (default: 6; on 4x4 2).", high=60)
+    ] = None,
     chosen: WinRateChoice = NOTHING,
     workers: ProcessCount = None,
     as_json: Json = False,
@@ -38,7 +40,6 @@ def winrate(
     from reversi_env.kernels.parallel import core_count
     from train.arena.winrate import WinRate, estimate_win_rate
 
-    checked_seconds(chosen.get("time"))
     options = TournamentOptions((agent, opponent), games, plies=plies, **chosen)
     found, interrupted = WinRate(), False
 
@@ -54,9 +55,9 @@ def winrate(
             estimate_win_rate(options, **how, on_pair=hear)
         except KeyboardInterrupt:
             interrupted = True
-    with shown_after_ctrl_c(interrupted, f"interrupted after {found.games} games"):
+    with output_after_interrupt(interrupted, f"interrupted after {found.games} games"):
         if found.games and as_json:
-            game = picked(options, "size", "variant", "seed")
+            game = attributes(options, "size", "variant", "seed")
             print_json({"agent": agent, "opponent": opponent, **game, "confidence": confidence, **vars(found)})
         elif found.games:
             low, high = found.interval  # multiples of 1 / STEPS: two decimals of a per cent round neither end inwards

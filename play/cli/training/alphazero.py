@@ -8,16 +8,16 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 from play.cli.measure.exam import EXAM_WIDTH, elo_cells, print_elo_note
-from play.cli.options import NOTHING, Cache, Json, Threads, flag, options_of, torch_threads
-from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
-from play.cli.training.fit import Out
+from play.cli.options import NOTHING, Cache, Json, Out, Threads, flag, options_of, torch_threads
+from play.cli.output import exit_on_interrupt, print_json, print_table, progress_bar
 from play.cli.training.ppo import resume_text, started_run
 from train.alphazero.options import SelfPlayOptions
 
 if TYPE_CHECKING:
     from train.alphazero.run import SelfPlayRun
 
-AlphaZeroChoice: Any = options_of(SelfPlayOptions, presets=True)
+NAMES = {"method": "search", "plies": "opening_plies", "evaluate": "eval_every", "ladder": "eval_games"}
+AlphaZeroChoice: Any = options_of(SelfPlayOptions, presets=True, named=NAMES)
 
 
 def alphazero(
@@ -52,7 +52,7 @@ def alphazero(
     from train.alphazero.run import SelfPlayRun
 
     run, began = started_run(out, SelfPlayOptions, preset, dict(chosen)), perf_counter()
-    with ends_at_ctrl_c(resume_text("alphazero", out, threads)), progress_bar() as show:
+    with exit_on_interrupt(resume_text("alphazero", out, threads)), progress_bar() as show:
         training = SelfPlayRun(**run, threads=torch_threads(threads), cache=cache, progress=show)
         taught = training.run()
         table = training.examined() if exam and training.options.ladder else None

@@ -6,9 +6,9 @@ import sys
 from time import perf_counter
 from typing import Any
 
-from play.cli.options import NOTHING, Device, Json, Threads, options_of
-from play.cli.output import RESUME, ends_at_ctrl_c, progress_bar
-from play.cli.training.fit import Out, print_result, recorded_command
+from play.cli.options import NOTHING, Device, Json, Out, Threads, options_of
+from play.cli.output import RESUME, exit_on_interrupt, progress_bar
+from play.cli.training.fit import print_result, recorded_command
 from train.fitting.stages import BootstrapOptions
 
 BootstrapChoice: Any = options_of(BootstrapOptions, without=("stages",))
@@ -41,6 +41,6 @@ def bootstrap(
 
     options, began = BootstrapOptions(**chosen), perf_counter()
     how: dict[str, Any] = {"command": recorded_command(sys.argv[1:]), "device": device, "threads": threads}
-    with ends_at_ctrl_c(f"reversi: stopped; {RESUME}"), progress_bar() as show:
+    with exit_on_interrupt(f"reversi: stopped; {RESUME}"), progress_bar() as show:
         result = train_from_nothing(out, options, **how, progress=show)
     print_result(result, perf_counter() - began, as_json)

@@ -6,8 +6,8 @@ import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from play.cli.options import Json, checked_even, integer, made_folder, number, text
-from play.cli.output import RESUME, ends_at_ctrl_c, picked, print_json, print_table, progress_bar
+from play.cli.options import Json, integer, make_folder, number, text
+from play.cli.output import RESUME, attributes, exit_on_interrupt, print_json, print_table, progress_bar
 
 if TYPE_CHECKING:
     from train.fitting.demo import DemoResult
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 def demo(
     *,
     out: Annotated[Path, text("--out", help="Folder for labels, weights and the plot.", metavar="DIR")] = Path("demo"),
-    scale: Annotated[float, number("--scale", help="Factor on the numbers of positions.", low=0.001)] = 1.0,
-    games: Annotated[int, integer("--games", help="Games against each heuristic (even).", low=2)] = 40,
+    scale: Annotated[float, number("--scale", help="Factor on the number of positions.", low=0.001)] = 1.0,
+    games: Annotated[int, integer("--games", help="Games against each heuristic (even).", low=2, even=True)] = 40,
     as_json: Json = False,
 ) -> None:
     """Train a 6x6 network from scratch and compare it with the published heuristics.
@@ -31,9 +31,8 @@ def demo(
     from reversi_env.errors import require
 
     require("torch", "pyarrow", "matplotlib")
-    checked_even("--games", games)
-    made_folder("--out", out)
-    with ends_at_ctrl_c(f"reversi: interrupted; {RESUME}"), progress_bar(lines=True) as show:
+    make_folder("--out", out)
+    with exit_on_interrupt(f"reversi: interrupted; {RESUME}"), progress_bar(lines=True) as show:
         from train.fitting.demo import chart, run
 
         result = run(out, scale=scale, games=games, progress=show)
@@ -54,7 +53,7 @@ def as_dict(result: DemoResult, plot: Path) -> dict[str, Any]:
         "matches": [
             {
                 "opponent": opponent,
-                **picked(played, "games", "wins", "draws", "losses", "score"),
+                **attributes(played, "games", "wins", "draws", "losses", "score"),
                 "interval": played.interval(),
                 "discs_per_game": played.discs_per_game,
             }

@@ -13,8 +13,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from play.cli.options import NOTHING, Device, Json, Threads, options_of, text
-from play.cli.output import RESUME, Show, ends_at_ctrl_c, picked, print_json, print_table, progress_bar
+from play.cli.options import NOTHING, Device, Json, Out, Threads, options_of, text
+from play.cli.output import (
+    RESUME,
+    ProgressDisplay,
+    attributes,
+    exit_on_interrupt,
+    print_json,
+    print_table,
+    progress_bar,
+)
 from train.fitting.options import FitOptions
 
 if TYPE_CHECKING:
@@ -23,7 +31,6 @@ if TYPE_CHECKING:
     from train.fitting.training import Trained
 
 FitChoice: Any = options_of(FitOptions, presets=True)
-Out = Annotated[Path, text("--out", help="Folder for weights, logs and checkpoints.", metavar="DIR")]
 NETWORK_HELP = "Network type: linear (one weight per pattern) or deep (a vector per pattern and a small head)."
 
 
@@ -61,7 +68,7 @@ def fit(
         checked_network(network)
     how: dict[str, Any] = {"command": recorded_command(sys.argv[1:]), "device": device, "threads": threads}
     began = perf_counter()
-    with ends_at_ctrl_c(f"reversi: stopped; {RESUME}"), progress_bar() as show:
+    with exit_on_interrupt(f"reversi: stopped; {RESUME}"), progress_bar() as show:
         result = _on_labels(list(labels), out, {**chosen, "network": network, "start": start}, how, show)
     print_result(result, perf_counter() - began, as_json)
 
@@ -86,7 +93,9 @@ def _beginning(rules: Rules, changes: dict[str, Any], usual: str) -> dict[str, s
     return {"network": network or usual, "start": start}
 
 
-def _on_labels(labels: list[str], out: Path, changes: dict[str, Any], how: dict[str, Any], show: Show) -> Trained:
+def _on_labels(
+    labels: list[str], out: Path, changes: dict[str, Any], how: dict[str, Any], show: ProgressDisplay
+) -> Trained:
     from reversi_env.errors import ReversiError, quoted
     from train.fitting.options import preset
     from train.fitting.training import train_on_labels
@@ -104,7 +113,7 @@ def _on_labels(labels: list[str], out: Path, changes: dict[str, Any], how: dict[
     return train_on_labels(labels, out, options, **how, progress=_epochs(show, options.epochs))
 
 
-def _epochs(show: Show, epochs: int) -> Callable[[Epoch], None]:
+def _epochs(show: ProgressDisplay, epochs: int) -> Callable[[Epoch], None]:
     """Tell of every epoch."""
     return lambda epoch: show("fitting, epochs", epoch.number, epochs, f"error {epoch.validation_error:.3f} discs")
 
@@ -115,7 +124,12 @@ def print_result(trained: Trained, seconds: float, as_json: bool) -> None:
         by_empties = [{"empties": e, "error": error} for e, error in trained.error_by_empties.items()]
         figures = {"validation_error": trained.validation_error, "by_empties": by_empties}
         print_json(
-            {"weights": str(trained.weights), **figures, **picked(trained, "positions", "epochs"), "seconds": seconds}
+            {
+                "weights": str(trained.weights),
+                **figures,
+                **attributes(trained, "positions", "epochs"),
+                "seconds": seconds,
+            }
         )
         return
     rows = ((empties, f"{error:.2f}") for empties, error in trained.error_by_empties.items())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
@@ -19,13 +19,13 @@ from play.cli.options import (
     options_of,
     text,
 )
-from play.cli.output import RESUME, ends_at_ctrl_c, print_json, print_table, progress_bar
+from play.cli.output import RESUME, exit_on_interrupt, print_json, print_table, progress_bar
 from train.labels.options import LabelOptions
 
 if TYPE_CHECKING:
     from train.labels.labellers import Plan
 
-LabelChoice: Any = options_of(LabelOptions, required=("count",))
+LabelChoice: Any = options_of(LabelOptions, required=("count",), named={"prefixes": "opening_plies"})
 
 
 def label(
@@ -36,7 +36,8 @@ def label(
     depth: Annotated[int | None, integer("--depth", help="Search depth of the labeller in plies.")] = None,
     threads: Threads = None,
     device: Annotated[
-        str, text("--device", help="Device: cpu, or cuda to solve on a GPU (use --shard-rows 1000000 then).")
+        Literal["cpu", "cuda"],
+        text("--device", help="Device: cpu, or cuda to solve on a GPU (use --shard-rows 1000000 then)."),
     ] = "cpu",
     workers: Workers = None,
     ray: RayAddress = None,
@@ -84,7 +85,7 @@ def label(
     def stopped() -> str:
         return f"stopped at {rows_in_place(folder)} of {options.count} positions; {RESUME}"
 
-    with ends_at_ctrl_c(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
+    with exit_on_interrupt(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
         how: dict[str, Any] = {"device": device, "threads": threads, "executor": executor, "found": tell_found}
         manifest = generate(options, folder, **how, progress=show)
     seconds, made = perf_counter() - began, manifest.options

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from play.cli.options import NOTHING, Device, Json, flag, integer, made_folder, options_of
-from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
-from play.cli.training.fit import Out
+from play.cli.options import NOTHING, Device, Json, Out, flag, integer, make_folder, options_of
+from play.cli.output import exit_on_interrupt, print_json, print_table, progress_bar
 from train.rl.options import RlOptions
 
 if TYPE_CHECKING:
@@ -23,7 +22,10 @@ if TYPE_CHECKING:
     from train.rl.maskable_ppo import Training
     from train.rl.tensor_ppo import TensorPPO
 
-PpoChoice: Any = options_of(RlOptions, presets=True, without=("algorithm",), named={"opponents": "opponent"})
+#: The names of stable-baselines3 for fields of `RlOptions`.
+NAMES = {"opponents": "opponent", "steps": "total_timesteps", "epochs": "n_epochs", "plies": "opening_plies"}
+NAMES |= {"evaluate": "eval_every", "games": "eval_games"}
+PpoChoice: Any = options_of(RlOptions, presets=True, without=("algorithm",), named=NAMES)
 #: The algorithms of the command line, and their names in files.
 ALGORITHMS: dict[str, Any] = {"maskable": "ppo", "tensor": "tensor-ppo"}
 
@@ -78,7 +80,7 @@ def ppo(
     prepare_parts(["environment", "endgames"])
     began = perf_counter()
     where = "" if device == "cpu" else f" --device {device}"
-    with ends_at_ctrl_c(resume_text("ppo", out, threads, where)), progress_bar() as show:
+    with exit_on_interrupt(resume_text("ppo", out, threads, where)), progress_bar() as show:
         training = _training(run["options"])(**run, threads=threads, device=device, regret=regret, progress=show)
         training.run()
     show_training(training, perf_counter() - began, as_json)
@@ -98,7 +100,7 @@ def started_run(
 
     begun = remembered(out, kind)
     options = replace(begun, **changes) if begun else preset(**changes)
-    made_folder("--out", out)
+    make_folder("--out", out)
     return {"folder": out, "options": options, "command": shlex.join(["reversi", *sys.argv[1:]])}
 
 

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from play.cli.options import Json, Seed, Threads
-from play.cli.output import ends_at_ctrl_c, print_json, print_table, progress_bar
-from play.cli.training.fit import Out
+from play.cli.options import Json, Out, Seed, Threads
+from play.cli.output import exit_on_interrupt, print_json, print_table, progress_bar
 
 
 def probcut(
@@ -30,7 +29,7 @@ def probcut(
     """
     from train.fitting.probcut import add_probcut
 
-    with ends_at_ctrl_c("reversi: stopped; nothing was written"), progress_bar() as show:
+    with exit_on_interrupt("reversi: stopped; nothing was written"), progress_bar() as show:
         how: dict[str, Any] = {"seed": seed, "threads": threads}
         path, cuts = add_probcut(weights, out, **how, progress=lambda *done: show("searching, positions", *done))
     if as_json:

@@ -20,7 +20,7 @@ from play.cli.options import (
     options_of,
     text,
 )
-from play.cli.output import RESUME, ends_at_ctrl_c, print_json, print_table, progress_bar
+from play.cli.output import RESUME, exit_on_interrupt, print_json, print_table, progress_bar
 from train.tuning.options import TuneOptions
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ def tune(
     command = " ".join(["reversi", *sys.argv[1:]])
     found: list[tuple[str, Tuned]] = []
     resume = f"reversi: interrupted; {RESUME}"
-    with ends_at_ctrl_c(resume), progress_bar() as show:
+    with exit_on_interrupt(resume), progress_bar() as show:
 
         def tell(generation: Generation) -> None:
             best = f"{1 - generation.best:.1%} won" if objective == "win-rate" else f"error {generation.best:.3f}"

@@ -66,8 +66,6 @@ def test_a_match_fits_a_terminal(reversi, monkeypatch):
     code, out, _ = reversi("match", "greedy-invincible:seed=1", "greedy", "--games", 2, "--size", 4)
     assert code == 0
     assert max(map(len, out.splitlines())) <= 80
-    assert "greedy-invincible:" in out
-    assert "\n seed=1 " in out
 
 
 @pytest.mark.parametrize(("players", "named"), [(3, True), (16, False)])

@@ -10,7 +10,7 @@ from cyclopts import App, CycloptsError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from play.cli.app import complaint
+from play.cli.app import usage_error
 from play.cli.options import NOTHING, options_of
 from reversi_env.options import GameOptions, option, option_fields
 
@@ -81,7 +81,7 @@ def test_values_have_the_types_of_the_fields():
 def test_a_wrong_value_names_its_option(option, value):
     with pytest.raises(CycloptsError) as error:
         run(option, value)
-    assert f"{option} {value}: expected " in complaint(error.value)
+    assert f"{option} {value}: expected " in usage_error(error.value)
 
 
 @pytest.mark.parametrize("arguments", [("--secret", 1), ("--count",), ("word",)])

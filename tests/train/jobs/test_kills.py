@@ -86,10 +86,10 @@ def solution(folder):
     return {path.name: (header["lower"], header["upper"], bool(header["pv"]))}
 
 
-SMALL_RL = "--size 4 --channels 4 --blocks 1 --games 2"
+SMALL_RL = "--size 4 --channels 4 --blocks 1 --eval-games 2"
 SELF_PLAY = (
-    f"--out out {SMALL_RL.replace('--games', '--ladder')} --generations 3 --games 4 --simulations 2 --plies 6 --steps 2 "
-    "--final-steps 3 --batch-size 8 --replay-window 2 --evaluate 2 --threads 1"
+    f"--out out {SMALL_RL} --generations 3 --games 4 --simulations 2 --opening-plies 6 --steps 2 "
+    "--final-steps 3 --batch-size 8 --replay-window 2 --eval-every 2 --threads 1"
 )
 JOBS = {
     "label": Job(REVERSI, "label out --size 6 --count 120 --empties 5-7 --shard-rows 30 --block-rows 60"),
@@ -104,13 +104,13 @@ JOBS = {
     ),
     "rl": Job(
         SB3,
-        f"train ppo --out out {SMALL_RL} --steps 256 --num-envs 16 --num-steps 4 --batch-size 32 --epochs 2 --snapshot-every 50 "
-        "--evaluate 100 --opponent random --opponent greedy-invincible:exact=2 --threads 1",
+        f"train ppo --out out {SMALL_RL} --total-timesteps 256 --num-envs 16 --num-steps 4 --batch-size 32 --n-epochs 2 --snapshot-every 50 "
+        "--eval-every 100 --opponent random --opponent greedy-invincible:exact=2 --threads 1",
     ),
     "tensor-ppo": Job(
         TENSORS,
-        f"train ppo --out out {SMALL_RL} --steps 256 --num-envs 16 --num-steps 4 --batch-size 32 --epochs 1 --snapshot-every 50 "
-        "--evaluate 200 --threads 1 --no-regret --algorithm tensor",
+        f"train ppo --out out {SMALL_RL} --total-timesteps 256 --num-envs 16 --num-steps 4 --batch-size 32 --n-epochs 1 --snapshot-every 50 "
+        "--eval-every 200 --threads 1 --no-regret --algorithm tensor",
     ),
     "book": Job(BOOK, ""),
     "check": Job(CHECK, ""),

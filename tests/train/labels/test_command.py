@@ -57,7 +57,7 @@ def test_how_the_games_are_played(reversi, tmp_path):
     """The defaults of the command are those of the options, and what is given arrives."""
     assert reversi("label", tmp_path / "plain", "--count", 20, "-e", "5", "--size", 4)[0] == 0
     assert read_manifest(tmp_path / "plain").options == LabelOptions(size=4, count=20, empties=(5, 5))
-    games = ("--play-depth", 3, "--noise", "0", "--temperature", "0,0.5", "--prefixes", "2,5")
+    games = ("--play-depth", 3, "--noise", "0", "--temperature", "0,0.5", "--opening-plies", "2,5")
     assert reversi("label", tmp_path / "other", "--count", 20, "-e", "5", "--size", 4, *games)[0] == 0
     options = read_manifest(tmp_path / "other").options
     assert (options.play_depth, options.noise, options.temperature, options.prefixes) == (3, (0.0,), (0.0, 0.5), (2, 5))

@@ -75,7 +75,7 @@ def test_interrupted_it_says_how_to_go_on_and_takes_more_steps(json_lines, tmp_p
     assert (status, err.strip()) == (130, "stopped; go on with: reversi train ppo --out run")
     steps = read_policy(policy).record["steps"]
     assert 0 < steps < 200_000
-    [done] = json_lines("train", "ppo", "--out", tmp_path / "run", "--steps", steps + 1024, "--no-regret")
+    [done] = json_lines("train", "ppo", "--out", tmp_path / "run", "--total-timesteps", steps + 1024, "--no-regret")
     assert done["steps"] >= steps + 1024
 
 

@@ -104,13 +104,13 @@ JOBS = {
     ),
     "rl": Job(
         SB3,
-        f"train ppo --out out {SMALL_RL} --total-timesteps 256 --num-envs 16 --num-steps 4 --batch-size 32 --n-epochs 2 --snapshot-every 50 "
-        "--eval-every 100 --opponent random --opponent greedy-invincible:exact=2 --threads 1",
+        f"train ppo --out out {SMALL_RL} --total-timesteps 256 --num-envs 16 --num-steps 4 --batch-size 32 --n-epochs 2 "
+        "--snapshot-every 50 --eval-every 100 --opponent random --opponent greedy-invincible:exact=2 --threads 1",
     ),
     "tensor-ppo": Job(
         TENSORS,
-        f"train ppo --out out {SMALL_RL} --total-timesteps 256 --num-envs 16 --num-steps 4 --batch-size 32 --n-epochs 1 --snapshot-every 50 "
-        "--eval-every 200 --threads 1 --no-regret --algorithm tensor",
+        f"train ppo --out out {SMALL_RL} --total-timesteps 256 --num-envs 16 --num-steps 4 --batch-size 32 --n-epochs 1 "
+        "--snapshot-every 50 --eval-every 200 --threads 1 --no-regret --algorithm tensor",
     ),
     "book": Job(BOOK, ""),
     "check": Job(CHECK, ""),

@@ -90,8 +90,10 @@ def peer(device: str, games: int, simulations: int, channels: int, blocks: int, 
     if not all(map(find_spec, ("jax", "pgx", "mctx"))):
         return {}
     rules, platform = Rules(8), {} if device == "cuda" else {"JAX_PLATFORMS": "cpu"}
-    given = map(str, (games, simulations, channels, blocks, rounds, rules.square_count // 4))
-    timings = measured_apart("benchmarks.zero_peer", *given, XLA_PYTHON_CLIENT_PREALLOCATE="false", **platform)
+    arguments = map(str, (games, simulations, channels, blocks, rounds, rules.square_count // 4))
+    timings = measured_apart(
+        "benchmarks.peers", "alphazero", *arguments, XLA_PYTHON_CLIENT_PREALLOCATE="false", **platform
+    )
     figures = _figures(rules, games, timings["seconds_per_ply"], timings["network_seconds"])
     return {**figures, "backend": timings["backend"]}
 

@@ -2,66 +2,16 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from cyclopts import App
 
+from benchmarks.report import Report, millions
 from play.cli.options import Json, Threads, flag, integer, number, text
-from play.cli.output import print_json, print_table
 
 bench = App(name="bench", help="Run the speed benchmarks on this machine.")
-
-
-class Report:
-    """The figures of a benchmark, measured one after the other: JSON for programs, a table for people.
-
-    The machine and the versions of *packages* belong to them: no speed is worth reading without.
-    """
-
-    def __init__(self, title: str, *packages: str) -> None:
-        from train.jobs import provenance as machine
-
-        self.title = title
-        self.result: dict[str, Any] = {"cpu": machine.cpu_name(), "versions": machine.versions(*packages)}
-        self._rows: list[tuple[str, str]] = []
-
-    def measure(self, label: str, work: Callable[[], Any]) -> Any:
-        """What *work* gives; standard error says meanwhile that *label* is under way."""
-        from rich.console import Console
-
-        with Console(file=sys.stderr).status(label):
-            return work()
-
-    def row(self, label: str, text: str, **figures: Any) -> None:
-        """A line of the table, and what of it is in the JSON."""
-        self._rows.append((label, text))
-        self.result |= figures
-
-    def figure(self, name: str, label: str, shown: Callable[[Any], str], work: Callable[[], Any]) -> Any:
-        """Measure one figure: *name* in the JSON, *label* in the table, where it is *shown*."""
-        value = self.measure(label, work)
-        self.row(label, shown(value), **{name: value})
-        return value
-
-    def show(self, as_json: bool) -> None:
-        """Print it."""
-        if as_json:
-            print_json(self.result)
-            return
-        from rich.console import Console
-
-        print_table(("", ""), self._rows, title=self.title, show_header=False)
-        known = ", ".join(f"{name} {version}" for name, version in self.result["versions"].items() if version)
-        Console().print(f"{self.result['cpu']}; {known}", highlight=False, soft_wrap=True)
-
-
-def millions(unit: str, digits: int = 1) -> Callable[[float], str]:
-    """What writes a rate in millions of *unit* a second."""
-    return lambda value: f"{value / 1e6:,.{digits}f} million {unit}/s"
 
 
 @bench.command(name="rules")
@@ -213,7 +163,6 @@ def search(
 
 
 def _speedup_row(report: Report, label: str, timings: dict[str, Any], prefix: str) -> None:
-    """What `in_turns` found: how much sooner all threads are done than one, and how many more nodes that takes."""
     seconds = sum(each["seconds"] for each in timings["every"])
     text = f"{seconds:.1f} s, {timings['speedup']:.2f}x as fast as one, {timings['nodes_ratio']:.2f}x the nodes"
     figures = {"thread_speedup": timings["speedup"], "thread_nodes_ratio": timings["nodes_ratio"]}
@@ -221,7 +170,6 @@ def _speedup_row(report: Report, label: str, timings: dict[str, Any], prefix: st
 
 
 def _search_against(other: Path, rounds: int, as_json: bool) -> None:
-    """Compare with another checkout: ratios of ours to theirs."""
     from benchmarks import versus
 
     report = Report(f"Search, beside that of {other}", "numpy", "numba", "llvmlite")
@@ -348,13 +296,10 @@ def gpu(
     if "cpu" in wanted:
         equal &= _gpu_beside_cpu(report, device, plies)
     report.result["equal"] = equal
-    report.show(as_json)
-    if not equal:
-        sys.exit(1)
+    report.show(as_json, failed=not equal)
 
 
 def _gpu_speed(report: Report, device: str, sizes: list[int]) -> None:
-    """Plies a second for each batch, the share of the memory's bandwidth that they are, and Pgx's."""
     from benchmarks import gpu as speed
 
     rates = report.result["plies_per_second"] = {}
@@ -379,7 +324,6 @@ def _gpu_speed(report: Report, device: str, sizes: list[int]) -> None:
 
 
 def _gpu_states(report: Report, device: str, plies: int) -> bool:
-    """What pure states cost; whether their games are those of the environments."""
     from benchmarks import gpu as speed
 
     states = report.measure("pure states", partial(speed.states_rates, device, 4096 if device == "cpu" else 1_000_000))
@@ -395,7 +339,6 @@ def _gpu_states(report: Report, device: str, plies: int) -> bool:
 
 
 def _gpu_beside_cpu(report: Report, device: str, plies: int) -> bool:
-    """Whether the device plays the CPU core's games."""
     from benchmarks import gpu as speed
 
     compared = report.measure("equality with the CPU core", lambda: list(speed.equal_to_cpu(device, plies)))
@@ -406,7 +349,6 @@ def _gpu_beside_cpu(report: Report, device: str, plies: int) -> bool:
 
 
 def _equality(compared: list[dict[str, Any]]) -> str:
-    """What came of comparing games with the CPU core."""
     plies = sum(game["plies"] for game in compared)
     wrong = [f"{game['variant']} {game['opponent'] or 'two players'}" for game in compared if not game["equal"]]
     return f"{plies:,} plies {'DIFFER: ' + ', '.join(wrong) if wrong else 'equal to the CPU core'}"
@@ -454,13 +396,10 @@ def server(
     report.row("answer, 95 % / 99 % / longest", f"{p95:.0f} / {p99:.0f} / {longest:.0f} ms")
     report.row("event loop late, median / 99 %", f"{figures['lag_median_ms']:.1f} / {figures['lag_p99_ms']:.1f} ms")
     report.row("memory of the server process", f"{memory:.0f} MiB" if memory else "unknown", server_mib=memory)
-    report.show(as_json)
-    if figures["errors"]:
-        sys.exit(1)
+    report.show(as_json, failed=bool(figures["errors"]))
 
 
 def _under_attack(report: Report, arguments: tuple[str, ...], clients: int, pause: float, as_json: bool) -> None:
-    """What well-behaved clients find while one address does all that it may."""
     from benchmarks import server as speed
 
     with speed.running_server(*arguments, "--proxy", "127.0.0.1") as (url, _):
@@ -473,6 +412,4 @@ def _under_attack(report: Report, arguments: tuple[str, ...], clients: int, paus
     report.row("event loop late, median / 99 %", f"{figures['lag_median_ms']:.1f} / {figures['lag_p99_ms']:.1f} ms")
     for kind, count in sorted(figures["attack"].items()):
         report.row(f"attack: {kind}", f"{count:,}")
-    report.show(as_json)
-    if figures["errors"]:
-        sys.exit(1)
+    report.show(as_json, failed=bool(figures["errors"]))

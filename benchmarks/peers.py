@@ -1,6 +1,11 @@
-"""Random play in other people's Othello, in a process of its own: ``python -m benchmarks.peers pgx cpu`` prints plies a second.
+"""Other people's Othello, in processes of their own; each prints its figures as JSON.
 
-``core`` instead of ``cpu`` keeps it on one core, ``cuda`` is for a GPU.
+``python -m benchmarks.peers pgx|openspiel|envpool cpu|core|cuda``: plies a second of random play; ``core`` keeps it on one core.
+
+``python -m benchmarks.peers alphazero GAMES SIMULATIONS CHANNELS BLOCKS ROUNDS OPENING``: AlphaZero's play in Pgx and mctx. The
+network is that of `models.residual.net`, written in plain jax: as many channels, blocks and planes, in bfloat16 on a GPU; the
+plane of the opponent's moves, which Pgx does not have, is that of the own ones once more. The search is
+``mctx.gumbel_muzero_policy`` over Pgx's states, as in Pgx's own AlphaZero example.
 """
 
 from __future__ import annotations
@@ -8,13 +13,16 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
+from functools import partial
 from importlib.util import find_spec
+from itertools import count
+from math import prod
+from time import perf_counter, process_time
 from typing import Any
 
 from benchmarks.timing import measured_apart, rate
 
-#: The modules that each peer needs.
+#: The modules that each peer of random play needs.
 MODULES = {"pgx": ("jax", "pgx"), "openspiel": ("pyspiel",), "envpool": ("envpool",)}
 #: Batches, and plies a run, that Pgx is measured with; the best counts.
 PGX_CPU_BATCHES = ((256, 200), (4096, 20))
@@ -34,13 +42,20 @@ def measured(peer: str, where: str) -> dict[str, Any] | None:
     return figures
 
 
+def _random_actions(state: Any, key: Any) -> Any:
+    """Return uniformly random legal actions of Pgx's states."""
+    import jax
+    import jax.numpy as jnp
+
+    return jax.random.categorical(key, jnp.log(state.legal_action_mask.astype(jnp.float32)), axis=-1)
+
+
 def pgx_rate(batches: tuple[tuple[int, int], ...]) -> tuple[float, str]:
     """Pgx: a compiled scan with automatic reset and uniformly random legal actions; observation and mask are part of its state.
 
     The best over the *batches*: games, and plies a run; and the backend that jax chose.
     """
     import jax
-    import jax.numpy as jnp
     import pgx
     from pgx.experimental import auto_reset
 
@@ -50,8 +65,7 @@ def pgx_rate(batches: tuple[tuple[int, int], ...]) -> tuple[float, str]:
     def ply(carry: Any, _: Any) -> Any:
         state, key = carry
         key, draw = jax.random.split(key)
-        logits = jnp.log(state.legal_action_mask.astype(jnp.float32))
-        action = jax.random.categorical(draw, logits, axis=-1)
+        action = _random_actions(state, draw)
         keys = jax.random.split(key, state.current_player.shape[0])
         return (step(state, action, keys), key), None
 
@@ -95,22 +109,143 @@ def envpool_rate(batches: tuple[tuple[int, int], ...] = ENVPOOL_BATCHES) -> floa
     import numpy as np
 
     best = 0.0
-    for count, steps in batches:
-        envs, rng = envpool.make_gymnasium("Othello-v1", num_envs=count, num_threads=1), np.random.default_rng(0)
+    for games, steps in batches:
+        envs, rng = envpool.make_gymnasium("Othello-v1", num_envs=games, num_threads=1), np.random.default_rng(0)
         _, infos = envs.reset()
         spent = 0.0
         for _ in range(steps):
             masks = infos["legal_action_mask"]
             actions = (masks * rng.random(masks.shape, np.float32)).argmax(axis=1).astype(np.int32)
-            begun = time.perf_counter()
+            begun = perf_counter()
             *_, infos = envs.step(actions)
-            spent += time.perf_counter() - begun
-        best = max(best, count * steps / spent)
+            spent += perf_counter() - begun
+        best = max(best, games * steps / spent)
     return best
 
 
-def main(peer: str, where: str) -> None:
+# --- AlphaZero ------------------------------------------------------------------------------------
+
+#: The network's other sizes, and the discs that 1 stands for in its value: those of `models.residual.net`.
+INPUT_PLANES, HEAD_MAPS, VALUE_UNITS, VALUE_DISCS, SQUARES = 6, 32, 256, 16.0, 64
+
+
+def _weights(key: Any, channels: int, blocks: int, kind: Any) -> dict[str, Any]:
+    """Return random weights; a block is the identity and the value 0."""
+    import jax
+    import jax.numpy as jnp
+
+    keys = count()
+
+    def drawn(*shape: int) -> Any:
+        scale = (2 / prod(shape[:-1])) ** 0.5
+        return (scale * jax.random.normal(jax.random.fold_in(key, next(keys)), shape)).astype(kind)
+
+    first = [drawn(3, 3, channels, channels) for _ in range(blocks)]
+    return {
+        "entry": drawn(3, 3, INPUT_PLANES, channels),
+        "blocks": [(one, jnp.zeros_like(one), jnp.zeros((2, channels), kind)) for one in first],
+        "policy_maps": drawn(1, 1, channels, HEAD_MAPS),
+        "policy": drawn(3, 3, HEAD_MAPS, 1),
+        "value_maps": drawn(1, 1, channels, HEAD_MAPS),
+        "units": drawn(SQUARES * HEAD_MAPS, VALUE_UNITS),
+        "value": jnp.zeros((VALUE_UNITS, 1), kind),
+    }
+
+
+def _logits_and_values(net: dict[str, Any], state: Any) -> tuple[Any, Any]:
+    """Return logits of all actions, the pass last, and values as shares of the board, for Pgx's states."""
+    import jax
+    import jax.numpy as jnp
+
+    def convolved(maps: Any, kernel: Any) -> Any:
+        return jax.lax.conv_general_dilated(maps, kernel, (1, 1), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+    legal = state.legal_action_mask[:, :SQUARES].reshape(-1, 8, 8, 1)
+    ones = jnp.ones_like(legal)
+    planes = jnp.concatenate([state.observation, legal, legal, ones, ones], -1)
+    maps = jax.nn.relu(convolved(planes.astype(net["entry"].dtype), net["entry"]))
+    for first, second, bias in net["blocks"]:
+        inner = jax.nn.relu(convolved(maps, first) + bias[0])
+        maps = jax.nn.relu(maps + convolved(inner, second) + bias[1])
+    logits = convolved(jax.nn.relu(convolved(maps, net["policy_maps"])), net["policy"]).reshape(-1, SQUARES)
+    flat = jax.nn.relu(convolved(maps, net["value_maps"])).reshape(-1, SQUARES * HEAD_MAPS)
+    values = (jax.nn.relu(flat @ net["units"]) @ net["value"])[:, 0].astype(jnp.float32)
+    return jnp.pad(logits.astype(jnp.float32), ((0, 0), (0, 1))), VALUE_DISCS / SQUARES * values
+
+
+def _searched_move(simulations: int, game: Any, net: dict[str, Any], state: Any, key: Any) -> Any:
+    """Return the states after a searched move in all games."""
+    import jax
+    import jax.numpy as jnp
+    import mctx
+
+    lowest = jnp.finfo(jnp.float32).min
+
+    def after(net: Any, _: Any, action: Any, state: Any) -> Any:
+        player = state.current_player
+        state = jax.vmap(game.step)(state, action)
+        logits, value = _logits_and_values(net, state)
+        reward = jax.vmap(lambda rewards, who: rewards[who])(state.rewards, player)
+        value, discount = jnp.where(state.terminated, 0.0, value), jnp.where(state.terminated, 0.0, -1.0)
+        logits = jnp.where(state.legal_action_mask, logits, lowest)
+        return mctx.RecurrentFnOutput(reward=reward, discount=discount, prior_logits=logits, value=value), state
+
+    logits, value = _logits_and_values(net, state)
+    output = mctx.gumbel_muzero_policy(
+        params=net,
+        rng_key=key,
+        root=mctx.RootFnOutput(prior_logits=logits, value=value, embedding=state),
+        recurrent_fn=after,
+        num_simulations=simulations,
+        invalid_actions=~state.legal_action_mask,
+        qtransform=mctx.qtransform_completed_by_mix_value,
+        max_num_considered_actions=16,
+    )
+    return jax.vmap(game.step)(state, output.action)
+
+
+def alphazero(games: int, simulations: int, channels: int, blocks: int, rounds: int, opening: int) -> dict[str, Any]:
+    """Seconds of a searched move of all games and of the network alone, medians of *rounds*; *opening*: random plies before."""
+    import jax
+    import jax.numpy as jnp
+    import pgx
+
+    game, key = pgx.make("othello"), jax.random.PRNGKey(1)
+    on_gpu = jax.default_backend() != "cpu"
+    clock = perf_counter if on_gpu else process_time
+    net = _weights(key, channels, blocks, jnp.bfloat16 if on_gpu else jnp.float32)
+    state = jax.jit(jax.vmap(game.init))(jax.random.split(key, games))
+    step = jax.jit(jax.vmap(game.step))
+    for ply in range(opening):
+        state = step(state, _random_actions(state, jax.random.fold_in(key, ply)))
+
+    def asked(net: Any, state: Any) -> Any:  # each time other boards, or jax would ask once
+        def again(_: int, state_and_total: Any) -> Any:
+            boards, total = state_and_total
+            logits, values = _logits_and_values(net, boards)
+            return boards.replace(legal_action_mask=logits > values[:, None]), total + values
+
+        return jax.lax.fori_loop(0, simulations + 1, again, (state, jnp.zeros(games)))[1]
+
+    def seconds(work: Any, *arguments: Any) -> float:
+        times = []
+        for _ in range(rounds + 1):  # the first one compiles
+            began = clock()
+            jax.block_until_ready(work(*arguments))
+            times.append(clock() - began)
+        return sorted(times[1:])[rounds // 2]
+
+    whole = seconds(jax.jit(partial(_searched_move, simulations, game)), net, state, key)
+    network = seconds(jax.jit(asked), net, state)
+    return {"seconds_per_ply": whole, "network_seconds": network, "backend": jax.default_backend()}
+
+
+def main(peer: str, *words: str) -> None:
     """Print the figures of a peer."""
+    if peer == "alphazero":
+        print(json.dumps(alphazero(*map(int, words))))
+        return
+    [where] = words
     if where == "core" and hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})
     if peer == "pgx":

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from time import perf_counter
+from types import MappingProxyType
 from typing import Any
 
 #: Wants a whole core for as long as its parent lives.
@@ -77,12 +78,24 @@ def seconds_of(command: list[str], given: str = "", **changes: str) -> float:
     return perf_counter() - began
 
 
+def module_process(
+    module: str, *arguments: str, stdin: int | None = None, changes: Mapping[str, str] = MappingProxyType({})
+) -> subprocess.Popen[str]:
+    """Start *module* of this project in a process of its own, with *changes* to the environment; its output is a pipe."""
+    path = os.pathsep.join(
+        [str(Path(__file__).parents[1]), *filter(None, sys.path)]
+    )  # what is found here is found there
+    environment = {**os.environ, "PYTHONPATH": path, **changes}
+    command, pipe = [sys.executable, "-P", "-m", module, *arguments], subprocess.PIPE
+    return subprocess.Popen(
+        command, env=environment, stdin=stdin, stdout=pipe, stderr=None if stdin else pipe, text=True
+    )
+
+
 def measured_apart(module: str, *arguments: str, **changes: str) -> Any:
     """The JSON that *module* prints last in a process of its own, with *changes* to the environment; a RuntimeError if it fails."""
-    path = os.pathsep.join([str(Path(__file__).parents[1]), *filter(None, sys.path)])  # what we find, it shall find
-    command = [sys.executable, "-P", "-m", module, *arguments]
-    environment = os.environ | {"PYTHONPATH": path} | changes
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if done.returncode:
-        raise RuntimeError((done.stderr.strip().splitlines() or [f"{module}: status {done.returncode}"])[-1])
-    return json.loads(done.stdout.splitlines()[-1])
+    process = module_process(module, *arguments, changes=changes)
+    out, err = process.communicate()
+    if process.returncode:
+        raise RuntimeError((err.strip().splitlines() or [f"{module}: status {process.returncode}"])[-1])
+    return json.loads(out.splitlines()[-1])

@@ -2,7 +2,7 @@
 
 Seconds are the processor's, of the searching process alone, so that others' work on the machine does not count.
 Each checkout searches in a process of its own, which imports its packages and this file: ``python versus.py`` reads requests, a
-line of JSON each, and answers every one with a line. Only names that every version of the project has are used in it.
+line of JSON each, and answers every one with a line. Only public names that every version has are used in it.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def two_checkouts(other: Path) -> Iterator[tuple[Checkout, Checkout]]:
     """Processes of this checkout and of the other."""
     from reversi_env import ReversiError
 
-    if not (other / "search" / "solver.py").is_file():
+    if not (other / "search" / "__init__.py").is_file():
         raise ReversiError(f"checkout {str(other)!r}: expected the folder of a clone of the project")
     checkouts = Checkout(Path(__file__).parents[1]), Checkout(other.resolve())
     try:
@@ -117,32 +117,27 @@ def compared(checkouts: tuple[Checkout, Checkout], requests: list[dict[str, Any]
 def main() -> None:
     """Answer requests until there are no more."""
     from reversi_env import Position, Rules
-    from search.engine.engine import Engine
-    from search.engine.limits import Limits
-    from search.engine.solver import Solver
-    from search.engine.table import TranspositionTable
+    from search import Engine, Limits, Solver
 
-    made: dict[tuple[Any, ...], Any] = {}
+    searchers: dict[tuple[Any, ...], Any] = {}
     for line in sys.stdin:
         request = json.loads(line)
         size, variant, evaluator, depth = (request[name] for name in ("size", "variant", "evaluator", "depth"))
         rules = Rules(size, variant)
         position = Position(rules, own=request["boards"][0], opp=request["boards"][1])
         key = (rules, evaluator, depth is None)
+        if key not in searchers:
+            solver = Solver(rules, evaluator=evaluator) if depth is None else None
+            searchers[key] = solver or Engine(evaluator, rules, selective=False)
         if depth is None:
-            if key not in made:
-                made[key] = Solver(rules, table=TranspositionTable(256), evaluator=evaluator)
-                made[key].load_kernels()
-            made[key].table.clear()
+            searchers[key].table.clear()
             began = process_time()
-            result = made[key].solve(position)
+            result = searchers[key].solve(position)
             value = result.score
         else:
-            if key not in made:
-                made[key] = Engine(evaluator, rules, selective=False)
-            made[key].clear()
+            searchers[key].clear()
             began = process_time()
-            result = made[key].search(position, Limits(depth=depth, empties_exact=0))
+            result = searchers[key].search(position, Limits(depth=depth, empties_exact=0))
             value = result.value
         print(json.dumps({"value": value, "nodes": result.nodes, "seconds": process_time() - began}), flush=True)
 

@@ -24,8 +24,6 @@ CYCLIC_IMPORTS = {
 }
 #: What is beyond a limit until it is tidied: modules, folders, and pairs of folders whose imports close a cycle.
 TEMPORARY = {
-    "benchmarks",
-    "benchmarks/commands.py",
     "models.kernels models.patterns",
     "models/kernels/simd.py",
     "models/mcts/search.py",

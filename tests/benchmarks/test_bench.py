@@ -1,0 +1,251 @@
+"""`reversi bench`: with little work its functions give plausible figures, and the JSON has the keys that scripts read."""
+
+from contextlib import nullcontext
+from importlib.util import find_spec
+from itertools import count
+
+import pytest
+
+from benchmarks import env, search, timing, versus
+from search.engine.engine import Engine
+from tests.conftest import REPOSITORY
+from train.jobs import provenance
+
+PEERS = {"pgx": "pgx", "openspiel": "pyspiel", "envpool": "envpool"}  # and the module that each is
+RATES = {f"{name}_plies_per_second" for name in ("single", "aec", "vector", *PEERS)}
+SPEEDUPS = {"vector_thread_speedup", "vector_thread_speedup_beside_busy_process", *(f"{peer}_ratio" for peer in PEERS)}
+KEYS = {"cpu", "versions", "agent_steps_per_second", "vector_plies_per_second_all_cores"} | RATES | SPEEDUPS
+
+
+# --- environments ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def short(monkeypatch):
+    """Measurements of the environments with little work."""
+    single, aec, vector, speedup = env.single_rate, env.aec_rate, env.vector_rates, env.vector_speedup
+    monkeypatch.setattr(env, "single_rate", lambda opponent, plies, repeats: single(opponent, 300, 1))
+    monkeypatch.setattr(env, "aec_rate", lambda plies, repeats: aec(300, 1))
+    monkeypatch.setattr(env, "vector_rates", lambda steps, repeats: vector(1, 1))
+    monkeypatch.setattr(env, "vector_speedup", lambda steps, repeats: speedup(1, 1))
+
+
+def test_the_json_of_the_environments_has_its_keys(short, monkeypatch, json_lines):
+    monkeypatch.setattr(env, "peer_rates", lambda: {"pgx": 200_000.0, "openspiel": 50_000.0, "envpool": 20_000.0})
+    [result] = json_lines("bench", "env")
+    assert set(result) == KEYS
+    assert result["cpu"] == provenance.cpu_name()
+    assert result["pgx_ratio"] == pytest.approx(result["vector_plies_per_second"] / 200_000)
+    assert result["openspiel_ratio"] == pytest.approx(result["single_plies_per_second"] / 50_000)
+    assert all(result[key] > 0 for key in KEYS - {"cpu", "versions"})
+
+
+def test_peers_that_are_not_installed_have_no_rate(short, monkeypatch, json_lines, reversi):
+    monkeypatch.setattr(env.peers, "find_spec", lambda name: None)
+    [result] = json_lines("bench", "env")
+    assert set(result) == KEYS
+    missing = {f"{peer}_plies_per_second" for peer in PEERS} | {f"{peer}_ratio" for peer in PEERS}
+    assert {key for key in KEYS if result[key] is None} == missing
+    _, table, _ = reversi("bench", "env")
+    assert table.count("not installed") == 3
+
+
+@pytest.mark.slow
+def test_the_peers_are_measured_where_they_are_installed():
+    """Each in a process of its own, on one core."""
+    rates = env.peer_rates()
+    for peer, module in PEERS.items():
+        assert (rates[peer] is None) == (find_spec(module) is None)
+        assert rates[peer] is None or rates[peer] > 0
+
+
+# --- tensor environments --------------------------------------------------------------------------
+
+
+@pytest.fixture
+def gpu():
+    pytest.importorskip("torch", reason="this needs torch, of the extra learn")
+    from benchmarks import gpu
+
+    return gpu
+
+
+@pytest.mark.slow
+def test_the_benchmark_runs_without_a_gpu(gpu, monkeypatch, json_lines):
+    monkeypatch.setattr(gpu, "pgx_rate", lambda device: "not measured here")
+    share = gpu.environment_share
+    monkeypatch.setattr(gpu, "environment_share", lambda device, batch: share(device, 16, steps=3))
+    monkeypatch.setattr(gpu, "copy_bandwidth", lambda device: 1e10)
+    monkeypatch.setattr(gpu, "_steps_of_about_a_second", lambda step, device: 20)
+    [result] = json_lines("bench", "gpu", "--cpu", "--plies", 3000, "--batches", "64,128")
+    assert result["equal"]
+    assert (len(result["compared"]), len(result["states_compared"])) == (18, 6)
+    assert set(result["plies_per_second"]) == {"64", "128"}
+    assert result["bytes_per_ply"] == 281
+    assert 0 < result["policy"]["share"] < 1
+    assert result["pgx_ratio"] is None
+    [states_alone] = json_lines("bench", "gpu", "--cpu", "--plies", 300, "--parts", "states")
+    assert "states_compared" in states_alone
+    assert "compared" not in states_alone
+
+
+def test_a_difference_anywhere_changes_the_hash(gpu, monkeypatch):
+    from reversi_env.envs import TorchVectorEnv
+
+    def hashed(**options):
+        return gpu.trace_hash(TorchVectorEnv(8, device="cpu", size=4, **options), 12)
+
+    honest = hashed()
+    assert hashed() == honest
+    assert len({honest, hashed(variant="reversed"), hashed(opponent="random"), hashed(reward="discs")}) == 4
+    step, calls = TorchVectorEnv.random_step, []
+
+    def forged(self):
+        result = step(self)
+        calls.append(1)
+        if len(calls) == 5:
+            result[4]["action_mask"][7, 16] ^= True
+        return result
+
+    monkeypatch.setattr(TorchVectorEnv, "random_step", forged)
+    assert hashed() != honest
+
+
+def test_a_difference_of_pure_states_is_noticed(gpu, monkeypatch):
+    monkeypatch.setattr(gpu, "GAMES", ((4, "reversed"),))
+    [result] = gpu.states_equal_to_environments("cpu", 4000)
+    assert result == {"size": 4, "variant": "reversed", "plies": 4096, "differ": [], "equal": True}
+    honest, calls = gpu.functional.reward, []
+
+    def forged(state, kind):
+        calls.append(1)
+        return honest(state, kind) + (len(calls) == 14)
+
+    monkeypatch.setattr(gpu.functional, "reward", forged)
+    [result] = gpu.states_equal_to_environments("cpu", 4000)
+    assert (result["equal"], result["differ"]) == (False, ["reward"])
+
+
+# --- search ---------------------------------------------------------------------------------------
+
+
+def solved(seconds, nodes=1000):
+    return [{"problem": 40, "score": 38, "nodes": nodes, "seconds": seconds, "correct": True}]
+
+
+def test_one_thread_and_all_take_turns_and_the_figures_are_medians():
+    runs, number = [], count()
+
+    def run(threads):
+        runs.append(threads)
+        return solved([5.0, 1.0, 6.0, 9.0, 4.0, 2.0][next(number)], nodes=1000 + 100 * threads + len(runs))
+
+    result = search.in_turns(run, 2, 3)
+    assert runs == [1, 2, 1, 2, 1, 2]
+    assert (result["one"], result["every"]) == (solved(5.0, 1103), solved(2.0, 1204))
+    assert (result["speedup"], result["nodes_ratio"]) == (2.5, 1204 / 1103)
+
+
+@pytest.mark.slow
+def test_the_midgame_is_searched_by_as_many_threads_as_asked_for(monkeypatch):
+    monkeypatch.setattr(search, "THREADS_DEPTH", 4)
+    threads_used = []
+    monkeypatch.setattr(
+        search, "Engine", lambda *arguments, threads: threads_used.append(threads) or Engine(*arguments)
+    )
+    results = search.midgame_to_depth(3)
+    assert (threads_used, len(results)) == ([3], 16)
+
+
+def test_the_busy_process_runs_until_the_end():
+    with timing.busy_process() as process:
+        assert process.poll() is None
+    assert process.returncode is not None
+
+
+def test_the_json_has_all_speedups_and_the_nodes_they_take(monkeypatch, json_lines):
+    calls = []
+
+    def in_turns(run, threads, rounds):
+        calls.append((run, threads, rounds))
+        ratios = {"speedup": 1.0 + len(calls), "nodes_ratio": 1 + len(calls) / 10}
+        return {"one": solved(2.0), "every": solved(1.0), **ratios}
+
+    monkeypatch.setattr(search, "in_turns", in_turns)
+    monkeypatch.setattr(search, "ffo", lambda threads=1, order=None: solved(1.0))
+    for name in ("signature", "midgame_rate", "labels_per_second"):
+        monkeypatch.setattr(search, name, lambda *arguments: 1000)
+    [result] = json_lines("bench", "search", "--threads", 5, "--rounds", 2)
+    assert calls == [(run, 5, 2) for run in (search.midgame_to_depth, search.ffo, search.ffo)]
+    names = ("midgame_thread_speedup", "midgame_thread_nodes_ratio", "thread_speedup", "thread_nodes_ratio")
+    assert [result[name] for name in names] == [2.0, 1.1, 3.0, 1.2]
+    assert result["thread_speedup_beside_busy_process"] == 4.0
+    assert (result["threads"], result["ffo_seconds"]) == (5, 2.0)
+
+
+@pytest.mark.slow
+def test_two_checkouts_search_the_same_in_turns(monkeypatch, json_lines):
+    position = {"size": 4, "variant": "normal", "boards": [0x0000001008000000, 0x0000000810000000]}
+    requests = [position | {"evaluator": "discs", "depth": 3}, position | {"evaluator": None, "depth": None}]
+    monkeypatch.setattr(versus, "subjects", lambda: {"both": requests})
+    [result] = json_lines("bench", "search", "--against", REPOSITORY, "--rounds", 2)
+    assert result["both"]["same_values"]
+    assert (result["both"]["nodes_ratio"], result["both"]["nodes"] > 100) == (1.0, True)
+
+
+def test_a_folder_without_a_checkout_is_refused(reversi, tmp_path):
+    code, _, err = reversi("bench", "search", "--against", tmp_path)
+    assert code == 2
+    assert str(tmp_path) in err
+
+
+# --- server ---------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def server():
+    pytest.importorskip("msgspec", reason="this needs msgspec, of the extra web")
+    from benchmarks import server
+
+    return server
+
+
+def test_games_are_played_to_their_ends_and_timed(server, api):
+    result = server.load(api.url, 3, "greedy", 0.0)
+    assert result["errors"] == 0
+    assert result["moves"] > 3 * 20
+    assert 0 < result["answer_median_ms"] <= result["answer_p99_ms"] <= result["answer_max_ms"]
+
+
+def test_errors_are_counted(server, api, monkeypatch):
+    """A server that refuses every new game after the first ones."""
+    from play.server.messages import Refused
+
+    create, first = api.hall.create, iter(range(server.WARM_GAMES))
+
+    async def failing(request, client):
+        if next(first, None) is None:
+            raise Refused(503, "full", "full")
+        return await create(request, client)
+
+    monkeypatch.setattr(api.hall, "create", failing)
+    assert server.load(api.url, 3, "greedy", 0.0)["errors"] == 3
+
+
+def test_clients_under_attack_have_addresses_of_their_own(server, special, monkeypatch):
+    api = special(proxies=("127.0.0.1",))
+    monkeypatch.setattr(server, "WARM_AGENTS", ())
+    monkeypatch.setattr(server, "GENTLE", ("random", "greedy"))
+    monkeypatch.setattr(server, "attacked", lambda url: nullcontext({}))
+    result = server.load_under_attack(api.url, 2, 0.0)
+    assert result["errors"] == 0
+    assert api.hall.running == {"198.51.100.0": 2, "198.51.100.1": 2}
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_an_attack_by_one_address_does_not_stop_the_games_of_others(server):
+    with server.running_server("--workers", "2", "--proxy", "127.0.0.1") as (url, _):
+        result = server.load_under_attack(url, 4, 0.3)
+    assert result["errors"] == 0
+    assert result["attack"]["network:time=5 moves"] > 0

@@ -33,10 +33,10 @@ function refusal({ code, message }, status) {
 
 // The close code after which trying again is of no use: the server knows no such game, or not this key to it.
 const NOT_ADMITTED = 4403;
-const LONGEST_WAIT = 5000;
+const MAX_WAIT = 5000;
 // How often the server is asked whether it is there, and how long an answer may take, in milliseconds: a connection stays open for many
 // minutes after its network has gone, and what is sent over it is lost.
-const ASK_EVERY = 20_000, LONGEST_SILENCE = 10_000;
+const PING_INTERVAL = 20_000, MAX_SILENCE = 10_000;
 
 export class GameSocket {
   #closed = false;
@@ -48,7 +48,7 @@ export class GameSocket {
   constructor(id, token, { onJoined, onState, onProblem, onConnection }) {
     Object.assign(this, { id, token, onJoined, onState, onProblem, onConnection });
     this.wake = () => { if (document.visibilityState === "visible" && !this.send({ type: "ping" })) this.#retryNow(); };
-    this.#asking = setInterval(() => this.send({ type: "ping" }), ASK_EVERY);
+    this.#asking = setInterval(() => this.send({ type: "ping" }), PING_INTERVAL);
     document.addEventListener("visibilitychange", this.wake);
     addEventListener("online", this.wake);
     this.#connect();
@@ -57,7 +57,7 @@ export class GameSocket {
   send(message) {
     if (this.socket?.readyState !== WebSocket.OPEN) return false;
     this.socket.send(JSON.stringify(message));
-    this.#silence ||= setTimeout(() => this.#giveUp(), LONGEST_SILENCE); // everything has an answer
+    this.#silence ||= setTimeout(() => this.#giveUp(), MAX_SILENCE); // everything has an answer
     return true;
   }
 
@@ -109,7 +109,7 @@ export class GameSocket {
     this.onConnection(false, event.code === NOT_ADMITTED);
     if (event.code === NOT_ADMITTED) return this.close();
     this.#timer = setTimeout(() => this.#connect(), this.#wait);
-    this.#wait = Math.min(LONGEST_WAIT, this.#wait * 2);
+    this.#wait = Math.min(MAX_WAIT, this.#wait * 2);
   }
 
   #retryNow() {

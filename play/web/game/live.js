@@ -6,9 +6,9 @@ import { after } from "./rules.js";
 import * as setup from "./setup.js";
 import * as standing from "./standing.js";
 import { Tree, pathTo } from "./tree.js";
-import { stillness } from "../page/board.js";
+import { reducedMotion } from "../page/board.js";
 import { colourName, sentences, words } from "../page/language.js";
-import { act, complain, say } from "../page/notices.js";
+import { act, notify, say } from "../page/notices.js";
 import * as sound from "../page/sound.js";
 import { $, app, betweenPeople, hooks, idleLine, mayMove, newLine, other, sleep, study } from "../page/state.js";
 import { render, turned } from "../page/view.js";
@@ -61,7 +61,7 @@ export async function openGame(id) {
       if (rememberedGame(id)?.isUntried) noteGame(id, { isUntried: false });
     },
     onState: (state) => onState(game, state),
-    onProblem: (problem) => { game.sent = false; complain(problem); render(); },
+    onProblem: (problem) => { game.sent = false; notify(problem); render(); },
     onConnection: (connected, final) => {
       const isNews = connected !== game.connected && game.state;
       game.connected = connected;
@@ -80,7 +80,7 @@ export async function openGame(id) {
 function refused(game) {
   game.isRefused = true;
   if (rememberedGame(game.id)?.isUntried) forget(`game ${game.id}`);
-  complain(new Problem(words("problem.forgotten")));
+  notify(new Problem(words("problem.forgotten")));
 }
 
 // Take the seat, or the place among the spectators, that a link opens; who has a seat already keeps it.
@@ -97,7 +97,7 @@ export async function join(kind, id, ...rest) {
 
 // Bring the tree up to date with the game's state: its moves are the main line, and what was taken back is gone.
 function follow(state) {
-  if (app.line.idle || !sameGame(app.line, state)) app.line = { ...newLine(state.size, state.variant, state.start), ...triedIn(app.game.id) };
+  if (app.line.idle || !sameGame(app.line, state)) app.line = { ...newLine(state.size, state.variant, state.start), ...rememberedTree(app.game.id) };
   const { line } = app, before = line.tip;
   line.tip = line.tree.setMain(state.moves);
   const path = pathTo(line.tip), gone = pathTo(before).find((position) => !path.includes(position));
@@ -107,7 +107,7 @@ function follow(state) {
 }
 
 // What was tried beside a game in this browser.
-const triedIn = (id) => {
+const rememberedTree = (id) => {
   const { tree } = rememberedGame(id) ?? {};
   return tree ? { tree: Tree.fromJSON(tree) } : {};
 };
@@ -165,7 +165,7 @@ function show(game, before, state) {
 async function isTimeToShow(game) {
   const isDue = () => app.game === game && game.waiting.length > 0 && !game.paused;
   if (isDue() && game.waiting[0].moves.length > game.state?.moves.length) {
-    const gap = game.mode === "watch" ? Number($("speed").value) : stillness.matches || game.state.clock ? 0 : ANSWER_MILLISECONDS;
+    const gap = game.mode === "watch" ? Number($("speed").value) : reducedMotion.matches || game.state.clock ? 0 : ANSWER_MILLISECONDS;
     await Promise.all([turned(), sleep(game.movedAt + gap - performance.now())]);
   }
   return isDue();
@@ -192,7 +192,7 @@ function announce(before, state) {
     return words(move === "pass" ? "move.passes" : "move.plays", { colour: colourName(mover), move });
   });
   if (before && state.moves.length < before.moves.length) texts.push(words("undo.done"));
-  else if (before?.undo_request && before.undo_request === app.game.mine && !state.undo_request && !made.length) complain(new Problem(words("undo.refused")));
+  else if (before?.undo_request && before.undo_request === app.game.mine && !state.undo_request && !made.length) notify(new Problem(words("undo.refused")));
   if (state.undo_request && state.undo_request !== before?.undo_request && app.game.mine && state.undo_request === other(app.game.mine)) texts.push(words("undo.asked"));
   if (mayMove() && state.moves.length !== before?.moves.length) texts.push(words("status.mine"));
   if (texts.length) say(sentences(texts));
@@ -203,7 +203,7 @@ function announce(before, state) {
 // Send a legal move of this side.
 export function sendMove(name) {
   const { game } = app, { state } = game;
-  if (!state.legal.includes(name)) return complain(new Problem(words("problem.illegal", { move: name })));
+  if (!state.legal.includes(name)) return notify(new Problem(words("problem.illegal", { move: name })));
   game.sent = true;
   tell("move", state.turn, { move: name, ply: state.moves.length });
 }
@@ -214,7 +214,7 @@ export async function tell(type, colour, body) {
   if (game.mode === "here") return act(() => call("POST", path, { body, token: game.tokens[colour] }));
   if (game.socket.send({ type, ...body })) return true;
   game.sent = false;
-  complain(new Problem(words("status.lost")));
+  notify(new Problem(words("status.lost")));
 }
 
 export async function takeBack() {
@@ -223,7 +223,7 @@ export async function takeBack() {
   const mover = pathTo(app.line.tip).findLast(({ move }) => move && move !== "pass")?.parent.turn ?? "black";
   if (!await tell(isGranted ? "grant" : "undo", mine ?? mover)) return;
   if (mode === "here") tell("undo", other(mover));
-  if (mode === "friend" && !isGranted) complain(new Problem(words("undo.waiting")));
+  if (mode === "friend" && !isGranted) notify(new Problem(words("undo.waiting")));
 }
 
 export function resign() {

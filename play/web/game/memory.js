@@ -1,9 +1,9 @@
-// What this browser remembers: the games that it has tokens of, its reviews, rated results and puzzles, and how it likes things.
+// What this browser remembers: the games that it has tokens of, its reviews, rated results and puzzles, and settings.
 
-import { MOST_RESULTS } from "./rating.js";
+import { MAX_RESULTS } from "./rating.js";
 
 const GAMES = "reversi.games", REVIEW = "reversi.review.", LIKES = "reversi.likes", RATED = "reversi.rated", PUZZLES = "reversi.puzzles";
-const MOST_GAMES = 50, MOST_REVIEWS = 50;
+const MAX_GAMES = 50, MAX_REVIEWS = 50;
 
 function read(key, fallback) {
   try {
@@ -22,7 +22,7 @@ function write(key, value) {
 export function rememberGame(id, entry) {
   const games = { [id]: { ...entry, at: Date.now() } };
   const others = Object.entries(read(GAMES, {})).filter(([other]) => other !== id);
-  for (const [other, kept] of others.sort((a, b) => b[1].at - a[1].at).slice(0, MOST_GAMES - 1)) games[other] = kept;
+  for (const [other, kept] of others.sort((a, b) => b[1].at - a[1].at).slice(0, MAX_GAMES - 1)) games[other] = kept;
   write(GAMES, games);
 }
 
@@ -39,7 +39,7 @@ export const games = () => Object.entries(read(GAMES, {}));
 // A review, each under a key of its own, so that two windows do not write over each other: {document, moves, link, at}.
 export function rememberReview(key, entry) {
   write(REVIEW + key, { ...rememberedReview(key), ...entry, at: Date.now() });
-  for (const [old] of reviews().sort((a, b) => b[1].at - a[1].at).slice(MOST_REVIEWS)) forget(`review ${old}`);
+  for (const [old] of reviews().sort((a, b) => b[1].at - a[1].at).slice(MAX_REVIEWS)) forget(`review ${old}`);
 }
 
 export const rememberedReview = (key) => read(REVIEW + key, null);
@@ -62,15 +62,15 @@ export function forget(what) {
   } catch { /* nothing is kept */ }
 }
 
-export const likes = () => read(LIKES, {});
-export const like = (changes) => write(LIKES, { ...likes(), ...changes });
+export const settings = () => read(LIKES, {});
+export const saveSettings = (changes) => write(LIKES, { ...settings(), ...changes });
 
 // Results against the computer's levels, {level, score}; a game counts once, also when they were forgotten since.
 export const ratedGames = () => read(RATED, []);
 export const forgetRated = () => write(RATED, []);
 export function rateGame(id, result) {
   noteGame(id, { rated: true });
-  write(RATED, [...ratedGames(), result].slice(-MOST_RESULTS));
+  write(RATED, [...ratedGames(), result].slice(-MAX_RESULTS));
 }
 
 // About puzzles: {answers: [{rating, score}], streak, longest, seen: {game: [number]}, own: [puzzle], kind, current: the one that is asked}.

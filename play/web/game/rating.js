@@ -4,14 +4,14 @@
 const PRIOR = { mean: 1300, deviation: 500 }, LOWEST = -700, HIGHEST = 3300, STEP = 5;
 // The share of belief that an interval holds, and how many of the latest results count: people learn.
 const SHARE = 0.95;
-export const MOST_RESULTS = 50;
+export const MAX_RESULTS = 50;
 
 // The logarithm of the chance to win against somebody so much weaker.
 const logChance = (difference) => -Math.log1p(10 ** (-difference / 400));
 
 // {rating, low, high, count} after results {rating: the opponent's, score: 1, ½ or 0}: the posterior's mean, and where 95 % of it lies.
 export function estimate(results) {
-  const counted = results.slice(-MOST_RESULTS), ratings = [], logs = [];
+  const counted = results.slice(-MAX_RESULTS), ratings = [], logs = [];
   for (let own = LOWEST; own <= HIGHEST; own += STEP) {
     ratings.push(own);
     logs.push(counted.reduce((sum, { rating, score }) => sum + score * logChance(own - rating) + (1 - score) * logChance(rating - own),

@@ -8,20 +8,20 @@ export const indexOf = (name, size) => COLUMNS.indexOf(name[0]) + size * (Number
 const other = (turn) => (turn === "black" ? "white" : "black");
 
 // The discs that *turn* turns by playing on a square: none if that is not legal.
-function turned(board, turn, at, size) {
-  const own = turn === "black" ? "X" : "O", opposite = turn === "black" ? "O" : "X", found = [];
+function flipped(board, turn, at, size) {
+  const own = turn === "black" ? "X" : "O", opposite = turn === "black" ? "O" : "X", flips = [];
   const disc = (row, column) => (row >= 0 && row < size && column >= 0 && column < size ? board[row * size + column] : "");
-  if (board[at] !== "-") return found;
+  if (board[at] !== "-") return flips;
   for (const [down, right] of STEPS) {
     const run = [];
     let row = Math.floor(at / size) + down, column = (at % size) + right;
     for (; disc(row, column) === opposite; row += down, column += right) run.push(row * size + column);
-    if (disc(row, column) === own) found.push(...run);
+    if (disc(row, column) === own) flips.push(...run);
   }
-  return found;
+  return flips;
 }
 
-const squares = (board, turn, size) => [...board].map((_, at) => at).filter((at) => turned(board, turn, at, size).length);
+const squares = (board, turn, size) => [...board].map((_, at) => at).filter((at) => flipped(board, turn, at, size).length);
 
 // The names of all legal moves: squares row by row, the pass alone where there is none, nothing where neither side can move.
 export function legalMoves({ board, turn }, size) {
@@ -35,7 +35,7 @@ export function after({ board, turn }, name, size) {
   const discs = [...board], own = turn === "black" ? "X" : "O";
   if (name !== "pass") {
     const at = indexOf(name, size);
-    for (const index of [at, ...turned(board, turn, at, size)]) discs[index] = own;
+    for (const index of [at, ...flipped(board, turn, at, size)]) discs[index] = own;
   }
   return { board: discs.join(""), turn: other(turn) };
 }

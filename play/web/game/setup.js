@@ -2,7 +2,7 @@
 
 import { call } from "./api.js";
 import { decimal, hasWords, words } from "../page/language.js";
-import { like, likes } from "./memory.js";
+import { saveSettings, settings } from "./memory.js";
 import { other } from "../page/state.js";
 
 const STRENGTHS = ["depth=1", "depth=2", "depth=3", "depth=4", "depth=6", "depth=8", "time=0.5", "time=1", "time=3"];
@@ -61,7 +61,7 @@ export async function prepare(form) {
   ({ agents, address } = await call("GET", "/api/agents"));
   for (const select of [form.agent, form.agent2]) select.replaceChildren(...agents.map(({ name }) => new Option(name, name)));
   form.agent2.value = "six-factor";
-  for (const [name, value] of Object.entries(likes().setup ?? {})) if (FIELDS.includes(name)) form.elements[name].value = value;
+  for (const [name, value] of Object.entries(settings().setup ?? {})) if (FIELDS.includes(name)) form.elements[name].value = value;
   form.addEventListener("input", () => refresh(form));
   refresh(form);
 }
@@ -102,7 +102,7 @@ function spec(form, agent, slider) {
 // {mode, mine, request}: what kind of game, the colour that is played here (null: both or none), and the server's request.
 export function order(form) {
   const fields = Object.fromEntries(new FormData(form));
-  like({ setup: Object.fromEntries(FIELDS.map((name) => [name, form.elements[name].value])) });
+  saveSettings({ setup: Object.fromEntries(FIELDS.map((name) => [name, form.elements[name].value])) });
   const request = { size: Number(fields.size), variant: fields.variant };
   if (fields.clock && fields.mode !== "watch") {
     const [seconds, increment] = fields.clock.split("+").map(Number);

@@ -34,11 +34,11 @@ export function reset() {
 
 // {rating, low, high, count, level: the nearest one}
 function standing() {
-  const found = estimate(ratedGames().map(({ level, score }) => ({ rating: ratingOf(level), score })).filter(({ rating }) => rating));
-  const distance = (level) => Math.abs(ratingOf(level) - found.rating);
+  const estimated = estimate(ratedGames().map(({ level, score }) => ({ rating: ratingOf(level), score })).filter(({ rating }) => rating));
+  const distance = (level) => Math.abs(ratingOf(level) - estimated.rating);
   let level = 1;
   for (let next = 2; ratingOf(next) !== undefined; next++) if (distance(next) < distance(level)) level = next;
-  return { ...found, level };
+  return { ...estimated, level };
 }
 
 const rounded = (rating) => String(Math.round(rating));

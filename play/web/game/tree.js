@@ -5,7 +5,7 @@
 
 import { after, legalMoves } from "./rules.js";
 
-export const MOST_COMMENT = 1000; // characters
+export const MAX_COMMENT = 1000; // characters
 
 export class Tree {
   constructor(size, { board, turn }) {
@@ -22,8 +22,8 @@ export class Tree {
 
   // The node after a move, which may be there already; null if the move is not legal. A pass before it is understood.
   play(node, move) {
-    const known = node.children.find((child) => child.move === move);
-    if (known) return known;
+    const existing = node.children.find((child) => child.move === move);
+    if (existing) return existing;
     if (node.legal[0] === "pass") return this.play(node.children[0], move);
     if (!node.legal.includes(move)) return null;
     const child = this.#node(after(node, move, this.size), move, node);
@@ -66,9 +66,9 @@ export class Tree {
 
   // All nodes from the root through this one to the end of its line.
   line(node = this.root) {
-    const found = pathTo(node);
-    while (found.at(-1).children.length) found.push(found.at(-1).children[0]);
-    return found;
+    const nodes = pathTo(node);
+    while (nodes.at(-1).children.length) nodes.push(nodes.at(-1).children[0]);
+    return nodes;
   }
 
   // What is kept and sent: {board, turn, comment, moves}, each move {move, comment, variations}: what could be played in its place.
@@ -115,7 +115,7 @@ export function beside(node, step) {
   return all[Math.min(all.length - 1, Math.max(0, all.indexOf(node) + step))];
 }
 
-const remark = (comment) => String(comment ?? "").slice(0, MOST_COMMENT);
+const remark = (comment) => String(comment ?? "").slice(0, MAX_COMMENT);
 
 function written(first, others) {
   const moves = [];

@@ -2,7 +2,7 @@
 
 import { Problem, call } from "../game/api.js";
 import * as live from "../game/live.js";
-import { like, likes, rememberedReview } from "../game/memory.js";
+import { saveSettings, settings, rememberedReview } from "../game/memory.js";
 import * as setup from "../game/setup.js";
 import * as standing from "../game/standing.js";
 import { beside, movesTo } from "../game/tree.js";
@@ -11,8 +11,8 @@ import * as loader from "../study/loader.js";
 import * as puzzle from "../study/puzzle.js";
 import { documentOf, lineOf } from "../study/records.js";
 import * as review from "../study/review.js";
-import { begin as beginLanguage, words } from "./language.js";
-import { act, complain, copyText, download } from "./notices.js";
+import { begin as startLanguage, words } from "./language.js";
+import { act, notify, copyText, download } from "./notices.js";
 import * as sound from "./sound.js";
 import { $, app, atEnd, hooks, idleLine, isLive, mayMove, mayTry, movesOf, newLine, seen } from "./state.js";
 import { focusBoard, render, renderClocks } from "./view.js";
@@ -21,7 +21,7 @@ Object.assign(hooks, {
   changed: keepPlace,
   focus: focusBoard,
   follow: review.followLine,
-  found: () => { review.askStudy(); render(); },
+  refresh: () => { review.askStudy(); render(); },
   go,
   goTo,
   hover: review.hoverMove,
@@ -209,13 +209,13 @@ function wire() {
   $("analysis").addEventListener("change", review.showAnalysis);
   showSound();
   for (const form of [$("setup"), $("loader")]) form.addEventListener("input", () => setUp(() => {}));
-  $("speed").value = likes().speed ?? 700;
-  $("speed").addEventListener("change", ({ target }) => like({ speed: Number(target.value) }));
+  $("speed").value = settings().speed ?? 700;
+  $("speed").addEventListener("change", ({ target }) => saveSettings({ speed: Number(target.value) }));
   $("file").addEventListener("change", readFile);
   $("puzzle-kind").addEventListener("change", ({ target }) => act(() => puzzle.choose(target.value)));
   $("comment").addEventListener("input", review.comment);
   document.addEventListener("keydown", steps);
-  addEventListener("popstate", () => route().catch(complain)); // a changed hash is one, too
+  addEventListener("popstate", () => route().catch(notify)); // a changed hash is one, too
   addEventListener("pagehide", keepPlace);
   setInterval(() => { if (isLive() && app.game.state.clock?.running) renderClocks(); }, 200);
 }
@@ -231,7 +231,7 @@ function respeak() {
 
 async function begin() {
   try {
-    await beginLanguage($("language"), respeak);
+    await startLanguage($("language"), respeak);
   } catch {
     document.querySelector("main").textContent = "The words of this page did not come: reload it to try again.";
     return;

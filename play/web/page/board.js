@@ -8,7 +8,7 @@ const UNIT = 100;
 const RIM = 42;
 const COLUMNS = "abcdefgh";
 const SQUARES = { X: "square.black", O: "square.white", "-": "square.empty" };
-export const stillness = matchMedia("(prefers-reduced-motion: reduce)");
+export const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
 export function element(name, attributes = {}, ...children) {
   const node = document.createElementNS(SVG, name);
@@ -28,7 +28,7 @@ export class BoardView {
     const before = this.board ?? "";
     this.board = view.board;
     this.view = view;
-    const moving = animate && !stillness.matches && before.length === view.board.length;
+    const moving = animate && !reducedMotion.matches && before.length === view.board.length;
     const turns = [...view.board].map((_, index) => this.#update(index, before[index], moving)).filter(Boolean);
     if (turns.length) this.turned = Promise.all(turns); // when the discs lie again
     this.svg.setAttribute("aria-label", words("board.label", { size: view.size }));

@@ -56,12 +56,12 @@ export class Chart {
 
 // The stretches of positions whose values are known: between them the curve has a gap.
 function runs(entries) {
-  const found = [[]];
+  const runs = [[]];
   for (const [i, { value }] of entries.entries()) {
-    if (value !== null) found.at(-1).push({ i, value });
-    else if (found.at(-1).length) found.push([]);
+    if (value !== null) runs.at(-1).push({ i, value });
+    else if (runs.at(-1).length) runs.push([]);
   }
-  return found.filter((run) => run.length);
+  return runs.filter((run) => run.length);
 }
 
 // A stretch as a curve, with the areas between it and the middle; a lone value as a point.
@@ -86,7 +86,7 @@ function scale(size, width, y) {
 
 // Numbers of moves.
 function plies(count, x) {
-  const step = count > 30 ? 10 : count > 12 ? 5 : 2, found = [];
-  for (let i = step; i <= count; i += step) found.push(element("text", { class: "tick", x: x(i), y: HEIGHT - 2, "text-anchor": "middle" }, i));
-  return found;
+  const step = count > 30 ? 10 : count > 12 ? 5 : 2, ticks = [];
+  for (let i = step; i <= count; i += step) ticks.push(element("text", { class: "tick", x: x(i), y: HEIGHT - 2, "text-anchor": "middle" }, i));
+  return ticks;
 }

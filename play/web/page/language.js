@@ -1,10 +1,10 @@
 // The language of the page: its words, from one file a language, with the numbers and plurals of that language.
 
-import { like, likes } from "../game/memory.js";
+import { saveSettings, settings } from "../game/memory.js";
 
 const PLACES = { "data-words-label": "aria-label", "data-words-placeholder": "placeholder" };
 
-let known = {}, language = "en", asked = "en", decimals = [];
+let texts = {}, language = "en", asked = "en", decimals = [];
 
 // {value, digits}: a number with so many digits after its point, for a text.
 export const decimal = (value, digits = 1) => ({ value, digits });
@@ -14,14 +14,14 @@ export const spoken = () => language;
 
 // The text of a key with its {places} filled in, a {Place} with a capital; of one with plural forms, the form that {n} needs.
 export function words(key, values = {}) {
-  const found = known[key] ?? key, text = typeof found === "string" ? found : found[form(values.n)] ?? found.other;
+  const entry = texts[key] ?? key, text = typeof entry === "string" ? entry : entry[form(values.n)] ?? entry.other;
   return text.replace(/\{(\w+)\}/g, (_, place) => {
     const name = place.toLowerCase(), shown = written(values[name]);
     return name === place ? shown : capital(shown);
   });
 }
 
-export const hasWords = (key) => key in known;
+export const hasWords = (key) => key in texts;
 export const together = (texts) => texts.filter(Boolean).join(words("between.items"));
 export const sentences = (texts) => texts.filter(Boolean).join(words("between.sentences"));
 export const number = (value, digits = 0) => tools(digits).format.format(value);
@@ -53,9 +53,9 @@ async function speak(code) {
   asked = code;
   const response = await fetch(`/words/${code}.json`);
   if (!response.ok) throw new TypeError(`no words: ${response.status}`);
-  const found = await response.json();
+  const loaded = await response.json();
   if (asked !== code) return; // another was chosen in the meantime
-  [known, language, decimals] = [found, code, []];
+  [texts, language, decimals] = [loaded, code, []];
   fill();
 }
 
@@ -63,11 +63,11 @@ async function speak(code) {
 export async function begin(chooser, onChange) {
   const codes = Array.from(chooser.options, ({ value }) => value), main = (code) => code.split("-")[0];
   const fitting = (wish) => codes.find((code) => main(code) === main(wish ?? ""));
-  const wishes = [likes().language, ...navigator.languages];
+  const wishes = [settings().language, ...navigator.languages];
   chooser.value = wishes.map(fitting).find(Boolean) ?? "en";
   await speak(chooser.value).catch(() => speak(chooser.value = "en"));
   chooser.addEventListener("change", async () => {
-    await speak(chooser.value).then(() => like({ language }), () => { chooser.value = language; }); // without the server it stays
+    await speak(chooser.value).then(() => saveSettings({ language }), () => { chooser.value = language; }); // without the server it stays
     onChange();
   });
 }

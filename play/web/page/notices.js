@@ -15,7 +15,7 @@ export function say(text) {
 }
 
 let toastTimer = 0;
-export function complain(error) {
+export function notify(error) {
   if (error?.name === "AbortError") return;
   if (!(error instanceof Problem)) console.error(error);
   $("toast").textContent = error.message ?? String(error);
@@ -30,13 +30,13 @@ export async function act(work) {
     return true;
   } catch (error) {
     if (app.game) app.game.sent = false;
-    complain(error);
+    notify(error);
   }
 }
 
 export async function copyText(text) {
   const copied = await navigator.clipboard?.writeText(text).then(() => true, () => false);
-  complain(new Problem(copied || copyTheOldWay(text) ? words("page.copied") : text));
+  notify(new Problem(copied || copyTheOldWay(text) ? words("page.copied") : text));
 }
 
 // Pages that come without encryption, from another machine of the house, have no clipboard but this one.

@@ -1,11 +1,11 @@
 // The sound of discs: made here, from noise and tones, and heard unless it is switched off.
 
-import { like, likes } from "../game/memory.js";
+import { saveSettings, settings } from "../game/memory.js";
 
 let context = null;
 
-export const isOn = () => likes().sound ?? true;
-export const switchTo = (on) => like({ sound: on });
+export const isOn = () => settings().sound ?? true;
+export const switchTo = (on) => saveSettings({ sound: on });
 
 // Make a sound, unless it is switched off or the browser has none.
 function sound(make) {

@@ -6,9 +6,9 @@ import { Tree, movesTo } from "../game/tree.js";
 
 export const $ = (id) => document.getElementById(id);
 export const node = (name, properties, ...children) => {
-  const made = Object.assign(document.createElement(name), properties);
-  made.append(...children);
-  return made;
+  const element = Object.assign(document.createElement(name), properties);
+  element.append(...children);
+  return element;
 };
 export const sleep = (milliseconds) => new Promise((wake) => setTimeout(wake, milliseconds));
 export const other = (colour) => (colour === "black" ? "white" : "black");
@@ -43,7 +43,7 @@ export const seen = () => {
 };
 export const betweenPeople = (game) => ["black", "white"].every((colour) => game?.state?.[colour].kind === "human");
 
-export const study = new Study(() => hooks.found());
+export const study = new Study(() => hooks.refresh());
 
 export const discs = ({ board }, colour) => board.split(colour === "black" ? "X" : "O").length - 1;
 export const mainEnd = (line) => line.tip ?? line.tree.line().at(-1);
@@ -65,8 +65,8 @@ export const mayTry = () => app.view === "game" && !app.line.idle && (app.line.r
 export function valueOf(position) {
   const { line } = app;
   if (isOver(position)) return { value: finalScore(position), exact: true };
-  const found = study.get(position, line.variant);
-  return found ? { value: position.turn === "black" ? found.value : -found.value, exact: found.exact } : { value: null, exact: false };
+  const analysis = study.get(position, line.variant);
+  return analysis ? { value: position.turn === "black" ? analysis.value : -analysis.value, exact: analysis.exact } : { value: null, exact: false };
 }
 
 export function finalScore(position, variant = app.line.variant) {

@@ -36,24 +36,24 @@ export function render() {
 function renderBoard() {
   const { line, here } = seen();
   const playable = (mayMove() && atEnd()) || mayTry() || mayAnswer();
-  const found = app.analysis && app.view === "game" ? study.get(here, line.variant) : null;
+  const analysis = app.analysis && app.view === "game" ? study.get(here, line.variant) : null;
   board.show({
     size: line.size,
     board: here.board,
     turn: here.turn,
-    legal: (playable || found) && here.legal[0] !== "pass" ? here.legal : [],
+    legal: (playable || analysis) && here.legal[0] !== "pass" ? here.legal : [],
     last: here.move,
     playable,
     editing: app.view === "loader",
-    best: found?.move,
+    best: analysis?.move,
     hint: app.hint?.position === here ? app.hint.move : null,
-    values: found && here.legal[0] !== "pass" ? worths(found) : {},
+    values: analysis && here.legal[0] !== "pass" ? moveValues(analysis) : {},
   }, { animate: app.shown === here.parent || app.shown?.parent === here });
   app.shown = here;
 }
 
-const worths = (found) => Object.fromEntries(Object.values(found.moves).map(({ move, value, verdict }) => [
-  move, { text: found.exact || Math.abs(value) >= 9.95 ? signed(value, 0) : signed(value), grade: verdict },
+const moveValues = (analysis) => Object.fromEntries(Object.values(analysis.moves).map(({ move, value, verdict }) => [
+  move, { text: analysis.exact || Math.abs(value) >= 9.95 ? signed(value, 0) : signed(value), grade: verdict },
 ]));
 
 function renderPlayers() {
@@ -160,16 +160,16 @@ function renderInsight() {
 }
 
 export function renderLine() {
-  const { line, here, hover } = app, found = study.get(here, line.variant);
+  const { line, here, hover } = app, analysis = study.get(here, line.variant);
   if (isOver(here)) tell(words("line.over"), pastVerdict(here));
-  else if (!found) tell(words(study.failed ? "line.none" : "line.thinking"), study.failed);
-  else if (hover && hover in found.moves && hover !== found.move) {
+  else if (!analysis) tell(words(study.failed ? "line.none" : "line.thinking"), study.failed);
+  else if (hover && hover in analysis.moves && hover !== analysis.move) {
     const child = study.get(after(here, hover, line.size), line.variant);
-    const worth = signed(found.moves[hover].value, found.exact ? 0 : 1);
+    const worth = signed(analysis.moves[hover].value, analysis.exact ? 0 : 1);
     tell(words("line.move", { move: hover, value: worth, colour: colourName(here.turn) }), "", [hover, ...(child?.pv ?? [])]);
   } else {
-    const { value } = valueOf(here), [kind, n] = found.confidence ? ["line.sure", found.confidence] : ["line.depth", found.depth];
-    tell(words("line.verdict", { lead: leadText(value, found.exact), sure: found.exact ? words("line.exact") : words(kind, { n }) }), pastVerdict(here), found.pv);
+    const { value } = valueOf(here), [kind, n] = analysis.confidence ? ["line.sure", analysis.confidence] : ["line.depth", analysis.depth];
+    tell(words("line.verdict", { lead: leadText(value, analysis.exact), sure: analysis.exact ? words("line.exact") : words(kind, { n }) }), pastVerdict(here), analysis.pv);
   }
 }
 

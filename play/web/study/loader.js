@@ -9,11 +9,11 @@ import { $, hooks, newLine, node } from "../page/state.js";
 import { Tree } from "../game/tree.js";
 import { pairName } from "../page/words.js";
 
-const LARGEST_FILE = 700_000, LONGEST_TEXT = 60_000; // bytes, and characters that are sent as a text; more of them go as a file
+const MAX_FILE_BYTES = 700_000, MAX_TEXT = 60_000; // bytes, and characters that are sent as a text; more of them go as a file
 const NEXT = { "-": "X", X: "O", O: "-" };
 
 let board = initial(8).board;
-let found = null; // {games, first, more}: what was read, if there is a choice
+let choice = null; // {games, first, more}: what was read, if there is a choice
 let source = null; // what it was read from
 
 const fields = () => {
@@ -43,13 +43,13 @@ export const clear = () => setUp(board.replace(/[XO]/g, "-"));
 export const reset = () => setUp(initial(fields().size).board);
 
 // What the page's history keeps of it, so that a reload and Back find it again.
-export const kept = () => ({ ...fields(), board, text: $("transcript").value, found });
+export const kept = () => ({ ...fields(), board, text: $("transcript").value, choice });
 
 export function restore({ size, variant, turn, text, ...rest }) {
   const form = $("loader");
   for (const [name, value] of Object.entries({ rsize: size, rvariant: variant, rturn: turn })) form.elements[name].value = value;
   $("transcript").value = text;
-  ({ board, found } = rest);
+  ({ board, choice } = rest);
   source = null;
   showChoice();
 }
@@ -58,7 +58,7 @@ export function restore({ size, variant, turn, text, ...rest }) {
 export async function submit() {
   const text = $("transcript").value.trim();
   if (text.startsWith("{")) return openDocument(text);
-  if (text.length > LONGEST_TEXT) return readBytes(new TextEncoder().encode(text));
+  if (text.length > MAX_TEXT) return readBytes(new TextEncoder().encode(text));
   if (text) return read({ text });
   const line = preview();
   if (!line.tree.root.legal.length) throw new Problem(words("problem.no-move"));
@@ -77,7 +77,7 @@ export async function readFiles(files) {
 }
 
 function checkSize(size) {
-  if (size > LARGEST_FILE) throw new Problem(words("problem.file-size", { n: size, most: LARGEST_FILE }));
+  if (size > MAX_FILE_BYTES) throw new Problem(words("problem.file-size", { n: size, most: MAX_FILE_BYTES }));
 }
 
 function readBytes(bytes, players) {
@@ -89,9 +89,9 @@ function readBytes(bytes, players) {
 
 // A header of 16 bytes, then 20 a name in Latin-1, filled up with zeros; its place is the player's number.
 function playersOf(bytes) {
-  const decoder = new TextDecoder("latin1"), found = [];
-  for (let at = 16; at + 20 <= bytes.length; at += 20) found.push(decoder.decode(bytes.subarray(at, at + 20)).split("\0")[0].trim());
-  return found;
+  const decoder = new TextDecoder("latin1"), names = [];
+  for (let at = 16; at + 20 <= bytes.length; at += 20) names.push(decoder.decode(bytes.subarray(at, at + 20)).split("\0")[0].trim());
+  return names;
 }
 
 function openDocument(text) {
@@ -109,7 +109,7 @@ async function read(what, first = 0, players = []) {
   for (const game of games) Object.assign(game, { black: known(game.black), white: known(game.white) });
   if (!games.length) throw new Problem(words("problem.no-game"));
   if (games.length === 1 && !first && !answer.more) return choose(games[0]);
-  [found, source] = [answer, { what, players }];
+  [choice, source] = [answer, { what, players }];
   showChoice();
   hooks.changed();
   $("choice-title").focus();
@@ -124,9 +124,9 @@ function choose(game) {
 // --- the list of games -----------------------------------------------------------------------------
 
 export function showChoice() {
-  $("choice").hidden = !found;
-  if (!found) return;
-  const { games, first, more } = found, step = (by) => () => act(() => read(source.what, first + by, source.players));
+  $("choice").hidden = !choice;
+  if (!choice) return;
+  const { games, first, more } = choice, step = (by) => () => act(() => read(source.what, first + by, source.players));
   $("choice-title").textContent = first || more ? words("loader.range", { first: first + 1, last: first + games.length }) : words("count.games", { n: games.length });
   $("choice-list").replaceChildren(...games.map((game, i) => {
     const button = node("button", { type: "button", onclick: () => act(() => choose(game)) }, ...title(game));

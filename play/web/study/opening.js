@@ -6,7 +6,7 @@ import { signed, together, words } from "../page/language.js";
 import { $, app } from "../page/state.js";
 import { movesTo, pathTo } from "../game/tree.js";
 
-const known = new Map(), MOST_KNOWN = 500, MOST_GAMES = 6;
+const cache = new Map(), MAX_CACHED = 500, MAX_GAMES = 6;
 let isAsking = false;
 
 // What stands there stays until there is an answer about the position that is shown.
@@ -14,7 +14,7 @@ export function renderOpening() {
   const { line, here } = app, [{ board, turn }] = pathTo(here), moves = movesTo(here);
   if (!moves.length || line.idle) return show(null);
   const body = { board, turn, variant: line.variant, moves }, key = JSON.stringify(body);
-  if (known.has(key)) show(known.get(key));
+  if (cache.has(key)) show(cache.get(key));
   else ask(here, body, key);
 }
 
@@ -22,24 +22,24 @@ export function renderOpening() {
 async function ask(here, body, key) {
   if (isAsking) return;
   isAsking = true;
-  const found = await call("POST", "/api/openings", { body }).catch(() => null);
+  const opening = await call("POST", "/api/openings", { body }).catch(() => null);
   isAsking = false;
-  if (known.size >= MOST_KNOWN) known.clear();
-  if (found) known.set(key, found);
-  if (found || app.here !== here) renderOpening();
+  if (cache.size >= MAX_CACHED) cache.clear();
+  if (opening) cache.set(key, opening);
+  if (opening || app.here !== here) renderOpening();
   else show(null); // until it is drawn again, which asks again
 }
 
-function show(found) {
-  const { moves: book = [], games = [] } = (app.analysis && found) || {};
+function show(opening) {
+  const { moves: book = [], games = [] } = (app.analysis && opening) || {};
   const stands = (key, moves, text) => moves.length && words(key, { moves: together(moves.map(text)) });
   const valued = ({ move, value, lines }) => `${move} ${signed(value)} (${lines})`;
   const counted = ({ move, games, points, score }) => words("opening.played", { move, n: games, points: Math.round(100 * points), score: signed(score) });
   const parts = [
-    found?.name,
+    opening?.name,
     stands("opening.book", book.filter(({ plays }) => plays), valued),
     stands("opening.weaker", book.filter(({ plays }) => !plays), valued),
-    stands("opening.games", games.slice(0, MOST_GAMES), counted),
+    stands("opening.games", games.slice(0, MAX_GAMES), counted),
   ];
   $("opening").textContent = parts.filter(Boolean).join(" – ");
   $("opening").hidden = !$("opening").textContent;

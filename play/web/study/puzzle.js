@@ -1,17 +1,17 @@
 // Puzzles: find the one best move. A wrong one is refuted on the board, and can be tried again; the first answer counts.
 
 import { Problem, call } from "../game/api.js";
-import { stillness } from "../page/board.js";
+import { reducedMotion } from "../page/board.js";
 import { colourName, decimal, signed, words } from "../page/language.js";
 import { notePuzzles, puzzled } from "../game/memory.js";
-import { MOST_RESULTS, estimate } from "../game/rating.js";
+import { MAX_RESULTS, estimate } from "../game/rating.js";
 import { say } from "../page/notices.js";
 import { $, app, finalScore, hooks, isOver, node, sleep, study } from "../page/state.js";
 import { verdict } from "./study.js";
 import { Tree, movesTo, pathTo } from "../game/tree.js";
 import { askText, gameText, moveName } from "../page/words.js";
 
-const OWN = "own", MOST_OWN = 100, LEARNT = 3, SPREAD = 200, SECONDS = 1, LINE_MILLISECONDS = 700;
+const OWN = "own", MAX_OWN = 100, LEARNT_AFTER = 3, SPREAD = 200, SECONDS = 1, LINE_MILLISECONDS = 700;
 // A blunder is a puzzle if one move was better than all others by so many discs: as solved, or as the engine guesses.
 const MARGIN = { exact: 2, guessed: 4 };
 
@@ -24,7 +24,7 @@ export async function open() {
   const { current } = puzzled();
   if (current && !app.puzzle) begin(current);
   else if (!app.puzzle || app.puzzle.about.kind !== puzzled().kind) return next();
-  hooks.found();
+  hooks.refresh();
 }
 
 export async function next() {
@@ -33,7 +33,7 @@ export async function next() {
   notePuzzles({ current: about ?? null });
   app.puzzle = null;
   if (about) begin(about);
-  hooks.found();
+  hooks.refresh();
   if (!about || app.view !== "puzzle") return;
   hooks.focus();
   say(askText());
@@ -58,7 +58,7 @@ async function asked(kind) {
     return about;
   } catch (error) {
     failed = error.message;
-    hooks.found();
+    hooks.refresh();
     throw error;
   }
 }
@@ -68,8 +68,8 @@ async function drawn(kind) {
   const [size, variant] = kind.split("-"), { answers, seen } = puzzled();
   const rating = Math.min(4000, Math.max(0, estimate(answers).rating + SPREAD * (Math.random() - 0.5)));
   const { puzzles } = await call("POST", "/api/puzzles", { body: { size: Number(size), variant, rating } });
-  const old = seen[kind] ?? [], found = puzzles.find(({ number }) => !old.includes(number)) ?? puzzles[0];
-  return found && { ...found, kind, variant };
+  const old = seen[kind] ?? [], puzzle = puzzles.find(({ number }) => !old.includes(number)) ?? puzzles[0];
+  return puzzle && { ...puzzle, kind, variant };
 }
 
 // Of one's own blunders the one that was found least often, and not for the longest time.
@@ -84,9 +84,9 @@ export function blundersOf({ tree, variant, mine }) {
 }
 
 function puzzleOf(position, made, variant) {
-  const found = study.get(position, variant);
-  if (!/^(mistake|blunder)$/.test(verdict(found, made)?.grade)) return null;
-  const { move, value, exact, moves } = found, { board, turn } = position, all = Object.values(moves);
+  const analysis = study.get(position, variant);
+  if (!/^(mistake|blunder)$/.test(verdict(analysis, made)?.grade)) return null;
+  const { move, value, exact, moves } = analysis, { board, turn } = position, all = Object.values(moves);
   const margin = value - Math.max(...all.filter((one) => one.move !== move).map((one) => one.value));
   if (margin < (exact ? MARGIN.exact : MARGIN.guessed)) return null;
   const values = Object.fromEntries(all.map((one) => [one.move, one.value]));
@@ -98,7 +98,7 @@ const isSame = (one, other) => one.board === other.board && one.turn === other.t
 // Keep blunders as puzzles, and show the first of them.
 export function practise(blunders) {
   const old = puzzled().own.filter((one) => !blunders.some((other) => isSame(one, other)));
-  notePuzzles({ own: [...old, ...blunders].slice(-MOST_OWN), kind: OWN, current: null });
+  notePuzzles({ own: [...old, ...blunders].slice(-MAX_OWN), kind: OWN, current: null });
   app.puzzle = null;
 }
 
@@ -127,9 +127,9 @@ function count(puzzle, isRight) {
   const changes = { current: null, streak: now, longest: Math.max(now, longest) };
   if (about.kind === OWN) {
     const answered = { ...about, found: isRight ? about.found + 1 : 0, at: Date.now() };
-    changes.own = [...own.filter((one) => !isSame(one, about)), ...(answered.found < LEARNT ? [answered] : [])];
+    changes.own = [...own.filter((one) => !isSame(one, about)), ...(answered.found < LEARNT_AFTER ? [answered] : [])];
   } else {
-    changes.answers = [...answers, { rating: about.rating, score: Number(isRight) }].slice(-MOST_RESULTS);
+    changes.answers = [...answers, { rating: about.rating, score: Number(isRight) }].slice(-MAX_RESULTS);
     changes.seen = { ...seen, [about.kind]: [...new Set([...(seen[about.kind] ?? []), about.number])] };
   }
   notePuzzles(changes);
@@ -176,12 +176,12 @@ async function expected(puzzle, from) {
   const { tree, variant } = puzzle.line, player = puzzle.about.turn, passed = (at) => (at.legal[0] === "pass" ? at.children[0] : at);
   let at = passed(from), value = null;
   while (!isOver(at)) {
-    const found = await call("POST", "/api/analyse", { body: { board: at.board, turn: at.turn, variant, seconds: SECONDS } });
-    value ??= at.turn === player ? found.value : -found.value;
-    const last = passed(tree.playAll(at, found.pv));
+    const analysis = await call("POST", "/api/analyse", { body: { board: at.board, turn: at.turn, variant, seconds: SECONDS } });
+    value ??= at.turn === player ? analysis.value : -analysis.value;
+    const last = passed(tree.playAll(at, analysis.pv));
     if (last === at) break;
     at = last;
-    if (!found.exact) break;
+    if (!analysis.exact) break;
   }
   return { end: at, value: value ?? finalScore(at, variant) * (player === "black" ? 1 : -1) };
 }
@@ -191,9 +191,9 @@ async function playOut(puzzle, from, end) {
   const path = pathTo(end);
   let shown = from;
   while (shown !== end && isShown(puzzle, shown)) {
-    if (!stillness.matches) await sleep(LINE_MILLISECONDS);
+    if (!reducedMotion.matches) await sleep(LINE_MILLISECONDS);
     if (!isShown(puzzle, shown)) return;
-    shown = stillness.matches ? end : path[path.indexOf(shown) + 1];
+    shown = reducedMotion.matches ? end : path[path.indexOf(shown) + 1];
     hooks.goTo(shown);
   }
 }
@@ -201,7 +201,7 @@ async function playOut(puzzle, from, end) {
 export function reset() {
   if (!confirm(words("puzzle.forget"))) return;
   notePuzzles({ answers: [], streak: 0, longest: 0 });
-  hooks.found();
+  hooks.refresh();
 }
 
 // --- what is shown -------------------------------------------------------------------------------

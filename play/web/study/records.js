@@ -1,6 +1,6 @@
 // A line as a document of our own, with variations and comments, and as GGF, which has room for the main line. No page is needed.
 
-import { MOST_COMMENT, Tree, pathTo } from "../game/tree.js";
+import { MAX_COMMENT, Tree, pathTo } from "../game/tree.js";
 
 const NAME = 40; // characters that a name may have
 
@@ -20,7 +20,7 @@ export function lineOf(document) {
 // A line from what the server has read of a record.
 export function lineOfGame({ size, variant, board, turn, moves, black, white, comment }) {
   const tree = new Tree(size, { board, turn });
-  tree.root.comment = comment.slice(0, MOST_COMMENT);
+  tree.root.comment = comment.slice(0, MAX_COMMENT);
   tree.playAll(tree.root, moves);
   return { size, variant, start: "standard", tree, names: { black, white } };
 }

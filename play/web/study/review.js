@@ -5,9 +5,9 @@ import { noteGame, rememberReview, rememberedReview } from "../game/memory.js";
 import { after } from "../game/rules.js";
 import * as setup from "../game/setup.js";
 import { noteHelp } from "../game/standing.js";
-import { MOST_COMMENT, movesTo, pathTo, sizeOf } from "../game/tree.js";
+import { MAX_COMMENT, movesTo, pathTo, sizeOf } from "../game/tree.js";
 import { words } from "../page/language.js";
-import { act, complain, copyText, download, say } from "../page/notices.js";
+import { act, notify, copyText, download, say } from "../page/notices.js";
 import { app, finalScore, hooks, isOver, mainEnd, study } from "../page/state.js";
 import { render, renderLine } from "../page/view.js";
 import { isNameless } from "../page/words.js";
@@ -44,7 +44,7 @@ function changed() {
 // Play moves from here as a variation, or along one that is there; a pass that must follow is made at once.
 export function followLine(moves) {
   const { tree } = app.line, before = sizeOf(tree.root), last = tree.playAll(app.here, moves);
-  if (last === app.here) return complain(new Problem(words("problem.illegal", { move: moves[0] })));
+  if (last === app.here) return notify(new Problem(words("problem.illegal", { move: moves[0] })));
   hooks.goTo(last.legal[0] === "pass" ? last.children[0] : last);
   if (sizeOf(tree.root) > before) changed();
 }
@@ -63,7 +63,7 @@ export function remove() {
 }
 
 export function comment({ target }) {
-  app.here.comment = target.value.slice(0, MOST_COMMENT);
+  app.here.comment = target.value.slice(0, MAX_COMMENT);
   render();
   changed();
 }

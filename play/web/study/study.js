@@ -3,7 +3,7 @@
 import { call } from "../game/api.js";
 
 // Milliseconds until a server that is busy or silent is asked again.
-const SHORTEST_WAIT = 700, LONGEST_WAIT = 10_000;
+const MIN_WAIT = 700, MAX_WAIT = 10_000;
 
 export const MARKS = { inaccuracy: "?!", mistake: "?", blunder: "??" };
 
@@ -14,10 +14,10 @@ export class Study {
   #queue = [];
   #busy = false;
   #generation = 0;
-  #wait = SHORTEST_WAIT;
+  #wait = MIN_WAIT;
 
-  constructor(onFound) {
-    this.onFound = onFound;
+  constructor(onResult) {
+    this.onResult = onResult;
     this.failed = "";
   }
 
@@ -38,8 +38,8 @@ export class Study {
     this.#generation++;
   }
 
-  #isEnough(found, seconds) {
-    return found && (found.exact || found.asked >= seconds);
+  #isEnough(analysis, seconds) {
+    return analysis && (analysis.exact || analysis.asked >= seconds);
   }
 
   async #work() {
@@ -50,35 +50,35 @@ export class Study {
       const generation = this.#generation;
       if (this.#isEnough(this.get(position, variant), seconds)) continue;
       try {
-        const found = await call("POST", "/api/analyse", { body: { board: position.board, turn: position.turn, variant, seconds } });
-        found.asked = seconds;
-        found.moves = Object.fromEntries(found.moves.map((entry) => [entry.move, entry]));
-        this.#remember(keyOf(position, variant), found);
+        const analysis = await call("POST", "/api/analyse", { body: { board: position.board, turn: position.turn, variant, seconds } });
+        analysis.asked = seconds;
+        analysis.moves = Object.fromEntries(analysis.moves.map((entry) => [entry.move, entry]));
+        this.#remember(keyOf(position, variant), analysis);
         this.failed = "";
-        this.#wait = SHORTEST_WAIT;
-        if (generation === this.#generation) this.onFound(position);
+        this.#wait = MIN_WAIT;
+        if (generation === this.#generation) this.onResult(position);
       } catch (error) {
         this.failed = error.message;
         if (error.status === 429 || error.status > 500 || error.status === 0) { // 502 and 504 are a proxy's, while the server is away
-          if (generation === this.#generation) this.onFound(position); // which shows it, and asks again for what is wanted
+          if (generation === this.#generation) this.onResult(position); // which shows it, and asks again for what is wanted
           await new Promise((wake) => setTimeout(wake, this.#wait));
-          this.#wait = Math.min(LONGEST_WAIT, 2 * this.#wait);
+          this.#wait = Math.min(MAX_WAIT, 2 * this.#wait);
         }
       }
     }
     this.#busy = false;
   }
 
-  #remember(key, found) {
-    this.#known.set(key, found);
+  #remember(key, analysis) {
+    this.#known.set(key, analysis);
     if (this.#known.size > 2000) this.#known.delete(this.#known.keys().next().value);
   }
 }
 
 // The verdict on the move made in a position: {loss, grade, best, exact, turned}, or null while the engine has not said.
-export function verdict(found, move) {
-  const made = move === "pass" ? null : found?.moves[move];
+export function verdict(analysis, move) {
+  const made = move === "pass" ? null : analysis?.moves[move];
   if (!made) return null;
-  const turned = found.exact && Math.sign(found.value) !== Math.sign(made.value);
-  return { loss: Math.max(0, found.value - made.value), grade: made.verdict, best: found.move, exact: found.exact, turned };
+  const turned = analysis.exact && Math.sign(analysis.value) !== Math.sign(made.value);
+  return { loss: Math.max(0, analysis.value - made.value), grade: made.verdict, best: analysis.move, exact: analysis.exact, turned };
 }

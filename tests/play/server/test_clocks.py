@@ -83,18 +83,10 @@ def test_a_move_after_too_long_a_thought_does_not_count(special, hand, dropped):
     hand.now += 150
     if dropped:
         drop(api, created)
-    assert api.move(created, "white", "a1", 1).json()["code"] == "game_over"
-    assert api.state(created)["moves"] == ["b1"]
-    assert left(api, created) == LOST
-
-
-def test_who_comes_back_finds_the_game_lost_on_time(special, hand):
-    api = special(monotonic=hand)
-    created = started(api)
-    drop(api, created)
-    hand.now += 101
     with api.socket(created["game"], created["tokens"]["white"]) as white:
         assert white.expect("state")["result"] == LOST
+    assert api.move(created, "white", "a1", 1).json()["code"] == "game_over"
+    assert api.state(created)["moves"] == ["b1"]
     [row] = in_loop(api, api.hall.store.run, lambda c: list(c.execute("SELECT ending, loser FROM games")))
     assert tuple(row) == ("timeout", 1)
 

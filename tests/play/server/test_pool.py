@@ -242,6 +242,13 @@ async def test_pondering_gives_way_to_any_search_and_costs_nobody_anything(pool,
     search(pool, "new", "newer")
     await settle()
     assert [names(worker)[1:] for worker in workers] == [["long"], ["next"], ["newer"]]  # no charge puts it behind
+    for worker in workers:
+        worker.answer(0.1)
+    pondering(pool, "a", "ponders")
+    search(pool, "b", "long", is_long=True)  # pondering is no long search
+    search(pool, "c", "long", is_long=True)
+    await settle()
+    assert pool.waiting == 0
 
 
 @scenario(workers=3)
@@ -264,16 +271,6 @@ async def test_a_game_is_searched_where_it_was_pondered_and_pondered_where_it_wa
     await settle()
     assert names(second) == ["b", "b ponders", "b again"]
     assert not stopped(first)  # nobody needs its worker
-
-
-@scenario(workers=2)
-async def test_pondering_does_not_count_as_a_long_search(pool, first, second):
-    pondering(pool, "a", "ponders")
-    await settle()
-    search(pool, "b", "long", is_long=True)
-    await settle()
-    assert (names(first), names(second)) == (["ponders"], ["long"])
-    assert not stopped(first)
 
 
 def test_a_worker_ponders_until_it_is_stopped_with_the_engine_of_the_moves(monkeypatch):
@@ -350,27 +347,17 @@ def test_a_search_is_charged_for_what_its_own_thread_did(monkeypatch, seconds):
     assert 0.1 <= answer.cpu < 0.5
 
 
-@pytest.mark.parametrize(
-    ("seconds", "share", "most", "time"),
-    [
-        (None, None, None, None),
-        (None, 1.0, 3.0, 3.0),
-        (2.0, None, None, 2.0),
-        (2.0, 3.0, 9.0, 2.0),
-        (2.0, 0.2, 0.5, 0.5),
-    ],
-)
-def test_an_agent_has_its_own_time_or_what_its_clock_leaves(monkeypatch, seconds, share, most, time):
-    times, search = [], Engine.search
+def test_an_agent_has_its_own_time_or_what_its_clock_leaves(monkeypatch):
+    times, search, searcher = [], Engine.search, Searcher()
 
     def note(engine, position, limits, **options):
         times.append((limits.time, limits.soft))
         return search(engine, position, Limits(depth=1), **options)
 
     monkeypatch.setattr(Engine, "search", note)
-    asked = msgspec.structs.replace(job(1, seconds=seconds), share=share, most=most)
-    assert Searcher().answer(asked).result["move"]
-    assert times[-1] == (time, share)  # the first are to load the kernels
+    for own, share, most in ((None, None, None), (None, 1.0, 3.0), (2.0, None, None), (2.0, 3.0, 9.0), (2.0, 0.2, 0.5)):
+        assert searcher.answer(msgspec.structs.replace(job(1, seconds=own), share=share, most=most)).result["move"]
+        assert times[-1] == (min(filter(None, (own, most)), default=None), share)
 
 
 def test_an_agent_plays_by_the_packages_book_if_it_is_told():
@@ -422,17 +409,12 @@ def test_an_analysis_that_is_stopped_before_its_first_depth_has_an_answer(monkey
     assert found["depth"] == 0
 
 
-@pytest.mark.parametrize("error", [IndexError("x"), ZeroDivisionError(), OverflowError("too large")])
-def test_a_fault_ends_one_search_and_not_the_worker(monkeypatch, caplog, error):
+def test_a_fault_ends_one_search_and_not_the_worker(monkeypatch, caplog):
     searcher = Searcher()
-
-    def faulty(*args, **options):
-        raise error
-
-    monkeypatch.setattr(Engine, "search", faulty)
+    monkeypatch.setattr(Engine, "search", lambda *args, **options: [][0])
     answer = searcher.answer(job(1))
     assert (answer.number, answer.is_internal_error, answer.cpu >= 0) == (1, True, True)
-    assert type(error).__name__ in answer.error
+    assert "IndexError" in answer.error
     assert "Traceback" in caplog.text  # whoever keeps the server can find out why
     monkeypatch.undo()
     assert searcher.answer(job(2)).result["move"]

@@ -149,9 +149,8 @@ class Killable:
     def ask(self, path, token=None, body=None):
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         data = None if body is None else json.dumps(body).encode()
-        with urllib.request.urlopen(
-            urllib.request.Request(self.url + path, data, headers), timeout=WAIT_SECONDS
-        ) as response:
+        request = urllib.request.Request(self.url + path, data, headers)
+        with urllib.request.urlopen(request, timeout=WAIT_SECONDS) as response:
             return json.load(response)
 
     def end(self, signal_number):

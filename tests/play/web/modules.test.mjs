@@ -8,7 +8,7 @@ const { games, ratings } = JSON.parse(readFileSync("cases.json", "utf8"));
 const load = (name) => import(`file://${process.cwd()}/${name}.js`);
 const { estimate } = await load("game/rating");
 const { after, initial, legalMoves } = await load("game/rules");
-const { MOST_COMMENT, Tree, beside, headOf, movesTo, pathTo, sizeOf } = await load("game/tree");
+const { MAX_COMMENT, Tree, beside, headOf, movesTo, pathTo, sizeOf } = await load("game/tree");
 const { documentOf, ggfOf, lineOf, lineOfGame } = await load("study/records");
 
 const newTree = (size = 4) => new Tree(size, initial(size));
@@ -84,9 +84,9 @@ test("a document brings a line back, with variations and comments", () => {
 });
 
 test("a document of somebody else is read as far as it is legal, or refused", () => {
-  const document = { ...initial(4), moves: [{ move: "b1", comment: "x".repeat(2 * MOST_COMMENT) }, { move: "b1" }] };
+  const document = { ...initial(4), moves: [{ move: "b1", comment: "x".repeat(2 * MAX_COMMENT) }, { move: "b1" }] };
   const { tree } = lineOf(document);
-  assert.deepEqual([tree.line().length, tree.line()[1].comment.length], [2, MOST_COMMENT]);
+  assert.deepEqual([tree.line().length, tree.line()[1].comment.length], [2, MAX_COMMENT]);
   for (const change of [{ board: "X" }, { board: "?".repeat(16) }, { turn: "red" }, { variant: "other" }, { moves: {} }]) {
     assert.throws(() => lineOf({ ...document, ...change }), TypeError);
   }

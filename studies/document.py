@@ -25,8 +25,9 @@ from studies.reports import maximax, report_000, report_001, report_002, report_
 from studies.reports import tuning as label_tuning
 from studies.sections import with_provenance
 from studies.study import provenance
-from train.jobs.run import Progress, Run, silent
-from train.jobs.shipping import build
+from train.jobs.logs import Progress, no_progress
+from train.jobs.run import Run
+from train.jobs.shipping import build_id
 
 FIGURES = "experiments"
 
@@ -113,7 +114,7 @@ def run_all(
     *,
     machine: str = "",
     only: Sequence[str] | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     kept_in: Path | None = None,
 ) -> Path:
     """Measure all experiments, or *only* some, and write their sections and figures into *out*; the document's path."""
@@ -170,7 +171,7 @@ def _within(progress: Progress, name: str, number: int, total: int) -> Progress:
 def _fingerprint(chosen: Sequence[Experiment]) -> str:
     """What results may be put together: those of the same options, code and weights."""
     runs = {one.name: [options.as_dict() for options in one.runs] for one in chosen}
-    return _digest(runs | {"build": build("studies")})
+    return _digest(runs | {"build": build_id("studies")})
 
 
 def _digest(content: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from reversi_env.options import GameOptions, option_fields
 from search import evaluators
-from train.jobs.shipping import commit
+from train.jobs.provenance import commit
 
 
 def provenance(machine: str) -> dict[str, str | None]:

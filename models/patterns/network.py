@@ -88,7 +88,7 @@ class Network:
     * the forward pass in torch: `features`, which a fit computes once, and `value`. The parameters have the names and shapes of
       the arrays. torch is imported within these functions: the search does without it;
     * how it is fitted: `preset`, ``stage_presets`` and ``curriculum`` (`train.fitting.stages`). If it has steps of its own
-      on a CPU, `train.fitting.cpu_engine.COMPILED` has them by its name.
+      on a CPU, `train.fitting.cpu_backend.COMPILED` has them by its name.
     """
 
     name: ClassVar[str]

@@ -247,10 +247,10 @@ def torch_threads(threads: int | None) -> int:
 @contextmanager
 def chosen_executor(ray: str | None, workers: int | None) -> Iterator[Executor | None]:
     """Give the executor of ``--ray`` and ``--workers``; None for this process, in the command's own way."""
-    from train.jobs.processes import Processes
+    from train.jobs.processes import LocalExecutor
 
     if ray is None:
-        yield None if workers is None else Processes(workers)
+        yield None if workers is None else LocalExecutor(workers)
         return
     if workers is not None:
         raise ReversiError(

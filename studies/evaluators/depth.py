@@ -27,7 +27,7 @@ from train import charts
 from train.arena.batch import EvaluatorPlayer
 from train.charts import Figure
 from train.evaluation.means import Sample, plain
-from train.jobs.run import Progress, silent
+from train.jobs.logs import Progress, no_progress
 
 #: Handicaps in plies that are tried on each side at most.
 MOST_PLIES = 4
@@ -56,7 +56,7 @@ class DepthOptions(EvaluatorStudyOptions):
         evaluators.get_evaluator(self.baseline).record(self.rules)
 
 
-def measure(options: DepthOptions, progress: Progress = silent) -> dict[str, Any]:
+def measure(options: DepthOptions, progress: Progress = no_progress) -> dict[str, Any]:
     """Depth and nodes at equal time, nodes to a depth, and plies gained over the baseline."""
     rules = options.rules
     middle = [share * rules.square_count // 16 for share in (6, 8)]

@@ -23,7 +23,7 @@ from train.arena.batch import self_play
 from train.evaluation.endgames import solved_once
 from train.evaluation.exact_set import Boards, ExactSet
 from train.evaluation.exam import PACKAGED, wthor_files, wthor_sample
-from train.jobs.run import save_arrays
+from train.jobs.logs import save_arrays
 
 #: Positions with each number of empty squares.
 COUNTS = {10: 300, 12: 300, 14: 300, 16: 200, 18: 150, 20: 100}

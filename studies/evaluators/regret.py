@@ -22,7 +22,7 @@ from train.charts import Figure
 from train.evaluation.endgames import EndgameOptions, noisy_endgames
 from train.evaluation.exact_set import Judgement
 from train.evaluation.regret_curve import COLUMNS, csv_row, curve_figure
-from train.jobs.run import Progress, csv_text, silent
+from train.jobs.logs import Progress, csv_text, no_progress
 
 #: Who is judged if nobody is named.
 LADDER = ("random", "greedy", "cell-utility:depth=1", "six-factor:depth=1", "network:depth=1")
@@ -59,7 +59,7 @@ class RegretMeasure:
 
 
 def measure(
-    options: RegretMeasure, progress: Progress = silent, *, cache: Path | None = None, threads: int | None = None
+    options: RegretMeasure, progress: Progress = no_progress, *, cache: Path | None = None, threads: int | None = None
 ) -> dict[str, Any]:
     """The figures of every player, and of random play, as JSON has them."""
     positions = noisy_endgames(options.positions, cache, threads=threads, progress=progress)

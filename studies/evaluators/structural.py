@@ -23,8 +23,8 @@ from train.arena.results import Z_95
 from train.charts import Figure
 from train.evaluation.exact_set import ExactSet
 from train.evaluation.means import Sample
-from train.fitting.trees import Trees, back_up, grow
-from train.jobs.run import Progress, silent
+from train.fitting.trees import Trees, back_up, grow_trees
+from train.jobs.logs import Progress, no_progress
 from train.labels import LabelOptions, label_positions
 from train.labels.sampling import sample_games
 
@@ -54,13 +54,13 @@ class StructuralOptions(EvaluatorStudyOptions):
         return LabelOptions(self.size, self.variant, self.positions, self.empties, self.seed, play_depth=1)
 
 
-def measure(options: StructuralOptions, progress: Progress = silent) -> dict[str, Any]:
+def measure(options: StructuralOptions, progress: Progress = no_progress) -> dict[str, Any]:
     """The loss of every evaluator a tree and a node, its error by ply, and how far it is from being its own minimax."""
     labels = options.labels()
     progress("positions", 0, 1)
     own, opp, games = sample_games(labels)
     roots = label_positions(own, opp, labels)
-    trees = grow(roots, options.plies, progress=lambda done, total: progress("solving successors", done, total))
+    trees = grow_trees(roots, options.plies, progress=lambda done, total: progress("solving successors", done, total))
     losses = [_judged(name, trees, games, options) for name in options.names]
     truth = {"trees": len(trees), "nodes": trees.nodes, "mean_absolute_score": float(np.abs(trees.score).mean())}
     return options.measured(plies=options.plies, empties=list(options.empties), **truth, evaluators=losses)

@@ -22,7 +22,7 @@ from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
 from train.evaluation.means import Sample, plain
-from train.jobs.run import Progress, silent
+from train.jobs.logs import Progress, no_progress
 
 #: Minimax is searched less deep than the rest.
 MINIMAX_DEPTH = 6
@@ -55,7 +55,7 @@ class BranchingOptions(StudyOptions):
 
 def measure(
     options: BranchingOptions,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     *,
     refinements: Sequence[Refinement] = REFINEMENTS,
     engine: bool = True,

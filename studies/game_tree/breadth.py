@@ -18,7 +18,7 @@ from studies.sections import Section, Table, game_name, with_error
 from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
-from train.jobs.run import Progress, silent
+from train.jobs.logs import Progress, no_progress
 
 #: Groups that the games are counted in; the spread between them gives the errors.
 GROUPS = 100
@@ -56,7 +56,7 @@ def middle_rounds(rules: Rules) -> tuple[int, int]:
     return low, high
 
 
-def measure(options: BreadthOptions, progress: Progress = silent) -> dict[str, Any]:
+def measure(options: BreadthOptions, progress: Progress = no_progress) -> dict[str, Any]:
     """Mean breadth by round, over all rounds and over the middle ones, with standard errors; and under the known mistake."""
     progress("random games", 0, 2)
     counted = _count(options, one_line=False)

@@ -19,7 +19,7 @@ from train import charts
 from train.arena.results import Z_95, standard_error
 from train.charts import Figure
 from train.evaluation.means import plain
-from train.jobs.run import Progress, silent
+from train.jobs.logs import Progress, no_progress
 
 DEPTHS = (2, 4, 6, 8)
 #: Round that report 002 takes its regression at, of 64.
@@ -81,7 +81,7 @@ class NodesOptions(StudyOptions):
         evaluators.get_evaluator(self.evaluator)
 
 
-def measure(options: NodesOptions, progress: Progress = silent) -> dict[str, Any]:
+def measure(options: NodesOptions, progress: Progress = no_progress) -> dict[str, Any]:
     """Mean nodes by round and depth with moves sorted, and at one round with and without sorting; and the regressions."""
     rules = options.rules
     rounds = list(range(4, rules.square_count))

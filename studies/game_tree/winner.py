@@ -20,7 +20,7 @@ from train.arena.openings import Openings
 from train.arena.results import Z_95
 from train.charts import Figure
 from train.evaluation.means import Sample, plain
-from train.jobs.run import Progress, silent
+from train.jobs.logs import Progress, no_progress
 
 #: What is counted, in this order.
 FEATURES = ("corners", "safe discs", "moves", "discs")
@@ -44,7 +44,7 @@ class WinnerOptions(StudyOptions):
         return 0 if self.player == "random" else max(2, 10 * self.rules.square_count // 64)
 
 
-def measure(options: WinnerOptions, progress: Progress = silent) -> dict[str, Any]:
+def measure(options: WinnerOptions, progress: Progress = no_progress) -> dict[str, Any]:
     """Mean features of the winner and of the loser by round, at the first position with so many discs; draws are left out."""
     rules = options.rules
     player: BatchPlayer

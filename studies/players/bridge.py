@@ -30,7 +30,7 @@ from train.arena.tournament import Tournament, missing_games
 from train.charts import Figure
 from train.evaluation.endgames import EndgameOptions, noisy_endgames
 from train.evaluation.exact_set import ExactSet
-from train.jobs.run import Progress, silent
+from train.jobs.logs import Progress, no_progress
 
 #: Empty squares from which on all ways but the policies solve: those that are judged have more.
 SOLVED = 8
@@ -68,7 +68,7 @@ def ways(options: BridgeOptions) -> dict[str, list[str]]:
     return specs_by_kind
 
 
-def measure(options: BridgeOptions, progress: Progress = silent) -> dict[str, Any]:
+def measure(options: BridgeOptions, progress: Progress = no_progress) -> dict[str, Any]:
     """Regret and processor time of all settings, and games of the strongest at equal time."""
     where = EndgameOptions(options.size, options.variant, options.positions, options.empties, options.seed)
     truth = noisy_endgames(where, threads=1, progress=progress)

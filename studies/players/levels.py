@@ -22,7 +22,7 @@ from train.arena.options import TournamentOptions
 from train.arena.ratings import fit_ratings
 from train.arena.tournament import Tournament, missing_games
 from train.evaluation.exam import wthor_files
-from train.jobs.run import Progress, silent
+from train.jobs.logs import Progress, no_progress
 
 GREEDY = "greedy"
 
@@ -40,7 +40,7 @@ class LadderOptions(StudyOptions):
     positions: int = option(1000, "Positions of these games that the levels are asked.", low=1)
 
 
-def measure(options: LadderOptions, progress: Progress = silent) -> dict[str, Any]:
+def measure(options: LadderOptions, progress: Progress = no_progress) -> dict[str, Any]:
     """Results of every level against the one below, and against greedy play; Elo of all; moves of people that it plays too."""
     names = [GREEDY, *(f"human:level={number}" for number in range(1, len(LEVELS) + 1))]
     wins, draws = np.zeros((2, len(names), len(names)))

@@ -25,7 +25,7 @@ from studies.sections import Section, Table, count, game_name, with_interval
 from studies.study import StudyOptions
 from train.arena.batch import AgentPlayer
 from train.evaluation.means import Sample, plain
-from train.jobs.run import Progress, silent
+from train.jobs.logs import Progress, no_progress
 
 DEPTHS = (2, 4, 6, 8)
 #: Rounds of 64 whose positions are searched: the middle of the game, and near its end for the depth at equal time.
@@ -52,7 +52,7 @@ class MaximaxOptions(StudyOptions):
         evaluators.get_evaluator(self.evaluator).record(self.rules)
 
 
-def measure(options: MaximaxOptions, progress: Progress = silent) -> dict[str, Any]:
+def measure(options: MaximaxOptions, progress: Progress = no_progress) -> dict[str, Any]:
     """Nodes and values at equal depth; depth, time used and points at equal time."""
     rules, steps = options.rules, len(DEPTHS) + 2
     rounds = [number * rules.square_count // 64 for number in (*MIDDLE, *LATE)]

@@ -17,8 +17,8 @@ from train import charts
 from train.arena.batch import EvaluatorPlayer
 from train.arena.results import wilson_interval
 from train.charts import Figure
-from train.jobs.run import Progress, silent
-from train.tuning.objectives import spread_out
+from train.jobs.logs import Progress, no_progress
+from train.tuning.objectives import rescaled
 
 NAME = "position-stability"
 GAMMAS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
@@ -41,14 +41,14 @@ class GammaOptions(StudyOptions):
     seed: int = option(0, "Random seed.", low=0)
 
 
-def measure(options: GammaOptions, progress: Progress = silent) -> dict[str, Any]:
+def measure(options: GammaOptions, progress: Progress = no_progress) -> dict[str, Any]:
     """Scores against the panel by γ, and of the two tables; and the tables against each other."""
     rules, formula = options.rules, evaluators.get_formula(NAME)
     opponents = {name: EvaluatorPlayer(name, rules, options.depth) for name in PANEL}
     steps = len(GAMMAS) + 3
 
     def against_panel(evaluator: Any) -> dict[str, Any]:
-        mine = EvaluatorPlayer(spread_out([evaluator], rules), rules, options.depth)
+        mine = EvaluatorPlayer(rescaled([evaluator], rules), rules, options.depth)
         results = [duel(mine, other, rules, options.games, options.seed) for other in opponents.values()]
         return {"opponents": dict(zip(opponents, results, strict=True)), "all": pooled(results)}
 
@@ -60,9 +60,7 @@ def measure(options: GammaOptions, progress: Progress = silent) -> dict[str, Any
     tables = {"adjusted": formula, "original": formula.with_weights(table=POSITION_STABILITY_ORIGINAL)}
     by_table = [{"table": name, **against_panel(evaluator)} for name, evaluator in tables.items()]
     progress("tables", len(GAMMAS) + 2, steps)
-    both = [
-        EvaluatorPlayer(spread_out([tables[name]], rules), rules, options.depth) for name in ("adjusted", "original")
-    ]
+    both = [EvaluatorPlayer(rescaled([tables[name]], rules), rules, options.depth) for name in ("adjusted", "original")]
     face_to_face = duel(both[0], both[1], rules, 4 * options.games, options.seed)
     progress("tables", steps, steps)
     by_gamma = {"panel": list(PANEL), "gammas": sweep, "tables": by_table, "adjusted_against_original": face_to_face}

@@ -13,7 +13,7 @@ from studies.study import StudyOptions
 from train import charts
 from train.arena.batch import EvaluatorPlayer
 from train.charts import Figure
-from train.jobs.run import Progress, silent
+from train.jobs.logs import Progress, no_progress
 
 NAME = "six-factor"
 LEVELS = (1, 2, 3, 4)
@@ -29,7 +29,7 @@ class LevelOptions(StudyOptions):
     seed: int = option(0, "Random seed.", low=0)
 
 
-def measure(options: LevelOptions, progress: Progress = silent) -> dict[str, Any]:
+def measure(options: LevelOptions, progress: Progress = no_progress) -> dict[str, Any]:
     """The score of every level against every lower one and against random play."""
     rules = options.rules
     players = {level: EvaluatorPlayer(NAME, rules, level) for level in LEVELS}

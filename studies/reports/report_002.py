@@ -17,8 +17,8 @@ from studies.sections import Section, Table, game_name
 from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
-from train.jobs.run import Progress, silent
-from train.tuning.objectives import WinRate, spread_out
+from train.jobs.logs import Progress, no_progress
+from train.tuning.objectives import WinRate, rescaled
 from train.tuning.optimisers import OPTIMISERS
 from train.tuning.options import TuneOptions
 from train.tuning.run import Generation, tune
@@ -51,14 +51,14 @@ class GreedyOptions(StudyOptions):
     seed: int = option(0, "Random seed.", low=0)
 
 
-def measure(options: GreedyOptions, progress: Progress = silent) -> dict[str, Any]:
+def measure(options: GreedyOptions, progress: Progress = no_progress) -> dict[str, Any]:
     """Tune both models by both optimisers; then every evaluation in every setting; then all of them face to face."""
     rules = options.rules
     tunings = [_tuning(options, formula, method, progress) for formula in FORMULAS for method in OPTIMISERS]
     players: dict[str, Formula] = {name: evaluators.get_formula(name) for name in (*FORMULAS, *OTHERS)}
     for one in tunings:
         weights = evaluators.get_formula(one["formula"]).with_weights(**one["weights"])
-        players[f"{one['formula']}, {one['optimiser']}"] = spread_out([weights], rules)[0]
+        players[f"{one['formula']}, {one['optimiser']}"] = rescaled([weights], rules)[0]
     rates = []
     for number, (name, evaluator) in enumerate(players.items()):
         progress(f"{name} against random", number, len(players))

@@ -18,8 +18,8 @@ from train.arena.batch import EvaluatorPlayer, play_games
 from train.arena.openings import Openings, passed
 from train.arena.results import Z_95
 from train.charts import Figure
-from train.jobs.run import Progress, silent
-from train.tuning.objectives import spread_out
+from train.jobs.logs import Progress, no_progress
+from train.tuning.objectives import rescaled
 
 NAME = "four-attribute"
 #: The report's teammate's PositionalHeuristic is not printed; this one is mostly a table of squares.
@@ -37,7 +37,7 @@ class PlyOptions(StudyOptions):
     seed: int = option(0, "Random seed.", low=0)
 
 
-def measure(options: PlyOptions, progress: Progress = silent) -> dict[str, Any]:
+def measure(options: PlyOptions, progress: Progress = no_progress) -> dict[str, Any]:
     """Score in discs and points of `four-attribute` by ply, as Black and as White; both sides search equally deep."""
     rules = options.rules
     # black is to move after an even number of plies
@@ -46,9 +46,7 @@ def measure(options: PlyOptions, progress: Progress = silent) -> dict[str, Any]:
     by_ply = []
     for ply in range(1, options.deepest + 1):
         progress(f"{ply} plies", ply - 1, options.deepest)
-        mine = EvaluatorPlayer(
-            spread_out([evaluators.get_formula(NAME).with_weights(ply=float(ply))], rules), rules, ply
-        )
+        mine = EvaluatorPlayer(rescaled([evaluators.get_formula(NAME).with_weights(ply=float(ply))], rules), rules, ply)
         other = EvaluatorPlayer(POSITIONAL, rules, ply)
         entry: dict[str, Any] = {"ply": ply}
         for colour, a_moves in (("black", ~white_moves), ("white", white_moves)):

@@ -20,7 +20,7 @@ from train.arena.openings import Openings
 from train.arena.results import Z_95, standard_error
 from train.charts import Figure
 from train.evaluation.means import Sample, plain
-from train.jobs.run import Progress, silent
+from train.jobs.logs import Progress, no_progress
 
 NAME = "cell-utility"
 PUBLISHED_LENGTH, PUBLISHED_BREADTH, PUBLISHED_PRUNED = 58, 10, 8
@@ -37,7 +37,7 @@ class PruningOptions(StudyOptions):
     seed: int = option(0, "Random seed.", low=0)
 
 
-def measure(options: PruningOptions, progress: Progress = silent) -> dict[str, Any]:
+def measure(options: PruningOptions, progress: Progress = no_progress) -> dict[str, Any]:
     """Nodes by depth of both searches over positions of the whole game; length and breadth of games of three kinds."""
     rules = options.rules
     rounds = range(4, rules.square_count - 4)

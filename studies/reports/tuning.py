@@ -12,7 +12,7 @@ from studies.sections import Section, Table, game_name
 from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
-from train.jobs.run import Progress, silent
+from train.jobs.logs import Progress, no_progress
 from train.tuning.objectives import LabelError
 from train.tuning.optimisers import OPTIMISERS
 from train.tuning.options import TuneOptions
@@ -34,7 +34,7 @@ class LabelTuningOptions(StudyOptions):
     seed: int = option(0, "Random seed.", low=0)
 
 
-def measure(options: LabelTuningOptions, progress: Progress = silent) -> dict[str, Any]:
+def measure(options: LabelTuningOptions, progress: Progress = no_progress) -> dict[str, Any]:
     """Errors before and after, on other positions, of every published heuristic by both optimisers, for several seeds."""
     objective = LabelError(options.size, options.variant, options.positions, options.empties, options.seed)
     progress("solving positions", 0, 1)

@@ -21,8 +21,8 @@ from studies.sections import Section, Table, game_name, plus_minus
 from studies.study import StudyOptions
 from train.evaluation.means import Sample, plain
 from train.fitting.fit import FitOptions, fit
-from train.fitting.trees import Trees, grow
-from train.jobs.run import Progress
+from train.fitting.trees import Trees, grow_trees
+from train.jobs.logs import Progress
 from train.labels import LabelOptions, Labels, label_positions
 from train.labels.sampling import sample_block
 
@@ -75,7 +75,7 @@ def compare(
     for seed in range(options.seeds):
         progress(f"labels of seed {seed}", seed, options.seeds)
         seen = trees(seed)
-        exam = unseen(grow(options.labels(EXAM_SEED + seed, options.exam)), seen)
+        exam = unseen(grow_trees(options.labels(EXAM_SEED + seed, options.exam)), seen)
         for name, net, data, fit_options in ways(seen, seed):
             progress(f"seed {seed}, {name}", seed, options.seeds)
             fit(net, data, fit_options)

@@ -18,8 +18,8 @@ from reversi_env.options import option
 from studies.sections import Section
 from studies.training.comparing import EXAM_SEED, ComparisonOptions, Way, compare, compared
 from train.fitting.fit import FitOptions
-from train.fitting.trees import Trees, grow, single_nodes
-from train.jobs.run import Progress, silent
+from train.fitting.trees import Trees, grow_trees, single_nodes
+from train.jobs.logs import Progress, no_progress
 
 
 @dataclass(frozen=True)
@@ -34,11 +34,11 @@ class LossesOptions(ComparisonOptions):
     learning_rate: float = option(0.03, "Adam's step at the beginning, in discs.")
 
 
-def measure(options: LossesOptions, progress: Progress = silent) -> dict[str, Any]:
+def measure(options: LossesOptions, progress: Progress = no_progress) -> dict[str, Any]:
     """Error and regret of a network for each way to use the labels."""
 
     def trees(seed: int) -> Trees:
-        return grow(options.labels(seed, options.positions), options.plies)
+        return grow_trees(options.labels(seed, options.positions), options.plies)
 
     def ways(trees: Trees, seed: int) -> Iterator[Way]:
         for name, (data, fit_options) in _ways(options, trees, seed).items():

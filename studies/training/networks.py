@@ -17,7 +17,7 @@ from studies.sections import Section
 from studies.training.comparing import ComparisonOptions, Way, compare, compared
 from train.fitting.options import preset
 from train.fitting.trees import Trees, single_nodes
-from train.jobs.run import Progress, silent
+from train.jobs.logs import Progress, no_progress
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class NetworksOptions(ComparisonOptions):
     epochs: int | None = option(None, "Instead of those of reversi train.", low=1)
 
 
-def measure(options: NetworksOptions, progress: Progress = silent) -> dict[str, Any]:
+def measure(options: NetworksOptions, progress: Progress = no_progress) -> dict[str, Any]:
     """Error and regret of every kind of network."""
 
     def labels(seed: int) -> Trees:

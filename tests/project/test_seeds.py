@@ -120,7 +120,7 @@ def labels(seed):
 
 def label_error(seed):
     objective = LabelError(positions=GAMES, empties=(4, 4), seed=seed, threads=1)
-    return [row for one in (objective, objective.checked()) for row in rows(one.truth().own, one.truth().opp)]
+    return [row for one in (objective, objective.held_out()) for row in rows(one.truth().own, one.truth().opp)]
 
 
 def tournament(seed):

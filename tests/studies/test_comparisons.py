@@ -8,7 +8,7 @@ from models.patterns.trainable import Trainable
 from search.engine.solver import solve_batch
 from studies.training import comparing, losses
 from studies.training.comparing import Measured, judge, unseen
-from train.fitting.trees import grow, single_nodes
+from train.fitting.trees import grow_trees, single_nodes
 
 TINY = losses.LossesOptions(positions=200, exam=100, epochs=2, batch_size=256, seeds=2, empties=(4, 6))
 
@@ -23,7 +23,7 @@ def test_every_way_is_measured_with_every_seed():
 
 
 def test_a_network_that_knows_nothing_and_one_that_knows_all():
-    exam = grow(TINY.labels(7, 100))
+    exam = grow_trees(TINY.labels(7, 100))
     nothing = judge(Trainable("linear", 6), exam)
     assert nothing.error == pytest.approx(np.abs(exam.score[exam.roots]).mean())
     assert nothing.regret > 0
@@ -39,14 +39,14 @@ def test_a_network_that_knows_nothing_and_one_that_knows_all():
 
 
 def test_what_was_seen_is_not_measured():
-    trees = grow(TINY.labels(1, 200))
+    trees = grow_trees(TINY.labels(1, 200))
     assert not len(unseen(trees, trees))
-    others = grow(TINY.labels(2, 200))
+    others = grow_trees(TINY.labels(2, 200))
     assert 150 < len(unseen(others, trees)) <= 200
 
 
 def test_nodes_without_their_trees():
-    trees = grow(TINY.labels(1, 20))
+    trees = grow_trees(TINY.labels(1, 20))
     few = single_nodes(trees, np.array([3, 8]))
     assert (len(few), few.nodes, few.score.tolist()) == (2, 2, trees.score[[3, 8]].tolist())
 

@@ -32,9 +32,10 @@ from train.evaluation.exact_set import ExactSet
 from train.evaluation.exam import packaged_papers
 from train.evaluation.ladder import Ladder
 from train.fitting.fit import checked_device
-from train.fitting.training import provenance
 from train.jobs.checkpoints import load_checkpoint, save_checkpoint
-from train.jobs.run import Progress, Rounds, Run, load_arrays, save_arrays, write_csv
+from train.jobs.logs import Progress, load_arrays, save_arrays, write_csv
+from train.jobs.provenance import provenance
+from train.jobs.run import RoundTraining, Run
 from train.labels.labellers import exact_scores
 from train.rl.maskable_ppo import training_figure
 
@@ -54,7 +55,7 @@ class Taught:
     figures: list[dict[str, Any]]
 
 
-class SelfPlayRun(Rounds[SelfPlayOptions]):
+class SelfPlayRun(RoundTraining[SelfPlayOptions]):
     """A training in rounds that are called generations."""
 
     def __post_init__(self) -> None:
@@ -200,7 +201,7 @@ class SelfPlayRun(Rounds[SelfPlayOptions]):
             self.learner.load(found)
         except (KeyError, RuntimeError):
             raise TrainError(
-                f"{str(self.folder)!r} was begun with another kind of network: expected one of this version, or another folder"
+                f"{str(self.folder)!r} was started with another kind of network: expected one of this version, or another folder"
             ) from None
         told = found["run"]
         self.figures, self.done = told["figures"], told["last_steps"]

@@ -39,20 +39,20 @@ from train.kernels.noisy_games import advance, choose_at_random, choose_best
 
 #: Positions that a thread takes at a time: enough that starting it costs nothing, few enough that all have something to do.
 CHUNK = 512
-DEEPEST = 12
+MAX_DEPTH = 12
 
 Boards = NDArray[np.uint64]
-Words = NDArray[np.uint64]  #: states of generators of random numbers
-Numbers = NDArray[np.int64]  #: of games, or of squares
+RngStates = NDArray[np.uint64]  #: states of generators of random numbers
+Indices = NDArray[np.int64]  #: of games, or of squares
 
 
 class BatchPlayer(Protocol):
     """Chooses moves in many games at once."""
 
-    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
+    def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
         """A legal square for every position, none of which is a pass.
 
-        *games* are the numbers of the games, *states* their generators, which are moved on as they are used.
+        *games* are the numbers of the games, *rng_states* their generators, which are moved on as they are used.
         """
         ...
 
@@ -63,17 +63,17 @@ class RandomPlayer:
     def __init__(self, rules: Rules) -> None:
         self._playable = np.uint64(rules.playable)
 
-    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
+    def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
         """Random squares."""
         squares = np.empty(own.size, np.int64)
-        choose_at_random(own, opp, self._playable, states, squares)
+        choose_at_random(own, opp, self._playable, rng_states, squares)
         return squares
 
 
 class EvaluatorPlayer:
     """The move that is best by a search to *depth* plies; from *exact* empty squares on, perfect play. Ties are broken at random.
 
-    Several evaluators of one kind may share a batch: the first plays the first *games_each* games, and so on.
+    Several evaluators of one kind may share a batch: the first plays the first *games_per_evaluator* games, and so on.
     """
 
     def __init__(
@@ -84,42 +84,42 @@ class EvaluatorPlayer:
         *,
         exact: int = 0,
         threads: int | None = None,
-        games_each: int | None = None,
+        games_per_evaluator: int | None = None,
     ) -> None:
-        if not 1 <= depth <= DEEPEST:
-            raise ReversiError(f"depth={depth}: expected a whole number from 1 to {DEEPEST}")
+        if not 1 <= depth <= MAX_DEPTH:
+            raise ReversiError(f"depth={depth}: expected a whole number from 1 to {MAX_DEPTH}")
         candidates = (
             list(evaluator) if isinstance(evaluator, Sequence) and not isinstance(evaluator, str) else [evaluator]
         )
-        self._evaluators = [get_evaluator(one) for one in candidates]  # kept: see search.engine.batch
-        self.nets = np.concatenate([one.record(rules) for one in self._evaluators])
+        self._evaluators = [get_evaluator(candidate) for candidate in candidates]  # kept: see search.engine.batch
+        self.nets = np.concatenate([candidate.record(rules) for candidate in self._evaluators])
         self.rules, self.depth, self.exact = rules, depth, exact
         self.threads = checked_threads(threads or os.cpu_count() or 1)
-        if len(self.nets) > 1 and games_each is None:
+        if len(self.nets) > 1 and games_per_evaluator is None:
             raise ReversiError(f"{len(self.nets)} evaluators: expected games_each, how many games each of them plays")
-        self._games_each = games_each
+        self._games_each = games_per_evaluator
         self._local = threading.local()
 
-    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
+    def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
         """The best squares."""
         squares = np.empty(own.size, np.int64)
         solved = np.bitwise_count(~(own | opp) & np.uint64(self.rules.playable)) <= self.exact
         if solved.any():
-            squares[solved] = perfect_squares(own[solved], opp[solved], self.rules, states[solved], self.threads)
+            squares[solved] = perfect_moves(own[solved], opp[solved], self.rules, rng_states[solved], self.threads)
         rows = np.flatnonzero(~solved)
         chunks = [rows[start : start + CHUNK] for start in range(0, rows.size, CHUNK)]
 
-        def run(part: Numbers) -> None:
+        def run(part: Indices) -> None:
             if not hasattr(self._local, "thread_states"):
                 self._local.thread_states = make_thread_states(self.rules)
-            found, moved_on = np.empty(part.size, np.int64), states[part]
+            found, moved_on = np.empty(part.size, np.int64), rng_states[part]
             which = np.zeros_like(part) if self._games_each is None else games[part] // self._games_each
             choose_best(self._local.thread_states, self.nets, which, own[part], opp[part], self.depth, moved_on, found)
-            squares[part], states[part] = found, moved_on
+            squares[part], rng_states[part] = found, moved_on
 
         with ExitStack() as failures:
-            for one in self._evaluators:  # one in Python may fail: the others' moves are soon made then
-                failures.enter_context(one.during_search(lambda: None))
+            for candidate in self._evaluators:  # one written in Python may raise
+                failures.enter_context(candidate.during_search(lambda: None))
             if self.threads == 1 or len(chunks) == 1:
                 for part in chunks:
                     run(part)
@@ -130,12 +130,12 @@ class EvaluatorPlayer:
         return squares
 
 
-def perfect_squares(own: Boards, opp: Boards, rules: Rules, states: Words, threads: int | None = None) -> Numbers:
+def perfect_moves(own: Boards, opp: Boards, rules: Rules, rng_states: RngStates, threads: int | None = None) -> Indices:
     """A move of perfect play for every position; of equally good ones one by lot, drawn from the generators."""
     children = batch.expand(own, opp, rules)
     scores = solve_batch(children.own, children.opp, rules, threads=threads).astype(np.int64)
-    lots = batch.position_hash(children.own, children.opp) * (states[children.parent] | np.uint64(1))
-    order = np.lexsort((lots, scores, children.parent))  # the worst for the other side first
+    tie_keys = batch.position_hash(children.own, children.opp) * (rng_states[children.parent] | np.uint64(1))
+    order = np.lexsort((tie_keys, scores, children.parent))  # the worst for the other side first
     return children.square[order[np.searchsorted(children.parent[order], np.arange(own.size))]].astype(np.int64)
 
 
@@ -145,17 +145,17 @@ class AgentPlayer:
     def __init__(self, agent: Agent, rules: Rules) -> None:
         self._agent, self._rules = agent, rules
 
-    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
+    def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
         """The agent's squares."""
         positions = (Position(self._rules, *boards) for boards in zip(own.tolist(), opp.tolist(), strict=True))
         return np.array([self._rules.square_of(self._agent.choose(position)) for position in positions], np.int64)
 
 
-def fractions(states: Words, count: int) -> NDArray[np.float64]:
+def uniform_samples(rng_states: RngStates, count: int) -> NDArray[np.float64]:
     """*count* numbers above 0 and below 1 for every generator, which is moved on: splitmix64, as in the kernels."""
     steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-    words = states[:, None] + steps
-    states += steps[-1]
+    words = rng_states[:, None] + steps
+    rng_states += steps[-1]
     words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     words ^= words >> np.uint64(31)
@@ -176,7 +176,7 @@ def compiled_player(agent: AgentSpec | str, rules: Rules) -> BatchPlayer | None:
     spec.check_own()
     spec.make()  # complains about what is wrong
     depth = int(spec.options.get("depth", agents.DEFAULT_DEPTH))
-    if not exists(spec.name) or set(spec.options) - {"depth", "weights"} or depth > DEEPEST:
+    if not exists(spec.name) or set(spec.options) - {"depth", "weights"} or depth > MAX_DEPTH:
         return None
     return EvaluatorPlayer(spec.evaluator, rules, depth, threads=1)
 
@@ -194,7 +194,7 @@ def batch_player(agent: BatchPlayer | Agent | str, rules: Rules) -> BatchPlayer:
 # --- games ----------------------------------------------------------------------------------------
 
 #: Called before every step with the games that go on: (numbers, own, opp, whether A is to move).
-Observer = Callable[[Numbers, Boards, Boards, NDArray[np.bool_]], None]
+Observer = Callable[[Indices, Boards, Boards, NDArray[np.bool_]], None]
 
 
 def play_games(
@@ -211,7 +211,7 @@ def play_games(
     Game *i* depends on its opening, the players and (seed, its stream) alone.
     """
     own, opp, a_moves = openings.own.copy(), openings.opp.copy(), openings.a_moves.copy()
-    states = openings.generators(seed)
+    rng_states = openings.generators(seed)
     games = np.flatnonzero(~batch.is_over(own, opp, rules))
     while games.size:
         if observer is not None:
@@ -220,9 +220,9 @@ def play_games(
         for player, mask in ((player_a, a_moves[games]), (player_b, ~a_moves[games])):
             rows = games[mask]
             if rows.size:
-                moved_on = states[rows]
+                moved_on = rng_states[rows]
                 squares[mask] = player.choose(own[rows], opp[rows], rows, moved_on)
-                states[rows] = moved_on
+                rng_states[rows] = moved_on
         next_own, next_opp = own[games], opp[games]
         passed, over = np.empty(games.size, np.bool_), np.empty(games.size, np.bool_)
         advance(next_own, next_opp, squares, np.uint64(rules.playable), passed, over)
@@ -281,7 +281,7 @@ def self_play(
     other = player if opponent is None else batch_player(opponent, rules)
     pairs = Openings.random(rules, games, opening_plies, seed)
     openings = Openings(pairs.own[::2], pairs.opp[::2], np.ones(games, np.bool_))
-    seen: list[tuple[Numbers, Boards, Boards, NDArray[np.bool_]]] = []
+    seen: list[tuple[Indices, Boards, Boards, NDArray[np.bool_]]] = []
     discs = play_games(player, other, openings, rules, seed=seed, observer=lambda *step: seen.append(step)).discs
     if not seen:
         raise ReversiError(f"no opening of {opening_plies} random plies leaves a game to play: expected fewer plies")

@@ -20,7 +20,7 @@ from models.policy.net import BATCH, PolicyValueNet, action_numbers, policy_numb
 from models.residual.net import PolicyValueFunction, best_policy_actions
 from reversi_env import ReversiError, Rules, batch, functional
 from reversi_env.errors import extra_libraries, quoted
-from train.arena.batch import Boards, Numbers, Words, fractions, perfect_squares
+from train.arena.batch import Boards, Indices, RngStates, perfect_moves, uniform_samples
 from train.evaluation.exact_set import by_action
 
 with extra_libraries():
@@ -65,24 +65,24 @@ class NetworkPlayer(ABC):
             said = self.network(board_planes(boards, self.rules.size).to(like.dtype))
         return said.detach().to("cpu", torch.float64).numpy()
 
-    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
+    def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
         """Squares, as `train.arena.batch.BatchPlayer` has them."""
         numbers = self.numbers(own, opp)
         legal = numbers > -np.inf
         heat = self.temperature[games, None] if self.temperature.ndim else self.temperature
         if heat.ndim or heat > 0:
-            drawn = numbers / np.where(heat > 0, heat, 1) + _gumbel(states, numbers.shape[1])
+            drawn = numbers / np.where(heat > 0, heat, 1) + _gumbel(rng_states, numbers.shape[1])
             numbers = np.where(heat > 0, drawn, numbers)
         if self.noise > 0:
-            lots = fractions(states, 1) < self.noise
-            anything = np.where(legal, _gumbel(states, numbers.shape[1]), -np.inf)
+            lots = uniform_samples(rng_states, 1) < self.noise
+            anything = np.where(legal, _gumbel(rng_states, numbers.shape[1]), -np.inf)
             numbers = np.where(lots, anything, numbers)
         return self._squares[numbers.argmax(axis=1)]
 
 
-def _gumbel(states: Words, count: int) -> Table:
+def _gumbel(rng_states: RngStates, count: int) -> Table:
     """Noise under which the largest of some numbers is a draw from their softmax."""
-    return -np.log(-np.log(fractions(states, count)))
+    return -np.log(-np.log(uniform_samples(rng_states, count)))
 
 
 class PolicyPlayer(NetworkPlayer):
@@ -185,14 +185,14 @@ class ValueSearchPlayer(ValuePlayer):
         """The values of moves, in discs."""
         return network_move_values(self.net, own, opp, self.rules, self.depth).astype(np.float64)
 
-    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
+    def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
         """A best square for every position."""
         squares = np.empty(len(own), np.int64)
         solved = self.rules.square_count - np.bitwise_count(own | opp).astype(np.int64) <= self.exact
         if solved.any():
-            squares[solved] = perfect_squares(own[solved], opp[solved], self.rules, states[solved])
+            squares[solved] = perfect_moves(own[solved], opp[solved], self.rules, rng_states[solved])
         rest = ~solved
-        squares[rest] = super().choose(own[rest], opp[rest], games[rest], states[rest])
+        squares[rest] = super().choose(own[rest], opp[rest], games[rest], rng_states[rest])
         return squares
 
 
@@ -254,13 +254,13 @@ class ZeroPlayer:
         self._network, self.rules, self.device, self._search = network, rules, device, search
         self._squares = np.array(list(rules.squares()), np.int64)
 
-    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
+    def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
         """Squares, as `train.arena.batch.BatchPlayer` has them."""
         size = FORWARD_BATCH[self.device.type]
         parts = [slice(start, start + size) for start in range(0, own.size, size)]
         return self._squares[np.concatenate([self._actions(own[part], opp[part]) for part in parts])]
 
-    def _actions(self, own: Boards, opp: Boards) -> Numbers:
+    def _actions(self, own: Boards, opp: Boards) -> Indices:
         count = own.size
         if self.device.type == "cuda":  # filled with the last position
             own, opp = (np.pad(side, (0, FORWARD_BATCH["cuda"] - count), mode="edge") for side in (own, opp))

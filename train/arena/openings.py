@@ -24,9 +24,9 @@ from search.agents.spec import make_agent
 from search.engine.solver import solve
 
 #: Draws in a row that give nothing new before the openings so far are taken to be all there are.
-PATIENCE = 400
+MAX_TRIES = 400
 #: Who says what is even: a search with the network, or the solver on the 4x4 board.
-JUDGE = "network:depth=8,table=1"
+BALANCE_AGENT = "network:depth=8,table=1"
 #: Plies of openings drawn at random, unless said otherwise: after four on 6x6 there are 60 positions, after six 1,632. Of balanced
 #: ones on 4x4 too: after two plies white wins by ten or more there, after six 59 positions are within two discs.
 DEFAULT_PLIES = {4: 2, 6: 6, 8: 6}
@@ -73,7 +73,7 @@ def random_openings(
     seen: set[Position] = set()
     found: list[Opening] = []
     misses = 0
-    while misses < PATIENCE:
+    while misses < MAX_TRIES:
         opening = random_opening(rules, plies, generator)
         position = opening.position.canonical()
         if position in seen or not accept(opening.position):
@@ -85,7 +85,7 @@ def random_openings(
         seen.add(position)
     if not found:
         raise ReversiError(
-            f"none of {PATIENCE} openings of {plies} random plies is even enough: expected some; allow more discs "
+            f"none of {MAX_TRIES} openings of {plies} random plies is even enough: expected some; allow more discs "
             "(--balance), or other plies (--plies)"
         )
     yield from cycle(found)
@@ -103,7 +103,7 @@ def opening_sequence(
         return cycle(openings_of_file(Path(source), rules, plies))
     if source == "random":
         return random_openings(rules, DEFAULT_PLIES[rules.size] if plies is None else plies, seed)
-    judge, plies = _judge(rules), BALANCED_PLIES if plies is None else plies
+    judge, plies = _balance_evaluator(rules), BALANCED_PLIES if plies is None else plies
     return random_openings(rules, plies, seed, lambda position: abs(judge(position)) <= balance)
 
 
@@ -149,11 +149,11 @@ def _games(path: Path, rules: Rules) -> Iterator[tuple[str, Game]]:
             yield f"line {number}", game
 
 
-def _judge(rules: Rules) -> Callable[[Position], float]:
+def _balance_evaluator(rules: Rules) -> Callable[[Position], float]:
     """The value of a position in discs for the side to move, the same whatever was judged before."""
     if rules.size == 4:
         return lambda position: float(solve(position).score)
-    agent = make_agent(JUDGE)
+    agent = make_agent(BALANCE_AGENT)
     assert isinstance(agent, SearchAgent)
     engine = agent.engine(rules)
 

@@ -139,12 +139,12 @@ class TournamentOptions(Options):
 
     def content_hashes(self) -> dict[str, str]:
         """Hashes of all that the options only name: weights and books of the agents, the file of the openings."""
-        from train.arena.openings import JUDGE
+        from train.arena.openings import BALANCE_AGENT
 
         found = {}
         made = self.made_agents()
         if self.openings == "balanced" and self.size != 4:
-            made.append(agents.make_agent(JUDGE))
+            made.append(agents.make_agent(BALANCE_AGENT))
         elif self.openings not in ("random", "balanced"):
             found[self.openings] = hashlib.sha256(Path(self.openings).read_bytes()).hexdigest()
         for agent in made:

@@ -229,11 +229,11 @@ class _Davidson:
 
 
 #: A move is late if it took so much longer than was allowed.
-LATE = 1.1
+OVERRUN_FACTOR = 1.1
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class Standing(PlayerResults):
+class TournamentRow(PlayerResults):
     """One player's results; ``allowed`` are the seconds that it had for a move, None if nobody limited them."""
 
     name: str
@@ -243,14 +243,14 @@ class Standing(PlayerResults):
     @property
     def overruns(self) -> int:
         """Moves that took a tenth more than allowed."""
-        return 0 if self.allowed is None else sum(taken > LATE * self.allowed for taken in self.seconds)
+        return 0 if self.allowed is None else sum(taken > OVERRUN_FACTOR * self.allowed for taken in self.seconds)
 
 
 @dataclass(frozen=True)
 class Standings:
     """All players, best first, and their mean points a game against each other, in the same order; None if two have not met."""
 
-    players: tuple[Standing, ...]
+    players: tuple[TournamentRow, ...]
     cross_table: list[list[float | None]]
     draw_factor: float
 
@@ -269,7 +269,7 @@ def standings(tournament: Tournament) -> Standings:
         draws[[black, white], [white, black]] += discs == 0
     fit = fit_ratings(wins, draws)
     players = [
-        Standing.of(games, paired=False, name=name, rating=rating, allowed=agent.time)
+        TournamentRow.of(games, paired=False, name=name, rating=rating, allowed=agent.time)
         for games, name, rating, agent in zip(sides, names, fit.players, agents, strict=True)
     ]
     order = sorted(range(len(players)), key=lambda player: -players[player].rating.elo)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import log
+from math import log, sqrt
 from typing import TYPE_CHECKING, Literal
 
 from reversi_env import ReversiError
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     import numpy as np  # not at run time: the help of the commands reads the options
 
 #: Points of a pair as a share of the two that it is about.
-SHARES = (0.0, 0.25, 0.5, 0.75, 1.0)
+PAIR_SCORES = (0.0, 0.25, 0.5, 0.75, 1.0)
 #: Outcomes that were never seen count as so many pairs: without them, a mean outside of what was seen is impossible.
-UNSEEN = 1e-3
+PSEUDO_COUNT = 1e-3
 #: A step of Newton's method shorter than this is the last.
 PRECISION = 1e-12
 
@@ -76,7 +76,7 @@ class Sprt:
         """The log-likelihood ratios of several tests, (n, 5) counts."""
         import numpy as np
 
-        seen = np.maximum(counts, UNSEEN)
+        seen = np.maximum(counts, PSEUDO_COUNT)
         frequencies = seen / seen.sum(axis=1, keepdims=True)
         logs = [np.log(_likeliest(frequencies, expected_score(elo))) for elo in (self.elo0, self.elo1)]
         ratios: np.ndarray = (seen * (logs[1] - logs[0])).sum(axis=1)
@@ -100,10 +100,10 @@ def pair_counts(points: Sequence[float]) -> np.ndarray:
 
 
 def _likeliest(frequencies: np.ndarray, mean: float) -> np.ndarray:
-    """The distributions over `SHARES` with that mean under which *frequencies*, (n, 5), are likeliest."""
+    """The distributions over `PAIR_SCORES` with that mean under which *frequencies*, (n, 5), are likeliest."""
     import numpy as np
 
-    deviations = np.array(SHARES) - mean
+    deviations = np.array(PAIR_SCORES) - mean
     # every chance stays positive between these two; the sum below falls from +inf to -inf on the way
     low, high = (np.full((len(frequencies), 1), -1 / end) for end in (deviations.max(), deviations.min()))
     theta = (low + high) / 2
@@ -118,3 +118,62 @@ def _likeliest(frequencies: np.ndarray, mean: float) -> np.ndarray:
             break
     chances: np.ndarray = frequencies / (1 + theta * deviations)
     return chances
+
+
+# --- confidence sequence ----------------------------------------------------------------------------
+
+#: Rates that are bet against, so many and one; the interval's ends are rounded outwards to refuted ones.
+GRID_STEPS = 2000
+#: No gambler stakes more than this share of what can be lost.
+MAX_BET = 0.5
+
+
+class ConfidenceSequence:
+    """An interval for the mean of independent numbers from 0 to 1 that is right at all times at once, with chance *confidence*."""
+
+    def __init__(self, confidence: float = 0.95) -> None:
+        if not 0 < confidence < 1:
+            raise ReversiError(f"confidence {quoted(confidence)}: expected a chance between 0 and 1")
+        import numpy as np
+
+        self.count, self.total = 0, 0.0
+        self._goal = log(2 / (1 - confidence))  # half the stake on "more", half on "less"
+        self._rates = np.linspace(0, 1, GRID_STEPS + 1)
+        self._log_more, self._log_less = np.zeros(GRID_STEPS + 1), np.zeros(GRID_STEPS + 1)
+        self._low, self._high = 0, GRID_STEPS  # numbers of the rates at the ends
+        self._squared_deviations = 0.25  # squared deviations so far, with one of the worst case to begin with
+
+    @property
+    def mean(self) -> float:
+        """The mean so far; a half before the first observation."""
+        return self.total / self.count if self.count else 0.5
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The largest rate that was refuted as too small, or 0, and the smallest that was refuted as too large, or 1."""
+        return float(self._rates[self._low]), float(self._rates[self._high])
+
+    def add(self, value: float) -> None:
+        """Take one more observation into account; raise if all rates are refuted, as they are where the mean has changed."""
+        if not 0 <= value <= 1:
+            raise ReversiError(f"observation {quoted(value)}: expected a number from 0 to 1")
+        import numpy as np
+
+        # the stake depends on what was seen before, never on this value: else the bet would not be fair
+        variance, turn = self._squared_deviations / (self.count + 1), self.count + 1
+        stake = sqrt(2 * self._goal / (variance * turn * log(turn + 1)))
+        with np.errstate(divide="ignore"):
+            more = np.minimum(stake, MAX_BET / self._rates)
+            less = np.minimum(stake, MAX_BET / (1 - self._rates))
+        self._log_more += np.log1p(more * (value - self._rates))
+        self._log_less += np.log1p(-less * (value - self._rates))
+        # the capital of "more" falls with the rate, that of "less" rises
+        self._low = max(self._low, int((self._log_more >= self._goal).sum()) - 1)
+        self._high = min(self._high, GRID_STEPS + 1 - int((self._log_less >= self._goal).sum()))
+        if self._low >= self._high:
+            raise ReversiError(
+                f"all rates are refuted after {self.count + 1} observations: expected independent ones with one mean"
+            )
+        self.count, self.total = self.count + 1, self.total + value
+        guess = (0.5 + self.total) / (self.count + 1)
+        self._squared_deviations += (value - guess) ** 2

@@ -19,14 +19,15 @@ from reversi_env.storage.atomic import write_atomically
 from train.arena.match import Forfeit, PlayedGame, result_of
 from train.arena.openings import Opening
 from train.arena.options import Fixture, TournamentOptions
-from train.jobs.run import MANIFEST, JsonLines, Run, as_hashes
+from train.jobs.logs import JsonLines
+from train.jobs.run import MANIFEST, Run, as_hashes
 
 FORMAT = "reversi-tournament-1"
 GAMES, RECORDS, PLOT = "games.jsonl", "games.ggf", "ratings.svg"
 
 
 @dataclass(frozen=True)
-class Record:
+class GameRecord:
     """A game of a tournament."""
 
     fixture: Fixture
@@ -38,7 +39,7 @@ class Record:
         return 0.5 + 0.5 * ((discs > 0) - (discs < 0))
 
 
-class Folder(Run):
+class TournamentFolder(Run):
     """The folder of one tournament. More games may be asked for, not fewer; without a finished game it may be any other."""
 
     options: TournamentOptions
@@ -49,17 +50,17 @@ class Folder(Run):
             *(path, options, options.content_hashes()),
             file=MANIFEST,
             format=FORMAT,
-            growing=("games",),
+            extendable=("games",),
             begun=lambda: bool(self._games),
         )
 
-    def _marks(self, ingredients: dict[str, Any]) -> dict[str, Any]:
+    def _as_hashes(self, content_hashes: dict[str, Any]) -> dict[str, Any]:
         """The ingredients, all of them hashes."""
-        return as_hashes(ingredients)
+        return as_hashes(content_hashes)
 
-    def read(self) -> list[Record]:
+    def read(self) -> list[GameRecord]:
         """The games so far."""
-        records: dict[int, Record] = {}
+        records: dict[int, GameRecord] = {}
         for number, line in enumerate(self._games.read(), 1):
             try:
                 record = _read_line(line, self.options)
@@ -70,22 +71,22 @@ class Folder(Run):
             records[record.fixture.index] = record
         return list(records.values())
 
-    def append(self, record: Record) -> None:
+    def append(self, record: GameRecord) -> None:
         """Add a game, whole or not at all."""
         self._games.append(_line(record, self.options))
 
-    def write_all(self, records: Sequence[Record]) -> None:
+    def write_all(self, records: Sequence[GameRecord]) -> None:
         """Put these games, which are in order, in the place of all, and write them as GGF too."""
         self._games.replace(_line(record, self.options) for record in records)
         self.write_ggf(records)
 
-    def write_ggf(self, records: Sequence[Record]) -> None:
+    def write_ggf(self, records: Sequence[GameRecord]) -> None:
         """Write the games as GGF. The times are in the other file, so that the same games give the same bytes."""
         text = "".join(f"{write_ggf(as_game(record, self.options))}\n" for record in records)
         write_atomically(self.folder / RECORDS, text.encode())
 
 
-def as_game(record: Record, options: TournamentOptions) -> Game:
+def as_game(record: GameRecord, options: TournamentOptions) -> Game:
     """The game as a record for GGF; a failure is a game that ended on time, or was given up."""
     played, names = record.game, options.names
     black, white = names[record.fixture.black], names[record.fixture.white]
@@ -97,7 +98,7 @@ def as_game(record: Record, options: TournamentOptions) -> Game:
     return Game(played.opening.start, moves, black, white, played.discs, ending, tags)  # type: ignore[arg-type]
 
 
-def _line(record: Record, options: TournamentOptions) -> dict[str, Any]:
+def _line(record: GameRecord, options: TournamentOptions) -> dict[str, Any]:
     fixture, played = record.fixture, record.game
     content: dict[str, Any] = {
         "game": fixture.index,
@@ -121,7 +122,7 @@ def _line(record: Record, options: TournamentOptions) -> dict[str, Any]:
     return content
 
 
-def _read_line(content: dict[str, Any], options: TournamentOptions) -> Record:
+def _read_line(content: dict[str, Any], options: TournamentOptions) -> GameRecord:
     fixture = options.fixture(int(content["game"]))
     names = options.names
     if (content["black"], content["white"]) != (names[fixture.black], names[fixture.white]):
@@ -139,4 +140,4 @@ def _read_line(content: dict[str, Any], options: TournamentOptions) -> Record:
         raise ReversiError(f"{quoted(content['discs'])} discs for black, where the moves come to {discs}")
     seconds = tuple(float(value) for value in content["seconds"])
     played = PlayedGame(Opening(start, moves[:cut]), moves[cut:], seconds, discs, forfeit)
-    return Record(fixture, played)
+    return GameRecord(fixture, played)

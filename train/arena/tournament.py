@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Container, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -22,9 +22,9 @@ from search.agents.external.process import EngineFailure
 from train.arena.match import play_game
 from train.arena.openings import Opening, openings_of_file
 from train.arena.options import Fixture, TournamentOptions
-from train.arena.sequential import Verdict, pair_counts
-from train.arena.storage import Folder, Record
-from train.jobs.processes import Executor, Processes, WorkerPool
+from train.arena.sequential import ConfidenceSequence, Verdict, pair_counts
+from train.arena.storage import GameRecord, TournamentFolder
+from train.jobs.processes import Executor, LocalExecutor, WorkerPool, in_order
 from train.jobs.run import MANIFEST
 
 
@@ -35,15 +35,15 @@ class Tournament:
     up to its ``verdict``, which ends the tournament.
     """
 
-    def __init__(self, options: TournamentOptions, records: Iterable[Record] = ()) -> None:
+    def __init__(self, options: TournamentOptions, records: Iterable[GameRecord] = ()) -> None:
         self.options = options
         self.verdict: Verdict | None = None
         self.pairs = np.zeros(5, np.int64)
-        self.by_number: dict[int, Record] = {}
+        self.by_number: dict[int, GameRecord] = {}
         for record in records:
             self.add(record)
 
-    def add(self, record: Record) -> None:
+    def add(self, record: GameRecord) -> None:
         """Take one more game into account."""
         self.by_number[record.fixture.index] = record
         sprt = self.options.sprt
@@ -65,7 +65,7 @@ class Tournament:
         return self.verdict is not None or len(self.by_number) == self.end
 
     @property
-    def records(self) -> tuple[Record, ...]:
+    def records(self) -> tuple[GameRecord, ...]:
         """The games in order, without gaps if it is `complete`; none after an SPRT's decision."""
         return tuple(self.by_number[number] for number in sorted(self.by_number) if number < self.end)
 
@@ -86,7 +86,7 @@ def run_tournament(
     *,
     workers: int = 0,
     executor: Executor | None = None,
-    on_game: Callable[[Record, int], None] = lambda record, done: None,
+    on_game: Callable[[GameRecord, int], None] = lambda record, done: None,
 ) -> Tournament:
     """Play what is missing of a tournament in *folder*, on so many processes (0: in this one); *on_game* hears of every new game.
 
@@ -94,7 +94,7 @@ def run_tournament(
     Interrupted in any way, the same call goes on; a KeyboardInterrupt leaves the folder in order, and `read_tournament` has the
     games so far.
     """
-    with Folder(folder, options) as store:
+    with TournamentFolder(folder, options) as store:
         tournament = Tournament(options, store.read())
         try:
             with closing(missing_games(tournament, workers, executor)) as games:
@@ -110,7 +110,7 @@ def run_tournament(
         return tournament
 
 
-def missing_games(tournament: Tournament, workers: int = 0, executor: Executor | None = None) -> Generator[Record]:
+def missing_games(tournament: Tournament, workers: int = 0, executor: Executor | None = None) -> Generator[GameRecord]:
     """Play what is missing, on so many processes; games come as they end, and the caller adds them until it is complete."""
     options = tournament.options
     if tournament.complete:
@@ -125,9 +125,9 @@ def missing_games(tournament: Tournament, workers: int = 0, executor: Executor |
 
 def _players(options: TournamentOptions, workers: int, executor: Executor | None) -> AbstractContextManager[WorkerPool]:
     if executor is None:
-        return Processes(workers).workers(GamePlayer, options)
+        return LocalExecutor(workers).workers(GamePlayer, options)
     # openings come with the jobs: their file may stay here
-    return executor.workers(VisitingPlayer, replace(options, openings="random"), cpus=threads_of(options))
+    return executor.workers(RemoteGamePlayer, replace(options, openings="random"), cpus=threads_of(options))
 
 
 def threads_of(options: TournamentOptions) -> int:
@@ -139,8 +139,8 @@ def read_tournament(options: TournamentOptions, folder: Path) -> Tournament:
     """A tournament as far as *folder* has it."""
     if not (folder / MANIFEST).exists():
         return Tournament(options)
-    store = Folder(folder, options)
-    store.remember()
+    store = TournamentFolder(folder, options)
+    store.store_or_check_options()
     return Tournament(options, store.read())
 
 
@@ -185,11 +185,11 @@ class GamePlayer:
         self._options = options
         self._programs: dict[int, Agent] = {}
 
-    def __call__(self, job: tuple[Fixture, Opening]) -> Record:
+    def __call__(self, job: tuple[Fixture, Opening]) -> GameRecord:
         """Play one game."""
         fixture, opening = job
         players = {BLACK: self._agent(fixture.black, fixture.index), WHITE: self._agent(fixture.white, fixture.index)}
-        return Record(fixture, play_game(players, opening))
+        return GameRecord(fixture, play_game(players, opening))
 
     def close(self) -> None:
         """End the programs."""
@@ -205,9 +205,55 @@ class GamePlayer:
         return agent
 
 
-class VisitingPlayer(GamePlayer):
+class RemoteGamePlayer(GamePlayer):
     """Plays games on a machine that may lack what they need: other programs, above all, which would lose them all."""
 
     def __init__(self, options: TournamentOptions) -> None:
         super().__init__(options)
         prepare(options)
+
+
+# --- win rate ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class WinRate:
+    """How often an agent wins, draws counted as half: the mean, its interval, whether that is as narrow as was asked for."""
+
+    rate: float = 0.5
+    interval: tuple[float, float] = (0.0, 1.0)
+    games: int = 0
+    converged: bool = False
+
+    @property
+    def margin(self) -> float:
+        """Distance of the rate from the farther end of the interval."""
+        low, high = self.interval
+        return max(self.rate - low, high - self.rate)
+
+
+def estimate_win_rate(
+    options: TournamentOptions,
+    *,
+    margin: float = 0.02,
+    confidence: float = 0.95,
+    workers: int = 0,
+    on_pair: Callable[[WinRate], None] = lambda rate: None,
+) -> WinRate:
+    """Play a tournament of two until the first agent's win rate is known to within *margin*, or to its end; nothing is kept.
+
+    The same numbers whatever the number of workers: pairs count in their order. *on_pair* hears how far it is.
+    """
+    if not 0 < margin < 0.5:
+        raise ReversiError(f"margin {quoted(margin)}: expected a share of the games, above 0 and below 0.5")
+    sequence, found = ConfidenceSequence(confidence), WinRate()
+    with closing(missing_games(Tournament(options), workers)) as games:
+        ordered = in_order((record.fixture.index, record.points_of(0)) for record in games)
+        for first, second in zip(ordered, ordered, strict=True):
+            sequence.add((first + second) / 2)
+            found = WinRate(sequence.mean, sequence.interval, 2 * sequence.count)
+            found = replace(found, converged=found.margin <= margin)
+            on_pair(found)
+            if found.converged:
+                break
+    return found

@@ -26,9 +26,10 @@ from search.engine.limits import Limits
 from search.engine.probcut import MARGIN
 from train.book.options import BookOptions, SearchOptions
 from train.book.tree import Boards, Rows, Tree
-from train.jobs.processes import Executor, Processes, WorkerPool, in_order
-from train.jobs.run import JsonLines, Progress, Run, silent
-from train.labels.jobs import share
+from train.jobs.logs import JsonLines, Progress, no_progress
+from train.jobs.processes import Executor, LocalExecutor, WorkerPool, in_order
+from train.jobs.run import Run
+from train.labels.jobs import job_size
 
 if TYPE_CHECKING:
     pass
@@ -45,23 +46,25 @@ def build(
     folder: str | PathLike[str],
     *,
     executor: Executor | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Book:
     """Build the book in *folder*, or go on with it there; it is in the file `BOOK` then.
 
     It depends on the options only. Interrupted in any way, the same call goes on; so does one for more positions. The
     *executor* searches; by default as many processes as there are cores. *progress* is told how many positions there are.
     """
-    path, ingredients = Path(folder), options.content_hashes
-    executor = executor or Processes(core_count())
-    with Run(path, options, ingredients, growing=("positions",)), executor.workers(Searcher, options) as pool:
-        tree = grow(options, Searches(pool, JsonLines(path / LOG)), progress)
-        book = tree.book(options.margin, options.as_dict() | ingredients)
+    path, content_hashes = Path(folder), options.content_hashes
+    executor = executor or LocalExecutor(core_count())
+    with Run(path, options, content_hashes, extendable=("positions",)), executor.workers(Searcher, options) as pool:
+        tree = grow(options, LoggedSearches(pool, JsonLines(path / LOG)), progress)
+        book = tree.book(options.margin, options.as_dict() | content_hashes)
         write_atomically(path / BOOK, book.to_bytes())
     return book
 
 
-def grow(options: BookOptions, search: Callable[[Boards, Boards, int], Found], progress: Progress = silent) -> Tree:
+def grow(
+    options: BookOptions, search: Callable[[Boards, Boards, int], SearchValues], progress: Progress = no_progress
+) -> Tree:
     """The tree of a book of as many positions as the options say, by the values that *search* finds for boards and a depth."""
     tree = Tree(options.rules)
 
@@ -71,19 +74,19 @@ def grow(options: BookOptions, search: Callable[[Boards, Boards, int], Found], p
 
     valued(np.zeros(1, np.int64), options.depth)
     while True:
-        standing = tree.standing(options.margin, options.loss_plies)
+        standing = tree.propagate(options.margin, options.loss_plies)
         doubtful = standing.near & ~tree.is_inner & ~tree.is_exact & (tree.depth < options.depth)
         if doubtful.any():
             valued(np.flatnonzero(doubtful), options.depth)
             continue
-        count = int(standing.kept.sum())
+        count = int(standing.in_book.sum())
         progress("positions", min(count, options.positions), options.positions)
-        leaves = np.flatnonzero(standing.kept & ~tree.is_inner & ~tree.is_exact)
+        leaves = np.flatnonzero(standing.in_book & ~tree.is_inner & ~tree.is_exact)
         if count >= options.positions or not leaves.size:
             return tree
         order = np.lexsort((tree.opp[leaves], tree.own[leaves], standing.cost[leaves]))
         most = min(options.batch, -(-leaves.size // SHARE_OF_LEAVES))
-        valued(tree.widen(leaves[order[:most]]), options.first_depth)
+        valued(tree.expand_leaves(leaves[order[:most]]), options.first_depth)
 
 
 # --- searches with a log ---------------------------------------------------------------------------
@@ -94,12 +97,12 @@ LOG = "searches.jsonl"
 #: Table of a searching engine, in MiB: it begins every position with an empty one.
 TABLE = 2.0
 #: Most positions of one job: a second or so.
-MOST_ROWS = 32
+MAX_ROWS = 32
 #: Values and depths of some positions.
-Found = tuple[NDArray[np.int64], NDArray[np.int64]]
+SearchValues = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
-class Piece(NamedTuple):
+class SearchJob(NamedTuple):
     """Search these positions to a depth."""
 
     number: int
@@ -117,11 +120,11 @@ class Searcher:
         if evaluator.probcut(self._rules):
             self._engine.set_probcut(MARGIN)
 
-    def __call__(self, piece: Piece) -> tuple[int, Found]:
+    def __call__(self, job: SearchJob) -> tuple[int, SearchValues]:
         """Values of a piece in units (`UNITS_PER_DISC`), and the plies of the searches; all empties where one is exact."""
-        found = [self._search(Position(self._rules, own, opp), piece.depth) for own, opp in _pairs(piece)]
+        found = [self._search(Position(self._rules, own, opp), job.depth) for own, opp in _pairs(job)]
         value, depth = (np.array(column, np.int64).reshape(-1) for column in zip(*found, strict=True))
-        return piece.number, (value, depth)
+        return job.number, (value, depth)
 
     def _search(self, position: Position, depth: int) -> tuple[int, int]:
         self._engine.clear()
@@ -131,11 +134,11 @@ class Searcher:
         return round(sum(result.value for result in results) / len(results) * UNITS_PER_DISC), depth
 
 
-def _pairs(piece: Piece) -> Iterator[tuple[int, int]]:
-    return zip(piece.own.tolist(), piece.opp.tolist(), strict=True)
+def _pairs(job: SearchJob) -> Iterator[tuple[int, int]]:
+    return zip(job.own.tolist(), job.opp.tolist(), strict=True)
 
 
-class Searches:
+class LoggedSearches:
     """Values from a *log* as long as it has some, then from the workers, and into the log: a line for each time that it is asked.
 
     Without a log nothing is remembered.
@@ -145,7 +148,7 @@ class Searches:
         self._pool, self._log = pool, log
         self._known = iter([] if log is None else [*enumerate(log.read(), 1)])
 
-    def __call__(self, own: Boards, opp: Boards, depth: int) -> Found:
+    def __call__(self, own: Boards, opp: Boards, depth: int) -> SearchValues:
         """Values of positions in `UNITS_PER_DISC` parts of a disc, by searches to a depth, and how deep they were."""
         if self._log is None:
             return self._searched(own, opp, depth)
@@ -160,16 +163,16 @@ class Searches:
         self._log.append(told | {"hash": _hash(own, opp, told)})
         return value, depths
 
-    def _searched(self, own: Boards, opp: Boards, depth: int) -> Found:
-        rows = share(len(own), self._pool.size, 1, MOST_ROWS)
+    def _searched(self, own: Boards, opp: Boards, depth: int) -> SearchValues:
+        rows = job_size(len(own), self._pool.size, 1, MAX_ROWS)
         cuts = [slice(start, start + rows) for start in range(0, len(own), rows)]
-        jobs = (Piece(number, own[cut], opp[cut], depth) for number, cut in enumerate(cuts))
+        jobs = (SearchJob(number, own[cut], opp[cut], depth) for number, cut in enumerate(cuts))
         found = list(in_order(self._pool.results(jobs)))
         value, depths = (np.concatenate([part[column] for part in found]) for column in (0, 1))
         return value, depths
 
 
-def _read(line: Any, own: Boards, opp: Boards, depth: int) -> Found:
+def _read(line: Any, own: Boards, opp: Boards, depth: int) -> SearchValues:
     """What a line of the log says, if it is of these positions and that depth."""
     told = {name: line[name] for name in ("depth", "value", "exact", "plies")}
     if line["hash"] != _hash(own, opp, told) or told["depth"] != depth:

@@ -20,17 +20,18 @@ from reversi_env.kernels.bitboard import PASS_SQUARE
 from reversi_env.kernels.parallel import core_count
 from reversi_env.storage.atomic import write_atomically
 from search.agents.book import PLAYED_SHARE_OF_MARGIN, UNCHECKED, UNITS_PER_DISC, Book
-from train.book.build import BOOK, LOG, Searcher, Searches
+from train.book.build import BOOK, LOG, LoggedSearches, Searcher
 from train.book.options import CheckOptions
 from train.book.tree import Rows
-from train.jobs.processes import Executor, Processes
-from train.jobs.run import JsonLines, Progress, Run, silent
+from train.jobs.logs import JsonLines, Progress, no_progress
+from train.jobs.processes import Executor, LocalExecutor
+from train.jobs.run import Run
 
 #: Positions that are played from, of one line of the log: with those after them some seconds of many cores.
 BATCH = 128
 
 
-class Checked(NamedTuple):
+class CheckedMove(NamedTuple):
     """A move that a book plays by its own values: the board, black to move, its name, and the discs that it loses to the best.
 
     ``loss`` by the book's own values, which know the moves of the book; ``found`` by the deeper search, which knows all.
@@ -42,7 +43,7 @@ class Checked(NamedTuple):
     found: float
 
 
-class Moves(NamedTuple):
+class BookMoves(NamedTuple):
     """Moves of a book: the rows before and after them, their squares, and their losses by the book in units (`UNITS_PER_DISC`)."""
 
     before: Rows
@@ -50,9 +51,9 @@ class Moves(NamedTuple):
     square: NDArray[np.int64]
     loss: NDArray[np.int64]
 
-    def of(self, which: NDArray[np.bool_]) -> Moves:
+    def of(self, which: NDArray[np.bool_]) -> BookMoves:
         """Some of them."""
-        return Moves(*(column[which] for column in self))
+        return BookMoves(*(column[which] for column in self))
 
 
 def check(
@@ -61,25 +62,25 @@ def check(
     folder: str | PathLike[str] | None = None,
     *,
     executor: Executor | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Book:
     """*book* with what deeper searches say of some of its positions, and of those that it plays to from there.
 
     With a *folder* it is in the file `BOOK` there, and the same call goes on after it was interrupted in any way. What was
     found depends on book and options only. The *executor* searches; by default as many processes as there are cores.
     """
-    executor = executor or Processes(core_count())
+    executor = executor or LocalExecutor(core_count())
     if folder is None:
         with executor.workers(Searcher, options) as pool:
-            return _checked(book, options, Searches(pool), progress)
-    path, ingredients = Path(folder), {"book_sha256": book.sha256, **options.content_hashes}
-    with Run(path, options, ingredients), executor.workers(Searcher, options) as pool:
-        found = _checked(book, options, Searches(pool, JsonLines(path / LOG)), progress)
+            return _checked(book, options, LoggedSearches(pool), progress)
+    path, content_hashes = Path(folder), {"book_sha256": book.sha256, **options.content_hashes}
+    with Run(path, options, content_hashes), executor.workers(Searcher, options) as pool:
+        found = _checked(book, options, LoggedSearches(pool, JsonLines(path / LOG)), progress)
         write_atomically(path / BOOK, found.to_bytes())
     return found
 
 
-def judged(book: Book) -> list[Checked]:
+def checked_moves(book: Book) -> list[CheckedMove]:
     """What a check of *book* says of the moves that it plays by its own values, and would without the check."""
     known, moves = book.checked != UNCHECKED, all_moves(book)
     moves = moves.of(known[moves.before] & known[moves.after])
@@ -90,10 +91,10 @@ def judged(book: Book) -> list[Checked]:
     found = (best[moves.before] + value[moves.after]) / UNITS_PER_DISC
     names = (_name(book.rules, square) for square in moves.square.tolist())
     boards = (Position(book.rules, int(book.own[row]), int(book.opp[row])).to_text() for row in moves.before)
-    return list(map(Checked, boards, names, (moves.loss / UNITS_PER_DISC).tolist(), found.tolist()))
+    return list(map(CheckedMove, boards, names, (moves.loss / UNITS_PER_DISC).tolist(), found.tolist()))
 
 
-def all_moves(book: Book) -> Moves:
+def all_moves(book: Book) -> BookMoves:
     """The moves between positions of *book*, beyond the margin or not, in the order of the rows before them."""
     inner = np.flatnonzero(book.depth == 0)
     children = batch.expand(book.own[inner], book.opp[inner], book.rules)
@@ -102,14 +103,14 @@ def all_moves(book: Book) -> Moves:
     after = np.array([row.get(boards, -1) for boards in zip(own.tolist(), opp.tolist(), strict=True)], np.int64)
     before = inner[children.parent]
     loss = book.value[before].astype(np.int64) + book.value[after]
-    return Moves(before, after, children.square, loss).of(after >= 0)
+    return BookMoves(before, after, children.square, loss).of(after >= 0)
 
 
 def _name(rules: Rules, square: int) -> str:
     return rules.name_of(rules.pass_action if square == PASS_SQUARE else rules.action_of(square))
 
 
-def _would_play(book: Book, moves: Moves) -> NDArray[np.bool_]:
+def _would_play(book: Book, moves: BookMoves) -> NDArray[np.bool_]:
     return moves.loss <= PLAYED_SHARE_OF_MARGIN * book.margin * UNITS_PER_DISC + 1e-7
 
 
@@ -118,7 +119,7 @@ def _sampled_rows(book: Book, options: CheckOptions) -> NDArray[np.int64]:
     return np.random.default_rng(options.seed).permutation(np.flatnonzero(book.depth == 0))[: options.positions]
 
 
-def _checked(book: Book, options: CheckOptions, search: Searches, progress: Progress) -> Book:
+def _checked(book: Book, options: CheckOptions, search: LoggedSearches, progress: Progress) -> Book:
     moves, drawn = all_moves(book), _sampled_rows(book, options)
     moves = moves.of(_would_play(book, moves))
     checked = np.full(len(book), UNCHECKED)

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from search.evaluators.base import Evaluator
 
 #: Plies that the first search of a position is shallower by, which finds the moves that are far too bad: an even number.
-SHALLOWER = 8
+FIRST_SEARCH_REDUCTION = 8
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class BookOptions(SearchOptions):
     @property
     def first_depth(self) -> int:
         """Plies of the first search of a position, which those with a chance are searched beyond."""
-        return max(1, self.depth - SHALLOWER)
+        return max(1, self.depth - FIRST_SEARCH_REDUCTION)
 
 
 @dataclass(frozen=True)

@@ -18,12 +18,12 @@ from search.agents.book import UNCHECKED, UNITS_PER_DISC, Book
 Rows = NDArray[np.int64]
 Boards = NDArray[np.uint64]
 #: More than any cost: nothing within the margin leads there.
-NEVER = np.int64(1 << 60)
+UNREACHABLE = np.int64(1 << 60)
 #: Moves that seem to lose so many discs more than the margin by a first search are searched in full all the same.
-DOUBT = 1.5
+FULL_SEARCH_MARGIN = 1.5
 
 
-class Standing(NamedTuple):
+class BookCosts(NamedTuple):
     """What follows from the leaves, a row a position: values in `UNITS_PER_DISC` parts of a disc, and costs in hundredths of a ply.
 
     ``near``: a move leads there that is in the book, or may be when both have been searched in full.
@@ -34,9 +34,9 @@ class Standing(NamedTuple):
     near: NDArray[np.bool_]
 
     @property
-    def kept(self) -> NDArray[np.bool_]:
+    def in_book(self) -> NDArray[np.bool_]:
         """Whether a position is in the book: moves within the margin lead there."""
-        return self.cost < NEVER
+        return self.cost < UNREACHABLE
 
 
 class Tree:
@@ -86,7 +86,7 @@ class Tree:
         self._layer = np.append(self._layer, layer)
         return np.arange(before, len(self))
 
-    def widen(self, rows: Rows) -> Rows:
+    def expand_leaves(self, rows: Rows) -> Rows:
         """Let all moves lead on from these positions; the rows of the positions that are new by it."""
         children = batch.expand(self.own[rows], self.opp[rows], self.rules)
         own, opp, _ = batch.canonical(children.own, children.opp)
@@ -94,7 +94,7 @@ class Tree:
         self._link(rows[children.parent], self.rows(own, opp))
         return new
 
-    def link_known(self, rows: Rows) -> None:
+    def link_existing(self, rows: Rows) -> None:
         """Let those moves lead on from these positions that lead to another one which is there."""
         children = batch.expand(self.own[rows], self.opp[rows], self.rules)
         after = self.rows(*batch.canonical(children.own, children.opp)[:2])
@@ -104,28 +104,28 @@ class Tree:
         """Values by search of these positions."""
         self.value[rows], self.depth[rows] = value, depth
 
-    def standing(self, margin: float, loss_plies: float = 0.0) -> Standing:
+    def propagate(self, margin: float, loss_plies: float = 0.0) -> BookCosts:
         """Values of all positions, and what it costs to come to them, as `BookOptions` has it."""
         value, inner = self.value.copy(), self.is_inner
-        value[inner] = -NEVER
+        value[inner] = -UNREACHABLE
         layers = list(self._moves_by_layer())
         for parent, child in reversed(layers):
             np.maximum.at(value, parent, -value[child])
-        cost, near = np.full(len(self), NEVER), np.zeros(len(self), np.bool_)
+        cost, near = np.full(len(self), UNREACHABLE), np.zeros(len(self), np.bool_)
         cost[0], near[0] = 0, True
         for parent, child in layers:
             loss = value[parent] + value[child]
-            reached = cost[parent] < NEVER
-            near[child[reached & (loss <= (margin + DOUBT) * UNITS_PER_DISC)]] = True
+            reached = cost[parent] < UNREACHABLE
+            near[child[reached & (loss <= (margin + FULL_SEARCH_MARGIN) * UNITS_PER_DISC)]] = True
             kept = reached & (loss <= margin * UNITS_PER_DISC)
             step = UNITS_PER_DISC + np.rint(loss_plies * loss).astype(np.int64)
             np.minimum.at(cost, child[kept], (cost[parent] + step)[kept])
-        return Standing(value, cost, near)
+        return BookCosts(value, cost, near)
 
     def book(self, margin: float, about: Mapping[str, Any]) -> Book:
         """The book: the positions that moves within the margin lead to, with their values."""
-        standing = self.standing(margin)
-        rows = np.flatnonzero(standing.kept)
+        standing = self.propagate(margin)
+        rows = np.flatnonzero(standing.in_book)
         rows = rows[np.lexsort((self.opp[rows], self.own[rows]))]
         depth = np.where(self.is_inner, 0, np.minimum(self.depth, 255)).astype(np.uint8)
         lines = np.minimum(self._lines(standing, margin), np.iinfo(np.uint32).max).astype(np.uint32)
@@ -135,7 +135,7 @@ class Tree:
         own, opp = self.own[rows], self.opp[rows]
         return Book(rules, own, opp, value[rows], depth[rows], lines[rows], checked, margin, about)
 
-    def _lines(self, standing: Standing, margin: float) -> NDArray[np.float64]:
+    def _lines(self, standing: BookCosts, margin: float) -> NDArray[np.float64]:
         """Ways from each position through the book to its end; floats, which do not run over."""
         lines = np.where(self.is_inner, 0.0, 1.0)
         for parent, child in reversed(list(self._moves_by_layer())):

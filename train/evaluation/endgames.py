@@ -23,7 +23,7 @@ from reversi_env.storage.user_cache import cache_folder
 from search.engine.solver import Solver
 from search.engine.table import TranspositionTable
 from train.evaluation.exact_set import ILLEGAL, Boards, ExactSet, move_values
-from train.jobs.run import Progress, load_arrays, save_arrays, silent
+from train.jobs.logs import Progress, load_arrays, no_progress, save_arrays
 from train.labels import LabelOptions
 from train.labels.sampling import sample_games
 
@@ -53,7 +53,7 @@ def solved_once(
     folder: Path | None = None,
     *,
     threads: int | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
     doing: str = "solving all moves",
 ) -> ExactSet:
     """The positions of *sample* with the values of all moves; what the file *name* has of them is not solved again.
@@ -163,7 +163,7 @@ class EndgameOptions(GameOptions):
 
 
 def noisy_endgames(
-    options: EndgameOptions, folder: Path | None = None, *, threads: int | None = None, progress: Progress = silent
+    options: EndgameOptions, folder: Path | None = None, *, threads: int | None = None, progress: Progress = no_progress
 ) -> ExactSet:
     """The positions of *options*, from the file in *folder* or, the first time, by solving; by default the user's cache."""
     about, sample = options.as_dict(), lambda: _sampled(options, threads)

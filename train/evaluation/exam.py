@@ -24,7 +24,7 @@ from search.evaluators.base import Evaluator
 from train.evaluation.endgames import solved_once
 from train.evaluation.exact_set import Boards, ExactSet
 from train.evaluation.means import Interval, plain
-from train.jobs.run import Progress, load_arrays, silent
+from train.jobs.logs import Progress, load_arrays, no_progress
 
 #: Solved positions that come with the package, a file a game; studies/evaluators/exam_positions.py makes them.
 PACKAGED = Path(__file__).parent / "positions"
@@ -161,7 +161,7 @@ def recorded_papers(
     seed: int = 0,
     folder: Path | None = None,
     threads: int | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> Iterator[ExactSet]:
     """Positions of the games in *files*: *positions* with each number of empties up to 14, and fewer (`SHARES`) above.
 

@@ -19,14 +19,14 @@ from reversi_env.envs.opponents import Opponent, OpponentTurns
 from reversi_env.envs.settings import Settings
 from reversi_env.errors import TrainError, quoted
 from reversi_env.kernels import episodes
-from train.arena.batch import BatchPlayer, Boards, EvaluatorPlayer, Numbers, Words
+from train.arena.batch import BatchPlayer, Boards, EvaluatorPlayer, Indices, RngStates
 from train.arena.network_players import BatchPolicyPlayer, ValueSearchPlayer
 from train.arena.ratings import rating_text
 from train.evaluation.endgames import EndgameOptions, noisy_endgames
 from train.evaluation.exact_set import ExactSet, Judgement
 from train.evaluation.exam import packaged_endgames
 from train.evaluation.ladder import Ladder, Standing
-from train.jobs.run import Progress, silent
+from train.jobs.logs import Progress, no_progress
 
 #: Options of an environment that say what a policy is shown.
 FORM = ("observation", "extra_planes", "dtype", "channels_last")
@@ -91,7 +91,7 @@ class ObservingPlayer:
         if self._player.kind != episodes.EXTERNAL_OPPONENT:
             raise TrainError(f"policy {quoted(policy)}: expected a callable, a model, or the spec of another agent")
 
-    def choose(self, own: Boards, opp: Boards, games: Numbers, states: Words) -> Numbers:
+    def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
         """The policy's squares."""
         most = BATCH if self._batched else 1
         parts = [slice(start, start + most) for start in range(0, own.size, most)]
@@ -182,7 +182,7 @@ def examine(
     seed: int = 1,
     threads: int | None = None,
     cache: Path | None = None,
-    progress: Progress = silent,
+    progress: Progress = no_progress,
 ) -> dict[str, Any]:
     """Return the results of a policy, its value, and searches over its value, against the ladder and in solved endgames.
 

@@ -21,7 +21,8 @@ from reversi_env.notation.obf import Problem, read_obf, write_obf_line
 from reversi_env.storage.atomic import write_atomically
 from train.evaluation.exact_set import ILLEGAL, move_values
 from train.evaluation.options import PuzzleOptions
-from train.jobs.run import JsonLines, Progress, Run, as_hashes, silent
+from train.jobs.logs import JsonLines, Progress, no_progress
+from train.jobs.run import Run, as_hashes
 from train.labels import sample_positions
 
 #: The package's own puzzles, a file a game.
@@ -68,13 +69,13 @@ class Puzzle:
 
 
 def make_puzzles(
-    options: PuzzleOptions, folder: Path, *, threads: int | None = None, progress: Progress = silent
+    options: PuzzleOptions, folder: Path, *, threads: int | None = None, progress: Progress = no_progress
 ) -> list[Puzzle]:
     """Make puzzles in *folder*, or go on with them; fewer than are wanted where there are no more. `FILE` has them at the end."""
     rules, log = options.rules, JsonLines(folder / LOG)
     levels = [HumanAgent(number, options.seed) for number in range(1, len(LEVELS) + 1)]
-    ingredients = {name: value for level in levels for name, value in level.content_hashes(rules).items()}
-    with Run(folder, options, as_hashes(ingredients), begun=lambda: bool(log)):
+    content_hashes = {name: value for level in levels for name, value in level.content_hashes(rules).items()}
+    with Run(folder, options, as_hashes(content_hashes), begun=lambda: bool(log)):
         batches = log.read()
         chosen = _chosen(batches, options)
         while len(chosen) < options.count and len(batches) < options.candidates.shards:

@@ -16,7 +16,7 @@ import numpy as np
 from reversi_env.errors import TrainError
 from train import charts
 from train.evaluation.exact_set import ExactSet, Judgement
-from train.jobs.run import read_csv, write_csv
+from train.jobs.logs import read_csv, write_csv
 
 #: Lines of a curve besides that of all positions: so many ranges of empties.
 BANDS = 3

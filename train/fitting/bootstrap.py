@@ -29,7 +29,8 @@ from search.agents.spec import AgentSpec
 from search.evaluators.base import file_name
 from train.fitting.fit import FitReport, checked_device, fit
 from train.fitting.stages import BootstrapOptions, Stage
-from train.jobs.run import Progress, Run, load_arrays, read_csv, save_arrays, silent, write_csv
+from train.jobs.logs import Progress, load_arrays, no_progress, read_csv, save_arrays, write_csv
+from train.jobs.run import Run
 from train.labels import LabelOptions, Labels, label_positions
 from train.labels.dataset import COLUMNS
 from train.labels.labellers import check_solvable
@@ -64,7 +65,7 @@ class Bootstrap:
         *,
         device: str = "cpu",
         threads: int | None = None,
-        progress: Progress = silent,
+        progress: Progress = no_progress,
     ) -> None:
         checked_device(device)  # what cannot be used is said now, not after the first stage's labels
         self.folder, self.options, self.rules = folder, options, options.rules
@@ -83,7 +84,7 @@ class Bootstrap:
             raise TrainError(f"folder {quoted(str(self.folder), 300)}: expected a name without a comma")
         for number, stage in enumerate(self.stages):
             options = self._label_options(number, stage)
-            check_solvable(options.most_solved, self.rules, options.labeller, device=self.device)
+            check_solvable(options.max_solved_empties, self.rules, options.labeller, device=self.device)
         with Run(self.folder, self.options, {"device": self.device, **self._player()}):
             times = {row["stage"]: {name: row.get(name) for name in TIMES} for row in read_csv(self.folder / LOG)}
             for number, stage in enumerate(self.stages):
@@ -101,11 +102,11 @@ class Bootstrap:
         labels = self._labels(number, stage)
         labelled = time.perf_counter()
         report = self._fit(number, stage, labels)
-        self._save(number, {"stage": stage.name, "positions": len(labels), **report.figures()})
+        self._save(number, {"stage": stage.name, "positions": len(labels), **report.metrics()})
         seconds = (labelled - began, time.perf_counter() - labelled)
         return {name: round(spent, 1) for name, spent in zip(TIMES, seconds, strict=True)}
 
-    def figures(self) -> list[dict[str, Any]]:
+    def metrics(self) -> list[dict[str, Any]]:
         """What was logged of each finished stage, in order."""
         paths = map(self._path, range(len(self.stages)))
         return [read_weights(path).record["figures"][-1] for path in paths if path.exists()]
@@ -118,7 +119,7 @@ class Bootstrap:
             return Labels(self.rules, *load_arrays(path, COLUMNS))
         options = self._label_options(number, stage)
         own, opp = self._positions(number, stage, options)
-        tell = self._teller(number, stage, "labelling", stage.count)
+        tell = self._progress_reporter(number, stage, "labelling", stage.count)
         labels = label_positions(own, opp, options, device=self.device, threads=self.threads, progress=tell)
         save_arrays(path, {name: getattr(labels, name) for name in COLUMNS})
         return labels
@@ -143,20 +144,21 @@ class Bootstrap:
 
     def _positions(self, number: int, stage: Stage, options: LabelOptions) -> tuple[np.ndarray, np.ndarray]:
         """The boards that a stage labels: of games of its own, or its share of those that the player has played."""
-        if not self._shares(stage):
-            tell = self._teller(number, stage, "sampling", stage.count)
+        if not self._uses_shared_games(stage):
+            tell = self._progress_reporter(number, stage, "sampling", stage.count)
             return sample_block(options, 0, threads=self.threads, fewer=True, progress=tell)
-        before = [earlier for earlier in self.stages[:number] if self._shares(earlier)]
-        used = [sum(_each(earlier, empties) for earlier in before) for empties in range(stage.high + 1)]
+        before = [earlier for earlier in self.stages[:number] if self._uses_shared_games(earlier)]
+        used = [sum(_count_at(earlier, empties) for earlier in before) for empties in range(stage.high + 1)]
         own, opp = self._games(number, stage)
         empties = self.rules.square_count - np.bitwise_count(own | opp)
         rows = [
-            np.flatnonzero(empties == e)[used[e] : used[e] + _each(stage, e)] for e in range(stage.low, stage.high + 1)
+            np.flatnonzero(empties == e)[used[e] : used[e] + _count_at(stage, e)]
+            for e in range(stage.low, stage.high + 1)
         ]
         chosen = np.concatenate(rows)
         return own[chosen], opp[chosen]
 
-    def _shares(self, stage: Stage) -> bool:
+    def _uses_shared_games(self, stage: Stage) -> bool:
         """Whether a stage takes its positions from the same games as the first: none does if every stage has another player."""
         return self.options.player is not None and stage.games == self.stages[0].games
 
@@ -164,13 +166,13 @@ class Bootstrap:
         """The positions of all games, played once, as the first stage has it, and kept; whichever stage needs them."""
         path = self.folder / GAMES_FILE
         if not path.exists():
-            sharing = [stage for stage in self.stages if self._shares(stage)]
+            sharing = [stage for stage in self.stages if self._uses_shared_games(stage)]
             low, high = min(s.low for s in sharing), max(s.high for s in sharing)
-            most = np.array([sum(_each(s, empties) for s in sharing) for empties in range(low, high + 1)])
+            most = np.array([sum(_count_at(s, empties) for s in sharing) for empties in range(low, high + 1)])
             count = int(most.max()) * len(most)
             options = self._label_options(0, self.stages[0])
             whole = replace(options, count=count, empties=(low, high), shard_rows=count, block_rows=count)
-            tell = self._teller(number, stage, "sampling", int(most.sum()))
+            tell = self._progress_reporter(number, stage, "sampling", int(most.sum()))
             own, opp = sample_block(whole, 0, threads=self.threads, fewer=True, most=most, progress=tell)
             save_arrays(path, {"own": own, "opp": opp})
         own, opp = load_arrays(path, ("own", "opp"))
@@ -183,7 +185,7 @@ class Bootstrap:
 
         Phases below the lowest stay as they are, those above the highest follow it.
         """
-        span, tell = self.net.span, self._teller(number, stage, "fitting", stage.fit.epochs)
+        span, tell = self.net.span, self._progress_reporter(number, stage, "fitting", stage.fit.epochs)
         first, last = stage.low // span, stage.high // span
         lowest = 0 if stage.joint else max(0, first * span - OVERLAP)
         earlier = [self._labels(before, self.stages[before]) for before in range(number)]
@@ -223,19 +225,19 @@ class Bootstrap:
         """The figures of all finished stages, a line each."""
         rows = [
             {**row, **times.get(row["stage"], {}), "error_by_empties": json.dumps(row["error_by_empties"])}
-            for row in self.figures()
+            for row in self.metrics()
         ]
         write_csv(self.folder / LOG, rows, FIGURES)
 
     def _path(self, number: int, what: str = WEIGHTS) -> Path:
         return self.folder / f"stage-{number:02}{what}"
 
-    def _teller(self, number: int, stage: Stage, doing: str, total: int) -> Callable[[int], None]:
+    def _progress_reporter(self, number: int, stage: Stage, doing: str, total: int) -> Callable[[int], None]:
         doing = f"stage {number + 1}/{len(self.stages)} {stage.name}: {doing}"
         return lambda done: self.progress(doing, done, total)
 
 
-def _each(stage: Stage, empties: int) -> int:
+def _count_at(stage: Stage, empties: int) -> int:
     """Positions with so many empties that a stage labels."""
     if not stage.low <= empties <= stage.high:
         return 0

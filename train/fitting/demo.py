@@ -18,7 +18,7 @@ from train.evaluation.exact_set import ExactSet
 from train.fitting.bootstrap import Bootstrap
 from train.fitting.options import FitOptions
 from train.fitting.stages import GAMES, BootstrapOptions, Stage
-from train.jobs.run import Progress, silent
+from train.jobs.logs import Progress, no_progress
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
 
@@ -49,7 +49,7 @@ class DemoResult:
     matches: dict[str, PlayerResults]
 
 
-def run(folder: Path, *, scale: float = 1.0, games: int = 40, progress: Progress = silent) -> DemoResult:
+def run(folder: Path, *, scale: float = 1.0, games: int = 40, progress: Progress = no_progress) -> DemoResult:
     """Train in *folder* (or go on there), examine, play; *scale* multiplies the numbers of positions."""
     options = BootstrapOptions(RULES.size, RULES.variant, stages=stages(scale))
     weights = Bootstrap(folder, options, progress=progress).run()

@@ -19,11 +19,12 @@ import numpy as np
 from models.patterns.trainable import Trainable
 from reversi_env import batch
 from reversi_env.errors import TrainError, extra_libraries
-from train.fitting.cpu_engine import engine_for
+from train.fitting.cpu_backend import backend_for
 from train.fitting.options import FitOptions
-from train.fitting.torch_engine import State, node_weights_of, prepared
-from train.fitting.trees import Trees, grow, single_nodes
-from train.jobs.run import check_same, load_state, save_state
+from train.fitting.torch_backend import State, node_weights_of, prepare
+from train.fitting.trees import Trees, grow_trees, single_nodes
+from train.jobs.logs import load_state, save_state
+from train.jobs.run import check_resumable
 from train.labels import Labels
 
 with extra_libraries():
@@ -55,7 +56,7 @@ class FitReport:
     held_out: int
     nodes: int
 
-    def figures(self) -> dict[str, Any]:
+    def metrics(self) -> dict[str, Any]:
         """What a weight file tells about its fit; errors in discs."""
         return {
             "epochs": len(self.epochs),
@@ -80,12 +81,12 @@ def fit(
     device: str = "cpu",
     threads: int | None = None,
     checkpoint: Path | None = None,
-    goes_on: bool = False,
+    fine_tunes: bool = False,
     progress: Callable[[Epoch], None] = lambda epoch: None,
 ) -> FitReport:
     """Fit *net* in place, from the weights that it has; the weights with the lowest validation error are kept.
 
-    Those that it begins with are among them if it *goes_on*, from weights that have learnt something already.
+    Those that it begins with are among them if it *fine_tunes*, from weights that have learnt something already.
     *checkpoint* is a file that is written after every epoch and read if it is there; the epochs that it knows are reported
     to *progress* at once. One of another fit raises a `TrainError`. With the structural loss, successors of labelled
     positions are solved first, unless *labels* are `Trees` already.
@@ -94,7 +95,7 @@ def fit(
     if isinstance(labels, Trees):
         trees = labels
     elif options.loss == "structural":
-        trees = grow(labels, options.plies, device=device, threads=threads)
+        trees = grow_trees(labels, options.plies, device=device, threads=threads)
     else:
         trees = single_nodes(labels)
     if trees.rules.size != net.size or not len(trees):
@@ -106,8 +107,8 @@ def fit(
         wrong = int(np.flatnonzero(~np.isfinite(trees.score))[0])
         raise TrainError(f"score {trees.score[wrong]} of position {wrong}: expected finite numbers of discs")
     fitting = _Fit(net, trees, options, checked_device(device), threads)
-    if goes_on:
-        fitting.count_beginning()
+    if fine_tunes:
+        fitting.keep_initial_weights()
     fingerprint = "" if checkpoint is None else _fingerprint(net, trees, options, device)
     if checkpoint is not None:
         fitting.restore(checkpoint, fingerprint)
@@ -118,7 +119,7 @@ def fit(
         if checkpoint is not None:
             fitting.save(checkpoint, fingerprint)
         progress(fitting.epochs[-1])
-    return fitting.finished()
+    return fitting.finish()
 
 
 def checked_device(name: str) -> torch.device:
@@ -148,14 +149,14 @@ class _Fit:
         nodes_of_tree = np.repeat(held_out, np.diff(trees.first))
         self.nodes = training.nodes
         data = (
-            prepared(net, training, weights[~nodes_of_tree], threads),
-            prepared(net, self.validation, np.zeros(self.validation.nodes), threads),
+            prepare(net, training, weights[~nodes_of_tree], threads),
+            prepare(net, self.validation, np.zeros(self.validation.nodes), threads),
         )
-        self.engine = engine_for(net.kind.name, options.loss, device.type)(net, *data, options, threads)
+        self.engine = backend_for(net.kind.name, options.loss, device.type)(net, *data, options, threads)
         self.epochs: list[Epoch] = []
         self.best, self.since, self.kept = float("inf"), 0, self.engine.weights()
 
-    def count_beginning(self) -> None:
+    def keep_initial_weights(self) -> None:
         """Let no epoch count that is worse than the weights that it begins with."""
         self.best = float(self._errors().mean())
 
@@ -173,14 +174,14 @@ class _Fit:
         if validation_error < self.best:
             self.best, self.kept, self.since = validation_error, self.engine.weights(), 0
 
-    def finished(self) -> FitReport:
+    def finish(self) -> FitReport:
         """Put the best weights into the network, rounded, as the fit went by them; how it went."""
         if not any(np.isfinite(epoch.validation_error) for epoch in self.epochs):
             raise TrainError(
                 f"the fit has lost its way, its error is no number any more: expected a learning rate below "
                 f"{self.options.learning_rate:g}, or larger batches, in another folder"
             )
-        self.engine.put(self.kept)
+        self.engine.load_weights(self.kept)
         errors, empties = self._errors(), self.validation.empties[self.validation.roots]
         by_empties = {int(e): round(float(errors[empties == e].mean()), 3) for e in np.unique(empties)}
         self.net.quantise()
@@ -209,13 +210,13 @@ class _Fit:
         if header.get("fingerprint") != fingerprint:
             if header.get("network", self.net.kind.name) != self.net.kind.name:
                 raise TrainError(
-                    f"{str(path)!r} was begun with a {header['network']} network: expected the same, "
+                    f"{str(path)!r} was started with a {header['network']} network: expected the same, "
                     f"not a {self.net.kind.name} one, or another folder"
                 )
             if "options" in header:  # of which one says more than that there is a difference
-                check_same(path, header["options"], json.loads(json.dumps(self.options.as_dict())))
+                check_resumable(path, header["options"], json.loads(json.dumps(self.options.as_dict())))
             raise TrainError(
-                f"{str(path)!r} was begun with other labels, weights, options or device: expected the same, or another folder"
+                f"{str(path)!r} was started with other labels, weights, options or device: expected the same, or another folder"
             )
         self.engine.load(_part(tensors, "now/"))
         self.kept, self.best, self.since = _part(tensors, "best/"), header["best"], header["since"]

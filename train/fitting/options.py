@@ -10,7 +10,7 @@ from reversi_env.options import Options, option
 
 Loss = Literal["plain", "structural"]
 #: A batch that is not given is a power of two: so many steps an epoch, within these sizes.
-STEPS, SMALLEST, LARGEST = 100, 1 << 8, 1 << 14
+STEPS_PER_EPOCH, MIN_BATCH, MAX_BATCH = 100, 1 << 8, 1 << 14
 
 
 @dataclass(frozen=True)
@@ -49,18 +49,18 @@ class FitOptions(Options):
         0.5, "Structural loss: weight of a node's distance from its best child.", low=0.0, high=100.0
     )
 
-    def batch_of(self, positions: int) -> int:
+    def batch_size_for(self, positions: int) -> int:
         """Positions a step, for so many of them."""
         if self.batch_size is not None:
             return self.batch_size
-        wanted = 2 ** round(math.log2(max(1, positions / STEPS)))
-        return min(max(wanted, SMALLEST), LARGEST)
+        wanted = 2 ** round(math.log2(max(1, positions / STEPS_PER_EPOCH)))
+        return min(max(wanted, MIN_BATCH), MAX_BATCH)
 
-    def rate_at(self, step: int, steps: int) -> float:
+    def learning_rate_at(self, step: int, steps: int) -> float:
         """Adam's step at *step* of *steps*, counted from 0."""
         return self.learning_rate * (1 + math.cos(math.pi * step / steps)) / 2
 
-    def blur_of(self, epoch: int) -> float:
+    def jitter_at(self, epoch: int) -> float:
         """The blur in empties of an epoch, counted from 1."""
         return self.blur if epoch <= self.blurred * self.epochs else 0.0
 

@@ -21,10 +21,10 @@ from train.labels import LabelOptions
 from train.labels.sampling import sample_block
 
 #: Deepest search that is foretold, by board size, and on how many positions that is measured. 4x4 needs none: it is solved.
-DEEPEST = {8: 8, 6: 7}
+MAX_DEPTH = {8: 8, 6: 7}
 POSITIONS = 1000
 #: Empties of positions whose end is foretold: those that are soon solved.
-ENDS = (13, 18)
+ENDGAME_EMPTIES = (13, 18)
 #: First word of the seed streams of both samples. Streams of one word belong to the stages of a bootstrap.
 STREAM = 0
 
@@ -44,14 +44,14 @@ def add_probcut(
     Whatever the file said about ProbCut before, in whatever form, is replaced.
     """
     rules = read_weights(path).rules
-    if rules.size not in DEEPEST:
+    if rules.size not in MAX_DEPTH:
         raise TrainError(f"ProbCut for the {rules.size}x{rules.size} board: expected a larger one, that one is solved")
-    deepest, positions = deepest or DEEPEST[rules.size], positions or POSITIONS
+    deepest, positions = deepest or MAX_DEPTH[rules.size], positions or POSITIONS
     with Run(out):
         name, cores = file_name("network", path), threads or os.cpu_count() or 1
         midgame = (deepest + 2, rules.square_count - 4 - max(2, rules.square_count // 8))
         sampled = own_positions(name, rules, midgame, positions, derive_seed(seed, STREAM, 0), threads)
-        ends = own_positions(name, rules, ENDS, positions, derive_seed(seed, STREAM, 1), threads)
+        ends = own_positions(name, rules, ENDGAME_EMPTIES, positions, derive_seed(seed, STREAM, 1), threads)
         total = len(sampled) + len(ends)
         cuts = probcut_fit.fit(
             name,

@@ -14,18 +14,19 @@ import numpy as np
 from models.evaluator import NetworkEvaluator
 from models.patterns import Network, read_weights
 from models.patterns.trainable import Trainable
-from reversi_env import Rules, __version__
+from reversi_env import Rules
 from reversi_env.errors import TrainError, extra_libraries, quoted
 from search import evaluators
 from train.charts import line_chart
 from train.fitting.bootstrap import Bootstrap
-from train.fitting.cpu_engine import engine_for
+from train.fitting.cpu_backend import backend_for
 from train.fitting.fit import Epoch, FitOptions, checked_device, fit
 from train.fitting.stages import BootstrapOptions
-from train.fitting.torch_engine import CHUNK, TorchEngine
-from train.fitting.trees import Trees, grow
-from train.jobs.run import CHECKPOINT, MANIFEST, Progress, Run, silent, write_csv
-from train.jobs.shipping import commit
+from train.fitting.torch_backend import CHUNK, TorchBackend
+from train.fitting.trees import Trees, grow_trees
+from train.jobs.logs import Progress, no_progress, write_csv
+from train.jobs.provenance import provenance
+from train.jobs.run import CHECKPOINT, MANIFEST, Run
 from train.labels import Labels, read, read_manifest
 
 with extra_libraries():
@@ -35,7 +36,7 @@ LOG, PLOT = "log.csv", "error-by-empties.svg"
 
 
 @dataclass(frozen=True)
-class Trained:
+class FitResult:
     """What a training left: the weight file, and its error in discs on positions that were held out.
 
     With none *held_out* it is that on those that it has learnt from.
@@ -65,23 +66,23 @@ def train_on_labels(
     command: str = "",
     device: str = "cpu",
     threads: int | None = None,
-    solving: Callable[[int, int], None] = lambda done, total: None,
+    on_solved: Callable[[int, int], None] = lambda done, total: None,
     progress: Callable[[Epoch], None] = lambda epoch: None,
-) -> Trained:
+) -> FitResult:
     """Fit a network to the data sets that `reversi label` made in *folders*, or in one folder, in the folder *out*.
 
     *start* names weights to go on from (`starting_weights`): phases and patterns of which there are no labels stay as they
-    are then. Interrupted in any way, the same call goes on after the last whole epoch. On a CPU the same files come out. *solving*
-    hears how many successors of how many are solved, for the structural loss.
+    are then. Interrupted in any way, the same call resumes after the last whole epoch. On a CPU the same files come out.
+    *on_solved* is called with the number of solved successors and their total, for the structural loss.
     """
-    _check_means(network, options, device)
+    _check_device_and_loss(network, options, device)
     paths = [Path(folder) for folder in ([folders] if isinstance(folders, (str, os.PathLike)) else folders)]
     sets = [read(path) for path in paths]
     about = [_summary(path, labels) for path, labels in zip(paths, sets, strict=True)]
     labels, data = (Labels.concatenate(sets), about) if len(sets) > 1 else (sets[0], about[0])
     del sets
     how: dict[str, Any] = {"network": network, "start": start, "command": command, "device": device, "threads": threads}
-    return train_in_folder(lambda: labels, data, out, options, **how, solving=solving, progress=progress)
+    return train_in_folder(lambda: labels, data, out, options, **how, on_solved=on_solved, progress=progress)
 
 
 def train_in_folder(
@@ -95,22 +96,25 @@ def train_in_folder(
     command: str,
     device: str,
     threads: int | None,
-    solving: Callable[[int, int], None] = lambda done, total: None,
+    on_solved: Callable[[int, int], None] = lambda done, total: None,
     progress: Callable[[Epoch], None] = lambda epoch: None,
-) -> Trained:
+) -> FitResult:
     """Fit a network to labels in the folder *out*, which is this process's alone while they are read.
 
     *data* is what the record says of them.
     *start* names weights of the same kind to go on from, or none.
     """
-    _check_means(network, options, device)
+    _check_device_and_loss(network, options, device)
     with Run(out, file=CHECKPOINT):
         labels = read_labels()
-        learnt: Labels | Trees = labels
+        training_set: Labels | Trees = labels
         if options.loss == "structural":
-            learnt = grow(labels, options.plies, device=device, threads=threads, progress=solving)
-        begun = None if start is None else starting_weights(start, labels.rules, network)
-        net, epochs = Trainable.of(begun) if begun else Trainable(network, labels.rules.size), list[Epoch]()
+            training_set = grow_trees(labels, options.plies, device=device, threads=threads, progress=on_solved)
+        initial_network = None if start is None else starting_weights(start, labels.rules, network)
+        net, epochs = (
+            Trainable.of(initial_network) if initial_network else Trainable(network, labels.rules.size),
+            list[Epoch](),
+        )
 
         def log(epoch: Epoch) -> None:
             epochs.append(epoch)
@@ -118,11 +122,11 @@ def train_in_folder(
             progress(epoch)
 
         how: dict[str, Any] = {"device": device, "threads": threads, "checkpoint": out / CHECKPOINT}
-        report = fit(net, learnt, options, **how, goes_on=begun is not None, progress=log)
-        if begun:
-            _keep_phases(net, begun, np.unique(learnt.empties))
-            if engine_for(network, options.loss, device) is TorchEngine:  # compiled steps leave them alone
-                _keep_rows(net, begun, learnt, threads)
+        report = fit(net, training_set, options, **how, fine_tunes=initial_network is not None, progress=log)
+        if initial_network:
+            _restore_untrained_phases(net, initial_network, np.unique(training_set.empties))
+            if backend_for(network, options.loss, device) is TorchBackend:  # compiled steps leave them alone
+                _restore_untrained_rows(net, initial_network, training_set, threads)
         record = {
             "training": "labels",
             "network": network,
@@ -132,14 +136,14 @@ def train_in_folder(
             "data": data,
             "positions": report.positions,
             "held_out": report.held_out,
-            **report.figures(),
+            **report.metrics(),
             **provenance(command),
         }
         path = net.cpu().to_network(labels.rules, record).save_in(out)
         game = f"{labels.rules.size}x{labels.rules.size} {labels.rules.variant}"
         _write_plot(out, game, report.error_by_empties, _judged_on(report.held_out))
     counts = len(labels), len(report.epochs), report.held_out
-    return Trained(labels.rules, path, report.validation_error, report.error_by_empties, *counts)
+    return FitResult(labels.rules, path, report.validation_error, report.error_by_empties, *counts)
 
 
 def _judged_on(held_out: int) -> str:
@@ -160,15 +164,15 @@ def starting_weights(start: str, rules: Rules, network: str | None = None) -> Ne
     return weights
 
 
-def _check_means(network: str, options: FitOptions, device: str) -> None:
+def _check_device_and_loss(network: str, options: FitOptions, device: str) -> None:
     """Refuse a device that is not there, and a loss that a kind of network does not have on it, before any work."""
     checked_device(device)
-    engine_for(network, options.loss, device)
+    backend_for(network, options.loss, device)
 
 
-def _keep_phases(net: Trainable, begun: Network, empties: np.ndarray) -> None:
+def _restore_untrained_phases(net: Trainable, initial_network: Network, empties: np.ndarray) -> None:
     """Put the phases that have none of these *empties* back to what they were: by blur, neighbours have learnt a little too."""
-    known = Trainable.of(begun)
+    known = Trainable.of(initial_network)
     others = np.setdiff1d(np.arange(net.phases), empties // net.span)
     for part, before in zip(net.by_phase(), known.by_phase(), strict=True):
         part[others] = before[others].to(part.device)
@@ -177,46 +181,43 @@ def _keep_phases(net: Trainable, begun: Network, empties: np.ndarray) -> None:
     by_empties[others] = before[others].to(by_empties.device)
 
 
-def _keep_rows(net: Trainable, begun: Network, learnt: Labels | Trees, threads: int | None) -> None:
+def _restore_untrained_rows(
+    net: Trainable, initial_network: Network, training_set: Labels | Trees, threads: int | None
+) -> None:
     """Put the rows of the table that no position has back to what they were: with torch they have decayed."""
     if not net.kind.per_phase:
         return
-    table, before = (one.by_phase()[0] for one in (net, Trainable.of(begun)))
+    table, before = (one.by_phase()[0] for one in (net, Trainable.of(initial_network)))
     occurs = torch.zeros(table.shape[1], dtype=torch.bool, device=net.device)
-    for start in range(0, len(learnt.own), CHUNK):
+    for start in range(0, len(training_set.own), CHUNK):
         piece = slice(start, start + CHUNK)
-        features = net.feature_array(learnt.own[piece], learnt.opp[piece], threads or os.cpu_count() or 1)
+        features = net.feature_array(training_set.own[piece], training_set.opp[piece], threads or os.cpu_count() or 1)
         occurs[torch.as_tensor(features).flatten().long()] = True
     others = (~occurs).nonzero().squeeze(1)
     table[:, others] = before.to(table.device)[:, others]
 
 
-def train_from_nothing(
+def train_from_scratch(
     out: Path,
     options: BootstrapOptions,
     *,
     command: str = "",
     device: str = "cpu",
     threads: int | None = None,
-    progress: Progress = silent,
-) -> Trained:
+    progress: Progress = no_progress,
+) -> FitResult:
     """The whole bootstrap in the folder *out*; interrupted in any way, the same call goes on where it was."""
     run = Bootstrap(out, options, device=device, threads=threads, progress=progress)
     last = read_weights(run.run())
     path = replace(last, record={**last.record, **provenance(command)}).save_in(out)
-    figures = run.figures()
+    figures = run.metrics()
     # every number of empties by the last stage that was measured at it
     errors = {int(e): error for row in figures for e, error in row["error_by_empties"].items()}
     errors = dict(sorted(errors.items()))  # a weight file has them by name
     _write_plot(out, f"{options.size}x{options.size} {options.variant}", errors, _judged_on(held_out=1))
     positions = sum(row["positions"] for row in figures)
     epochs = sum(row["epochs"] for row in figures)
-    return Trained(last.rules, path, figures[-1]["validation_error"], errors, positions, epochs)
-
-
-def provenance(command: str) -> dict[str, Any]:
-    """By what command, version and commit weights were made; the commit only in a checkout of the project."""
-    return {"command": command, "version": __version__, "commit": commit()}
+    return FitResult(last.rules, path, figures[-1]["validation_error"], errors, positions, epochs)
 
 
 def _summary(folder: Path, labels: Labels) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from reversi_env.errors import TrainError
 from train.labels import Labels
 from train.labels.labellers import exact_scores
 
-MOST_PLIES = 3
+MAX_PLIES = 3
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,7 +81,7 @@ def single_nodes(labels: Labels | Trees, rows: NDArray[np.int64] | slice = slice
     return Trees(labels.rules, own, opp, score, *places)
 
 
-def grow(
+def grow_trees(
     labels: Labels,
     plies: int = 1,
     *,
@@ -93,14 +93,14 @@ def grow(
 
     *progress* hears how many of the deepest positions are solved, and how many there are.
     """
-    if not 1 <= plies <= MOST_PLIES:
-        raise TrainError(f"plies={plies}: expected a whole number from 1 to {MOST_PLIES}")
+    if not 1 <= plies <= MAX_PLIES:
+        raise TrainError(f"plies={plies}: expected a whole number from 1 to {MAX_PLIES}")
     if not labels.exact.all():
         raise TrainError(
             f"{int((~labels.exact).sum())} of {len(labels)} labels are not exact: expected exact ones for the "
             f"structural loss, which has to know the scores of all successors"
         )
-    grown = _expanded(labels, plies)
+    grown = _expand(labels, plies)
     deepest = np.setdiff1d(np.arange(grown.nodes), grown.parent)
     over = grown.finished[deepest]
     done = deepest[over]
@@ -112,7 +112,7 @@ def grow(
     return grown
 
 
-def _expanded(labels: Labels, plies: int) -> Trees:
+def _expand(labels: Labels, plies: int) -> Trees:
     """The trees without scores: ply after ply, then sorted so that each tree is in one piece."""
     rules, count = labels.rules, len(labels)
     own, opp, tree = [labels.own], [labels.opp], [np.arange(count)]

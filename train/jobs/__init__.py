@@ -1,4 +1,1 @@
-"""Jobs spread over processes, or over the machines of a Ray cluster: the same results, whoever does them.
-
-Ray is imported only when a cluster is asked for.
-"""
+"""Resumable jobs: run folders, logs, checkpoints, provenance; and executors in processes or on a Ray cluster."""

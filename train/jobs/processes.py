@@ -1,7 +1,7 @@
-"""What a job is, and who does it: processes of this machine (`train.jobs.processes`), or a Ray cluster (`train.jobs.ray`).
+"""Executors, which run jobs in workers, and the executor that uses processes of this machine (`train.jobs.ray` uses a cluster).
 
-A job must be idempotent: its result depends on the job and on what its worker was made of, not on who does it, when, or how often.
-That is why a job whose worker dies is simply given to another, and why the results do not depend on the executor.
+A job must be idempotent: its result depends on the job and on the arguments of its worker alone. A job whose worker dies is
+therefore given to another one, and the results do not depend on the executor.
 """
 
 from __future__ import annotations
@@ -21,38 +21,41 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from reversi_env import ReversiError
 
+Job = TypeVar("Job")
 Result = TypeVar("Result")
-#: Makes a worker: a callable from a job to its result. A method ``close``, if it has one, ends it.
-Make = Callable[..., Callable[[Any], Any]]
-#: ("result", what came out), ("refusal", a `ReversiError`'s words) or ("failure", a traceback).
-Answer = tuple[str, Any]
-#: A job is given to another worker so often before it is taken to be what kills them.
+#: Makes a worker: a callable from a job to its result. Its method ``close``, if it has one, is called at the end.
+WorkerFactory = Callable[..., Callable[[Any], Any]]
+#: ("result", the result), ("refusal", the message of a `ReversiError`) or ("failure", a traceback).
+JobOutcome = tuple[str, Any]
+#: Number of times that a job is given to another worker before it is considered to crash them.
 RETRIES = 3
+#: Seconds in which idle workers must end.
+SHUTDOWN_SECONDS = 5.0
 
 
 class WorkerPool(Protocol):
-    """Workers that are all made alike."""
+    """Workers made by the same call."""
 
     @property
     def size(self) -> int:
-        """Jobs that are done at the same time, as far as is known now."""
+        """Number of jobs that run at the same time, at present."""
         ...
 
     def results(self, jobs: Iterator[Any]) -> Iterator[Any]:
-        """The results of all *jobs*, as they come; a job is asked for when there is somebody to do it."""
+        """Yield the results of all *jobs* in any order; the next job is taken when a worker is free."""
         ...
 
 
 class Executor(Protocol):
-    """Has pools of workers."""
+    """Makes pools of workers."""
 
-    def workers(self, make: Make, *arguments: Any, cpus: int = 1) -> AbstractContextManager[WorkerPool]:
-        """Workers ``make(*arguments)`` that use so many CPUs each; they end with the context, or with the executor's."""
+    def workers(self, make: WorkerFactory, *arguments: Any, cpus: int = 1) -> AbstractContextManager[WorkerPool]:
+        """Return workers ``make(*arguments)`` with *cpus* CPUs each, which end with the context or with the executor's."""
         ...
 
 
 def in_order(results: Iterable[tuple[int, Result]]) -> Iterator[Result]:
-    """Numbered results in the order of their numbers, from 0 on; those that come too early wait.
+    """Yield numbered results in the order of their numbers, from 0 on.
 
     >>> list(in_order([(2, "c"), (0, "a"), (1, "b")]))
     ['a', 'b', 'c']
@@ -66,11 +69,8 @@ def in_order(results: Iterable[tuple[int, Result]]) -> Iterator[Result]:
             number += 1
 
 
-# --- both ends of the wire ------------------------------------------------------------------------
-
-
-def answer(worker: Callable[[], Callable[[Any], Any]], job: Any) -> Answer:
-    """What a worker, made at the first job, says to one: never an exception, which might not travel."""
+def run_job(worker: Callable[[], Callable[[Any], Any]], job: Any) -> JobOutcome:
+    """Run a job in a worker, which is made at the first one. An exception is part of the outcome: it might not be picklable."""
     try:
         return "result", worker()(job)
     except ReversiError as error:
@@ -79,9 +79,9 @@ def answer(worker: Callable[[], Callable[[Any], Any]], job: Any) -> Answer:
         return "failure", traceback.format_exc()
 
 
-def opened(said: Answer) -> Any:
-    """The result in an answer; what was raised there is raised here."""
-    kind, content = said
+def unwrap(outcome: JobOutcome) -> Any:
+    """Return the result of a job, or raise its error."""
+    kind, content = outcome
     if kind == "refusal":
         raise ReversiError(content)
     if kind == "failure":
@@ -90,47 +90,36 @@ def opened(said: Answer) -> Any:
 
 
 def close(worker: Any) -> None:
-    """End a worker that has something to end."""
+    """Call the worker's method ``close``, if it has one."""
     if hasattr(worker, "close"):
         worker.close()
 
 
-# --- worker processes ------------------------------------------------------------------------------
+class ProcessPool(Generic[Job, Result]):
+    """*count* processes with a worker ``make(*arguments)`` each, all of it picklable; with 0, jobs run in this process."""
 
-
-Job = TypeVar("Job")
-#: Seconds that idle workers are given to end by themselves.
-FAREWELL_SECONDS = 5.0
-
-
-class Workers(Generic[Job, Result]):
-    """*count* processes, each with its own worker ``make(*arguments)``: a callable from a job to a result.
-
-    All of it must be picklable. A worker with a method ``close`` is closed at the end. With *count* 0 the jobs are done here.
-    """
-
-    def __init__(self, count: int, make: Callable[..., Callable[[Job], Result]], *arguments: Any) -> None:
-        self._here = make(*arguments) if count == 0 else None
+    def __init__(self, count: int, make: WorkerFactory, *arguments: Any) -> None:
+        self._worker = make(*arguments) if count == 0 else None
         self._make, self._arguments = make, arguments
         self._processes: dict[Connection, Any] = {}
-        self._jobs: dict[Connection, tuple[Job, int]] = {}  # of those who are busy, and how often they were lost
+        self._jobs: dict[Connection, tuple[Job, int]] = {}  # of busy workers, with the number of losses
         try:
             with _interrupts_held(start=count > 0):
                 for number in range(count):
                     self._start(f"worker {number}")
-        except BaseException:  # Ctrl-C among them: nobody will leave a context that was never entered
+        except BaseException:  # Ctrl-C among them: the context is never entered, and so never left
             self._end(self._processes)
             raise
 
     @property
     def size(self) -> int:
-        """Jobs that are done at the same time."""
+        """Number of jobs that run at the same time."""
         return max(1, len(self._processes))
 
     def results(self, jobs: Iterator[Job]) -> Iterator[Result]:
-        """The results of all *jobs*, as they come; a job is asked for when there is somebody to do it."""
-        if self._here is not None:
-            yield from map(self._here, jobs)
+        """Yield the results of all *jobs* in any order; the next job is taken when a worker is free."""
+        if self._worker is not None:
+            yield from map(self._worker, jobs)
             return
         while True:
             for connection in [*self._processes]:
@@ -141,19 +130,19 @@ class Workers(Generic[Job, Result]):
             for ready in wait(list(self._jobs)):
                 assert isinstance(ready, Connection)
                 try:
-                    said = ready.recv()
-                except (EOFError, OSError):  # before its answer, or in the middle of it
+                    outcome = ready.recv()
+                except (EOFError, OSError):  # the process died
                     self._replace(ready)
                     continue
                 del self._jobs[ready]
-                yield opened(said)
+                yield unwrap(outcome)
 
-    def __enter__(self) -> Workers[Job, Result]:
+    def __enter__(self) -> ProcessPool[Job, Result]:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Let idle workers end, and end those that are still at a job that nobody waits for any more."""
-        close(self._here)
+        """End all workers, busy ones at once: their results are not needed any more."""
+        close(self._worker)
         self._end(self._jobs)
 
     def _start(self, name: str) -> Connection:
@@ -167,49 +156,49 @@ class Workers(Generic[Job, Result]):
 
     def _send(self, connection: Connection, job: Job, lost: int) -> None:
         self._jobs[connection] = job, lost
-        with suppress(OSError):  # it died while it was idle: that is seen when its answer is read
+        with suppress(OSError):  # it died while it was idle, which is noticed when its result is read
             connection.send(job)
 
     def _replace(self, connection: Connection) -> None:
-        """Another process in the place of one that died, for the same job."""
+        """Start another process for the job of one that died."""
         process, (job, lost) = self._processes.pop(connection), self._jobs.pop(connection)
         connection.close()
-        process.join(FAREWELL_SECONDS)
+        process.join(SHUTDOWN_SECONDS)
         if lost == RETRIES:
             raise ReversiError(
                 f"{process.name} ended with status {process.exitcode} in the middle of a job, "
-                f"as did {lost} others at the same one: expected a job that workers survive"
+                f"as did {lost} others at the same one: expected a job that does not crash its workers"
             )
         with _interrupts_held(start=True):
-            fresh = self._start(process.name)
-        self._send(fresh, job, lost + 1)
+            connection = self._start(process.name)
+        self._send(connection, job, lost + 1)
 
     def _end(self, busy: Container[Connection]) -> None:
         for connection, process in self._processes.items():
             if connection in busy:
                 process.kill()
-            connection.close()  # an idle worker ends by it
+            connection.close()  # which ends an idle worker
         for process in self._processes.values():
-            process.join(FAREWELL_SECONDS)
+            process.join(SHUTDOWN_SECONDS)
             if process.is_alive():
                 process.kill()
                 process.join()
 
 
 @dataclass(frozen=True)
-class Processes:
-    """So many processes of this machine; with 0 the jobs are done in this one."""
+class LocalExecutor:
+    """*count* processes of this machine; with 0, jobs run in this process."""
 
     count: int
 
-    def workers(self, make: Make, *arguments: Any, cpus: int = 1) -> AbstractContextManager[WorkerPool]:
-        """The processes."""
-        return Workers(self.count, make, *arguments)
+    def workers(self, make: WorkerFactory, *arguments: Any, cpus: int = 1) -> AbstractContextManager[WorkerPool]:
+        """Return the processes; *cpus* has no effect."""
+        return ProcessPool(self.count, make, *arguments)
 
 
 @contextmanager
 def _interrupts_held(*, start: bool) -> Iterator[None]:
-    """Hold Ctrl-C back in this thread, and in processes started meanwhile; here it arrives at the end."""
+    """Delay Ctrl-C in this thread until the end, and block it in processes that are started here."""
     if not start or not hasattr(signal, "pthread_sigmask"):
         yield
         return
@@ -221,17 +210,17 @@ def _interrupts_held(*, start: bool) -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-def _work(connection: Connection, make: Callable[..., Callable[[Any], Any]], arguments: tuple[Any, ...]) -> None:
-    """What a worker process does: jobs, until the other end is closed."""
+def _work(connection: Connection, make: WorkerFactory, arguments: tuple[Any, ...]) -> None:
+    """Run jobs until the other end of the connection is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
-        # what came until now is ignored too; programs that we start get a usual mask
+        # signals that arrived before are ignored too, and child programs start with the usual mask
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with_parent, daemon=True).start()
     made = cache(partial(make, *arguments))
     with suppress(EOFError, OSError):
         while True:
-            connection.send(answer(made, connection.recv()))
+            connection.send(run_job(made, connection.recv()))
     if made.cache_info().currsize:
         close(made())
 

@@ -1,42 +1,36 @@
-"""`Run`: one resumable job in one folder; whatever ends it, the same call goes on where it was.
+"""`Run`: a resumable job in a folder. However it ends, the same call resumes it.
 
-Entering it makes the folder, keeps other processes from writing there, removes what a killed process has left of its files, and
-compares the options with those that the folder was begun with::
+Entering a run makes the folder, locks it against other processes, removes temporary files of a killed process, and compares
+the options with those that the folder was started with::
 
     with Run(folder, options):
         for step in missing:
             ...
             write_csv(folder / "log.csv", rows)
 
-What a job knows is in files that are whole at any moment: a log is a CSV file that is replaced (`write_csv`) or a file of
-JSON lines that grows (`JsonLines`); arrays (`save_arrays`) and states of a training (`save_state`) have checksums. What
+All files of a job are complete at any moment (`train.jobs.logs`): a log is a CSV file that is replaced (`write_csv`) or a file
+of JSON lines that grows (`JsonLines`); arrays (`save_arrays`) and training states (`save_state`) have checksums. The file that
 commits a step is written last.
 """
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
-import zipfile
-import zlib
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
-import numpy as np
-
 from reversi_env import __version__
 from reversi_env.errors import TrainError, quoted
 from reversi_env.options import GameOptions, Options, option_fields
-from reversi_env.storage.atomic import append_atomically, lock, remove_temporary_files, write_atomically
-from reversi_env.storage.checksummed import ChecksumError, pack_checksummed, unpack_checksummed
+from reversi_env.storage.atomic import lock, remove_temporary_files, write_atomically
+from train.jobs.logs import Progress, no_progress
 
-#: Where a folder remembers the options of its run, or what it has; and where a training is.
+#: The files of a folder with the options of its run, with its contents, and with the state of a training.
 RUN, MANIFEST, CHECKPOINT = "run.json", "manifest.json", "checkpoint.safetensors"
-#: What a file of options says that it is.
+#: The format of a file of options.
 FORMAT = "reversi-run-1"
 AnyOptions = TypeVar("AnyOptions", bound=Options)
 AnyGameOptions = TypeVar("AnyGameOptions", bound=GameOptions)
@@ -45,32 +39,34 @@ AnyGameOptions = TypeVar("AnyGameOptions", bound=GameOptions)
 class Run:
     """The folder of a job, while it is written.
 
-    ``file`` remembers the *options* and the *ingredients*: what else decides the results, as hashes of the weights that
-    options only name. It is JSON of a *format*. Options in *free* may change,
-    those in *growing* may grow. A job that has not *begun*, with nothing to go on from, may have any others; by default one
-    has, once it has the file. A folder of another kind of run is refused: each has one of the files named above as its ``file``,
-    or none, if what it writes may lie beside anything.
+    ``file`` stores the *options* and the *content_hashes*: what else decides the results, as hashes of the weights that the
+    options only name. It is JSON of a *format*. Options in *changeable* may change, those in *extendable* may grow. A job that
+    has not *begun*, with nothing to resume, may have any other options; by default a job has begun once it has the file. A
+    folder of another kind of run is refused: each kind has one of the files named above as its ``file``, or none, if its files
+    may lie beside any others.
     """
 
     def __init__(
         self,
         folder: Path,
         options: Options | None = None,
-        ingredients: Mapping[str, Any] | None = None,
+        content_hashes: Mapping[str, Any] | None = None,
         *,
         file: str | None = None,
         format: str = FORMAT,
-        free: Collection[str] = (),
-        growing: Collection[str] = (),
+        changeable: Collection[str] = (),
+        extendable: Collection[str] = (),
         begun: Callable[[], bool] | None = None,
     ) -> None:
-        self.folder, self.options, self.content_hashes = folder, options, dict(ingredients or {})
+        self.folder, self.options, self.content_hashes = folder, options, dict(content_hashes or {})
         self._file = file or (RUN if options is not None else None)
-        self._format, self._free, self._growing, self._begun = format, free, growing, begun
+        self._path = folder / (self._file or RUN)
+        self._format, self._changeable, self._extendable = format, changeable, extendable
+        self._begun = begun or self._path.exists
         self._lock: int | None = None
 
     def __enter__(self) -> Self:
-        _make(self.folder)
+        _make_folder(self.folder)
         if os.name == "posix":  # nothing keeps two processes from one folder on Windows
             self._lock = os.open(self.folder, os.O_RDONLY)  # the lock ends with the process
             if not lock(self._lock, wait=False):
@@ -81,7 +77,7 @@ class Run:
         try:
             self._check_kind()
             remove_temporary_files(self.folder)
-            self.remember()
+            self.store_or_check_options()
         except BaseException:
             self.__exit__()
             raise
@@ -92,68 +88,53 @@ class Run:
             os.close(self._lock)
             self._lock = None
 
-    @property
-    def _path(self) -> Path:
-        return self.folder / (self._file or RUN)
-
     def _check_kind(self) -> None:
         """Refuse a folder in which another kind of run has its files."""
         if self._file is None:
             return
         others = {RUN, MANIFEST, CHECKPOINT} - {self._file}
-        if (
-            self._path.exists()
-        ):  # its own, whatever lies beside; only a checkpoint may be a training's that has options too
+        if self._path.exists():  # then only a checkpoint may be that of another kind of run, one with options
             others = {RUN} if self._file == CHECKPOINT else set()
         for other in sorted(others):
             if (self.folder / other).exists():
                 raise TrainError(f"{str(self.folder)!r} has {other}, of another kind of run: expected another folder")
 
-    def remember(self) -> None:
-        """Write the options into the folder, or refuse to go on with others than those that are there."""
+    def store_or_check_options(self) -> None:
+        """Write the options into the folder, or raise if the stored ones forbid that the run is resumed with these."""
         if self.options is None:
             return
-        levels = {"options": self.options.as_dict(), "ingredients": self.content_hashes}
-        here: dict[str, Any] = {"format": self._format, "version": __version__, **levels}
-        there = read_json(self._path, self._format) if self._path.exists() else None
-        begun = there is not None if self._begun is None else self._begun()
-        if begun and there is None:
+        options = self.options.as_dict()
+        content = {
+            "format": self._format,
+            "version": __version__,
+            "options": options,
+            "ingredients": self.content_hashes,
+        }
+        stored = read_json(self._path, self._format) if self._path.exists() else None
+        begun = self._begun()
+        if begun and stored is None:
             raise TrainError(f"{str(self.folder)!r} has results but no {self._path.name}: expected an empty folder")
-        if there is not None and not begun:
-            self._options_of(there)
-        if there is not None and begun and self._same(there, here):
-            return
-        write_atomically(self._path, (json.dumps(here, indent=1) + "\n").encode())
+        if stored is not None:
+            before = _stored_options(self._path, stored, type(self.options))
+            if begun:
+                check_resumable(self.folder, before, options, changeable=self._changeable, extendable=self._extendable)
+                hashes = dict(stored.get("ingredients") or {})
+                check_resumable(self.folder, self._as_hashes(hashes), self._as_hashes(self.content_hashes))
+                if {**stored, "version": ""} == {**content, "version": ""}:
+                    return
+        write_atomically(self._path, (json.dumps(content, indent=1) + "\n").encode())
 
-    def _options_of(self, there: dict[str, Any]) -> dict[str, Any]:
-        """The options that the file has; those of another kind of run are refused."""
-        return _completed(self._path, dict(there.get("options") or {}), type(self.options))  # type: ignore[arg-type]
-
-    def _same(self, there: dict[str, Any], here: dict[str, Any]) -> bool:
-        """Whether the file need not be written again; what cannot be gone on from raises."""
-        assert self.options is not None
-        check_same(self.folder, self._options_of(there), self.options.as_dict(), free=self._free, growing=self._growing)
-        check_same(self.folder, self._marks(dict(there.get("ingredients") or {})), self._marks(self.content_hashes))
-        return {**there, "version": ""} == {**here, "version": ""}
-
-    def _marks(self, ingredients: dict[str, Any]) -> dict[str, Any]:
-        """The ingredients under the names by which `check_same` knows hashes."""
-        return ingredients
-
-
-Progress = Callable[[str, int, int], None]
-
-
-def silent(doing: str, done: int, total: int) -> None:
-    """Tell nobody."""
+    def _as_hashes(self, content_hashes: dict[str, Any]) -> dict[str, Any]:
+        """Return the content hashes under the names by which `check_resumable` recognises hashes."""
+        return content_hashes
 
 
 @dataclass(eq=False)
-class Rounds(Generic[AnyGameOptions]):
-    """A training for one game that goes on in rounds, in one folder, which remembers the options; others raise a `TrainError`.
+class RoundTraining(Generic[AnyGameOptions]):
+    """A training for one game that proceeds in rounds, in a folder that stores the options.
 
-    *threads* are its CPU threads, *command* is what its files say made them. *cache*: where solved positions are kept that the
-    network is measured in, by default the user's. ``figures`` has those after every round.
+    *threads* are its CPU threads, *command* is what its files record as their origin. *cache* is the folder of solved positions
+    that the network is measured on, by default the user's. ``figures`` has the metrics after every round.
     """
 
     folder: Path
@@ -162,15 +143,14 @@ class Rounds(Generic[AnyGameOptions]):
     threads: int | None = None
     command: str = ""
     cache: Path | None = None
-    progress: Progress = silent
+    progress: Progress = no_progress
     figures: list[dict[str, Any]] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self.rules = self.options.rules
 
 
-def _make(folder: Path) -> None:
-    """Make a folder where one can write, if need be."""
+def _make_folder(folder: Path) -> None:
     if folder.exists() and not folder.is_dir():
         raise TrainError(f"{str(folder)!r} is a file: expected a folder, or a name for a new one")
     try:
@@ -184,180 +164,74 @@ def _make(folder: Path) -> None:
         raise TrainError(f"folder {str(folder)!r} is read-only: expected a place where you may write")
 
 
-def check_same(
-    begun: Path,
-    there: Mapping[str, Any],
-    here: Mapping[str, Any],
+def check_resumable(
+    path: Path,
+    stored: Mapping[str, Any],
+    current: Mapping[str, Any],
     *,
-    free: Collection[str] = (),
-    growing: Collection[str] = (),
+    changeable: Collection[str] = (),
+    extendable: Collection[str] = (),
 ) -> None:
-    """Refuse to go on with what was *begun* with other options, or other weights, than those *here*.
+    """Raise if what is in *path* has other *stored* options or hashes than the *current* ones.
 
-    A hash, by a name that ends in ``_sha256``, is not shown.
+    The values of hashes, whose names end in ``_sha256``, are not part of the message.
     """
-    for name, value in here.items():
-        known = there.get(name)
-        if name in free or known == value:
+    for name, value in current.items():
+        before = stored.get(name)
+        if name in changeable or before == value:
             continue
         if name.endswith("_sha256"):
-            what = name.removesuffix("_sha256")
+            file = name.removesuffix("_sha256")
             raise TrainError(
-                f"{str(begun)!r} was begun with another version of {what}: expected the same, or another folder"
+                f"{str(path)!r} was started with a different version of {file}: expected the same version, or another folder"
             )
-        more = name in growing and isinstance(known, int)
-        if not more or value < known:
-            expected = f"{known} or more" if more else "the same"
+        may_grow = name in extendable and isinstance(before, int)
+        if not may_grow or value < before:
+            expected = f"{before} or more" if may_grow else "the same value"
             raise TrainError(
-                f"{str(begun)!r} was begun with {name}={quoted(known)}: expected {expected}, not {quoted(value)}, or another "
-                "folder"
+                f"{str(path)!r} was started with {name}={quoted(before)}: expected {expected}, not {quoted(value)}, or "
+                "another folder"
             )
 
 
 def as_hashes(named: Mapping[str, str]) -> dict[str, str]:
-    """Hashes by what they are of, under the names by which `check_same` knows them as such."""
+    """Return hashes under the names by which `check_resumable` recognises them."""
     return {f"{name}_sha256": value for name, value in named.items()}
 
 
-def remembered(folder: Path, kind: type[AnyOptions]) -> AnyOptions | None:
-    """The options that a folder was begun with; None if nothing was."""
+def stored_options(folder: Path, kind: type[AnyOptions]) -> AnyOptions | None:
+    """Return the options that a folder was started with, or None for a new folder."""
     path = folder / RUN
     if not path.exists():
         return None
     try:
-        return kind.from_dict(_completed(path, dict(read_json(path, FORMAT).get("options") or {}), kind))
+        return kind.from_dict(_stored_options(path, read_json(path, FORMAT), kind))
     except TrainError:
         raise
     except ValueError as error:
         raise TrainError(f"{str(path)!r} cannot be read ({error}): expected the options of a run") from None
 
 
-def _completed(path: Path, found: dict[str, Any], kind: type[Options]) -> dict[str, Any]:
-    """Options as a file has them, with those that came later; the file of another kind of run is refused."""
-    expected = {one.name for one in option_fields(kind)}  # type: ignore[arg-type]
-    if not expected & found.keys():
-        raise TrainError(f"{str(path)!r} cannot be read (no options): expected what a run has written")
-    for name in found:
-        if name not in expected:
+def _stored_options(path: Path, content: dict[str, Any], kind: type[Options]) -> dict[str, Any]:
+    """Return the options of a file, with defaults for newer ones; the file of another kind of run is refused."""
+    stored = dict(content.get("options") or {})
+    names = {field.name for field in option_fields(kind)}  # type: ignore[arg-type]
+    if not names & stored.keys():
+        raise TrainError(f"{str(path)!r} cannot be read (no options): expected a file that a run has written")
+    for name in stored:
+        if name not in names:
             raise TrainError(f"{str(path)!r} has {quoted(name)}, of another kind of run: expected another folder")
-    return {**kind.defaults(), **found}
+    return {**kind.defaults(), **stored}
 
 
-def read_json(path: Path, format: str = "") -> dict[str, Any]:
-    """What a file that a run has written says; a `TrainError` if it says nothing, or is of another *format*."""
+def read_json(path: Path, format: str) -> dict[str, Any]:
+    """Return the content of a run's JSON file; one that cannot be read, or is of another *format*, raises a `TrainError`."""
     try:
-        found = json.loads(path.read_text("utf-8"))
-        if format and found["format"] != format:
-            raise ValueError(f"format {quoted(found['format'])}")
-        return dict(found)
+        content = json.loads(path.read_text("utf-8"))
+        if content["format"] != format:
+            raise ValueError(f"format {quoted(content['format'])}")
+        return dict(content)
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
-        expected = f"a manifest of the format {format}" if format else "what a run has written"
-        raise TrainError(f"{str(path)!r} cannot be read ({error}): expected {expected}") from None
-
-
-# --- logs -----------------------------------------------------------------------------------------
-
-
-def csv_text(rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> str:
-    """A table as CSV; its columns are those of all rows unless they are given."""
-    text = io.StringIO()
-    names = columns or list(dict.fromkeys(name for row in rows for name in row))
-    writer = csv.DictWriter(text, names, restval="", extrasaction="ignore")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
-
-
-def write_csv(path: Path, rows: Sequence[Mapping[str, Any]], columns: Sequence[str] = ()) -> None:
-    """Replace a file by a table."""
-    write_atomically(path, csv_text(rows, columns).encode())
-
-
-def read_csv(path: Path) -> list[dict[str, str]]:
-    """The rows of a table; none where there is no file."""
-    return list(csv.DictReader(path.read_text("utf-8").splitlines())) if path.exists() else []
-
-
-class JsonLines:
-    """A file that grows by a line of JSON, each written in one go and flushed to the disk."""
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-
-    def __bool__(self) -> bool:
-        """Whether there is a whole line."""
-        return self.path.exists() and b"\n" in self.path.read_bytes()
-
-    def read(self) -> list[Any]:
-        """All lines; a last one that was cut off when a process was killed is removed."""
-        if not self.path.exists():
-            return []
-        data = self.path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            os.truncate(self.path, whole)
-        lines = []
-        for number, line in enumerate(data[:whole].splitlines(), 1):
-            try:
-                lines.append(json.loads(line))
-            except (ValueError, RecursionError) as error:
-                raise self.damaged(number, error) from None
-        return lines
-
-    def damaged(self, number: int, error: object) -> TrainError:
-        """What to raise where line *number*, from 1, is not as it was written."""
-        return TrainError(
-            f"line {number} of {str(self.path)!r} cannot be read ({error}): expected it as it was written, or without it and "
-            "those below"
-        )
-
-    def append(self, line: Any) -> None:
-        """Add a line, whole or not at all."""
-        append_atomically(self.path, (json.dumps(line) + "\n").encode())
-
-    def replace(self, lines: Iterable[Any]) -> None:
-        """Put these lines in place of all."""
-        write_atomically(self.path, "".join(json.dumps(line) + "\n" for line in lines).encode())
-
-
-# --- arrays and states ----------------------------------------------------------------------------
-
-
-def save_arrays(path: Path, arrays: Mapping[str, np.ndarray], *, compressed: bool = False) -> None:
-    """Write arrays as an npz file."""
-    content = io.BytesIO()
-    (np.savez_compressed if compressed else np.savez)(content, **arrays)  # type: ignore[arg-type]
-    write_atomically(path, content.getvalue())
-
-
-def load_arrays(
-    path: Path, names: Sequence[str], remedy: str = "delete it to make it again", *, optional: Sequence[str] = ()
-) -> list[Any]:
-    """Arrays of an npz file, whose checksums find damage; a `TrainError` with the *remedy* if it has any.
-
-    The *optional* ones come last: None where the file has none.
-    """
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as saved:
-            return [*(saved[name] for name in names), *(saved.get(name) for name in optional)]
-    except (OSError, ValueError, LookupError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
-        raise _damaged(path, error, remedy) from None
-
-
-def save_state(path: Path, tensors: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> None:
-    """Write where a training is: tensors and what JSON can say, with a checksum of all."""
-    write_atomically(path, pack_checksummed(tensors, header))
-
-
-def load_state(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]] | None:
-    """Header and tensors of `save_state`; None where there is no file, a `TrainError` if it is not as it was written."""
-    try:
-        return unpack_checksummed(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, ChecksumError) as error:
-        raise _damaged(path, error) from None
-
-
-def _damaged(path: Path, error: Exception, remedy: str = "delete it to make it again") -> TrainError:
-    return TrainError(f"{str(path)!r} cannot be read ({error}): expected it as it was written; {remedy}")
+        raise TrainError(
+            f"{str(path)!r} cannot be read ({error}): expected a manifest of the format {format}"
+        ) from None

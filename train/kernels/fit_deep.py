@@ -11,7 +11,7 @@ import numpy as np
 
 from models.kernels.deep import QUANTISED_MAX, QUANTISED_ONE, SHAPE
 from reversi_env.compiler.kernel import kernel
-from train.kernels.fit_linear import clipped
+from train.kernels.fit_linear import huber_gradient
 
 #: As constants, which compiled loops can be as long as.
 WIDTH, HIDDEN, INPUTS = SHAPE.width, SHAPE.units, SHAPE.inputs
@@ -59,45 +59,57 @@ def deep_values(features, phases, row, rows, heads, values):
 @kernel
 def transposed(heads):
     """The heads' first layers with a row for each unit: what the way back reads in order."""
-    turned = np.empty((heads.shape[0], HIDDEN * INPUTS), np.float32)
+    transposed_heads = np.empty((heads.shape[0], HIDDEN * INPUTS), np.float32)
     for phase in range(heads.shape[0]):
         for k in range(INPUTS):
             for u in range(HIDDEN):
-                turned[phase, u * INPUTS + k] = heads[phase, FIRST + k * HIDDEN + u]
-    return turned
+                transposed_heads[phase, u * INPUTS + k] = heads[phase, FIRST + k * HIDDEN + u]
+    return transposed_heads
 
 
 @kernel
 def add_deep_gradient(
-    chosen, phases, features, scores, weights, row, huber_delta, share, rows, heads, turned, row_slopes, head_slopes
+    batch,
+    phases,
+    features,
+    scores,
+    weights,
+    row,
+    huber_delta,
+    share,
+    rows,
+    heads,
+    transposed_heads,
+    row_gradients,
+    head_gradients,
 ):
-    """Add the gradient of the positions *chosen*, each counted *share* times its weight; the sum of their absolute errors in discs.
+    """Add the gradient of the positions *batch*, each counted *share* times its weight; the sum of their absolute errors in discs.
 
-    ``phases[i]`` is the phase that position ``chosen[i]`` counts for.
+    ``phases[i]`` is the phase that position ``batch[i]`` counts for.
     """
     sums, inputs, units = np.empty(WIDTH, np.float32), np.empty(INPUTS, np.float32), np.empty(HIDDEN, np.float32)
     by_sum, by_input, by_unit = np.empty_like(sums), np.empty_like(inputs), np.empty_like(units)
     total = 0.0
-    for i in range(chosen.size):
-        position, phase = chosen[i], phases[i]
-        head, slopes, back = heads[phase], head_slopes[phase], turned[phase]
+    for i in range(batch.size):
+        position, phase = batch[i], phases[i]
+        head, gradients, back = heads[phase], head_gradients[phase], transposed_heads[phase]
         error = forward(features[position], phase * row, rows, head, sums, inputs, units) - scores[position]
         total += abs(error)
-        slope = clipped(error, huber_delta) * share * weights[position]
-        slopes[CONSTANT] += slope
+        slope = huber_gradient(error, huber_delta) * share * weights[position]
+        gradients[CONSTANT] += slope
         for u in range(HIDDEN):
-            slopes[SECOND + u] += slope * units[u]
+            gradients[SECOND + u] += slope * units[u]
             by_unit[u] = slope * head[SECOND + u] if units[u] > _ZERO else _ZERO
-            slopes[BIAS + u] += by_unit[u]
+            gradients[BIAS + u] += by_unit[u]
         for k in range(INPUTS):
             by_input[k] = _ZERO
             for u in range(HIDDEN):
-                slopes[FIRST + k * HIDDEN + u] += inputs[k] * by_unit[u]
+                gradients[FIRST + k * HIDDEN + u] += inputs[k] * by_unit[u]
         for u in range(HIDDEN):
             for k in range(INPUTS):
                 by_input[k] += by_unit[u] * back[u * INPUTS + k]
         for k in range(WIDTH):
-            slopes[k] += slope * sums[k]
+            gradients[k] += slope * sums[k]
             by_sum[k] = slope * head[k]
             if _ZERO <= sums[k] <= _MOST:
                 by_sum[k] += by_input[k]
@@ -106,5 +118,5 @@ def add_deep_gradient(
         for j in range(features.shape[1]):
             at = (phase * row + features[position, j]) * WIDTH
             for k in range(WIDTH):
-                row_slopes[at + k] += by_sum[k]
+                row_gradients[at + k] += by_sum[k]
     return total

@@ -13,7 +13,7 @@ from reversi_env.compiler.kernel import kernel
 
 #: Adam's decay rates and the least divisor, as in torch.
 BETA_1, BETA_2, EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-8)
-_LEFT_1, _LEFT_2, _ONE = np.float32(0.1), np.float32(0.001), np.float32(1.0)
+_ONE_MINUS_BETA_1, _ONE_MINUS_BETA_2, _ONE = np.float32(0.1), np.float32(0.001), np.float32(1.0)
 
 
 #: One position of a tree.
@@ -43,7 +43,7 @@ NET = np.dtype(
 
 
 @kernel
-def clipped(error, huber_delta):
+def huber_gradient(error, huber_delta):
     """Slope of the Huber loss: the error itself, at most *huber_delta* either way."""
     return min(max(error, -huber_delta), huber_delta)
 
@@ -75,7 +75,7 @@ def values_of(nets, nodes, features, weights, constants, values):
 
 
 @kernel
-def tree_slopes(nodes, start, values, huber_delta, consistency, best, slopes):
+def tree_gradients(nodes, start, values, huber_delta, consistency, best, gradients):
     """Write the slope of the loss by the value of every node of one tree; *start* is the number of its root.
 
     Each node's error counts with its weight. Each inner node also counts by how far it is from its best child, times
@@ -85,9 +85,9 @@ def tree_slopes(nodes, start, values, huber_delta, consistency, best, slopes):
         node = nodes[k]
         best[k] = -1
         if node.finished:
-            values[k], slopes[k] = node.score, np.float32(0.0)
+            values[k], gradients[k] = node.score, np.float32(0.0)
         else:
-            slopes[k] = node.weight * clipped(values[k] - node.score, huber_delta)
+            gradients[k] = node.weight * huber_gradient(values[k] - node.score, huber_delta)
     if nodes.size == 1 or consistency == 0.0:
         return
     for k in range(1, nodes.size):
@@ -97,63 +97,63 @@ def tree_slopes(nodes, start, values, huber_delta, consistency, best, slopes):
     for k in range(nodes.size):
         child = best[k]
         if child >= 0:
-            slope = consistency * clipped(values[k] + values[child], huber_delta)
-            slopes[k] += slope
+            gradient_of_value = consistency * huber_gradient(values[k] + values[child], huber_delta)
+            gradients[k] += gradient_of_value
             if not nodes[child].finished:
-                slopes[child] += slope
+                gradients[child] += gradient_of_value
 
 
 @kernel
-def add_gradient(nets, chosen, shifts, first, nodes, features, weights, constants, gradient, constant_gradient):
-    """Add the gradient of the mean loss over the trees *chosen*; the sum of the absolute errors at their roots, in discs.
+def add_gradient(nets, batch, shifts, first, nodes, features, weights, constants, gradient, constant_gradient):
+    """Add the gradient of the mean loss over the trees *batch*; the sum of the absolute errors at their roots, in discs.
 
-    ``shifts[k]`` is added to the empties of all nodes of tree ``chosen[k]`` to find their phase.
+    ``shifts[k]`` is added to the empties of all nodes of tree ``batch[k]`` to find their phase.
     """
     net = nets[0]
-    values, slopes = np.zeros(net.most_nodes, np.float32), np.zeros(net.most_nodes, np.float32)
+    values, gradients = np.zeros(net.most_nodes, np.float32), np.zeros(net.most_nodes, np.float32)
     best = np.zeros(net.most_nodes, np.int64)
-    share = np.float32(1.0) / np.float32(chosen.size)
+    share = np.float32(1.0) / np.float32(batch.size)
     total = 0.0
-    for k in range(chosen.size):
-        start, end = first[chosen[k]], first[chosen[k] + 1]
+    for k in range(batch.size):
+        start, end = first[batch[k]], first[batch[k] + 1]
         for i in range(start, end):
             node = nodes[i]
             offset = phase_at(node.empties, shifts[k], net) * net.row
             values[i - start] = node_value(features[i], offset, weights, constants[node.empties])
-        tree_slopes(nodes[start:end], start, values, net.huber_delta, net.consistency, best, slopes)
+        tree_gradients(nodes[start:end], start, values, net.huber_delta, net.consistency, best, gradients)
         total += abs(values[0] - nodes[start].score)
         for i in range(start, end):
-            slope = slopes[i - start] * share
+            gradient_of_value = gradients[i - start] * share
             offset = phase_at(nodes[i].empties, shifts[k], net) * net.row
             for j in range(features.shape[1]):
-                gradient[offset + features[i, j]] += slope
-            constant_gradient[nodes[i].empties] += slope
+                gradient[offset + features[i, j]] += gradient_of_value
+            constant_gradient[nodes[i].empties] += gradient_of_value
     return total
 
 
 @kernel
-def adam(weights, gradient, mean, square, rate, decay, step):
+def adam(weights, gradient, first_moment, second_moment, rate, decay, step):
     """One step of Adam with decoupled decay (AdamW) over a piece of the weights; the gradient is set to zero again."""
     kept = _ONE - np.float32(rate * decay)
     size = np.float32(rate / (1.0 - 0.9**step))
     root = np.float32(1.0 / np.sqrt(1.0 - 0.999**step))
     for i in range(weights.size):
-        slope = gradient[i]
+        gradient_of_value = gradient[i]
         gradient[i] = np.float32(0.0)
-        mean[i] = BETA_1 * mean[i] + _LEFT_1 * slope
-        square[i] = BETA_2 * square[i] + _LEFT_2 * slope * slope
-        weights[i] = weights[i] * kept - size * mean[i] / (np.sqrt(square[i]) * root + EPSILON)
+        first_moment[i] = BETA_1 * first_moment[i] + _ONE_MINUS_BETA_1 * gradient_of_value
+        second_moment[i] = BETA_2 * second_moment[i] + _ONE_MINUS_BETA_2 * gradient_of_value * gradient_of_value
+        weights[i] = weights[i] * kept - size * first_moment[i] / (np.sqrt(second_moment[i]) * root + EPSILON)
 
 
 @kernel
-def limit(numbers, most):
+def clip_in_place(numbers, most):
     """Keep every number within *most* either way."""
     for i in range(numbers.size):
         numbers[i] = min(max(numbers[i], -most), most)
 
 
 @kernel
-def round_to(numbers, one, most, rounded):
+def quantise(numbers, one, most, rounded):
     """Write the numbers as whole ones up to *most* can stand for them, of which *one* stands for 1."""
     for i in range(numbers.size):
         rounded[i] = min(max(np.rint(numbers[i] * one), -most), most) / one

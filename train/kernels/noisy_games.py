@@ -22,7 +22,7 @@ _HALF = np.uint64(32)
 CHOICES = 64
 
 #: How games are played: what they draw from, and how deep a move is searched (1: the evaluator's value after it).
-GAMES = np.dtype(
+GAME_SETTINGS = np.dtype(
     [
         ("low", np.int64),  # lowest number of empties asked for
         ("depth", np.int64),
@@ -39,19 +39,19 @@ GAMES = np.dtype(
 
 
 @kernel
-def below(word, bound):
+def random_below(word, bound):
     """A whole number from 0 to *bound* - 1, from 64 random bits."""
     return np.int64(((word >> _HALF) * np.uint64(bound)) >> _HALF)
 
 
 @kernel
-def fraction(word):
+def random_fraction(word):
     """A number from 0 to just below 1, from 64 random bits."""
     return np.float64(word >> np.uint64(11)) * 2.0**-53
 
 
 @kernel
-def worth(thread, net, own, opp, depth, highest):
+def position_value(thread, net, own, opp, depth, highest):
     """Value for the side to move in discs: the score if the game is over, else that of a search to *depth* plies.
 
     What the search finds to be *highest* or more, in its own units, may be a bound.
@@ -65,7 +65,7 @@ def worth(thread, net, own, opp, depth, highest):
 
 
 @kernel
-def chosen_square(thread, net, own, opp, moves, depth, temperature, state):
+def sample_square(thread, net, own, opp, moves, depth, temperature, state):
     """The move that leaves the other side the worst position, equally good ones by lot; and the generator's next state.
 
     Moves are compared by a search of *depth* plies, the move itself included. With a *temperature* in discs above 0, they
@@ -79,16 +79,16 @@ def chosen_square(thread, net, own, opp, moves, depth, temperature, state):
         moves &= moves - ONE
         next_own, next_opp = play(sq, own, opp)
         floor = -INFINITY if ties == 0 or temperature > 0.0 else np.int64(best * UNIT) - 1
-        value = -worth(thread, net, next_own, next_opp, depth - 1, -floor)
+        value = -position_value(thread, net, next_own, next_opp, depth - 1, -floor)
         if temperature > 0.0:
             word, state = next_random(state)
-            value -= temperature * np.log(-np.log(fraction(word) + 2.0**-54))
+            value -= temperature * np.log(-np.log(random_fraction(word) + 2.0**-54))
         if value > best:
             best, best_sq, ties = value, sq, 1
         elif value == best:
             ties += 1
             word, state = next_random(state)
-            if below(word, ties) == 0:
+            if random_below(word, ties) == 0:
                 best_sq = sq
     return best_sq, state
 
@@ -110,21 +110,21 @@ def play_games(thread_states, nets, black, white, games, seed, first, wanted, ow
 def play_game(thread, net, mover, other, game, state, wanted, own, opp, key):
     """Play one game as far as its positions are wanted."""
     word, state = next_random(state)
-    longest = game.prefixes[below(word, game.prefix_count)]
+    longest = game.prefixes[random_below(word, game.prefix_count)]
     word, state = next_random(state)
     left = popcount(thread.playable & ~(mover | other))
-    last_random = left - below(word, longest)
+    last_random = left - random_below(word, longest)
     word, state = next_random(state)
     noise, other_noise, temperature, other_temperature = 1.0, 1.0, 0.0, 0.0
-    if fraction(word) >= game.random_share:
+    if random_fraction(word) >= game.random_share:
         word, state = next_random(state)
-        noise = game.noises[below(word, game.noise_count)]
+        noise = game.noises[random_below(word, game.noise_count)]
         word, state = next_random(state)
-        other_noise = game.noises[below(word, game.noise_count)]
+        other_noise = game.noises[random_below(word, game.noise_count)]
         word, state = next_random(state)
-        temperature = game.temperatures[below(word, game.temperature_count)]
+        temperature = game.temperatures[random_below(word, game.temperature_count)]
         word, state = next_random(state)
-        other_temperature = game.temperatures[below(word, game.temperature_count)]
+        other_temperature = game.temperatures[random_below(word, game.temperature_count)]
     lowest = 0
     while lowest < wanted.size and not wanted[lowest]:
         lowest += 1
@@ -136,11 +136,11 @@ def play_game(thread, net, mover, other, game, state, wanted, own, opp, key):
             mover, other = other, mover
         else:
             word, state = next_random(state)
-            if left > last_random or fraction(word) < noise:
+            if left > last_random or random_fraction(word) < noise:
                 word, state = next_random(state)
                 sq = random_square(moves, word)
             else:
-                sq, state = chosen_square(thread, net, mover, other, moves, game.depth, temperature, state)
+                sq, state = sample_square(thread, net, mover, other, moves, game.depth, temperature, state)
             mover, other = play(sq, mover, other)
             left -= 1
             column = left - game.low
@@ -166,7 +166,7 @@ def keep_new(own, opp, key, first, part, parts, seen, quota, first_row, kept, fo
     for place in range(key.size):
         i, stratum = place // key.shape[1], place % key.shape[1]
         word = key[i, stratum]
-        if word == NO_SQUARE or below(word, parts) != part:
+        if word == NO_SQUARE or random_below(word, parts) != part:
             continue
         found[stratum] += 1
         if kept[stratum] == quota[stratum]:
@@ -191,7 +191,7 @@ def choose_best(thread_states, nets, which, own, opp, depth, states, squares):
     thread = thread_states[0]
     for i in range(own.size):
         moves = legal_moves(own[i], opp[i], thread.playable)
-        squares[i], states[i] = chosen_square(thread, nets[which[i]], own[i], opp[i], moves, depth, 0.0, states[i])
+        squares[i], states[i] = sample_square(thread, nets[which[i]], own[i], opp[i], moves, depth, 0.0, states[i])
 
 
 @kernel

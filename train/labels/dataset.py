@@ -1,4 +1,4 @@
-"""`Labels`: labelled positions in memory."""
+"""`Labels`: labelled positions in memory, and the folder of a dataset: a manifest and shards in Parquet files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from reversi_env.rules import Variant
 from reversi_env.storage.atomic import write_atomically
 from search import evaluators
 from search.agents.spec import make_agent
-from train.jobs.run import MANIFEST, as_hashes, check_same, read_json
+from train.jobs.run import MANIFEST, as_hashes, check_resumable, read_json
 from train.labels.labellers import labeller_plan
 from train.labels.options import LabelOptions
 
@@ -29,8 +29,8 @@ class Labels:
     """Positions and their scores, as arrays of equal length.
 
     ``own``, ``opp``: boards of the side to move and of the other side. ``score``: discs for the side to move under the
-    objective of ``rules``. ``empties``: empty squares. ``exact``: whether the score is that of perfect play.
-    ``depth``: plies searched, the empties where it is exact.
+    objective of ``rules``. ``exact``: whether the score is that of perfect play. ``depth``: plies of the search, the number of
+    empties where it is exact.
     """
 
     rules: Rules
@@ -44,19 +44,18 @@ class Labels:
     def __post_init__(self) -> None:
         lengths = {name: len(getattr(self, name)) for name in COLUMNS}
         if len(set(lengths.values())) != 1:
-            raise TrainError(f"columns of {lengths} rows: expected as many in all")
+            raise TrainError(f"columns of {lengths} rows: expected equal lengths")
 
     def __len__(self) -> int:
         return len(self.own)
 
     def select(self, rows: ArrayLike) -> Labels:
-        """The rows of a boolean mask, or those with the given numbers, in their order."""
-        chosen = np.asarray(rows)
-        return Labels(self.rules, *(getattr(self, name)[chosen] for name in COLUMNS))
+        """Return the rows of a boolean mask or of indices."""
+        return Labels(self.rules, *(getattr(self, name)[np.asarray(rows)] for name in COLUMNS))
 
     @staticmethod
     def concatenate(parts: Sequence[Labels]) -> Labels:
-        """All rows of *parts*, one after the other; they must be of the same game."""
+        """Return all rows of *parts*, which must be of the same game."""
         if not parts:
             raise TrainError("no labels to concatenate: expected one part or more")
         games = {part.rules for part in parts}
@@ -69,18 +68,17 @@ class Labels:
 COLUMNS = tuple(field.name for field in fields(Labels) if field.name != "rules")
 
 
-# --- folder of a dataset ---------------------------------------------------------------------------
-
+# --- manifest -------------------------------------------------------------------------------------
 
 FORMAT = "reversi-labels-1"
-#: The columns that are numbers, and of which kind.
+#: The numeric columns of a shard and their types.
 NUMBERS = {"own": np.uint64, "opp": np.uint64, "score": np.float32, "empties": np.uint8, "depth": np.uint8}
 KINDS, VARIANTS = ("exact", "search"), get_args(Variant)
 
 
 @dataclass(frozen=True)
 class Shard:
-    """One file of a data set: its name, its rows, and the hash of its bytes."""
+    """One file of a dataset."""
 
     file: str
     rows: int
@@ -89,7 +87,7 @@ class Shard:
 
 @dataclass(frozen=True)
 class Manifest:
-    """What a folder holds: the options, the shards that are done, and hashes of the weights of the evaluators used."""
+    """The content of a folder: the options, the finished shards, and hashes of the weights of the evaluators."""
 
     options: LabelOptions
     shards: tuple[Shard, ...] = ()
@@ -97,16 +95,16 @@ class Manifest:
 
     @property
     def rows(self) -> int:
-        """Rows of all shards that are done."""
+        """Number of rows of the finished shards."""
         return sum(shard.rows for shard in self.shards)
 
     @property
     def complete(self) -> bool:
-        """Whether all shards are done."""
+        """Whether all shards are finished."""
         return len(self.shards) == self.options.shards
 
     def to_json(self) -> str:
-        """The text of ``manifest.json``."""
+        """Return the text of ``manifest.json``."""
         content = {
             "format": FORMAT,
             "options": self.options.as_dict(),
@@ -119,10 +117,10 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """The manifest of a folder, or a `TrainError` that says what is wrong with it."""
+    """Return the manifest of a folder; one that cannot be read raises a `TrainError`."""
     path = folder / MANIFEST
     if not path.exists():
-        raise TrainError(f"{str(folder)!r} has no {MANIFEST}: expected a folder that `reversi label` made")
+        raise TrainError(f"{str(folder)!r} has no {MANIFEST}: expected a folder written by `reversi label`")
     content = read_json(path, FORMAT)
     try:
         shards = tuple(Shard(str(s["file"]), int(s["rows"]), str(s["sha256"])) for s in content["shards"])
@@ -135,7 +133,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def weight_hashes(options: LabelOptions) -> dict[str, str]:
-    """Hashes of the weights of those who play and label, by name; one that cannot be used raises."""
+    """Return the hashes of the weights of player and labeller, by name; an evaluator that cannot be used raises."""
     plan = labeller_plan(options.labeller)
     names = {options.player} | ({plan.evaluator} if plan.evaluator and plan.depth else set())
     hashes = {name: evaluators.get_evaluator(name).sha256(options.rules) for name in sorted(names)}
@@ -145,37 +143,36 @@ def weight_hashes(options: LabelOptions) -> dict[str, str]:
 
 
 def open_folder(folder: Path, options: LabelOptions, hashes: Mapping[str, str]) -> Manifest:
-    """The manifest to go on with: the folder's own if it was made with the same options and weights, a new one in a new folder."""
+    """Return the manifest of a folder with the same options and weights, or write a new one."""
     is_new = not (folder / MANIFEST).exists()
     if is_new and any(folder.glob("*.parquet")):
         raise TrainError(f"{str(folder)!r} has Parquet files but no {MANIFEST}: expected an empty folder")
-    known = Manifest(options) if is_new else read_manifest(folder)
-    if not known.shards:  # nothing to go on from
-        fresh = Manifest(options, evaluators=hashes)
-        write_atomically(folder / MANIFEST, fresh.to_json().encode())
-        return fresh
-    check_same(folder, known.options.as_dict(), options.as_dict())
-    check_same(folder, as_hashes(known.evaluators), as_hashes(hashes))
-    return known
+    manifest = Manifest(options) if is_new else read_manifest(folder)
+    if not manifest.shards:  # nothing to resume
+        manifest = Manifest(options, evaluators=hashes)
+        write_atomically(folder / MANIFEST, manifest.to_json().encode())
+    check_resumable(folder, manifest.options.as_dict(), options.as_dict())
+    check_resumable(folder, as_hashes(manifest.evaluators), as_hashes(hashes))
+    return manifest
 
 
 def shards_in_place(folder: Path, manifest: Manifest) -> set[int]:
-    """The shards whose files are there, their bytes as the manifest has them; damaged ones raise."""
-    there = {number for number, shard in enumerate(manifest.shards) if (folder / shard.file).exists()}
-    for number in there:
+    """Return the shards whose files exist; corrupted ones raise."""
+    existing = {number for number, shard in enumerate(manifest.shards) if (folder / shard.file).exists()}
+    for number in existing:
         checked_bytes(folder, manifest.shards[number])
-    return there
+    return existing
 
 
 def rows_in_place(folder: Path) -> int:
-    """Rows of the shards of a folder that are there; 0 where nothing was begun. Their bytes are not looked at."""
+    """Return the number of rows of the existing shards of a folder, 0 for a new one; they are not checked."""
     if not (folder / MANIFEST).exists():
         return 0
     return sum(shard.rows for shard in read_manifest(folder).shards if (folder / shard.file).exists())
 
 
 def checked_bytes(folder: Path, shard: Shard) -> bytes:
-    """A shard's bytes; a `TrainError` with its name if it is missing or not as it was written."""
+    """Return the content of a shard's file; one that is missing or corrupted raises a `TrainError`."""
     path = folder / shard.file
     try:
         data = path.read_bytes()
@@ -190,13 +187,13 @@ def checked_bytes(folder: Path, shard: Shard) -> bytes:
 
 
 def add_shard(folder: Path, manifest: Manifest, shard: int, labels: Labels) -> Manifest:
-    """Put a shard into the folder; the manifest that knows it."""
+    """Write a shard into the folder and return the manifest with it."""
     data = to_bytes(labels)
     entry = Shard(f"shard-{shard:05d}.parquet", len(labels), hashlib.sha256(data).hexdigest())
     write_atomically(folder / entry.file, data)
-    known = manifest.shards
-    if entry not in known[shard : shard + 1]:
-        manifest = replace(manifest, shards=(*known[:shard], entry, *known[shard + 1 :]))
+    shards = manifest.shards
+    if entry not in shards[shard : shard + 1]:
+        manifest = replace(manifest, shards=(*shards[:shard], entry, *shards[shard + 1 :]))
         write_atomically(folder / MANIFEST, manifest.to_json().encode())
     return manifest
 
@@ -205,7 +202,7 @@ def add_shard(folder: Path, manifest: Manifest, shard: int, labels: Labels) -> M
 
 
 def require_pyarrow() -> tuple[Any, Any]:
-    """The modules pyarrow and pyarrow.parquet, or a `MissingExtra` where they are not installed."""
+    """Return the modules pyarrow and pyarrow.parquet; raise `MissingExtra` where they are not installed."""
     with extra_libraries():
         import pyarrow
         import pyarrow.compute
@@ -214,11 +211,11 @@ def require_pyarrow() -> tuple[Any, Any]:
 
 
 def to_bytes(labels: Labels) -> bytes:
-    """The file of a shard. Equal labels give equal bytes, from the same version of pyarrow."""
+    """Return the file of a shard. Equal labels give equal bytes, from the same version of pyarrow."""
     pyarrow, parquet = require_pyarrow()
     rows = len(labels)
 
-    def words(indices: np.ndarray, names: tuple[str, ...]) -> Any:
+    def categories(indices: np.ndarray, names: tuple[str, ...]) -> Any:
         return pyarrow.DictionaryArray.from_arrays(pyarrow.array(indices.astype(np.int8)), list(names))
 
     columns = {
@@ -226,20 +223,19 @@ def to_bytes(labels: Labels) -> bytes:
         "opp": labels.opp,
         "score": labels.score,
         "empties": labels.empties,
-        "kind": words(np.where(labels.exact, KINDS.index("exact"), KINDS.index("search")), KINDS),
+        "kind": categories(np.where(labels.exact, KINDS.index("exact"), KINDS.index("search")), KINDS),
         "depth": labels.depth,
-        "variant": words(np.full(rows, VARIANTS.index(labels.rules.variant)), VARIANTS),
+        "variant": categories(np.full(rows, VARIANTS.index(labels.rules.variant)), VARIANTS),
         "size": np.full(rows, labels.rules.size, np.uint8),
     }
     stream = io.BytesIO()
-    # boards hardly repeat: a dictionary of them would only be tried and thrown away
-    few = [name for name in columns if name not in ("own", "opp")]
-    parquet.write_table(pyarrow.table(columns), stream, compression="zstd", use_dictionary=few)
+    repeated = [name for name in columns if name not in ("own", "opp")]
+    parquet.write_table(pyarrow.table(columns), stream, compression="zstd", use_dictionary=repeated)
     return stream.getvalue()
 
 
 def read_shard(folder: Path, shard: Shard, rules: Rules) -> Labels:
-    """The labels of a shard's file; one that cannot be read or is of another game than *rules* is named."""
+    """Return the labels of a shard; a file that cannot be read or is of another game raises a `TrainError`."""
     pyarrow, parquet = require_pyarrow()
     data, name = checked_bytes(folder, shard), str(folder / shard.file)
     try:
@@ -254,21 +250,18 @@ def read_shard(folder: Path, shard: Shard, rules: Rules) -> Labels:
     if game != [[rules.size], [rules.variant]]:
         raise TrainError(f"{name} is of size {game[0]} and variant {game[1]}: expected {rules}")
     labels = Labels(rules, own, opp, score, empties, exact.to_numpy(), depth)
-    if (wrong := _wrong_row(labels)) is not None:
-        row = ", ".join(f"{column} {getattr(labels, column)[wrong]}" for column in COLUMNS)
+    for row in np.flatnonzero(~_is_valid(labels))[:1]:
+        content = ", ".join(f"{column} {getattr(labels, column)[row]}" for column in COLUMNS)
         raise TrainError(
-            f"{name}, row {wrong}, has {row}: expected a position of {rules} with a score that it can have"
+            f"{name}, row {row}, has {content}: expected a position of {rules} with a score that it can have"
         )
     return labels
 
 
-def _wrong_row(labels: Labels) -> int | None:
-    """The first row that is no position with a score: estimates are finite, exact scores are those of some end of a game."""
-    own, opp, most = labels.own, labels.opp, labels.rules.square_count
-    within = np.isfinite(labels.score) & (~labels.exact | (np.abs(labels.score) <= most))
-    playable = np.uint64(labels.rules.playable)
-    sound = (
-        ((own & opp) == 0) & (((own | opp) & ~playable) == 0) & (np.bitwise_count(own | opp) + labels.empties == most)
-    )
-    wrong = np.flatnonzero(~(within & sound))
-    return int(wrong[0]) if len(wrong) else None
+def _is_valid(labels: Labels) -> NDArray[np.bool_]:
+    """Return which rows are positions with a possible score."""
+    own, opp, squares = labels.own, labels.opp, labels.rules.square_count
+    discs = own | opp
+    is_position = ((own & opp) == 0) & ((discs & ~np.uint64(labels.rules.playable)) == 0)
+    is_position &= np.bitwise_count(discs) + labels.empties == squares
+    return is_position & np.isfinite(labels.score) & (~labels.exact | (np.abs(labels.score) <= squares))

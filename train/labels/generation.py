@@ -1,4 +1,4 @@
-"""Making a data set: sample a block, label it shard by shard, and go on where an earlier run was interrupted."""
+"""Generation of a dataset: sample a block, label it shard by shard, resume an interrupted run."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env.errors import TrainError
-from train.jobs.processes import Executor, Processes, WorkerPool
-from train.jobs.run import MANIFEST, Progress, Run, silent
+from train.jobs.logs import Progress, no_progress
+from train.jobs.processes import Executor, LocalExecutor, WorkerPool
+from train.jobs.run import MANIFEST, Run
 from train.labels import dataset as storage
 from train.labels.dataset import Labels, Manifest
-from train.labels.jobs import GamesAhead, LabelWorker, label_pieces, piece_rows
+from train.labels.jobs import LabelWorker, PrefetchedGames, label_parts, rows_per_job
 from train.labels.labellers import (
     Counter,
     Scores,
@@ -31,7 +32,7 @@ from train.labels.labellers import (
 from train.labels.options import LabelOptions
 from train.labels.sampling import Boards, block_rows, block_shards, rows_in_block, sample_block, sample_positions
 
-#: What is kept of the games of a block until it is labelled.
+#: The checkpoint of the games of a block, until the block is labelled.
 SAMPLED = "games-{:04}.safetensors"
 
 
@@ -42,71 +43,76 @@ def generate(
     device: str = "cpu",
     threads: int | None = None,
     executor: Executor | None = None,
-    progress: Progress = silent,
-    found: Callable[[int, int], None] = lambda shards, rows: None,
+    progress: Progress = no_progress,
+    on_resume: Callable[[int, int], None] = lambda shards, rows: None,
 ) -> Manifest:
-    """Make the data set in *folder*, or finish it there; its manifest.
+    """Make the dataset in *folder*, or finish it there, and return its manifest.
 
-    The files depend on the options only. Interrupted in any way, even by ``kill -9``, the same call goes on from the last
-    finished shard. A folder begun with other options, and a shard that is not as it was written, raise a `TrainError`.
-    *device* ``cuda`` solves on a GPU. *threads* is by default the number of cores. An *executor* has games played and
-    positions labelled by other processes or machines, each with *threads*, by default one; shards are written here.
-    *found* is told once how many shards and rows are there already, when every file has been checked; *progress* how many rows
-    of a block are sampled, or of all are labelled. More empties than can be solved raise a `TrainError` before anything is written.
+    The files depend on the options only. Interrupted in any way, even by ``kill -9``, the same call resumes after the last
+    finished shard. A folder started with other options and a corrupted shard raise a `TrainError`. *device* ``cuda`` solves on a
+    GPU. *threads* is by default the number of cores. With an *executor*, other processes or machines play games and label
+    positions, each with *threads*, by default one; shards are written here. *on_resume* is called once with the numbers of
+    finished shards and rows, when their files have been checked; *progress* with the number of rows of a block that are sampled,
+    or of the dataset that are labelled. More empties than can be solved raise a `TrainError` before anything is written.
     """
     path = Path(folder)
     search_instead = ", or --labeller network:depth=4, which searches"
     check_device(device)
-    check_solvable(options.most_solved, options.rules, options.labeller, search_instead, device=device)
+    check_solvable(options.max_solved_empties, options.rules, options.labeller, search_instead, device=device)
     check_probcut(labeller_plan(options.labeller), options.rules)
     storage.require_pyarrow()
-    if device != "cpu" and options.most_solved:
+    if device != "cpu" and options.max_solved_empties:
         _try_device(options, device)
     hashes = storage.weight_hashes(options)
     with Run(path, file=MANIFEST):
         manifest = storage.open_folder(path, options, hashes)
         done = storage.shards_in_place(path, manifest)
         rows = sum(len(options.rows(shard)) for shard in done)
-        found(len(done), rows)
-        _forget_games(path, options, done)
+        on_resume(len(done), rows)
+        _remove_finished_games(path, options, done)
         if len(done) == options.shards:
             return manifest
-        count = _Count(rows, options.count, progress)
-        with _workers(options, device, threads, executor, count.within) as pool:
+
+        def report(within_job: int) -> None:
+            progress("labelling", rows + within_job, options.count)
+
+        def add(labelled: int) -> None:
+            nonlocal rows
+            rows += labelled
+            report(0)
+
+        with _workers(options, device, threads, executor, report) as pool:
             for block in range(options.blocks):
                 if missing := [shard for shard in block_shards(options, block) if shard not in done]:
-                    boards = path / SAMPLED.format(block)
-                    own, opp = _sample(options, block, boards, threads, pool if executor else None, progress)
+                    checkpoint = path / SAMPLED.format(block)
+                    own, opp = _sample(options, block, checkpoint, threads, pool if executor else None, progress)
                     parts = [rows_in_block(options, shard) for shard in missing]
-                    scores = label_pieces(pool, own, opp, parts, piece_rows(options) if executor else None, count.add)
+                    scores = label_parts(pool, own, opp, parts, rows_per_job(options) if executor else None, add)
                     for shard, part, score in zip(missing, parts, scores, strict=True):
                         labels = _labelled(own[part.start : part.stop], opp[part.start : part.stop], score, options)
                         manifest = storage.add_shard(path, manifest, shard, labels)
-                    boards.unlink(missing_ok=True)
+                    checkpoint.unlink(missing_ok=True)
     return manifest
 
 
-def _forget_games(folder: Path, options: LabelOptions, done: set[int]) -> None:
-    """Remove what was kept of the games of blocks that are labelled: a run may have been killed before it could."""
+def _remove_finished_games(folder: Path, options: LabelOptions, done: set[int]) -> None:
+    """Remove the checkpoints of labelled blocks: a run may have been killed before it could."""
     for block in range(options.blocks):
         if done.issuperset(block_shards(options, block)):
             (folder / SAMPLED.format(block)).unlink(missing_ok=True)
 
 
 def _workers(
-    options: LabelOptions, device: str, threads: int | None, executor: Executor | None, within: Counter
+    options: LabelOptions, device: str, threads: int | None, executor: Executor | None, progress: Counter
 ) -> AbstractContextManager[WorkerPool]:
-    """Those who play and label: this process, which tells *within* a piece how far it is, or the executor's."""
+    """Return the executor's workers, or this process, which reports the *progress* within a job."""
     if executor is None:
-        return Processes(0).workers(LabelWorker, options, label_positions, device, threads, within)
+        return LocalExecutor(0).workers(LabelWorker, options, label_positions, device, threads, progress)
     return executor.workers(LabelWorker, options, label_positions, device, threads or 1, cpus=threads or 1)
 
 
 def read(folder: str | PathLike[str], *, partial: bool = False) -> Labels:
-    """The labels of a folder, in the order of its shards; one that is damaged is named.
-
-    A data set that is not finished is refused unless *partial* asks for what is there.
-    """
+    """Return the labels of a folder, in the order of its shards; an unfinished dataset raises unless *partial* allows it."""
     path = Path(folder)
     manifest = storage.read_manifest(path)
     options = manifest.options
@@ -129,7 +135,7 @@ def label_positions(
     threads: int | None = None,
     progress: Counter = lambda done: None,
 ) -> Labels:
-    """Label positions as the options say: solved up to some number of empties, searched or valued by a network above.
+    """Label positions: solved up to some number of empties, searched or valued by a network above.
 
     More empties than can be solved raise a `TrainError`.
     """
@@ -154,7 +160,6 @@ def label_positions(
 
 
 def _labelled(own: Boards, opp: Boards, score: Scores, options: LabelOptions) -> Labels:
-    """Positions and their scores, with what follows from the options."""
     plan, empties = labeller_plan(options.labeller), _empties(own, opp, options)
     exact = empties <= plan.solved
     return Labels(options.rules, own, opp, score, empties, exact, np.where(exact, empties, plan.depth).astype(np.uint8))
@@ -162,22 +167,6 @@ def _labelled(own: Boards, opp: Boards, score: Scores, options: LabelOptions) ->
 
 def _empties(own: Boards, opp: Boards, options: LabelOptions) -> NDArray[np.uint8]:
     return (options.rules.square_count - np.bitwise_count(own | opp)).astype(np.uint8)
-
-
-class _Count:
-    """Rows labelled so far, told as they are done."""
-
-    def __init__(self, done: int, total: int, progress: Progress) -> None:
-        self._done, self._total, self._progress = done, total, progress
-
-    def within(self, rows: int) -> None:
-        """So many of the piece at hand are done."""
-        self._progress("labelling", self._done + rows, self._total)
-
-    def add(self, rows: int) -> None:
-        """A piece of so many is done."""
-        self._done += rows
-        self.within(0)
 
 
 def _sample(
@@ -195,14 +184,14 @@ def _sample(
 
     if pool is None:
         return sample_block(options, block, threads=threads, checkpoint=checkpoint, progress=count)
-    games = GamesAhead(pool, options, block)
+    games = PrefetchedGames(pool, options, block)
     boards = sample_block(options, block, play=games, checkpoint=checkpoint, progress=count)
     games.finish()
     return boards
 
 
 def _try_device(options: LabelOptions, device: str) -> None:
-    """Solve one of the longest positions there: a device that cannot is heard of before minutes of sampling."""
-    longest = options.most_solved
-    one = replace(options, count=1, empties=(longest, longest), labeller="exact")
-    exact_scores(*sample_positions(one, 0), options.rules, device=device)
+    """Solve one of the hardest positions, so that a device that cannot fails before minutes of sampling."""
+    empties = options.max_solved_empties
+    single = replace(options, count=1, empties=(empties, empties), labeller="exact")
+    exact_scores(*sample_positions(single, 0), options.rules, device=device)

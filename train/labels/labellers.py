@@ -1,11 +1,11 @@
-"""Labellers: what turns positions into scores, exactly or by search."""
+"""Labellers: scores of positions, exact, by search, or by a residual network."""
 
 from __future__ import annotations
 
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,20 +25,18 @@ LabellerOptions = TypeVar("LabellerOptions", bound=Options)
 #: Called with the number of positions labelled so far.
 Counter = Callable[[int], None]
 DEVICES = ("cpu", "cuda")
-#: The labeller that is a residual network, as the agent of that name, and the positions that it values at a time.
+#: The name of the labeller that is a residual network, as that of the agent, and its batch size.
 RESIDUAL, RESIDUAL_ROWS = "zero", 1 << 14
 
 
 @dataclass(frozen=True)
-class Plan:
-    """Which positions are solved, those with at most ``exact`` empties, and how the others are searched.
+class LabellerPlan:
+    """Positions with at most ``exact`` empties are solved; the others are searched, or valued by a residual network.
 
-    ``depth`` 0: the others get the static values of ``evaluator``, a residual network.
-
-    ``mean``: of so many searches, the last of them to ``depth``, each a ply deeper than the one before. Searches of an odd
-    and of an even number of plies err to opposite sides: who moved last looks better off. The mean of two has hardly any such
-    error, which a bootstrap would carry from stage to stage, and add up. ``probcut``: standard deviations of safety of selective
-    searches (`search.engine.batch.search_batch`), 0 for whole ones.
+    ``depth``: plies of the search with ``evaluator``, 0 for the static values of a residual network. ``mean``: average of this
+    many searches, the last of them to ``depth``, each a ply deeper than the one before. Searches of odd and of even depth err to
+    opposite sides, and a bootstrap would accumulate the error. ``probcut``: margin of selective searches in standard deviations
+    (`search.engine.batch.search_batch`), 0 for full ones.
     """
 
     exact: int
@@ -49,7 +47,7 @@ class Plan:
 
     @property
     def solved(self) -> int:
-        """Most empties of a position that is solved. A search that reaches the end of every game is a slow solver."""
+        """Maximum empties of a position that is solved, also by a search that reaches the end of every game."""
         return max(self.exact, self.depth)
 
 
@@ -62,7 +60,7 @@ def exact_scores(
     threads: int | None = None,
     progress: Counter = lambda done: None,
 ) -> Scores:
-    """Scores of perfect play to the end, empties to the winner, by the solver on all cores or on a GPU."""
+    """Return the scores of perfect play, empty squares to the winner, by the solver on all cores or on a GPU."""
     check_device(device)
     if device == "cuda":
         return _solve_on_gpu(own, opp, rules, threads, progress)
@@ -70,7 +68,7 @@ def exact_scores(
 
 
 def check_device(device: str) -> None:
-    """Refuse a device that nothing is solved on."""
+    """Raise for an unknown device."""
     if device not in DEVICES:
         raise TrainError(f"device {quoted(device)}: expected one of {', '.join(DEVICES)}")
 
@@ -79,21 +77,20 @@ def searched_scores(
     own: np.ndarray,
     opp: np.ndarray,
     rules: Rules,
-    plan: Plan,
+    plan: LabellerPlan,
     *,
     threads: int | None = None,
     progress: Counter = lambda done: None,
 ) -> Scores:
-    """Values of alpha-beta to the depth of *plan*, over its evaluator; exact where the game ends within it."""
+    """Return the values of alpha-beta with the depth and evaluator of *plan*, exact where the game ends within it."""
     assert plan.evaluator is not None
     evaluator, count, total = evaluators.get_evaluator(plan.evaluator), len(own), np.zeros(len(own), np.float32)
     for number, plies in enumerate(range(plan.depth - plan.mean + 1, plan.depth + 1)):
 
-        def counted(done: int, before: int = number * count) -> None:
+        def report(done: int, before: int = number * count) -> None:
             progress((before + done) // plan.mean)  # a position is done when all its searches are
 
-        how: dict[str, Any] = {"probcut": plan.probcut, "threads": threads, "progress": counted}
-        total += search_batch(own, opp, evaluator, rules, plies, **how)
+        total += search_batch(own, opp, evaluator, rules, plies, probcut=plan.probcut, threads=threads, progress=report)
     return total / np.float32(plan.mean)
 
 
@@ -101,12 +98,12 @@ def residual_scores(
     own: np.ndarray,
     opp: np.ndarray,
     rules: Rules,
-    plan: Plan,
+    plan: LabellerPlan,
     *,
     device: str = "cpu",
     progress: Counter = lambda done: None,
 ) -> Scores:
-    """Values of the residual network of *plan*, each the mean over the eight symmetric images of a position."""
+    """Return the values of the residual network of *plan*, each the mean over the eight symmetric images of a position."""
     assert plan.evaluator is not None
     evaluator, scores = make_agent(plan.evaluator).evaluator(rules, device), np.zeros(len(own), np.float32)  # type: ignore[attr-defined]
     for start in range(0, len(own), RESIDUAL_ROWS):
@@ -117,7 +114,7 @@ def residual_scores(
 
 
 def check_solvable(empties: int, rules: Rules, labeller: str, instead: str = "", *, device: str = "cpu") -> None:
-    """Refuse to solve positions with so many empties on a device, if no one could wait for it; *instead* is what else to do."""
+    """Raise if positions with this many empties cannot be solved on a device; *instead* is the remedy in the message."""
     most, where = MAX_SOLVED_EMPTIES[rules.size], f"the {rules.size}x{rules.size} board"
     if device == "cuda" and most > MAX_GPU_EMPTIES:
         most, where = MAX_GPU_EMPTIES, "a GPU"
@@ -143,30 +140,27 @@ class _ResidualLabeller(Options):
     weights: str | None = option(None, "Weight file.")
 
 
-def labeller_plan(labeller: AgentSpec | str) -> Plan:
-    """Read ``exact``, ``evaluator[:depth=4,mean=2,exact=10,probcut=1,weights=FILE]`` or ``zero[:FILE,exact=10]``, or raise.
-
-    The file is not looked at.
-    """
+def labeller_plan(labeller: AgentSpec | str) -> LabellerPlan:
+    """Parse ``exact``, ``evaluator[:depth=4,mean=2,exact=10,probcut=1,weights=FILE]`` or ``zero[:FILE,exact=10]``."""
     name = str(labeller).partition(":")[0]
     if name == RESIDUAL:
         spec = AgentSpec.parse(labeller)
-        return Plan(_labeller_options(_ResidualLabeller, spec).exact, spec.evaluator)
+        return LabellerPlan(_labeller_options(_ResidualLabeller, spec).exact, spec.evaluator)
     if name != "exact" and not evaluators.exists(name):
-        evaluators.get_evaluator(name)  # says which ones there are, and leaves out agents that are none
+        evaluators.get_evaluator(name)  # raises, and names the evaluators
     spec = AgentSpec.parse(labeller)
     if str(spec) == "exact":
-        return Plan(exact=64)
+        return LabellerPlan(exact=64)
     options = _labeller_options(_SearchLabeller, spec)
     depth, mean = options.depth, options.mean
     if mean > depth:
         raise TrainError(f"mean={mean} of labeller {quoted(str(spec))}: expected no more than its depth, {depth}")
     exact = depth + SOLVE_BEYOND_DEPTH if options.exact is None else options.exact
-    return Plan(exact, spec.evaluator, depth, mean, options.probcut)
+    return LabellerPlan(exact, spec.evaluator, depth, mean, options.probcut)
 
 
-def check_probcut(plan: Plan, rules: Rules) -> None:
-    """Refuse selective searches with an evaluator of which nobody has measured what may be left out."""
+def check_probcut(plan: LabellerPlan, rules: Rules) -> None:
+    """Raise for selective searches with an evaluator without a ProbCut model."""
     if plan.probcut and not evaluators.get_evaluator(str(plan.evaluator)).probcut(rules):
         raise TrainError(
             f"probcut={plan.probcut:g} with evaluator {quoted(plan.evaluator)} on the {rules.size}x{rules.size} board: "
@@ -182,7 +176,7 @@ def _labeller_options(kind: type[LabellerOptions], spec: AgentSpec) -> LabellerO
 
 
 def _solve_on_gpu(own: np.ndarray, opp: np.ndarray, rules: Rules, threads: int | None, progress: Counter) -> Scores:
-    """The GPU solver's scores, or one clear error where there is no GPU to use."""
+    """Return the GPU solver's scores, or raise a `ReversiError` where no GPU can be used."""
     try:
         solver = importlib.import_module("search.gpu.solver")  # needs torch
         return np.asarray(solver.solve_batch_cuda(own, opp, rules, threads=threads, progress=progress), np.float32)

@@ -9,13 +9,13 @@ from reversi_env.errors import TrainError, quoted
 from reversi_env.options import GameOptions, option
 
 if TYPE_CHECKING:
-    from train.labels.labellers import Plan
+    from train.labels.labellers import LabellerPlan
 
 #: Boards of random games teach what a search meets on the way, and play never comes to: no more than a fifth of all.
-MOST_RANDOM = 0.2
-MOST_ROWS = 1 << 40
+MAX_RANDOM_SHARE = 0.2
+MAX_ROWS = 1 << 40
 #: Most values that noise, temperature or prefixes may have.
-MOST_CHOICES = 64
+MAX_CHOICES = 64
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class LabelOptions(GameOptions):
     set of *k* blocks plays *k* times as many games, see `train.labels.sampling`.
     """
 
-    count: int = option(1_000_000, "Total number of positions.", low=1, high=MOST_ROWS)
+    count: int = option(1_000_000, "Total number of positions.", low=1, high=MAX_ROWS)
     empties: tuple[int, int] = option((10, 14), "Number of empties, such as 12 or 10-14.")
     seed: int = option(0, "Random seed.", low=0, high=(1 << 64) - 1)
     shard_rows: int = option(100_000, "Positions per file.", low=1, high=1 << 30)
@@ -55,7 +55,7 @@ class LabelOptions(GameOptions):
         low=1,
         high=60,
     )
-    random_share: float = option(0.03, "Share of games with random moves only.", low=0, high=MOST_RANDOM)
+    random_share: float = option(0.03, "Share of games with random moves only.", low=0, high=MAX_RANDOM_SHARE)
     block_rows: int = option(
         1 << 23, "Positions deduplicated per block, 40 bytes each; every block replays all games.", low=1, high=1 << 30
     )
@@ -69,15 +69,15 @@ class LabelOptions(GameOptions):
                 f"empties={low}-{high}: expected a range from 1 to {most} on the {self.size}x{self.size} board"
             )
         for name in ("noise", "temperature", "prefixes"):
-            if len(getattr(self, name)) > MOST_CHOICES:
-                raise TrainError(f"{name}={quoted(getattr(self, name))}: expected at most {MOST_CHOICES} of them")
+            if len(getattr(self, name)) > MAX_CHOICES:
+                raise TrainError(f"{name}={quoted(getattr(self, name))}: expected at most {MAX_CHOICES} of them")
         from search.evaluators.base import WEIGHTS_SEPARATOR
         from search.evaluators.registry import get_evaluator
 
         get_evaluator(self.player.partition(WEIGHTS_SEPARATOR)[0])  # only those who label need the file of its weights
         self.plan()
 
-    def plan(self) -> Plan:
+    def plan(self) -> LabellerPlan:
         """Return which positions the labeller solves, and how it searches the others."""
         from train.labels.labellers import labeller_plan
 
@@ -89,7 +89,7 @@ class LabelOptions(GameOptions):
         return self.empties[1] - self.empties[0] + 1
 
     @property
-    def most_solved(self) -> int:
+    def max_solved_empties(self) -> int:
         """Most empties of the positions that the labeller solves; 0 if it solves none."""
         solved = min(self.empties[1], self.plan().solved)
         return solved if solved >= self.empties[0] else 0

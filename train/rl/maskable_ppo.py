@@ -44,7 +44,8 @@ from train.jobs.checkpoints import (
     restore_network,
     save_checkpoint,
 )
-from train.jobs.run import CHECKPOINT, Run, as_hashes, write_csv
+from train.jobs.logs import write_csv
+from train.jobs.run import CHECKPOINT, Run, as_hashes
 from train.rl.board_policy import BoardPolicy, frozen, net_of
 from train.rl.callbacks import RegretCallback
 from train.rl.opponents import SelfPlayPool
@@ -99,7 +100,7 @@ class Training(BaseCallback):
 
     def run(self) -> None:
         """Train to the end; nothing where nothing is left to do."""
-        with Run(self.folder, self.options, as_hashes(self._opponents()), free=("steps",)):
+        with Run(self.folder, self.options, as_hashes(self._opponents()), changeable=("steps",)):
             self._train()
 
     def _opponents(self) -> dict[str, str]:

@@ -44,7 +44,8 @@ from train.jobs.checkpoints import (
     restore_network,
     save_checkpoint,
 )
-from train.jobs.run import CHECKPOINT, Run, write_csv
+from train.jobs.logs import write_csv
+from train.jobs.run import CHECKPOINT, Run
 from train.rl.maskable_ppo import training_figure
 from train.rl.options import RlOptions
 
@@ -163,7 +164,7 @@ class TensorPPO:
         before = torch.backends.cudnn.deterministic
         torch.backends.cudnn.deterministic = True  # the same seed, the same run
         try:
-            with Run(self.folder, self.options, free=("steps",)):
+            with Run(self.folder, self.options, changeable=("steps",)):
                 self._began = self._saved_at = time.perf_counter()
                 self.set_up()
                 resumed = self._resume()

@@ -40,10 +40,10 @@ _TINY = 1e-15
 
 @dataclass(frozen=True)
 class Objective(ABC):
-    """What candidates are judged by, in one game; ``described`` has its ``kind`` and the fields that are ``told``."""
+    """What candidates are judged by, in one game; ``described`` has its ``kind`` and the fields that are ``described_fields``."""
 
     kind: ClassVar[str]
-    told: ClassVar[tuple[str, ...]]
+    described_fields: ClassVar[tuple[str, ...]]
     size: int = 8
     variant: Variant = "normal"
     threads: int | None = field(default=None, compare=False, kw_only=True)
@@ -58,12 +58,12 @@ class Objective(ABC):
         """One loss a candidate, in the round of that number; they are of one formula."""
 
     @abstractmethod
-    def checked(self) -> Objective:
+    def held_out(self) -> Objective:
         """The same on games or positions of its own, to measure a result on."""
 
     def described(self) -> dict[str, Any]:
         """What decides the losses, as JSON has it."""
-        values = {name: getattr(self, name) for name in self.told}
+        values = {name: getattr(self, name) for name in self.described_fields}
         return {"kind": self.kind} | {
             name: list(value) if isinstance(value, tuple) else value for name, value in values.items()
         }
@@ -73,7 +73,7 @@ class Objective(ABC):
         return {}
 
 
-def spread_out(candidates: Sequence[Formula], rules: Rules) -> list[Formula]:
+def rescaled(candidates: Sequence[Formula], rules: Rules) -> list[Formula]:
     """The candidates with scales that bring their values to a spread of `SPREAD` discs over positions of random play."""
     plies = np.arange(_SPREAD_POSITIONS) % (rules.square_count - 10) + 2
     own, opp = batch.random_positions(_SPREAD_POSITIONS, plies, rules, seed=0)
@@ -97,7 +97,7 @@ class WinRate(Objective):
     """
 
     kind = "win rate"
-    told = ("panel", "size", "variant", "games", "depth", "exact", "openings", "seed")
+    described_fields = ("panel", "size", "variant", "games", "depth", "exact", "openings", "seed")
 
     variant: Variant = "reversed"
     panel: tuple[str, ...] = ("random",)
@@ -118,8 +118,8 @@ class WinRate(Objective):
     def losses(self, candidates: Sequence[Formula], number: int = 0) -> NDArray[np.float64]:
         """Shares of the points that the candidates did not get."""
         rules = self.rules
-        players = spread_out(candidates, rules)
-        how: dict[str, Any] = {"exact": self.exact, "threads": self.threads, "games_each": self.games}
+        players = rescaled(candidates, rules)
+        how: dict[str, Any] = {"exact": self.exact, "threads": self.threads, "games_per_evaluator": self.games}
         player = EvaluatorPlayer(players, rules, self.depth, **how)
         points = np.zeros(len(candidates))
         for member, name in enumerate(self.panel):
@@ -129,7 +129,7 @@ class WinRate(Objective):
             points += results.points.reshape(len(candidates), -1).mean(axis=1)
         return 1 - points / len(self.panel)
 
-    def checked(self) -> WinRate:
+    def held_out(self) -> WinRate:
         """Other games, and so many that a hundredth shows."""
         return replace(self, seed=derive_seed(self.seed, CHECK_STREAM), games=max(self.games, 10_000))
 
@@ -154,7 +154,7 @@ class LabelError(Objective):
     """
 
     kind = "label error"
-    told = ("empties", "size", "variant", "positions", "seed")
+    described_fields = ("empties", "size", "variant", "positions", "seed")
 
     positions: int = 4000
     empties: tuple[int, int] = (8, 12)
@@ -174,7 +174,7 @@ class LabelError(Objective):
         """Discs for one unit of the candidate's formula, by least squares."""
         return self._errors(candidate).scale
 
-    def checked(self) -> LabelError:
+    def held_out(self) -> LabelError:
         """Positions of other games, without those that were met before."""
         return replace(self, seed=derive_seed(self.seed, CHECK_STREAM), excluded=(*self.excluded, self), _cache={})
 

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from reversi_env import __version__
 from reversi_env.storage.atomic import write_atomically
 from search.evaluators.formula import Formula, formula_file
-from train.jobs.run import JsonLines, Run, as_hashes, check_same
-from train.tuning.objectives import LabelError, Objective, spread_out
+from train.jobs.logs import JsonLines
+from train.jobs.run import Run, as_hashes, check_resumable
+from train.tuning.objectives import LabelError, Objective, rescaled
 from train.tuning.optimisers import OPTIMISERS, Optimiser
 from train.tuning.options import TuneOptions
 from train.tuning.space import Space, space_of
@@ -44,7 +45,7 @@ class Generation:
 
 
 @dataclass(frozen=True)
-class Tuned:
+class TuningResult:
     """What a tuning found: the weights, their loss in the last round, and on games or positions that nothing was chosen by.
 
     ``published_check`` is the loss of the formula's own weights on the latter.
@@ -68,7 +69,7 @@ def tune(
     *,
     command: str = "",
     progress: Callable[[Generation], None] = lambda generation: None,
-) -> Tuned:
+) -> TuningResult:
     """Look for better weights; with a *folder*, keep a log there, go on from it if there is one, and write the weights."""
     space = space_of(options.formula, options.varied)
     if folder is None:
@@ -89,7 +90,7 @@ def _tune(
     space: Space,
     log: _Log,
     progress: Callable[[Generation], None],
-) -> Tuned:
+) -> TuningResult:
     start = space.point(space.formula) if options.from_published else None
     optimiser = OPTIMISERS[options.optimiser](space.size, options.population, options.seed, start)
     generations: list[Generation] = []
@@ -114,22 +115,22 @@ def _chosen(
     optimiser: Optimiser,
     judged: list[tuple[float, NDArray[np.float64]]],
     generations: list[Generation],
-) -> Tuned:
+) -> TuningResult:
     """The best of the finalists on games or positions of their own; what it is worth, on further ones."""
     points = [point for _, point in judged]
     favourite = optimiser.favourite()
     finalists = [space.evaluator(point) for point in (points if favourite is None else [*points, favourite])]
-    second = objective.checked()
+    second = objective.held_out()
     best = finalists[int(np.argmin(second.losses(finalists)))]
-    check, published = second.checked().losses([best, space.formula])
+    check, published = second.held_out().losses([best, space.formula])
     found = float(objective.losses([best], generations[-1].number)[0])
     evaluations = sum(generation.losses.size for generation in generations)
     seconds = sum(generation.seconds for generation in generations)
     name = space.formula.family
-    return Tuned(best, name, found, float(check), float(published), evaluations, seconds, tuple(generations))
+    return TuningResult(best, name, found, float(check), float(published), evaluations, seconds, tuple(generations))
 
 
-def _content(options: TuneOptions, objective: Objective, tuned: Tuned, command: str) -> bytes:
+def _content(options: TuneOptions, objective: Objective, tuned: TuningResult, command: str) -> bytes:
     rules = objective.rules
     record = {
         "game": {"size": rules.size, "variant": rules.variant},
@@ -156,7 +157,7 @@ def _scale_of(tuned: Formula, objective: Objective, seed: int) -> float:
     rules = objective.rules
     positions, empties = SCALE_POSITIONS[rules.size], SCALE_EMPTIES[rules.size]
     scale = LabelError(rules.size, rules.variant, positions, empties, seed=seed).scale(tuned)
-    return scale if scale > 0 else spread_out([tuned], rules)[0].scale_on(rules)
+    return scale if scale > 0 else rescaled([tuned], rules)[0].scale_on(rules)
 
 
 # --- the log --------------------------------------------------------------------------------------
@@ -173,7 +174,7 @@ class _Log:
             there, here = _flat(heading_there), _flat(self._heading)
             # a hash that was not written down once is taken as it is now: the options, which are the same, name it
             known = {name: value for name, value in here.items() if name in there or not name.endswith("_sha256")}
-            check_same(self._file.path, there, known)
+            check_resumable(self._file.path, there, known)
 
     def losses(self, number: int, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float] | None:
         """The losses of a generation and the seconds it took, if they are known."""

@@ -31,7 +31,7 @@ from train.book.options import BookOptions, CheckOptions
 if TYPE_CHECKING:
     from reversi_env import Position, Rules
     from search.agents.book import Book
-    from train.book.check import Checked
+    from train.book.check import CheckedMove
     from train.book.recorded import GameTree
 
 BookFile = Annotated[
@@ -164,7 +164,7 @@ def check(
     command again to resume after Ctrl-C or a crash.
     """
     from reversi_env import Rules
-    from train.book.check import check, judged
+    from train.book.check import check, checked_moves
 
     options = CheckOptions(**chosen)
     book = _book(file, Rules(options.size, options.variant))
@@ -173,7 +173,7 @@ def check(
         options = replace(options, positions=len(book))
     stopped = "reversi: stopped" if out is None else "reversi: stopped; run the same command again to resume"
     with exit_on_interrupt(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
-        found = judged(check(book, options, out, executor=executor, progress=show))
+        found = checked_moves(check(book, options, out, executor=executor, progress=show))
     beyond = [move for move in found if move.found > book.margin]
     told = {
         "moves": len(found),
@@ -197,7 +197,7 @@ def check(
         print(f"  {move.board} {move.move}: {move.found:.1f}, by the book {move.loss:.1f}")
 
 
-def _plays(book: Book, checked: Checked) -> bool:
+def _plays(book: Book, checked: CheckedMove) -> bool:
     """Whether a book plays a move that was checked."""
     from reversi_env import Position
 

@@ -26,7 +26,7 @@ from train.arena.options import TournamentOptions
 if TYPE_CHECKING:
     from train.arena.ratings import Standings
     from train.arena.sequential import Sprt
-    from train.arena.storage import Record
+    from train.arena.storage import GameRecord
     from train.arena.tournament import Tournament
 
 #: Characters of a cross table's line for place, name and edges, for a score, and for its decimal.
@@ -143,7 +143,7 @@ def _play(options: TournamentOptions, folder: Path, workers: int | None, ray: st
     title = f"{len(options.agents)} agents, {options.size}x{options.size} {options.variant}"
     with progress_bar() as show:
 
-        def tell(record: Record, done: int) -> None:
+        def tell(record: GameRecord, done: int) -> None:
             show(title, done, options.total)
 
         try:

@@ -38,7 +38,7 @@ def winrate(
     although the games stop when it is narrow enough (docs/reference/tournaments.md).
     """
     from reversi_env.kernels.parallel import core_count
-    from train.arena.winrate import WinRate, estimate_win_rate
+    from train.arena.tournament import WinRate, estimate_win_rate
 
     options = TournamentOptions((agent, opponent), games, plies=plies, **chosen)
     found, interrupted = WinRate(), False

@@ -37,10 +37,10 @@ def bootstrap(
     from reversi_env.errors import require
 
     require("torch", "pyarrow")
-    from train.fitting.training import train_from_nothing
+    from train.fitting.training import train_from_scratch
 
     options, began = BootstrapOptions(**chosen), perf_counter()
     how: dict[str, Any] = {"command": recorded_command(sys.argv[1:]), "device": device, "threads": threads}
     with exit_on_interrupt(f"reversi: stopped; {RESUME}"), progress_bar() as show:
-        result = train_from_nothing(out, options, **how, progress=show)
+        result = train_from_scratch(out, options, **how, progress=show)
     print_result(result, perf_counter() - began, as_json)

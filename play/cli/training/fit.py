@@ -28,7 +28,7 @@ from train.fitting.options import FitOptions
 if TYPE_CHECKING:
     from reversi_env import Rules
     from train.fitting.fit import Epoch
-    from train.fitting.training import Trained
+    from train.fitting.training import FitResult
 
 FitChoice: Any = options_of(FitOptions, presets=True)
 NETWORK_HELP = "Network type: linear (one weight per pattern) or deep (a vector per pattern and a small head)."
@@ -95,7 +95,7 @@ def _beginning(rules: Rules, changes: dict[str, Any], usual: str) -> dict[str, s
 
 def _on_labels(
     labels: list[str], out: Path, changes: dict[str, Any], how: dict[str, Any], show: ProgressDisplay
-) -> Trained:
+) -> FitResult:
     from reversi_env.errors import ReversiError, quoted
     from train.fitting.options import preset
     from train.fitting.training import train_on_labels
@@ -109,7 +109,7 @@ def _on_labels(
     rules = read_manifest(Path(labels[0])).options.rules
     how |= _beginning(rules, changes, "linear")
     options = preset(rules.size, how["network"], **changes)
-    how |= {"solving": partial(show, "solving successors")}
+    how |= {"on_solved": partial(show, "solving successors")}
     return train_on_labels(labels, out, options, **how, progress=_epochs(show, options.epochs))
 
 
@@ -118,7 +118,7 @@ def _epochs(show: ProgressDisplay, epochs: int) -> Callable[[Epoch], None]:
     return lambda epoch: show("fitting, epochs", epoch.number, epochs, f"error {epoch.validation_error:.3f} discs")
 
 
-def print_result(trained: Trained, seconds: float, as_json: bool) -> None:
+def print_result(trained: FitResult, seconds: float, as_json: bool) -> None:
     """Where the weights are, how good they are, and how to use them."""
     if as_json:
         by_empties = [{"empties": e, "error": error} for e, error in trained.error_by_empties.items()]

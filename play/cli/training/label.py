@@ -23,7 +23,7 @@ from play.cli.output import RESUME, exit_on_interrupt, print_json, print_table, 
 from train.labels.options import LabelOptions
 
 if TYPE_CHECKING:
-    from train.labels.labellers import Plan
+    from train.labels.labellers import LabellerPlan
 
 LabelChoice: Any = options_of(LabelOptions, required=("count",), named={"prefixes": "opening_plies"})
 
@@ -86,7 +86,7 @@ def label(
         return f"stopped at {rows_in_place(folder)} of {options.count} positions; {RESUME}"
 
     with exit_on_interrupt(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
-        how: dict[str, Any] = {"device": device, "threads": threads, "executor": executor, "found": tell_found}
+        how: dict[str, Any] = {"device": device, "threads": threads, "executor": executor, "on_resume": tell_found}
         manifest = generate(options, folder, **how, progress=show)
     seconds, made = perf_counter() - began, manifest.options
     by_empties = [
@@ -123,7 +123,7 @@ def _with_depth(labeller: str, depth: int | None) -> str:
     return str(AgentSpec(spec.name).with_(depth=depth, **spec.options))  # first, as manifests have it
 
 
-def _labels(plan: Plan, empties: int) -> str:
+def _labels(plan: LabellerPlan, empties: int) -> str:
     """How positions with so many empties were labelled."""
     if empties <= plan.solved:
         return "exact"

@@ -64,10 +64,10 @@ def ppo(
     """
     from play.first_start import prepare_parts
     from reversi_env.errors import require
-    from train.jobs.run import remembered
+    from train.jobs.run import stored_options
     from train.rl.options import faster_precision, preset
 
-    begun = remembered(out, RlOptions)
+    begun = stored_options(out, RlOptions)
     usual: dict[str, Any] = {"algorithm": "tensor-ppo" if device == "cuda" else "ppo"}
     changes = dict(chosen) if algorithm is None else {**chosen, "algorithm": ALGORITHMS[algorithm]}
     by_tensors = changes.get("algorithm", begun.algorithm if begun else usual["algorithm"]) == "tensor-ppo"
@@ -96,9 +96,9 @@ def started_run(
     out: Path, kind: type[Options], preset: Callable[..., Options], changes: dict[str, Any]
 ) -> dict[str, Any]:
     """Return the arguments of a training: its folder, and the options it was started with, or a preset, with *changes*."""
-    from train.jobs.run import remembered
+    from train.jobs.run import stored_options
 
-    begun = remembered(out, kind)
+    begun = stored_options(out, kind)
     options = replace(begun, **changes) if begun else preset(**changes)
     make_folder("--out", out)
     return {"folder": out, "options": options, "command": shlex.join(["reversi", *sys.argv[1:]])}

@@ -25,7 +25,7 @@ from train.tuning.options import TuneOptions
 
 if TYPE_CHECKING:
     from train.tuning.objectives import Objective
-    from train.tuning.run import Generation, Tuned
+    from train.tuning.run import Generation, TuningResult
 
 Aim = Literal["win-rate", "label-error"]
 TuneChoice: Any = options_of(TuneOptions, without=("formula", "optimiser"), named={"varied": "vary"})
@@ -90,7 +90,7 @@ def tune(
     methods = ("genetic", "cma") if optimiser == "both" else (optimiser,)
     require(*("pymoo" if method == "genetic" else "cma" for method in methods))
     command = " ".join(["reversi", *sys.argv[1:]])
-    found: list[tuple[str, Tuned]] = []
+    found: list[tuple[str, TuningResult]] = []
     resume = f"reversi: interrupted; {RESUME}"
     with exit_on_interrupt(resume), progress_bar() as show:
 
@@ -109,7 +109,7 @@ def tune(
         _print_result(formula, judge, results, objective)
 
 
-def as_dict(method: str, tuned: Tuned, aim: Aim) -> dict[str, Any]:
+def as_dict(method: str, tuned: TuningResult, aim: Aim) -> dict[str, Any]:
     """One optimiser's result: win rates, or errors in discs, in the last round and on others."""
     figure: Callable[[float], float] = (lambda loss: 1 - loss) if aim == "win-rate" else (lambda loss: loss)
     return {

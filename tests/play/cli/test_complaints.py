@@ -14,7 +14,7 @@ from play.cli.training import demo
 from reversi_env import Position, Rules
 from search import agents
 from tests.conftest import REPOSITORY
-from train.arena import winrate
+from train.arena import tournament
 from train.arena.match import PlayedGame, PlayerResults
 from train.arena.openings import Opening
 
@@ -47,7 +47,7 @@ def test_a_win_rate_without_a_game_is_none(reversi, monkeypatch):
     def interrupted(*arguments, **others):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(winrate, "estimate_win_rate", interrupted)
+    monkeypatch.setattr(tournament, "estimate_win_rate", interrupted)
     assert reversi("winrate", "greedy") == (INTERRUPTED, "", "reversi: interrupted after 0 games\n")
 
 

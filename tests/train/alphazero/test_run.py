@@ -21,7 +21,8 @@ from train.alphazero.self_play import play, search_of
 from train.arena.batch import EvaluatorPlayer
 from train.evaluation.exam import packaged_endgames
 from train.evaluation.ladder import Ladder
-from train.jobs.run import Run, remembered, silent
+from train.jobs.logs import no_progress
+from train.jobs.run import Run, stored_options
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -72,7 +73,7 @@ def test_a_run_is_measured_now_and_then_and_at_its_end(tmp_path, monkeypatch, la
 
 
 def test_an_elo_that_is_not_determined_is_none():
-    measures = Measures(preset(4, "cpu", **TINY), CPU, None, None, silent)
+    measures = Measures(preset(4, "cpu", **TINY), CPU, None, None, no_progress)
     measures._ladder = Ladder(Rules(6), 4, rungs=("random",))
     measures._truth = packaged_endgames(Rules(6))
     found = measures.standing(EvaluatorPlayer("six-factor", Rules(6), 4, threads=1))
@@ -95,10 +96,10 @@ def test_a_finished_run_that_is_looked_at_again_stays_as_it_is(tmp_path):
 
 def test_a_run_remembers_its_device(tmp_path):
     options = preset(4, "cuda", **TINY)
-    Run(tmp_path, options).remember()
-    assert remembered(tmp_path, SelfPlayOptions) == options
-    with pytest.raises(TrainError, match="was begun with device='cuda': expected the same, not 'cpu'"):
-        Run(tmp_path, replace(options, device="cpu")).remember()
+    Run(tmp_path, options).store_or_check_options()
+    assert stored_options(tmp_path, SelfPlayOptions) == options
+    with pytest.raises(TrainError, match="was started with device='cuda': expected the same value, not 'cpu'"):
+        Run(tmp_path, replace(options, device="cpu")).store_or_check_options()
 
 
 @pytest.fixture(scope="module")

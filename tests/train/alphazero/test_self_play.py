@@ -170,9 +170,9 @@ def test_presets_are_options():
 
 def test_a_device_that_is_given_is_that_of_the_folder(tmp_path, reversi):
     """One that is not given is remembered, so that the default must not pass for one that is."""
-    Run(tmp_path, preset(4, "cuda", **TINY)).remember()
+    Run(tmp_path, preset(4, "cuda", **TINY)).store_or_check_options()
     status, _, told = reversi("train", "alphazero", "--out", tmp_path, "--device", "cpu")
-    assert (status, "was begun with device='cuda': expected the same, not 'cpu'" in told) == (2, True)
+    assert (status, "was started with device='cuda': expected the same value, not 'cpu'" in told) == (2, True)
 
 
 def test_a_run_goes_on_with_its_own_options_and_state_alone(tmp_path):
@@ -185,7 +185,7 @@ def test_a_run_goes_on_with_its_own_options_and_state_alone(tmp_path):
     options = preset(4, "cpu", **TINY)
     with pytest.raises(KeyboardInterrupt):
         SelfPlayRun(tmp_path, options, progress=interrupt).run()
-    with pytest.raises(TrainError, match="was begun with games=12: expected the same, not 13"):
+    with pytest.raises(TrainError, match="was started with games=12: expected the same value, not 13"):
         SelfPlayRun(tmp_path, preset(4, "cpu", **{**TINY, "games": 13})).run()
     learner = Learner(options, CPU)
     learner.load(load_checkpoint(tmp_path / STATE))
@@ -194,7 +194,7 @@ def test_a_run_goes_on_with_its_own_options_and_state_alone(tmp_path):
     state = load_checkpoint(tmp_path / STATE)
     state["net"]["entry.weight"] = state["net"]["entry.weight"][:, :5]
     save_checkpoint(tmp_path / STATE, state)
-    with pytest.raises(TrainError, match="was begun with another kind of network: expected one of this version"):
+    with pytest.raises(TrainError, match="was started with another kind of network: expected one of this version"):
         SelfPlayRun(tmp_path, options).run()
     (tmp_path / STATE).write_bytes(b"nothing")
     with pytest.raises(TrainError, match="cannot be read"):

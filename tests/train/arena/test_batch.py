@@ -13,7 +13,7 @@ from search.engine.solver import solve_all_moves
 from search.kernels.midgame import UNIT
 from studies.players.duels import RandomEndgamePlayer
 from studies.textbook import negamax
-from train.arena.batch import EvaluatorPlayer, RandomPlayer, batch_player, perfect_squares, play_games
+from train.arena.batch import EvaluatorPlayer, RandomPlayer, batch_player, perfect_moves, play_games
 from train.arena.match import play_match
 from train.arena.openings import Openings
 from train.arena.results import Results
@@ -46,7 +46,7 @@ def test_the_square_chosen_is_a_best_one_of_the_textbook_search(depth):
 
 def test_perfect_squares_are_those_of_the_solver():
     own, opp = positions(20, 24)
-    squares = perfect_squares(own, opp, RULES, np.arange(own.size, dtype=np.uint64))
+    squares = perfect_moves(own, opp, RULES, np.arange(own.size, dtype=np.uint64))
     for mine, theirs, sq in zip(own.tolist(), opp.tolist(), squares.tolist(), strict=True):
         values = solve_all_moves(Position(RULES, mine, theirs))
         assert values[RULES.name_of(RULES.action_of(sq))] == max(values.values())
@@ -84,7 +84,7 @@ def test_a_game_depends_on_its_stream_alone_and_candidates_get_the_same_games():
         evaluators.get_evaluator("six-factor").with_weights(corner_weight=-800),
     )
     lots, openings = RandomPlayer(RULES), Openings.random(RULES, 30, seed=2)
-    both = EvaluatorPlayer([first, second], RULES, games_each=60)
+    both = EvaluatorPlayer([first, second], RULES, games_per_evaluator=60)
     together = play_games(both, lots, openings.repeated(2), RULES, seed=9).discs
     for number, candidate in enumerate((first, second)):
         alone = play_games(EvaluatorPlayer(candidate, RULES, threads=1), lots, openings, RULES, seed=9).discs

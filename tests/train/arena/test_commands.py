@@ -17,10 +17,10 @@ from tests.oracles.jobs import PATIENCE, children_of, launched, wait_until
 from tests.search.agents.test_external import FAKE, gone
 from tests.train.jobs.workers import Worker
 from train.arena.options import TournamentOptions
+from train.arena.sequential import GRID_STEPS
 from train.arena.storage import GAMES
-from train.arena.tournament import run_tournament
-from train.arena.winrate import STEPS, WinRate, estimate_win_rate
-from train.jobs.processes import Workers
+from train.arena.tournament import WinRate, estimate_win_rate, run_tournament
+from train.jobs.processes import ProcessPool
 
 SMALL = ("six-factor:table=0.1", "greedy", "random", "--size", 6, "--depth", 1)
 
@@ -165,13 +165,13 @@ def test_our_own_engines_play_as_their_agents_do_in_this_process(tmp_path):
 
 
 def test_jobs_are_done_here_without_workers():
-    with Workers(0, Worker) as workers:
+    with ProcessPool(0, Worker) as workers:
         assert list(workers.results(iter([1, 2, 3]))) == [(job, os.getpid()) for job in (1, 2, 3)]
 
 
 @pytest.mark.slow
 def test_workers_do_every_job_once_and_what_they_raise_is_raised_here():
-    with Workers(2, Worker) as workers:
+    with ProcessPool(2, Worker) as workers:
         results = list(workers.results(iter(range(20))))
         assert sorted(job for job, _ in results) == list(range(20))
         pids = {pid for _, pid in results}
@@ -181,12 +181,12 @@ def test_workers_do_every_job_once_and_what_they_raise_is_raised_here():
         ("refuse", ReversiError, "I will not"),
         ("fail", RuntimeError, "ZeroDivisionError"),
     ):
-        with Workers(1, Worker) as workers, pytest.raises(kind, match=words):
+        with ProcessPool(1, Worker) as workers, pytest.raises(kind, match=words):
             list(workers.results(iter([job])))
 
 
 def test_workers_do_not_hear_ctrl_c_from_their_very_start(capfd):
-    with Workers(1, partial, abs) as workers:
+    with ProcessPool(1, partial, abs) as workers:
         [process] = workers._processes.values()
         os.kill(process.pid, signal.SIGINT)  # it has not even begun to import
         assert list(workers.results(iter([-1, -2]))) == [1, 2]
@@ -205,7 +205,7 @@ def test_ctrl_c_while_workers_are_started_ends_those_there_are(monkeypatch):
 
     monkeypatch.setattr(SpawnProcess, "start", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        Workers(2, partial, abs)
+        ProcessPool(2, partial, abs)
     assert [process.exitcode for process in started] == [-signal.SIGKILL] * 2
 
 
@@ -231,9 +231,9 @@ def test_a_win_rate_is_printed_without_rounding_its_interval_inwards(monkeypatch
     notes = []
 
     def estimate(options, on_pair, **how):
-        on_pair(WinRate(1.0, (1 - 1 / STEPS, 1.0), 15_000, True))
+        on_pair(WinRate(1.0, (1 - 1 / GRID_STEPS, 1.0), 15_000, True))
 
-    monkeypatch.setattr("train.arena.winrate.estimate_win_rate", estimate)
+    monkeypatch.setattr("train.arena.tournament.estimate_win_rate", estimate)
     monkeypatch.setattr("play.cli.measure.winrate.progress_bar", lambda: nullcontext(lambda *told: notes.append(told)))
     code, out, _ = reversi("winrate", "greedy")
     assert (code, notes[0][-1]) == (0, "1.0000 (0.9995–1.0000)")

@@ -11,12 +11,11 @@ import numpy as np
 import pytest
 
 from reversi_env import Rules
-from train.arena import winrate
+from train.arena import sequential
 from train.arena.batch import RandomPlayer
 from train.arena.ratings import DROP_95, ELO, _Davidson, fit_ratings
 from train.arena.results import MAX_PAIR_EFFICIENCY, MAX_RARE_POINTS, Results
-from train.arena.sequential import SHARES, Sprt, expected_score
-from train.arena.winrate import ConfidenceSequence
+from train.arena.sequential import PAIR_SCORES, ConfidenceSequence, Sprt, expected_score
 from train.evaluation.ladder import Ladder
 
 #: Each simulation twice: small for CI, and large.
@@ -52,12 +51,12 @@ def test_win_rates(scale, games):
     generator = np.random.default_rng(games)
     for won, draw, mirrored in itertools.product((0.5, 0.7, 0.95, 0.99), (0.0, 0.2, 0.6), (0.0, 0.5)):
         chances = pair_chances((1 - won) * (1 - draw), draw, won * (1 - draw), mirrored)
-        score = chances @ SHARES
+        score = chances @ PAIR_SCORES
         counts, repeats = np.unique(
             generator.multinomial(games // 2, chances, 1000 * scale), axis=0, return_inverse=True
         )
         ends = np.array([Results(np.repeat(PAIRS, count, axis=0).ravel()).interval() for count in counts])[repeats]
-        efficiency = score * (1 - score) / (2 * (chances @ (SHARES - score) ** 2))
+        efficiency = score * (1 - score) / (2 * (chances @ (PAIR_SCORES - score) ** 2))
         is_conservative = efficiency > 0.9 * MAX_PAIR_EFFICIENCY or efficiency * games * (1 - score) < MAX_RARE_POINTS
         covered = (ends[:, 0] <= score) & (score <= ends[:, 1])
         name = f"{games} games, {won:.0%} won, {draw:.0%} drawn, {mirrored:.0%} mirrored"
@@ -130,7 +129,7 @@ def test_elo_in_tournaments(scale):
 @pytest.mark.parametrize(("loss", "draw"), [(0.4, 0.2), (0.1, 0.2), (0.005, 0.01)])
 def test_the_anytime_bound_holds_at_all_times_at_once(scale, loss, draw, monkeypatch):
     """The bound is conservative by Ville's inequality: it is right in 95 % of all runs or more."""
-    monkeypatch.setattr(winrate, "STEPS", 100)  # What is bet against the true mean does not depend on the other rates.
+    monkeypatch.setattr(sequential, "GRID_STEPS", 100)  # bets against the true mean do not depend on the other rates
     chances, covered = np.array([loss, draw, 1 - loss - draw]), []
     score, generator = 1 - loss - draw / 2, np.random.default_rng(8)
     for _ in range(500 * scale):

@@ -6,9 +6,16 @@ import numpy as np
 import pytest
 
 from reversi_env import ReversiError
-from train.arena import winrate
-from train.arena.sequential import SHARES, Sprt, _likeliest, expected_score, pair_counts
-from train.arena.winrate import BOLDEST, ConfidenceSequence
+from train.arena import sequential
+from train.arena.sequential import (
+    MAX_BET,
+    PAIR_SCORES,
+    ConfidenceSequence,
+    Sprt,
+    _likeliest,
+    expected_score,
+    pair_counts,
+)
 
 # --- SPRT -----------------------------------------------------------------------------------------
 
@@ -19,14 +26,14 @@ def test_the_likeliest_distribution_has_the_mean_and_no_other_is_likelier():
     for mean in (0.3, 0.5, 0.62):
         best = _likeliest(seen[None], mean)[0]
         assert best.sum() == pytest.approx(1)
-        assert best @ SHARES == pytest.approx(mean)
+        assert best @ PAIR_SCORES == pytest.approx(mean)
         others = generator.dirichlet(np.ones(5), 20_000)
-        below, above = others[others @ SHARES < mean], others[others @ SHARES >= mean]
+        below, above = others[others @ PAIR_SCORES < mean], others[others @ PAIR_SCORES >= mean]
         count = min(len(below), len(above))
         below, above = below[:count], above[:count]
-        weight = (mean - below @ SHARES) / (above @ SHARES - below @ SHARES)
+        weight = (mean - below @ PAIR_SCORES) / (above @ PAIR_SCORES - below @ PAIR_SCORES)
         mixed = (1 - weight[:, None]) * below + weight[:, None] * above
-        assert np.allclose(mixed @ SHARES, mean)
+        assert np.allclose(mixed @ PAIR_SCORES, mean)
         assert (np.log(mixed) @ seen).max() <= np.log(best) @ seen + 1e-12
 
 
@@ -75,8 +82,8 @@ def plain_capitals(values, rate, confidence):
         means = [(0.5 + sum(before[:k])) / (k + 1) for k in range(1, turn)]
         variance = (0.25 + sum((v - m) ** 2 for v, m in zip(before, means, strict=True))) / turn
         stake = math.sqrt(2 * math.log(2 / alpha) / (variance * turn * math.log(turn + 1)))
-        more *= 1 + min(stake, BOLDEST / rate) * (value - rate)
-        less *= 1 - min(stake, BOLDEST / (1 - rate)) * (value - rate)
+        more *= 1 + min(stake, MAX_BET / rate) * (value - rate)
+        less *= 1 - min(stake, MAX_BET / (1 - rate)) * (value - rate)
     return more, less
 
 
@@ -118,7 +125,7 @@ def added(values):
 
 
 def test_the_interval_is_rounded_outwards_and_never_empty(monkeypatch):
-    monkeypatch.setattr(winrate, "STEPS", 100)
+    monkeypatch.setattr(sequential, "GRID_STEPS", 100)
     assert added([1] * 1000).interval == (0.99, 1)  # every rate on the grid but 1 is refuted
     with pytest.raises(ReversiError, match="all rates are refuted"):
         added([0] * 50 + [1] * 1000)

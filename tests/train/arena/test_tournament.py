@@ -191,7 +191,7 @@ def test_more_games_may_be_asked_for_and_add_to_those_there(played, tmp_path):
     run_tournament(options(games=4), tmp_path, on_game=lambda record, done: new.append(record.fixture.index))
     assert new == list(range(6, 12))
     assert (tmp_path / RECORDS).read_bytes() == (folder / RECORDS).read_bytes()
-    with pytest.raises(ReversiError, match="begun with games=4: expected 4 or more, not 2"):
+    with pytest.raises(ReversiError, match="was started with games=4: expected 4 or more, not 2"):
         run_tournament(options(games=2), tmp_path)
 
 
@@ -215,7 +215,7 @@ def test_a_file_that_an_agent_names_may_not_change_under_way(tmp_path):
     for path in books:
         kept = path.read_bytes()
         written_book(path, 7)
-        with pytest.raises(ReversiError, match=f"begun with another version of book={path}"):
+        with pytest.raises(ReversiError, match=f"started with a different version of book={path}"):
             run_tournament(made, tmp_path / "out")
         path.write_bytes(kept)
     weights = tmp_path / "weights"

@@ -17,17 +17,17 @@ from search.engine.engine import Engine
 from search.engine.limits import Limits
 from tests.oracles.strategies import random_moves, wthor_file, wthor_record
 from train.book.build import BOOK, LOG, build, grow
-from train.book.check import all_moves, check, judged
+from train.book.check import all_moves, check, checked_moves
 from train.book.options import BookOptions, CheckOptions
 from train.book.recorded import GameTree
-from train.jobs.processes import Processes
+from train.jobs.processes import LocalExecutor
 
 SMALL = BookOptions(size=6, evaluator="six-factor", positions=60, depth=2, margin=3.0, batch=4)
 START = Position.initial(SMALL.rules)
 CHECK = CheckOptions(size=6, evaluator="six-factor", positions=1000, depth=4)
 COLUMNS = ("own", "opp", "value", "depth", "lines", "checked")
 VARIANTS = ["normal", "reversed"]
-HERE = Processes(0)
+HERE = LocalExecutor(0)
 
 
 @pytest.fixture(scope="module")
@@ -165,7 +165,7 @@ def test_a_check_judges_as_a_slow_twin_and_bars_what_is_worse(book, tmp_path):
     narrow = replace(book, margin=margin)
     found = check(narrow, CHECK, tmp_path, executor=HERE)
     twin = checked_slowly(narrow, CHECK.depth)
-    told = judged(found)
+    told = checked_moves(found)
     assert {(move.board, move.move) for move in told} == twin.keys()
     for move in told:
         assert (move.loss, move.found) == pytest.approx(twin[move.board, move.move])
@@ -223,7 +223,7 @@ def test_the_command_says_what_is_worse_and_whether_it_is_played(folder, tmp_pat
 def test_a_packaged_book_plays_nothing_that_its_check_found_worse(variant):
     """All that it plays by its own values was judged; what lost more than the margin, and some of the rest, by looking it up."""
     book = packaged_book(Rules(8, variant))
-    found, moves = judged(book), all_moves(book)
+    found, moves = checked_moves(book), all_moves(book)
     assert len(found) == np.count_nonzero(moves.loss <= book.margin / 6 * UNITS_PER_DISC + 1e-7)
     assert book.about["check"]["depth"] >= book.about["depth"] + 6
     some = [move for number, move in enumerate(found) if number % 300 == 0 or move.found > book.margin]
@@ -245,7 +245,7 @@ def test_a_book_move_is_never_worse_than_the_margin_by_a_deeper_search(variant):
     known = again.checked != UNCHECKED
     assert known.sum() > 25
     assert np.abs(again.checked[known].astype(float) - book.checked[known]).mean() < 0.5 * UNITS_PER_DISC
-    found = judged(again)
+    found = checked_moves(again)
     assert any(move.loss > 0.3 for move in found)  # not only the best ones are played
     for move in found:
         moves = book.moves(Position.from_text(move.board, rules=book.rules))
@@ -277,7 +277,7 @@ def test_a_build_grows_and_goes_on_to_the_same_bytes(folder, tmp_path):
 
 @pytest.mark.slow
 def test_other_processes_build_the_same_book(folder, tmp_path):
-    build(SMALL, tmp_path, executor=Processes(2))
+    build(SMALL, tmp_path, executor=LocalExecutor(2))
     for name in (BOOK, LOG):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
 

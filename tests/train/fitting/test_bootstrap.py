@@ -19,7 +19,7 @@ from search.engine.batch import search_batch
 from train.fitting.bootstrap import Bootstrap
 from train.fitting.fit import FitOptions
 from train.fitting.stages import GAMES_OPENING, BootstrapOptions, Stage, stages_of
-from train.fitting.training import train_from_nothing
+from train.fitting.training import train_from_scratch
 
 FEW = FitOptions(epochs=3, batch_size=64)
 FEW_DEEP = FitOptions(epochs=3, batch_size=64, held_out=0.2, learning_rate=0.005, weight_decay=0.5)
@@ -97,7 +97,7 @@ def test_the_torch_module_of_a_weight_file(whole):
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_the_smallest_board_from_nothing(tmp_path, variant):
-    trained = train_from_nothing(tmp_path, BootstrapOptions(size=4, variant=variant), command="reversi train")
+    trained = train_from_scratch(tmp_path, BootstrapOptions(size=4, variant=variant), command="reversi train")
     saved = read_weights(trained.weights)
     assert saved.rules == Rules(4, variant)
     assert saved.record.keys() >= {"options", "figures", "command", "version", "commit", "device"}
@@ -105,7 +105,7 @@ def test_the_smallest_board_from_nothing(tmp_path, variant):
     assert trained.validation_error < 5
     left = tmp_path / "stage-00-fit.safetensors"
     left.write_bytes(b"of a run that was killed before it could remove this")
-    again = train_from_nothing(tmp_path, BootstrapOptions(size=4, variant=variant), command="reversi train")
+    again = train_from_scratch(tmp_path, BootstrapOptions(size=4, variant=variant), command="reversi train")
     assert again == trained
     assert not left.exists()
 

@@ -18,13 +18,13 @@ from reversi_env.storage.checksummed import unpack_checksummed
 from search import evaluators
 from search.engine.solver import solve_batch
 from tests.oracles.patterns import loud_net
-from train.fitting.cpu_engine import COMPILED, LinearEngine
+from train.fitting.cpu_backend import COMPILED, LinearBackend
 from train.fitting.fit import fit, held_out_rows
 from train.fitting.options import FitOptions, preset
 from train.fitting.stages import stages_of
-from train.fitting.torch_engine import TorchEngine, draws, node_weights_of, prepared
+from train.fitting.torch_backend import TorchBackend, draws, node_weights_of, prepare
 from train.fitting.training import train_in_folder
-from train.fitting.trees import grow, single_nodes
+from train.fitting.trees import grow_trees, single_nodes
 from train.labels import LabelOptions, Labels, label_positions, sample_positions
 
 FEW = FitOptions(epochs=3, batch_size=64, held_out=0.2)
@@ -90,7 +90,7 @@ def test_the_split_never_separates_mirror_images(size):
 
 def test_what_is_held_out_is_never_learnt_from(labels):
     """Not as a position and not as a successor: other labels there change no weight, only the error that is reported."""
-    trees = grow(labels)
+    trees = grow_trees(labels)
     hidden = held_out_rows(trees.own, trees.opp, 0.2)
     changed = replace(trees, score=np.where(hidden & ~trees.finished, np.float32(30), trees.score))
     options = replace(FEW, loss="structural", patience=3)
@@ -98,8 +98,8 @@ def test_what_is_held_out_is_never_learnt_from(labels):
     engines = []
     for net, data in zip(nets, (trees, changed), strict=True):
         weights = np.where(hidden, np.float32(0), node_weights_of(data, options))
-        prepared_data = prepared(net, data, weights)
-        engine = LinearEngine(net, prepared_data, prepared_data, options)
+        prepared_data = prepare(net, data, weights)
+        engine = LinearBackend(net, prepared_data, prepared_data, options)
         engine.epoch(1)
         engines.append(engine)
     assert (engines[0].weights()["table"] == engines[1].weights()["table"]).all()
@@ -163,15 +163,15 @@ def test_kernels_and_torch_take_the_same_steps(labels, kind, loss, begin):
         FEW, loss=loss, plies=2, huber_delta=5.0, weight_decay=0.5, learning_rate=0.03 if kind == "linear" else 0.005
     )
     few = labels.select(np.arange(120 if loss == "structural" else 200))
-    trees = single_nodes(few) if loss == "plain" else grow(few, 2)
+    trees = single_nodes(few) if loss == "plain" else grow_trees(few, 2)
     found = []
-    for make in (COMPILED[kind], TorchEngine):
+    for make in (COMPILED[kind], TorchBackend):
         net = begin(kind, 6)
         start = weights_of(net)
-        data = prepared(net, trees, node_weights_of(trees, options))
+        data = prepare(net, trees, node_weights_of(trees, options))
         engine = make(net, data, data, options)
         errors = [engine.epoch(1), engine.epoch(2)]
-        engine.put(engine.weights())
+        engine.load_weights(engine.weights())
         found.append((errors, weights_of(net), engine.validation_values()))
     (errors, weights, values), (torch_errors, torch_weights, torch_values) = found
     assert errors == pytest.approx(torch_errors, rel=1e-4)
@@ -239,12 +239,12 @@ def test_resumed_it_ends_with_the_same_weights(labels, tmp_path, kind, loss):
 def test_a_checkpoint_of_something_else(labels, tmp_path):
     path = tmp_path / "fit"
     fit(Trainable("linear", 6), labels, FEW, checkpoint=path)
-    with pytest.raises(ReversiError, match="was begun with seed=0: expected the same, not 1"):
+    with pytest.raises(ReversiError, match="was started with seed=0: expected the same value, not 1"):
         fit(Trainable("linear", 6), labels, replace(FEW, seed=1), checkpoint=path)
-    with pytest.raises(ReversiError, match="was begun with a linear network: expected the same, not a deep one"):
+    with pytest.raises(ReversiError, match="was started with a linear network: expected the same, not a deep one"):
         fit(Trainable("deep", 6), labels, replace(FEW, epochs=3), checkpoint=path)
     with pytest.raises(
-        ReversiError, match="was begun with other labels, weights, options or device: expected the same"
+        ReversiError, match="was started with other labels, weights, options or device: expected the same"
     ):
         fit(Trainable("linear", 6), labels.select(np.arange(300)), FEW, checkpoint=path)
     path.write_bytes(path.read_bytes()[:-100])
@@ -305,7 +305,7 @@ def test_phases_without_data_stay_as_they_are(labels):
 def test_weights_that_no_label_touches_stay_as_they_were(labels, tmp_path, monkeypatch, by_torch):
     """Weight decay moves all weights where torch takes the steps."""
     if by_torch:
-        monkeypatch.setattr("train.fitting.cpu_engine.COMPILED", {})
+        monkeypatch.setattr("train.fitting.cpu_backend.COMPILED", {})
     net = Trainable("linear", 6)
     torch.nn.init.constant_(net.weights, 0.25)
     start = f"network:weights={net.to_network(labels.rules).save_in(tmp_path)}"
@@ -322,7 +322,7 @@ def test_weights_that_no_label_touches_stay_as_they_were(labels, tmp_path, monke
 @pytest.mark.parametrize("rules", [Rules(6), Rules(4, "reversed")], ids=str)
 @pytest.mark.parametrize("plies", [1, 2])
 def test_trees_hold_every_successor_with_its_score(rules, plies):
-    trees = grow(exact_labels(rules.size, 60, (2, 6), rules.variant), plies)
+    trees = grow_trees(exact_labels(rules.size, 60, (2, 6), rules.variant), plies)
     playing = ~trees.finished
     exact = solve_batch(trees.own[playing], trees.opp[playing], rules)
     assert (trees.score[playing] == exact).all()
@@ -343,7 +343,7 @@ def test_trees_hold_every_successor_with_its_score(rules, plies):
 
 
 def test_some_of_the_trees():
-    trees = grow(exact_labels(4, 30, (3, 6)), 2)
+    trees = grow_trees(exact_labels(4, 30, (3, 6)), 2)
     some = trees.select(np.array([7, 2]))
     assert len(some) == 2
     first, last = trees.first[7], trees.first[8]
@@ -353,7 +353,7 @@ def test_some_of_the_trees():
 
 
 def test_the_structural_loss_makes_parents_agree_with_their_children(labels):
-    trees = grow(labels.select(np.arange(300)))
+    trees = grow_trees(labels.select(np.arange(300)))
     gaps = []
     for consistency in (0.0, 5.0):
         net = Trainable("linear", 6)
@@ -382,17 +382,17 @@ def test_options_that_make_no_sense_are_refused(changes, message):
 
 
 def test_batches_follow_the_number_of_positions():
-    assert [FitOptions().batch_of(count) for count in (1, 100_000, 10**9)] == [256, 1024, 16384]
-    assert FitOptions(batch_size=7).batch_of(10**9) == 7
+    assert [FitOptions().batch_size_for(count) for count in (1, 100_000, 10**9)] == [256, 1024, 16384]
+    assert FitOptions(batch_size=7).batch_size_for(10**9) == 7
     assert preset(4, epochs=3).epochs == 3
 
 
 def test_a_fit_that_loses_its_way_says_so(labels):
-    for goes_on in (False, True):
+    for fine_tunes in (False, True):
         net = Trainable("deep", 6)
         net.arrays["heads"][:, -1] = np.nan  # as after steps that were too large
         with pytest.raises(ReversiError, match="the fit has lost its way"):
-            fit(net, labels, FEW, goes_on=goes_on)
+            fit(net, labels, FEW, fine_tunes=fine_tunes)
 
 
 def test_data_that_do_not_fit(labels):

@@ -44,9 +44,9 @@ def main(address, folder, out):
         [[_, text, spec]] = said(cluster.workers(Reader, Options(("x:weights=a.txt",))), 1)
         found["shipped"] = [text, spec]
         found["cpus"] = cluster.cpus()
-        build, on_ray.build = on_ray.build, lambda: "0.0-another"
+        build_id, on_ray.build_id = on_ray.build_id, lambda: "0.0-another"
         found["build"] = said(cluster.workers(Worker), 1)
-        on_ray.build = build
+        on_ray.build_id = build_id
     Path(out).write_text(json.dumps(found))
 
 

@@ -14,12 +14,12 @@ from reversi_env.errors import missing_extra_error
 from tests.oracles.jobs import files
 from tests.train.jobs.workers import Options, Reader, Worker
 from train.jobs import shipping as cluster_files
-from train.jobs.processes import Processes, Workers, in_order
+from train.jobs.processes import LocalExecutor, ProcessPool, in_order
 from train.jobs.ray import RayCluster, checked_address
-from train.jobs.shipping import build, parcels, relocated, unpacked
-from train.kernels.noisy_games import below
+from train.jobs.shipping import build_id, collect_files, unpack, with_local_paths
+from train.kernels.noisy_games import random_below
 from train.labels import LabelOptions, generate
-from train.labels.jobs import part_of, piece_rows, share
+from train.labels.jobs import block_of, job_size, rows_per_job
 
 SMALL = LabelOptions(size=6, count=900, empties=(8, 10), shard_rows=200, block_rows=500)
 
@@ -30,7 +30,7 @@ SMALL = LabelOptions(size=6, count=900, empties=(8, 10), shard_rows=200, block_r
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_a_lost_workers_job_is_done_again_but_not_for_ever(tmp_path):
-    with Workers(2, Worker, tmp_path) as pool:
+    with ProcessPool(2, Worker, tmp_path) as pool:
         results = list(pool.results(iter([1, "die once", 2, 3])))
         assert {job for job, _ in results} == {1, "die once", 2, 3}
         assert (tmp_path / "died").exists()
@@ -40,7 +40,7 @@ def test_a_lost_workers_job_is_done_again_but_not_for_ever(tmp_path):
 
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_a_worker_that_died_while_idle_is_replaced():
-    with Workers(1, Worker) as pool:
+    with ProcessPool(1, Worker) as pool:
         [(_, first)] = pool.results(iter([1]))
         os.kill(first, signal.SIGKILL)
         [(_, second)] = pool.results(iter([2]))
@@ -58,7 +58,7 @@ def test_a_worker_that_dies_in_the_middle_of_its_answer_is_replaced(monkeypatch)
             raise OSError("got end of file during message")
         return receive(connection)
 
-    with Workers(1, Worker) as pool:
+    with ProcessPool(1, Worker) as pool:
         monkeypatch.setattr(Connection, "recv", cut_off)
         [(job, _)] = pool.results(iter([1]))
     assert job == 1
@@ -83,10 +83,10 @@ def test_results_come_in_order_whatever_their_own():
 )
 def test_labels_made_of_jobs_are_the_same_to_the_byte(tmp_path, options, monkeypatch):
     """Through the jobs of a cluster, done here; pieces and shards of sizes that do not divide each other."""
-    monkeypatch.setattr("train.labels.jobs.LEAST_ROWS", 64)
+    monkeypatch.setattr("train.labels.jobs.MIN_ROWS", 64)
     generate(options, tmp_path / "whole")
     steps = []
-    generate(options, tmp_path / "jobs", executor=Processes(0), progress=lambda *step: steps.append(step))
+    generate(options, tmp_path / "jobs", executor=LocalExecutor(0), progress=lambda *step: steps.append(step))
     assert files(tmp_path / "jobs") == files(tmp_path / "whole")
     rows = [done for doing, done, _ in steps if doing == "labelling"]
     assert rows == sorted(set(rows))
@@ -95,7 +95,7 @@ def test_labels_made_of_jobs_are_the_same_to_the_byte(tmp_path, options, monkeyp
 
 
 def test_labels_go_on_after_an_interruption_among_jobs(tmp_path, monkeypatch):
-    monkeypatch.setattr("train.labels.jobs.LEAST_ROWS", 64)
+    monkeypatch.setattr("train.labels.jobs.MIN_ROWS", 64)
     generate(SMALL, tmp_path / "whole")
 
     def interrupt(doing, done, total):
@@ -103,9 +103,9 @@ def test_labels_go_on_after_an_interruption_among_jobs(tmp_path, monkeypatch):
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        generate(SMALL, tmp_path / "cut", executor=Processes(0), progress=interrupt)
+        generate(SMALL, tmp_path / "cut", executor=LocalExecutor(0), progress=interrupt)
     assert 0 < len(list((tmp_path / "cut").glob("shard-*.parquet"))) < SMALL.shards
-    generate(SMALL, tmp_path / "cut", executor=Processes(0))
+    generate(SMALL, tmp_path / "cut", executor=LocalExecutor(0))
     assert files(tmp_path / "cut") == files(tmp_path / "whole")
     # nobody is called where nothing is missing
     generate(SMALL, tmp_path / "cut", executor=_Nobody())
@@ -119,23 +119,23 @@ class _Nobody:
 @pytest.mark.slow
 def test_labels_of_two_processes_are_the_same_to_the_byte(tmp_path):
     generate(SMALL, tmp_path / "whole")
-    generate(SMALL, tmp_path / "two", executor=Processes(2))
+    generate(SMALL, tmp_path / "two", executor=LocalExecutor(2))
     assert files(tmp_path / "two") == files(tmp_path / "whole")
 
 
 def test_jobs_are_smaller_where_positions_are_harder_or_few():
     def rows(high, labeller="exact"):
-        return piece_rows(LabelOptions(empties=(8, high), labeller=labeller))
+        return rows_per_job(LabelOptions(empties=(8, high), labeller=labeller))
 
     assert [rows(8), rows(12), rows(14), rows(30)] == [5000, 5000, 1033, 100]
     assert rows(30, "six-factor:depth=2,exact=10") == 5000
-    assert [share(amount, 4, 100, 5000) for amount in (10, 32_000, 10**9)] == [100, 1000, 5000]
+    assert [job_size(amount, 4, 100, 5000) for amount in (10, 32_000, 10**9)] == [100, 1000, 5000]
 
 
 def test_jobs_know_the_parts_of_the_hash_space_that_blocks_keep():
     keys = np.random.default_rng(0).integers(1, 1 << 64, 500, np.uint64, endpoint=False)
     for parts in (1, 2, 7, 119):
-        assert part_of(keys, parts).tolist() == [below(key, parts) for key in keys]
+        assert block_of(keys, parts).tolist() == [random_below(key, parts) for key in keys]
 
 
 # --- files ----------------------------------------------------------------------------------------
@@ -147,36 +147,36 @@ def test_files_that_options_name_travel_and_are_found_where_they_are_put(tmp_pat
     for name in ("w.txt", "other.txt"):
         (tmp_path / name).write_text(name)
     options = Options(("network:weights=w.txt,depth=2", "x:weights=none.txt", "network"), str(tmp_path / "other.txt"))
-    sent = parcels([options, 5])
-    assert [(parcel.name, parcel.content) for parcel in sent] == [
+    sent = collect_files([options, 5])
+    assert [(file.name, file.content) for file in sent] == [
         ("w.txt", b"w.txt"),
         (str(tmp_path / "other.txt"), b"other.txt"),
     ]
-    assert unpacked(sent) == {}  # they are here
-    assert relocated(options, {}) is options
+    assert unpack(sent) == {}  # they are here
+    assert with_local_paths(options, {}) is options
     (tmp_path / "w.txt").write_text("changed")  # as another machine may have it
     copies = tmp_path / "copies"
     copies.mkdir()
-    places = unpacked(sent, copies)
+    places = unpack(sent, copies)
     assert list(places) == ["w.txt"]
-    assert unpacked(sent, copies) == places  # once a machine
-    moved = relocated(options, places)
+    assert unpack(sent, copies) == places  # once a machine
+    moved = with_local_paths(options, places)
     assert moved.specs[1:] == options.specs[1:]
     assert moved.specs[0].endswith(".txt,depth=2")
     assert Reader(replace(moved, specs=(moved.specs[0].removesuffix(",depth=2"),)))(0)[1] == "w.txt"
     next(copies.iterdir()).write_text("damaged")
-    unpacked(sent, copies)
+    unpack(sent, copies)
     assert next(copies.iterdir()).read_text() == "w.txt"
-    assert relocated(5, places) == 5
+    assert with_local_paths(5, places) == 5
 
 
 def test_a_command_line_that_is_too_long_for_a_files_name_is_none():
-    assert parcels([Options((f"gtp:engine --book=b.dat {'--option ' * 500}",))]) == ()
+    assert collect_files([Options((f"gtp:engine --book=b.dat {'--option ' * 500}",))]) == ()
 
 
 def test_a_build_is_known_by_all_that_decides_and_nothing_else(tmp_path, monkeypatch):
     monkeypatch.setattr(cluster_files, "ROOT", tmp_path)
-    fresh = build.__wrapped__
+    fresh = build_id.__wrapped__
     found = [fresh()]
     for name in (
         "search/engine/engine.py",

@@ -18,7 +18,8 @@ from train.fitting.bootstrap import Bootstrap
 from train.fitting.fit import FitOptions
 from train.fitting.stages import BootstrapOptions
 from train.fitting.training import train_on_labels
-from train.jobs.run import CHECKPOINT, JsonLines, Run, read_csv, remembered, write_csv
+from train.jobs.logs import JsonLines, read_csv, write_csv
+from train.jobs.run import CHECKPOINT, Run, stored_options
 from train.labels import LabelOptions, generate
 from train.rl.maskable_ppo import Training
 from train.rl.options import RlOptions
@@ -138,9 +139,9 @@ def test_a_damaged_manifest_is_named(name, begun):
 
 def test_a_folder_of_another_kind_of_run_is_refused(tmp_path):
     with Run(tmp_path, SelfPlayOptions()):
-        assert remembered(tmp_path, SelfPlayOptions) == SelfPlayOptions()
+        assert stored_options(tmp_path, SelfPlayOptions) == SelfPlayOptions()
     with pytest.raises(TrainError, match="of another kind of run"):
-        remembered(tmp_path, RlOptions)
+        stored_options(tmp_path, RlOptions)
     with pytest.raises(TrainError, match="of another kind of run"), Run(tmp_path, RlOptions()):
         pass
 
@@ -151,23 +152,24 @@ def test_options_that_came_later_have_their_defaults_and_some_may_change(tmp_pat
         content = json.loads(path.read_text())
         del content["options"]["pool_size"]
         path.write_text(json.dumps(content))
-    with Run(tmp_path, RlOptions(steps=2_000_000, games=500), free=("steps",), growing=("games",)):
-        assert remembered(tmp_path, RlOptions) == RlOptions(steps=2_000_000, games=500)
+    with Run(tmp_path, RlOptions(steps=2_000_000, games=500), changeable=("steps",), extendable=("games",)):
+        assert stored_options(tmp_path, RlOptions) == RlOptions(steps=2_000_000, games=500)
     for options, message in (
         (RlOptions(), "games=500: expected 500 or more, not 400"),
-        (RlOptions(games=500, pool_size=7), "pool_size=6: expected the same, not 7"),
+        (RlOptions(games=500, pool_size=7), "pool_size=6: expected the same value, not 7"),
     ):
-        with pytest.raises(TrainError, match=f"was begun with {message}, or another folder"):
-            Run(tmp_path, options, free=("steps",), growing=("games",)).remember()
+        with pytest.raises(TrainError, match=f"was started with {message}, or another folder"):
+            Run(tmp_path, options, changeable=("steps",), extendable=("games",)).store_or_check_options()
 
 
 def test_other_weights_are_refused_without_their_hashes(tmp_path):
     with Run(tmp_path, RlOptions(), {"player_sha256": "0"}):
         pass
     with pytest.raises(
-        TrainError, match="was begun with another version of player: expected the same, or another folder$"
+        TrainError,
+        match="was started with a different version of player: expected the same version, or another folder$",
     ):
-        Run(tmp_path, RlOptions(), {"player_sha256": "1"}).remember()
+        Run(tmp_path, RlOptions(), {"player_sha256": "1"}).store_or_check_options()
 
 
 def test_logs(tmp_path):
@@ -195,4 +197,4 @@ def test_a_file_system_without_locks_is_as_good_as_any(tmp_path, monkeypatch):
 
     monkeypatch.setattr(atomic_files.fcntl, "flock", flock)
     with Run(tmp_path / "run", RlOptions()):
-        assert remembered(tmp_path / "run", RlOptions) == RlOptions()
+        assert stored_options(tmp_path / "run", RlOptions) == RlOptions()

@@ -247,7 +247,7 @@ def test_a_network_is_known_by_the_bytes_of_its_file(tmp_path, monkeypatch):
     generate(options, tmp_path / "out")
     generate(options, tmp_path / "out")
     file.write_bytes(b"other weights")
-    with pytest.raises(TrainError, match="was begun with another version of some-network"):
+    with pytest.raises(TrainError, match="was started with a different version of some-network"):
         generate(options, tmp_path / "out")
 
 
@@ -323,7 +323,7 @@ def test_a_gpu_is_not_asked_for_more_than_it_can_solve(tmp_path, empties):
     ],
 )
 def test_the_most_empties_that_a_labeller_solves(labeller, empties, most):
-    assert LabelOptions(empties=empties, labeller=labeller).most_solved == most
+    assert LabelOptions(empties=empties, labeller=labeller).max_solved_empties == most
 
 
 @pytest.mark.parametrize("size", [6, 8])

@@ -12,12 +12,12 @@ from search.engine.threads import make_thread_states
 from search.evaluators.registry import get_evaluator
 from tests.oracles.search import canonical_rows, play_game
 from train.arena.batch import EvaluatorPlayer, self_play
-from train.jobs.processes import Processes
+from train.jobs.processes import LocalExecutor
 from train.kernels.noisy_games import play_games
 from train.labels import LabelOptions, generate, sample_positions, sampling
 from train.labels.generation import label_positions
-from train.labels.jobs import Games, LabelWorker
-from train.labels.sampling import Players, _Sampling, how_to_play, sample_block
+from train.labels.jobs import LabelWorker, PlayJob
+from train.labels.sampling import SamplingPlayers, _Sampling, game_settings, sample_block
 
 GAMES = [Rules(size, variant) for size in (6, 8) for variant in ("normal", "reversed")]
 IN_BLOCKS = {"count": 3001, "empties": (7, 13), "shard_rows": 400, "block_rows": 1000, "play_depth": 1}
@@ -56,7 +56,7 @@ def test_games_follow_the_plain_twin(rules, how):
     own, opp, key = (np.zeros((games, options.strata), np.uint64) for _ in range(3))
     play_games(
         *(make_thread_states(rules), evaluator.record(rules), *(np.uint64(board) for board in rules.start_boards)),
-        *(how_to_play(options), np.uint64(options.seed), np.uint64(10)),
+        *(game_settings(options), np.uint64(options.seed), np.uint64(10)),
         *(np.ones(options.strata, np.bool_), own, opp, key),
     )
     for i in range(games):
@@ -79,7 +79,7 @@ def test_only_what_is_wanted_is_taken():
     for wanted in (np.ones(options.strata, np.bool_), np.arange(options.strata) % 3 == 2):
         own, opp, key = (np.zeros((50, options.strata), np.uint64) for _ in range(3))
         start = (np.uint64(board) for board in rules.start_boards)
-        games = (how_to_play(options), np.uint64(1), np.uint64(0), wanted)
+        games = (game_settings(options), np.uint64(1), np.uint64(0), wanted)
         play_games(make_thread_states(rules), nets, *start, *games, own, opp, key)
         taken.append((own, key))
     (all_own, all_keys), (own, keys) = taken
@@ -140,15 +140,15 @@ def test_a_player_that_fails_is_heard():
         with pytest.raises(ValueError, match="mine"):
             self_play(EvaluatorPlayer(broken, Rules(6)), 2, Rules(6))
         worker = LabelWorker(options, label_positions, "cpu", 1)
-        worker._players = Players(options, broken)
+        worker._players = SamplingPlayers(options, broken)
         with pytest.raises(ValueError, match="mine"):
-            worker(Games(0, 0, 128, 0, np.ones(options.strata, np.bool_)))
+            worker(PlayJob(0, 0, 128, 0, np.ones(options.strata, np.bool_)))
 
 
-@pytest.mark.parametrize("executor", [None, Processes(0)], ids=["threads", "jobs"])
+@pytest.mark.parametrize("executor", [None, LocalExecutor(0)], ids=["threads", "jobs"])
 def test_games_that_were_played_are_not_played_again(tmp_path, monkeypatch, executor):
     """Interrupted between two rounds of games: the next run begins with the game after, and ends with the same files."""
-    monkeypatch.setattr(sampling, "MOST_GAMES", 256)
+    monkeypatch.setattr(sampling, "MAX_GAMES", 256)
     options = LabelOptions(size=6, count=4500, empties=(6, 8), shard_rows=1500, play_depth=1)
     generate(options, tmp_path / "whole")
     asked, rounds = [], _Sampling.play_round

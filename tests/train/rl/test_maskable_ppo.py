@@ -17,7 +17,7 @@ from train.arena.network_players import BatchPolicyPlayer
 from train.evaluation.endgames import EndgameOptions, noisy_endgames
 from train.evaluation.ladder import Ladder, rungs_of
 from train.jobs.checkpoints import load_checkpoint, save_checkpoint
-from train.jobs.run import CHECKPOINT, Run, remembered
+from train.jobs.run import CHECKPOINT, Run, stored_options
 from train.rl import maskable_ppo as training_module
 from train.rl.board_policy import BoardExtractor, BoardPolicy
 from train.rl.maskable_ppo import Training, training_figure
@@ -272,7 +272,7 @@ def test_a_finished_training_goes_on_with_more_steps(tmp_path, small_training):
     more = Training(tmp_path, small_training(steps=4096, **seldom), regret=False)
     more.run()
     assert more.steps == 4096
-    assert remembered(tmp_path, type(more.options)).steps == 4096
+    assert stored_options(tmp_path, type(more.options)).steps == 4096
     rows = list(csv.DictReader((tmp_path / "evaluations.csv").read_text().splitlines()))
     assert [int(row["steps"]) for row in rows] == sorted({int(row["steps"]) for row in rows})
     assert (tmp_path / "curve.svg").read_bytes().startswith(b"<?xml")
@@ -284,22 +284,22 @@ def test_a_finished_training_goes_on_with_more_steps(tmp_path, small_training):
 
 def test_opponents_with_other_weights_than_it_was_begun_with_are_refused(tmp_path, small_training):
     options = small_training(opponents=("random", "cell-utility:depth=1"))
-    Run(tmp_path, options, {"cell-utility_sha256": "0"}).remember()
-    with pytest.raises(TrainError, match="begun with another version of cell-utility: expected the same"):
+    Run(tmp_path, options, {"cell-utility_sha256": "0"}).store_or_check_options()
+    with pytest.raises(TrainError, match="started with a different version of cell-utility: expected the same"):
         Training(tmp_path, options, regret=False).run()
 
 
 @pytest.mark.usefixtures("quick")
 def test_a_training_does_not_go_on_on_another_device(tmp_path, small_training):
-    Run(tmp_path, small_training()).remember()
+    Run(tmp_path, small_training()).store_or_check_options()
     save_checkpoint(tmp_path / CHECKPOINT, {"told": {"device": "cuda"}})
-    with pytest.raises(TrainError, match="was begun on device cuda: expected the same, or another folder"):
+    with pytest.raises(TrainError, match="was started on device cuda: expected the same device, or another folder"):
         Training(tmp_path, small_training(), regret=False).run()
 
 
 def test_a_damaged_checkpoint_is_said(tmp_path, small_training):
     training = Training(tmp_path, small_training(), regret=False)
-    Run(tmp_path, small_training()).remember()
+    Run(tmp_path, small_training()).store_or_check_options()
     (tmp_path / CHECKPOINT).write_bytes(b"damaged")
     with pytest.raises(TrainError, match="checkpoint.safetensors' cannot be read"):
         training.run()

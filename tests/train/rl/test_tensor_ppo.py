@@ -6,8 +6,8 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-
 from benchmarks.tensor_ppo import measure
+
 from models.policy.files import read_policy
 from models.policy.net import masked
 from reversi_env import Position, ReversiError, Rules
@@ -177,9 +177,9 @@ def test_what_it_cannot_do_is_refused(tmp_path):
     if not torch.cuda.is_available():
         with pytest.raises(TrainError, match="device cuda cannot be used"):
             TensorPPO(tmp_path, preset(**SMALL), device="cuda")
-    Run(tmp_path, preset(**SMALL)).remember()
+    Run(tmp_path, preset(**SMALL)).store_or_check_options()
     tensor_ppo.save_checkpoint(tmp_path / CHECKPOINT, {"run": {"device": "cuda"}})
-    with pytest.raises(TrainError, match="was begun on device cuda: expected the same"):
+    with pytest.raises(TrainError, match="was started on device cuda: expected the same"):
         TensorPPO(tmp_path, preset(**SMALL)).run()
 
 
@@ -189,7 +189,7 @@ def test_the_folder_alone_says_that_it_needs_no_stable_baselines(reversi, tmp_pa
     monkeypatch.setattr("play.first_start.prepare_parts", lambda parts: None)
     monkeypatch.setattr(TensorPPO, "run", lambda training: ran.append(training.options))
     monkeypatch.setattr("play.cli.training.ppo.show_training", lambda *_: None)
-    Run(tmp_path, preset(**SMALL)).remember()
+    Run(tmp_path, preset(**SMALL)).store_or_check_options()
     assert reversi("train", "ppo", "--out", tmp_path)[0] == 0
     assert ran == [preset(**SMALL)]
 

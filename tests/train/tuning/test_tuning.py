@@ -12,7 +12,7 @@ from reversi_env import ReversiError, Rules, batch
 from reversi_env.errors import MissingExtra, TrainError
 from search import evaluators
 from search.evaluators.formula import formula_file
-from train.tuning.objectives import LabelError, WinRate, spread_out
+from train.tuning.objectives import LabelError, WinRate, rescaled
 from train.tuning.optimisers import OPTIMISERS
 from train.tuning.options import TuneOptions
 from train.tuning.run import tune
@@ -77,7 +77,7 @@ def test_the_win_rate_tells_good_weights_from_bad_and_repeats_itself():
     assert losses[0] < 0.3 < 0.6 < losses[1]
     assert np.array_equal(objective.losses([bad, good]), losses[::-1])
     assert np.array_equal(replace(objective, threads=1).losses([good, bad]), losses)
-    assert not np.array_equal(objective.checked().losses([good, bad]), losses)
+    assert not np.array_equal(objective.held_out().losses([good, bad]), losses)
     assert not np.array_equal(objective.losses([good, bad], 1), losses)  # the next round has other games
 
 
@@ -94,7 +94,7 @@ def test_scales_only_stretch_the_values():
     own, opp = batch.random_positions(50, 12, rules, seed=1)
     plain = evaluators.get_evaluator("six-factor")
     huge = plain.with_weights(**{name: 1e6 * plain.weights[name] for name in space_of("six-factor").varied})
-    values = [spread_out([one], rules)[0].static_values(own, opp, rules) for one in (plain, huge)]
+    values = [rescaled([one], rules)[0].static_values(own, opp, rules) for one in (plain, huge)]
     order = [np.argsort(one, kind="stable") for one in values]
     assert np.array_equal(order[0], order[1])
     assert 5 < values[1].std() < 20
@@ -108,7 +108,7 @@ def test_the_label_error_is_that_of_the_best_scale_and_checks_on_other_positions
     scales = [np.abs(np.clip(s * values, -36, 36) - truth.scores).mean() for s in np.linspace(0.2, 3, 200)]
     assert error < 1.05 * min(scales)
     assert LABELS.losses([replace(evaluator, scale=7.0)])[0] == pytest.approx(error)
-    others = LABELS.checked().checked().truth()
+    others = LABELS.held_out().held_out().truth()
     images = [batch.position_hash(*batch.canonical(one.own, one.opp)[:2]) for one in (truth, others)]
     assert not np.isin(images[1], images[0]).any()
 
@@ -223,7 +223,9 @@ def test_weight_files_that_have_changed_since_it_began_are_refused(tmp_path, cha
     with pytest.raises(StopError):
         tune(*run, progress=stop)
     write(changed, 200)
-    with pytest.raises(TrainError, match=f"was begun with another version of {names[changed]}: expected the same"):
+    with pytest.raises(
+        TrainError, match=f"was started with a different version of {names[changed]}: expected the same"
+    ):
         tune(*run)
     log = tmp_path / "six-factor-cma.jsonl"
     heading, *lines = log.read_text().splitlines()

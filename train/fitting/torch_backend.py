@@ -1,4 +1,4 @@
-"""Engines: what takes the steps of a fit, with compiled kernels (`train.fitting.cpu_engine`) or on any device with torch.
+"""Engines: what takes the steps of a fit, with compiled kernels (`train.fitting.cpu_backend`) or on any device with torch.
 
 Both follow the same rule (AdamW, the same batches, phases and losses), and both draw the batches of an epoch from the seed
 and the epoch's number alone: a fit that goes on from a checkpoint sees what it would have seen.
@@ -38,14 +38,14 @@ class Data(NamedTuple):
     first: np.ndarray
 
 
-class Draw(NamedTuple):
+class MinibatchDraw(NamedTuple):
     """One step: the trees, and what is added to their empties to find their phases."""
 
     trees: Tensor
     shifts: Tensor
 
 
-class Engine(ABC):
+class FitBackend(ABC):
     """Takes the steps of a fit. Errors and values are in discs for the side to move."""
 
     #: The losses that it can follow.
@@ -54,7 +54,7 @@ class Engine(ABC):
     def __init__(self, net: Trainable, training: Data, options: FitOptions) -> None:
         self.net, self.options, self.device = net, options, net.device
         self.count = len(training.first) - 1
-        self.steps = -(-self.count // options.batch_of(self.count))
+        self.steps = -(-self.count // options.batch_size_for(self.count))
 
     def epoch(self, number: int) -> float:
         """Go through the training data once; the mean absolute error at the roots on the way."""
@@ -63,12 +63,12 @@ class Engine(ABC):
             total = total + self.step(draw, (number - 1) * self.steps + k)
         return float(total / self.count)
 
-    def rate_at(self, step: int) -> float:
+    def learning_rate_at(self, step: int) -> float:
         """Adam's step at a *step* of the fit."""
-        return self.options.rate_at(step, self.options.epochs * self.steps)
+        return self.options.learning_rate_at(step, self.options.epochs * self.steps)
 
     @abstractmethod
-    def step(self, draw: Draw, number: int) -> float | Tensor:
+    def step(self, draw: MinibatchDraw, number: int) -> float | Tensor:
         """Take a step, counted from 0 over all epochs; the sum of the absolute errors at the roots before it."""
 
     @abstractmethod
@@ -80,7 +80,7 @@ class Engine(ABC):
         """The network's weights, to be kept."""
 
     @abstractmethod
-    def put(self, weights: State) -> None:
+    def load_weights(self, weights: State) -> None:
         """Put weights that were kept into the network."""
 
     @abstractmethod
@@ -92,7 +92,7 @@ class Engine(ABC):
         """Go on from there."""
 
 
-def prepared(net: Trainable, trees: Trees, node_weights: np.ndarray, threads: int | None = None) -> Data:
+def prepare(net: Trainable, trees: Trees, node_weights: np.ndarray, threads: int | None = None) -> Data:
     """Trees with their features, computed on the network's device."""
     nodes = np.zeros(trees.nodes, fitting.NODE)
     nodes["parent"], nodes["score"], nodes["weight"] = trees.parent, trees.score, node_weights
@@ -105,16 +105,16 @@ def node_weights_of(trees: Trees, options: FitOptions) -> np.ndarray:
     return (options.ply_weight ** trees.ply.astype(np.float64)).astype(np.float32)
 
 
-def draws(options: FitOptions, count: int, epoch: int, device: torch.device) -> Iterator[Draw]:
+def draws(options: FitOptions, count: int, epoch: int, device: torch.device) -> Iterator[MinibatchDraw]:
     """The steps of an epoch, a choice of the seed and the epoch's number."""
     generator = torch.Generator(device=device).manual_seed((options.seed * 1_000_003 + epoch) % (1 << 63))
     order = torch.randperm(count, generator=generator, device=device)
-    blur = options.blur_of(epoch)
+    blur = options.jitter_at(epoch)
     shifts = (2 * torch.rand(count, generator=generator, device=device) - 1) * blur
-    batch = options.batch_of(count)
+    batch = options.batch_size_for(count)
     for start in range(0, count, batch):
         step = slice(start, start + batch)
-        yield Draw(order[step], shifts[step])
+        yield MinibatchDraw(order[step], shifts[step])
 
 
 def consistency_of(options: FitOptions) -> float:
@@ -122,7 +122,7 @@ def consistency_of(options: FitOptions) -> float:
     return options.consistency if options.loss == "structural" else 0.0
 
 
-class TorchEngine(Engine):
+class TorchBackend(FitBackend):
     """The same with torch, for GPUs; the data stay on the device."""
 
     def __init__(
@@ -136,13 +136,13 @@ class TorchEngine(Engine):
             self._groups(), lr=options.learning_rate, weight_decay=options.weight_decay, fused=fused
         )
 
-    def step(self, draw: Draw, number: int) -> Tensor:
+    def step(self, draw: MinibatchDraw, number: int) -> Tensor:
         """Take a step; the sum of the absolute errors at the roots before it."""
         loss, errors = self._loss(draw)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         for group in self.optimiser.param_groups:
-            group["lr"] = self.rate_at(number)
+            group["lr"] = self.learning_rate_at(number)
         self.optimiser.step()
         for name, most in self.net.kind.max_magnitude.items():
             self.net.arrays[name].clamp_(-most, most)
@@ -169,7 +169,7 @@ class TorchEngine(Engine):
         """All weights."""
         return {name: weights.cpu().numpy().copy() for name, weights in self.net.state_dict().items()}
 
-    def put(self, weights: State) -> None:
+    def load_weights(self, weights: State) -> None:
         """Put weights that were kept into the network."""
         self.net.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
 
@@ -185,14 +185,14 @@ class TorchEngine(Engine):
 
     def load(self, state: State) -> None:
         """Go on from weights and moments."""
-        self.put({name: state[name] for name in self.net.state_dict()})
+        self.load_weights({name: state[name] for name in self.net.state_dict()})
         for name, parameter in self.net.named_parameters():
             self.optimiser.state[parameter] = {
                 key: torch.from_numpy(np.asarray(state[f"{name}:{key}"])).to(self.device)
                 for key in ("step", "exp_avg", "exp_avg_sq")
             }
 
-    def _loss(self, draw: Draw) -> tuple[Tensor, Tensor]:
+    def _loss(self, draw: MinibatchDraw) -> tuple[Tensor, Tensor]:
         """The mean loss of some trees, and the absolute errors at their roots."""
         data, huber_delta = self.training, self.options.huber_delta
         if self.alone:  # what follows would come to the same, but wait for the device at every step

@@ -19,15 +19,15 @@ from models.patterns.trainable import Trainable
 from reversi_env import Rules
 from reversi_env.errors import TrainError
 from train.fitting.options import FitOptions
-from train.fitting.torch_engine import Data, Draw, Engine, State, TorchEngine, consistency_of
+from train.fitting.torch_backend import Data, FitBackend, MinibatchDraw, State, TorchBackend, consistency_of
 from train.kernels import fit_deep as deep_fitting
 from train.kernels import fit_linear as fitting
 
 #: Weights that a thread updates at a time.
-PIECE = 1 << 16
+CHUNK = 1 << 16
 
 
-class CompiledEngine(Engine):
+class CompiledBackend(FitBackend):
     """Compiled kernels over the phases and rows that the data can reach, for networks over patterns.
 
     The first of the network's parameters by phase (`Network.per_phase`) is its table, with a row for every feature.
@@ -56,17 +56,17 @@ class CompiledEngine(Engine):
         place[self.kept] = np.arange(len(self.kept))
         self.training, self.validation = (part._replace(features=place[part.features]) for part in parts)
         self.phases = _phases_reached(net, parts, options.blur)
-        self.numbers = {name: view[reached].copy() for name, (view, reached) in self._reached().items()}
+        self.active_arrays = {name: view[reached].copy() for name, (view, reached) in self._reached().items()}
         self.arrays = {name: net.kind.arrays(Rules(net.size))[part] for name, part in self.parameters.items()}
-        self.rounded = dict[str, np.ndarray]()
-        self._round()
+        self.quantised = dict[str, np.ndarray]()
+        self._quantise()
         self.moments = {
             f"{name}_{moment}": np.zeros_like(numbers)
-            for name, numbers in self.numbers.items()
+            for name, numbers in self.active_arrays.items()
             for moment in ("mean", "square")
         }
         self.gradients = [
-            {name: np.zeros_like(numbers) for name, numbers in self.numbers.items()} for _ in range(self.slices)
+            {name: np.zeros_like(numbers) for name, numbers in self.active_arrays.items()} for _ in range(self.slices)
         ]
 
     def _reached(self) -> dict[str, tuple[np.ndarray, Any]]:
@@ -84,7 +84,7 @@ class CompiledEngine(Engine):
         with ThreadPoolExecutor(self.threads) as self.pool:
             return super().epoch(number)
 
-    def step(self, draw: Draw, number: int) -> float:
+    def step(self, draw: MinibatchDraw, number: int) -> float:
         """Take a step; the sum of the absolute errors at the roots before it."""
         total = self.add_gradient(draw.trees.numpy(), draw.shifts.numpy())
         self._update(number)
@@ -107,14 +107,14 @@ class CompiledEngine(Engine):
 
     def weights(self) -> State:
         """The weights that the data can reach."""
-        return {name: numbers.copy() for name, numbers in self.numbers.items()}
+        return {name: numbers.copy() for name, numbers in self.active_arrays.items()}
 
-    def put(self, weights: State) -> None:
+    def load_weights(self, weights: State) -> None:
         """Put weights that were kept into the network."""
         for name, (view, reached) in self._reached().items():
-            self.numbers[name][:] = weights[name].reshape(self.numbers[name].shape)
-            view[reached] = self.numbers[name]
-        self._round()
+            self.active_arrays[name][:] = weights[name].reshape(self.active_arrays[name].shape)
+            view[reached] = self.active_arrays[name]
+        self._quantise()
 
     def state(self) -> State:
         """Weights and moments."""
@@ -122,46 +122,48 @@ class CompiledEngine(Engine):
 
     def load(self, state: State) -> None:
         """Go on from weights and moments."""
-        for name, numbers in (self.numbers | self.moments).items():
+        for name, numbers in (self.active_arrays | self.moments).items():
             numbers[:] = state[name].reshape(numbers.shape)
-        self._round()
+        self._quantise()
 
-    def _round(self, *, whole: bool = True) -> None:
+    def _quantise(self, *, whole: bool = True) -> None:
         """Find the numbers that the search will have, by which steps and values go (`Trainable.fake_quantised`).
 
         Whole numbers, of which there are most, are found anew by every piece of a step.
         """
         for name, array in self.arrays.items():
             if whole or not array.is_integer:
-                self.rounded[name] = array.fake_quantise(self.numbers[name])
+                self.quantised[name] = array.fake_quantise(self.active_arrays[name])
 
     def _update(self, step: int) -> None:
         """Adam over all numbers, piece by piece."""
-        rate, kind = self.rate_at(step), self.net.kind
+        rate, kind = self.learning_rate_at(step), self.net.kind
 
         def run(job: tuple[str, int]) -> None:
             name, start = job
-            piece, parameter = slice(start, start + PIECE), self.parameters[name]
+            piece, parameter = slice(start, start + CHUNK), self.parameters[name]
             first, *others = (gradients[name].reshape(-1)[piece] for gradients in self.gradients)
             for other in others:
                 first += other
                 other[:] = 0
-            numbers, decay = self.numbers[name].reshape(-1)[piece], self.options.weight_decay
+            numbers, decay = self.active_arrays[name].reshape(-1)[piece], self.options.weight_decay
             moments = (self.moments[f"{name}_{moment}"].reshape(-1)[piece] for moment in ("mean", "square"))
             fitting.adam(numbers, first, *moments, rate, 0.0 if parameter in kind.no_weight_decay else decay, step + 1)
             if parameter in kind.max_magnitude:
-                fitting.limit(numbers, np.float32(kind.max_magnitude[parameter]))
+                fitting.clip_in_place(numbers, np.float32(kind.max_magnitude[parameter]))
             if self.arrays[name].is_integer:
                 one, most = np.float32(self.arrays[name].scale), np.float32(self.arrays[name].max_integer)
-                fitting.round_to(numbers, one, most, self.rounded[name].reshape(-1)[piece])
+                fitting.quantise(numbers, one, most, self.quantised[name].reshape(-1)[piece])
 
-        jobs = [(name, start) for name, numbers in self.numbers.items() for start in range(0, numbers.size, PIECE)]
+        jobs = [
+            (name, start) for name, numbers in self.active_arrays.items() for start in range(0, numbers.size, CHUNK)
+        ]
         for _ in self.pool.map(run, jobs):
             pass
-        self._round(whole=False)
+        self._quantise(whole=False)
 
 
-class LinearEngine(CompiledEngine):
+class LinearBackend(CompiledBackend):
     """The steps of `models.patterns.linear.PatternNet`."""
 
     parameters: ClassVar[dict[str, str]] = {"table": "weights", "constants": "constants"}
@@ -181,17 +183,17 @@ class LinearEngine(CompiledEngine):
         data, gradients = self.training, self.gradients[0]
         return fitting.add_gradient(
             *(self.record, trees, shifts, data.first, data.nodes, data.features),
-            *(self.rounded["table"].reshape(-1), self.rounded["constants"]),
+            *(self.quantised["table"].reshape(-1), self.quantised["constants"]),
             *(gradients["table"].reshape(-1), gradients["constants"]),
         )
 
     def write_values(self, nodes: np.ndarray, features: np.ndarray, values: np.ndarray) -> None:
         """Write the network's values of some nodes."""
-        weights, constants = self.rounded["table"].reshape(-1), self.rounded["constants"]
+        weights, constants = self.quantised["table"].reshape(-1), self.quantised["constants"]
         fitting.values_of(self.record, nodes, features, weights, constants, values)
 
 
-class DeepEngine(CompiledEngine):
+class DeepBackend(CompiledBackend):
     """The steps of `models.patterns.deep.DeepPatternNet`, for the plain loss."""
 
     parameters: ClassVar[dict[str, str]] = {"rows": "rows", "heads": "heads"}
@@ -205,16 +207,16 @@ class DeepEngine(CompiledEngine):
 
     def add_gradient(self, trees: np.ndarray, shifts: np.ndarray) -> float:
         """Add the gradients of a step, slice by slice; the sum of the absolute errors."""
-        nodes, rows, heads = self.training.nodes, self.rounded["rows"].reshape(-1), self.rounded["heads"]
+        nodes, rows, heads = self.training.nodes, self.quantised["rows"].reshape(-1), self.quantised["heads"]
         phases = self._phases(nodes["empties"][trees] + shifts)
-        turned, share = deep_fitting.transposed(heads), np.float32(1 / len(trees))
+        transposed_heads, share = deep_fitting.transposed(heads), np.float32(1 / len(trees))
 
         def run(part: int) -> float:
             piece = slice(len(trees) * part // self.slices, len(trees) * (part + 1) // self.slices)
             gradients = self.gradients[part]
             return deep_fitting.add_deep_gradient(
                 *(trees[piece], phases[piece], self.training.features, nodes["score"], nodes["weight"]),
-                *(len(self.kept), np.float32(self.options.huber_delta), share, rows, heads, turned),
+                *(len(self.kept), np.float32(self.options.huber_delta), share, rows, heads, transposed_heads),
                 *(gradients["rows"].reshape(-1), gradients["heads"]),
             )
 
@@ -222,17 +224,17 @@ class DeepEngine(CompiledEngine):
 
     def write_values(self, nodes: np.ndarray, features: np.ndarray, values: np.ndarray) -> None:
         """Write the network's values of some nodes."""
-        phases, rows = self._phases(nodes["empties"].astype(np.float32)), self.rounded["rows"].reshape(-1)
-        deep_fitting.deep_values(features, phases, len(self.kept), rows, self.rounded["heads"], values)
+        phases, rows = self._phases(nodes["empties"].astype(np.float32)), self.quantised["rows"].reshape(-1)
+        deep_fitting.deep_values(features, phases, len(self.kept), rows, self.quantised["heads"], values)
 
 
 #: Engines with kernels, by kind of network; the others are fitted with torch on a CPU too.
-COMPILED: dict[str, type[CompiledEngine]] = {"linear": LinearEngine, "deep": DeepEngine}
+COMPILED: dict[str, type[CompiledBackend]] = {"linear": LinearBackend, "deep": DeepBackend}
 
 
-def engine_for(network: str, loss: str, device: str) -> type[CompiledEngine] | type[TorchEngine]:
+def backend_for(network: str, loss: str, device: str) -> type[CompiledBackend] | type[TorchBackend]:
     """The engine for a kind of network on a device; one that cannot follow the *loss* raises a `TrainError`."""
-    kind = COMPILED.get(network, TorchEngine) if device == "cpu" else TorchEngine
+    kind = COMPILED.get(network, TorchBackend) if device == "cpu" else TorchBackend
     if loss not in kind.losses:
         expected = ", ".join(kind.losses)
         raise TrainError(f"loss={loss!r} for a {network} network on the CPU: expected {expected}, or a GPU")

@@ -1,8 +1,8 @@
-"""The steps of a fit on the CPU, with compiled kernels; the same rule as with torch on a GPU.
+"""Backends with compiled kernels, for fits on the CPU.
 
-Only the phases and the rows that the data can reach are kept and updated, which is what makes it fast; the others stay as
-they are. A step's positions are cut into a fixed number of slices whose gradients are added in order, so that the weights do not
-depend on the number of threads (more than there are slices find nothing to do there).
+Only the phases and rows that the data can reach are copied and updated, which makes the steps fast; the others do not change. A
+batch is divided into a fixed number of slices whose gradients are added in order, so that the weights do not depend on the number
+of threads (threads beyond the number of slices have no work there).
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from train.fitting.torch_backend import Data, FitBackend, MinibatchDraw, State, 
 from train.kernels import fit_deep as deep_fitting
 from train.kernels import fit_linear as fitting
 
-#: Weights that a thread updates at a time.
+#: Weights per task of an update.
 CHUNK = 1 << 16
 
 
 class CompiledBackend(FitBackend):
-    """Compiled kernels over the phases and rows that the data can reach, for networks over patterns.
+    """Steps over the phases and rows that the data can reach.
 
     The first of the network's parameters by phase (`Network.per_phase`) is its table, with a row for every feature.
     """
 
-    #: Parts of a step, each with gradients of its own.
+    #: Slices of a batch, each with its own gradients.
     slices: ClassVar[int] = 1
-    #: The parameters by the names that checkpoints have for them, the table first.
+    #: The parameters by their names in checkpoints, the table first.
     parameters: ClassVar[dict[str, str]]
 
     def __init__(
@@ -61,16 +61,16 @@ class CompiledBackend(FitBackend):
         self.quantised = dict[str, np.ndarray]()
         self._quantise()
         self.moments = {
-            f"{name}_{moment}": np.zeros_like(numbers)
-            for name, numbers in self.active_arrays.items()
+            f"{name}_{moment}": np.zeros_like(array)
+            for name, array in self.active_arrays.items()
             for moment in ("mean", "square")
         }
         self.gradients = [
-            {name: np.zeros_like(numbers) for name, numbers in self.active_arrays.items()} for _ in range(self.slices)
+            {name: np.zeros_like(array) for name, array in self.active_arrays.items()} for _ in range(self.slices)
         ]
 
     def _reached(self) -> dict[str, tuple[np.ndarray, Any]]:
-        """Views of the network's parameters, and which part of each the data can reach, as an index."""
+        """Return views of the network's parameters, and an index of the part of each that the data can reach."""
         table, *others = self.net.kind.per_phase
         phases = np.arange(self.phases.start, self.phases.stop)[:, None]
         reached: dict[str, Any] = {table: (phases, self.kept), **dict.fromkeys(others, self.phases)}
@@ -80,87 +80,82 @@ class CompiledBackend(FitBackend):
         }
 
     def epoch(self, number: int) -> float:
-        """Go through the training data once; the mean absolute error at the roots on the way."""
+        """Train for one epoch and return the mean absolute error at the roots before each step."""
         with ThreadPoolExecutor(self.threads) as self.pool:
             return super().epoch(number)
 
     def step(self, draw: MinibatchDraw, number: int) -> float:
-        """Take a step; the sum of the absolute errors at the roots before it."""
+        """Take a step and return the sum of the absolute errors at the roots before it."""
         total = self.add_gradient(draw.trees.numpy(), draw.shifts.numpy())
         self._update(number)
         return total
 
     @abstractmethod
     def add_gradient(self, trees: np.ndarray, shifts: np.ndarray) -> float:
-        """Add the gradients of a step; the sum of the absolute errors at the roots."""
+        """Add the gradients of a batch and return the sum of the absolute errors at the roots."""
 
     @abstractmethod
     def write_values(self, nodes: np.ndarray, features: np.ndarray, values: np.ndarray) -> None:
-        """Write the network's values of some nodes."""
+        """Write the network's values of nodes."""
 
     def validation_values(self) -> np.ndarray:
-        """The network's values of the roots of the validation data."""
+        """Return the network's values of the roots of the validation data."""
         roots = self.validation.first[:-1]
         values = np.empty(len(roots), np.float32)
         self.write_values(self.validation.nodes[roots], self.validation.features[roots], values)
         return values
 
     def weights(self) -> State:
-        """The weights that the data can reach."""
-        return {name: numbers.copy() for name, numbers in self.active_arrays.items()}
+        """Return a copy of the weights that the data can reach."""
+        return {name: array.copy() for name, array in self.active_arrays.items()}
 
     def load_weights(self, weights: State) -> None:
-        """Put weights that were kept into the network."""
+        """Load such a copy into the network."""
         for name, (view, reached) in self._reached().items():
-            self.active_arrays[name][:] = weights[name].reshape(self.active_arrays[name].shape)
-            view[reached] = self.active_arrays[name]
+            array = self.active_arrays[name]
+            array[:] = weights[name].reshape(array.shape)
+            view[reached] = array
         self._quantise()
 
     def state(self) -> State:
-        """Weights and moments."""
+        """Return weights and moments."""
         return {**self.weights(), **{name: moment.copy() for name, moment in self.moments.items()}}
 
     def load(self, state: State) -> None:
-        """Go on from weights and moments."""
-        for name, numbers in (self.active_arrays | self.moments).items():
-            numbers[:] = state[name].reshape(numbers.shape)
+        """Load weights and moments."""
+        for name, array in (self.active_arrays | self.moments).items():
+            array[:] = state[name].reshape(array.shape)
         self._quantise()
 
-    def _quantise(self, *, whole: bool = True) -> None:
-        """Find the numbers that the search will have, by which steps and values go (`Trainable.fake_quantised`).
-
-        Whole numbers, of which there are most, are found anew by every piece of a step.
-        """
+    def _quantise(self, *, integers: bool = True) -> None:
+        """Fake-quantise the weights (`Trainable.fake_quantised`); integer ones are also quantised by each task of an update."""
         for name, array in self.arrays.items():
-            if whole or not array.is_integer:
+            if integers or not array.is_integer:
                 self.quantised[name] = array.fake_quantise(self.active_arrays[name])
 
     def _update(self, step: int) -> None:
-        """Adam over all numbers, piece by piece."""
         rate, kind = self.learning_rate_at(step), self.net.kind
 
         def run(job: tuple[str, int]) -> None:
             name, start = job
-            piece, parameter = slice(start, start + CHUNK), self.parameters[name]
-            first, *others = (gradients[name].reshape(-1)[piece] for gradients in self.gradients)
+            chunk, parameter = slice(start, start + CHUNK), self.parameters[name]
+            first, *others = (gradients[name].reshape(-1)[chunk] for gradients in self.gradients)
             for other in others:
                 first += other
                 other[:] = 0
-            numbers, decay = self.active_arrays[name].reshape(-1)[piece], self.options.weight_decay
-            moments = (self.moments[f"{name}_{moment}"].reshape(-1)[piece] for moment in ("mean", "square"))
-            fitting.adam(numbers, first, *moments, rate, 0.0 if parameter in kind.no_weight_decay else decay, step + 1)
+            weights, decay = self.active_arrays[name].reshape(-1)[chunk], self.options.weight_decay
+            moments = (self.moments[f"{name}_{moment}"].reshape(-1)[chunk] for moment in ("mean", "square"))
+            fitting.adam(weights, first, *moments, rate, 0.0 if parameter in kind.no_weight_decay else decay, step + 1)
             if parameter in kind.max_magnitude:
-                fitting.clip_in_place(numbers, np.float32(kind.max_magnitude[parameter]))
+                fitting.clip_in_place(weights, np.float32(kind.max_magnitude[parameter]))
             if self.arrays[name].is_integer:
                 one, most = np.float32(self.arrays[name].scale), np.float32(self.arrays[name].max_integer)
-                fitting.quantise(numbers, one, most, self.quantised[name].reshape(-1)[piece])
+                fitting.quantise(weights, one, most, self.quantised[name].reshape(-1)[chunk])
 
-        jobs = [
-            (name, start) for name, numbers in self.active_arrays.items() for start in range(0, numbers.size, CHUNK)
-        ]
+        jobs = [(name, start) for name, array in self.active_arrays.items() for start in range(0, array.size, CHUNK)]
         for _ in self.pool.map(run, jobs):
             pass
-        self._quantise(whole=False)
+        self._quantise(integers=False)
 
 
 class LinearBackend(CompiledBackend):
@@ -170,7 +165,7 @@ class LinearBackend(CompiledBackend):
 
     @cached_property
     def record(self) -> np.ndarray:
-        """The network and the loss, as the kernels know them."""
+        """The network and the loss as a record for the kernels."""
         record, options = np.zeros(1, fitting.NET), self.options
         record["span"], record["row"] = self.span, len(self.kept)
         record["lowest"], record["highest"] = self.phases.start, self.phases.stop - 1
@@ -179,7 +174,7 @@ class LinearBackend(CompiledBackend):
         return record
 
     def add_gradient(self, trees: np.ndarray, shifts: np.ndarray) -> float:
-        """Add the gradients of a step; the sum of the absolute errors at the roots."""
+        """Add the gradients of a batch and return the sum of the absolute errors at the roots."""
         data, gradients = self.training, self.gradients[0]
         return fitting.add_gradient(
             *(self.record, trees, shifts, data.first, data.nodes, data.features),
@@ -188,7 +183,7 @@ class LinearBackend(CompiledBackend):
         )
 
     def write_values(self, nodes: np.ndarray, features: np.ndarray, values: np.ndarray) -> None:
-        """Write the network's values of some nodes."""
+        """Write the network's values of nodes."""
         weights, constants = self.quantised["table"].reshape(-1), self.quantised["constants"]
         fitting.values_of(self.record, nodes, features, weights, constants, values)
 
@@ -201,21 +196,20 @@ class DeepBackend(CompiledBackend):
     slices: ClassVar[int] = 2
 
     def _phases(self, empties: np.ndarray) -> np.ndarray:
-        """Phases among those kept."""
         phases = np.floor(empties / np.float32(self.span)).astype(np.int64)
         return phases.clip(self.phases.start, self.phases.stop - 1) - self.phases.start
 
     def add_gradient(self, trees: np.ndarray, shifts: np.ndarray) -> float:
-        """Add the gradients of a step, slice by slice; the sum of the absolute errors."""
+        """Add the gradients of a batch, slice by slice, and return the sum of the absolute errors."""
         nodes, rows, heads = self.training.nodes, self.quantised["rows"].reshape(-1), self.quantised["heads"]
         phases = self._phases(nodes["empties"][trees] + shifts)
         transposed_heads, share = deep_fitting.transposed(heads), np.float32(1 / len(trees))
 
         def run(part: int) -> float:
-            piece = slice(len(trees) * part // self.slices, len(trees) * (part + 1) // self.slices)
+            rows_of_part = slice(len(trees) * part // self.slices, len(trees) * (part + 1) // self.slices)
             gradients = self.gradients[part]
             return deep_fitting.add_deep_gradient(
-                *(trees[piece], phases[piece], self.training.features, nodes["score"], nodes["weight"]),
+                *(trees[rows_of_part], phases[rows_of_part], self.training.features, nodes["score"], nodes["weight"]),
                 *(len(self.kept), np.float32(self.options.huber_delta), share, rows, heads, transposed_heads),
                 *(gradients["rows"].reshape(-1), gradients["heads"]),
             )
@@ -223,17 +217,17 @@ class DeepBackend(CompiledBackend):
         return sum(self.pool.map(run, range(self.slices)))
 
     def write_values(self, nodes: np.ndarray, features: np.ndarray, values: np.ndarray) -> None:
-        """Write the network's values of some nodes."""
+        """Write the network's values of nodes."""
         phases, rows = self._phases(nodes["empties"].astype(np.float32)), self.quantised["rows"].reshape(-1)
         deep_fitting.deep_values(features, phases, len(self.kept), rows, self.quantised["heads"], values)
 
 
-#: Engines with kernels, by kind of network; the others are fitted with torch on a CPU too.
+#: Backends with kernels, by kind of network; other networks are fitted with torch on a CPU too.
 COMPILED: dict[str, type[CompiledBackend]] = {"linear": LinearBackend, "deep": DeepBackend}
 
 
 def backend_for(network: str, loss: str, device: str) -> type[CompiledBackend] | type[TorchBackend]:
-    """The engine for a kind of network on a device; one that cannot follow the *loss* raises a `TrainError`."""
+    """Return the backend for a kind of network on a device; raise if it does not support the *loss*."""
     kind = COMPILED.get(network, TorchBackend) if device == "cpu" else TorchBackend
     if loss not in kind.losses:
         expected = ", ".join(kind.losses)
@@ -241,8 +235,7 @@ def backend_for(network: str, loss: str, device: str) -> type[CompiledBackend] |
     return kind
 
 
-def _phases_reached(net: Trainable, parts: list[Data], blur: float) -> slice:
-    """The phases that a position can count for."""
+def _phases_reached(net: Trainable, parts: list[Data], jitter: float) -> slice:
     empties = np.concatenate([part.nodes["empties"] for part in parts])
-    fewest, most = int(empties.min()), int(empties.max())
-    return slice(max(0, int(fewest - blur) // net.span), min(net.phases - 1, int(most + blur) // net.span) + 1)
+    low, high = int(empties.min() - jitter), int(empties.max() + jitter)
+    return slice(max(0, low // net.span), min(net.phases - 1, high // net.span) + 1)

@@ -1,8 +1,8 @@
-"""Fitting a network over patterns to labels.
+"""Fitting a pattern network to labels.
 
-The features of all positions are computed once, so that an epoch is nothing but table look-ups. Positions whose canonical hash
-falls into a fixed share are held out: mirror images never come to lie on both sides. With a checkpoint, a fit that was
-interrupted in any way goes on after its last whole epoch and ends, on a CPU, with the very weights that it would have had.
+The features of all positions are computed once, so that an epoch consists of table look-ups. Positions whose canonical hash
+falls into a fixed share are held out: symmetric images are always on the same side. With a checkpoint, an interrupted fit resumes
+after its last epoch and ends, on a CPU, with identical weights.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ with extra_libraries():
 
 @dataclass(frozen=True)
 class Epoch:
-    """One epoch's figures: mean absolute errors in discs."""
+    """Mean absolute errors in discs of one epoch."""
 
     number: int
     epochs: int
@@ -43,10 +43,10 @@ class Epoch:
 
 @dataclass(frozen=True)
 class FitReport:
-    """How a fit went: the epochs, and the held-out error of the kept weights by number of empties, in discs.
+    """The epochs of a fit, and the held-out error of the best weights by number of empties, in discs.
 
-    ``positions``, ``held_out``: how many were learnt from and how many kept for validation; with none held out the error is
-    that of the training positions. ``nodes``: positions looked at together with the trees below them.
+    ``positions``, ``held_out``: numbers of training and validation positions; without held-out ones the error is that of the
+    training positions. ``nodes``: number of training positions with the trees below them.
     """
 
     epochs: tuple[Epoch, ...]
@@ -57,7 +57,7 @@ class FitReport:
     nodes: int
 
     def metrics(self) -> dict[str, Any]:
-        """What a weight file tells about its fit; errors in discs."""
+        """Return the part of a weight file's record that describes the fit; errors in discs."""
         return {
             "epochs": len(self.epochs),
             "validation_error": round(self.validation_error, 3),
@@ -66,7 +66,7 @@ class FitReport:
 
 
 def held_out_rows(own: np.ndarray, opp: np.ndarray, share: float) -> np.ndarray:
-    """Which positions are for validation: a choice by canonical hash, the same for symmetric images and in every data set."""
+    """Return which positions are for validation, by canonical hash: the same for symmetric images and in every dataset."""
     if share <= 0:
         return np.zeros(len(own), np.bool_)
     canonical_own, canonical_opp = batch.canonical(own, opp)[:2]
@@ -84,12 +84,11 @@ def fit(
     fine_tunes: bool = False,
     progress: Callable[[Epoch], None] = lambda epoch: None,
 ) -> FitReport:
-    """Fit *net* in place, from the weights that it has; the weights with the lowest validation error are kept.
+    """Fit *net* in place, from its present weights; the weights with the lowest validation error are kept.
 
-    Those that it begins with are among them if it *fine_tunes*, from weights that have learnt something already.
-    *checkpoint* is a file that is written after every epoch and read if it is there; the epochs that it knows are reported
-    to *progress* at once. One of another fit raises a `TrainError`. With the structural loss, successors of labelled
-    positions are solved first, unless *labels* are `Trees` already.
+    If it *fine_tunes* trained weights, the initial ones are among them. *checkpoint* is a file that is written after every epoch
+    and read if it exists; *progress* is then called with its epochs. A checkpoint of another fit raises a `TrainError`. With the
+    structural loss, successors of labelled positions are solved first, unless *labels* are `Trees` already.
     """
     options = options or FitOptions()
     if isinstance(labels, Trees):
@@ -106,24 +105,24 @@ def fit(
     if not np.isfinite(trees.score).all():
         wrong = int(np.flatnonzero(~np.isfinite(trees.score))[0])
         raise TrainError(f"score {trees.score[wrong]} of position {wrong}: expected finite numbers of discs")
-    fitting = _Fit(net, trees, options, checked_device(device), threads)
+    run = _Fit(net, trees, options, checked_device(device), threads)
     if fine_tunes:
-        fitting.keep_initial_weights()
+        run.keep_initial_weights()
     fingerprint = "" if checkpoint is None else _fingerprint(net, trees, options, device)
     if checkpoint is not None:
-        fitting.restore(checkpoint, fingerprint)
-    for epoch in fitting.epochs:
+        run.restore(checkpoint, fingerprint)
+    for epoch in run.epochs:
         progress(epoch)
-    while not fitting.is_done():
-        fitting.next_epoch()
+    while not run.is_done():
+        run.next_epoch()
         if checkpoint is not None:
-            fitting.save(checkpoint, fingerprint)
-        progress(fitting.epochs[-1])
-    return fitting.finish()
+            run.save(checkpoint, fingerprint)
+        progress(run.epochs[-1])
+    return run.finish()
 
 
 def checked_device(name: str) -> torch.device:
-    """The device of that name, if there is one here."""
+    """Return the device of that name; raise if torch cannot use it."""
     if name not in ("cpu", "cuda"):
         raise TrainError(f"device {name!r}: expected cpu or cuda")
     if name == "cuda" and not torch.cuda.is_available():
@@ -132,103 +131,101 @@ def checked_device(name: str) -> torch.device:
 
 
 class _Fit:
-    """One fit: the engine, the best weights so far, and the epochs that led there."""
+    """The state of a fit: the backend, the best weights so far, and the epochs."""
 
     def __init__(
         self, net: Trainable, trees: Trees, options: FitOptions, device: torch.device, threads: int | None
     ) -> None:
         self.net, self.options = net.to(device), options
-        hidden = held_out_rows(trees.own, trees.opp, options.held_out)
-        held_out = hidden[trees.roots]
+        is_hidden = held_out_rows(trees.own, trees.opp, options.held_out)
+        held_out = is_hidden[trees.roots]
         self.counts = (int((~held_out).sum()), int(held_out.sum()))
         if not self.counts[0]:
             raise TrainError(f"all {len(trees)} positions are held out for validation: expected more positions")
-        # nor are those held out learnt from as successors
-        weights = np.where(hidden, np.float32(0), node_weights_of(trees, options))
+        # held-out positions do not count as successors either
+        weights = np.where(is_hidden, np.float32(0), node_weights_of(trees, options))
         training, self.validation = trees.select(~held_out), trees.select(held_out if held_out.any() else ~held_out)
-        nodes_of_tree = np.repeat(held_out, np.diff(trees.first))
         self.nodes = training.nodes
         data = (
-            prepare(net, training, weights[~nodes_of_tree], threads),
+            prepare(net, training, weights[~np.repeat(held_out, np.diff(trees.first))], threads),
             prepare(net, self.validation, np.zeros(self.validation.nodes), threads),
         )
-        self.engine = backend_for(net.kind.name, options.loss, device.type)(net, *data, options, threads)
+        self.backend = backend_for(net.kind.name, options.loss, device.type)(net, *data, options, threads)
         self.epochs: list[Epoch] = []
-        self.best, self.since, self.kept = float("inf"), 0, self.engine.weights()
+        self.best_error, self.epochs_since_best, self.best_weights = float("inf"), 0, self.backend.weights()
 
     def keep_initial_weights(self) -> None:
-        """Let no epoch count that is worse than the weights that it begins with."""
-        self.best = float(self._errors().mean())
+        """Keep the initial weights unless an epoch is better."""
+        self.best_error = float(self._errors().mean())
 
     def is_done(self) -> bool:
-        """Whether there are no more epochs, or patience has ended."""
-        return len(self.epochs) >= self.options.epochs or self.since >= self.options.patience
+        return len(self.epochs) >= self.options.epochs or self.epochs_since_best >= self.options.patience
 
     def next_epoch(self) -> None:
-        """Go through the data once more."""
         number = len(self.epochs) + 1
-        training_error = self.engine.epoch(number)
+        training_error = self.backend.epoch(number)
         validation_error = float(self._errors().mean())
         self.epochs.append(Epoch(number, self.options.epochs, training_error, validation_error))
-        self.since += 1
-        if validation_error < self.best:
-            self.best, self.kept, self.since = validation_error, self.engine.weights(), 0
+        self.epochs_since_best += 1
+        if validation_error < self.best_error:
+            self.best_error, self.best_weights, self.epochs_since_best = validation_error, self.backend.weights(), 0
 
     def finish(self) -> FitReport:
-        """Put the best weights into the network, rounded, as the fit went by them; how it went."""
+        """Load the best weights into the network, quantised, and return the report."""
         if not any(np.isfinite(epoch.validation_error) for epoch in self.epochs):
             raise TrainError(
-                f"the fit has lost its way, its error is no number any more: expected a learning rate below "
-                f"{self.options.learning_rate:g}, or larger batches, in another folder"
+                f"the loss is NaN, training has diverged: expected a learning rate below "
+                f"{self.options.learning_rate:g}, or larger batches; start again in a new folder"
             )
-        self.engine.load_weights(self.kept)
+        self.backend.load_weights(self.best_weights)
         errors, empties = self._errors(), self.validation.empties[self.validation.roots]
         by_empties = {int(e): round(float(errors[empties == e].mean()), 3) for e in np.unique(empties)}
         self.net.quantise()
-        return FitReport(tuple(self.epochs), self.best, by_empties, *self.counts, self.nodes)
+        return FitReport(tuple(self.epochs), self.best_error, by_empties, *self.counts, self.nodes)
 
     def save(self, path: Path, fingerprint: str) -> None:
-        """Write all that a fit needs to go on, as it is after an epoch."""
-        epochs = [asdict(epoch) for epoch in self.epochs]
         header = {
             "fingerprint": fingerprint,
             "network": self.net.kind.name,
             "options": self.options.as_dict(),
-            "best": self.best,
-            "since": self.since,
-            "epochs": epochs,
+            "best": self.best_error,
+            "since": self.epochs_since_best,
+            "epochs": [asdict(epoch) for epoch in self.epochs],
         }
-        tensors = {f"now/{name}": array for name, array in self.engine.state().items()}
-        save_state(path, tensors | {f"best/{name}": array for name, array in self.kept.items()}, header)
+        tensors = {f"now/{name}": array for name, array in self.backend.state().items()}
+        save_state(path, tensors | {f"best/{name}": array for name, array in self.best_weights.items()}, header)
 
     def restore(self, path: Path, fingerprint: str) -> None:
-        """Go on where a file says, if there is one."""
-        found = load_state(path)
-        if found is None:
+        """Load a checkpoint, if it exists; one of another fit raises."""
+        state = load_state(path)
+        if state is None:
             return
-        header, tensors = found
+        header, tensors = state
         if header.get("fingerprint") != fingerprint:
             if header.get("network", self.net.kind.name) != self.net.kind.name:
                 raise TrainError(
                     f"{str(path)!r} was started with a {header['network']} network: expected the same, "
                     f"not a {self.net.kind.name} one, or another folder"
                 )
-            if "options" in header:  # of which one says more than that there is a difference
+            if "options" in header:  # then the message can name the option
                 check_resumable(path, header["options"], json.loads(json.dumps(self.options.as_dict())))
             raise TrainError(
                 f"{str(path)!r} was started with other labels, weights, options or device: expected the same, or another folder"
             )
-        self.engine.load(_part(tensors, "now/"))
-        self.kept, self.best, self.since = _part(tensors, "best/"), header["best"], header["since"]
+        self.backend.load(_part(tensors, "now/"))
+        self.best_weights, self.best_error, self.epochs_since_best = (
+            _part(tensors, "best/"),
+            header["best"],
+            header["since"],
+        )
         self.epochs = [Epoch(**epoch) for epoch in header["epochs"]]
 
     def _errors(self) -> np.ndarray:
-        """Absolute errors in discs."""
-        return np.abs(self.engine.validation_values() - self.validation.score[self.validation.roots])
+        return np.abs(self.backend.validation_values() - self.validation.score[self.validation.roots])
 
 
 def _fingerprint(net: Trainable, trees: Trees, options: FitOptions, device: str) -> str:
-    """What a checkpoint must have in common with a fit: options, data, the weights at the beginning, the device."""
+    """Return a hash of options, data, initial weights and device, which a checkpoint must share with a fit."""
     digest = hashlib.sha256(json.dumps([options.as_dict(), device, str(trees.rules)]).encode())
     parameters = (parameter.detach().cpu().numpy() for parameter in net.parameters())
     for array in (trees.own, trees.opp, trees.score, trees.first, *parameters):

@@ -1,9 +1,8 @@
-"""Engines: what takes the steps of a fit, with compiled kernels (`train.fitting.cpu_backend`) or on any device with torch.
+"""Backends, which take the steps of a fit: the base class, and the backend in torch for any device.
 
-Both follow the same rule (AdamW, the same batches, phases and losses), and both draw the batches of an epoch from the seed
-and the epoch's number alone: a fit that goes on from a checkpoint sees what it would have seen.
-
-On a GPU there is nothing that reduced precision would speed up: the work is table look-ups and additions, in single precision.
+`train.fitting.cpu_backend` has compiled kernels. Both do the same (AdamW, equal batches, phases and losses), and draw the batches
+of an epoch from the seed and the number of the epoch alone: a resumed fit sees the same batches. Reduced precision would not be
+faster on a GPU: the work is table look-ups and additions.
 """
 
 from __future__ import annotations
@@ -25,13 +24,13 @@ with extra_libraries():
     import torch
     from torch import Tensor
 
-#: Positions that are valued at a time.
+#: Batch size of validation.
 CHUNK = 1 << 17
 State = dict[str, np.ndarray]
 
 
 class Data(NamedTuple):
-    """Trees as an engine wants them: the features of every node (if on a GPU, a tensor), and its entry in `fitting.NODE`."""
+    """Trees as arrays: features of every node (on a GPU a tensor), its record `fitting.NODE`, the first node of each tree."""
 
     features: Any
     nodes: np.ndarray
@@ -39,7 +38,7 @@ class Data(NamedTuple):
 
 
 class MinibatchDraw(NamedTuple):
-    """One step: the trees, and what is added to their empties to find their phases."""
+    """The batch of one step: trees, and the jitter of their empties."""
 
     trees: Tensor
     shifts: Tensor
@@ -48,7 +47,7 @@ class MinibatchDraw(NamedTuple):
 class FitBackend(ABC):
     """Takes the steps of a fit. Errors and values are in discs for the side to move."""
 
-    #: The losses that it can follow.
+    #: The supported losses.
     losses: ClassVar[tuple[str, ...]] = get_args(Loss)
 
     def __init__(self, net: Trainable, training: Data, options: FitOptions) -> None:
@@ -57,43 +56,43 @@ class FitBackend(ABC):
         self.steps = -(-self.count // options.batch_size_for(self.count))
 
     def epoch(self, number: int) -> float:
-        """Go through the training data once; the mean absolute error at the roots on the way."""
+        """Train for one epoch and return the mean absolute error at the roots before each step."""
         total: Any = 0.0
         for k, draw in enumerate(draws(self.options, self.count, number, self.device)):
             total = total + self.step(draw, (number - 1) * self.steps + k)
         return float(total / self.count)
 
     def learning_rate_at(self, step: int) -> float:
-        """Adam's step at a *step* of the fit."""
+        """Return the learning rate at a *step* of the fit."""
         return self.options.learning_rate_at(step, self.options.epochs * self.steps)
 
     @abstractmethod
     def step(self, draw: MinibatchDraw, number: int) -> float | Tensor:
-        """Take a step, counted from 0 over all epochs; the sum of the absolute errors at the roots before it."""
+        """Take step *number*, from 0 over all epochs; return the sum of the absolute errors at the roots before it."""
 
     @abstractmethod
     def validation_values(self) -> np.ndarray:
-        """The network's values of the roots of the validation data."""
+        """Return the network's values of the roots of the validation data."""
 
     @abstractmethod
     def weights(self) -> State:
-        """The network's weights, to be kept."""
+        """Return a copy of the network's weights."""
 
     @abstractmethod
     def load_weights(self, weights: State) -> None:
-        """Put weights that were kept into the network."""
+        """Load such a copy into the network."""
 
     @abstractmethod
     def state(self) -> State:
-        """All that a later engine on the same data needs to go on."""
+        """Return weights and moments, for a checkpoint."""
 
     @abstractmethod
     def load(self, state: State) -> None:
-        """Go on from there."""
+        """Load weights and moments of a checkpoint."""
 
 
 def prepare(net: Trainable, trees: Trees, node_weights: np.ndarray, threads: int | None = None) -> Data:
-    """Trees with their features, computed on the network's device."""
+    """Return trees as `Data`, with features computed on the network's device."""
     nodes = np.zeros(trees.nodes, fitting.NODE)
     nodes["parent"], nodes["score"], nodes["weight"] = trees.parent, trees.score, node_weights
     nodes["empties"], nodes["finished"] = trees.empties, trees.finished
@@ -101,16 +100,15 @@ def prepare(net: Trainable, trees: Trees, node_weights: np.ndarray, threads: int
 
 
 def node_weights_of(trees: Trees, options: FitOptions) -> np.ndarray:
-    """How much each node's error counts in the loss of its root."""
+    """Return the weight of each node's error in the loss of its root."""
     return (options.ply_weight ** trees.ply.astype(np.float64)).astype(np.float32)
 
 
 def draws(options: FitOptions, count: int, epoch: int, device: torch.device) -> Iterator[MinibatchDraw]:
-    """The steps of an epoch, a choice of the seed and the epoch's number."""
+    """Yield the batches of an epoch, which depend on the seed and the number of the epoch."""
     generator = torch.Generator(device=device).manual_seed((options.seed * 1_000_003 + epoch) % (1 << 63))
     order = torch.randperm(count, generator=generator, device=device)
-    blur = options.jitter_at(epoch)
-    shifts = (2 * torch.rand(count, generator=generator, device=device) - 1) * blur
+    shifts = (2 * torch.rand(count, generator=generator, device=device) - 1) * options.jitter_at(epoch)
     batch = options.batch_size_for(count)
     for start in range(0, count, batch):
         step = slice(start, start + batch)
@@ -118,26 +116,26 @@ def draws(options: FitOptions, count: int, epoch: int, device: torch.device) -> 
 
 
 def consistency_of(options: FitOptions) -> float:
-    """How much the distance of an inner node from its best child counts."""
+    """Return the weight of the distance of an inner node from its best child."""
     return options.consistency if options.loss == "structural" else 0.0
 
 
 class TorchBackend(FitBackend):
-    """The same with torch, for GPUs; the data stay on the device."""
+    """Steps in torch, for GPUs; the data stay on the device."""
 
     def __init__(
         self, net: Trainable, training: Data, validation: Data, options: FitOptions, threads: int | None = None
     ) -> None:
         super().__init__(net, training, options)
-        self.alone = len(training.nodes) == self.count
-        self.training, self.validation = self._moved(training), self._moved(validation)
+        self.has_single_nodes = len(training.nodes) == self.count
+        self.training, self.validation = self._to_device(training), self._to_device(validation)
         fused = self.device.type == "cuda"
         self.optimiser = torch.optim.AdamW(
             self._groups(), lr=options.learning_rate, weight_decay=options.weight_decay, fused=fused
         )
 
     def step(self, draw: MinibatchDraw, number: int) -> Tensor:
-        """Take a step; the sum of the absolute errors at the roots before it."""
+        """Take a step and return the sum of the absolute errors at the roots before it."""
         loss, errors = self._loss(draw)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
@@ -149,42 +147,42 @@ class TorchBackend(FitBackend):
         return errors.sum().double()
 
     def _groups(self) -> list[dict[str, Any]]:
-        """The parameters that decay and those that do not."""
+        """Return the parameters with and without weight decay."""
         fixed = self.net.kind.no_weight_decay
         parts = [[p for name, p in self.net.named_parameters() if (name in fixed) == still] for still in (False, True)]
         return [{"params": parts[0]}] + [{"params": parts[1], "weight_decay": 0.0}] * bool(fixed)
 
     def validation_values(self) -> np.ndarray:
-        """The network's values of the roots of the validation data."""
-        data, found = self.validation, []
+        """Return the network's values of the roots of the validation data."""
+        data, values = self.validation, []
         with torch.no_grad():
             parameters = self.net.fake_quantised()
             for roots in data["first"][:-1].split(CHUNK):
                 empties = data["empties"][roots]
                 phases = self.net.phases_at(empties)
-                found.append(self.net.value(data["features"][roots].long(), empties, phases, parameters))
-        return torch.cat(found).cpu().numpy()
+                values.append(self.net.value(data["features"][roots].long(), empties, phases, parameters))
+        return torch.cat(values).cpu().numpy()
 
     def weights(self) -> State:
-        """All weights."""
+        """Return a copy of all weights."""
         return {name: weights.cpu().numpy().copy() for name, weights in self.net.state_dict().items()}
 
     def load_weights(self, weights: State) -> None:
-        """Put weights that were kept into the network."""
+        """Load such a copy into the network."""
         self.net.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
 
     def state(self) -> State:
-        """Weights and moments."""
-        known = self.optimiser.state
+        """Return weights and moments."""
+        state = self.optimiser.state
         moments = {
-            f"{name}:{key}": known[parameter][key].cpu().numpy().copy()
+            f"{name}:{key}": state[parameter][key].cpu().numpy().copy()
             for name, parameter in self.net.named_parameters()
             for key in ("step", "exp_avg", "exp_avg_sq")
         }
         return {**self.weights(), **moments}
 
     def load(self, state: State) -> None:
-        """Go on from weights and moments."""
+        """Load weights and moments."""
         self.load_weights({name: state[name] for name in self.net.state_dict()})
         for name, parameter in self.net.named_parameters():
             self.optimiser.state[parameter] = {
@@ -193,40 +191,40 @@ class TorchBackend(FitBackend):
             }
 
     def _loss(self, draw: MinibatchDraw) -> tuple[Tensor, Tensor]:
-        """The mean loss of some trees, and the absolute errors at their roots."""
+        """Return the mean loss of trees, and the absolute errors at their roots."""
         data, huber_delta = self.training, self.options.huber_delta
-        if self.alone:  # what follows would come to the same, but wait for the device at every step
+        if self.has_single_nodes:  # the same as below, without synchronisation at every step
             values, scores = self._values(*draw)
             errors = values - scores
             return (data["weight"][draw.trees] * _huber(errors, huber_delta)).mean(), errors.detach().abs()
         first, after = data["first"][draw.trees], data["first"][draw.trees + 1]
         sizes = after - first
         begin = torch.cumsum(sizes, 0) - sizes  # of each tree among the nodes of the batch
-        moved = torch.repeat_interleave(first - begin, sizes)
-        nodes = torch.arange(len(moved), device=self.device) + moved
+        offset = torch.repeat_interleave(first - begin, sizes)
+        nodes = torch.arange(len(offset), device=self.device) + offset
         values, scores = self._values(nodes, torch.repeat_interleave(draw.shifts, sizes))
         errors = values - scores
         loss = (data["weight"][nodes] * _huber(errors, huber_delta)).sum()
         parent = data["parent"][nodes]
         if consistency_of(self.options) and bool((parent >= 0).any()):
-            loss = loss + consistency_of(self.options) * self._inconsistency(values, parent - moved, parent >= 0)
+            loss = loss + consistency_of(self.options) * self._inconsistency(values, parent - offset, parent >= 0)
         return loss / len(draw.trees), errors[begin].detach().abs()
 
     def _values(self, nodes: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
-        """Values and scores of some nodes; a finished game's value is its score."""
+        """Return values and scores of nodes; the value of a finished game is its score."""
         data = self.training
         empties, scores, features = data["empties"][nodes], data["score"][nodes], data["features"][nodes].long()
         values = self.net.value(features, empties, self.net.phases_at(empties + shifts), self.net.fake_quantised())
         return torch.where(data["finished"][nodes], scores, values), scores
 
     def _inconsistency(self, values: Tensor, parent: Tensor, is_child: Tensor) -> Tensor:
-        """Sum of the distances of inner nodes from their best child."""
+        """Return the sum of the distances of inner nodes from their best child."""
         above = parent[is_child]
         best = torch.full_like(values, -torch.inf).scatter_reduce(0, above, -values[is_child], "amax")
         inner = torch.isfinite(best)
         return _huber(values[inner] - best[inner], self.options.huber_delta).sum()
 
-    def _moved(self, data: Data) -> dict[str, Tensor]:
+    def _to_device(self, data: Data) -> dict[str, Tensor]:
         fields: dict[str, Any] = {name: data.nodes[name] for name in ("parent", "score", "weight", "finished")}
         fields |= {"features": data.features, "first": data.first, "empties": data.nodes["empties"].astype(np.int64)}
         return {name: _tensor(values).to(self.device) for name, values in fields.items()}

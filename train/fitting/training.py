@@ -1,4 +1,4 @@
-"""Whole trainings in a folder: from labels to a weight file with its record, log and plot, resumable at any moment."""
+"""Trainings in a folder: from labels, or from scratch, to a weight file with its record, log and plot; resumable at any moment."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ LOG, PLOT = "log.csv", "error-by-empties.svg"
 
 @dataclass(frozen=True)
 class FitResult:
-    """What a training left: the weight file, and its error in discs on positions that were held out.
+    """The result of a training: the weight file, and its error in discs on held-out positions.
 
-    With none *held_out* it is that on those that it has learnt from.
+    Without *held_out* positions it is the error on the training positions.
     """
 
     rules: Rules
@@ -52,8 +52,17 @@ class FitResult:
 
     @property
     def judged_on(self) -> str:
-        """Which positions the error is of, in words."""
-        return _judged_on(self.held_out)
+        """The positions of the error, in words."""
+        return "held-out positions" if self.held_out else "the training positions"
+
+    def save_plot(self) -> None:
+        """Write the errors by empties as a chart beside the weights."""
+        empties = sorted(self.error_by_empties)
+        game = f"{self.rules.size}x{self.rules.size} {self.rules.variant}"
+        title = f"{game}: mean absolute error on {self.judged_on}, no search"
+        series = {"network": [self.error_by_empties[e] for e in empties]}
+        chart = line_chart(title, "empty squares", "discs", empties, series)
+        chart.save(self.weights.with_name(PLOT), optional=True)
 
 
 def train_on_labels(
@@ -69,63 +78,43 @@ def train_on_labels(
     on_solved: Callable[[int, int], None] = lambda done, total: None,
     progress: Callable[[Epoch], None] = lambda epoch: None,
 ) -> FitResult:
-    """Fit a network to the data sets that `reversi label` made in *folders*, or in one folder, in the folder *out*.
+    """Fit a network to the datasets of `reversi label` in *folders*, or in one folder, in the folder *out*.
 
-    *start* names weights to go on from (`starting_weights`): phases and patterns of which there are no labels stay as they
-    are then. Interrupted in any way, the same call resumes after the last whole epoch. On a CPU the same files come out.
-    *on_solved* is called with the number of solved successors and their total, for the structural loss.
+    *start* names initial weights (`starting_weights`): phases and patterns without labels then keep them. Interrupted in any way,
+    the same call resumes after the last epoch; on a CPU the files are the same. *on_solved* is called with the number of solved
+    successors and their total, for the structural loss.
     """
-    _check_device_and_loss(network, options, device)
+    checked_device(device)
+    backend = backend_for(network, options.loss, device)  # raises before any work
     paths = [Path(folder) for folder in ([folders] if isinstance(folders, (str, os.PathLike)) else folders)]
-    sets = [read(path) for path in paths]
-    about = [_summary(path, labels) for path, labels in zip(paths, sets, strict=True)]
-    labels, data = (Labels.concatenate(sets), about) if len(sets) > 1 else (sets[0], about[0])
-    del sets
-    how: dict[str, Any] = {"network": network, "start": start, "command": command, "device": device, "threads": threads}
-    return train_in_folder(lambda: labels, data, out, options, **how, on_solved=on_solved, progress=progress)
-
-
-def train_in_folder(
-    read_labels: Callable[[], Labels],
-    data: Any,
-    out: Path,
-    options: FitOptions,
-    *,
-    network: str,
-    start: str | None,
-    command: str,
-    device: str,
-    threads: int | None,
-    on_solved: Callable[[int, int], None] = lambda done, total: None,
-    progress: Callable[[Epoch], None] = lambda epoch: None,
-) -> FitResult:
-    """Fit a network to labels in the folder *out*, which is this process's alone while they are read.
-
-    *data* is what the record says of them.
-    *start* names weights of the same kind to go on from, or none.
-    """
-    _check_device_and_loss(network, options, device)
+    datasets = [read(path) for path in paths]
+    data = [_summary(path, labels) for path, labels in zip(paths, datasets, strict=True)]
     with Run(out, file=CHECKPOINT):
-        labels = read_labels()
+        labels = Labels.concatenate(datasets) if len(datasets) > 1 else datasets[0]
+        del datasets
         training_set: Labels | Trees = labels
         if options.loss == "structural":
             training_set = grow_trees(labels, options.plies, device=device, threads=threads, progress=on_solved)
         initial_network = None if start is None else starting_weights(start, labels.rules, network)
-        net, epochs = (
-            Trainable.of(initial_network) if initial_network else Trainable(network, labels.rules.size),
-            list[Epoch](),
-        )
+        net = Trainable.of(initial_network) if initial_network else Trainable(network, labels.rules.size)
+        epochs: list[Epoch] = []
 
         def log(epoch: Epoch) -> None:
             epochs.append(epoch)
-            write_csv(out / LOG, [asdict(one) for one in epochs])
+            write_csv(out / LOG, [asdict(epoch) for epoch in epochs])
             progress(epoch)
 
-        how: dict[str, Any] = {"device": device, "threads": threads, "checkpoint": out / CHECKPOINT}
-        report = fit(net, training_set, options, **how, fine_tunes=initial_network is not None, progress=log)
+        report = fit(
+            *(net, training_set, options),
+            device=device,
+            threads=threads,
+            checkpoint=out / CHECKPOINT,
+            fine_tunes=initial_network is not None,
+            progress=log,
+        )
         if initial_network:
             _restore_untrained_phases(net, initial_network, np.unique(training_set.empties))
-            if backend_for(network, options.loss, device) is TorchBackend:  # compiled steps leave them alone
+            if backend is TorchBackend:  # compiled steps do not change them
                 _restore_untrained_rows(net, initial_network, training_set, threads)
         record = {
             "training": "labels",
@@ -133,50 +122,39 @@ def train_in_folder(
             **({"start_sha256": evaluators.get_evaluator(start).sha256(labels.rules)} if start else {}),
             "options": options.as_dict(),
             "device": device,
-            "data": data,
+            "data": data if len(data) > 1 else data[0],
             "positions": report.positions,
             "held_out": report.held_out,
             **report.metrics(),
             **provenance(command),
         }
         path = net.cpu().to_network(labels.rules, record).save_in(out)
-        game = f"{labels.rules.size}x{labels.rules.size} {labels.rules.variant}"
-        _write_plot(out, game, report.error_by_empties, _judged_on(report.held_out))
-    counts = len(labels), len(report.epochs), report.held_out
-    return FitResult(labels.rules, path, report.validation_error, report.error_by_empties, *counts)
-
-
-def _judged_on(held_out: int) -> str:
-    """Which positions an error is of."""
-    return "held-out positions" if held_out else "the positions that it learnt from"
+        errors = (report.validation_error, report.error_by_empties)
+        result = FitResult(labels.rules, path, *errors, len(labels), len(report.epochs), report.held_out)
+        result.save_plot()
+    return result
 
 
 def starting_weights(start: str, rules: Rules, network: str | None = None) -> Network:
-    """The weights for a game that *start* names, ``network`` or ``network:weights=FILE``; of the kind *network*, if given."""
+    """Return the weights for a game that *start* names, ``network`` or ``network:weights=FILE``, of the kind *network*."""
     evaluator = evaluators.get_evaluator(start)
     if not isinstance(evaluator, NetworkEvaluator):
         raise TrainError(f"start {quoted(start)}: expected network, or network:weights=FILE")
     weights = evaluator.weights(rules)
     if network not in (None, weights.name):
         raise TrainError(
-            f"a {network} network to start from {quoted(start)}: expected {weights.name}, which its weights are"
+            f"a {network} network to start from {quoted(start)}: expected {weights.name}, the kind of its weights"
         )
     return weights
 
 
-def _check_device_and_loss(network: str, options: FitOptions, device: str) -> None:
-    """Refuse a device that is not there, and a loss that a kind of network does not have on it, before any work."""
-    checked_device(device)
-    backend_for(network, options.loss, device)
-
-
 def _restore_untrained_phases(net: Trainable, initial_network: Network, empties: np.ndarray) -> None:
-    """Put the phases that have none of these *empties* back to what they were: by blur, neighbours have learnt a little too."""
-    known = Trainable.of(initial_network)
+    """Restore the phases without any of these *empties*: phase jitter has changed the neighbours of trained ones."""
+    initial = Trainable.of(initial_network)
     others = np.setdiff1d(np.arange(net.phases), empties // net.span)
-    for part, before in zip(net.by_phase(), known.by_phase(), strict=True):
+    for part, before in zip(net.by_phase(), initial.by_phase(), strict=True):
         part[others] = before[others].to(part.device)
-    by_empties, before = net.by_empties(), known.by_empties()
+    by_empties, before = net.by_empties(), initial.by_empties()
     others = np.setdiff1d(np.arange(len(by_empties)), empties)
     by_empties[others] = before[others].to(by_empties.device)
 
@@ -184,14 +162,14 @@ def _restore_untrained_phases(net: Trainable, initial_network: Network, empties:
 def _restore_untrained_rows(
     net: Trainable, initial_network: Network, training_set: Labels | Trees, threads: int | None
 ) -> None:
-    """Put the rows of the table that no position has back to what they were: with torch they have decayed."""
+    """Restore the rows of the table that no position has: with torch, weight decay has changed them."""
     if not net.kind.per_phase:
         return
-    table, before = (one.by_phase()[0] for one in (net, Trainable.of(initial_network)))
+    table, before = net.by_phase()[0], Trainable.of(initial_network).by_phase()[0]
     occurs = torch.zeros(table.shape[1], dtype=torch.bool, device=net.device)
     for start in range(0, len(training_set.own), CHUNK):
-        piece = slice(start, start + CHUNK)
-        features = net.feature_array(training_set.own[piece], training_set.opp[piece], threads or os.cpu_count() or 1)
+        rows = slice(start, start + CHUNK)
+        features = net.feature_array(training_set.own[rows], training_set.opp[rows], threads or os.cpu_count() or 1)
         occurs[torch.as_tensor(features).flatten().long()] = True
     others = (~occurs).nonzero().squeeze(1)
     table[:, others] = before.to(table.device)[:, others]
@@ -206,22 +184,22 @@ def train_from_scratch(
     threads: int | None = None,
     progress: Progress = no_progress,
 ) -> FitResult:
-    """The whole bootstrap in the folder *out*; interrupted in any way, the same call goes on where it was."""
+    """Run the whole bootstrap in the folder *out*; interrupted in any way, the same call resumes it."""
     run = Bootstrap(out, options, device=device, threads=threads, progress=progress)
     last = read_weights(run.run())
     path = replace(last, record={**last.record, **provenance(command)}).save_in(out)
-    figures = run.metrics()
-    # every number of empties by the last stage that was measured at it
-    errors = {int(e): error for row in figures for e, error in row["error_by_empties"].items()}
-    errors = dict(sorted(errors.items()))  # a weight file has them by name
-    _write_plot(out, f"{options.size}x{options.size} {options.variant}", errors, _judged_on(held_out=1))
-    positions = sum(row["positions"] for row in figures)
-    epochs = sum(row["epochs"] for row in figures)
-    return FitResult(last.rules, path, figures[-1]["validation_error"], errors, positions, epochs)
+    metrics = run.metrics()
+    # the error at a number of empties is that of the last stage that was measured there
+    errors = {int(e): error for row in metrics for e, error in row["error_by_empties"].items()}
+    positions, epochs = (sum(row[name] for row in metrics) for name in ("positions", "epochs"))
+    errors = dict(sorted(errors.items()))
+    result = FitResult(last.rules, path, metrics[-1]["validation_error"], errors, positions, epochs)
+    result.save_plot()
+    return result
 
 
 def _summary(folder: Path, labels: Labels) -> dict[str, Any]:
-    """What the labels were: the options that make them again, and a hash of their manifest."""
+    """Return the options that made the labels, a hash of their manifest, and statistics."""
     manifest = read_manifest(folder)
     return {
         "labels": manifest.options.as_dict(),
@@ -230,10 +208,3 @@ def _summary(folder: Path, labels: Labels) -> dict[str, Any]:
         "exact": int(labels.exact.sum()),
         "mean_absolute_score": round(float(np.abs(labels.score).mean()), 3),
     }
-
-
-def _write_plot(out: Path, game: str, errors: dict[int, float], positions: str) -> None:
-    empties = sorted(errors)
-    title = f"{game}: mean absolute error on {positions}, no search"
-    chart = line_chart(title, "empty squares", "discs", empties, {"network": [errors[e] for e in empties]})
-    chart.save(out / PLOT, optional=True)

@@ -1,7 +1,6 @@
-"""Labels for learning: positions sampled from noisy games, scored by the solver or by search, kept in Parquet files.
+"""Datasets of labelled positions: sampled from noisy games, scored by the solver or by search, stored in Parquet files.
 
-Nothing here imports torch, and pyarrow only when files are read or written: positions can be sampled and labelled in
-memory without it.
+Positions can be sampled and labelled in memory without torch and pyarrow.
 """
 
 import lazy_loader

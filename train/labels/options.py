@@ -1,4 +1,4 @@
-"""`LabelOptions`: everything that decides what a data set of labels holds, and how its rows are laid out."""
+"""`LabelOptions`: all that decides the content of a dataset of labels and the layout of its rows."""
 
 from __future__ import annotations
 
@@ -11,26 +11,25 @@ from reversi_env.options import GameOptions, option
 if TYPE_CHECKING:
     from train.labels.labellers import LabellerPlan
 
-#: Boards of random games teach what a search meets on the way, and play never comes to: no more than a fifth of all.
+#: Upper bound of the share of random games: they resemble positions inside a search tree more than positions of real play.
 MAX_RANDOM_SHARE = 0.2
 MAX_ROWS = 1 << 40
-#: Most values that noise, temperature or prefixes may have.
+#: Maximum number of values of noise, temperature and prefixes.
 MAX_CHOICES = 64
 
 
 @dataclass(frozen=True)
 class LabelOptions(GameOptions):
-    """What to sample and how to label it. Two equal options give the same bytes, on any number of threads.
+    """What to sample and how to label it. Equal options give the same bytes, on any number of threads.
 
-    Every number of empties gets equally many positions (one more for some if it does not divide). The ``labeller`` is
-    ``exact``, or an evaluator with a search depth such as ``six-factor:depth=4``, which solves exactly what has at most
-    ``exact=`` empties (by default six more than the depth) and searches the rest; ``zero:FILE`` gives the rest the values of a
-    residual network. Up to `MAX_SOLVED_EMPTIES` empties can be solved,
-    which only those who label are held to. Each side of each game draws one of ``noise`` and one of ``temperature``: a move that
-    is worse by the temperature is e times as rare. A game draws one of ``prefixes`` and begins with fewer random moves than
-    that, every number of them being as likely; no position of this beginning is taken. Two plies look much more like the play
-    of people than one: the same number of labels taught a network tournament positions to 7.5 discs instead of 7.8. A data
-    set of *k* blocks plays *k* times as many games, see `train.labels.sampling`.
+    Every number of empties gets the same number of positions (one more for some if it does not divide). The ``labeller`` is
+    ``exact``, or an evaluator with a search depth such as ``six-factor:depth=4``, which solves positions with at most ``exact=``
+    empties (by default six more than the depth) and searches the rest; ``zero:FILE`` gives the rest the values of a residual
+    network. Up to `MAX_SOLVED_EMPTIES` empties can be solved. Each side of each game draws one of ``noise`` and one of
+    ``temperature``: a move that is worse by the temperature is e times as rare. A game draws one of ``prefixes`` and starts with
+    a uniform number of random moves below it; positions of this start are not taken. A ``play_depth`` of two plies resembles
+    human play more than one. A dataset of *k* blocks plays *k* times as many games, see
+    `train.labels.sampling`.
     """
 
     count: int = option(1_000_000, "Total number of positions.", low=1, high=MAX_ROWS)
@@ -85,30 +84,30 @@ class LabelOptions(GameOptions):
 
     @property
     def strata(self) -> int:
-        """How many numbers of empties there are."""
+        """Number of different numbers of empties."""
         return self.empties[1] - self.empties[0] + 1
 
     @property
     def max_solved_empties(self) -> int:
-        """Most empties of the positions that the labeller solves; 0 if it solves none."""
+        """Maximum empties of the positions that the labeller solves; 0 if it solves none."""
         solved = min(self.empties[1], self.plan().solved)
         return solved if solved >= self.empties[0] else 0
 
     @property
     def shards(self) -> int:
-        """How many files there will be."""
+        """Number of files."""
         return -(-self.count // self.shard_rows)
 
     @property
     def shards_per_block(self) -> int:
-        """How many files are sampled together."""
+        """Number of files that are sampled together."""
         return max(1, self.block_rows // self.shard_rows)
 
     @property
     def blocks(self) -> int:
-        """How many times games are played, each time for another part of the hash space."""
+        """Number of times that games are played, each time for another part of the hash space."""
         return -(-self.shards // self.shards_per_block)
 
     def rows(self, shard: int) -> range:
-        """The row numbers, within the whole data set, of a shard. Row *k* has ``empties[0] + k % strata`` empties."""
+        """Return the rows of a shard in the dataset. Row *k* has ``empties[0] + k % strata`` empties."""
         return range(shard * self.shard_rows, min((shard + 1) * self.shard_rows, self.count))

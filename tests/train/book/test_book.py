@@ -199,7 +199,7 @@ def test_a_check_of_some_positions_goes_on_to_the_same_bytes(book, tmp_path, mon
     assert 10 <= drawn.sum() < (book.depth == 0).sum()
     for row, position in enumerate(positions_of(book)):
         assert drawn[row] or book.moves(position) == whole.moves(position)
-    with pytest.raises(TrainError, match="another version of book"):
+    with pytest.raises(TrainError, match="different version of book"):
         check(replace(book, margin=2.0), some, tmp_path / "cut", executor=HERE)
 
 

@@ -71,7 +71,7 @@ def test_the_files_and_the_table(reversi, here):
 
 def test_an_error_is_said_of_the_positions_that_it_is_of(reversi, here):
     _, out, _ = reversi("train", "fit", "../labels", "--out", "a b", "--epochs", 1, "--held-out", 0)
-    assert "mean error on the positions that it learnt from: " in out
+    assert "mean error on the training positions: " in out
     assert "reversi match 'network:depth=4,weights=a b/6x6-" in out  # to be pasted
 
 

@@ -23,9 +23,9 @@ from train.fitting.fit import fit, held_out_rows
 from train.fitting.options import FitOptions, preset
 from train.fitting.stages import stages_of
 from train.fitting.torch_backend import TorchBackend, draws, node_weights_of, prepare
-from train.fitting.training import train_in_folder
+from train.fitting.training import train_on_labels
 from train.fitting.trees import grow_trees, single_nodes
-from train.labels import LabelOptions, Labels, label_positions, sample_positions
+from train.labels import LabelOptions, Labels, generate, label_positions, sample_positions
 
 FEW = FitOptions(epochs=3, batch_size=64, held_out=0.2)
 
@@ -309,12 +309,12 @@ def test_weights_that_no_label_touches_stay_as_they_were(labels, tmp_path, monke
     net = Trainable("linear", 6)
     torch.nn.init.constant_(net.weights, 0.25)
     start = f"network:weights={net.to_network(labels.rules).save_in(tmp_path)}"
-    how = {"network": "linear", "start": start, "command": "", "device": "cpu", "threads": 1}
+    generate(LabelOptions(size=6, count=600, empties=(2, 8), play_depth=1), tmp_path / "labels")
     options = replace(FEW, weight_decay=0.5, learning_rate=0.1)
-    found = read_weights(train_in_folder(lambda: labels, {}, tmp_path / "out", options, **how).weights)
+    result = train_on_labels(tmp_path / "labels", tmp_path / "out", options, start=start, threads=1)
     occurs = np.zeros(net.weights.shape[1], np.bool_)
     occurs[net.feature_array(labels.own, labels.opp)] = True
-    weights = found.parameters()["weights"]
+    weights = read_weights(result.weights).parameters()["weights"]
     assert (weights[:, ~occurs] == 0.25).all()
     assert not (weights[:, occurs] == 0.25).all()
 
@@ -391,7 +391,7 @@ def test_a_fit_that_loses_its_way_says_so(labels):
     for fine_tunes in (False, True):
         net = Trainable("deep", 6)
         net.arrays["heads"][:, -1] = np.nan  # as after steps that were too large
-        with pytest.raises(ReversiError, match="the fit has lost its way"):
+        with pytest.raises(ReversiError, match="diverged"):
             fit(net, labels, FEW, fine_tunes=fine_tunes)
 
 

@@ -6,15 +6,13 @@ just played, how many discs it gave away: a learning curve against the truth.
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any, cast
 
 import gymnasium as gym
 from gymnasium.utils import RecordConstructorArgs
 
 from reversi_env import Position
-from reversi_env.errors import quoted
-from search.engine.limits import LimitsError
+from reversi_env.errors import check_integer
 from search.engine.solver import MAX_SOLVED_EMPTIES, Solver
 from search.engine.table import TranspositionTable
 
@@ -37,7 +35,9 @@ class ExactRegret(gym.Wrapper, RecordConstructorArgs):
         RecordConstructorArgs.__init__(self, max_empties=max_empties, threads=threads, megabytes=megabytes)
         gym.Wrapper.__init__(self, env)
         self._game = cast(Any, env.unwrapped)
-        self.max_empties = _checked_empties(max_empties, self._game.rules.size)
+        size, limit = self._game.rules.size, MAX_SOLVED_EMPTIES[self._game.rules.size]
+        check_integer("max_empties", max_empties, 0, limit if limit < size * size - 4 else size * size)
+        self.max_empties = max_empties
         self._solver = Solver(self._game.rules, threads=threads, table=TranspositionTable(megabytes))
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
@@ -52,14 +52,3 @@ class ExactRegret(gym.Wrapper, RecordConstructorArgs):
         best = self._solver.solve(before).score
         chosen = -self._solver.solve(before.play(action), guess=-best).score
         return {"exact_score": best, "regret": best - chosen, "optimal": best == chosen}
-
-
-def _checked_empties(empties: Any, size: int) -> int:
-    """The number, if positions of that board with so many empties are solved while somebody waits."""
-    whole = size * size - 4
-    most = MAX_SOLVED_EMPTIES[size] if MAX_SOLVED_EMPTIES[size] < whole else size * size
-    if isinstance(empties, bool) or not isinstance(empties, Integral) or empties not in range(most + 1):
-        raise LimitsError(
-            f"max_empties={quoted(empties)}: expected a whole number from 0 to {most} on the {size}x{size} board"
-        )
-    return int(empties)

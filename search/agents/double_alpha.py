@@ -14,12 +14,12 @@ from typing import Any
 
 import numpy as np
 
-from reversi_env import Position, ReversiError, Rules
+from reversi_env import Position, Rules
 from reversi_env.rules import PASS_NAME, checked_rules
 from search.agents.searching import SearchAgent, spec_limits
 from search.agents.simple import REPORT_002_EVALUATOR
 from search.engine.clock import SearchTimer, StopLatency, StopSwitch
-from search.engine.limits import Limits, MoveValue, SearchResult
+from search.engine.limits import Limits, MoveValue, SearchResult, check_game
 from search.engine.threads import NO_NODE_LIMIT
 from search.evaluators.registry import Evaluator, get_evaluator
 from search.kernels.double_alpha import DOUBLE_ALPHA_WORK, ENTRY, search_position
@@ -99,8 +99,7 @@ class DoubleAlpha:
         nodes is a clock that counts nodes. The first iteration is always finished. Of equally promising moves the first on the
         board is searched first, with *tie_rng* a random one. Where several moves are valued, each is searched with open bounds.
         """
-        if (position.rules.size, position.rules.variant) != (self.rules.size, self.rules.variant):
-            raise ReversiError(f"position of {position.rules}: expected one of {self.rules}")
+        check_game(position, self.rules)
         if position.is_over():
             return SearchResult(None, float(position.score()), 0, 100, (), 0, 0.0)
         with self._one_at_a_time, self.evaluator.during_search(self.stop):

@@ -1,48 +1,34 @@
-"""What a search may use, and what it found."""
+"""`Limits` of a search, and `SearchResult`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from reversi_env import ReversiError
-from reversi_env.errors import quoted
-
-
-class LimitsError(ReversiError):
-    """A limit that makes no sense."""
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.errors import TrainError, quoted
+from reversi_env.options import Options, option
 
 
 @dataclass(frozen=True)
-class Limits:
-    """How long a search may go on; whatever is reached first ends it.
+class Limits(Options):
+    """Limits of a search; the first one that is reached ends it. Without any, it ends when the position is solved or by a stop.
 
-    ``time`` in seconds of wall clock, ``depth`` in plies, ``nodes`` visited by one thread. ``empties_exact``: solve
-    exactly from so many empty squares on; None leaves that to the engine, which solves when it expects to finish in
-    time. With none of them a search goes on until it has solved the position, or `Engine.stop` ends it.
+    ``empties_exact``: None leaves it to the engine, which solves when it expects to finish in time.
 
-    ``soft`` (seconds) is the target time under a game clock. A search with a stable best move stops there, or earlier if the move
-    is clearly best; an unstable one may use up to ``time``.
+    ``soft`` is the target time under a game clock. A search with a stable best move stops there, or earlier if the move is clearly
+    best; an unstable one may use up to ``time``.
     """
 
-    time: float | None = None
-    depth: int | None = None
-    nodes: int | None = None
-    empties_exact: int | None = None
-    soft: float | None = None
+    time: float | None = option(None, "Seconds of wall clock.", low=1e-9, high=1e9)
+    depth: int | None = option(None, "Depth in plies.", low=1, high=10**9)
+    nodes: int | None = option(None, "Nodes per thread.", low=1, high=(1 << 63) - 1)
+    empties_exact: int | None = option(None, "Empty squares from which on to solve exactly.", low=0, high=10**9)
+    soft: float | None = option(None, "Target time in seconds.", low=1e-9, high=1e9)
 
     def __post_init__(self) -> None:
-        for name, seconds in (("time", self.time), ("soft", self.soft)):
-            is_number = isinstance(seconds, (int, float)) and not isinstance(seconds, bool)
-            if seconds is not None and not (is_number and 0 < seconds < 1e9):
-                raise LimitsError(f"{name}={quoted(seconds)}: expected seconds above 0")
+        super().__post_init__()
         if self.soft is not None and self.time is None:
-            raise LimitsError(f"soft={quoted(self.soft)} without time: expected the most that may be used, too")
-        for name, least in (("depth", 1), ("nodes", 1), ("empties_exact", 0)):
-            value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < least):
-                raise LimitsError(f"{name}={quoted(value)}: expected a whole number of {least} or more")
-            if value is not None and value >= 1 << 63:
-                raise LimitsError(f"{name}={quoted(value)}: expected less than {1 << 63}, which is as good as no limit")
+            raise TrainError(f"soft={quoted(self.soft)} without time: expected a time limit, too")
 
 
 @dataclass(frozen=True)
@@ -57,10 +43,10 @@ class MoveValue:
 class SearchResult:
     """The outcome of a search, seen from the side to move.
 
-    ``move`` by name (None when the game is over), ``value`` in discs, ``depth`` in plies (the number of empties if it was
-    searched to the end), ``confidence`` in percent: 100 is proven, less a selective search to the end, whose value is so
-    likely no more than two discs off, 0 an estimate of a search that did not reach it. ``pv``: the expected line by names,
-    ``nodes`` of all threads, ``seconds``, and ``moves``: every root move's value, if asked for.
+    ``move`` by name (None when the game is over), ``value`` in discs, ``depth`` in plies (the number of empties if it was searched
+    to the end). ``confidence`` in percent: 100 is proven; less is a selective search to the end, whose value is off by at most two
+    discs with that probability; 0 is an estimate of a search that did not reach the end. ``pv``: the principal variation by names;
+    ``nodes`` of all threads; ``seconds``; ``moves``: the root moves with their values in a multi-PV search.
     """
 
     move: str | None
@@ -70,7 +56,7 @@ class SearchResult:
     pv: tuple[str, ...]
     nodes: int
     seconds: float
-    moves: tuple[MoveValue, ...] = field(default=())
+    moves: tuple[MoveValue, ...] = ()
 
     @property
     def exact(self) -> bool:
@@ -79,9 +65,15 @@ class SearchResult:
 
 
 def certainty(confidence: int, depth: int) -> str:
-    """How much a value is worth, in words.
+    """Return the reliability of a value as text.
 
     >>> certainty(100, 20), certainty(98, 24), certainty(0, 12)
     ('exact', '98 %', 'depth 12')
     """
     return "exact" if confidence == 100 else f"{confidence} %" if confidence else f"depth {depth}"
+
+
+def check_game(position: Position, rules: Rules) -> None:
+    """Raise a `ReversiError` unless *position* is of the game of *rules*, from whatever start."""
+    if (position.rules.size, position.rules.variant) != (rules.size, rules.variant):
+        raise ReversiError(f"position of {position.rules}: expected one of {rules}")

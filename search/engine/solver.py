@@ -18,6 +18,7 @@ from reversi_env.kernels.parallel import core_count
 from reversi_env.rules import checked_rules
 from search import evaluators
 from search.engine.clock import StopSwitch
+from search.engine.limits import check_game
 from search.engine.probcut import EXACT, SELECTIVITIES, load_probcut
 from search.engine.table import TranspositionTable
 from search.engine.threads import (
@@ -96,21 +97,21 @@ class Solver:
     ) -> None:
         self.rules = checked_rules(rules)
         self.table = table or TranspositionTable()
-        self._thread_states = make_thread_states(self.rules, checked_threads(threads))
+        self.thread_states = make_thread_states(self.rules, checked_threads(threads))
         self._evaluator = None if evaluator is None else evaluators.get_evaluator(evaluator)
         if self._evaluator is None:
             self._nets = np.zeros(1, endgame.NO_EVALUATOR)
         else:
             self._nets = self._evaluator.record(self.rules)
-            self._thread_states["rank_empties"] = endgame.RANK_EMPTIES
+            self.thread_states["rank_empties"] = endgame.RANK_EMPTIES
             if selective:
-                load_probcut(self._thread_states, self._evaluator, self.rules)
-        self._shallow_tables = attach_shallow_tables(self._thread_states)
+                load_probcut(self.thread_states, self._evaluator, self.rules)
+        self._shallow_tables = attach_shallow_tables(self.thread_states)
         self._window = -self.rules.square_count, self.rules.square_count
         #: Estimates of the shallow searches that ProbCut makes, unless the caller has a table of them.
         self._estimates: TranspositionTable | None = None
-        self._switch = StopSwitch(self._thread_states)
-        self._thread_group = ThreadGroup(self._thread_states, self._switch)
+        self.switch = StopSwitch(self.thread_states)
+        self._thread_group = ThreadGroup(self.thread_states, self.switch)
         self._one_at_a_time = threading.Lock()
 
     def solve(
@@ -130,13 +131,13 @@ class Solver:
         first. With *node_limit* (per thread) the bounds may not meet.
         """
         with self._one_at_a_time:
-            self._switch.withdraw()
+            self.switch.withdraw()
             return self._solve(position, wld=wld, guess=guess, window=window, hints=hints, node_limit=node_limit)
 
     @property
     def selective(self) -> bool:
         """Whether the evaluator came with what the steps of the `SELECTIVITIES` below the last need."""
-        return bool(self._thread_states["end_depth"].any())
+        return bool(self.thread_states["end_depth"].any())
 
     def _solve(
         self,
@@ -150,7 +151,7 @@ class Solver:
     ) -> Solution:
         """`solve`, but a stop that was requested before still holds: for jobs of several positions."""
         began = perf_counter()
-        self._check(position)
+        check_game(position, self.rules)
         for name, number in (("guess", guess), ("node_limit", node_limit)):
             if number is not None and (isinstance(number, bool) or not isinstance(number, Integral)):
                 raise ReversiError(f"{name}={quoted(number)}: expected a whole number")
@@ -205,7 +206,7 @@ class Solver:
         self, position: Position, bounds: tuple[int, int], pv: tuple[str, ...], selectivity: int, began: float
     ) -> Solution:
         move = pv[0] if pv else self._table_move(position)
-        nodes, confidence = int(self._thread_states["nodes"].sum()), SELECTIVITIES[selectivity].confidence
+        nodes, confidence = int(self.thread_states["nodes"].sum()), SELECTIVITIES[selectivity].confidence
         return Solution(bounds[0], move, pv, nodes, perf_counter() - began, *bounds, confidence)
 
     def solve_all_moves(self, position: Position, *, node_limit: int | None = None) -> dict[str, int]:
@@ -216,7 +217,7 @@ class Solver:
         values: dict[str, int] = {}
         guess: int | None = None
         with self._one_at_a_time:
-            self._switch.withdraw()
+            self.switch.withdraw()
             for move in position.legal_moves():
                 expected = None if guess is None else -guess
                 solution = self._solve(position.play(move), guess=expected, node_limit=node_limit)
@@ -230,24 +231,24 @@ class Solver:
         nearly_over = Position.from_text("XO-".ljust(self.rules.square_count, "X"), rules=self.rules)
         solver = Solver(self.rules, table=TranspositionTable(0.001), evaluator=self._evaluator, selective=False)
         solver.solve(nearly_over)
-        endgame.table_move(solver._thread_states, np.uint64(nearly_over.own), np.uint64(nearly_over.opp))
+        endgame.table_move(solver.thread_states, np.uint64(nearly_over.own), np.uint64(nearly_over.opp))
         self._register_negamax()
 
     def _register_negamax(self) -> None:
         """Register the midgame search for ProbCut in the kernels, if they use it; it is compiled with the engine's."""
-        if self.selective and not self._thread_states["negamax"][0]:
-            midgame.register_negamax(self._thread_states, self._nets)
+        if self.selective and not self.thread_states["negamax"][0]:
+            midgame.register_negamax(self.thread_states, self._nets)
 
     def stop(self) -> None:
         """Make a running solver return as soon as it can; callable from any thread."""
-        self._switch.request()
+        self.switch.request()
 
     def bounds(self) -> tuple[int, int, int]:
         """(lower, upper, nodes) of the position that is being solved; only what is proven counts."""
         lower, upper = self._window
-        if self._thread_states["selectivity"][0] == EXACT:
-            lower, upper = int(self._thread_states["lower"].max()), int(self._thread_states["upper"].min())
-        return lower, upper, int(self._thread_states["nodes"].sum())
+        if self.thread_states["selectivity"][0] == EXACT:
+            lower, upper = int(self.thread_states["lower"].max()), int(self.thread_states["upper"].min())
+        return lower, upper, int(self.thread_states["nodes"].sum())
 
     def clear(self) -> None:
         """Forget all that the tables know."""
@@ -255,34 +256,30 @@ class Solver:
         if self._estimates:
             self._estimates.clear()
 
-    def _check(self, position: Position) -> None:
-        if (position.rules.size, position.rules.variant) != (self.rules.size, self.rules.variant):
-            raise ReversiError(f"position of {position.rules}: expected one of {self.rules}")
-
     def prepare_search(self, hints: TranspositionTable | None, node_limit: int | None) -> None:
         """Make ready for searches of one position, or of its moves."""
         self._shallow_tables[:] = 0
         self.table.new_search()
         self.table.attach_endgame(
-            self._thread_states, f"values at the end of {self.rules.size}x{self.rules.size} {self.rules.variant}"
+            self.thread_states, f"values at the end of {self.rules.size}x{self.rules.size} {self.rules.variant}"
         )
-        self._switch.release()
-        self._thread_states["nodes"] = 0
-        self._thread_states["node_limit"] = NO_NODE_LIMIT if node_limit is None else node_limit
+        self.switch.release()
+        self.thread_states["nodes"] = 0
+        self.thread_states["node_limit"] = NO_NODE_LIMIT if node_limit is None else node_limit
         self._register_negamax()
         if hints is None and self.selective:
             hints = self._estimates = self._estimates or TranspositionTable(ESTIMATE_TABLE_MIB)
             hints.new_search()
         if hints is None:
-            self._thread_states["table"] = 0
+            self.thread_states["table"] = 0
         else:
-            hints.attach(self._thread_states, "estimates")
+            hints.attach(self.thread_states, "estimates")
 
     def _narrow_bounds(
         self, position: Position, lower: int, upper: int, guess: int | None, *, selectivity: int
     ) -> tuple[int, int]:
         """Return bounds of the value within those given, at one selectivity level, with all threads."""
-        thread_states, boards = self._thread_states, (np.uint64(position.own), np.uint64(position.opp))
+        thread_states, boards = self.thread_states, (np.uint64(position.own), np.uint64(position.opp))
         thread_states["lower"], thread_states["upper"] = lower, upper
         thread_states["selectivity"], thread_states["end_margin"] = selectivity, SELECTIVITIES[selectivity].margin
         start = guess if guess is not None else endgame.NO_GUESS if self.selective else 0
@@ -297,7 +294,7 @@ class Solver:
         return int(thread_states["lower"][ended]), int(thread_states["upper"][ended])
 
     def _narrow_bounds_in_parallel(self, boards: tuple[np.uint64, np.uint64], guess: int) -> None:
-        thread_states = self._thread_states
+        thread_states = self.thread_states
 
         def close_in(k: int) -> bool:
             endgame.solve_one(thread_states[k : k + 1], self._nets, *boards, guess)
@@ -306,13 +303,13 @@ class Solver:
         with sharing(thread_states):
             self._thread_group.run(close_in, stop_when_any_ends=True)
         if int(thread_states["nodes"].max()) <= int(thread_states["node_limit"][0]):
-            self._switch.release()
+            self.switch.release()
 
     def _principal_variation(self, position: Position, score: int, longest: int = 200) -> tuple[str, ...]:
         """Moves for both sides to the end that keep *score*; the table makes finding them again quick."""
         names: list[str] = []
-        thread = self._thread_states[:1]
-        while not position.is_over() and not self._switch.requested and len(names) < longest:
+        thread = self.thread_states[:1]
+        while not position.is_over() and not self.switch.requested and len(names) < longest:
             if position.must_pass():
                 move: str | int = "pass"
             else:
@@ -355,7 +352,7 @@ class Solver:
         moves = position.legal_moves()
         if len(moves) < 2:
             return moves[0] if moves else None
-        sq = int(endgame.table_move(self._thread_states[:1], np.uint64(position.own), np.uint64(position.opp)))
+        sq = int(endgame.table_move(self.thread_states[:1], np.uint64(position.own), np.uint64(position.opp)))
         return None if sq == PASS_SQUARE else self.rules.name_of(self.rules.action_of(sq))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules
-from search.engine.engine import ASPIRATION_WINDOW
+from search.engine.deepening import ASPIRATION_WINDOW
 from search.engine.probcut import CUT_FIELDS
 from search.engine.table import TranspositionTable
 from search.engine.threads import make_thread_states

@@ -205,7 +205,7 @@ print("torch" in sys.modules)
 own, opp = random_positions(1, 43, seed=1)
 solver = Solver(evaluator="network", table=TranspositionTable(1))
 solution = solver.solve(Position(Rules(), int(own[0]), int(opp[0])))
-print(solution.score, solution.nodes, bool(solver._thread_states["negamax"][0]))
+print(solution.score, solution.nodes, bool(solver.thread_states["negamax"][0]))
 print(sum(k.stats.cache_misses.total() for k in (midgame.search_root, endgame._mtdf_or_find_move)))
 """
 

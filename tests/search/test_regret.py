@@ -51,8 +51,7 @@ def test_more_than_anybody_could_wait_for_is_refused(size, most):
     env = gymnasium.make("Reversi-v0", size=size)
     assert ExactRegret(env, max_empties=most).max_empties == most
     for wrong in (most + 1, 99, -1, 2.5, True, "8"):
-        message = f"max_empties={wrong!r}: expected a whole number from 0 to {most} on the {size}x{size} board"
-        with pytest.raises(ReversiError, match=message):
+        with pytest.raises(ReversiError, match=f"max_empties={wrong!r}"):
             ExactRegret(env, max_empties=wrong)
 
 

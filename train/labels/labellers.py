@@ -17,7 +17,7 @@ from search import evaluators
 from search.agents.searching import DEFAULT_DEPTH
 from search.agents.spec import AgentSpec, make_agent
 from search.engine.batch import MAX_DEPTH, search_batch
-from search.engine.engine import SOLVE_BEYOND_DEPTH
+from search.engine.deepening import SOLVE_BEYOND_DEPTH
 from search.engine.solver import MAX_GPU_EMPTIES, MAX_SOLVED_EMPTIES, solve_batch
 
 Scores = NDArray[np.float32]

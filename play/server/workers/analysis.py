@@ -10,7 +10,7 @@ from __future__ import annotations
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from search.engine.engine import SOLVE_GROWTH, SOLVE_NODES_PER_SECOND
+from search.engine.deepening import SOLVE_GROWTH, SOLVE_NODES_PER_SECOND
 from search.engine.limits import Limits, SearchResult
 from train.evaluation.review import verdict
 

@@ -401,7 +401,7 @@ def test_an_analysis_that_is_stopped_before_its_first_depth_has_an_answer(monkey
     """Deepened or solved."""
     position = Position.initial(Rules(4)).play_all(moves)
     engine = Engine("six-factor", position.rules, megabytes=1)
-    for switch in (engine._switch, engine.solver._switch):
+    for switch in (engine.switch, engine.solver.switch):
         monkeypatch.setattr(switch, "withdraw", switch.request)  # whatever begins is stopped at once
     found = analyse(engine, position, 1.0)
     assert found["move"] in position.legal_moves()

@@ -113,7 +113,7 @@ def test_options_reach_the_search():
     limits = agent.limits
     assert (limits.depth, limits.time, limits.nodes, limits.empties_exact) == (5, 0.25, 1000, 14)
     engine = agent.engine(Rules(4))
-    assert len(engine._thread_states) == agent.threads == make_agent("exact:threads=2").threads == 2
+    assert len(engine.thread_states) == agent.threads == make_agent("exact:threads=2").threads == 2
     assert 1.4 < engine.table.megabytes <= 3
 
 

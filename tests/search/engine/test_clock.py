@@ -1,95 +1,167 @@
-"""The clock of a search, and stops by hand: limits of time that hold, and nothing lost or left behind."""
+"""Time limits: when a search ends under a timer or a game clock, and stops from another thread."""
 
 import threading
-import time
 from functools import partial
+from typing import ClassVar
 
-import numpy as np
 import pytest
 
 from reversi_env import Rules
 from search.engine import clock as clock_module
-from search.engine import engine as engine_module
+from search.engine import deepening
+from search.engine.clock import MAX_VALUE_DROP, IterationHistory
 from search.engine.engine import Engine
 from search.engine.limits import Limits
+from search.kernels.midgame import UNIT
 from studies import textbook
 from tests.oracles.jobs import PATIENCE
 from tests.oracles.processes import AT_ONCE, in_background, stopped_after
-from tests.search.engine.test_engine import at_depth, quantised, some_positions
+from tests.search.engine.test_engine import at_depth, first_position, quantised, some_positions
 
 
-def search_within(seconds, engine, position):
-    return in_background(lambda: engine.search(position, Limits(time=seconds))).result(PATIENCE)
+@pytest.fixture(scope="module")
+def engine():
+    return Engine("six-factor", megabytes=4)
 
 
-def overshoot(seconds, engine, position):
-    """Seconds that a search under the clock took beyond its limit, and those of processor time, which nobody else uses up."""
-    began, used = time.perf_counter(), time.process_time()
-    found = search_within(seconds, engine, position)
-    elapsed, used = time.perf_counter() - began, time.process_time() - used
-    assert found.move in position.legal_moves()
-    assert not found.exact
-    assert 0 < found.seconds <= elapsed
-    return elapsed - seconds, used - seconds
+# --- timers ---------------------------------------------------------------------------------------
 
 
-def test_a_time_limit_holds():
-    """The best of some rounds, for the machine may be busy; the strict test is `test_time_limits_under_load`."""
-    engine = Engine("six-factor", megabytes=4)
-    positions = some_positions(Rules(), 8, seed=15, empties=40)
-    for _ in range(10):
-        late, worked_late = np.array([overshoot(0.05, engine, position) for position in positions]).T
-        if late.min() < 0.006 and np.median(worked_late) < 0.006:
-            return
-    raise AssertionError((late, worked_late))
+class ManualTimer(threading.Timer):
+    """A timer that expires when a test says so."""
+
+    started: ClassVar = []
+
+    def start(self):
+        self.started.append(self)
 
 
-def test_the_clock_is_set_to_ring_within_the_limit_and_ends_the_search_at_once(monkeypatch):
-    engine, position = Engine("six-factor", megabytes=4), some_positions(Rules(), 1, seed=15, empties=40)[0]
-    clocks = []
+@pytest.fixture
+def timers(monkeypatch):
+    monkeypatch.setattr(clock_module.threading, "Timer", ManualTimer)
+    ManualTimer.started.clear()
+    return ManualTimer.started
 
-    class Clock(threading.Timer):
-        """One that rings when it is told to."""
 
-        def start(self):
-            clocks.append(self)
+@pytest.mark.parametrize(
+    ("limits", "settled", "expires"),
+    [
+        (Limits(time=1000), True, [(999, 1000)]),
+        (Limits(time=3000, soft=1000), True, [(999, 1000)]),
+        (Limits(time=3000, soft=1000), False, [(999, 1000), (2990, 3000)]),
+    ],
+)
+def test_the_timer_expires_at_the_soft_limit_and_at_the_hard_one_if_nothing_has_settled(
+    engine, monkeypatch, timers, limits, settled, expires
+):
+    """And the search ends at once."""
+    engine.clear()
 
-    monkeypatch.setattr(clock_module.threading, "Timer", Clock)
-    found, further, _ = stopped_after(
-        50_000,
-        [engine._thread_states],
-        lambda: clocks[0].function(),
-        lambda: engine.search(position, Limits(time=1000)),
-    )
-    assert 999 < clocks[0].interval < 1000
+    def expire():
+        timers[0].function()
+        if len(expires) > 1:
+            assert engine.switch.requested is False
+            timers[1].function()
+
+    monkeypatch.setattr(IterationHistory, "is_settled", settled)
+    position = some_positions(Rules(), 1, seed=15, empties=40)[0]
+    result, further, _ = stopped_after(50_000, [engine.thread_states], expire, lambda: engine.search(position, limits))
+    assert all(low < timer.interval < high for timer, (low, high) in zip(timers, expires, strict=True))
     assert further < AT_ONCE
-    assert found.move in position.legal_moves()
+    assert result.move in position.legal_moves()
 
 
 def test_an_iteration_that_was_held_up_does_not_end_the_search(monkeypatch):
     """The time is used though one iteration took long, for the machine was busy: the next may be quick."""
     engine, position = Engine("six-factor", megabytes=4), some_positions(Rules(), 1, seed=16, empties=40)[0]
-    iterate, now = engine_module._Search._iterate, [0.0]
+    iterate, now = deepening.Search._iterate, [0.0]
 
     def held_up(search, depth, **options):
         now[0] += 1000 if depth == 3 else 0.001
         return depth < 7 and iterate(search, depth, **options)
 
-    monkeypatch.setattr(engine_module._Search, "_iterate", held_up)
+    monkeypatch.setattr(deepening.Search, "_iterate", held_up)
     monkeypatch.setattr(clock_module, "perf_counter", lambda: now[0])
     assert engine.search(position, Limits(time=4000)).depth == 6
 
 
-def test_a_longer_limit_is_used_for_more_depth():
-    """Of some longer limits, one after the other, for the machine may be busy."""
-    engine, position = Engine("six-factor", megabytes=16), some_positions(Rules(), 1, seed=16, empties=40)[0]
+# --- game clocks ----------------------------------------------------------------------------------
 
-    def depth_within(seconds):
-        engine.clear()
-        return search_within(seconds, engine, position).depth
 
-    shallow = depth_within(0.01)
-    assert any(depth_within(seconds) >= shallow + 2 for seconds in (0.1, 0.2, 0.5, 1, 2, 5))
+def settling(*iterations):
+    course = IterationHistory()
+    for line, value in iterations:
+        course.add_iteration(tuple(line.split()), value)
+    return course
+
+
+@pytest.mark.parametrize(
+    ("iterations", "is_settled", "is_steady"),
+    [
+        ([("d3 c3", 1.0)] * 2, False, False),  # too early to say
+        ([("d3 c3", 1.0)] * 3, True, True),
+        ([("d3 c3 c4", 1.0), ("d3 c3", 1.0), ("d3 c3 f6", 1.0)], True, True),
+        ([("c4 c3", 1.0), ("d3 c3", 1.0), ("d3 c3", 1.0)], True, False),
+        ([("d3 c3", 1.0), ("d3 c3", 1.0), ("c4 c3", 1.0)], False, False),  # another move
+        ([("d3 c3", 1.0), ("d3 e3", 1.0), ("d3 c3", 1.0)], True, False),  # another reply
+        ([("d3", 1.0)] * 3, True, False),  # no reply is known
+        ([("d3 c3", 1.0), ("d3 c3", 9.0), ("d3 c3", 1.0)], True, True),  # odd and even depths differ
+        ([("d3 c3", 1.0), ("d3 c3", 1.0), ("d3 c3", 1.0 - MAX_VALUE_DROP)], False, False),
+    ],
+)
+def test_a_search_settles_when_its_move_stays_and_is_not_worth_less(iterations, is_settled, is_steady):
+    course = settling(*iterations)
+    assert (course.is_settled, course.is_steady) == (is_settled, is_steady)
+    course.failed_low()
+    assert not course.is_settled
+    assert not course.is_steady
+
+
+def lead(engine, position):
+    """Discs by which the best move is ahead of the second."""
+    first, second = engine.search(position, Limits(depth=6), multi_pv=2).moves[:2]
+    return first.value - second.value
+
+
+def searched(engine, monkeypatch, position, limits, seconds=100):
+    """The depth of a search under *limits* whose every iteration takes so many seconds, up to depth 8."""
+    iterate, now = deepening.Search._iterate, [0.0]
+
+    def slow(search, depth, **options):
+        now[0] += seconds
+        return depth < 9 and iterate(search, depth, **options)
+
+    engine.clear()
+    with monkeypatch.context() as patch:
+        patch.setattr(deepening.Search, "_iterate", slow)
+        patch.setattr(clock_module, "perf_counter", lambda: now[0])
+        return engine.search(position, limits).depth
+
+
+def test_a_move_that_is_far_ahead_is_played_early_under_a_game_clock_alone(engine, monkeypatch):
+    far = 2 * deepening.EASY_MOVE_MARGIN / UNIT
+    ahead = first_position(
+        Rules(), lambda p: 30 < p.empties < 45 and len(p.legal_moves()) > 3 and lead(engine, p) > far
+    )
+    level = first_position(
+        Rules(), lambda p: 30 < p.empties < 45 and len(p.legal_moves()) > 3 and lead(engine, p) < far / 8
+    )
+    clock = Limits(time=3000, soft=2000)
+    monkeypatch.setattr(IterationHistory, "is_steady", True)
+    early = searched(engine, monkeypatch, ahead, clock)
+    assert deepening.EASY_MOVE_TIME_SHARE * 2000 / 100 <= early < 8
+    assert searched(engine, monkeypatch, level, clock) == 8
+    assert searched(engine, monkeypatch, ahead, Limits(time=2000)) == 8
+    assert searched(engine, monkeypatch, ahead, Limits(time=3000, soft=2000, depth=7)) == 7
+
+
+def test_a_search_that_has_settled_begins_nothing_after_its_soft_limit(engine, monkeypatch):
+    position = some_positions(Rules(), 1, seed=16, empties=40)[0]
+    clock = Limits(time=3000, soft=430)
+    monkeypatch.setattr(deepening, "EASY_MOVE_MARGIN", 1000 * UNIT)
+    for settled, depth in ((True, 4), (False, 8)):
+        monkeypatch.setattr(IterationHistory, "is_settled", settled)
+        assert searched(engine, monkeypatch, position, clock) == depth
 
 
 # --- stopping -------------------------------------------------------------------------------------
@@ -100,16 +172,12 @@ def test_a_longer_limit_is_used_for_more_depth():
 def test_stop_is_honoured_at_once_and_leaves_all_in_order(threads, exact):
     engine = Engine("six-factor", threads=threads, megabytes=4)
     position, limits = some_positions(Rules(), 1, seed=17, empties=32)[0], Limits(empties_exact=exact)
-    records, waits = [engine._thread_states, engine.solver._thread_states], []
+    records = [engine.thread_states, engine.solver.thread_states]
     for i in range(12):
-        found, further, waited = stopped_after(
-            1 + 40_000 * i, records, engine.stop, lambda: engine.search(position, limits)
-        )
+        found, further, _ = stopped_after(1 + 40_000 * i, records, engine.stop, lambda: engine.search(position, limits))
         assert further < AT_ONCE
         assert found.move in position.legal_moves()
         assert not found.exact
-        waits.append(waited)
-    assert min(waits) < 0.1  # whoever else uses the machine can only make it longer
     engine.clear()
     evaluate = quantised("six-factor", Rules())
     assert engine.search(position, at_depth(3)).value == textbook.alpha_beta(position, 3, evaluate).value

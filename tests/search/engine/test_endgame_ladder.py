@@ -8,9 +8,8 @@ import pytest
 
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import WHITE
-from search.engine import engine as engine_module
+from search.engine import deepening, probcut_fit
 from search.engine import probcut as cuts_of
-from search.engine import probcut_fit
 from search.engine.engine import Engine
 from search.engine.limits import Limits
 from search.engine.probcut import (
@@ -49,8 +48,8 @@ def solver_for(rules, **options):
 @pytest.fixture
 def climbing(monkeypatch):
     """Engines that take every step, however near the end is."""
-    monkeypatch.setattr(engine_module, "SOLVE_SHARE", 0.0)
-    monkeypatch.setattr(engine_module, "FIRST_LEVEL_SHARE", 1e9)
+    monkeypatch.setattr(deepening, "SOLVE_SHARE", 0.0)
+    monkeypatch.setattr(deepening, "FIRST_LEVEL_SHARE", 1e9)
     return lambda rules: Engine("network", rules, megabytes=4)
 
 
@@ -119,8 +118,8 @@ def test_a_solver_may_be_told_not_to_be_selective():
 def test_an_entry_of_a_lower_step_answers_nothing_on_a_higher_one():
     """Where a wrong prediction of the end gives a wrong score, the exact step still finds the right one, in the same table."""
     solver, wrong = solver_for(Rules()), 0
-    solver._thread_states["end_shift"] = 20 * 128.0
-    solver._thread_states["end_deviation"] = 1.0
+    solver.thread_states["end_shift"] = 20 * 128.0
+    solver.thread_states["end_deviation"] = 1.0
     for position in positions_with(16, 6, Rules(), seed=7):
         solver.prepare_search(None, None)
         selective, score = solver.solve_at(position, 0, 0).score, Solver().solve(position).score
@@ -180,7 +179,7 @@ def test_the_best_move_is_found_when_the_table_knows_all_moves_already():
 def test_a_proven_value_comes_with_a_move_that_keeps_it_though_its_line_was_cut_off(monkeypatch):
     """Whatever was in front: here the first move on the board, since nothing is searched before."""
     engine, solver = Engine("network", megabytes=4), Solver()
-    monkeypatch.setattr(engine_module._Search, "_deepen_iteratively", lambda *arguments, **options: None)
+    monkeypatch.setattr(deepening.Search, "_deepen_iteratively", lambda *arguments, **options: None)
     monkeypatch.setattr(engine.solver, "_principal_variation", lambda *arguments, **options: ())
     for position in positions_with(15, 4, Rules(), seed=14):
         found = engine.search(position, Limits(empties_exact=15))
@@ -296,12 +295,17 @@ def test_the_small_table_keeps_the_last_of_those_that_share_a_place():
 def test_where_the_first_step_may_take_too_long_more_is_searched_before_it(climbing, monkeypatch, doubt, depth):
     """A share of the time at least, so that more than ten plies are there to fall back on; by a clock that goes with the depth."""
     engine, position, begun_at = climbing(Rules()), positions_with(24, 1, Rules(), seed=1)[0], []
-    monkeypatch.setattr(engine_module, "RISKY_TIME_SHARE", doubt)
+    monkeypatch.setattr(deepening, "RISKY_TIME_SHARE", doubt)
+    iterate, elapsed = deepening.Search._iterate, [0.0]
+
+    def timed(search, depth, **options):
+        elapsed[0] = 0.0 if depth < 13 else 0.31 * FOREVER.time
+        return iterate(search, depth, **options)
+
+    monkeypatch.setattr(deepening.Search, "_iterate", timed)
+    monkeypatch.setattr(deepening.SearchTimer, "elapsed", lambda timer: elapsed[0])
     monkeypatch.setattr(
-        engine_module._Search, "_elapsed", lambda search: 0.0 if search.depth < 13 else 0.31 * FOREVER.time
-    )
-    monkeypatch.setattr(
-        engine_module._Search, "_search_to_end", lambda search, steps: begun_at.append((search.depth, len(steps)))
+        deepening.Search, "_search_to_end", lambda search, steps: begun_at.append((search.depth, len(steps)))
     )
     assert engine.search(position, FOREVER).depth == depth
     assert begun_at == [(depth, EXACT + 1)]

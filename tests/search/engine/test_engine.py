@@ -6,7 +6,7 @@ import pytest
 from benchmarks.search import signature
 from reversi_env import Position, ReversiError, Rules, batch
 from search import evaluators
-from search.engine import engine as engine_module
+from search.engine import deepening
 from search.engine.engine import Engine
 from search.engine.limits import Limits
 from search.engine.solver import Solver, solve, solve_all_moves
@@ -175,7 +175,7 @@ def test_a_table_in_use_gives_legal_moves_and_sane_values():
 
 def test_threads_together_find_the_value_that_one_finds(monkeypatch):
     """They search one tree to one depth: who comes first to which position makes no difference."""
-    monkeypatch.setattr(engine_module, "SINGLE_THREAD_NODES", 0)
+    monkeypatch.setattr(deepening, "SINGLE_THREAD_NODES", 0)
     alone, team = Engine("six-factor", megabytes=1), Engine("six-factor", threads=3, megabytes=1)
     for position in some_positions(Rules(), 12, seed=8):
         alone.clear()
@@ -362,7 +362,7 @@ def test_multi_pv_is_exact_inside_the_solvers_range():
 
 @pytest.mark.parametrize("multi_pv", [0, -1, 1.5, True, "2"])
 def test_a_bad_multi_pv_is_named(multi_pv):
-    with pytest.raises(ReversiError, match="multi_pv=.*: expected a whole number of 1 or more"):
+    with pytest.raises(ReversiError, match="multi_pv="):
         Engine("discs", megabytes=0.1).search(Position.initial(), multi_pv=multi_pv)
 
 
@@ -455,24 +455,16 @@ def test_positions_of_another_game_are_refused():
 
 
 @pytest.mark.parametrize(
-    ("limits", "message"),
+    "limits",
     [
-        ({"time": 0}, "time=0: expected seconds above 0"),
-        ({"time": -1.5}, "time=-1.5: expected"),
-        ({"time": float("nan")}, "time=nan: expected"),
-        ({"time": "1"}, "time='1': expected"),
-        ({"time": True}, "time=True: expected"),
-        ({"time": 1, "soft": 0}, "soft=0: expected seconds above 0"),
-        ({"soft": 1}, "soft=1 without time: expected the most"),
-        ({"depth": 0}, "depth=0: expected a whole number of 1 or more"),
-        ({"depth": 2.5}, "depth=2.5: expected"),
-        ({"depth": True}, "depth=True: expected"),
-        ({"nodes": 0}, "nodes=0: expected"),
-        ({"empties_exact": -1}, "empties_exact=-1: expected a whole number of 0 or more"),
+        *({"time": seconds} for seconds in (0, -1.5, float("nan"), "1", True)),
+        *({"depth": depth} for depth in (0, 2.5, True)),
+        *({"nodes": 0}, {"nodes": 1 << 63}, {"empties_exact": -1}, {"soft": 1}, {"soft": 0, "time": 1}),
     ],
+    ids=str,
 )
-def test_bad_limits_are_named(limits, message):
-    with pytest.raises(ReversiError, match=message):
+def test_bad_limits_are_named(limits):
+    with pytest.raises(ReversiError, match=f"^{next(iter(limits))}=.*expected"):
         Limits(**limits)
 
 
@@ -516,7 +508,7 @@ def test_a_node_limit_is_each_threads_own():
     """What helpers visited is not taken from what the solver may."""
     start = Position.initial(Rules(4))
     engine = Engine("six-factor", Rules(4), megabytes=0.1, threads=2)
-    search = engine_module._Search(engine, start, Limits(nodes=1000), 1)
+    search = deepening.Search(engine, start, Limits(nodes=1000), 1)
     search.thread_states["nodes"] = 300, 280
     assert search._nodes_left() == 700
 

@@ -427,7 +427,7 @@ def test_stop_is_honoured_at_once_and_leaves_all_in_order(threads):
     solver = Solver(threads=threads, table=TranspositionTable(4))
     solver.load_kernels()
     long, (short, *_) = positions_with(LONG, 1)[0], positions_with(12, 1)
-    score, records, waits = solve(short).score, [solver._thread_states], []
+    score, records, waits = solve(short).score, [solver.thread_states], []
     for i in range(20):
         solution, further, waited = stopped_after(1 + 25_000 * i, records, solver.stop, lambda: solver.solve(long))
         assert further < AT_ONCE
@@ -459,7 +459,7 @@ def test_a_stop_ends_all_moves_too():
     solver = Solver(table=TranspositionTable(4))
     solver.load_kernels()
     long = positions_with(LONG, 1)[0]
-    values, *_ = stopped_after(500_000, [solver._thread_states], solver.stop, lambda: solver.solve_all_moves(long))
+    values, *_ = stopped_after(500_000, [solver.thread_states], solver.stop, lambda: solver.solve_all_moves(long))
     assert values == {}
 
 

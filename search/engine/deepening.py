@@ -1,0 +1,423 @@
+"""`Search`: one search of an `Engine`: iterative deepening, aspiration windows, and selectivity levels near the end of the game."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from reversi_env import Position
+from reversi_env.errors import check_integer
+from reversi_env.kernels.frame import squares_of
+from reversi_env.rules import PASS_NAME
+from search.engine.clock import IterationHistory, SearchTimer
+from search.engine.limits import Limits, MoveValue, SearchResult, check_game
+from search.engine.probcut import EXACT, SELECTIVITIES
+from search.engine.solver import Solution
+from search.engine.threads import NO_NODE_LIMIT, sharing
+from search.kernels import midgame
+from search.kernels.midgame import INFINITY, UNIT
+from search.kernels.table import NO_MOVE
+
+if TYPE_CHECKING:
+    from search.engine.engine import Engine
+
+#: First window around the last iteration's value, in units; a value outside widens it.
+ASPIRATION_WINDOW = 3 * UNIT
+#: The solver's expected nodes with *e* empties are ``SOLVE_NODES * SOLVE_GROWTH ** e``, fitted to tournament endgames, and those of
+#: the first selectivity level ``FIRST_LEVEL_NODES * FIRST_LEVEL_GROWTH ** e``.
+SOLVE_NODES, SOLVE_GROWTH = 1.0, 2.15
+FIRST_LEVEL_NODES, FIRST_LEVEL_GROWTH = 30.0, 1.58
+SOLVE_NODES_PER_SECOND = 12e6
+#: Share of the time that an expected solution may take, and the first level, which is often much quicker than expected. It is
+#: smaller in a multi-PV search, where the values of some of the moves are of no use.
+SOLVE_SHARE, FIRST_LEVEL_SHARE, FIRST_LEVEL_SHARE_MULTI_PV = 0.4, 4.0, 0.5
+#: Depth of the search before a solution, or before selective endgame search: it gives a fallback move and hints for the order.
+#: Where the first level may take more than RISKY_TIME_SHARE of the limit, it takes a share of the time: else three searches of
+#: four with 26 empties and 0.1 s ended with ten plies, where a third of the time reaches twenty (docs/lab/search.md).
+DEPTH_BEFORE_SOLVING, DEPTH_BEFORE_SELECTIVE = 8, 10
+RISKY_TIME_SHARE, SHARE_BEFORE_SELECTIVE = 0.5, 0.3
+#: A search to a fixed depth solves from so many empties more on: the solver is that much faster.
+SOLVE_BEYOND_DEPTH = 6
+#: Empties from which on a search with no limit at all solves.
+UNLIMITED_SOLVE_EMPTIES = 12
+MAX_DEPTH = 60
+#: Iterations are searched by one thread until so many nodes are visited, a few milliseconds: waking the others takes one.
+SINGLE_THREAD_NODES = 20_000
+#: A whole tree to depth *d* has about ``DEPTH_NODES * DEPTH_GROWTH ** d`` nodes. The table uses no more memory
+#: than one entry for so many of them: a small table stays in the caches.
+DEPTH_NODES, DEPTH_GROWTH, NODES_PER_ENTRY = 30.0, 2.6, 2
+#: Share of an iteration's time that its first move takes, at least.
+FIRST_MOVE_SHARE = 0.4
+#: Under a game clock a move that is so many discs ahead of all others, by searches two plies less deep, is played after this
+#: share of the soft limit: 102 of 400 midgame positions at 0.1 s; in 2 of them the whole time finds another move.
+EASY_MOVE_MARGIN = 4 * UNIT
+EASY_MOVE_TIME_SHARE = 0.2
+
+
+class Search:
+    """One search: its clock, its root moves and what it knows so far."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        position: Position,
+        limits: Limits,
+        multi_pv: int,
+        tie_rng: np.random.Generator | None = None,
+        keep_estimates: bool = False,
+    ) -> None:
+        check_game(position, engine.rules)
+        check_integer("multi_pv", multi_pv, 1, 1000)
+        self.engine, self.position, self.limits = engine, position, limits
+        self.thread_states = engine.thread_states
+        self.timer = SearchTimer(limits, engine.stop_latency, self._target_seconds, engine.stop)
+        self.boards = (np.uint64(position.own), np.uint64(position.opp))
+        self.squares = np.array(squares_of(position.legal_board()), np.int64)
+        if tie_rng is not None:  # the first move searched wins a tie
+            tie_rng.shuffle(self.squares)
+        self.values, self.lowest = np.zeros_like(self.squares), np.full_like(self.squares, -INFINITY)
+        self.lines = min(multi_pv, self.squares.size)
+        self.multi_pv = multi_pv
+        self.keep_estimates = keep_estimates
+        self.depth = 0
+        self.confidence = 0
+        self.pv: tuple[str, ...] = ()
+        self.solver_nodes = 0
+        self.history = IterationHistory()
+        self.solves = False
+
+    def run(self) -> SearchResult:
+        """Search until a limit is reached or nothing is left to find out."""
+        self._prepare()
+        if self.position.is_over():
+            self.confidence = 100
+            return self._result(None, self.position.score())
+        if not self.squares.size:
+            return self._after_pass()
+        self.timer.start()
+        try:
+            levels = self.selectivity_levels()
+            self.solves = len(levels) > 0
+            self._deepen_iteratively(levels)
+            if not levels and self._one_ply_is_left():
+                levels = self._levels_to_solve()
+            if not self.confidence and not self._should_stop():
+                self._search_to_end(levels)
+        finally:
+            self.timer.end()
+        return self._result(self._name(int(self.squares[0])), self.values[0] / UNIT)
+
+    # --- limits -----------------------------------------------------------------------------------
+
+    def _prepare(self) -> None:
+        engine = self.engine
+        if self.multi_pv > 1 and not self.keep_estimates:
+            engine.clear_estimates()
+        engine.set_active_margin(engine.margin_for(self.limits))
+        engine.table.reserve(self._expected_nodes() / NODES_PER_ENTRY)
+        engine.table.new_search()
+        engine.table.attach(self.thread_states, "estimates")
+        if not engine.use_table:
+            self.thread_states["table"] = 0
+        self.thread_states["nodes"], self.thread_states["cut_nesting"] = 0, 0
+        self.thread_states["node_limit"] = self.limits.nodes or NO_NODE_LIMIT
+
+    def _expected_nodes(self) -> float:
+        """More nodes than the search will visit, mostly."""
+        limits = self.limits
+        to_depth = DEPTH_NODES * DEPTH_GROWTH ** min(limits.depth or MAX_DEPTH, MAX_DEPTH)
+        in_time = SOLVE_NODES_PER_SECOND * limits.time if limits.time is not None else math.inf
+        return len(self.thread_states) * min(to_depth, in_time, limits.nodes or math.inf)
+
+    def _should_stop(self) -> bool:
+        """Whether the time is up, somebody asked for a stop, or the nodes are used up."""
+        return self.engine.switch.requested or max(self._visited()) > int(self.thread_states["node_limit"][0])
+
+    def _should_solve(self) -> bool:
+        """Whether the solver takes over: by the limit given, or when it can be expected to finish in time."""
+        empties, limits = self.position.empties, self.limits
+        if limits.empties_exact is not None:
+            return empties <= limits.empties_exact
+        if limits.depth is not None or limits.nodes is not None:
+            if empties > (limits.depth or 0) + SOLVE_BEYOND_DEPTH:
+                return False
+        elif limits.time is None:
+            return empties <= UNLIMITED_SOLVE_EMPTIES
+        nodes = self._positions() * SOLVE_NODES * SOLVE_GROWTH**empties
+        in_time = limits.time is None or nodes / SOLVE_NODES_PER_SECOND <= SOLVE_SHARE * limits.time
+        return in_time and (limits.nodes is None or nodes <= SOLVE_SHARE * limits.nodes)
+
+    def _positions(self) -> int:
+        """How many positions the solver would have to solve: this one, or one for each of its moves."""
+        return 1 if self.multi_pv == 1 else max(1, self.squares.size)
+
+    def selectivity_levels(self) -> Sequence[int]:
+        """Return the selectivity levels at which the endgame is searched; none if it is too far away."""
+        solver, limits = self.engine.solver, self.limits
+        if self._only_move() and limits.soft is not None:
+            return ()
+        if self._should_solve():
+            return self._levels_to_solve()
+        if limits.time is None or limits != Limits(time=limits.time, soft=limits.soft):
+            return ()
+        if not solver.selective or self.engine.margin == 0:
+            return ()
+        share = FIRST_LEVEL_SHARE if self.multi_pv == 1 else FIRST_LEVEL_SHARE_MULTI_PV
+        return range(EXACT + 1) if self._first_level_seconds() <= share * limits.time else ()
+
+    def _first_level_seconds(self) -> float:
+        """Return the seconds that the first selectivity level is expected to take."""
+        return (
+            self._positions() * FIRST_LEVEL_NODES * FIRST_LEVEL_GROWTH**self.position.empties / SOLVE_NODES_PER_SECOND
+        )
+
+    def _levels_to_solve(self) -> Sequence[int]:
+        """The steps that solve the position soonest; who wants no ProbCut wants none of its values, should the time run out."""
+        return self.engine.solver.selectivity_levels(self.position) if self.engine.margin != 0 else (EXACT,)
+
+    def _depth_before(self, levels: Sequence[int]) -> int:
+        """The deepest iteration before those steps to the end of the game, should there be time for it."""
+        return DEPTH_BEFORE_SOLVING if 0 < len(levels) <= EXACT else self._max_depth()
+
+    def _starts_selective_now(self, levels: Sequence[int]) -> bool:
+        """Return whether selective endgame search comes next instead of a deeper iteration, if these are all levels."""
+        limit = self.limits.time or math.inf
+        share = SHARE_BEFORE_SELECTIVE if self._first_level_seconds() > RISKY_TIME_SHARE * limit else 0.0
+        return len(levels) > EXACT and self.depth >= DEPTH_BEFORE_SELECTIVE and self.timer.elapsed() >= share * limit
+
+    def _max_depth(self) -> int:
+        """The deepest iteration: one that would reach the end of the game is the solver's, which is faster, unless forbidden."""
+        return self.limits.depth or (MAX_DEPTH if self.limits.empties_exact is not None else self.position.empties - 1)
+
+    def _one_ply_is_left(self) -> bool:
+        """Whether all is searched but the last ply, most of it with ProbCut, so that there is nothing left to do but prove it."""
+        return self.limits.empties_exact is None and self.depth == self.position.empties - 1
+
+    def _worth_another_iteration(self, last: float) -> bool:
+        """Whether the next iteration may get through its first move, the best so far: after that every other one may beat it.
+
+        It takes longer than the *last* one did (seconds), mostly for that move.
+        """
+        return self._target_seconds() - self.timer.elapsed() > FIRST_MOVE_SHARE * last
+
+    def _target_seconds(self) -> float:
+        """Seconds after which to end, as it looks now: all that may be used to solve, or while the best move changes."""
+        soft, most = self.limits.soft, self.limits.time or math.inf
+        return most if soft is None or self.solves or not self.history.is_settled else min(soft, most)
+
+    def _is_easy_move(self) -> bool:
+        """Whether a game clock is better spent on later moves: one move is far ahead, and the reply to it known.
+
+        No other one comes near it in a search two plies less deep than the last iteration.
+        """
+        soft, whole = self.limits.soft, self.limits.depth is not None or self.multi_pv > 1
+        if soft is None or whole or not self.history.is_steady or self.timer.elapsed() < EASY_MOVE_TIME_SHARE * soft:
+            return False
+        low, others = int(self.values[0]) - EASY_MOVE_MARGIN, np.ascontiguousarray(self.squares[1:])
+        values = np.full(others.size, -INFINITY, np.int64)
+        arguments = (self.engine.nets, *self.boards, others, values, low - 1, low, self.depth - 2, 1)
+        return int(midgame.search_root(self.thread_states[:1], *arguments)) == others.size and int(values.max()) < low
+
+    # --- searching --------------------------------------------------------------------------------
+
+    def _deepen_iteratively(self, levels: Sequence[int]) -> None:
+        """Iterate from depth 1 on, until it is time for *levels*; the best move so far is always at the front."""
+        deepest, team = self._depth_before(levels), len(self.thread_states) > 1 and len(levels) in (0, EXACT + 1)
+        for depth in range(1, min(deepest, self.position.empties) + 1):
+            began = self.timer.elapsed()
+            if not self._iterate(depth, helpers=team and self._nodes() > SINGLE_THREAD_NODES):
+                break
+            self.depth = depth
+            if depth >= self.position.empties:  # to the end of the game nothing is cut
+                self.confidence = SELECTIVITIES[EXACT].confidence
+            if self.confidence or self._should_stop() or self._starts_selective_now(levels):
+                break
+            if self._only_move() and self.limits.time is not None:
+                break
+            if self.limits.soft is not None:
+                self.history.add_iteration(self._principal_variation(), int(self.values[0]) / UNIT)
+            if not self._worth_another_iteration(self.timer.elapsed() - began) or self._is_easy_move():
+                break
+
+    def _only_move(self) -> bool:
+        return self.squares.size == 1 and self.multi_pv == 1
+
+    def _iterate(self, depth: int, *, helpers: bool) -> bool:
+        """Search all root moves to *depth* within windows that widen until the value is inside; False if stopped before the end."""
+        full = depth == 1 or self.lines > 1
+        centre = int(self.values[0])
+        low, high = (-INFINITY, INFINITY) if full else (centre - ASPIRATION_WINDOW, centre + ASPIRATION_WINDOW)
+        while True:
+            values = self.lowest.copy()
+            finished = self._search_root(values, low, high, depth, helpers)
+            best = max(values.tolist())
+            if finished == self.squares.size or (finished and best >= high):
+                if best <= low and low > -INFINITY:
+                    low = -INFINITY
+                    self.history.failed_low()
+                elif best >= high and high < INFINITY:
+                    high = INFINITY
+                    self._bring_to_front(values)
+                else:
+                    self._apply_iteration(values)
+                    return True
+                continue
+            if best > low and self.lines == 1:
+                self._bring_to_front(values)
+            return False
+
+    def _search_root(self, values: np.ndarray, low: int, high: int, depth: int, helpers: bool) -> int:
+        arguments = (self.engine.nets, *self.boards, self.squares)
+        if not helpers:
+            return int(midgame.search_root(self.thread_states[:1], *arguments, values, low, high, depth, self.lines))
+        thread_values = np.full((len(self.thread_states), values.size), -INFINITY, np.int64)
+        finished = [0] * len(self.thread_states)
+
+        def is_complete(k: int) -> bool:
+            return finished[k] == values.size or int(thread_values[k].max()) >= high
+
+        def search(k: int) -> bool:
+            thread_values[k] = -INFINITY
+            roots = midgame.search_root(
+                self.thread_states[k : k + 1], *arguments, thread_values[k], low, high, depth, self.lines
+            )
+            finished[k] = int(roots)
+            return is_complete(k)
+
+        with sharing(self.thread_states):
+            self.engine.thread_group.run(search, stop_when_any_ends=True)
+        if not self._should_stop():
+            self.engine.switch.release()
+        best = max(range(len(self.thread_states)), key=lambda k: (is_complete(k), int(thread_values[k].max())))
+        values[:] = thread_values[best]
+        return finished[best]
+
+    def _apply_iteration(self, values: np.ndarray) -> None:
+        """Take a finished iteration's values, best first; moves that were only bounded stay behind the best."""
+        order = (-values).argsort(kind="stable")
+        self.squares, self.values = self.squares[order], values[order]
+
+    def _bring_to_front(self, values: np.ndarray) -> None:
+        """Put the best move of an iteration that is not finished first: the next one begins with it, or it is played.
+
+        It broke through the window, or it beats all that were searched before it, the former best move among them.
+        """
+        best = int(np.argmax(values))
+        order = np.r_[best, np.delete(np.arange(values.size), best)]
+        self.squares, self.values = self.squares[order], self.values[order]
+        self.values[0] = values[best]
+
+    def _search_to_end(self, levels: Sequence[int]) -> None:
+        """Search to the end of the game at these selectivity levels; the result of the last completed one stands."""
+        if not levels:
+            return
+        self.engine.solver.prepare_search(hints=self.engine.table, node_limit=self._nodes_left())
+        for selectivity in levels:
+            guess = round(int(self.values[0]) / UNIT)
+            if selectivity == EXACT and selectivity - 1 in levels:
+                self._prove_result(guess)
+            values = (
+                self._best_move_at(selectivity, guess) if self.multi_pv == 1 else self._all_moves_at(selectivity, guess)
+            )
+            if not values:
+                return
+            self._apply_values(values, selectivity)
+
+    def _best_move_at(self, selectivity: int, guess: int) -> dict[str, int]:
+        """The best move with its value, as sure as *selectivity* makes it; nothing if the time was too short."""
+        solution = self._ask_solver(self.position, selectivity, guess)
+        lost = solution.upper == -self.position.rules.square_count  # by every move alike
+        move = solution.move or (self._name(int(self.squares[0])) if lost or selectivity < EXACT else None)
+        if solution.lower == solution.upper and move:
+            self.pv = solution.pv
+            return {move: solution.score}
+        if solution.lower >= guess and solution.move:  # a move that keeps the value is known, and surer than before
+            self._bring_to_front_by_name(solution.move)
+        return {}
+
+    def _all_moves_at(self, selectivity: int, guess: int) -> dict[str, int]:
+        """The values of all moves, as sure as *selectivity* makes them; nothing if the time was too short."""
+        values = {}
+        for sq in self.squares:
+            move = self._name(int(sq))
+            solution = self._ask_solver(self.position.play(move), selectivity, -guess)
+            if solution.lower != solution.upper:
+                return {}
+            values[move] = -solution.score
+        return values
+
+    def _prove_result(self, guess: int) -> None:
+        """Before the score, which may take too long: a move that is proven to win, or to draw, goes to the front."""
+        move = self.engine.solver.winning_move(self.position, guess) if guess >= 0 and self.multi_pv == 1 else None
+        if move is not None:
+            self._bring_to_front_by_name(move)
+
+    def _ask_solver(self, position: Position, selectivity: int, guess: int) -> Solution:
+        solution = self.engine.solver.solve_at(position, selectivity, guess)
+        self.solver_nodes = solution.nodes
+        return solution
+
+    def _nodes_left(self) -> int | None:
+        """What is left to the solver of the limit, by the thread that visited most."""
+        if self.limits.nodes is None:
+            return None
+        return max(0, self.limits.nodes - max(self._visited()))
+
+    def _nodes(self) -> int:
+        return sum(self._visited()) + self.solver_nodes
+
+    def _visited(self) -> list[int]:
+        """Nodes visited by each thread before the solver took over."""
+        visited: list[int] = self.thread_states["nodes"].tolist()
+        return visited
+
+    def _apply_values(self, values: dict[str, int], selectivity: int) -> None:
+        """Put in what a search to the end found: the moves that have no value are worth no more than the best."""
+        names = [self._name(int(sq)) for sq in self.squares]
+        best = max(values.values())
+        scores = np.array([values.get(name, best) for name in names], np.int64) * UNIT
+        order = np.argsort([(-values[name] if name in values else 1000) for name in names], kind="stable")
+        self.squares, self.values = self.squares[order], scores[order]
+        self.depth, self.confidence = self.position.empties, SELECTIVITIES[selectivity].confidence
+
+    def _bring_to_front_by_name(self, move: str) -> None:
+        """Play *move*; the value stays."""
+        if move != self._name(int(self.squares[0])):
+            self.pv = ()
+        self.squares = np.array(sorted(self.squares, key=lambda sq: self._name(int(sq)) != move), np.int64)
+
+    def _after_pass(self) -> SearchResult:
+        """The side to move must pass: the value is the other side's, seen from here."""
+        after = self.position.play("pass")
+        passed = Search(self.engine, after, self.limits, self.multi_pv, keep_estimates=self.keep_estimates).run()
+        line = ("pass", *passed.pv)
+        moves = (MoveValue("pass", -passed.value),) if self.multi_pv > 1 else ()
+        return SearchResult(
+            "pass", -passed.value, passed.depth, passed.confidence, line, passed.nodes, self.timer.elapsed(), moves
+        )
+
+    # --- the result -------------------------------------------------------------------------------
+
+    def _name(self, sq: int) -> str:
+        return self.position.rules.name_of(self.position.rules.action_of(sq))
+
+    def _result(self, move: str | None, value: float) -> SearchResult:
+        moves: tuple[MoveValue, ...] = ()
+        if self.multi_pv > 1:
+            moves = tuple(
+                MoveValue(self._name(int(sq)), float(v) / UNIT) for sq, v in zip(self.squares, self.values, strict=True)
+            )
+            moves = moves[: self.multi_pv]
+        line = self.pv or (self._principal_variation() if move else ())
+        return SearchResult(
+            move, float(value), self.depth, self.confidence, line, self._nodes(), self.timer.elapsed(), moves
+        )
+
+    def _principal_variation(self) -> tuple[str, ...]:
+        """The expected line: the best move, and the table's best moves after it as far as it knows them."""
+        line = np.empty(max(1, self.depth), np.int64)
+        plies = midgame.table_pv(self.thread_states[:1], *self.boards, self.squares[0], line)
+        return tuple(self._name(sq) if sq != NO_MOVE else PASS_NAME for sq in line[:plies].tolist())

@@ -26,7 +26,7 @@ def main() -> None:
 
 
 def _let_nothing_disturb_the_end() -> None:
-    """All is said: a Ctrl-C while the interpreter takes itself apart would end it by signal, or with a traceback."""
+    """Ignore Ctrl-C: during the shutdown of the interpreter it would end it by signal, or with a traceback."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 

@@ -18,7 +18,7 @@ Result = TypeVar("Result")
 
 
 def in_background(work: Callable[[], Result]) -> Future[Result]:
-    """Do *work* in a daemon thread; the future has what it returns or raises."""
+    """Run *work* in a daemon thread and return the future of its result."""
     future: Future[Result] = Future()
 
     def run() -> None:

@@ -82,7 +82,7 @@ class AI:
             self.candidate_list.append(best)
 
     def _think(self, board: np.ndarray, deadline: float) -> Square | None:
-        """The agent's move, or None if it was not ready in time."""
+        """Return the agent's move, or None if it is not ready in time."""
         if self._process != os.getpid():  # a referee that forks leaves the loading thread behind
             self._load_in_background()
         thinker = self._loaded.result()
@@ -106,14 +106,13 @@ class AI:
 
 
 def legal_moves(board: np.ndarray, color: int) -> list[Square]:
-    """The legal moves of *color* row by row, in plain Python: what is there before anything is compiled."""
+    """Return the legal moves of *color* row by row, in plain Python: nothing has to be compiled for it."""
     squares: list[list[int]] = board.tolist()
     empty = [(int(row), int(column)) for row, column in zip(*np.nonzero(board == COLOR_NONE), strict=True)]
     return [square for square in empty if any(_turns(squares, color, square, step) for step in _DIRECTIONS)]
 
 
 def _turns(board: list[list[int]], color: int, square: Square, step: Square) -> bool:
-    """Whether a disc of *color* on *square* turns discs in the direction of *step*."""
     size = len(board)
     row, column = square[0] + step[0], square[1] + step[1]
     turned = 0
@@ -123,7 +122,7 @@ def _turns(board: list[list[int]], color: int, square: Square, step: Square) -> 
 
 
 def _rim(square: Square, size: int) -> int:
-    """How many edges a square lies on: in this game corners are worst, and edges bad."""
+    """Return on how many edges a square lies; in the reversed game corners are worst, and edges bad."""
     return sum(coordinate in (0, size - 1) for coordinate in square)
 
 

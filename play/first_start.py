@@ -74,7 +74,7 @@ PARTS: dict[str, Callable[[str], None]] = {
 
 
 def parts_of(agents: Iterable[Agent]) -> list[str]:
-    """The parts that these agents need, as texts ``PART:EVALUATOR``."""
+    """Return the parts that these agents need, as texts ``PART:EVALUATOR``."""
     from search.agents.double_alpha import DoubleAlphaAgent
     from search.agents.searching import SearchAgent
     from search.agents.simple import ExactAgent
@@ -114,13 +114,13 @@ def compile_ahead(parts: Iterable[str], load: Callable[[], object]) -> None:
 
 
 def prepare_parts(names: Iterable[str]) -> None:
-    """Compile and load these *parts* that no agent stands for: those of `reversi train ppo`."""
+    """Compile and load these *parts*, which no agent stands for."""
     todo = list(names)
     compile_ahead(todo, lambda: [PARTS[name]("") for name in todo])
 
 
 def _compile_apart(parts: Iterable[str]) -> Iterator[str]:
-    """Let a process compile each of the *parts*, which are given back as they are done."""
+    """Compile each of the *parts* in a process of its own; yield them as they are done."""
     none = subprocess.DEVNULL
     running = {part: start_python("play.first_start", part, stdin=none, stderr=none) for part in parts}
     try:

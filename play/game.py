@@ -53,7 +53,7 @@ class Game:
 
     @property
     def rules(self) -> Rules:
-        """The rules that the game is played by."""
+        """The rules of the game."""
         return self.start.rules
 
     @property
@@ -72,11 +72,11 @@ class Game:
         return self.rules.action_from_name(self.moves[-1]) if self.moves else None
 
     def mover(self, number: int) -> Colour:
-        """The side that made move *number*, counted from 0."""
+        """Return the side that made move *number*, counted from 0."""
         return self.positions[number].turn
 
     def is_over(self) -> bool:
-        """Whether neither side can move, or the game was ended."""
+        """Return whether neither side can move, or the game was ended."""
         return self.ending is not None or self.position.is_over()
 
     def score(self, colour: Colour = BLACK) -> int:
@@ -92,7 +92,7 @@ class Game:
         return self.position.score(colour)
 
     def winner(self) -> Colour | None:
-        """The side that won; None for a draw and while the game goes on."""
+        """Return the side that won; None for a draw or an unfinished game."""
         if not self.is_over() or self.score() == 0:
             return None
         return BLACK if self.score() > 0 else BLACK.other
@@ -114,14 +114,14 @@ class Game:
         self._taken_back.clear()
 
     def play_forced_pass(self) -> bool:
-        """Pass if the rules force the side to move to; whether it had to."""
+        """Pass if the side to move has to; return whether it had to."""
         forced = not self.is_over() and self.position.must_pass()
         if forced:
             self.play(PASS_NAME)
         return forced
 
     def undo(self) -> str | None:
-        """Take the last move back, or the way the game was ended; the move, or None if it was not a move."""
+        """Take back the last move, or the end of the game; return the move, or None if it was the end."""
         if self.ending is not None:
             self.ending = self._loser = None
             return None
@@ -133,7 +133,7 @@ class Game:
         return move
 
     def redo(self) -> str:
-        """Make the move again that was taken back last."""
+        """Make the move that was taken back last again, and return it."""
         if not self._taken_back:
             raise ReversiError("no move to make again: none was taken back")
         move, note = self._taken_back.pop()
@@ -158,7 +158,7 @@ class Game:
         return [str(self.undo()) for _ in range(len(self.moves) - earlier[-1])]
 
     def redo_to(self, colours: set[Colour]) -> list[str]:
-        """Make moves again until one of *colours* is to move and has a choice, or none is left."""
+        """Make moves again until one of *colours* has a choice, or none is left; return them."""
         moves = [self.redo()]
         while self._taken_back and (self.turn not in colours or self.position.must_pass()):
             moves.append(self.redo())
@@ -180,7 +180,7 @@ class Game:
     # --- records ----------------------------------------------------------------------------------
 
     def record(self) -> Record:
-        """The game as a record: all that can be stored of it."""
+        """Return the game as a record, which has all that can be stored of it."""
         noted = any(note != Annotation() for note in self.annotations)
         result = float(self.score()) if self.is_over() else None
         notes = self.annotations if noted else ()
@@ -188,7 +188,7 @@ class Game:
 
     @classmethod
     def from_record(cls, record: Record) -> Game:
-        """The game that *record* holds, at its last move."""
+        """Return the game of *record*, at its last move."""
         game = cls(record.start, record.black, record.white)
         notes = record.annotations or [Annotation()] * len(record.moves)
         for move, note in zip(record.moves, notes, strict=True):
@@ -200,7 +200,7 @@ class Game:
         return game
 
     def to_ggf(self) -> str:
-        """The game on one line of GGF, which keeps the start, the names, the times and the result."""
+        """Return the game on one line of GGF, which keeps the start, the names, the times and the result."""
         return write_ggf(self.record())
 
     @classmethod
@@ -209,7 +209,7 @@ class Game:
         return cls.from_record(read_ggf_game(text))
 
     def to_transcript(self) -> str:
-        """The moves as one word, ``f5d6c3``; a pass is ``--`` only where the game ends with it."""
+        """Return the moves as one word, ``f5d6c3``; a pass is ``--`` only at the end."""
         explicit = self.moves[-1:] == (PASS_NAME,)
         return write_transcript(self.moves[:-1]) + ("--" if explicit else "".join(self.moves[-1:]))
 

@@ -71,7 +71,7 @@ class Thinker:
 
     @property
     def has_values(self) -> bool:
-        """Whether its moves come with values."""
+        """Whether the agent gives values with its moves."""
         return isinstance(self.agent, SearchAgent)
 
     def set_option(self, name: str, value: str) -> None:
@@ -87,7 +87,7 @@ class Thinker:
         self.agent.check(rules)
 
     def prepare(self, rules: Rules) -> None:
-        """Load what the agent needs for that game, and compile what has not been compiled on this machine."""
+        """Load what the agent needs for that game, and compile what is not cached on this machine."""
         compile_ahead(parts_of([self.agent]), lambda: self.agent.prepare(rules))
 
     def think(
@@ -122,13 +122,13 @@ class Thinker:
         depth: int | None = None,
         clock: TimeControl | None = None,
     ) -> None:
-        """Search *position* in advance, until *is_over* and `stop` is called (`play.thinker`), if the agent `ponders`."""
+        """Search *position* in advance until *is_over* and `stop` is called, if the agent can ponder."""
         if isinstance(self.agent, SearchAgent) and self.agent.ponders:
             limits = self._clocked(position, clock, depth) if clock else self._limits(None, depth)
             ponder(self.agent.engine(position.rules), position, limits, is_over)
 
     def stop(self) -> None:
-        """Cut the thinking short: the best move so far is the answer."""
+        """End the search early: the best move so far is the result."""
         self.agent.stop()
 
     def _clocked(self, position: Position, clock: TimeControl, depth: int | None) -> Limits:
@@ -143,14 +143,14 @@ class Thinker:
 
 
 def default_agent(rules: Rules) -> str:
-    """The strongest agent for that game: the network, where one has been trained."""
+    """Return the spec of the strongest agent for that game: the network, where one has been trained."""
     from models.evaluator import strongest_evaluator
 
     return strongest_evaluator(rules)
 
 
 def prepared_thinker(agent: str | None, rules: Rules, time: float = 1.0, threads: int | None = None) -> Thinker:
-    """The *agent*, by default the strongest, ready to play that game: what it needs is loaded before a clock runs."""
+    """Return the thinker of *agent*, by default the strongest, with everything loaded for that game."""
     thinker = Thinker(agent or default_agent(rules), time=time, threads=threads)
     thinker.check(rules)
     thinker.prepare(rules)
@@ -203,19 +203,19 @@ class Ponderer:
         self._work: Future[None] | None = None
 
     def expect(self, position: Position, line: Sequence[str]) -> None:
-        """The move chosen in *position* is the first of *line*, and the next one the reply that is expected, if there is one."""
+        """Note that the move chosen in *position* is the first of *line*, and its second the expected reply."""
         if self._on and line:
             self._after, self._expected = position.play(line[0]), expected_position(position, line)
 
     def begin(self, present: Position, *, depth: int | None = None, clock: TimeControl | None = None) -> None:
-        """Ponder, if *present* is the position after the move that was chosen; the limits are those of a move of ours."""
+        """Ponder if *present* is the position after the chosen move, under the limits of a move."""
         if self._expected and present == self._after and not self._work:
             self._over = threading.Event()
             work = partial(self._thinker.ponder, self._expected, self._over.is_set, depth=depth, clock=clock)
             self._work = in_background(work)
 
     def end(self) -> None:
-        """Stop pondering; it has when this returns."""
+        """Stop pondering; it has ended when this returns."""
         while self._work and not self._work.done():
             self._over.set()
             self._thinker.stop()

@@ -50,7 +50,7 @@ class TimeControl:
             )
 
     def usual_seconds(self, position: Position) -> float:
-        """Seconds that the side to move should usually think about *position*."""
+        """Return the seconds that the side to move should usually spend on *position*."""
         usable = self._usable()
         if self.in_period:
             seconds = usable / min(self.in_period, _moves_to_make(position))
@@ -59,7 +59,7 @@ class TimeControl:
         return max(seconds, LEAST_SECONDS)
 
     def max_seconds(self, position: Position) -> float:
-        """Seconds that it may think at most, where its search has not settled after its share."""
+        """Return the maximum number of seconds for *position*, if the search has not settled by then."""
         usual = self.usual_seconds(position)
         return max(usual, min(MAX_SHARES * usual, MAX_PART * self._usable()))
 
@@ -67,16 +67,16 @@ class TimeControl:
         return max(0.0, self.left * (1 - OVERHEAD_PART) - OVERHEAD_SECONDS)
 
     def _gained(self) -> float:
-        """What a move may use of the time that comes back: of a period that begins when the main time is used up, or after it."""
+        """Return the seconds that a move may use of its increment, or of a period that begins after the main time."""
         per_move = self.increment + (self.period / self.moves if self.moves else 0.0)
         return max(0.0, 0.9 * per_move - OVERHEAD_SECONDS)
 
     def _largest(self) -> float:
-        """The most that a move can use: periods begin within it, an increment comes only after it."""
+        """Return the maximum for a move: periods begin within it, an increment comes only after it."""
         return max(self._usable(), self._gained() if self.moves else 0.0)
 
     def after(self, seconds: float) -> TimeControl:
-        """The clock after a move that took so many seconds."""
+        """Return the clock after a move that took *seconds*."""
         left = max(0.0, self.left - seconds) + self.increment
         if not self.in_period:
             spent = seconds > self.left and self.moves > 0
@@ -88,12 +88,12 @@ class TimeControl:
 
 
 def _moves_to_make(position: Position) -> int:
-    """Moves that the side to move has at most, passes by the other side left aside."""
+    """Return the maximum number of moves left for the side to move, without passes of the other side."""
     return max(1, (position.empties + 1) // 2)
 
 
 def _part(empties: int, usable: float) -> float:
-    """The part of the *usable* seconds that a move deserves."""
+    """Return the part of the *usable* seconds for a move."""
     solving = SOLVING_EMPTIES + round(math.log2(max(usable, LEAST_SECONDS) / 10))
     if empties <= solving:
         return SOLVING_PART
@@ -101,6 +101,5 @@ def _part(empties: int, usable: float) -> float:
 
 
 def _weight(empties: int) -> float:
-    """How much the time for a move decides, midgame against opening."""
     risen = (OPENING_EMPTIES - empties) / (OPENING_EMPTIES - MIDGAME_EMPTIES)
     return OPENING_WEIGHT + (MIDGAME_WEIGHT - OPENING_WEIGHT) * min(max(risen, 0.0), 1.0)

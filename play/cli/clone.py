@@ -18,14 +18,13 @@ class CloneError(ValueError):
 
 
 def __getattr__(name: str) -> Any:
-    """Return the application of a command of the clone."""
     if name not in FOLDERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(loaded_from_clone(FOLDERS[name]), name)
 
 
 def has_clone() -> bool:
-    """Whether the project's folders are here."""
+    """Return whether the project's folders are here."""
     return all(name in sys.modules or _clone_with(name) for name in set(FOLDERS.values()))
 
 

@@ -47,13 +47,13 @@ def interruptible(
 
 
 def abandonable(work: Callable[[], Result]) -> Result:
-    """Run *work* in a thread that Ctrl-C leaves behind: for kernels without a stop, which end with the process."""
+    """Run *work* in a thread that Ctrl-C abandons: for kernels that cannot be stopped, which end with the process."""
     return in_background(work).result()
 
 
 @contextmanager
 def resend_swallowed_interrupt() -> Iterator[None]:
-    """Send a Ctrl-C again that Python swallowed: in a destructor or a weak reference's callback it is reported, not raised."""
+    """Send a Ctrl-C again that Python has swallowed: a destructor or a weak reference's callback reports it without raising."""
     before = sys.unraisablehook
 
     def look(unraisable: sys.UnraisableHookArgs) -> None:
@@ -70,7 +70,7 @@ def resend_swallowed_interrupt() -> Iterator[None]:
 
 
 def _interrupt_main_thread() -> None:
-    """A real signal where there is one: unlike `interrupt_main`, it ends a wait."""
+    """Send SIGINT to the main thread where that is possible: unlike `interrupt_main`, it ends a wait."""
     main = threading.main_thread().ident
     if hasattr(signal, "pthread_kill") and main is not None:
         signal.pthread_kill(main, signal.SIGINT)
@@ -105,7 +105,7 @@ def _noted_interrupt(stop: Callable[[], None]) -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def _status_line(look: Callable[[], str] | None) -> Iterator[Callable[[], object]]:
-    """A line on standard error with *look*'s text, brought up to date by the function given; only *look* elsewhere."""
+    """Show *look*'s text on standard error, updated by each call of the yielded function; only call *look* without a terminal."""
     if look is None:
         yield lambda: None
     elif not sys.stderr.isatty():

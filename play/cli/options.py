@@ -140,6 +140,10 @@ VariantName = Annotated[
     Literal["normal", "reversed"],
     text("--variant", help="Rules: normal (most discs win) or reversed (fewest discs win)."),
 ]
+VariantOrDefault = Annotated[
+    Literal["normal", "reversed"] | None,
+    text("--variant", help="Rules: normal (default; most discs win) or reversed (fewest discs win)."),
+]
 Seed = Annotated[int, integer("--seed", help="Random seed.")]
 Threads = Annotated[
     int | None, integer("--threads", help="Number of threads (default: one per core).", low=1, high=1024)
@@ -163,11 +167,7 @@ SecondsPerMove = Annotated[
 GameNumber = Annotated[
     int | None, integer("--game", help="Number of the game in a file with several games, from 1 (default: 1).", low=1)
 ]
-After = Annotated[
-    int | None, integer("--after", help="Take the position after this many moves of the game (default: the last one).")
-]
 StartSize = Annotated[int | None, integer("--size", help="Board size of start or of moves: 4, 6 or 8 (default: 8).")]
-Side = Annotated[Literal["black", "white"] | None, text("--side", help="Side to move on a board (default: black).")]
 Device = Annotated[Literal["cpu", "cuda"], text("--device", help="Device: cpu or cuda.")]
 RayAddress = Annotated[
     str | None,

@@ -57,7 +57,7 @@ def progress_bar(*, lines: bool = False) -> Iterator[ProgressDisplay]:
 
 @contextmanager
 def exit_on_interrupt(words: str | Callable[[], str]) -> Iterator[None]:
-    """After Ctrl-C, say *words* on standard error and end with the status that shells expect."""
+    """After Ctrl-C, print *words* on standard error and exit with the status that shells expect."""
     try:
         yield
     except KeyboardInterrupt:
@@ -75,9 +75,9 @@ def output_after_interrupt(interrupted: bool, words: str) -> Iterator[None]:
         sys.exit(INTERRUPTED)
 
 
-def attributes(found: object, *names: str) -> dict[str, Any]:
-    """These attributes of *found*, as JSON has them."""
-    values = {name: getattr(found, name) for name in names}
+def attributes(result: object, *names: str) -> dict[str, Any]:
+    """Return attributes of *result*, as JSON has them."""
+    values = {name: getattr(result, name) for name in names}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 
 

@@ -10,14 +10,15 @@ import io
 import re
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from os.path import isfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
+from play.cli.options import GameNumber, StartSize, VariantOrDefault, integer, text
 from play.cli.output import print_json
 from reversi_env.errors import ReversiError, count_noun, quoted
 
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from play.game import Game
     from reversi_env import Rules
     from reversi_env.notation import Problem
-    from reversi_env.rules import Variant
 
 PositionText = Annotated[
     str,
@@ -46,21 +46,27 @@ _GAME_FILES = (".ggf", ".txt", ".wtb")
 MAX_BAD_LINES = 5
 
 
-class Asked(NamedTuple):
+@dataclass(frozen=True)
+class PositionOptions:
     """The options that belong to a POSITION; None where one was not typed. ``after`` counts moves, passes included."""
 
-    variant: Variant = "normal"
-    size: int | None = None
-    side: str | None = None
-    game: int | None = None
-    after: int | None = None
+    side: Annotated[
+        Literal["black", "white"] | None, text("--side", help="Side to move on a board (default: black).")
+    ] = None
+    game: GameNumber = None
+    after: Annotated[
+        int | None,
+        integer("--after", help="Take the position after this many moves of the game (default: the last one)."),
+    ] = None
+    size: StartSize = None
+    variant: VariantOrDefault = None
 
     @property
     def rules(self) -> Rules:
         """The rules of a text that does not give its own."""
         from reversi_env import Rules
 
-        return Rules(8 if self.size is None else self.size, self.variant)
+        return Rules(8 if self.size is None else self.size, self.variant or "normal")
 
     def check_rules(self, rules: Rules) -> None:
         """Raise an error if the options contradict the *rules* of a text; the normal game is the default and contradicts none."""
@@ -76,7 +82,12 @@ class Asked(NamedTuple):
                 raise ReversiError(f"--{name} {getattr(self, name)} with {source}: expected no --{name}")
 
 
-def read_problems(text: str, asked: Asked, *, as_json: bool) -> Iterator[tuple[int | None, Problem]]:
+#: The parameter of a command that takes a POSITION, and its default: nothing was typed.
+PositionChoice = Annotated[PositionOptions, Parameter(name="*")]
+DEFAULT = PositionOptions()
+
+
+def read_problems(text: str, options: PositionOptions, *, as_json: bool) -> Iterator[tuple[int | None, Problem]]:
     """Yield every position of *text* with its line number; None for one that was typed, or that is a game's.
 
     Lines that cannot be read are JSON objects among the results, or messages on standard error, the first few only. After the last
@@ -84,35 +95,35 @@ def read_problems(text: str, asked: Asked, *, as_json: bool) -> Iterator[tuple[i
     """
     source = _Source(text)
     if source.is_game:
-        yield None, _problem_of_game(source.game(asked), asked)
+        yield None, _problem_of_game(source.game(options), options)
         return
-    asked.refuse("a board, which has no moves", "game", "after")
+    options.refuse("a board, which has no moves", "game", "after")
     if source.place is not None:
-        yield from _problems(source, asked, as_json)
+        yield from _problems(source, options, as_json)
     elif text == "start" or _is_board(text) or _OBF.match(text):
-        yield None, _problem(text, asked)
+        yield None, _problem(text, options)
     else:
         raise ReversiError(f"{quoted(text, 300)}: expected a board of X, O and -, moves such as f5d6c3, or a file")
 
 
-def read_game(text: str, asked: Asked) -> Game:
+def read_game(text: str, options: PositionOptions) -> Game:
     """Return the game of moves, GGF text, a file or standard input; its own rules must not contradict the options."""
-    return _Source(text).game(asked)
+    return _Source(text).game(options)
 
 
-def read_start(text: str, asked: Asked) -> Game:
+def read_start(text: str, options: PositionOptions) -> Game:
     """Return a game to continue: that of *text* after its last move or ``--after``, or one that begins at a position."""
     from play.game import Game
 
     if text == "-":
         raise ReversiError("position '-': expected moves, a board or a file, because your moves are standard input")
     if _Source(text).is_game:
-        game = read_game(text, asked)
-        _problem_of_game(game, asked)  # refuses options that do not fit the game
-        while asked.after is not None and len(game.moves) > asked.after:
+        game = read_game(text, options)
+        _problem_of_game(game, options)  # refuses options that do not fit the game
+        while options.after is not None and len(game.moves) > options.after:
             game.undo()
         return game
-    for _, problem in read_problems(text, asked, as_json=False):
+    for _, problem in read_problems(text, options, as_json=False):
         return Game(problem.position)
     sys.exit(2)  # the reader has said that there is none
 
@@ -141,26 +152,26 @@ class _Source:
         self.is_wthor = self.place is not None and text.lower().endswith(".wtb")
         self.is_game = self.is_wthor or bool(first and _GAME.match(first[-1]))
 
-    def game(self, asked: Asked) -> Game:
+    def game(self, options: PositionOptions) -> Game:
         """Return the game that the options ask for, by default the first one."""
         from play.game import Game
         from play.terminal.saved_games import game_in_text, selected
         from reversi_env.notation import read_wthor
 
         if self.text == "start":
-            return Game(asked.rules)
+            return Game(options.rules)
         if not self.is_game:
             raise ReversiError(f"{quoted(self.text, 300)}: expected moves such as f5d6c3, GGF text, or a file of these")
-        number, place = asked.game or 1, self.place or "the typed game"
+        number, place = options.game or 1, self.place or "the typed game"
         if self.is_wthor:
             records = read_wthor(Path(self.text))
             count = len(records)
             game = Game.from_record(records.game(selected(number, count)))
         else:
-            game, count = game_in_text("".join(self.lines), number, Game(asked.rules), place)
-        if asked.game is None and count > 1:
+            game, count = game_in_text("".join(self.lines), number, Game(options.rules), place)
+        if options.game is None and count > 1:
             print(f"reversi: the first of {count} games in {place}; --game N selects another", file=sys.stderr)
-        asked.check_rules(game.rules)
+        options.check_rules(game.rules)
         return game
 
 
@@ -170,41 +181,41 @@ def _lines_of_file(file: str) -> Iterable[str]:
     return [] if file.lower().endswith(".wtb") else io.StringIO(decoded(Path(file).read_bytes()), newline=None)
 
 
-def _problem_of_game(game: Game, asked: Asked) -> Problem:
+def _problem_of_game(game: Game, options: PositionOptions) -> Problem:
     from reversi_env.notation import Problem
 
-    asked.refuse("a game, whose moves determine the side to move", "side")
-    if asked.after is not None and asked.after > len(game.moves):
+    options.refuse("a game, whose moves determine the side to move", "side")
+    if options.after is not None and options.after > len(game.moves):
         raise ReversiError(
-            f"--after {asked.after} in a game of {count_noun(len(game.moves), 'move')}: expected no more"
+            f"--after {options.after} in a game of {count_noun(len(game.moves), 'move')}: expected no more"
         )
-    return Problem(game.position if asked.after is None else game.positions[asked.after])
+    return Problem(game.position if options.after is None else game.positions[options.after])
 
 
 def _is_board(text: str) -> bool:
     return bool(_BOARD.fullmatch(text)) and len("".join(text.split())) in (16, 36, 64)
 
 
-def _problem(text: str, asked: Asked) -> Problem:
+def _problem(text: str, options: PositionOptions) -> Problem:
     """Return the position of ``start``, a board or an OBF line."""
     from reversi_env import BLACK, WHITE, Position, Rules
     from reversi_env.notation import Problem, read_obf_line
 
-    turn = WHITE if asked.side == "white" else BLACK
+    turn = WHITE if options.side == "white" else BLACK
     if text == "start":
-        return Problem(Position.from_colours(asked.rules, *asked.rules.start_boards, turn))
+        return Problem(Position.from_colours(options.rules, *options.rules.start_boards, turn))
     if _is_board(text):
         problem = Problem(Position.from_text(text, turn))
     else:
-        asked.refuse("an OBF line, which has the side to move", "side")
+        options.refuse("an OBF line, which has the side to move", "side")
         problem = read_obf_line(text)
     plain = problem.position
-    position = Position(Rules(plain.rules.size, asked.variant), plain.own, plain.opp, plain.turn)
-    asked.check_rules(position.rules)
+    position = Position(Rules(plain.rules.size, options.variant or "normal"), plain.own, plain.opp, plain.turn)
+    options.check_rules(position.rules)
     return replace(problem, position=position)
 
 
-def _problems(source: _Source, asked: Asked, as_json: bool) -> Iterator[tuple[int | None, Problem]]:
+def _problems(source: _Source, options: PositionOptions, as_json: bool) -> Iterator[tuple[int | None, Problem]]:
     """Yield every line with its number, as they come; blank lines and comments are skipped."""
     is_empty, bad = True, 0
     try:
@@ -213,7 +224,7 @@ def _problems(source: _Source, asked: Asked, as_json: bool) -> Iterator[tuple[in
                 continue
             is_empty = False
             try:
-                problem = _problem(line.rstrip("\r\n"), asked)
+                problem = _problem(line.rstrip("\r\n"), options)
             except ReversiError as error:
                 bad += 1
                 if as_json:

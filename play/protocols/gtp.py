@@ -95,7 +95,7 @@ class GtpEngine:
         return self._positions[-1]
 
     def answer(self, line: str) -> str | None:
-        """The answer to a line, with the empty line that ends it; None where the protocol wants none."""
+        """Return the answer to a line, with the empty line that ends it; None if the protocol wants none."""
         self.ponderer.end()
         words = _CONTROL.sub("", line.replace("\t", " ")).partition("#")[0].split()
         if not words:
@@ -108,7 +108,7 @@ class GtpEngine:
         return f"{mark}{number} {text}".rstrip(" ") + "\n\n"
 
     def ponder(self) -> None:
-        """Nothing is to be done until the next line: think on the opponent's time."""
+        """Ponder until the next line."""
         self.ponderer.begin(self.position, clock=self._clocks.get(self.position.turn.other))
 
     def _run(self, name: str = "", *arguments: str) -> str:
@@ -139,7 +139,6 @@ class GtpEngine:
         self._begin(self.rules.size, games[name], "unsupported game")
 
     def _begin(self, size: int, variant: Variant, refusal: str) -> None:
-        """Begin another game, if there is one such and the agent plays it."""
         try:
             rules = Rules(size, variant)
             self.thinker.check(rules)
@@ -192,7 +191,6 @@ class GtpEngine:
         return _vertex(self._chosen(self._seen_by(side), side).move)
 
     def _chosen(self, position: Position, side: Colour) -> Thought:
-        """The agent's move, within its time; the pass without any thought."""
         if not position.legal_board():
             return Thought(PASS_NAME)
         return self.thinker.think(position, clock=self._clocks.get(side))
@@ -203,7 +201,7 @@ class GtpEngine:
         self._positions.pop()
 
     def _seen_by(self, colour: Colour) -> Position:
-        """The present position with *colour* to move."""
+        """Return the present position with *colour* to move."""
         return self.position if self.position.turn == colour else _other_to_move(self.position)
 
     # --- the clock --------------------------------------------------------------------------------
@@ -234,11 +232,10 @@ class GtpEngine:
         return "\n" + "\n".join(line for line in lines if line.strip())  # an empty line would end the answer
 
     def _set(self, name: str, value: str, *_: str) -> None:
-        """Set threads, table (MiB), level or depth from now on, a private command."""
         self.thinker.set_option(name, value)
 
     def _values(self, count: str = "64", *_: str) -> str:
-        """The values of the best moves for the side to move, in discs, a private command."""
+        """Return the values of the best moves for the side to move, in discs (a private command)."""
         wanted = _whole(count)
         if self.position.is_over() or not self.thinker.has_values or not wanted:
             raise GtpError("no values")
@@ -247,12 +244,11 @@ class GtpEngine:
 
 
 def _squares(position: Position) -> str:
-    """The squares that the side to move may play on; nothing if it cannot."""
     return "" if position.must_pass() or position.is_over() else ", ".join(position.legal_moves())
 
 
 def serve(engine: GtpEngine, lines: Iterable[str], send: Callable[[str], None]) -> None:
-    """Answer *lines* until they end or say ``quit``; an engine that ponders does so in between."""
+    """Answer *lines* until they end or one is ``quit``, and ponder in between."""
     try:
         for line in lines:
             answer = engine.answer(line)
@@ -266,7 +262,6 @@ def serve(engine: GtpEngine, lines: Iterable[str], send: Callable[[str], None]) 
 
 
 def _other_to_move(position: Position) -> Position:
-    """The same board with the other side to move: a pass, though the rules may not ask for it."""
     return Position(position.rules, position.opp, position.own, position.turn.other)
 
 

@@ -75,7 +75,7 @@ class NBoardEngine:
         }
 
     def run(self, line: str) -> None:
-        """Carry out one line."""
+        """Execute one line."""
         self.ponderer.end()
         name, _, rest = line.strip().partition(" ")
         if name not in self._commands:
@@ -88,7 +88,7 @@ class NBoardEngine:
             self._send(f"status {' '.join(str(error).split())}")
 
     def ponder(self) -> None:
-        """Nothing is to be done until the next command: think on the opponent's time."""
+        """Ponder until the next command."""
         self.ponderer.begin(self.game.position, depth=self._depth)
 
     # --- the game ---------------------------------------------------------------------------------
@@ -162,20 +162,19 @@ class NBoardEngine:
         self._send("status")
 
     def _depths(self, position: Position) -> Iterator[int | None]:
-        """The depths of one hint: a few shallow ones, and last the one that was set, or the spec's own limits."""
+        """Yield the depths of one hint: a few shallow ones, then the one that was set, or None for the limits of the spec."""
         agent = self.thinker.agent
         deepest = self._depth or (agent.limits.depth if isinstance(agent, SearchAgent) else None)
         yield from (depth for depth in FIRST_DEPTHS if depth < min(deepest or 8, position.empties))
         yield deepest
 
     def _think(self, position: Position, depth: int | None = None, moves: int = 1) -> Thought:
-        """Think in a thread of its own, so that a ping can end it."""
+        """Think in a background thread, so that a ping can end it."""
         self.thinker.prepare(position.rules)
         think = partial(self.thinker.think, position, depth=depth or self._depth, moves=moves)
         return run_until(self.hurry.is_set, think, self.thinker.stop)
 
     def _send_values(self, thought: Thought, count: int = 1) -> None:
-        """The values of the best moves, each with its line as far as it is known."""
         if thought.value is None:
             self._send(f"search {_written(thought.move)} 0 0 0 {self.thinker.spec} has no values")
             return
@@ -187,7 +186,7 @@ class NBoardEngine:
 
 
 def serve(engine: NBoardEngine, lines: Iterable[str]) -> None:
-    """Carry out *lines* until they end or say ``quit``; a ``ping`` is seen while the engine thinks about what came before it."""
+    """Execute *lines* until they end or one is ``quit``; a ``ping`` interrupts the command before it."""
     commands: queue.Queue[str | None] = queue.Queue()
     lock = threading.Lock()  # hurry is set as long as a ping is in the queue: nothing is worth thinking about then
 

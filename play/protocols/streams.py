@@ -24,7 +24,7 @@ def protocol_streams() -> Iterator[tuple[Iterator[str], Callable[[str], None]]]:
 
 
 def _own_input() -> BinaryIO:
-    """Standard input under a buffer of its own: a thread that waits for a line must not hold the lock of `sys.stdin` at the end."""
+    """Return standard input with a buffer of its own: a thread that waits for a line would hold the lock of `sys.stdin`."""
     try:
         return open(sys.stdin.fileno(), "rb", closefd=False)
     except (OSError, ValueError):  # not a file: a test's buffer
@@ -32,7 +32,7 @@ def _own_input() -> BinaryIO:
 
 
 def _lines(stdin: BinaryIO) -> Iterator[str]:
-    """Every line of 8-bit characters; bytes that mean nothing to us cannot fail."""
+    """Yield every line, decoded as Latin-1, which cannot fail."""
     while line := stdin.readline(LONGEST_LINE):
         yield line.decode("latin-1")
         while not line.endswith(b"\n") and (line := stdin.readline(LONGEST_LINE)):

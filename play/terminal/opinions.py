@@ -16,7 +16,7 @@ VALUE_WIDTH = 20
 
 
 def hint_text(thought: Thought) -> str:
-    """The best move with its value and the line expected after it."""
+    """Return the best move with its value and the principal variation."""
     if thought.value is None:
         return f"{thought.move} (no value: this agent has no opinion)"
     line = f", expecting {' '.join(thought.pv[:8])}" if len(thought.pv) > 1 else ""
@@ -24,7 +24,7 @@ def hint_text(thought: Thought) -> str:
 
 
 def value_lines(thought: Thought, *, block_characters: bool) -> list[str]:
-    """Every move's value for the side to move, best first, with bars of *block_characters* or of ``#``."""
+    """Return a line per move, best first, with its value for the side to move and a bar."""
     if not thought.moves:
         return ["no values: this agent has no opinion"]
     best = max(entry.value for entry in thought.moves)

@@ -52,13 +52,13 @@ class Settings:
 
 
 def state_folder() -> Path:
-    """Where games in progress are kept: in the user's state folder (XDG base directories)."""
+    """Return the folder of games in progress, in the user's state folder (XDG base directories)."""
     base = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
     return Path(base) / "reversi" / "games"
 
 
 def session_file() -> Path:
-    """Where one session keeps its game. Sessions side by side do not touch each other's."""
+    """Return the file of this session's game; concurrent sessions have files of their own."""
     return state_folder() / f"{datetime.now():%Y%m%d-%H%M%S}-{os.getpid()}.json"
 
 
@@ -79,7 +79,7 @@ def save_in_progress(path: Path, game: Game, settings: Settings) -> None:
 
 
 def resumable_games() -> list[Path]:
-    """The games that can be resumed, the one that was left last first; all but the newest `MAX_KEPT` are dropped."""
+    """Return the files of games that can be resumed, the newest first, and delete all but `MAX_KEPT`."""
     remove_temporary_files(state_folder())
     dated = [(path.stat().st_mtime, path) for path in state_folder().glob("*.json")]
     paths = [path for _, path in sorted(dated, reverse=True)]
@@ -89,7 +89,7 @@ def resumable_games() -> list[Path]:
 
 
 def unfinished_game() -> tuple[Game, Settings, Path]:
-    """The game that was left last, how it was being played, and its file."""
+    """Return the newest unfinished game, how it was played, and its file."""
     paths = resumable_games()
     if not paths:
         raise ReversiError(f"no unfinished game to go on with: expected one in {quoted(str(state_folder()), 300)}")
@@ -153,7 +153,7 @@ def selected(number: int, count: int) -> int:
 
 
 def _games_in(text: str) -> int:
-    """How many games a GGF file has; one that cannot be read, which ends the reading, is one of them."""
+    """Return the number of games in GGF text; one that cannot be read counts and ends the reading."""
     count = offset = 0
     while not is_blank(text, offset):
         count += 1

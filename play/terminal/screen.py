@@ -76,7 +76,7 @@ def _typed_line(prompt: str) -> str:
 
 
 def shows_colours(stream: TextIO, environment: Mapping[str, str]) -> bool:
-    """Whether *stream* is a terminal that shows colours, and nobody asked for none (https://no-color.org)."""
+    """Return whether *stream* is a terminal with colours that the user has not disabled (https://no-color.org)."""
     if environment.get("NO_COLOR") or environment.get("TERM", "dumb") in ("dumb", "", "unknown"):
         return False
     try:
@@ -87,7 +87,7 @@ def shows_colours(stream: TextIO, environment: Mapping[str, str]) -> bool:
 
 
 def _forgive(stream: TextIO) -> None:
-    """Let no character fail that cannot be read or written."""
+    """Replace characters that cannot be read or written."""
     reconfigure = getattr(stream, "reconfigure", None)
     if reconfigure:
         reconfigure(errors="replace")

@@ -80,11 +80,10 @@ class Session:
 
     @property
     def _is_watched(self) -> bool:
-        """Whether agents have both sides."""
         return not self.settings.people
 
     def run(self) -> int:
-        """The exit status: 0, or that of an interrupted command if Ctrl-C ended it."""
+        """Play, and return the exit status: 0, or that of an interrupted command after Ctrl-C."""
         for agent in filter(None, (*self.settings.agents.values(), self.settings.adviser)):
             self._thinker(agent).check(self.game.rules)
         self._greet()
@@ -107,7 +106,6 @@ class Session:
         return 0
 
     def _step(self) -> None:
-        """One move by an agent, or one command."""
         agent = self.settings.agents[self.game.turn]
         if self._paused or agent is None or self.game.is_over():
             self._command(self.screen.read(self._prompt()))
@@ -136,7 +134,7 @@ class Session:
             sleep(0 if interrupted else self.settings.pause)
 
     def _make(self, move: str, seconds: float | None = None, value: float | None = None) -> None:
-        """Play *move* and the passes that the rules then force, keep the game and show the board."""
+        """Play *move* and the passes that follow from it, save the game and show the board."""
         seconds, value = (None if figure is None else round(figure, 2) for figure in (seconds, value))
         self.game.play(move, seconds=seconds, evaluation=value)
         self._after_moves()
@@ -150,7 +148,6 @@ class Session:
         self._changed()
 
     def _changed(self) -> None:
-        """Another position is on the board."""
         self._keep()
         self._show_board()
         self._turn_began = perf_counter()
@@ -169,12 +166,12 @@ class Session:
             self.screen.show("There is an unfinished game. Resume it with: reversi play --resume", "faint")
 
     def _tell(self, news: str) -> None:
-        """Say what happened on the board; it stays in sight when the board is drawn anew."""
+        """Show what happened, now and below the next drawing of the board."""
         self.screen.show(news, "bold")
         self._news.append(news)
 
     def _show_board(self, *_: str) -> None:
-        """Draw the board: where the terminal can, in the place of the last one, with what has happened since below it."""
+        """Draw the board, in place of the last one where the terminal can, with the news below it."""
         game = self.game
         *board, status = render_ansi(game.position, game.last_action, colour=self.screen.colour).splitlines()
         news, self._news = self._news, []
@@ -228,7 +225,7 @@ class Session:
             self.screen.show(str(error), "error")
 
     def _matching_command(self, word: str) -> Callable[..., object]:
-        """The command that begins so, if it is only one; everything may be cut short."""
+        """Return the only command that begins with *word*."""
         name = {"?": "help", "exit": "quit"}.get(word.lower(), word.lower())
         if name in self._commands:
             return self._commands[name]
@@ -301,7 +298,7 @@ class Session:
         self.screen.show(f"you are {next(iter(self.settings.people))} now")
 
     def _seat(self, people: set[Colour]) -> None:
-        """Let *people* have these sides and an agent the others."""
+        """Give these sides to *people* and the others to an agent."""
         agents = self.settings.agents
         opponent = next(filter(None, agents.values()), None) or self.settings.opponent or default_agent(self.game.rules)
         self._thinker(opponent).check(self.game.rules)
@@ -334,7 +331,7 @@ class Session:
     # --- thinking ---------------------------------------------------------------------------------
 
     def _thinker(self, spec: str, *, advises: bool = False) -> Thinker:
-        """The agent of a spec; an adviser has its own, so that its table does not help the opponent."""
+        """Return the agent of a spec; an adviser has its own, so that its table does not help the opponent."""
         key = spec, advises
         if key not in self._thinkers:
             self._thinkers[key] = Thinker(spec)
@@ -349,7 +346,7 @@ class Session:
     def _thought(
         self, thinker: Thinker, position: Position, moves: int = 1, *, advises: bool = False
     ) -> tuple[Thought, bool]:
-        """What the agent thinks, and whether Ctrl-C cut it short: that is the best so far then."""
+        """Return the agent's move, and whether Ctrl-C ended the search, whose best result so far it is then."""
         abandonable(lambda: thinker.prepare(position.rules))  # may compile, where Ctrl-C leaves the game as it is
         began = perf_counter()
         who, ending = (thinker.spec, "answer now") if advises else (position.turn, "move now")
@@ -366,7 +363,6 @@ class Session:
         return self.game
 
     def _keep(self) -> None:
-        """Put the game on disk, so that nothing but the present move can be lost."""
         if not self._keeps:
             return
         try:
@@ -381,7 +377,6 @@ class Session:
 
 
 def _is_move(words: list[str]) -> bool:
-    """Whether the player means a square or a pass, on this board or another."""
     word = words[0].lower()
     return len(words) == 1 and (word == PASS_NAME or (len(word) == 2 and word[0].isalpha() and word[1].isdigit()))
 

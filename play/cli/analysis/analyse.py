@@ -6,19 +6,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from play.cli.interrupt import interruptible
 from play.cli.options import (
-    After,
     AgentOption,
-    GameNumber,
     Json,
     SearchThreads,
-    Side,
-    StartSize,
-    VariantName,
     integer,
     number,
 )
 from play.cli.output import attributes, output_after_interrupt, print_json
-from play.cli.positions import Asked, PositionText, read_problems
+from play.cli.positions import DEFAULT, PositionChoice, PositionText, read_problems
 
 if TYPE_CHECKING:
     from reversi_env import Position
@@ -42,11 +37,7 @@ def analyse(
         int, integer("--multi-pv", "-m", help="Number of best moves to show with their values.", low=1)
     ] = 1,
     threads: SearchThreads = 1,
-    side: Side = None,
-    game: GameNumber = None,
-    after: After = None,
-    size: StartSize = None,
-    variant: VariantName = "normal",
+    where: PositionChoice = DEFAULT,
     as_json: Json = False,
 ) -> None:
     """Search a position and print the best move, its value and the principal variation.
@@ -68,7 +59,7 @@ def analyse(
 
     limits = {"time": time, "depth": depth, "nodes": nodes}
     players: dict[str, SearchAgent] = {}
-    for line, problem in read_problems(position, Asked(variant, size, side, game, after), as_json=as_json):
+    for line, problem in read_problems(position, where, as_json=as_json):
         spec = agent or default_agent(problem.position.rules)
         if depth == 0:
             _show_static(line, problem.position, spec, as_json)
@@ -84,7 +75,6 @@ def analyse(
 
 
 def _show_static(line: int | None, position: Position, agent: str, as_json: bool) -> None:
-    """Print the static evaluation of a position, or the score of a finished game."""
     from reversi_env.errors import ReversiError, quoted
     from search.agents.spec import AgentSpec
 
@@ -105,7 +95,7 @@ def _as_dict(result: SearchResult, multi_pv: int) -> dict[str, Any]:
 
 
 def _searcher(agent: str, limits: dict[str, float | None], threads: int) -> SearchAgent:
-    """The agent under the limits given: its own come first, and one second is what is left if there are none."""
+    """Return the agent under the limits of its spec and of the options, by default one second."""
     from search.agents.spec import AgentSpec
 
     spec = AgentSpec.parse(agent)
@@ -125,7 +115,7 @@ def _checked(player: object, agent: str) -> SearchAgent:
 
 
 def _search(player: SearchAgent, position: Position, multi_pv: int) -> tuple[SearchResult, bool]:
-    """What the engine finds, and whether Ctrl-C cut it short."""
+    """Return the result of the search, and whether Ctrl-C ended it."""
     from time import perf_counter
 
     from play.first_start import compile_ahead, parts_of
@@ -141,15 +131,14 @@ def _search(player: SearchAgent, position: Position, multi_pv: int) -> tuple[Sea
     )
 
 
-def _print(line: int | None, position: Position, found: SearchResult) -> None:
-    """The board, the verdict, the expected line and the moves asked for."""
+def _print(line: int | None, position: Position, result: SearchResult) -> None:
     from reversi_env.errors import count_noun
     from search.engine.limits import certainty
 
     print(position if line is None else f"line {line}")
-    kind, nodes = certainty(found.confidence, found.depth), count_noun(found.nodes, "node")
-    print(f"{found.move or 'game over'}  {found.value:+.2f} discs ({kind})  {nodes}  {found.seconds:.2f} s")
-    if found.pv:
-        print(" ".join(found.pv))
-    for entry in found.moves:
+    kind, nodes = certainty(result.confidence, result.depth), count_noun(result.nodes, "node")
+    print(f"{result.move or 'game over'}  {result.value:+.2f} discs ({kind})  {nodes}  {result.seconds:.2f} s")
+    if result.pv:
+        print(" ".join(result.pv))
+    for entry in result.moves:
         print(f"    {entry.move}  {entry.value:+.2f}")

@@ -11,13 +11,8 @@ from cyclopts import Parameter
 
 from play.cli.options import (
     NOTHING,
-    After,
-    GameNumber,
     Json,
     RayAddress,
-    Side,
-    StartSize,
-    VariantName,
     Workers,
     chosen_executor,
     flag,
@@ -25,7 +20,7 @@ from play.cli.options import (
     text,
 )
 from play.cli.output import exit_on_interrupt, print_json, print_table, progress_bar
-from play.cli.positions import Asked, PositionText, read_problems
+from play.cli.positions import DEFAULT, PositionChoice, PositionText, read_problems
 from train.book.options import BookOptions, CheckOptions
 
 if TYPE_CHECKING:
@@ -69,12 +64,12 @@ def build(
     options, began = BookOptions(**chosen), perf_counter()
     stopped = "reversi: stopped; run the same command again to resume"
     with exit_on_interrupt(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
-        made = build(options, out, executor=executor, progress=show)
-    told = {"file": str(Path(out) / BOOK), **_about(made), "seconds": perf_counter() - began}
+        book = build(options, out, executor=executor, progress=show)
+    report = {"file": str(Path(out) / BOOK), **_about(book), "seconds": perf_counter() - began}
     if as_json:
-        print_json(told)
+        print_json(report)
     else:
-        print(f"{told['file']}: {_described(made)}, in {told['seconds']:.1f} s")
+        print(f"{report['file']}: {_described(book)}, in {report['seconds']:.1f} s")
 
 
 def show(
@@ -86,11 +81,7 @@ def show(
         Path | None,
         text("--wthor", help="Folder with WTHOR files whose games are counted as well.", metavar="DIR"),
     ] = None,
-    side: Side = None,
-    game: GameNumber = None,
-    after: After = None,
-    size: StartSize = None,
-    variant: VariantName = "normal",
+    where: PositionChoice = DEFAULT,
     as_json: Json = False,
 ) -> None:
     """Show the book moves of a position and their frequency in recorded games.
@@ -108,7 +99,7 @@ def show(
     from train.book.recorded import GameTree
 
     tree = None if wthor is None else GameTree(wthor)
-    for line, problem in read_problems(position, Asked(variant, size, side, game, after), as_json=as_json):
+    for line, problem in read_problems(position, where, as_json=as_json):
         _show(line, problem.position, _book(file, problem.position.rules, needed=tree is None), tree, as_json)
 
 
@@ -173,32 +164,31 @@ def check(
         options = replace(options, positions=len(book))
     stopped = "reversi: stopped" if out is None else "reversi: stopped; run the same command again to resume"
     with exit_on_interrupt(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
-        found = checked_moves(check(book, options, out, executor=executor, progress=show))
-    beyond = [move for move in found if move.found > book.margin]
-    told = {
-        "moves": len(found),
+        verdicts = checked_moves(check(book, options, out, executor=executor, progress=show))
+    beyond = [move for move in verdicts if move.found > book.margin]
+    report = {
+        "moves": len(verdicts),
         "margin": book.margin,
         "beyond": len(beyond),
-        "worst": max((move.found for move in found), default=0.0),
+        "worst": max((move.found for move in verdicts), default=0.0),
         "played": sum(_plays(book, move) for move in beyond),
     }
     if as_json:
-        print_json(told | {"found": [move._asdict() for move in beyond]})
+        print_json(report | {"found": [move._asdict() for move in beyond]})
         return
     from reversi_env.errors import count_noun
 
     print(_described(book))
     deep = count_noun(options.depth, "ply", "plies")
     print(
-        f"{count_noun(len(found), 'move')} that it plays by its own values, searched {deep} deep: {len(beyond)} lose more"
-        f" than {book.margin:g} discs, the worst {told['worst']:.1f}; it plays {told['played']} of these"
+        f"{count_noun(len(verdicts), 'move')} that it plays by its own values, searched {deep} deep: {len(beyond)} lose more"
+        f" than {book.margin:g} discs, the worst {report['worst']:.1f}; it plays {report['played']} of these"
     )
     for move in beyond:
         print(f"  {move.board} {move.move}: {move.found:.1f}, by the book {move.loss:.1f}")
 
 
 def _plays(book: Book, checked: CheckedMove) -> bool:
-    """Whether a book plays a move that was checked."""
     from reversi_env import Position
 
     position = Position.from_text(checked.board, rules=book.rules)
@@ -206,7 +196,7 @@ def _plays(book: Book, checked: CheckedMove) -> bool:
 
 
 def _book(file: Path | None, rules: Rules, *, needed: bool = True) -> Book | None:
-    """The book that is asked for; None where the package has none of the game and none is *needed*."""
+    """Return the book of *file* or the package; None if the package has none of the game and none is *needed*."""
     from search.agents.book import PACKAGED, book_for, packaged_book
 
     if file is None and not needed:
@@ -215,7 +205,7 @@ def _book(file: Path | None, rules: Rules, *, needed: bool = True) -> Book | Non
 
 
 def _rows(position: Position, book: Book | None, played: dict[str, Any]) -> list[dict[str, Any]]:
-    """The moves of a position that a book or games know, the book's first; what is not known is None."""
+    """Return a row per move of the book or of recorded games, those of the book first, with None for missing values."""
     from reversi_env.notation.openings import opening_name
 
     known = {} if book is None else {move.move: move for move in book.moves(position)}
@@ -249,7 +239,6 @@ def _about(book: Book) -> dict[str, Any]:
 
 
 def _described(book: Book) -> str:
-    """A book in words."""
     from reversi_env.errors import count_noun
 
     depth = f", searched {count_noun(book.about['depth'], 'ply', 'plies')} deep" if "depth" in book.about else ""

@@ -40,13 +40,13 @@ def puzzles(
     from train.evaluation.puzzles import FILE, make_puzzles
 
     options = PuzzleOptions(**chosen)
-    words = "reversi: interrupted; run the same command again to resume"
-    with exit_on_interrupt(words), progress_bar() as show:
-        found = make_puzzles(options, out, threads=threads, progress=show)
-    missed = Counter(puzzle.missed for puzzle in found)
+    stopped = "reversi: interrupted; run the same command again to resume"
+    with exit_on_interrupt(stopped), progress_bar() as show:
+        puzzles_made = make_puzzles(options, out, threads=threads, progress=show)
+    missed = Counter(puzzle.missed for puzzle in puzzles_made)
     by_level = [{"missed": number, "puzzles": missed[number]} for number in sorted(missed)]
     if as_json:
-        print_json({"file": str(out / FILE), "puzzles": len(found), "by_levels_that_miss": by_level})
+        print_json({"file": str(out / FILE), "puzzles": len(puzzles_made), "by_levels_that_miss": by_level})
         return
-    print(f"{options.size}x{options.size} {options.variant}, {count_noun(len(found), 'puzzle')} in {out / FILE}")
+    print(f"{options.size}x{options.size} {options.variant}, {count_noun(len(puzzles_made), 'puzzle')} in {out / FILE}")
     print_table(("levels that miss it", "puzzles"), [tuple(row.values()) for row in by_level], words=0)

@@ -19,7 +19,7 @@ from play.cli.options import (
     text,
 )
 from play.cli.output import exit_on_interrupt, print_json, progress_bar
-from play.cli.positions import Asked, read_game
+from play.cli.positions import PositionOptions, read_game
 
 
 def review(
@@ -59,10 +59,10 @@ def review(
     from train.evaluation.review import analyse
 
     checked_plot(plot)
-    played = read_game(game, Asked(variant, size, game=game_number))
+    played = read_game(game, PositionOptions(None, game_number, None, size, variant))
     record, opening = played.record(), name_of_positions(played.positions)
     with exit_on_interrupt("reversi: interrupted"), progress_bar() as show:
-        found = analyse(
+        judged = analyse(
             record,
             evaluator,
             depth=depth,
@@ -72,12 +72,12 @@ def review(
             progress=lambda done, total: show("moves analysed", done, total),
         )
     if plot is not None:
-        found.plot(plot)
-    lost = {colour: found.lost(colour) for colour in ("black", "white")}
+        judged.plot(plot)
+    lost = {colour: judged.lost(colour) for colour in ("black", "white")}
     if as_json:
-        print_json({"opening": opening, "lost": lost, "moves": found.as_dicts()})
+        print_json({"opening": opening, "lost": lost, "moves": judged.as_dicts()})
     else:
         if opening:
             print(f"opening: {opening}")
-        print(found.table())
+        print(judged.table())
         print(f"discs lost: black {lost['black']:.1f}, white {lost['white']:.1f}")

@@ -6,9 +6,9 @@ import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
 from play.cli.interrupt import INTERRUPTED, interruptible
-from play.cli.options import After, GameNumber, Json, Side, VariantName, flag, integer, number, text
+from play.cli.options import Json, flag, integer, number, text
 from play.cli.output import attributes, print_json
-from play.cli.positions import Asked, PositionText, read_problems
+from play.cli.positions import DEFAULT, PositionChoice, PositionText, read_problems
 
 if TYPE_CHECKING:
     from reversi_env import Position
@@ -21,13 +21,7 @@ def solve(
     /,
     *,
     all_moves: Annotated[bool, flag("--all-moves", help="Print the exact score of every legal move.")] = False,
-    size: Annotated[
-        int | None, integer("--size", help="Board size of start or of moves; start: 4 or 6 (8 is not feasible).")
-    ] = None,
-    variant: VariantName = "normal",
-    side: Side = None,
-    game: GameNumber = None,
-    after: After = None,
+    where: PositionChoice = DEFAULT,
     threads: Annotated[
         int,
         integer("--threads", help="Number of search threads; they share one transposition table.", low=1, high=1024),
@@ -67,11 +61,11 @@ def solve(
     if position == "start":
         if all_moves:
             raise ReversiError("--all-moves with start: expected a position near the end of the game")
-        if size is None:
+        if where.size is None:
             raise ReversiError("start without --size: expected --size 4 or --size 6; 8x8 is not feasible")
         from play.cli.analysis.solve_start import solve_from_start
 
-        solve_from_start(size, variant, threads, table, order, checkpoint, minutes or 5.0, as_json)
+        solve_from_start(where.rules, threads, table, order, checkpoint, minutes or 5.0, as_json)
         return
     for option, value in (("--checkpoint", checkpoint), ("--minutes", minutes)):
         if value is not None:
@@ -81,7 +75,7 @@ def solve(
 
     solver: Solver | None = None
     shared = TranspositionTable(table)
-    for line, problem in read_problems(position, Asked(variant, size, side, game, after), as_json=as_json):
+    for line, problem in read_problems(position, where, as_json=as_json):
         rules = problem.position.rules
         if solver is None or solver.rules != rules:
             shared.clear()
@@ -91,18 +85,18 @@ def solve(
         if as_json:
             print_json(result)
         else:
-            _print_line(result, _said(problem, result) if variant == "normal" else None)
+            _print_line(result, _expected_score(problem, result) if where.variant != "reversed" else None)
 
 
-def _said(problem: Problem, result: dict[str, Any]) -> int | None:
-    """The score that the file gives a position, of whose moves it may list a few only; None if it does not say."""
+def _expected_score(problem: Problem, result: dict[str, Any]) -> int | None:
+    """Return the score that the file gives a position, of whose moves it may list only a few; None without one."""
     best, listed = problem.best_score, {move for move, _ in problem.scores}
     known = best is not None and (result["move"] in listed or listed.issuperset(problem.position.legal_moves()))
     return best if known or (best is not None and best >= result["score"]) else None
 
 
 def _solve_line(solver: Solver, line: int, position: Position, all_moves: bool) -> dict[str, Any]:
-    """One problem's result under the command line's stable keys; Ctrl-C ends the command."""
+    """Return the result of one problem under the stable keys of the JSON; Ctrl-C ends the command."""
 
     def look() -> str:
         lower, upper, nodes = solver.bounds()

@@ -16,7 +16,6 @@ from play.cli.options import checked_parent
 from play.cli.output import print_json
 from reversi_env import BLACK, Position, ReversiError, Rules
 from reversi_env.errors import quoted
-from reversi_env.rules import Variant
 from reversi_env.storage.atomic import atomic_writer, exclusive_lock
 from search.engine.solver import Solver
 from search.engine.table import TranspositionTable
@@ -27,8 +26,7 @@ SOLVABLE_SIZES = (4, 6)
 
 
 def solve_from_start(
-    size: int,
-    variant: Variant,
+    rules: Rules,
     threads: int,
     megabytes: float,
     order: str | None,
@@ -37,9 +35,8 @@ def solve_from_start(
     as_json: bool,
 ) -> None:
     """Run, or resume, the job; print the value for black, who moves first, or after Ctrl-C what is known of it."""
-    if size not in SOLVABLE_SIZES:
-        raise ReversiError(f"--size {size} with start: expected --size 4 or --size 6; 8x8 is not feasible")
-    rules = Rules(size, variant)
+    if rules.size not in SOLVABLE_SIZES:
+        raise ReversiError(f"--size {rules.size} with start: expected --size 4 or --size 6; 8x8 is not feasible")
     path = Path(checkpoint) if checkpoint else None
     checked_parent("--checkpoint", path)
     with nullcontext() if path is None else exclusive_lock(path):
@@ -119,18 +116,18 @@ class _Job:
         return interrupted
 
     def result(self) -> dict[str, Any]:
-        """What is known, for black."""
+        """Return the bounds, and the score if they have met, for black."""
         known = {name: self.known[name] for name in ("lower", "upper", "pv", "nodes", "seconds")}
         proven = known["lower"] >= known["upper"]
         score = known["lower"] if proven else None
         return {"size": self.rules.size, "variant": self.rules.variant, "score": score, "proven": proven, **known}
 
     def _note(self, before: dict[str, Any], began: float) -> None:
-        """Bring what is known up to date: what was known *before* this part *began*, and what the solver has found since."""
+        """Add the bounds, nodes and time of this run, which *began* at a time, to the state *before* it."""
         lower, upper, nodes = self.solver.bounds()
         if nodes:  # else nothing is being solved yet
-            found = {"nodes": before["nodes"] + nodes, "seconds": before["seconds"] + perf_counter() - began}
-            self.known = {"lower": lower, "upper": upper, **found, "pv": []}
+            nodes, seconds = before["nodes"] + nodes, before["seconds"] + perf_counter() - began
+            self.known = {"lower": lower, "upper": upper, "nodes": nodes, "seconds": seconds, "pv": []}
 
     def _save(self) -> None:
         """Write the checkpoint, in place of an old one.
@@ -176,6 +173,6 @@ class _Job:
 
 
 def _is_whole(known: dict[str, Any], rules: Rules) -> bool:
-    """Whether the value is proven and its line goes to the end of the game: an interruption may cut it short."""
+    """Return whether the value is proven and its line goes to the end of the game; an interruption may cut it short."""
     end = Position.initial(rules).play_all(known["pv"])
     return known["lower"] >= known["upper"] and end.is_over() and end.score(BLACK) == known["lower"]

@@ -7,19 +7,15 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from cyclopts import Parameter
 
 from play.cli.options import (
-    After,
     AgentOption,
-    GameNumber,
     Level,
-    Side,
-    VariantName,
     agent_of_level,
     flag,
     integer,
     number,
     text,
 )
-from play.cli.positions import Asked, PositionText, read_start
+from play.cli.positions import DEFAULT, PositionChoice, PositionText, read_start
 
 if TYPE_CHECKING:
     from play.game import Game
@@ -40,8 +36,6 @@ def play(
         float | None,
         number("--time", help="Seconds per move (default: 1 if no limit is given).", low=0.01, high=1e6),
     ] = None,
-    size: Annotated[int | None, integer("--size", help="Board size: 4, 6 or 8 (default: 8).")] = None,
-    variant: Annotated[VariantName | None, Parameter(show_default=False)] = None,
     colour: Annotated[Colours | None, Parameter(("--colour", "-c"), help="Your side (default: black).")] = None,
     watch: Annotated[bool, flag("--watch", help="Watch two agents play.")] = False,
     opponent: Annotated[
@@ -53,9 +47,7 @@ def play(
     ] = 0.0,
     adviser: Annotated[str | None, text("--adviser", help="Agent that gives hints and values.", metavar="SPEC")] = None,
     evaluation: Annotated[bool, flag("--eval", help="Show the evaluation bar from the start.")] = False,
-    side: Side = None,
-    game_number: GameNumber = None,
-    after: After = None,
+    where: PositionChoice = DEFAULT,
     resume: Annotated[bool, flag("--resume", "-r", help="Resume the last unfinished game.")] = False,
     plain: Annotated[bool, flag("--plain", "--no-colour", help="Plain ASCII output without colours.")] = False,
 ) -> int:
@@ -85,10 +77,10 @@ def play(
         game, settings, path = storage.unfinished_game()
         if level is not None:  # a level given now takes the place of the agent
             settings.agents = {side: before and spec for side, before in settings.agents.items()}
-        given = {"size": size, "variant": variant, "colour": colour, "agent": agent, "opponent": opponent}
+        given = {"size": where.size, "variant": where.variant, "colour": colour, "agent": agent, "opponent": opponent}
         _check_same_game(game, settings, given | {"watch": watch or None})
     else:
-        game = read_start(position, Asked(variant or "normal", size, side, game_number, after))
+        game = read_start(position, where)
         settings = _settings(game.rules, _with_depth(spec, depth, game.rules), opponent, colour or "black", watch)
     settings.time = time or settings.time
     settings.adviser, settings.pause, settings.shows_bar = adviser or settings.adviser, pause, evaluation
@@ -104,7 +96,6 @@ def _with_depth(agent: str | None, depth: int | None, rules: Rules) -> str:
 
 
 def _settings(rules: Rules, spec: str, opponent: str | None, colour: Colours, watch: bool) -> Settings:
-    """Return who plays a new game."""
     from play.terminal.saved_games import Settings
     from reversi_env import BLACK, WHITE, ReversiError
 
@@ -117,7 +108,7 @@ def _settings(rules: Rules, spec: str, opponent: str | None, colour: Colours, wa
 
 
 def _check_same_game(game: Game, settings: Settings, given: dict[str, Any]) -> None:
-    """Raise a ReversiError if the options *given* ask for another game than the one that was left."""
+    """Raise an error if an option differs from that of the game to resume."""
     from reversi_env import BLACK, WHITE, ReversiError
 
     black, white = settings.agents[BLACK], settings.agents[WHITE]

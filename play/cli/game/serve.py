@@ -124,7 +124,6 @@ def _created(client: Client, mine: Colour, opponent: str, size: int, variant: Va
 
 
 def _report(game: Game, role: str, ticket: Ticket, as_json: bool) -> None:
-    """The score, for people or programs; in discs for black, the empty squares to the winner."""
     from reversi_env.rules import BLACK, WHITE
 
     winner, score = game.winner(), game.score(BLACK)
@@ -134,6 +133,6 @@ def _report(game: Game, role: str, ticket: Ticket, as_json: bool) -> None:
         ended = {"winner": None if winner is None else str(winner), "ending": game.ending or "played"}
         print_json({**result, "score": score, **ended})
         return
-    how = {"resigned": " by resignation", "timeout": " on time"}.get(game.ending or "", "")
-    outcome = "a draw" if winner is None else f"{winner} wins{how}"
+    ending_text = {"resigned": " by resignation", "timeout": " on time"}.get(game.ending or "", "")
+    outcome = "a draw" if winner is None else f"{winner} wins{ending_text}"
     print(f"{outcome}: black {black}, white {white} (score {score:+d} for black)")

@@ -43,11 +43,11 @@ def cache(
         return
     if everything:
         raise ReversiError("--all: expected it with clear")
-    found = {part: size_of(cache_folder(part)) for part in PARTS}
+    usage = {part: size_of(cache_folder(part)) for part in PARTS}
     if as_json:
-        sizes = {part: {"files": files, "bytes": size} for part, (files, size) in found.items()}
+        sizes = {part: {"files": files, "bytes": size} for part, (files, size) in usage.items()}
         print_json({"folder": str(cache_folder()), "parts": sizes})
         return
     print(cache_folder())
-    for part, (files, size) in found.items():
+    for part, (files, size) in usage.items():
         print(f"    {part:<12} {size / 2**20:8.1f} MB  {files:>6} files  {ABOUT[part]}")

@@ -16,7 +16,7 @@ from play.cli.options import (
     Plot,
     StartSize,
     Threads,
-    VariantName,
+    VariantOrDefault,
     checked_plot,
     integer,
     integers,
@@ -67,7 +67,7 @@ def exam(
         integers("--empties", help="Numbers of empties to test, such as 10,14 (default: all there are)."),
     ] = None,
     size: StartSize = None,
-    variant: Annotated[VariantName | None, Parameter(show_default=False)] = None,
+    variant: VariantOrDefault = None,
     plot: Plot = None,
     annotate: Annotated[
         Path | None,

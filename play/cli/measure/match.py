@@ -93,8 +93,8 @@ def match(
             random_plies = DEFAULT_PLIES[rules.size] if plies is None else plies
             interrupted = _play_here(agents, limits, games, rules, random_plies, seed, tell)
         else:
-            how = {"openings": openings, "plies": plies, "seed": seed, **limits}
-            interrupted = _play_apart(agents, games, rules, how, workers or 1, tell)
+            options = TournamentOptions(agents, games, plies=plies, **chosen)
+            interrupted = _play_apart(options, workers or 1, tell)
     with output_after_interrupt(interrupted, f"interrupted after {played.games} of {games} games"):
         if played.games and as_json:
             print_json({**as_dict(agent_a, agent_b, played), **attributes(rules, "size", "variant"), "seed": seed})
@@ -102,33 +102,33 @@ def match(
             print_result(agent_a, agent_b, rules, played)
 
 
-def _play_apart(
-    agents: tuple[str, str], games: int, rules: Rules, how: dict[str, Any], workers: int, tell: Tell
-) -> bool:
-    """A tournament of two, on processes, of which pairs of finished games count; whether Ctrl-C cut it short."""
+def _play_apart(options: TournamentOptions, workers: int, tell: Tell) -> bool:
+    """Play the match as a tournament on processes, of which finished pairs of games count; return whether Ctrl-C ended it."""
     from train.arena.match import PlayerResults
     from train.arena.tournament import Tournament, missing_games
 
-    tournament = Tournament(TournamentOptions(agents, games, rules.size, rules.variant, **how))
-    found = tournament.by_number
+    tournament = Tournament(options)
+    by_number = tournament.by_number
     try:
         with closing(missing_games(tournament, workers)) as records:
             for record in records:
                 tournament.add(record)
-                tell(PlayerResults.of_match(found[game].game for game in sorted(found) if game ^ 1 in found))
+                tell(
+                    PlayerResults.of_match(by_number[game].game for game in sorted(by_number) if game ^ 1 in by_number)
+                )
     except KeyboardInterrupt:
         return True
     return False
 
 
-class _Ended(Exception):  # noqa: N818 - nothing is wrong
+class _Ended(Exception):  # noqa: N818 - not an error
     """The match was interrupted between two moves."""
 
 
 def _play_here(
     specs: tuple[str, str], limits: dict[str, float], games: int, rules: Rules, plies: int, seed: int, tell: Tell
 ) -> bool:
-    """The match in this process; whether Ctrl-C cut it short."""
+    """Play the match in this process; return whether Ctrl-C ended it."""
     from reversi_env.seeding import derive_seed
     from search.agents.base import Agent
     from search.agents.spec import make_agent
@@ -137,7 +137,7 @@ def _play_here(
     over = Event()
 
     class Stoppable(Agent):
-        """A player that says nothing once it was told to stop, so that the match ends."""
+        """A player that ends the match at its next move once ``over`` is set."""
 
         def __init__(self, agent: Agent) -> None:
             self._agent = agent
@@ -149,7 +149,7 @@ def _play_here(
             try:
                 return self._agent.choose_after(start, moves, position)
             finally:
-                if over.is_set():  # whatever it did: it was we who ended it
+                if over.is_set():  # whatever it returned or raised
                     raise _Ended
 
     def work() -> None:
@@ -173,7 +173,7 @@ def _play_here(
 
 
 def as_dict(agent_a: str, agent_b: str, result: PlayerResults) -> dict[str, Any]:
-    """The result under the command line's stable keys; wins are A's."""
+    """Return the result under the stable keys of the JSON; wins are those of A."""
     sides = {"a": result, "b": result.opponent}
     return {
         "a": agent_a,
@@ -187,7 +187,7 @@ def as_dict(agent_a: str, agent_b: str, result: PlayerResults) -> dict[str, Any]
 
 
 def print_result(agent_a: str, agent_b: str, rules: Rules, result: PlayerResults) -> None:
-    """The result as a table for people."""
+    """Print the result as a table."""
     from reversi_env.errors import count_noun
 
     last = ", the last one from one side" if result.games % 2 else ""

@@ -46,7 +46,7 @@ def network(
 
 
 def _rows(entries: dict[str, Any], prefix: str = "") -> Iterator[list[Any]]:
-    """One row per single value; entries of an object have its name before theirs."""
+    """Yield one row per single value; entries of an object have its name before theirs."""
     for name, value in entries.items():
         if isinstance(value, dict):
             yield from _rows(value, f"{prefix}{name}.")

@@ -99,23 +99,23 @@ def tournament(
 
 
 def _expanded(specs: list[str], size: int, variant: Literal["normal", "reversed"]) -> tuple[str, ...]:
-    """The specs, with agents by name in the place of ``all`` and ``published``, but for those that do not know the game."""
+    """Return the specs, with the agents that know the game in place of ``all`` and ``published``."""
     from play.thinker import Thinker
     from reversi_env import ReversiError, Rules
     from search.agents.registry import names
     from search.evaluators.registry import published_names
 
     groups = {"all": names(), "published": published_names()}
-    found: list[str] = []
+    expanded: list[str] = []
     for spec in specs:
         for name in groups.get(spec, (spec,)):
             try:
                 if spec in groups:
                     Thinker(name).check(Rules(size, variant))
-                found.append(name)
+                expanded.append(name)
             except ReversiError as error:
                 print(f"reversi: {name} is left out: {error}", file=sys.stderr)
-    return tuple(dict.fromkeys(found)) if groups.keys() & set(specs) else tuple(found)
+    return tuple(dict.fromkeys(expanded)) if groups.keys() & set(specs) else tuple(expanded)
 
 
 def _read_sprt(text: str, errors: float) -> Sprt:
@@ -135,7 +135,7 @@ def _read_sprt(text: str, errors: float) -> Sprt:
 
 
 def _play(options: TournamentOptions, folder: Path, workers: int | None, ray: str | None) -> tuple[Tournament, bool]:
-    """The games that were played to their end, and whether Ctrl-C cut the tournament short."""
+    """Return the games played to their end, and whether Ctrl-C ended the tournament."""
     from reversi_env.kernels.parallel import core_count
     from train.arena.tournament import read_tournament, run_tournament, threads_of
 
@@ -147,9 +147,8 @@ def _play(options: TournamentOptions, folder: Path, workers: int | None, ray: st
             show(title, done, options.total)
 
         try:
-            how: dict[str, Any] = {"workers": workers_here, "on_game": tell}
             with chosen_executor(ray, workers if ray else None) as executor:  # without Ray, run_tournament's processes
-                return run_tournament(options, folder, executor=executor, **how), False
+                return run_tournament(options, folder, executor=executor, workers=workers_here, on_game=tell), False
         except KeyboardInterrupt:
             pass
     return read_tournament(options, folder), True
@@ -159,7 +158,6 @@ def _play(options: TournamentOptions, folder: Path, workers: int | None, ray: st
 
 
 def _report(played: Tournament, folder: Path, as_json: bool) -> None:
-    """Write the plot and print the tables, or the same as JSON."""
     from reversi_env.errors import count_noun
     from train.arena.ratings import standings
     from train.arena.storage import PLOT
@@ -186,7 +184,7 @@ def _report(played: Tournament, folder: Path, as_json: bool) -> None:
 
 
 def as_dict(played: Tournament, table: Standings, folder: Path) -> dict[str, Any]:
-    """The result under the command line's stable keys; players best first."""
+    """Return the result under the stable keys of the JSON; players best first."""
     from train.arena.storage import GAMES, PLOT, RECORDS
 
     result: dict[str, Any] = {
@@ -260,7 +258,6 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
 
 
 def _undetermined_text(table: Standings) -> str:
-    """Why ratings are missing."""
     extremes = [
         f"{player.name} {'won' if player.wins else 'lost'} every game"
         for player in table.players
@@ -293,7 +290,7 @@ def print_cross_table(names: list[str], scores: list[list[float | None]]) -> Non
 def _sprt_text(played: Tournament) -> str:
     from reversi_env.errors import count_noun
 
-    sprt, found = played.options.sprt, _sprt_dict(played)
+    sprt, state = played.options.sprt, _sprt_dict(played)
     assert sprt is not None
     first, second = played.options.names
     answers = {
@@ -301,9 +298,9 @@ def _sprt_text(played: Tournament) -> str:
         "H1": f"{first} is stronger than {second} by more than {sprt.elo0:g} Elo (accepted: {sprt.elo1:g} or more)",
         None: f"no answer yet between {sprt.elo0:g} and {sprt.elo1:g} Elo",
     }
-    ratio = f"log-likelihood ratio {found['llr']:.2f} in ({found['llr_low']:.2f}, {found['llr_high']:.2f})"
+    ratio = f"log-likelihood ratio {state['llr']:.2f} in ({state['llr_low']:.2f}, {state['llr_high']:.2f})"
     text = (
-        f"SPRT: {answers[played.verdict]} after {count_noun(len(played.records), 'game')}; {ratio}, pairs {found['pairs']}\n"
+        f"SPRT: {answers[played.verdict]} after {count_noun(len(played.records), 'game')}; {ratio}, pairs {state['pairs']}\n"
         "Elo of the SPRT is logistic, 400 log10(score / (1 - score)); if games were drawn, Davidson's Elo is farther from 0"
     )
     biased = (

@@ -41,27 +41,28 @@ def winrate(
     from train.arena.tournament import WinRate, estimate_win_rate
 
     options = TournamentOptions((agent, opponent), games, plies=plies, **chosen)
-    found, interrupted = WinRate(), False
+    rate_so_far, interrupted = WinRate(), False
 
-    def hear(rate: WinRate) -> None:
-        nonlocal found
-        found = rate
+    def on_pair(rate: WinRate) -> None:
+        nonlocal rate_so_far
+        rate_so_far = rate
         low, high = rate.interval
         show(f"{agent} – {opponent}", rate.games, None, f"{rate.rate:.4f} ({low:.4f}–{high:.4f})")
 
-    how: dict[str, Any] = {"margin": margin, "confidence": confidence, "workers": workers or core_count()}
     with progress_bar() as show:
         try:
-            estimate_win_rate(options, **how, on_pair=hear)
+            estimate_win_rate(
+                options, margin=margin, confidence=confidence, workers=workers or core_count(), on_pair=on_pair
+            )
         except KeyboardInterrupt:
             interrupted = True
-    with output_after_interrupt(interrupted, f"interrupted after {found.games} games"):
-        if found.games and as_json:
+    with output_after_interrupt(interrupted, f"interrupted after {rate_so_far.games} games"):
+        if rate_so_far.games and as_json:
             game = attributes(options, "size", "variant", "seed")
-            print_json({"agent": agent, "opponent": opponent, **game, "confidence": confidence, **vars(found)})
-        elif found.games:
-            low, high = found.interval  # multiples of 1 / STEPS: two decimals of a per cent round neither end inwards
+            print_json({"agent": agent, "opponent": opponent, **game, "confidence": confidence, **vars(rate_so_far)})
+        elif rate_so_far.games:
+            low, high = rate_so_far.interval  # multiples of 1 / STEPS: two decimals of a per cent are exact
             interval = f"{low:.2%} to {high:.2%} with {confidence:.0%} confidence"
-            ending = "" if found.converged else f"; not yet known to within {margin:g}"
-            print(f"{agent} wins {found.rate:.2%} against {opponent} ({interval})")
-            print(f"{found.games} games, every opening from both sides{ending}")
+            ending = "" if rate_so_far.converged else f"; not yet known to within {margin:g}"
+            print(f"{agent} wins {rate_so_far.rate:.2%} against {opponent} ({interval})")
+            print(f"{rate_so_far.games} games, every opening from both sides{ending}")

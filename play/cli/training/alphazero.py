@@ -62,7 +62,6 @@ def alphazero(
 def _show(
     training: SelfPlayRun, weights: Path, table: dict[str, dict[str, Any]] | None, seconds: float, as_json: bool
 ) -> None:
-    """Where the network is, how good it is, and how to use it."""
     if as_json:
         print_json({"weights": str(weights), "figures": training.figures, "exam": table, "seconds": seconds})
         return

@@ -40,7 +40,8 @@ def bootstrap(
     from train.fitting.training import train_from_scratch
 
     options, began = BootstrapOptions(**chosen), perf_counter()
-    how: dict[str, Any] = {"command": recorded_command(sys.argv[1:]), "device": device, "threads": threads}
     with exit_on_interrupt(f"reversi: stopped; {RESUME}"), progress_bar() as show:
-        result = train_from_scratch(out, options, **how, progress=show)
+        result = train_from_scratch(
+            out, options, command=recorded_command(sys.argv[1:]), device=device, threads=threads, progress=show
+        )
     print_result(result, perf_counter() - began, as_json)

@@ -45,7 +45,7 @@ def demo(
 
 
 def as_dict(result: DemoResult, plot: Path) -> dict[str, Any]:
-    """The result under the command line's stable keys."""
+    """Return the result under the stable keys of the JSON."""
     return {
         "weights": str(result.weights),
         "plot": str(plot),
@@ -64,7 +64,7 @@ def as_dict(result: DemoResult, plot: Path) -> dict[str, Any]:
 
 def _print_tables(result: DemoResult, plot: Path) -> None:
     empties = sorted(next(iter(result.errors.values())))
-    errors = ((name, *(f"{found[e]:.1f}" for e in empties)) for name, found in result.errors.items())
+    errors = ((name, *(f"{by_empties[e]:.1f}" for e in empties)) for name, by_empties in result.errors.items())
     title = "Mean error of the static value, discs, by empty squares"
     print_table(("evaluator", *map(str, empties)), errors, title=title, gap=1)
     rows = []

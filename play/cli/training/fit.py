@@ -66,10 +66,10 @@ def fit(
 
     if network is not None:
         checked_network(network)
-    how: dict[str, Any] = {"command": recorded_command(sys.argv[1:]), "device": device, "threads": threads}
+    fit_kwargs: dict[str, Any] = {"command": recorded_command(sys.argv[1:]), "device": device, "threads": threads}
     began = perf_counter()
     with exit_on_interrupt(f"reversi: stopped; {RESUME}"), progress_bar() as show:
-        result = _on_labels(list(labels), out, {**chosen, "network": network, "start": start}, how, show)
+        result = _on_labels(list(labels), out, {**chosen, "network": network, "start": start}, fit_kwargs, show)
     print_result(result, perf_counter() - began, as_json)
 
 
@@ -83,8 +83,8 @@ def recorded_command(arguments: list[str]) -> str:
     return shlex.join(kept)
 
 
-def _beginning(rules: Rules, changes: dict[str, Any], usual: str) -> dict[str, str | None]:
-    """The kind of network and the weights to go on from, if any, which decide the kind: taken out of the options."""
+def _initial_weights(rules: Rules, changes: dict[str, Any], usual: str) -> dict[str, str | None]:
+    """Take the kind of network and the initial weights, which decide the kind, out of the options."""
     from train.fitting.training import starting_weights
 
     network, start = changes.pop("network", None), changes.pop("start", None)
@@ -94,7 +94,7 @@ def _beginning(rules: Rules, changes: dict[str, Any], usual: str) -> dict[str, s
 
 
 def _on_labels(
-    labels: list[str], out: Path, changes: dict[str, Any], how: dict[str, Any], show: ProgressDisplay
+    labels: list[str], out: Path, changes: dict[str, Any], fit_kwargs: dict[str, Any], show: ProgressDisplay
 ) -> FitResult:
     from reversi_env.errors import ReversiError, quoted
     from train.fitting.options import preset
@@ -107,19 +107,18 @@ def _on_labels(
                 f"LABELS {quoted(folder, 300)} is a file: expected a folder that `reversi label` has written"
             )
     rules = read_manifest(Path(labels[0])).options.rules
-    how |= _beginning(rules, changes, "linear")
-    options = preset(rules.size, how["network"], **changes)
-    how |= {"on_solved": partial(show, "solving successors")}
-    return train_on_labels(labels, out, options, **how, progress=_epochs(show, options.epochs))
+    fit_kwargs |= _initial_weights(rules, changes, "linear")
+    options = preset(rules.size, fit_kwargs["network"], **changes)
+    fit_kwargs |= {"on_solved": partial(show, "solving successors")}
+    return train_on_labels(labels, out, options, **fit_kwargs, progress=_epochs(show, options.epochs))
 
 
 def _epochs(show: ProgressDisplay, epochs: int) -> Callable[[Epoch], None]:
-    """Tell of every epoch."""
     return lambda epoch: show("fitting, epochs", epoch.number, epochs, f"error {epoch.validation_error:.3f} discs")
 
 
 def print_result(trained: FitResult, seconds: float, as_json: bool) -> None:
-    """Where the weights are, how good they are, and how to use them."""
+    """Print the weights, their error, and how to use them."""
     if as_json:
         by_empties = [{"empties": e, "error": error} for e, error in trained.error_by_empties.items()]
         figures = {"validation_error": trained.validation_error, "by_empties": by_empties}

@@ -86,8 +86,9 @@ def label(
         return f"stopped at {rows_in_place(folder)} of {options.count} positions; {RESUME}"
 
     with exit_on_interrupt(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
-        how: dict[str, Any] = {"device": device, "threads": threads, "executor": executor, "on_resume": tell_found}
-        manifest = generate(options, folder, **how, progress=show)
+        manifest = generate(
+            options, folder, device=device, threads=threads, executor=executor, on_resume=tell_found, progress=show
+        )
     seconds, made = perf_counter() - began, manifest.options
     by_empties = [
         {"empties": made.empties[0] + stratum, "positions": len(range(stratum, manifest.rows, made.strata))}
@@ -109,7 +110,6 @@ def label(
 
 
 def _with_depth(labeller: str, depth: int | None) -> str:
-    """The labeller's spec with the depth that it leaves open."""
     from reversi_env.errors import ReversiError, quoted
     from search.agents.spec import AgentSpec
 
@@ -124,14 +124,12 @@ def _with_depth(labeller: str, depth: int | None) -> str:
 
 
 def _labels(plan: LabellerPlan, empties: int) -> str:
-    """How positions with so many empties were labelled."""
     if empties <= plan.solved:
         return "exact"
     return f"depth {plan.depth}" if plan.depth else "network"
 
 
 def _print_result(options: LabelOptions, result: dict[str, Any]) -> None:
-    """Positions by empties and how they were labelled, for people."""
     from reversi_env.errors import count_noun
     from train.labels.labellers import labeller_plan
 

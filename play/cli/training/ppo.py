@@ -105,7 +105,6 @@ def started_run(
 
 
 def _training(options: RlOptions) -> type[Training] | type[TensorPPO]:
-    """What learns so."""
     if options.algorithm == "tensor-ppo":
         from train.rl.tensor_ppo import TensorPPO
 
@@ -116,7 +115,7 @@ def _training(options: RlOptions) -> type[Training] | type[TensorPPO]:
 
 
 def show_training(training: Training | TensorPPO, seconds: float, as_json: bool) -> None:
-    """How strong the agent is, and how to use it."""
+    """Print the strength of the policy and how to use it."""
     from train.arena.ratings import rating_text
 
     path, standing = training.policy, training.evaluations[-1]

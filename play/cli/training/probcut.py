@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 from cyclopts import Parameter
 
@@ -30,8 +30,9 @@ def probcut(
     from train.fitting.probcut import add_probcut
 
     with exit_on_interrupt("reversi: stopped; nothing was written"), progress_bar() as show:
-        how: dict[str, Any] = {"seed": seed, "threads": threads}
-        path, cuts = add_probcut(weights, out, **how, progress=lambda *done: show("searching, positions", *done))
+        path, cuts = add_probcut(
+            weights, out, seed=seed, threads=threads, progress=lambda *done: show("searching, positions", *done)
+        )
     if as_json:
         from search.engine.probcut import as_table
 

@@ -90,7 +90,7 @@ def tune(
     methods = ("genetic", "cma") if optimiser == "both" else (optimiser,)
     require(*("pymoo" if method == "genetic" else "cma" for method in methods))
     command = " ".join(["reversi", *sys.argv[1:]])
-    found: list[tuple[str, TuningResult]] = []
+    tuned_weights: list[tuple[str, TuningResult]] = []
     resume = f"reversi: interrupted; {RESUME}"
     with exit_on_interrupt(resume), progress_bar() as show:
 
@@ -101,8 +101,8 @@ def tune(
 
         for method in methods:
             options = TuneOptions(formula, optimiser=method, **chosen)
-            found.append((method, run(options, judge, out, command=command, progress=tell)))
-    results = [as_dict(method, tuned, objective) for method, tuned in found]
+            tuned_weights.append((method, run(options, judge, out, command=command, progress=tell)))
+    results = [as_dict(method, tuned, objective) for method, tuned in tuned_weights]
     if as_json:
         print_json({"formula": formula, "objective": judge.described(), "results": results})
     else:
@@ -110,7 +110,7 @@ def tune(
 
 
 def as_dict(method: str, tuned: TuningResult, aim: Aim) -> dict[str, Any]:
-    """One optimiser's result: win rates, or errors in discs, in the last round and on others."""
+    """Return the result of one optimiser: win rates, or errors in discs, in the last round and on held-out ones."""
     figure: Callable[[float], float] = (lambda loss: 1 - loss) if aim == "win-rate" else (lambda loss: loss)
     return {
         "optimiser": method,

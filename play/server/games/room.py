@@ -14,20 +14,22 @@ import time
 import zlib
 from functools import partial
 from time import monotonic
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 
 from play import time_control
 from play.game import Game
 from play.server.catalogue import LimitedAgent, limited_agent
-from play.server.games.clock import Clock, ServerTime
-from play.server.games.store import GameRow, Store, hashed
+from play.server.games.clock import Clock
+from play.server.games.store import GameRow, hashed
 from play.server.messages import Refused, Result, Role, SeatState, State, encode
-from play.server.options import ServerOptions
-from play.server.workers.pool import Pool, WorkerLost
+from play.server.workers.pool import WorkerLost
 from play.server.workers.worker import Answer, Job
 from play.thinker import expected_position
 from reversi_env import Position, ReversiError
 from reversi_env.rules import BLACK, PASS_NAME, WHITE, Colour
+
+if TYPE_CHECKING:
+    from play.server.games.hall import Hall
 
 log = logging.getLogger("reversi.server")
 
@@ -52,18 +54,6 @@ class Member(Protocol):
         """Close the connection."""
 
 
-class Host(Protocol):
-    """The server, as far as a room needs it."""
-
-    options: ServerOptions
-    store: Store
-    pool: Pool
-    time: ServerTime
-
-    def drop(self, room: Room, reason: str) -> None:
-        """Remove *room* from memory."""
-
-
 def colour_name(colour: Colour | None) -> Any:
     """Return ``black``, ``white`` or None."""
     return None if colour is None else str(colour)
@@ -75,11 +65,11 @@ class Room:
     A person's time has run since the game was stored; an agent has not searched meanwhile, and its time begins now.
     """
 
-    def __init__(self, host: Host, row: GameRow, game: Game) -> None:
-        self._host, self._row, self.game = host, row, game
+    def __init__(self, hall: Hall, row: GameRow, game: Game) -> None:
+        self._hall, self._row, self.game = hall, row, game
         self.id, self.created = row.id, row.created
         self.seats = {BLACK: row.black, WHITE: row.white}
-        limited = partial(limited_agent, size=row.size, options=host.options, lenient=True)
+        limited = partial(limited_agent, size=row.size, options=hall.options, lenient=True)
         self.agents = {colour: limited(seat.agent) for colour, seat in self.seats.items() if seat.agent}
         self.clock: Clock | None = None
         self.members: set[Member] = set()
@@ -92,8 +82,8 @@ class Room:
         self._flag: asyncio.TimerHandle | None = None
         if row.clock_seconds is not None:
             black, white, increment = row.black_left or 0.0, row.white_left or 0.0, row.clock_increment or 0.0
-            self.clock = Clock(black, white, increment, host.options.clock_grace)
-            self._set_clock(host.time.now() if self._is_agents_turn() else row.since)
+            self.clock = Clock(black, white, increment, hall.options.clock_grace)
+            self._set_clock(hall.time.now() if self._is_agents_turn() else row.since)
 
     # --- who is who -------------------------------------------------------------------------------
 
@@ -113,7 +103,7 @@ class Room:
 
         Connections are counted by seat: spectators, or the other side, cannot take those of a player who comes back.
         """
-        if sum(other.role == member.role for other in self.members) >= self._host.options.room_connections:
+        if sum(other.role == member.role for other in self.members) >= self._hall.options.room_connections:
             raise Refused(429, "room_full", "too many connections to this game; try again later")
         self.members.add(member)
         self.let_agent_think()
@@ -186,7 +176,7 @@ class Room:
             black=self._seat_state(BLACK),
             white=self._seat_state(WHITE),
             discs={"black": position.discs(BLACK), "white": position.discs(WHITE)},
-            clock=self.clock.state(self._host.time.now()) if self.clock else None,
+            clock=self.clock.state(self._hall.time.now()) if self.clock else None,
             result=self._result() if over else None,
             undo_request=colour_name(self._undo_request),
             thinking=not over and self._is_agents_turn(),
@@ -215,7 +205,7 @@ class Room:
         return other
 
     def _make(self, move: str, seconds: float | None, value: float | None) -> asyncio.Future[bytes]:
-        game, now = self.game, self._host.time.now()
+        game, now = self.game, self._hall.time.now()
         mover, before = game.turn, len(game.moves)
         took = seconds if seconds is not None else round(now - self._row.since, 3)
         try:
@@ -235,7 +225,7 @@ class Room:
         except ReversiError as error:
             raise Refused(409, "nothing_to_undo", str(error)[:200]) from None
         if self.clock:
-            self.clock.stop(self._host.time.now())
+            self.clock.stop(self._hall.time.now())
             for position, move in played[max(1, len(self.game.moves)) :]:  # the first move has earned nothing
                 if move != PASS_NAME:
                     self.clock.take_back(position.turn)
@@ -249,7 +239,7 @@ class Room:
         """Set the clock, store the game's moves from *first* on, send the state, and let an agent think."""
         self._undo_request = None
         self._stop_thinking()
-        row, game, now = self._row, self.game, self._host.time.now()
+        row, game, now = self._row, self.game, self._hall.time.now()
         self._set_clock(now)
         row.since, row.updated, row.revision = now, time.time(), row.revision + 1
         if self.clock:
@@ -264,7 +254,7 @@ class Room:
 
     def save(self, first: int = 0) -> asyncio.Future[None]:
         """Store the game, and its moves from *first* on."""
-        return self._host.store.save(self._row, self.game, first)
+        return self._hall.store.save(self._row, self.game, first)
 
     def _broadcast(self, written: asyncio.Future[None] | None = None) -> asyncio.Future[bytes]:
         """Send the state as it is now to all members, once it is *written*; states arrive in order."""
@@ -275,7 +265,7 @@ class Room:
             failure = None if write.cancelled() else write.exception()
             if failure is not None:
                 log.error("game %s could not be written: %s", self.id, failure)
-                self._host.drop(self, "the game could not be stored")
+                self._hall.drop(self, "the game could not be stored")
                 sent.set_exception(Refused(503, "storage", "the game could not be stored; try again later"))
                 sent.exception()  # or asyncio would log that nobody retrieved it
                 return
@@ -284,7 +274,7 @@ class Room:
             if not sent.done():
                 sent.set_result(text)
 
-        (written or self._host.store.written()).add_done_callback(when_written)
+        (written or self._hall.store.written()).add_done_callback(when_written)
         return sent
 
     # --- the clock --------------------------------------------------------------------------------
@@ -305,7 +295,7 @@ class Room:
         """Return the seconds until the person to move loses on time; an agent is charged for its search afterwards."""
         if self.closed or not self.clock or self._is_agents_turn():
             return float("inf")
-        return self.clock.until_flag(self._host.time.now())
+        return self.clock.until_flag(self._hall.time.now())
 
     def _await_flag(self) -> None:
         left = self._until_flag()
@@ -341,7 +331,7 @@ class Room:
         if self.members or not self._are_agents_alone():
             # while nobody was here it has not searched, and begins now
             if self.clock and self.clock.running is not None:
-                self.clock.run(self.game.turn, self._host.time.now())
+                self.clock.run(self.game.turn, self._hall.time.now())
             self._thinking = asyncio.get_running_loop().create_task(self._think(self.game.turn))
 
     def _stop_thinking(self) -> None:
@@ -362,7 +352,7 @@ class Room:
         began = monotonic()
         answer = await self._searched(colour)
         if self._are_agents_alone():  # slow enough to be watched
-            await asyncio.sleep(max(0.0, self._host.options.watch_pace - (monotonic() - began)))
+            await asyncio.sleep(max(0.0, self._hall.options.watch_pace - (monotonic() - began)))
         if answer.error:
             log.error("game %s: agent %s: %s", self.id, self.agents[colour].spec, answer.error)
             self._report_agent_failure()
@@ -379,14 +369,14 @@ class Room:
 
     def _let_agent_ponder(self, colour: Colour, expected: Position | None) -> None:
         """Let an agent that has moved ponder the *expected* position, unless it is quick or there is no member."""
-        if not (self._host.options.ponder and self.members) or self.game.is_over() or self._is_agents_turn():
+        if not (self._hall.options.ponder and self.members) or self.game.is_over() or self._is_agents_turn():
             return
         if expected and (job := self._job("ponder", colour, expected)).is_long:
             self._pondering = asyncio.get_running_loop().create_task(self._ponder(job))
 
     async def _ponder(self, job: Job) -> None:
         with contextlib.suppress(WorkerLost):
-            await self._host.pool.ponder(self.id, job)
+            await self._hall.pool.ponder(self.id, job)
 
     def _stop_pondering(self) -> None:
         task, self._pondering = self._pondering, None
@@ -394,7 +384,7 @@ class Room:
             task.cancel()
 
     def _job(self, kind: Literal["move", "ponder"], colour: Colour, position: Position) -> Job:
-        agent, table = self.agents[colour], self._host.options.table
+        agent, table = self.agents[colour], self._hall.options.table
         share, most = self._time_for(colour)
         return Job(kind, position, agent.spec.text, table, agent.seconds, self._seed(agent), share=share, most=most)
 
@@ -402,7 +392,7 @@ class Room:
         job = self._job("move", colour, self.game.position)
         for _ in range(TRIES):
             try:
-                return await self._host.pool.search(self._row.client, job, self.id)
+                return await self._hall.pool.search(self._row.client, job, self.id)
             except WorkerLost:
                 log.warning("game %s: a search was lost, and is started again", self.id)
         return Answer(error="the search stopped unexpectedly several times")
@@ -411,7 +401,7 @@ class Room:
         """Return the seconds that the clock leaves for this move, usually and at most; None without a clock."""
         if not self.clock:
             return None, None
-        left = max(0.0, self.clock.left(colour, self._host.time.now()))
+        left = max(0.0, self.clock.left(colour, self._hall.time.now()))
         control = time_control.TimeControl(left, increment=self.clock.increment)
         return control.usual_seconds(self.game.position), control.max_seconds(self.game.position)
 

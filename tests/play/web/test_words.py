@@ -6,8 +6,10 @@ import re
 import pytest
 
 from models.human import LEVELS
-from play.server.catalogue import entries
+from play.cli.options import agent_of_level
+from play.server.catalogue import entries, limited_agent
 from play.server.http.app import PAGE
+from play.server.options import ServerOptions
 
 #: The plural forms of each language's whole numbers below a million (Unicode's CLDR).
 FORMS = {"en": {"one", "other"}, "fr": {"one", "other"}, "ja": {"other"}, "zh-Hans": {"other"}}
@@ -54,6 +56,16 @@ def test_all_words_are_used_and_none_is_missing():
     assert all(any(pattern.fullmatch(key) for key in WORDS["en"]) for pattern in patterns)
     unused = {key for key in set(WORDS["en"]) - plain if not any(pattern.fullmatch(key) for pattern in patterns)}
     assert not unused
+
+
+def test_a_level_is_the_same_agent_for_the_command_line_the_server_and_the_page():
+    [human] = [entry for entry in entries() if entry.name == "human"]
+    assert len(human.levels) == len(LEVELS)
+    assert "`level=${i + 1}`" in (PAGE / "game" / "setup.js").read_text(
+        "utf-8"
+    )  # which the page puts behind the agent's name
+    for number in range(1, len(LEVELS) + 1):
+        assert limited_agent(f"human:level={number}", 8, ServerOptions()).spec.text == agent_of_level(None, number)
 
 
 def test_agents_levels_and_refusals_are_those_of_the_server():

@@ -1,4 +1,4 @@
-// The server: requests over HTTP, and a game's socket, which comes back by itself after a dropped connection.
+// Requests to the server over HTTP, and the socket of a game, which reconnects after a lost connection.
 
 import { hasWords, words } from "../page/language.js";
 
@@ -26,16 +26,16 @@ export async function call(method, path, { body, token, signal } = {}) {
   return answer;
 }
 
-// What the server says against something: in the page's language where its code is known there, with details as the server has them.
+// Return the error of a refusal, in the page's language if its code has a text there, with the server's message as details.
 function refusal({ code, message }, status) {
   return new Problem(hasWords(`refused.${code}`) ? words(`refused.${code}`, { message }) : message ?? words("problem.refused"), status);
 }
 
-// The close code after which trying again is of no use: the server knows no such game, or not this key to it.
+// The close code after which reconnecting is of no use: an unknown game, or a wrong token.
 const NOT_ADMITTED = 4403;
 const MAX_WAIT = 5000;
-// How often the server is asked whether it is there, and how long an answer may take, in milliseconds: a connection stays open for many
-// minutes after its network has gone, and what is sent over it is lost.
+// Interval of pings, and the longest time until an answer, in milliseconds: a connection stays open for many minutes after its network
+// has gone, and messages over it are lost.
 const PING_INTERVAL = 20_000, MAX_SILENCE = 10_000;
 
 export class GameSocket {
@@ -85,7 +85,7 @@ export class GameSocket {
     this.#silence = 0;
   }
 
-  // The server is gone, though nobody has told us: a socket that is closed would wait for its goodbye.
+  // Reconnect at once: a socket that is closed without a network would wait for the other side.
   #giveUp() {
     this.socket.onmessage = this.socket.onclose = null;
     this.socket.close();

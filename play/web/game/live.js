@@ -1,4 +1,4 @@
-// A game: it is created or opened, its states come through a socket and are shown one after the other, and moves go to the server.
+// A running game: creating and opening it, showing its states one after the other, and sending moves.
 
 import { GameSocket, Problem, call } from "./api.js";
 import { forget, noteGame, rememberGame, rememberedGame } from "./memory.js";
@@ -17,7 +17,7 @@ import { askStudy } from "../study/review.js";
 
 const ANSWER_MILLISECONDS = 500; // an answer is shown no sooner after a move
 
-// --- beginning and ending --------------------------------------------------------------------------
+// --- start and end -------------------------------------------------------------------------------
 
 export async function startGame(event) {
   event.preventDefault();
@@ -34,7 +34,7 @@ async function create({ mode, mine, request }) {
   await openGame(created.game);
 }
 
-// The same once more, with colours exchanged.
+// Start the same game with colours exchanged.
 export function rematch() {
   const { mode, mine, request: { black, white, ...rest } } = app.game;
   return act(() => create({ mode, mine: mine && other(mine), request: { ...rest, black: setup.reseeded(white), white: setup.reseeded(black) } }));
@@ -76,14 +76,14 @@ export async function openGame(id) {
   hooks.show("game");
 }
 
-// The server does not admit us, and never will: a key that a link brought was wrong, and is not kept.
+// The server refuses the token for good; one from a link is not kept.
 function refused(game) {
   game.isRefused = true;
   if (rememberedGame(game.id)?.isUntried) forget(`game ${game.id}`);
   notify(new Problem(words("problem.forgotten")));
 }
 
-// Take the seat, or the place among the spectators, that a link opens; who has a seat already keeps it.
+// Open a game by the token of a link, for a seat or for spectators; a seat that this browser has already is kept.
 export async function join(kind, id, ...rest) {
   const [colour, written] = kind === "join" ? rest : [null, ...rest], token = written?.match(/^[\w-]*/)[0]; // messengers may add to it
   const known = rememberedGame(id), isUntried = true; // until the server has admitted us
@@ -93,9 +93,9 @@ export async function join(kind, id, ...rest) {
   await openGame(id);
 }
 
-// --- states of the game -----------------------------------------------------------------------------
+// --- states --------------------------------------------------------------------------------------
 
-// Bring the tree up to date with the game's state: its moves are the main line, and what was taken back is gone.
+// Update the tree from the game's state: its moves become the main line, and moves that were taken back are removed.
 function follow(state) {
   if (app.line.idle || !sameGame(app.line, state)) app.line = { ...newLine(state.size, state.variant, state.start), ...rememberedTree(app.game.id) };
   const { line } = app, before = line.tip;
@@ -106,7 +106,7 @@ function follow(state) {
   else if (!before || app.here === before || pathTo(app.here).includes(gone)) app.here = line.tip;
 }
 
-// What was tried beside a game in this browser.
+// Variations of a game that this browser has stored.
 const rememberedTree = (id) => {
   const { tree } = rememberedGame(id) ?? {};
   return tree ? { tree: Tree.fromJSON(tree) } : {};
@@ -123,7 +123,7 @@ function onState(game, state) {
   showStates(game);
 }
 
-// The states from one that is known to a later one, a move at a time: the server leaves out some if they come fast.
+// The states from one to a later one, move by move, since the server skips states that are outdated.
 function stepsTo(from, state) {
   const made = from?.moves.length, steps = [];
   if (!from || from.moves.some((move, i) => move !== state.moves[i])) return [state];
@@ -135,7 +135,7 @@ function stepsTo(from, state) {
   return [...steps, state];
 }
 
-// Show what has come, one state after the other: they may come faster than discs turn.
+// Show the waiting states one after the other; they may arrive faster than discs turn.
 async function showStates(game) {
   if (game.following) return;
   game.following = true;
@@ -161,7 +161,7 @@ function show(game, before, state) {
   if (state.moves.length > (before?.moves.length ?? -1)) game.movedAt = performance.now();
 }
 
-// Whether there is something to show, when it is time to: a move waits until the discs of the last have turned.
+// Wait until the next state may be shown, after the discs of the last one have turned; return whether there is one.
 async function isTimeToShow(game) {
   const isDue = () => app.game === game && game.waiting.length > 0 && !game.paused;
   if (isDue() && game.waiting[0].moves.length > game.state?.moves.length) {
@@ -198,18 +198,18 @@ function announce(before, state) {
   if (texts.length) say(sentences(texts));
 }
 
-// --- what its players do ----------------------------------------------------------------------------
+// --- actions -------------------------------------------------------------------------------------
 
-// Send a legal move of this side.
+// Send a move of this side, if it is legal.
 export function sendMove(name) {
   const { game } = app, { state } = game;
   if (!state.legal.includes(name)) return notify(new Problem(words("problem.illegal", { move: name })));
   game.sent = true;
-  tell("move", state.turn, { move: name, ply: state.moves.length });
+  sendAction("move", state.turn, { move: name, ply: state.moves.length });
 }
 
-// Tell the server what *colour* does: over the socket, or with a token of its own where both sides play here.
-export async function tell(type, colour, body) {
+// Send an action of *colour*: over the socket, or with that side's token if both sides play here.
+export async function sendAction(type, colour, body) {
   const { game } = app, path = `/api/games/${game.id}/${type === "move" ? "moves" : type}`;
   if (game.mode === "here") return act(() => call("POST", path, { body, token: game.tokens[colour] }));
   if (game.socket.send({ type, ...body })) return true;
@@ -219,13 +219,13 @@ export async function tell(type, colour, body) {
 
 export async function takeBack() {
   const { mode, mine, state } = app.game, isGranted = mode === "friend" && state.undo_request === other(mine);
-  // both sides sit here: who chose last asks, the other agrees
+  // If both sides play here, the one that moved last asks, and the other agrees.
   const mover = pathTo(app.line.tip).findLast(({ move }) => move && move !== "pass")?.parent.turn ?? "black";
-  if (!await tell(isGranted ? "grant" : "undo", mine ?? mover)) return;
-  if (mode === "here") tell("undo", other(mover));
+  if (!await sendAction(isGranted ? "grant" : "undo", mine ?? mover)) return;
+  if (mode === "here") sendAction("undo", other(mover));
   if (mode === "friend" && !isGranted) notify(new Problem(words("undo.waiting")));
 }
 
 export function resign() {
-  if (confirm(words("resign.sure"))) tell("resign", app.game.state.turn);
+  if (confirm(words("resign.sure"))) sendAction("resign", app.game.state.turn);
 }

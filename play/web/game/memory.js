@@ -1,4 +1,4 @@
-// What this browser remembers: the games that it has tokens of, its reviews, rated results and puzzles, and settings.
+// Data that this browser stores: games with their tokens, reviews, rated results, puzzles and settings.
 
 import { MAX_RESULTS } from "./rating.js";
 
@@ -28,7 +28,7 @@ export function rememberGame(id, entry) {
 
 export const rememberedGame = (id) => read(GAMES, {})[id];
 
-// More about a game, unless it was forgotten.
+// Change the entry of a game, if there still is one.
 export function noteGame(id, changes) {
   const entry = rememberedGame(id);
   if (entry) rememberGame(id, { ...entry, ...changes });
@@ -36,7 +36,7 @@ export function noteGame(id, changes) {
 
 export const games = () => Object.entries(read(GAMES, {}));
 
-// A review, each under a key of its own, so that two windows do not write over each other: {document, moves, link, at}.
+// Store a review under a key of its own, so that two windows do not overwrite each other: {document, moves, link, at}.
 export function rememberReview(key, entry) {
   write(REVIEW + key, { ...rememberedReview(key), ...entry, at: Date.now() });
   for (const [old] of reviews().sort((a, b) => b[1].at - a[1].at).slice(MAX_REVIEWS)) forget(`review ${old}`);
@@ -53,7 +53,7 @@ export function reviews() {
   }
 }
 
-// Forget "game ID" or "review KEY".
+// Delete "game ID" or "review KEY".
 export function forget(what) {
   const [kind, id] = what.split(" ");
   try {
@@ -65,7 +65,7 @@ export function forget(what) {
 export const settings = () => read(LIKES, {});
 export const saveSettings = (changes) => write(LIKES, { ...settings(), ...changes });
 
-// Results against the computer's levels, {level, score}; a game counts once, also when they were forgotten since.
+// Results against the computer's levels, {level, score}; a game counts once, even after they were reset.
 export const ratedGames = () => read(RATED, []);
 export const forgetRated = () => write(RATED, []);
 export function rateGame(id, result) {
@@ -73,6 +73,6 @@ export function rateGame(id, result) {
   write(RATED, [...ratedGames(), result].slice(-MAX_RESULTS));
 }
 
-// About puzzles: {answers: [{rating, score}], streak, longest, seen: {game: [number]}, own: [puzzle], kind, current: the one that is asked}.
+// Puzzle data: {answers: [{rating, score}], streak, longest, seen: {game: [number]}, own: [puzzle], kind, current: the shown puzzle}.
 export const puzzled = () => ({ answers: [], streak: 0, longest: 0, seen: {}, own: [], kind: "8-normal", current: null, ...read(PUZZLES, {}) });
 export const notePuzzles = (changes) => write(PUZZLES, { ...puzzled(), ...changes });

@@ -1,4 +1,4 @@
-// The list of moves: the main line in numbered pairs, and under each pair what was said and tried there.
+// The list of moves: the main line in numbered pairs, with comments and variations under each pair.
 
 import { colourName, decimal, spoken, words } from "../page/language.js";
 import { $, app, hooks, node, verdictOf } from "../page/state.js";
@@ -27,7 +27,7 @@ export function renderMoves() {
   list.scrollTop += current.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 2;
 }
 
-// What stands under a pair of moves: their comments, and the variations.
+// The comments and variations under a pair of moves.
 function asides(commented, variations) {
   const remarks = commented.filter(({ comment }) => comment).map(remark);
   const lines = variations.map((head) => node("p", { className: "variation" }, ...variation(head)));

@@ -1,15 +1,15 @@
-// How strong a player is, by results against opponents – or puzzles – whose Elo is known. No page is needed.
+// A player's rating from results against opponents or puzzles with known Elo. It needs no document.
 
-// What is believed before the first result, and where ratings are looked for.
+// The prior of a rating, and the grid of ratings.
 const PRIOR = { mean: 1300, deviation: 500 }, LOWEST = -700, HIGHEST = 3300, STEP = 5;
-// The share of belief that an interval holds, and how many of the latest results count: people learn.
+// The probability of the interval, and the number of latest results that count, since people learn.
 const SHARE = 0.95;
 export const MAX_RESULTS = 50;
 
-// The logarithm of the chance to win against somebody so much weaker.
+// The logarithm of the probability to win, by the difference of ratings.
 const logChance = (difference) => -Math.log1p(10 ** (-difference / 400));
 
-// {rating, low, high, count} after results {rating: the opponent's, score: 1, ½ or 0}: the posterior's mean, and where 95 % of it lies.
+// {rating, low, high, count} after results {rating: the opponent's, score: 1, ½ or 0}: the posterior's mean and 95 % interval.
 export function estimate(results) {
   const counted = results.slice(-MAX_RESULTS), ratings = [], logs = [];
   for (let own = LOWEST; own <= HIGHEST; own += STEP) {

@@ -1,4 +1,4 @@
-// The rules, for variations and previews: starts, legal moves, and what a move turns. The server has the last word in a game.
+// The rules for variations and previews: starts, legal moves and flips. In a game the server decides.
 
 const COLUMNS = "abcdefgh";
 const STEPS = [[-1, -1], [-1, 0], [-1, 1], [0, -1], [0, 1], [1, -1], [1, 0], [1, 1]];
@@ -7,7 +7,7 @@ export const nameOf = (index, size) => COLUMNS[index % size] + (Math.floor(index
 export const indexOf = (name, size) => COLUMNS.indexOf(name[0]) + size * (Number(name[1]) - 1);
 const other = (turn) => (turn === "black" ? "white" : "black");
 
-// The discs that *turn* turns by playing on a square: none if that is not legal.
+// The discs that *turn* flips by playing on a square; none if the move is illegal.
 function flipped(board, turn, at, size) {
   const own = turn === "black" ? "X" : "O", opposite = turn === "black" ? "O" : "X", flips = [];
   const disc = (row, column) => (row >= 0 && row < size && column >= 0 && column < size ? board[row * size + column] : "");
@@ -23,7 +23,7 @@ function flipped(board, turn, at, size) {
 
 const squares = (board, turn, size) => [...board].map((_, at) => at).filter((at) => flipped(board, turn, at, size).length);
 
-// The names of all legal moves: squares row by row, the pass alone where there is none, nothing where neither side can move.
+// The names of all legal moves: squares row by row, only the pass if there is none, nothing if neither side can move.
 export function legalMoves({ board, turn }, size) {
   const own = squares(board, turn, size);
   if (own.length) return own.map((at) => nameOf(at, size));
@@ -40,7 +40,7 @@ export function after({ board, turn }, name, size) {
   return { board: discs.join(""), turn: other(turn) };
 }
 
-// Where a game begins: white on the upper left and lower right of the four squares in the middle, or (parallel) on both upper ones.
+// The start of a game: white on the upper left and lower right of the four central squares, or (parallel) on both upper ones.
 export function initial(size, start = "standard") {
   const discs = Array(size * size).fill("-"), at = (size / 2 - 1) * (size + 1);
   const four = start === "parallel" ? "OOXX" : "OXXO";

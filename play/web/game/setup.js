@@ -1,4 +1,4 @@
-// The form for a new game: from its fields to what the server is asked for.
+// The form for a new game, from its fields to the server's request.
 
 import { call } from "./api.js";
 import { decimal, hasWords, words } from "../page/language.js";
@@ -8,12 +8,12 @@ import { other } from "../page/state.js";
 const STRENGTHS = ["depth=1", "depth=2", "depth=3", "depth=4", "depth=6", "depth=8", "time=0.5", "time=1", "time=3"];
 const FIELDS = ["mode", "agent", "agent2", "strength", "strength2", "colour", "variant", "size", "clock"];
 
-// A strong player knows openings, and plays one or another of them.
+// Strong players use the book, with some variety.
 const BOOK = ",book=yes,variety=1";
 
 let agents = [], address = null;
 
-// Where others find this page, and whether they can: what is called 127.0.0.1 here is another machine there.
+// The address of this page for others, and whether they can reach it: 127.0.0.1 means another machine there.
 export function addressForOthers() {
   const isLoopback = /^(localhost|127\..*|\[::1\])$/.test(location.hostname);
   return { origin: isLoopback ? address ?? location.origin : location.origin, canReach: !isLoopback || Boolean(address) };
@@ -21,7 +21,7 @@ export function addressForOthers() {
 
 const named = (name) => agents.find((agent) => agent.name === name);
 
-// What the slider offers for an agent, [option, text] each: its own levels by name, or how much it searches.
+// The steps of the slider for an agent, [option, text] each: its levels by name, or search limits.
 function strengthsOf(name) {
   const { levels = [], searches = false } = named(name) ?? {};
   if (levels.length) return levels.map((title, i) => [`level=${i + 1}`, `${i + 1} · ${ours(`level.${name}.${i + 1}`, title)}`]);
@@ -35,12 +35,12 @@ function strengthName(option) {
   return words(`strength.${kind}`, { n: decimal(Number(amount), amount.includes(".") ? 1 : 0) });
 }
 
-// What an agent is called in a record, which people of any language may read.
+// The name of an agent in a record, in English for readers of any language.
 export const recordName = (spec) => named(spec.split(":")[0])?.title ?? spec;
 export const shownName = (name) => titleOf(agents.find(({ title }) => title === name)?.name ?? name); // and shown here
 const titleOf = (name) => ours(`agent.${name}`, named(name)?.title ?? name);
 
-// The rating of a level for people, by number; of an agent as a spec names it, if it has levels with ratings: {level, rating}, or null.
+// The rating of a level by its number; and {level, rating} of an agent's spec, or null for one without rated levels.
 export const ratingOf = (level) => agents.find(({ ratings }) => ratings?.length)?.ratings[level - 1];
 export function ratedLevel(spec) {
   const [name, options = ""] = spec.split(":"), level = Number(options.match(/(?:^|,)level=(\d+)/)?.[1]), rating = named(name)?.ratings?.[level - 1];
@@ -87,10 +87,10 @@ export function refresh(form) {
 
 const anySeed = () => Math.floor(Math.random() * 1e6);
 
-// The same seat for another game, in which an agent with a seed need not answer as in the last one.
+// The same seat for another game, with another seed, so that the agent need not repeat its moves.
 export const reseeded = (seat) => seat?.agent ? { ...seat, agent: seat.agent.replace(/seed=\d+/, () => `seed=${anySeed()}`) } : seat;
 
-// A level for people plays a position in one way for each seed: another one for every game.
+// The agent's spec; a level for people plays a position in the same way for the same seed, so every game has another one.
 function spec(form, agent, slider) {
   const name = form[agent].value, strength = strengthsOf(name)[form[slider].value]?.[0];
   const { levels = [], books = [] } = named(name) ?? {};
@@ -99,7 +99,7 @@ function spec(form, agent, slider) {
   return strength ? `${name}:${strength}${seed}${book}` : name;
 }
 
-// {mode, mine, request}: what kind of game, the colour that is played here (null: both or none), and the server's request.
+// {mode, mine, request}: the kind of game, the colour that is played here (null: both or none), and the server's request.
 export function order(form) {
   const fields = Object.fromEntries(new FormData(form));
   saveSettings({ setup: Object.fromEntries(FIELDS.map((name) => [name, form.elements[name].value])) });

@@ -1,4 +1,4 @@
-// The player's rating, over finished games against the computer's levels in which they had no help. It is measured where the levels were: in normal games on 8×8.
+// The player's rating over finished games without help against the computer's levels, in the game where they were measured: normal, 8×8.
 
 import { sentences, words } from "../page/language.js";
 import { forgetRated, noteGame, rateGame, ratedGames, rememberedGame } from "./memory.js";
@@ -6,18 +6,18 @@ import { estimate } from "./rating.js";
 import { ratedLevel, ratingOf } from "./setup.js";
 import { $, app, isLive, other } from "../page/state.js";
 
-// The level that a game is played against, if its result can count.
+// The level of the opponent, if the game can be rated.
 function levelOf({ mode, mine }, state) {
   const isMeasured = state && mode === "computer" && mine && state.size === 8 && state.variant === "normal" && state.start === "standard";
   return isMeasured ? ratedLevel(state[other(mine)].agent ?? "")?.level ?? null : null;
 }
 
-// The engine was asked about a running game.
+// Note that the player had help in a running game.
 export function noteHelp() {
   if (app.game?.state?.status === "running") noteGame(app.game.id, { helped: true });
 }
 
-// A state has come: the end of a game counts, once.
+// Rate a game at its end, once.
 export function settle(game, state) {
   const level = levelOf(game, state), { rated, helped } = rememberedGame(game.id) ?? { helped: true };
   if (state.status !== "finished" || level === null || rated || helped) return;
@@ -51,7 +51,7 @@ export function render() {
   $("standing").firstElementChild.textContent = text(now);
 }
 
-// In a game: whether it counts, and what came of it.
+// Show in a game whether it is rated, and the rating after it.
 export function renderRated() {
   const { game } = app, level = isLive() ? levelOf(game, game.state) : null, { rated, helped } = (level !== null && rememberedGame(game.id)) || {};
   $("rated").hidden = level === null || (game.state.status === "finished" && !rated && !helped);

@@ -1,7 +1,7 @@
-// A tree of moves, from one position: the main line and variations beside it. It knows nothing of the page.
+// A tree of moves from one position: the main line and variations. It needs no document.
 //
 // A node is {board, turn, legal, move, parent, children, comment}: a position and the move that led to it, null at the root. The first
-// child goes on with the line, the others are variations. Where a side must pass, the pass is the only child, and always there.
+// child continues the line, the others are variations. If a side must pass, the pass is the only child, and always exists.
 
 import { after, legalMoves } from "./rules.js";
 
@@ -20,7 +20,7 @@ export class Tree {
     return node;
   }
 
-  // The node after a move, which may be there already; null if the move is not legal. A pass before it is understood.
+  // The node after a move, a new one if need be; null if the move is illegal. A pass before it is implied.
   play(node, move) {
     const existing = node.children.find((child) => child.move === move);
     if (existing) return existing;
@@ -31,17 +31,17 @@ export class Tree {
     return child;
   }
 
-  // As many of the moves as are legal; the node after the last one.
+  // Play the moves up to the first illegal one; return the last node.
   playAll(node, moves) {
     return walk(node, moves, (at, move) => this.play(at, move));
   }
 
-  // The node at the end of these moves, as far as they are there.
+  // The node at the end of these moves, as far as the tree has them.
   find(moves) {
     return walk(this.root, moves, (at, move) => at.children.find((child) => child.move === move));
   }
 
-  // These moves from the root become the main line; the node after them.
+  // Make these moves from the root the main line; return the last node.
   setMain(moves) {
     return walk(this.root, moves, (at, move) => {
       const next = this.play(at, move);
@@ -50,13 +50,13 @@ export class Tree {
     });
   }
 
-  // Make the variation that a node is in the first one, where it leaves its line.
+  // Make the variation of a node the first child at the point where it leaves its line.
   promote(node) {
     const head = headOf(node);
     if (head) putFirst(head);
   }
 
-  // Cut a node off, with all that follows, and the pass that only led to it; the node before.
+  // Remove a node with its subtree, and a pass that only leads to it; return the node before.
   remove(node) {
     const { parent } = node;
     if (node.move === "pass") return parent.parent ? this.remove(parent) : node;
@@ -71,7 +71,7 @@ export class Tree {
     return nodes;
   }
 
-  // What is kept and sent: {board, turn, comment, moves}, each move {move, comment, variations}: what could be played in its place.
+  // The stored and sent form: {board, turn, comment, moves}, each move {move, comment, variations in its place}.
   toJSON() {
     const { board, turn, comment } = this.root;
     return { board, turn, ...(comment && { comment }), moves: written(this.root.children[0], this.root.children.slice(1)) };
@@ -85,7 +85,7 @@ export class Tree {
   }
 }
 
-// Go from node to node by *step*, which gives the one after a move, as far as there is one; the last node.
+// Go from node to node by *step*, which returns the node after a move or none; return the last node.
 function walk(node, moves, step) {
   for (const move of moves) {
     const next = step(node, move);
@@ -103,13 +103,13 @@ export const pathTo = (node) => (node ? [...pathTo(node.parent), node] : []);
 export const movesTo = (node) => pathTo(node).slice(1).map(({ move }) => move);
 export const sizeOf = (node) => 1 + node.children.reduce((sum, child) => sum + sizeOf(child), 0);
 
-// Where the variation begins that a node is in; undefined on the main line.
+// The first node of the variation that a node is in; undefined on the main line.
 export const headOf = (node) => {
   while (node && node.parent?.children[0] === node) node = node.parent;
   return node?.parent ? node : undefined;
 };
 
-// The variation before or after this one, at the same move; the node itself if there is none.
+// The variation before or after this one at the same move; the node itself if there is none.
 export function beside(node, step) {
   const all = node.parent?.children ?? [node];
   return all[Math.min(all.length - 1, Math.max(0, all.indexOf(node) + step))];

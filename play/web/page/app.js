@@ -1,4 +1,4 @@
-// The page: its views, where we are in them, and what every control does.
+// The page: its views, its address and history, and its controls.
 
 import { Problem, call } from "../game/api.js";
 import * as live from "../game/live.js";
@@ -56,7 +56,7 @@ async function prepareSetup() {
   render();
 }
 
-// Show what the form that is filled in asks for.
+// Show the position of the current form.
 function preview() {
   const { size, variant } = Object.fromEntries(new FormData($("setup")));
   app.preview = app.view === "loader" ? loader.preview() : newLine(Number(size), variant);
@@ -100,7 +100,7 @@ function steps(event) {
   event.preventDefault();
 }
 
-// --- where we are: the address tells what is shown, the history's state where in it ----------------
+// --- the address says what is shown, the history's state where in it -------------------------------
 
 let placeTimer = 0;
 function touch() {
@@ -186,8 +186,8 @@ function wire() {
     rematch: live.rematch,
     sound: () => { sound.switchTo(!sound.isOn()); showSound(); },
     skip: (event) => { event.preventDefault(); focusBoard(); },
-    grant: () => live.tell("grant"),
-    refuse: () => live.tell("decline"),
+    grant: () => live.sendAction("grant"),
+    refuse: () => live.sendAction("decline"),
     resign: live.resign,
     study: review.studyGame,
     share: () => act(review.share),
@@ -220,7 +220,7 @@ function wire() {
   setInterval(() => { if (isLive() && app.game.state.clock?.running) renderClocks(); }, 200);
 }
 
-// Say everything anew in the language that was chosen.
+// Draw all texts again after a change of language.
 function respeak() {
   setup.refresh($("setup"));
   loader.showChoice();
@@ -233,7 +233,7 @@ async function begin() {
   try {
     await startLanguage($("language"), respeak);
   } catch {
-    document.querySelector("main").textContent = "The words of this page did not come: reload it to try again.";
+    document.querySelector("main").textContent = "The texts of this page could not be loaded; reload the page to try again.";
     return;
   }
   idleLine(8, "normal");

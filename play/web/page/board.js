@@ -1,4 +1,4 @@
-// The board: one SVG, drawn once for a size and then kept up to date. Squares are a grid for the keyboard and for screen readers.
+// The board as one SVG, built once per size and then updated. Squares are a grid for the keyboard and screen readers.
 
 import { together, words } from "./language.js";
 import { indexOf, nameOf } from "../game/rules.js";
@@ -22,7 +22,7 @@ export class BoardView {
     Object.assign(this, { host, onPlay, onHover, size: 0, focused: 0, turned: Promise.resolve() });
   }
 
-  // What to show: {size, board, turn, legal, last, playable, values: {name: text}, best, hint}
+  // The view: {size, board, turn, legal, last, playable, values: {name: text}, best, hint}
   show(view, { animate = true } = {}) {
     if (view.size !== this.size) this.#build(view.size);
     const before = this.board ?? "";
@@ -105,7 +105,7 @@ export class BoardView {
     else return flip(disc, before, now, this.#delay(index));
   }
 
-  // Discs turn one after the other, away from the move.
+  // Discs turn one after the other, away from the move; this is the delay in milliseconds.
   #delay(index) {
     const { last } = this.view;
     if (!last || last === "pass") return 0;

@@ -1,11 +1,11 @@
-// The course of a game: one value a position, in discs for black, upwards if black is ahead. Drawn in pixels, anew when its width changes.
+// The course of a game: a value per position, in discs for black, upwards if black is ahead. Drawn in pixels, again for each width.
 
 import { element } from "./board.js";
 import { MARKS } from "../study/study.js";
 
 const HEIGHT = 132, LEFT = 26, RIGHT = 10, TOP = 8, BOTTOM = 18;
 
-// A value in discs as a share from 0 (white has won) to 1: steep around even, flat far away from it.
+// A value in discs as a share from 0 (white has won) to 1: steep near even, flat far from it.
 export const share = (value, size) => 0.5 + 0.5 * Math.tanh(value / (1.6 * size));
 
 export class Chart {
@@ -54,7 +54,7 @@ export class Chart {
   }
 }
 
-// The stretches of positions whose values are known: between them the curve has a gap.
+// The runs of positions with known values; the curve has gaps between them.
 function runs(entries) {
   const runs = [[]];
   for (const [i, { value }] of entries.entries()) {
@@ -64,7 +64,7 @@ function runs(entries) {
   return runs.filter((run) => run.length);
 }
 
-// A stretch as a curve, with the areas between it and the middle; a lone value as a point.
+// A run as a curve, with the areas between it and the middle; a single value as a point.
 function course(points, middle) {
   if (points.length === 1) return [element("circle", { class: "lone", cx: points[0][0], cy: points[0][1], r: 2 })];
   const through = points.flatMap(([px, py], i) => {
@@ -84,7 +84,7 @@ function scale(size, width, y) {
   ]);
 }
 
-// Numbers of moves.
+// The numbers of moves.
 function plies(count, x) {
   const step = count > 30 ? 10 : count > 12 ? 5 : 2, ticks = [];
   for (let i = step; i <= count; i += step) ticks.push(element("text", { class: "tick", x: x(i), y: HEIGHT - 2, "text-anchor": "middle" }, i));

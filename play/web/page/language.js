@@ -1,4 +1,4 @@
-// The language of the page: its words, from one file a language, with the numbers and plurals of that language.
+// The page's language: texts from one file per language, with its numbers and plurals.
 
 import { saveSettings, settings } from "../game/memory.js";
 
@@ -6,13 +6,13 @@ const PLACES = { "data-words-label": "aria-label", "data-words-placeholder": "pl
 
 let texts = {}, language = "en", asked = "en", decimals = [];
 
-// {value, digits}: a number with so many digits after its point, for a text.
+// {value, digits}: a number for a text, with its number of decimals.
 export const decimal = (value, digits = 1) => ({ value, digits });
 const capital = (text) => text.slice(0, 1).toLocaleUpperCase(language) + text.slice(1);
 export const colourName = (colour) => words(`colour.${colour}`);
 export const spoken = () => language;
 
-// The text of a key with its {places} filled in, a {Place} with a capital; of one with plural forms, the form that {n} needs.
+// The text of a key with its {places} filled in, a {Place} with a capital; of plural forms the one for {n}.
 export function words(key, values = {}) {
   const entry = texts[key] ?? key, text = typeof entry === "string" ? entry : entry[form(values.n)] ?? entry.other;
   return text.replace(/\{(\w+)\}/g, (_, place) => {
@@ -31,13 +31,13 @@ export const when = (at) => new Intl.DateTimeFormat(language, { dateStyle: "medi
 const form = (count) => tools(count?.digits ?? 0).rules.select(count?.value ?? count);
 const written = (value) => (typeof value === "number" ? number(value) : value?.digits === undefined ? String(value) : number(value.value, value.digits));
 
-// How numbers with so many digits after the point are written, and which plural they take: 1.0 is not always like 1.
+// Number format and plural rules for a number of decimals: 1.0 may take another plural than 1.
 function tools(digits) {
   const exactly = { minimumFractionDigits: digits, maximumFractionDigits: digits };
   return decimals[digits] ??= { format: new Intl.NumberFormat(language, exactly), rules: new Intl.PluralRules(language, exactly) };
 }
 
-// Put words where the document asks for them: as text, where `this` is code, and into attributes.
+// Fill in the document's texts, with `this` as code, and attributes.
 function fill() {
   document.documentElement.lang = language;
   for (const element of document.querySelectorAll("[data-words]")) {
@@ -59,7 +59,7 @@ async function speak(code) {
   fill();
 }
 
-// The language chosen here, or the first of the browser's that there is, or English; *onChange* is called after each new choice.
+// Use the language that was chosen here, or the browser's first available one, or English; *onChange* is called after each choice.
 export async function begin(chooser, onChange) {
   const codes = Array.from(chooser.options, ({ value }) => value), main = (code) => code.split("-")[0];
   const fitting = (wish) => codes.find((code) => main(code) === main(wish ?? ""));

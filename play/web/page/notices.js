@@ -1,4 +1,4 @@
-// What the page tells people: by its live region, by a message that goes away, by the clipboard and by files.
+// Notices: the live region for screen readers, messages that disappear, the clipboard and downloads.
 
 import { Problem } from "../game/api.js";
 import { sentences, words } from "./language.js";
@@ -6,7 +6,7 @@ import { $, app, node } from "./state.js";
 
 const MAX_TEXTS = 5; // at once: a page in the background draws nothing, and says nothing
 
-// Tell those who listen to the page. What comes within one frame is said together: of several texts only the last would be heard.
+// Announce a text to screen readers. Texts of one frame are joined, since only the last would be read.
 let unsaid = [];
 export function say(text) {
   $("live").textContent = "";
@@ -39,7 +39,7 @@ export async function copyText(text) {
   notify(new Problem(copied || copyTheOldWay(text) ? words("page.copied") : text));
 }
 
-// Pages that come without encryption, from another machine of the house, have no clipboard but this one.
+// Pages over plain HTTP from another machine have only this clipboard.
 function copyTheOldWay(text) {
   const field = node("textarea", { value: text, className: "sr" }), focused = document.activeElement;
   document.body.append(field);

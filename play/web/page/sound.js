@@ -1,4 +1,4 @@
-// The sound of discs: made here, from noise and tones, and heard unless it is switched off.
+// Sounds of discs, made of noise and tones, unless they are switched off.
 
 import { saveSettings, settings } from "../game/memory.js";
 
@@ -7,7 +7,7 @@ let context = null;
 export const isOn = () => settings().sound ?? true;
 export const switchTo = (on) => saveSettings({ sound: on });
 
-// Make a sound, unless it is switched off or the browser has none.
+// Make a sound, unless sounds are switched off or the browser has none.
 function sound(make) {
   if (!isOn() || document.hidden) return;
   try {
@@ -17,7 +17,7 @@ function sound(make) {
   }
 }
 
-// A disc is put down: a knock of noise that fades within a twentieth of a second.
+// A disc is put down: a burst of noise that fades within a twentieth of a second.
 export const knock = () => sound((audio) => {
   const length = Math.round(audio.sampleRate * 0.05);
   const buffer = audio.createBuffer(1, length, audio.sampleRate), wave = buffer.getChannelData(0);

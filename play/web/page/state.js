@@ -1,4 +1,4 @@
-// What the page knows: the view, the game, the tree of moves and where we are in it; and questions about them.
+// The page's state: the view, the game, the tree of moves and the place in it; and functions of it.
 
 import { initial } from "../game/rules.js";
 import { Study, verdict } from "../study/study.js";
@@ -36,7 +36,7 @@ export function idleLine(size, variant) {
   app.line = { ...newLine(size, variant), idle: true };
   app.here = app.line.tree.root;
 }
-// The line that is seen, and where: that of the game, of a puzzle, or the one that is being set up.
+// The line that is shown and the place in it: of the game, of a puzzle, or of the form.
 export const seen = () => {
   if (app.view === "game") return app;
   return (app.view === "puzzle" && app.puzzle) || { line: app.preview, here: app.preview.tree.root };
@@ -58,10 +58,10 @@ export function mayMove() {
   return game.mode === "here" || game.role === game.state.turn;
 }
 
-// Whether a legal square plays a variation: in a review, and beside a game where analysis is shown.
+// Whether a legal square plays a variation: in a review, and beside a game with analysis.
 export const mayTry = () => app.view === "game" && !app.line.idle && (app.line.review || app.analysis) && !(mayMove() && atEnd());
 
-// A position's value for black, exact at the end of the game; null while it is not known.
+// A position's value for black, exact at the end of the game; null if it is unknown.
 export function valueOf(position) {
   const { line } = app;
   if (isOver(position)) return { value: finalScore(position), exact: true };

@@ -1,4 +1,4 @@
-// The theme: chosen by its button, or the system's. No module, since modules run after the first paint, which would flash.
+// The theme: the chosen one, or the system's. A classic script, since modules run after the first paint, which would flash.
 {
   const KEY = "reversi.theme";
   const system = matchMedia("(prefers-color-scheme: dark)"), page = document.documentElement.dataset;

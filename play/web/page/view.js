@@ -1,4 +1,4 @@
-// Everything that is drawn, from what the page knows.
+// Drawing of the page from its state.
 
 import { BoardView } from "./board.js";
 import { Chart, share } from "./chart.js";
@@ -18,7 +18,7 @@ const chart = new Chart($("chart"), (index) => hooks.goTo(app.line.tree.line(app
 
 export const focusBoard = () => board.focus();
 
-// Until the discs of the last move have turned; not for ever, since a page in the background stands still.
+// Wait until the discs of the last move have turned, with a limit, since animations stop in the background.
 export const turned = () => Promise.race([board.turned, sleep(1500)]);
 
 export function render() {
@@ -129,7 +129,7 @@ function renderGame() {
   renderNotes();
 }
 
-// What can be done with the move that is shown: in a review everything, in a game only with what was tried beside it.
+// The controls of a move: all of them in a review, in a game only for variations.
 function renderNotes() {
   const { line, here } = app, head = headOf(here), tried = !line.tip || !pathTo(line.tip).includes(here);
   $("notes").hidden = !line.review && !(mayTry() && tried);
@@ -161,20 +161,20 @@ function renderInsight() {
 
 export function renderLine() {
   const { line, here, hover } = app, analysis = study.get(here, line.variant);
-  if (isOver(here)) tell(words("line.over"), pastVerdict(here));
-  else if (!analysis) tell(words(study.failed ? "line.none" : "line.thinking"), study.failed);
+  if (isOver(here)) showLine(words("line.over"), pastVerdict(here));
+  else if (!analysis) showLine(words(study.failed ? "line.none" : "line.thinking"), study.failed);
   else if (hover && hover in analysis.moves && hover !== analysis.move) {
     const child = study.get(after(here, hover, line.size), line.variant);
     const worth = signed(analysis.moves[hover].value, analysis.exact ? 0 : 1);
-    tell(words("line.move", { move: hover, value: worth, colour: colourName(here.turn) }), "", [hover, ...(child?.pv ?? [])]);
+    showLine(words("line.move", { move: hover, value: worth, colour: colourName(here.turn) }), "", [hover, ...(child?.pv ?? [])]);
   } else {
     const { value } = valueOf(here), [kind, n] = analysis.confidence ? ["line.sure", analysis.confidence] : ["line.depth", analysis.depth];
-    tell(words("line.verdict", { lead: leadText(value, analysis.exact), sure: analysis.exact ? words("line.exact") : words(kind, { n }) }), pastVerdict(here), analysis.pv);
+    showLine(words("line.verdict", { lead: leadText(value, analysis.exact), sure: analysis.exact ? words("line.exact") : words(kind, { n }) }), pastVerdict(here), analysis.pv);
   }
 }
 
-// A verdict, a remark, and an expected line whose moves can be chosen: they are then played as a variation.
-function tell(verdict, remark, line = []) {
+// Show a verdict, a remark, and an expected line whose moves can be clicked to play them as a variation.
+function showLine(verdict, remark, line = []) {
   const [first, rest] = $("line").children, moves = line.slice(0, 12), signature = JSON.stringify([spoken(), remark, moves]);
   first.textContent = verdict;
   if (rest.dataset.signature === signature && rest.position === app.here) return;
@@ -190,7 +190,7 @@ const expected = (move, index, line) => {
   return button;
 };
 
-// A friend who has not come yet is invited; else what was shared last is shown.
+// Show the invitation of a friend, or the link that was shared last.
 function renderInvitation(invitation) {
   const { line } = app, { origin, canReach } = addressForOthers();
   $("invite-text").textContent = words(invitation ? "invite.friend" : line.review ? "invite.review" : "invite.watch");

@@ -1,4 +1,4 @@
-// What the page says: about players, results, positions and moves.
+// Sentences about players, results, positions and moves.
 
 import { colourName, decimal, sentences, together, words } from "./language.js";
 import * as setup from "../game/setup.js";
@@ -8,7 +8,7 @@ import { app, atEnd, discs, finalScore, isLive, isOver, mayMove, node, other, se
 const sideName = (colour) => words(`side.${colour}`);
 export const moveName = (move) => (move === "pass" ? words("move.pass") : move);
 export const pairName = (black, white) => `${setup.shownName(black ?? sideName("black"))} – ${setup.shownName(white ?? sideName("white"))}`;
-// Whether a name is only the colour, as the server names those who gave none.
+// Whether a name is only the colour, the server's default.
 export const isNameless = (name, colour) => name.toLowerCase() === colour;
 
 export function describeSeat(seat, colour, line) {
@@ -26,7 +26,7 @@ export function describeSeat(seat, colour, line) {
   return { name: mine ? words("seat.you") : name, note: mine || seat.connected ? side : words("seat.away") };
 }
 
-// What is to be remembered of how a game ended, and the colour of who sits here, if one does.
+// The stored result of a game, and the colour of the player here, if there is one.
 export const resultOf = ({ result, discs, size }) => ({ ...result, discs, size, variant: app.line.variant });
 export const seatHere = () => (app.game.mode === "here" ? null : app.game.role);
 
@@ -37,7 +37,7 @@ export function resultText({ winner, ending, score, discs, size, variant }, mine
   return words(ending === "resigned" || ending === "timeout" ? `result.${who}.${ending}` : `result.${who}`, values);
 }
 
-// "40–24": the winner's discs first. The squares that stay empty go to the side with more discs, as tournaments count.
+// "40–24": the winner's discs first. Empty squares count for the side with more discs, as in tournaments.
 function scoreText(score, size, discs, variant) {
   const empty = size * size - discs.black - discs.white, more = (size * size + Math.abs(score)) / 2, fewer = size * size - more;
   const isFewest = variant === "reversed" && score !== 0, counts = isFewest ? `${fewer}–${more}` : `${more}–${fewer}`;

@@ -1,4 +1,4 @@
-// What there is to study: moves, a board or a record that is pasted, a file, or a position set up on the board.
+// Input for reviews: pasted moves, boards or records, files, and positions set up on the board.
 
 import { Problem, call } from "../game/api.js";
 import { signed, together, words } from "../page/language.js";
@@ -21,14 +21,14 @@ const fields = () => {
   return { size: Number(rsize), variant: rvariant, turn: rturn };
 };
 
-// The line, without a move, of the position that was set up.
+// The line, without a move, of the position on the board.
 export function preview() {
   const { size, variant, turn } = fields();
   if (board.length !== size * size) ({ board } = initial(size));
   return { ...newLine(size, variant), tree: new Tree(size, { board, turn }) };
 }
 
-// What was changed last is what is studied: a text that waits to be read makes way for the board.
+// The latest change is what is studied: a change of the board deletes the pasted text.
 function setUp(changed) {
   board = changed;
   $("transcript").value = "";
@@ -42,7 +42,7 @@ export function change(name) {
 export const clear = () => setUp(board.replace(/[XO]/g, "-"));
 export const reset = () => setUp(initial(fields().size).board);
 
-// What the page's history keeps of it, so that a reload and Back find it again.
+// The data for the page's history, so that reload and Back restore it.
 export const kept = () => ({ ...fields(), board, text: $("transcript").value, choice });
 
 export function restore({ size, variant, turn, text, ...rest }) {
@@ -54,7 +54,7 @@ export function restore({ size, variant, turn, text, ...rest }) {
   showChoice();
 }
 
-// Read what was pasted, or take the position on the board.
+// Read the pasted text, or take the position on the board.
 export async function submit() {
   const text = $("transcript").value.trim();
   if (text.startsWith("{")) return openDocument(text);
@@ -65,7 +65,7 @@ export async function submit() {
   return hooks.study(line);
 }
 
-// Games of a file; WTHOR's have numbers for players, whose names are in another file, which may be chosen along with it.
+// Read the games of a file. WTHOR has numbers for players; their names are in another file, which may be chosen with it.
 export async function readFiles(files) {
   files.forEach(({ size }) => checkSize(size));
   const isNames = ({ name }) => /\.jou$/i.test(name), names = files.find(isNames), file = files.find((one) => !isNames(one));
@@ -87,7 +87,7 @@ function readBytes(bytes, players) {
   return read({ file: btoa(letters) }, 0, players);
 }
 
-// A header of 16 bytes, then 20 a name in Latin-1, filled up with zeros; its place is the player's number.
+// The file has a header of 16 bytes, then 20 bytes per name in Latin-1, zero-padded; a player's number is the index.
 function playersOf(bytes) {
   const decoder = new TextDecoder("latin1"), names = [];
   for (let at = 16; at + 20 <= bytes.length; at += 20) names.push(decoder.decode(bytes.subarray(at, at + 20)).split("\0")[0].trim());

@@ -1,5 +1,4 @@
-// What the moves so far are called, and – where the engine's opinion is asked for – how the next ones stand in the book and in
-// recorded games, if the server has some.
+// The opening's name and, with analysis, its next moves in the book and in recorded games, if the server has some.
 
 import { call } from "../game/api.js";
 import { signed, together, words } from "../page/language.js";
@@ -9,7 +8,7 @@ import { movesTo, pathTo } from "../game/tree.js";
 const cache = new Map(), MAX_CACHED = 500, MAX_GAMES = 6;
 let isAsking = false;
 
-// What stands there stays until there is an answer about the position that is shown.
+// The last text stays until the answer about the shown position arrives.
 export function renderOpening() {
   const { line, here } = app, [{ board, turn }] = pathTo(here), moves = movesTo(here);
   if (!moves.length || line.idle) return show(null);
@@ -18,7 +17,7 @@ export function renderOpening() {
   else ask(here, body, key);
 }
 
-// One question at a time: who goes through a game in a hurry asks about where they have arrived, not about all that they passed.
+// One request at a time: positions that are passed in the meantime are not requested.
 async function ask(here, body, key) {
   if (isAsking) return;
   isAsking = true;

@@ -1,4 +1,4 @@
-// Puzzles: find the one best move. A wrong one is refuted on the board, and can be tried again; the first answer counts.
+// Puzzles: find the one best move. A wrong move is refuted on the board and can be retried; the first answer counts.
 
 import { Problem, call } from "../game/api.js";
 import { reducedMotion } from "../page/board.js";
@@ -12,14 +12,14 @@ import { Tree, movesTo, pathTo } from "../game/tree.js";
 import { askText, gameText, moveName } from "../page/words.js";
 
 const OWN = "own", MAX_OWN = 100, LEARNT_AFTER = 3, SPREAD = 200, SECONDS = 1, LINE_MILLISECONDS = 700;
-// A blunder is a puzzle if one move was better than all others by so many discs: as solved, or as the engine guesses.
+// The margin of the best move, in discs, that makes a blunder a puzzle: for solved positions and for estimates.
 const MARGIN = { exact: 2, guessed: 4 };
 
 let failed = ""; // why there is no puzzle
 
-// --- which one -----------------------------------------------------------------------------------
+// --- choice --------------------------------------------------------------------------------------
 
-// Show the puzzle that is asked already, or another one.
+// Show the current puzzle, or another one.
 export async function open() {
   const { current } = puzzled();
   if (current && !app.puzzle) begin(current);
@@ -50,7 +50,7 @@ export function choose(kind) {
   return next();
 }
 
-// What `drawn` gives; where it fails, that is shown until it is tried again.
+// Return a puzzle of `drawn`; an error is shown until the next attempt.
 async function asked(kind) {
   try {
     const about = await drawn(kind);
@@ -63,7 +63,7 @@ async function asked(kind) {
   }
 }
 
-// One of the package's, about as hard as its player is strong, and not seen before if there is such a one.
+// One of the package's puzzles near the player's rating, preferably not seen before.
 async function drawn(kind) {
   const [size, variant] = kind.split("-"), { answers, seen } = puzzled();
   const rating = Math.min(4000, Math.max(0, estimate(answers).rating + SPREAD * (Math.random() - 0.5)));
@@ -72,12 +72,12 @@ async function drawn(kind) {
   return puzzle && { ...puzzle, kind, variant };
 }
 
-// Of one's own blunders the one that was found least often, and not for the longest time.
+// Of one's own blunders the one that was solved least often, and longest ago.
 const leastKnown = () => puzzled().own.toSorted((a, b) => a.found - b.found || a.at - b.at)[0];
 
 // --- one's own blunders ------------------------------------------------------------------------------
 
-// The moves of a review that lost clearly where one move was clearly best; of one side, where it is known which one is the player's.
+// The moves of a review that lost clearly where one move was clearly best; only the player's, if the side is known.
 export function blundersOf({ tree, variant, mine }) {
   const made = tree.line().slice(1).filter(({ parent }) => !mine || parent.turn === mine);
   return made.map(({ parent, move }) => puzzleOf(parent, move, variant)).filter(Boolean);
@@ -95,7 +95,7 @@ function puzzleOf(position, made, variant) {
 
 const isSame = (one, other) => one.board === other.board && one.turn === other.turn && one.variant === other.variant;
 
-// Keep blunders as puzzles, and show the first of them.
+// Store blunders as puzzles, and show the first of them.
 export function practise(blunders) {
   const old = puzzled().own.filter((one) => !blunders.some((other) => isSame(one, other)));
   notePuzzles({ own: [...old, ...blunders].slice(-MAX_OWN), kind: OWN, current: null });
@@ -119,7 +119,7 @@ export async function answer(move) {
   $("puzzle-next").focus({ preventScroll: true });
 }
 
-// What the first answer says of the player. One's own blunders are known, and do not count for the rating; when they are learnt they go.
+// Count the first answer. One's own blunders are not rated, and are deleted when they are learnt.
 function count(puzzle, isRight) {
   if (puzzle.isCounted) return;
   puzzle.isCounted = true;
@@ -135,7 +135,7 @@ function count(puzzle, isRight) {
   notePuzzles(changes);
 }
 
-// Show how the opponent answers a wrong move, and what is left then.
+// Show the opponent's reply to a wrong move, and the resulting value.
 async function refute(puzzle, shown) {
   const { about } = puzzle, { move, turn } = shown;
   show(shown, () => words("puzzle.wrong", { move, discs: discsText(about, about.margin) }));
@@ -161,17 +161,17 @@ export async function solve() {
   await playOut(puzzle, shown, (await expected(puzzle, shown)).end);
 }
 
-// Show a position, and say something about it.
+// Show a position and a text.
 function show(position, text) {
   app.puzzle.verdict = text;
   hooks.goTo(position);
   say(text());
 }
 
-// Whether the player still looks at that.
+// Whether the player still looks at this position.
 const isShown = (puzzle, position) => app.view === "puzzle" && app.puzzle === puzzle && puzzle.here === position;
 
-// The position after the moves that are expected from one on, to the end of the game where that is solved, and what they leave its player.
+// The position after the expected moves, to the end of the game if it is solved, and its value for the player.
 async function expected(puzzle, from) {
   const { tree, variant } = puzzle.line, player = puzzle.about.turn, passed = (at) => (at.legal[0] === "pass" ? at.children[0] : at);
   let at = passed(from), value = null;
@@ -186,7 +186,7 @@ async function expected(puzzle, from) {
   return { end: at, value: value ?? finalScore(at, variant) * (player === "black" ? 1 : -1) };
 }
 
-// Show a line move by move, until its player looks at something else; at once where less motion is asked for.
+// Show a line move by move until the player looks at something else; at once with reduced motion.
 async function playOut(puzzle, from, end) {
   const path = pathTo(end);
   let shown = from;
@@ -204,7 +204,7 @@ export function reset() {
   hooks.refresh();
 }
 
-// --- what is shown -------------------------------------------------------------------------------
+// --- drawing -------------------------------------------------------------------------------------
 
 const isWhole = ({ kind, exact }) => kind !== OWN || exact;
 const worth = (about, value) => signed(value, isWhole(about) ? 0 : 1);
@@ -233,7 +233,7 @@ const kindText = (kind, own) => {
   return kind === OWN ? words("puzzle.own", { n: own }) : gameText({ size, variant });
 };
 
-// The moves that are shown and those that follow, each a place to go to.
+// The moves before and after the shown position, as buttons.
 function renderLine() {
   const { puzzle } = app, line = puzzle ? puzzle.line.tree.line(puzzle.here).slice(1) : [], shown = Array.from($("puzzle-line").children);
   if (line.length !== shown.length || line.some((at, i) => at !== shown[i].position)) {
@@ -243,5 +243,5 @@ function renderLine() {
   for (const button of $("puzzle-line").children) button.setAttribute("aria-current", button.position === puzzle.here);
 }
 
-// What is asked, as the beginning of a review.
+// The puzzle as the beginning of a review.
 export const studied = () => ({ ...app.puzzle.line, names: {} });

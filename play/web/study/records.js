@@ -1,4 +1,4 @@
-// A line as a document of our own, with variations and comments, and as GGF, which has room for the main line. No page is needed.
+// A line as a document of this page, with variations and comments, and as GGF, with the main line. It needs no browser document.
 
 import { MAX_COMMENT, Tree, pathTo } from "../game/tree.js";
 
@@ -9,7 +9,7 @@ export function documentOf({ variant, names, tree }) {
   return { variant, ...Object.fromEntries(named), ...tree.toJSON() };
 }
 
-// The line of a document that somebody may have made by hand: throws whatever does not fit.
+// The line of a document from a file; throws if it is invalid.
 export function lineOf(document) {
   const { board, turn, variant = "normal", black, white, moves = [] } = document;
   const fits = /^[XO-]+$/.test(board) && [16, 36, 64].includes(board.length) && /^(black|white)$/.test(turn) && /^(normal|reversed)$/.test(variant);
@@ -17,7 +17,7 @@ export function lineOf(document) {
   return { size: Math.sqrt(board.length), variant, start: "standard", tree: Tree.fromJSON({ ...document, moves }), names: { black, white } };
 }
 
-// A line from what the server has read of a record.
+// The line of a game that the server has read.
 export function lineOfGame({ size, variant, board, turn, moves, black, white, comment }) {
   const tree = new Tree(size, { board, turn });
   tree.root.comment = comment.slice(0, MAX_COMMENT);
@@ -25,7 +25,7 @@ export function lineOfGame({ size, variant, board, turn, moves, black, white, co
   return { size, variant, start: "standard", tree, names: { black, white } };
 }
 
-// valued: a node to the mover's value of the move that led to it, or null; result: of the last position in discs for black, or null.
+// valued: a node to the mover's value of its move, or null; result: of the last position in discs for black, or null.
 export function ggfOf({ size, variant, names, tree }, valued, result) {
   const line = tree.line(), [root] = line;
   const rows = Array.from({ length: size }, (_, row) => root.board.slice(row * size, (row + 1) * size).replaceAll("X", "*"));

@@ -1,4 +1,4 @@
-// A review, or what is tried beside a game: variations, comments, links and records of it, and the engine's opinion of all of it.
+// Reviews and variations beside a game: changes, comments, links, records, and the engine's analysis.
 
 import { Problem, call } from "../game/api.js";
 import { noteGame, rememberReview, rememberedReview } from "../game/memory.js";
@@ -15,9 +15,9 @@ import { documentOf, ggfOf } from "./records.js";
 
 const PLAY_SECONDS = 0.25, REVIEW_SECONDS = 0.5, HOVER_SECONDS = 0.15, HINT_SECONDS = 0.5;
 
-// --- the line that is studied ----------------------------------------------------------------------
+// --- the reviewed line ---------------------------------------------------------------------------
 
-// Begin a review of a line, which this browser keeps under a key of its own.
+// Start a review of a line, which this browser stores under a new key.
 export function studyLine(line) {
   const key = Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(36)).join("");
   const document = documentOf(line);
@@ -32,7 +32,7 @@ export function openReview(line) {
   hooks.show("game");
 }
 
-// The tree was changed: keep it. Who changes what another has shared goes on in a copy.
+// Store the changed tree; a change of another person's review makes a copy.
 function changed() {
   const { line, game } = app;
   line.link = null;
@@ -41,7 +41,7 @@ function changed() {
   rememberReview(line.key, { document: documentOf(line), moves: sizeOf(line.tree.root) - 1, link: null });
 }
 
-// Play moves from here as a variation, or along one that is there; a pass that must follow is made at once.
+// Play moves from here as a variation or along an existing one; a forced pass follows at once.
 export function followLine(moves) {
   const { tree } = app.line, before = sizeOf(tree.root), last = tree.playAll(app.here, moves);
   if (last === app.here) return notify(new Problem(words("problem.illegal", { move: moves[0] })));
@@ -68,14 +68,14 @@ export function comment({ target }) {
   changed();
 }
 
-// The game as it stands, with what was tried beside it, becomes a review.
+// Review the game as it stands, with its variations.
 export function studyGame() {
   noteHelp();
   const { state, mine } = app.game, named = ({ kind, name, agent }, colour) => (kind === "agent" ? setup.recordName(agent) : isNameless(name, colour) ? null : name);
   return studyLine({ ...app.line, mine, names: { black: named(state.black, "black"), white: named(state.white, "white") } });
 }
 
-// A link for others: to what is shown of a review, which nobody can change, or to a game, which they can watch.
+// Make a link for others: to the shown review, which nobody can change, or to a game for spectators.
 export async function share() {
   const { line, game } = app;
   if (!line.review) line.link = `/#watch=${game.id}.${game.tokens.spectator}`;
@@ -94,7 +94,7 @@ export async function share() {
   await copyText(setup.addressForOthers().origin + line.link);
 }
 
-// The main line in GGF, with what the engine says of its moves; of a game the server has the record.
+// Download the main line in GGF, with the engine's values; the record of a game comes from the server.
 export async function save() {
   const { line, game } = app;
   if (!line.review) return download(await call("GET", `/api/games/${game.id}/record`, { token: Object.values(game.tokens)[0] }), `reversi-${game.id}.ggf`);
@@ -102,7 +102,7 @@ export async function save() {
   download(ggfOf(line, worth, isOver(end) ? finalScore(end) : null), "reversi.ggf");
 }
 
-// --- the engine's opinion ------------------------------------------------------------------------
+// --- analysis ------------------------------------------------------------------------------------
 
 export function askStudy() {
   if (!app.analysis || !app.line || app.line.idle || app.view !== "game") return study.forget();

@@ -1,8 +1,8 @@
-// What the engine thinks of positions and moves: asked for one at a time, and kept.
+// The engine's analyses of positions, requested one at a time and cached.
 
 import { call } from "../game/api.js";
 
-// Milliseconds until a server that is busy or silent is asked again.
+// Milliseconds until a busy or silent server is asked again.
 const MIN_WAIT = 700, MAX_WAIT = 10_000;
 
 export const MARKS = { inaccuracy: "?!", mistake: "?", blunder: "??" };
@@ -25,7 +25,7 @@ export class Study {
     return this.#known.get(keyOf(position, variant));
   }
 
-  // Ask for these positions, the first one first; what was asked for before and is not in the list is forgotten.
+  // Request these positions in this order; earlier requests that are not in the list are dropped.
   ask(positions, variant, seconds) {
     this.#queue = positions
       .filter((position) => !this.#isEnough(this.get(position, variant), seconds))
@@ -75,7 +75,7 @@ export class Study {
   }
 }
 
-// The verdict on the move made in a position: {loss, grade, best, exact, turned}, or null while the engine has not said.
+// The verdict on a move of a position: {loss, grade, best, exact, turned}, or null without an analysis.
 export function verdict(analysis, move) {
   const made = move === "pass" ? null : analysis?.moves[move];
   if (!made) return null;

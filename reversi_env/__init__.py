@@ -1,6 +1,6 @@
 """Reversi (Othello) and Reversed Reversi on 4x4, 6x6 and 8x8 boards: compiled rules, positions, notation and environments.
 
-Importing it registers ``Reversi-v0`` and ``ReversedReversi-v0`` with Gymnasium and PettingZoo.
+Importing it registers ``Reversi-v0`` and ``ReversedReversi-v0`` with Gymnasium, and with PettingZoo if that is loaded.
 
 * The game: `Rules`, `Position`, `Colour`; arrays of positions, the module `reversi_env.batch`; boards in compiled code,
   `reversi_env.kernels`.
@@ -11,13 +11,18 @@ Importing it registers ``Reversi-v0`` and ``ReversedReversi-v0`` with Gymnasium 
 * Errors: all of them are `ReversiError`; its kinds are in `reversi_env.errors`.
 """
 
+__version__ = "0.2.0"
+
+import sys
+
 import lazy_loader
 
 from reversi_env.envs.registration import register_all
-from reversi_env.version import __version__ as __version__
 
 # The names of __init__.pyi, imported on first use.
 __getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)
 __all__ += ["__version__"]
 
-register_all()
+# The command line makes no environment by its id, and its help must not wait for Gymnasium (0.4 s).
+if "play.cli" not in sys.modules:
+    register_all()

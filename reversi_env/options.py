@@ -240,3 +240,16 @@ class GameOptions(Options):
     def rules(self) -> Rules:
         """The game."""
         return Rules(self.size, self.variant)
+
+
+def derive_seed(seed: int, *stream: int) -> int:
+    """Return a 64-bit seed for the part *stream* of a run with *seed*, such as a round, or a round and an opponent.
+
+    Runs with neighbouring seeds have unrelated parts. Sums such as ``seed + round`` would make them share games.
+
+    >>> derive_seed(0, 1) == derive_seed(1, 0)
+    False
+    """
+    import numpy as np  # the help of a command imports its options, but not numpy
+
+    return int(np.random.SeedSequence(seed, spawn_key=stream).generate_state(1, np.uint64)[0])

@@ -216,7 +216,7 @@ def _shortened(value: object) -> str:
 def _import_problem(error: ImportError) -> Exception | None:
     """Return why an import failed if a user can fix it: a missing library, or a file that shadows a package of the project."""
     from reversi_env.errors import extra_libraries
-    from reversi_env.plugins import shadowing_error
+    from reversi_env.loading import shadowing_error
 
     cause = error.__cause__ if isinstance(error.__cause__, ImportError) else error
     try:

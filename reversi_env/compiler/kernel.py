@@ -32,7 +32,6 @@ from numba.core.errors import NumbaError, NumbaWarning, UnsupportedBytecodeError
 from numba.core.serialize import dumps
 
 from reversi_env.compiler.disk_cache import KernelFiles
-from reversi_env.version import __version__
 
 try:
     from reversi_env.compiler import inner as building
@@ -139,6 +138,8 @@ class KernelStore:
 @cache
 def _files(cpu: tuple[Any, ...]) -> KernelFiles:
     """The kernel files for this package, Python, numba and CPU (numba's description of it: triple, name and features)."""
+    from reversi_env import __version__  # which is not complete when kernels are defined
+
     tag = sys.implementation.cache_tag + getattr(sys, "abiflags", "")
     _, name, features = cpu
     rest = hashlib.sha256(f"{cpu} {llvmlite.__version__} {features}".encode()).hexdigest()[:8]

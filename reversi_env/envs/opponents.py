@@ -26,7 +26,7 @@ from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
-from reversi_env import plugins
+from reversi_env import loading
 from reversi_env.envs.settings import SettingsError
 from reversi_env.errors import IllegalMoveError, quoted
 from reversi_env.kernels import episodes
@@ -218,7 +218,7 @@ def as_pool(opponent: Any, rules: Rules) -> OpponentPool:
 
 def _agent_from_spec(spec: str) -> Any:
     try:
-        return plugins.load(MAKE_AGENT)(spec)
+        return loading.load(MAKE_AGENT)(spec)
     except ValueError as problem:
         raise SettingsError(f"opponent {quoted(spec)}: {problem}") from problem
 

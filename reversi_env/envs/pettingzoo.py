@@ -15,6 +15,7 @@ from gymnasium.error import ResetNeeded
 from pettingzoo import AECEnv
 
 from reversi_env.envs.base import RENDER_FPS, RENDER_MODES, SingleGameMixin
+from reversi_env.envs.registration import register_with_pettingzoo
 from reversi_env.envs.settings import START_OPTIONS, Settings, SettingsError, checked_states, no_start_error
 from reversi_env.errors import quoted
 from reversi_env.kernels import episodes
@@ -193,3 +194,6 @@ class raw_env(SingleGameMixin, AECEnv):  # noqa: N801 - PettingZoo's name for it
 def env(**options: Any) -> raw_env:
     """The environment, with every check built in."""
     return raw_env(**options)
+
+
+register_with_pettingzoo()

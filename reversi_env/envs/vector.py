@@ -49,7 +49,7 @@ class ReversiVectorEnv(VectorEnv):
     """*num_envs* games of `ReversiEnv` in one batch: same options, same rules, same games for the same seeds.
 
     Environment *i* of a reset with ``seed=s`` plays exactly the episodes of a single environment with ``seed=s + i``.
-    Neighbouring seeds therefore share most of their games; `reversi_env.seeding.derive_seed` spreads the seeds of several runs.
+    Neighbouring seeds therefore share most of their games; `reversi_env.options.derive_seed` spreads the seeds of several runs.
 
     * ``opponent``: as in `ReversiEnv`. ``"random"`` and ``"greedy"`` move inside the kernel. Any other opponent is
       called once a step, with all games in which it is to move (under ``SAME_STEP`` once more, where it begins new

@@ -1,15 +1,13 @@
 """Parallel loops over array rows with helper threads that sleep while idle.
 
-A `loop` is a kernel that takes some rows of its arrays at a time (`claim_rows`) until none is left. Run by the calling thread
-and some helpers at the same time it shares the rows out, so that a thread whose core another process has taken holds up
-nobody for longer than those few rows. What a row becomes depends on the row alone: threads and pieces change nothing.
+A `loop` is a kernel that claims chunks of its rows (`claim_rows`) until none is left. The calling thread and some helpers run
+it at the same time, so that a thread whose core another process has taken delays the others by one chunk at most. The result
+of a row depends on the row alone, not on threads or chunks.
 
-Numba's own ``prange`` runs on OpenMP, whose threads spin while they wait. That is quick on cores that nobody else wants,
-and more than ten times slower than one thread beside a single busy process. Here a helper that finds nothing more to do
-sleeps. While help pays it first looks for the next job for some hundred microseconds, a little longer than a batch of
-environments stays in Python between two loops; so does the caller while the last rows are at a helper. They look with
-the GIL released, and come back to Python when the other one does not need it: two threads that want the GIL at the same
-moment cost a sleep and a waking.
+Numba's own ``prange`` runs on OpenMP, whose threads spin while they wait: beside a single busy process it is more than ten
+times slower than one thread. Here a helper without rows polls for the next job for some hundred microseconds, a little longer
+than a batch of environments stays in Python between two loops, and then sleeps. So does the caller while helpers finish the
+last rows. They poll with the GIL released: two threads that want the GIL at the same moment cost a sleep and a waking.
 """
 
 from __future__ import annotations
@@ -19,7 +17,6 @@ import threading
 from collections.abc import Callable
 from functools import lru_cache
 from queue import SimpleQueue
-from time import perf_counter, thread_time
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -30,30 +27,15 @@ from reversi_env.compiler.kernel import kernel
 from reversi_env.errors import ReversiError, quoted
 from reversi_env.kernels.bitboard import ONE
 
-#: Words of a line of the cache: what several threads write to lies in different ones.
-LINE = 8
-#: Words of a job: rows in all, threads, whether the caller is about to sleep; rows done; from TAKEN on for each thread, a line
-#: apart, how many pieces of its rows are taken.
-COUNT, THREADS, WAITING = range(3)
-DONE, TAKEN = LINE, 2 * LINE
-#: Words of a thread that is at it: the rows that it has, whose rows it takes, its role, how often it looks for something to do
-#: before it sleeps; how many jobs there were when it began, the rows that it has done, whether it has seen that all are done.
-FIRST, LAST, WHOSE, ROLE, LOOKS, SEEN, MADE, ENDED = range(8)
-#: Roles. A thread that is alone needs no job: WHOSE is the number of rows then.
-ALONE, CALLER, HELPER = range(3)
-#: The account of what help saves, in seconds: with how much it begins, and where it is full.
-TRIAL, CREDIT = 0.001, 0.01
-#: When it is empty the helpers rest so many times as long as they have wasted; twice as long each time on end, but no longer than
-#: so many seconds.
-PATIENCE, LONGEST_REST = 10, 1.0
-#: While help pays, one job in so many is looked at.
-AUDIT = 32
-#: How often a thread's rows are halved into pieces.
-HALVINGS = 5
-MOST_THREADS = 1024
-#: Looks, whether there is something to do, in some hundred microseconds.
-MANY_LOOKS = 80_000
-_MANY_LOOKS = np.uint64(MANY_LOOKS)
+#: Words of a job: the first row that nobody has claimed, all rows, rows per chunk, whether the caller sleeps until helpers leave;
+#: on another cache line the finished rows.
+NEXT, COUNT, CHUNK, WAITING, DONE = 0, 1, 2, 3, 8
+#: Words of a thread: the rows that it has claimed, how often it polls for the next job, the jobs opened before it began.
+FIRST, LAST, SPINS, JOBS_SEEN = range(4)
+CHUNKS_PER_THREAD = 8
+#: Polls in some hundred microseconds.
+MAX_SPINS = 80_000
+MAX_THREADS = 1024
 
 
 def core_count() -> int:
@@ -61,9 +43,6 @@ def core_count() -> int:
     if hasattr(os, "process_cpu_count"):  # Python 3.13
         return os.process_cpu_count() or 1
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-
-
-# --- words that several threads read and write ----------------------------------------------------
 
 
 def _word(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -74,7 +53,7 @@ def _word(context: Any, builder: Any, signature: Any, args: Any) -> Any:
 
 @intrinsic
 def fetch_add(typing_context: Any, words: Any, index: Any, more: Any) -> Any:
-    """Add *more* to a word in one step that no other thread comes between; the word as it was before."""
+    """Add *more* to a word atomically and return the word as it was before."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.atomic_rmw("add", _word(context, builder, signature, args), args[2], "seq_cst")
@@ -84,7 +63,7 @@ def fetch_add(typing_context: Any, words: Any, index: Any, more: Any) -> Any:
 
 @intrinsic
 def fetch(typing_context: Any, words: Any, index: Any) -> Any:
-    """A word as it is now, read from memory every time."""
+    """Read a word from memory, whatever other threads write to it."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load_atomic(_word(context, builder, signature, args), "seq_cst", 8)
@@ -92,77 +71,44 @@ def fetch(typing_context: Any, words: Any, index: Any) -> Any:
     return types.uint64(words, types.int64), codegen
 
 
-# --- inside a loop --------------------------------------------------------------------------------
-
-
 @kernel
 def claim_rows(share):
-    """Take the next rows of the job, those taken before being done; False if none are left.
+    """Claim the next rows of the job; the rows claimed before are finished. False if none are left.
 
-    A thread takes its own rows first, then what others have left: in the next loop over the same arrays they are still
-    in the cache of its core. After the last row the caller looks for a while whether the others are done, and a helper
-    whether there is another job.
+    Before a helper leaves it polls for another job, until the caller sleeps or for a while.
     """
     mine, job, jobs_opened = share
-    if mine[ROLE] == ALONE:
-        mine[LAST], mine[WHOSE] = mine[WHOSE], 0
-        return mine[LAST] > 0
-    if mine[LAST] == 0:
-        mine[SEEN] = fetch_add(jobs_opened, 0, np.uint64(mine[ROLE] == CALLER))
-    else:
-        mine[MADE] += mine[LAST] - mine[FIRST]
+    if mine[LAST]:
         fetch_add(job, DONE, mine[LAST] - mine[FIRST])
-    for _ in range(job[THREADS]):
-        if _take_of(mine, job):
-            return True
-        mine[WHOSE] = (mine[WHOSE] + ONE) % job[THREADS]
-    if mine[ROLE] == HELPER:
-        _look_for_work(mine, job, jobs_opened)
     else:
-        mine[ENDED] = _look_for_the_end(job, mine[LOOKS])
+        mine[JOBS_SEEN] = fetch(jobs_opened, 0)
+    mine[FIRST] = fetch_add(job, NEXT, job[CHUNK])
+    mine[LAST] = min(mine[FIRST] + job[CHUNK], job[COUNT])
+    if mine[FIRST] < job[COUNT]:
+        return True
+    for _ in range(mine[SPINS]):
+        if fetch(jobs_opened, 0) != mine[JOBS_SEEN] or fetch(job, WAITING):
+            break
     return False
 
 
 @kernel
-def _take_of(mine, job):
-    """Take half of what is left of one thread's rows, at last all of it: few pieces, and small ones at the end."""
-    begin = job[COUNT] * mine[WHOSE] // job[THREADS]
-    size = job[COUNT] * (mine[WHOSE] + ONE) // job[THREADS] - begin
-    while True:
-        piece = fetch_add(job, TAKEN + LINE * np.int64(mine[WHOSE]), ONE)
-        if piece > HALVINGS:
-            return False
-        mine[FIRST] = begin + size - (size >> piece)
-        mine[LAST] = begin + size - (size >> piece + ONE if piece < HALVINGS else np.uint64(0))
-        if mine[FIRST] < mine[LAST]:
-            return True
-
-
-@kernel
-def _look_for_work(mine, job, jobs_opened):
-    """Return when another job is opened, when the caller wants to sleep until this one is left, or after a while."""
-    for _ in range(mine[LOOKS]):
-        if fetch(jobs_opened, 0) != mine[SEEN] or fetch(job, WAITING):
-            return
-
-
-@kernel
-def _look_for_the_end(job, looks):
-    """Whether all rows are done, now or in a while."""
-    for _ in range(looks):
-        if fetch(job, DONE) == job[COUNT]:
-            return True
-    return fetch(job, DONE) == job[COUNT]
-
-
-@kernel
 def claimed_rows(share):
-    """The rows that were taken last: unsigned numbers, so that numba need not look whether they are negative."""
+    """Return the rows that were claimed last, as unsigned integers, so that numba need not handle negative ones."""
     return range(share[0][FIRST], share[0][LAST])
 
 
+@kernel
+def _spin_until_done(job, spins):
+    """Return whether all rows are finished, now or within some polls."""
+    for _ in range(spins):
+        if fetch(job, DONE) == job[COUNT]:
+            return True
+    return False
+
+
 class Loop(NamedTuple):
-    """A kernel that takes its rows piece by piece, and the number of rows that are worth a thread's while."""
+    """A kernel that claims its rows chunk by chunk, and the number of rows that are worth waking a thread."""
 
     kernel: Callable
     grain: int
@@ -170,80 +116,74 @@ class Loop(NamedTuple):
     def __call__(self, count: int, *args: Any, parallel: bool | None = None) -> None:
         """Run over *count* rows: on one thread, on several (*parallel*), or on several if it pays (None)."""
         if parallel is not False and count > 1 and (parallel or count >= 2 * self.grain):
-            the_pool().run(self.kernel, count, min(count, max(2, count // self.grain)), args)
+            shared_pool().run(self.kernel, count, min(count, max(2, count // self.grain)), args)
         else:
             _run_alone(self.kernel, count, args)
 
 
 def loop(*, grain: int) -> Callable[[Callable], Loop]:
-    """Compile a function ``f(share, *arrays)`` whose body is ``while take(share): for i in taken(share): …``.
+    """Compile a function ``f(share, *arrays)`` whose body is ``while claim_rows(share): for i in claimed_rows(share): …``.
 
-    It must write to its own rows only. *grain* rows should be some fifty microseconds of work: waking a thread takes about
-    half of that.
+    It must write to its own rows only. *grain* rows should be about fifty microseconds of work: waking a thread takes half of
+    that.
     """
     return lambda function: Loop(kernel(function), grain)
 
 
-# --- who runs it ----------------------------------------------------------------------------------
-
-
 def _run_alone(run: Callable, count: int, args: tuple) -> None:
-    alone = _thread_words(count, ALONE).copy()
-    run((alone, alone, alone), *args)
+    run((_CALLER.copy(), _job_words(count, 1).copy(), _JOBS_OPENED), *args)
+
+
+@lru_cache(maxsize=256)
+def _job_words(count: int, chunks: int) -> np.ndarray:
+    words = np.zeros(DONE + 1, np.uint64)
+    words[[COUNT, CHUNK]] = count, -(-count // chunks)
+    return words
+
+
+_CALLER, _HELPER = np.array([(0, 0, 0, 0), (0, 0, MAX_SPINS, 0)], np.uint64)
+_JOBS_OPENED = np.zeros(1, np.uint64)
 
 
 class _Job:
-    """One call of a loop, open to helpers until its rows are all taken."""
+    """One call of a loop. When it has ended it refers to no arrays: helpers may find it in the queue later."""
 
-    __slots__ = ("_inside", "_left", "args", "error", "looks", "run", "threads", "words")
+    __slots__ = ("_inside", "_left", "args", "error", "run", "words")
 
-    def __init__(self, run: Callable, count: int, threads: int, looks: int, args: tuple) -> None:
-        self.words = _job_words(count, threads).copy()
-        self.run, self.args, self.threads, self.looks = run, args, threads, looks
-        self._inside: list[None] = []  # a None for every helper that is at it
+    def __init__(self, run: Callable, count: int, threads: int, args: tuple) -> None:
+        self.run, self.words = run, _job_words(count, threads * CHUNKS_PER_THREAD).copy()
+        self.args: tuple | None = args
+        self._inside: list[None] = []  # a None for every helper that may have rows
+        self._left: SimpleQueue[None] = SimpleQueue()
         self.error: BaseException | None = None
 
-    def lead(self, jobs_opened: np.ndarray) -> None:
-        """The caller's part, until all rows are done."""
-        mine = _LEADER.copy()
+    def run_as_caller(self, args: tuple) -> None:
+        done = False
         try:
-            self.run((mine, self.words, jobs_opened), *self.args)
+            self.run((_CALLER.copy(), self.words, _JOBS_OPENED), *args)
+            done = _spin_until_done(self.words, MAX_SPINS)
         finally:
-            if not mine[ENDED]:
+            self.args = None
+            if not done:
                 self._wait()
+        if self.error is not None:
+            raise self.error
 
-    def lead_timed(self, jobs_opened: np.ndarray) -> float:
-        """`lead`, and the seconds that help has saved: what the caller's work would have been for all rows, less the time."""
-        mine, ended = _thread_words(0, CALLER).copy(), False
-        began, began_work = perf_counter(), thread_time()
-        try:
-            self.run((mine, self.words, jobs_opened), *self.args)
-            work = thread_time() - began_work
-            ended = _look_for_the_end(self.words, _MANY_LOOKS)
-        finally:
-            if not ended:
-                self._wait()
-        rows = int(mine[MADE])
-        return (work * int(self.words[COUNT]) / rows if rows else 0.0) - (perf_counter() - began)
-
-    def help(self, jobs_opened: np.ndarray, number: int) -> None:
-        """The part of a helper, which has a *number* from 1 on; it comes back a little later than its work is done."""
+    def help(self) -> None:
         self._inside.append(None)
         try:
-            mine = _thread_words(number % self.threads, HELPER, self.looks).copy()
-            self.run((mine, self.words, jobs_opened), *self.args)
-        except BaseException as error:  # the caller's business
+            if (args := self.args) is not None:
+                self.run((_HELPER.copy(), self.words, _JOBS_OPENED), *args)
+        except BaseException as error:  # raised again by the caller
             self.error = error
         finally:
             self._inside.pop()
-            if self.words[WAITING]:
-                self._left.put(None)
+            self._left.put(None)
 
     def _wait(self) -> None:
         """Sleep until the helpers have left. Even Ctrl-C waits: they write to the arrays."""
-        self.words[TAKEN:] = HALVINGS + 1  # after an error nobody begins another piece
-        self._left: SimpleQueue[None] = SimpleQueue()
-        self.words[WAITING] = 1  # whoever is inside now tells when it leaves
+        self.words[NEXT] = self.words[COUNT]  # after an error nobody claims another chunk
+        self.words[WAITING] = 1
         interrupted: BaseException | None = None
         while self._inside:
             try:
@@ -254,151 +194,70 @@ class _Job:
             raise interrupted
 
 
-@lru_cache(maxsize=256)
-def _job_words(count: int, threads: int) -> np.ndarray:
-    words = np.zeros(TAKEN + LINE * threads, np.uint64)
-    words[[COUNT, THREADS]] = count, threads
-    return words
-
-
-@lru_cache(maxsize=256)
-def _thread_words(whose: int, role: int, looks: int = 0) -> np.ndarray:
-    return np.array((0, 0, whose, role, looks, 0, 0, 0), np.uint64)
-
-
-_LEADER = _thread_words(0, CALLER, MANY_LOOKS)
-
-
 class Pool:
-    """Threads that help with the loops of any thread: *threads* with the caller, begun when they are first needed.
-
-    Helpers must earn their keep. On an idle core they do. Beside another process a helper may lose its core in the middle
-    of a piece, so that the caller waits some milliseconds for rows that take a tenth of that, or it may be put on the
-    caller's own core. So the pool keeps account of what help has saved, by the caller's clock and its own work; when that
-    is used up, all loops run on their caller's thread for a while, longer each time that help does not pay.
-    """
+    """Threads that help with the loops of any thread: *threads* with the caller, started when they are first needed."""
 
     def __init__(self, threads: int) -> None:
         self.threads = threads
-        self._openings = np.zeros(1, np.uint64)  # jobs opened so far, for helpers that look for the next one
-        self._open: list[_Job] = []
-        self._asleep: list[Any] = []  # the locks that helpers sleep on
+        self._jobs: SimpleQueue[_Job] = SimpleQueue()
         self._helpers = 0
         self._starting = threading.Lock()
-        self._credit, self._rest, self._rests_until = TRIAL, 0.0, 0.0
-        self._runs = 0
 
     def run(self, run: Any, count: int, threads: int, args: tuple) -> None:
         """Run a loop's kernel over *count* rows on at most *threads* threads, the calling one among them."""
-        threads = min(threads, self.threads)
-        resting = self._rest and perf_counter() < self._rests_until
-        if threads < 2 or resting or not run.overloads:  # one thread is enough to compile it
+        helpers = min(threads, self.threads) - 1
+        if self._helpers < helpers:
+            self._start(helpers)
+            helpers = min(helpers, self._helpers)
+        if helpers < 1 or not run.overloads:  # one thread is enough to compile it
             _run_alone(run, count, args)
-        else:
-            self._run_shared(run, count, threads, args)
-
-    def _run_shared(self, run: Callable, count: int, threads: int, args: tuple) -> None:
-        pays = self._credit == CREDIT
-        job = _Job(run, count, threads, MANY_LOOKS if pays else 0, args)
-        self._open.append(job)
-        if self._asleep or self._helpers < threads - 1:
-            self._wake(threads - 1)
-        self._runs += 1
-        try:
-            if pays and self._runs % AUDIT:  # clocks cost time too
-                job.lead(self._openings)
-            else:
-                self._account(job.lead_timed(self._openings))
-        finally:
-            self._close(job)
-        if job.error is not None:
-            raise job.error
-
-    def _account(self, saved: float) -> None:
-        credit = min(self._credit + max(saved, -CREDIT), CREDIT)
-        if credit < 0:
-            self._rest = min(max(PATIENCE * (TRIAL - credit), 2 * self._rest), LONGEST_REST)
-            self._rests_until = perf_counter() + self._rest
-            credit = TRIAL
-        elif credit == CREDIT:
-            self._rest = 0.0
-        self._credit = credit
-
-    def _wake(self, helpers: int) -> None:
-        with self._starting:
-            while self._helpers < min(helpers, self.threads - 1):
-                number = self._helpers + 1
-                try:
-                    threading.Thread(target=self._help, args=(number,), name="reversi-loop", daemon=True).start()
-                    self._helpers = number
-                except RuntimeError:  # no more threads, or the interpreter is about to end
-                    self.threads = number
+            return
+        job = _Job(run, count, helpers + 1, args)
+        _JOBS_OPENED[0] += ONE
         for _ in range(helpers):
-            try:
-                self._asleep.pop().release()
-            except IndexError:  # the others are awake
-                return
+            self._jobs.put(job)
+        job.run_as_caller(args)
 
-    def _help(self, number: int) -> None:
-        """What a helper does all its life."""
-        bell = threading.Lock()
-        bell.acquire()
+    def _start(self, helpers: int) -> None:
+        with self._starting:
+            while self._helpers < helpers:
+                try:
+                    threading.Thread(target=self._help, name="reversi-loop", daemon=True).start()
+                except RuntimeError:  # no more threads, or the interpreter is about to end
+                    self.threads = self._helpers + 1
+                    return
+                self._helpers += 1
+
+    def _help(self) -> None:
         while True:
-            try:
-                job = self._open[-1]
-            except IndexError:
-                self._sleep(bell)
-                continue
-            job.help(self._openings, number)
-            self._close(job)
-            del job  # its arrays may be large
-
-    def _sleep(self, bell: Any) -> None:
-        """Sleep until the bell rings; not if a job was opened just before it could."""
-        self._asleep.append(bell)
-        if self._open:
-            try:
-                self._asleep.remove(bell)
-            except ValueError:  # it will ring
-                pass
-            else:
-                return
-        bell.acquire()
-
-    def _close(self, job: _Job) -> None:
-        """Whoever finds no more rows to take tells the others."""
-        if job in self._open:
-            try:  # noqa: SIM105 (suppress() takes a microsecond, at every loop)
-                self._open.remove(job)
-            except ValueError:  # another was quicker
-                pass
+            self._jobs.get().help()
 
 
 _pool: Pool | None = None
 
 
-def the_pool() -> Pool:
+def shared_pool() -> Pool:
     """The process's threads, as many as it has cores (or ``REVERSI_THREADS``)."""
     global _pool
     if _pool is None:
-        _pool = Pool(_wanted_threads())
+        _pool = Pool(_configured_threads())
     return _pool
 
 
-def _wanted_threads() -> int:
+def _configured_threads() -> int:
     wanted = os.environ.get("REVERSI_THREADS")
     if not wanted:
         return core_count()
-    if not wanted.isdecimal() or not 1 <= int(wanted) <= MOST_THREADS:
-        raise ReversiError(f"REVERSI_THREADS={quoted(wanted)}: expected a whole number from 1 to {MOST_THREADS}")
+    if not wanted.isdecimal() or not 1 <= int(wanted) <= MAX_THREADS:
+        raise ReversiError(f"REVERSI_THREADS={quoted(wanted)}: expected an integer from 1 to {MAX_THREADS}")
     return int(wanted)
 
 
-def _forget_threads() -> None:
+def _reset_after_fork() -> None:
     """A child process has only the thread that forked it."""
     global _pool
     _pool = None
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forget_threads)
+    os.register_at_fork(after_in_child=_reset_after_fork)

@@ -23,7 +23,7 @@ from dataclasses import dataclass, fields
 from functools import partial
 from typing import Any, Literal
 
-from reversi_env import ReversiError, plugins
+from reversi_env import ReversiError, loading
 from reversi_env.errors import did_you_mean, quoted
 from reversi_env.options import Options, option
 from search import evaluators
@@ -178,7 +178,7 @@ class AgentKind:
 
     def make(self, *arguments: Any, **options: Any) -> Agent:
         """Import the maker and call it."""
-        agent: Agent = (plugins.load(self.maker) if isinstance(self.maker, str) else self.maker)(*arguments, **options)
+        agent: Agent = (loading.load(self.maker) if isinstance(self.maker, str) else self.maker)(*arguments, **options)
         return agent
 
 
@@ -207,11 +207,11 @@ def agent_kind(name: str) -> AgentKind:
     if evaluators.exists(name):
         options = WeightedSearchOptions if evaluators.takes_weights(name) else SearchOptions
         return AgentKind(partial(search_agent, name), options)
-    plugin = plugins.load_named(name)
+    plugin = loading.load_entry_point(name)
     if isinstance(plugin, type) and issubclass(plugin, Agent):
         return AgentKind(plugin, plugin.spec_options)
     if plugin is not None:
-        raise plugins.PluginError(
+        raise loading.EntryPointError(
             f"entry point {name!r} is {quoted(plugin)}: expected a subclass of Agent, or an Evaluator"
         )
     near = did_you_mean(name.lower(), dict.fromkeys((*names(), *PROGRAMS)))
@@ -220,7 +220,7 @@ def agent_kind(name: str) -> AgentKind:
 
 def names() -> tuple[str, ...]:
     """Return the names of all agents, evaluators and entry points included; no entry point is loaded."""
-    return tuple(sorted({*_KINDS, *plugins.names(), *evaluators.names()}))
+    return tuple(sorted({*_KINDS, *loading.entry_point_names(), *evaluators.names()}))
 
 
 def option_names(name: str) -> tuple[str, ...]:

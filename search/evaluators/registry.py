@@ -15,7 +15,7 @@ from __future__ import annotations
 from functools import cache
 from typing import TypeVar
 
-from reversi_env import plugins
+from reversi_env import loading
 from reversi_env.errors import did_you_mean, quoted
 from search.evaluators.base import WEIGHTS_SEPARATOR, Evaluator, EvaluatorError
 from search.evaluators.formula import Formula, read_formula
@@ -37,7 +37,7 @@ def register(evaluator: AnyEvaluator) -> AnyEvaluator:
 
 @cache
 def _from_family(name: str, weights: str | None) -> Evaluator:
-    evaluator: Evaluator = plugins.load(_FAMILIES[name])(weights)
+    evaluator: Evaluator = loading.load(_FAMILIES[name])(weights)
     return evaluator
 
 
@@ -67,7 +67,7 @@ def published_names() -> tuple[str, ...]:
 def exists(name: str) -> bool:
     """Return whether there is an evaluator of that name; an entry point of that name is loaded."""
     if name not in _REGISTRY and name not in _FAMILIES:
-        plugin = plugins.load_named(name)
+        plugin = loading.load_entry_point(name)
         if isinstance(plugin, Evaluator):
             _REGISTRY[name] = plugin
     return name in _REGISTRY or name in _FAMILIES

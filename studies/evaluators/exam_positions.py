@@ -17,8 +17,8 @@ import numpy as np
 
 from models.evaluator import strongest_evaluator
 from reversi_env import Rules, batch
+from reversi_env.options import derive_seed
 from reversi_env.rules import Variant
-from reversi_env.seeding import derive_seed
 from train.arena.batch import self_play
 from train.evaluation.endgames import solved_once
 from train.evaluation.exact_set import Boards, ExactSet

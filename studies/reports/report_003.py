@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from reversi_env import batch
-from reversi_env.options import option
-from reversi_env.seeding import derive_seed
+from reversi_env.options import derive_seed, option
 from search import evaluators
 from studies.players.duels import OPENING_PLIES, discs, points
 from studies.sections import Section, Table, game_name

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from reversi_env.options import option
-from reversi_env.seeding import derive_seed
+from reversi_env.options import derive_seed, option
 from studies.sections import Section, Table, game_name
 from studies.study import StudyOptions
 from train import charts

@@ -17,7 +17,7 @@ import numpy as np
 
 from models.evaluator import strongest_evaluator
 from reversi_env import ReversiError, Rules
-from reversi_env.seeding import derive_seed
+from reversi_env.options import derive_seed
 from train.arena.batch import BatchPlayer, compiled_player, play_games
 from train.arena.openings import Openings
 from train.arena.ratings import fit_ratings, interval_text

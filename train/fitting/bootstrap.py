@@ -22,7 +22,7 @@ import models.evaluator  # noqa: F401 - registers the evaluator `network`
 from models.patterns import read_weights
 from models.patterns.trainable import Trainable
 from reversi_env.errors import TrainError, quoted
-from reversi_env.seeding import derive_seed
+from reversi_env.options import derive_seed
 from reversi_env.storage.atomic import write_atomically
 from search import evaluators
 from search.agents.spec import AgentSpec

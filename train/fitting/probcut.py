@@ -11,7 +11,7 @@ import models.evaluator  # noqa: F401 - registers the evaluator `network`
 from models.patterns import annotate, read_weights
 from reversi_env import Position, Rules
 from reversi_env.errors import TrainError
-from reversi_env.seeding import derive_seed
+from reversi_env.options import derive_seed
 from search.engine import probcut_fit
 from search.engine.probcut import ProbCutModel, as_table
 from search.evaluators.base import file_name

@@ -20,7 +20,7 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from reversi_env import ReversiError, __version__, plugins
+from reversi_env import ReversiError, __version__, loading
 from reversi_env.errors import extra_libraries, quoted
 from train.jobs.processes import RETRIES, JobOutcome, WorkerFactory, close, run_job, unwrap
 from train.jobs.shipping import ShippedFile, build_id, collect_files, unpack, with_local_paths
@@ -200,7 +200,7 @@ def _ray() -> Any:
 
 
 def _connect(ray: Any, address: str) -> None:
-    plugins.check_folder(Path.cwd())  # where Ray's workers import from first
+    loading.check_folder(Path.cwd())  # where Ray's workers import from first
     match = _ADDRESS.fullmatch(address)
     if match:
         host, port = match[1].strip("[]"), int(match[2])

@@ -10,7 +10,7 @@ from models.policy.net import PolicyValueNet
 from reversi_env import Rules
 from reversi_env.envs import OpponentPool
 from reversi_env.errors import extra_libraries
-from reversi_env.seeding import derive_seed
+from reversi_env.options import derive_seed
 from search import agents
 from train.arena.batch import AgentPlayer, compiled_player
 from train.arena.network_players import BatchPolicy

@@ -27,7 +27,7 @@ from models.policy.net import PolicyValueNet, masked, turned, views
 from models.residual.inference import TorchCompiled
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from reversi_env.errors import extra_libraries
-from reversi_env.seeding import derive_seed
+from reversi_env.options import derive_seed
 from reversi_env.storage.atomic import write_atomically
 from train.arena.network_players import BatchPolicyPlayer
 from train.evaluation.endgames import EndgameOptions, noisy_endgames

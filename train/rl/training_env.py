@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from models.policy.net import views
-from reversi_env.seeding import derive_seed
+from reversi_env.options import derive_seed
 from train.jobs.checkpoints import games_state, put_games
 from train.rl.opponents import SelfPlayPool
 from train.rl.vec_env import ReversiVecEnv

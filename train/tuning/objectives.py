@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
 from reversi_env.errors import TrainError
+from reversi_env.options import derive_seed
 from reversi_env.rules import Variant
-from reversi_env.seeding import derive_seed
 from search import evaluators
 from search.evaluators.formula import Formula
 from train.arena.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games

@@ -129,7 +129,7 @@ def _play_here(
     specs: tuple[str, str], limits: dict[str, float], games: int, rules: Rules, plies: int, seed: int, tell: Tell
 ) -> bool:
     """Play the match in this process; return whether Ctrl-C ended it."""
-    from reversi_env.seeding import derive_seed
+    from reversi_env.options import derive_seed
     from search.agents.base import Agent
     from search.agents.spec import make_agent
     from train.arena.match import play_match

@@ -74,7 +74,7 @@ def test_the_built_in_names_import_nothing_for_it(monkeypatch):
     def nobody(path):
         raise AssertionError("asked for agents")
 
-    monkeypatch.setattr("reversi_env.plugins.load", nobody)
+    monkeypatch.setattr("reversi_env.loading.load", nobody)
     for opponent in (None, "random", "greedy", last_legal, LastLegal()):
         whole_game(ReversiEnv(size=4, opponent=opponent))
     with pytest.raises(AssertionError, match="asked"):

@@ -8,7 +8,7 @@ from dataclasses import fields
 
 import pytest
 
-from reversi_env import Position, plugins
+from reversi_env import Position, loading
 from search import agents, evaluators
 from search.agents import registry
 from search.engine.engine import Engine
@@ -46,19 +46,19 @@ def entry_points(tmp_path, monkeypatch):
 
     def add(**objects):
         points = [
-            importlib.metadata.EntryPoint(name.replace("_", "-"), value, plugins.GROUP)
+            importlib.metadata.EntryPoint(name.replace("_", "-"), value, loading.GROUP)
             for name, value in objects.items()
         ]
 
         def both(**asked):
-            return [*points, *real(**asked)] if asked.get("group") == plugins.GROUP else real(**asked)
+            return [*points, *real(**asked)] if asked.get("group") == loading.GROUP else real(**asked)
 
         monkeypatch.setattr(importlib.metadata, "entry_points", both)
-        plugins._entry_points.cache_clear()
+        loading._entry_points.cache_clear()
 
     yield add
     sys.modules.pop("third_party", None)
-    plugins._entry_points.cache_clear()
+    loading._entry_points.cache_clear()
 
 
 @pytest.mark.parametrize("name", [*registry._KINDS, *registry.PROGRAMS])
@@ -66,7 +66,7 @@ def test_every_import_path_of_the_table_exists(name):
     if name in ("zero", "rl", "rl-search"):
         pytest.importorskip("torch")
     kind = registry.agent_kind(name)
-    assert callable(plugins.load(kind.maker))
+    assert callable(loading.load(kind.maker))
     assert kind.positional is None or kind.positional in kind.option_names
 
 
@@ -80,14 +80,14 @@ def test_an_agent_of_another_package_is_loaded_by_its_name_and_nothing_else_is(e
     assert agents.make_agent("coin", depth=3).side == 0
     with pytest.raises(agents.AgentSpecError, match="side"):
         agents.make_agent("coin:side=2")
-    with pytest.raises(plugins.PluginError, match="no_such_module"):
+    with pytest.raises(loading.EntryPointError, match="no_such_module"):
         agents.make_agent("broken")
 
 
 def test_an_evaluator_of_another_package_searches(entry_points):
     entry_points(no_discs="third_party:no_discs", neither="third_party:dataclass")
     assert Engine("no-discs", preload=False).evaluator.name == agents.make_agent("no-discs:depth=1").evaluator.name
-    with pytest.raises(plugins.PluginError, match="neither"):
+    with pytest.raises(loading.EntryPointError, match="neither"):
         agents.make_agent("neither")
 
 

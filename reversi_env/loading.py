@@ -1,4 +1,4 @@
-"""Loading by name: modules of the higher layers of this project, and agents of other packages by entry point.
+"""Loading by name: objects of the higher layers of this project by import path, and agents of other packages by entry point.
 
 The packages of the higher layers have plain names, and Python searches the folder of a script first. A ``models.py`` there, or a
 script that is itself called ``train.py``, shadows the package. `load` never runs such a file: it raises a `ShadowedPackageError`
@@ -27,12 +27,19 @@ LAYERS = ("search", "models", "train", "play")
 _ROOT = Path(__file__).resolve().parents[1]
 
 
-class PluginError(ReversiError):
+class EntryPointError(ReversiError):
     """An entry point that cannot be loaded."""
 
 
 class ShadowedPackageError(ModuleNotFoundError, ReversiError):
     """A package of this project is needed, but Python finds another file or folder of its name."""
+
+    def __init__(self, package: str, other: Path) -> None:
+        super().__init__(
+            f"{str(other)!r} hides this project's package {package!r}, which is needed here: expected another name for it, "
+            f"or a script and a working folder elsewhere",
+            name=package,
+        )
 
 
 def load(path: str) -> Any:
@@ -40,13 +47,40 @@ def load(path: str) -> Any:
     module, _, name = path.partition(":")
     package = module.partition(".")[0]
     for needed in LAYERS[: LAYERS.index(package) + 1]:
-        if (code := _shadowing_path(needed)) is not None and not code.is_dir():  # an import would run it
-            raise _shadowed_package_error(needed, code)
+        other = _shadowing_path(needed)
+        if other is not None and not other.is_dir():  # an import would run it
+            raise ShadowedPackageError(needed, other)
     try:
         with extra_libraries():
             return getattr(import_module(module), name)
     except ImportError as error:
         raise shadowing_error(error) or error from None
+
+
+def shadowing_error(error: Exception) -> ShadowedPackageError | None:
+    """Return the reason of a failed import if another file or folder shadows a package of this project."""
+    package = (getattr(error, "name", None) or "").partition(".")[0]
+    other = _shadowing_path(package) if isinstance(error, ImportError) and package in LAYERS else None
+    return None if other is None else ShadowedPackageError(package, other)
+
+
+def check_folder(folder: Path) -> None:
+    """Raise a `ShadowedPackageError` if a program that searches *folder* first finds other code there."""
+    for package in LAYERS:
+        spec = PathFinder.find_spec(package, [str(folder)])
+        if spec is not None and spec.origin and Path(spec.origin).resolve() != _ROOT / package / "__init__.py":
+            raise ShadowedPackageError(package, Path(spec.origin))
+
+
+def _shadowing_path(package: str) -> Path | None:
+    """Return the file, or the folder without code, that Python finds in place of a *package* of this project."""
+    own = _ROOT / package / "__init__.py"
+    if not own.exists():
+        return None
+    spec = find_spec(package)
+    if spec is None or (spec.origin and Path(spec.origin).resolve() == own):
+        return None
+    return Path(spec.origin) if spec.origin else Path(next(iter(spec.submodule_search_locations or ())))
 
 
 @cache
@@ -56,12 +90,12 @@ def _entry_points() -> dict[str, EntryPoint]:
     return {entry.name: entry for entry in entry_points(group=GROUP)}
 
 
-def names() -> Iterable[str]:
+def entry_point_names() -> Iterable[str]:
     """Return the names that other packages provide; none of them is loaded."""
     return _entry_points().keys()
 
 
-def load_named(name: str) -> Any:
+def load_entry_point(name: str) -> Any:
     """Load the entry point of that name; None if there is none."""
     if (entry := _entry_points().get(name)) is None:
         return None
@@ -71,44 +105,6 @@ def load_named(name: str) -> Any:
     except ReversiError:
         raise
     except Exception as error:
-        raise PluginError(
-            f"plug-in {name!r} ({entry.value}) cannot be loaded, {type(error).__name__}: {error}: "
-            f"expected one that works, or none"
+        raise EntryPointError(
+            f"entry point {name!r} ({entry.value}) cannot be loaded, {type(error).__name__}: {error}: expected one that works"
         ) from error
-
-
-def shadowing_error(error: Exception) -> ShadowedPackageError | None:
-    """Return the reason of a failed import if another file or folder shadows a package of this project."""
-    package = (getattr(error, "name", None) or "").partition(".")[0]
-    other = _shadowing_path(package) if isinstance(error, ImportError) and package in LAYERS else None
-    return None if other is None else _shadowed_package_error(package, other)
-
-
-def check_folder(folder: Path) -> None:
-    """Raise a `ShadowedPackageError` if a program that searches *folder* first finds other code there."""
-    for package in LAYERS:
-        spec = PathFinder.find_spec(package, [str(folder)])
-        if spec is not None and spec.origin and Path(spec.origin).resolve() != _ROOT / package / "__init__.py":
-            raise _shadowed_package_error(package, Path(spec.origin))
-
-
-def _shadowed_package_error(package: str, other: Path) -> ShadowedPackageError:
-    return ShadowedPackageError(
-        f"{str(other)!r} hides this project's package {package!r}, which is needed here: expected another name for it, "
-        f"or a script and a working folder elsewhere",
-        name=package,
-    )
-
-
-def _shadowing_path(package: str) -> Path | None:
-    """Return the file, or the folder without code, that Python finds in place of a *package* of this project."""
-    own = _ROOT / package / "__init__.py"
-    if not own.exists():
-        return None
-    try:
-        spec = find_spec(package)
-    except ValueError:  # put into sys.modules by hand
-        return None
-    if spec is None or (spec.origin and Path(spec.origin).resolve() == own):
-        return None
-    return Path(spec.origin) if spec.origin else Path(next(iter(spec.submodule_search_locations or ())))

@@ -27,7 +27,7 @@ from models.residual.net import ResidualNet
 from reversi_env import Rules, functional
 from train.alphazero.learner import fast_convolutions
 from train.alphazero.options import preset
-from train.alphazero.self_play import search_of
+from train.alphazero.self_play import make_search
 
 #: Plies of a game, nearly: one for each square that is empty at the start.
 FIRST_DISCS = 4
@@ -48,7 +48,7 @@ def measure(
     rules, where = Rules(size), torch.device(device)
     options = preset(size, device, games=games, simulations=simulations, max_considered_actions=16, exact=0)
     player = InferenceNetwork(ResidualNet(size, channels=channels, blocks=blocks), where)
-    search, generator = search_of(player.logits_and_values, options, where), torch.Generator(where).manual_seed(1)
+    search, generator = make_search(player.logits_and_values, options, where), torch.Generator(where).manual_seed(1)
     state = functional.init(games, rules, seed=1, opening_plies=rules.square_count // 4, device=device)
 
     def searched() -> None:

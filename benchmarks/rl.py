@@ -5,7 +5,7 @@ single one (``dummy``, ``subproc``), after an update to warm up. Kind ``small``:
 ``random``, so that the environment is much of the work; ``selfplay``: the network and updates of ``reversi train ppo`` against six
 past selves.
 
-``python -m benchmarks.rl tensor --device cuda --num-envs 16384,32768 --epochs 1,2``: `TensorPPO` end to end, a line of JSON for
+``python -m benchmarks.rl tensor --device cuda --num-envs 16384,32768 --n-epochs 1,2``: `TensorPPO` end to end, a line of JSON for
 each setting: the median of some updates, and the share of the time that is playing. Steps are plies in all games.
 ``--plain``: without torch's compiler too.
 """
@@ -117,7 +117,7 @@ def _model(kind: str, env: Any) -> Any:
     ppo_kwargs: dict[str, Any] = {
         "n_steps": STEPS // env.num_envs,
         "batch_size": options.batch_size,
-        "n_epochs": options.epochs,
+        "n_epochs": options.n_epochs,
         "gamma": 1.0,
         "device": "cpu",
     }
@@ -207,7 +207,7 @@ def main(program: str, *words: str) -> None:
     parser.add_argument("--size", type=int, default=6)
     parser.add_argument("--updates", type=int, default=10)
     parser.add_argument("--plain", action="store_true")
-    varied = {"num_envs": "32768", "num_steps": "16", "epochs": "2", "batch_size": "16384", "channels": "32"}
+    varied = {"num_envs": "32768", "num_steps": "16", "n_epochs": "2", "batch_size": "16384", "channels": "32"}
     for name, default in varied.items():
         parser.add_argument(f"--{name.replace('_', '-')}", default=default)
     options = parser.parse_args(words)

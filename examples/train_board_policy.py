@@ -10,10 +10,11 @@ import torch
 from sb3_contrib import MaskablePPO
 
 from models.policy.files import SavedPolicy
+from models.policy.net import frozen_copy
 from reversi_env import Rules
 from train.arena.network_players import BatchPolicyPlayer
 from train.evaluation.ladder import Ladder
-from train.rl.board_policy import BoardPolicy, frozen, net_of
+from train.rl.board_policy import BoardPolicy, net_of
 from train.rl.vec_env import ReversiVecEnv
 
 torch.set_num_threads(1)  # so small a network is not worth two
@@ -28,8 +29,8 @@ model = MaskablePPO(
 )
 model.learn(steps)
 
-net = frozen(net_of(model.policy))
-standing = Ladder(rules, games=200, rungs=("random", "greedy")).measure(BatchPolicyPlayer(net))
+net = frozen_copy(net_of(model.policy))
+standing = Ladder(rules, games=200, baselines=("random", "greedy")).measure(BatchPolicyPlayer(net))
 for name, score in standing.scores.items():
     print(f"{score.games} games against {name}: score {score.score:.1%}")
 if len(sys.argv) > 2:  # a file for the agent

@@ -16,7 +16,7 @@ from search.evaluators.base import Evaluator, file_name
 #: The package's own weights.
 FOLDER = Path(__file__).parent / "weights"
 #: The evaluator for games that no network has been trained for.
-KNOWS_EVERY_GAME = "six-factor"
+FALLBACK_EVALUATOR = "six-factor"
 
 
 class NetworkEvaluator(Evaluator):
@@ -96,5 +96,5 @@ def strongest_evaluator(rules: Rules) -> str:
     try:
         NetworkEvaluator().file(rules)
     except ReversiError:
-        return KNOWS_EVERY_GAME
+        return FALLBACK_EVALUATOR
     return "network"

@@ -1,11 +1,11 @@
-"""Ten levels for people to play against: the agent ``human:level=1`` to ``human:level=10``.
+"""Ten levels for people to play against: the agents ``human:level=1`` to ``human:level=10``.
 
-A level looks as deep as it can at some moves, and only glances at the others: it then takes for truth what one ply shows, with an
-error drawn by lot, and beginners count what they capture. How often it only glances depends on the level and on how hard
-the position is to see: on the difference between the values of its moves by one ply and by a deeper search. So mistakes are as
-those of people are, now and then and large rather than always and small, and made where a move is not what it looks like. From
-`NO_WIPE_OUT` on no glance plays into the loss of all discs where a search of `GUARD` plies sees it, if another move avoids that;
-one of `DEEP_GUARD` plies where few are left to lose.
+At some moves a level searches to its full depth, at the others it only glances: it then plays by the values of one ply with random
+errors, and beginners count captured discs as well. The probability of a glance depends on the level and on how hard the
+position is: on the difference between the values of its moves by one ply and by a deeper search. So mistakes are like those of
+people, rare and large rather than frequent and small, and they happen where a move is not what it looks like. From
+`FIRST_GUARDED_LEVEL` on, no glance loses all discs where a search of `GUARD_DEPTH` plies sees it and another move avoids it; of
+`DEEP_GUARD_DEPTH` plies where a side has few discs.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from search.engine.limits import Limits
 if TYPE_CHECKING:
     from search.engine.engine import Engine
 
-#: The first level that looks after its last disc, and the plies after a move that it does so for; more where a side has few discs.
-NO_WIPE_OUT, GUARD, DEEP_GUARD, FEW = 3, 7, 10, 4
-#: Plies of a glance, and of the search that knows what it misses.
-GLANCE, KNOWN = 1, 4
-#: Discs by which both differ in a position that is as hard to see as most are.
-TYPICAL = {"normal": 3.0, "reversed": 1.6}
-#: Squares of the board that noise is meant for; on a smaller one it is as much smaller.
+#: First level that avoids a wipe-out, the depth of its search for one, and that depth for a side with few discs.
+FIRST_GUARDED_LEVEL, GUARD_DEPTH, DEEP_GUARD_DEPTH, FEW_DISCS = 3, 7, 10, 4
+#: Depth of a glance, and of the search that it is compared with.
+GLANCE_DEPTH, REFERENCE_DEPTH = 1, 4
+#: Difference of both in discs in a position of average hardness.
+TYPICAL_DIFFERENCE = {"normal": 3.0, "reversed": 1.6}
+#: Squares of the board for which the noise is given; on a smaller one it is proportionally smaller.
 FULL_BOARD = 64
 #: MiB of the engine's tables, which are cleared before every move.
-TABLE = 1
-#: More moves than any position has: all of them are valued.
+TABLE_MIB = 1
+#: More moves than any position has.
 ALL_MOVES = 64
 
 
@@ -43,9 +43,9 @@ ALL_MOVES = 64
 class Level:
     """How one level plays.
 
-    ``depth``: plies that it sees where it looks, and ``exact`` the empty squares from which on it then sees the end. ``lapse``: the
-    chance that it only glances at a position that is as hard to see as most. ``noise``: the standard deviation of what a glance
-    adds to a value, in discs on the full board; ``greed``: the share of the discs right after the move in what a glance sees.
+    ``depth``, ``exact``: limits of its searches. ``lapse``: probability of a glance at a position of average hardness. ``noise``:
+    standard deviation of a glance's errors, in discs on the full board. ``greed``: weight of the disc difference right after the
+    move in the values of a glance.
     """
 
     title: str
@@ -70,7 +70,7 @@ LEVELS = (
 )
 #: Elo of the levels in normal games on the full board, by `reversi measure levels`; docs/lab/play.md has the games.
 ELO = (-751, -538, -361, -162, 25, 201, 370, 499, 636, 810)
-#: The same as people are used to see it: what is 0 for the ladder is 1,500 for them.
+#: Ratings on the scale that people know: 0 Elo is 1,500.
 RATINGS = tuple(1500 + elo for elo in ELO)
 
 
@@ -85,88 +85,86 @@ class HumanAgent(Agent):
 
     @property
     def style(self) -> Level:
-        """How the level plays."""
+        """The parameters of the level."""
         return LEVELS[self.level - 1]
 
     def choose(self, position: Position) -> int:
-        """The action that looks best at this level."""
+        """Return the best action as this level sees it."""
         actions = position.legal_actions()
         if len(actions) == 1:
             return actions[0]
         if not self.style.lapse:
-            return self._looked(position)
-        seen, known = self._values(position)
-        generator = np.random.default_rng([self.seed, position.own, position.opp])
-        if generator.random() >= self.chance_of_lapse(position.rules, seen, known):
-            return self._looked(position)
-        looks = self._glanced(position, seen, generator)
-        best_first = [actions[number] for number in np.argsort(-looks)]
-        if self.level < NO_WIPE_OUT:
+            return self._searched_move(position)
+        shallow, reference = self._values(position)
+        rng = np.random.default_rng([self.seed, position.own, position.opp])
+        if rng.random() >= self.chance_of_lapse(position.rules, shallow, reference):
+            return self._searched_move(position)
+        best_first = [actions[number] for number in np.argsort(-self._glance_values(position, shallow, rng))]
+        if self.level < FIRST_GUARDED_LEVEL:
             return best_first[0]
-        return next((action for action in best_first if not self._loses_all(position.play(action))), best_first[0])
+        return next((action for action in best_first if not self._is_wiped_out(position.play(action))), best_first[0])
 
-    def chance_of_lapse(self, rules: Rules, seen: np.ndarray, known: np.ndarray) -> float:
-        """How likely it only glances at a position whose moves have these values, in discs, by one ply and by a deeper search."""
-        hardness = float(np.abs(known - seen).mean()) / TYPICAL[rules.variant]
+    def chance_of_lapse(self, rules: Rules, shallow: np.ndarray, reference: np.ndarray) -> float:
+        """Return the probability of a glance at a position whose moves have these values in discs, by one ply and by a search."""
+        hardness = float(np.abs(reference - shallow).mean()) / TYPICAL_DIFFERENCE[rules.variant]
         return 1.0 - (1.0 - self.style.lapse) ** hardness
 
-    def _glanced(self, position: Position, seen: np.ndarray, generator: np.random.Generator) -> np.ndarray:
-        """What a glance takes the moves to be worth, in discs."""
+    def _glance_values(self, position: Position, shallow: np.ndarray, rng: np.random.Generator) -> np.ndarray:
         style, rules = self.style, position.rules
         after = [-rules.sign * position.play(action).disc_difference() for action in position.legal_actions()]
-        worth = (1 - style.greed) * seen + style.greed * np.array(after)
-        return worth + style.noise * rules.square_count / FULL_BOARD * generator.standard_normal(worth.size)
+        values = (1 - style.greed) * shallow + style.greed * np.array(after)
+        return values + style.noise * rules.square_count / FULL_BOARD * rng.standard_normal(values.size)
 
-    def _loses_all(self, after: Position) -> bool:
-        """Whether who has just moved loses everything from *after* on, as far as the guard sees."""
+    def _is_wiped_out(self, after: Position) -> bool:
+        """Return whether the side that has just moved to *after* loses all its discs, as far as the guard's search sees."""
         if after.is_over():
             return after.score() >= after.rules.square_count
-        few = min(after.own.bit_count(), after.opp.bit_count()) <= FEW
-        limits = Limits(depth=DEEP_GUARD if few else GUARD, empties_exact=0)
-        found = self._engine(after.rules).search(after, limits)
-        return found.value > after.rules.square_count - 0.5
+        few = min(after.own.bit_count(), after.opp.bit_count()) <= FEW_DISCS
+        limits = Limits(depth=DEEP_GUARD_DEPTH if few else GUARD_DEPTH, empties_exact=0)
+        return self._engine(after.rules).search(after, limits).value > after.rules.square_count - 0.5
 
-    def _looked(self, position: Position) -> int:
-        """The best move as deep as it can see."""
+    def _searched_move(self, position: Position) -> int:
         limits = Limits(depth=self.style.depth, empties_exact=self.style.exact)
         return position.rules.action_from_name(self._engine(position.rules).search(position, limits).move or "pass")
 
     def _values(self, position: Position) -> tuple[np.ndarray, np.ndarray]:
-        """The values of all legal moves by a glance and by the search that knows better, in discs for the side to move."""
-        found: list[np.ndarray] = []
+        """Return the values of all legal moves by one ply and by the reference search, in discs for the side to move."""
+        values: list[np.ndarray] = []
         names = [position.rules.name_of(action) for action in position.legal_actions()]
         engine = self._engine(position.rules)
-        for depth in (GLANCE, KNOWN):
+        for depth in (GLANCE_DEPTH, REFERENCE_DEPTH):
             limits = Limits(depth=depth, empties_exact=0)
-            result = engine.search(position, limits, multi_pv=ALL_MOVES, keep_estimates=bool(found))
-            worth = {entry.move: entry.value for entry in result.moves}
-            found.append(np.array([worth[name] for name in names]))
-        return found[0], found[1]
+            result = engine.search(position, limits, multi_pv=ALL_MOVES, keep_estimates=bool(values))
+            by_name = {entry.move: entry.value for entry in result.moves}
+            values.append(np.array([by_name[name] for name in names]))
+        return values[0], values[1]
 
     def _engine(self, rules: Rules) -> Engine:
-        """The engine for that game, which knows nothing of earlier searches: a move depends on the position alone."""
-        engine = self.searcher(rules).engine(rules)
+        """Return the engine of a game without results of earlier searches, so that a move depends on the position alone."""
+        engine = self.search_agent(rules).engine(rules)
         engine.clear()
         return engine
 
-    def searcher(self, rules: Rules) -> SearchAgent:
-        """Who searches for it in that game."""
+    def search_agent(self, rules: Rules) -> SearchAgent:
+        """Return the agent that searches in that game."""
         key = (rules.size, rules.variant)
         if key not in self._searchers:
             limits = Limits(depth=self.style.depth, empties_exact=self.style.exact)
-            self._searchers[key] = SearchAgent(strongest_evaluator(rules), limits, table=TABLE)
+            self._searchers[key] = SearchAgent(strongest_evaluator(rules), limits, table=TABLE_MIB)
         return self._searchers[key]
 
     def content_hashes(self, rules: Rules) -> dict[str, str]:
-        """The evaluator's weights, and how the level plays."""
-        style = hashlib.sha256(repr((self.style, NO_WIPE_OUT, GUARD, DEEP_GUARD, FEW)).encode()).hexdigest()
-        return self.searcher(rules).content_hashes(rules) | {f"human:level={self.level}": style}
+        """Return the hashes of the evaluator's weights and of the level's parameters."""
+        style = hashlib.sha256(
+            repr((self.style, FIRST_GUARDED_LEVEL, GUARD_DEPTH, DEEP_GUARD_DEPTH, FEW_DISCS)).encode()
+        ).hexdigest()
+        return self.search_agent(rules).content_hashes(rules) | {f"human:level={self.level}": style}
 
     def prepare(self, rules: Rules) -> None:
-        """Have the engine for that game ready."""
-        self.searcher(rules).prepare(rules)
+        """Prepare the engine of a game."""
+        self.search_agent(rules).prepare(rules)
 
     def stop(self) -> None:
-        """Stop the engines: what looks best so far is played."""
-        for searcher in list(self._searchers.values()):
-            searcher.stop()
+        """Stop the engines, which then play the best move so far."""
+        for search_agent in list(self._searchers.values()):
+            search_agent.stop()

@@ -1,8 +1,8 @@
-"""The agents ``rl`` and ``rl-search``: a trained policy by itself, and alpha-beta over its value function.
+"""The agents ``rl`` and ``rl-search``: a trained policy without search, and alpha-beta over its value function.
 
-``rl:runs/first/policy.safetensors`` plays the policy's best move; with ``temperature=1`` it samples from the policy.
-``rl-search:…`` looks *depth* plies ahead with the policy's value at the leaves. Without a file both use the packaged
-policy of the game.
+``rl:runs/first/policy.safetensors`` plays the best move of the policy; with ``temperature=1`` it samples from the policy.
+``rl-search:…`` searches *depth* plies with the policy's value at the leaves. Without a file both use the packaged policy of the
+game.
 """
 
 from __future__ import annotations
@@ -11,32 +11,31 @@ from pathlib import Path
 
 import numpy as np
 
-from models.file_agents import FileAgent, SearchingFileAgent
-from models.policy.files import SHIPPED, SavedPolicy, read_policy, shipped
-from models.policy.net import ValueFromBoards, policy_numbers
+from models.file_agents import FileAgent
+from models.policy.files import PACKAGED_NAME, SavedPolicy, packaged_policy, read_policy
+from models.policy.net import ValueFromBoards, policy_logits
 from models.torch_evaluator import TorchEvaluator, single_torch_thread
 from reversi_env import Position, Rules
 from reversi_env.storage.checksummed import file_hash
+from search.engine.limits import SearchResult
 from search.evaluators.base import file_name
 
 
-class _OfPolicy(FileAgent[SavedPolicy]):
-    """What both agents share: the policy of a file, or of the package for whatever game is asked for."""
-
+class _PolicyFileAgent(FileAgent[SavedPolicy]):
     kind = "policy"
     read = staticmethod(read_policy)
 
     def path(self, rules: Rules) -> Path:
-        """Return the file that was given, or the packaged one of the game."""
-        return shipped(rules) if self._weights is None else Path(self._weights)
+        """Return the given file, or the packaged one of the game."""
+        return packaged_policy(rules) if self._weights is None else Path(self._weights)
 
     def content_hashes(self, rules: Rules) -> dict[str, str]:
-        """The file of the policy."""
-        return {file_name("rl", self._weights or SHIPPED): file_hash(self.path(rules))}
+        """Return the hash of the policy's file."""
+        return {file_name("rl", self._weights or PACKAGED_NAME): file_hash(self.path(rules))}
 
 
-class PolicyAgent(_OfPolicy):
-    """Plays a trained policy without looking ahead, by its mean opinion over the eight symmetries of the board."""
+class PolicyAgent(_PolicyFileAgent):
+    """Plays by a policy without search, averaged over the eight symmetries of the board."""
 
     def __init__(self, weights: str | None = None, *, temperature: float = 0.0, seed: int = 0) -> None:
         super().__init__(weights)
@@ -44,24 +43,34 @@ class PolicyAgent(_OfPolicy):
         self.temperature = temperature
 
     def choose(self, position: Position) -> int:
-        """The policy's best action, or one drawn from it."""
-        net = self.saved(position.rules).net
+        """Return the policy's best action, or one that is sampled from it."""
+        net = self.load(position.rules).net
         actions = position.legal_actions()
         own, opp = (np.array([board], np.uint64) for board in (position.own, position.opp))
         with single_torch_thread():
-            of_legal = policy_numbers(net, own, opp, symmetric=True)[0, actions]
+            logits = policy_logits(net, own, opp, symmetric=True)[0, actions]
         if self.temperature > 0:
-            of_legal = of_legal / self.temperature + self._generator.gumbel(size=of_legal.size)
-        return actions[int(np.argmax(of_legal))]
+            logits = logits / self.temperature + self._generator.gumbel(size=logits.size)
+        return actions[int(np.argmax(logits))]
 
 
-class PolicySearchAgent(SearchingFileAgent[SavedPolicy], _OfPolicy):
+class PolicySearchAgent(_PolicyFileAgent):
     """Alpha-beta to *depth* plies over a policy's value function, and exact play from *exact* empty squares on."""
 
     def __init__(self, weights: str | None = None, *, depth: int = 2, exact: int = 10, seed: int | None = None) -> None:
-        super().__init__(weights, depth=depth, exact=exact, seed=seed)
+        super().__init__(weights, depth=max(1, depth), exact=exact, seed=seed)
 
     def evaluator(self, rules: Rules) -> TorchEvaluator:
-        """The policy's value in discs, all squares of the board for a certain win."""
-        value = ValueFromBoards(self.saved(rules).net)
+        """Return the policy's value in discs: the number of squares for a certain win."""
+        value = ValueFromBoards(self.load(rules).net)
         return TorchEvaluator(value, rules, inputs="boards", scale=rules.square_count, name="rl")
+
+    def choose(self, position: Position) -> int:
+        """Return the best action."""
+        with single_torch_thread():
+            return self.alpha_beta(position.rules).choose(position)
+
+    def search(self, position: Position) -> SearchResult:
+        """Return the result of the search; values in discs."""
+        with single_torch_thread():
+            return self.alpha_beta(position.rules).search(position)

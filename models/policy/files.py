@@ -25,7 +25,7 @@ FORMAT = 1
 #: The key of safetensors' metadata.
 METADATA = "policy"
 #: The algorithm in the names of the packaged files.
-SHIPPED = "ppo"
+PACKAGED_NAME = "ppo"
 
 
 @dataclass(frozen=True)
@@ -54,9 +54,9 @@ class SavedPolicy:
         return save(tensors, metadata={METADATA: json.dumps(description)})
 
 
-def shipped(rules: Rules) -> Path:
+def packaged_policy(rules: Rules) -> Path:
     """Return the packaged policy of a game."""
-    found = sorted(FOLDER.glob(f"{SHIPPED}-{rules.size}x{rules.size}-{rules.variant}-*.safetensors"))
+    found = sorted(FOLDER.glob(f"{PACKAGED_NAME}-{rules.size}x{rules.size}-{rules.variant}-*.safetensors"))
     game = f"{rules.size}x{rules.size} {rules.variant}"
     if not found:
         raise WeightsError(

@@ -1,7 +1,4 @@
-"""`PolicyValueNet`: a small residual network over the board, with a number for every action and one for the position.
-
-It is a plain torch module: stable-baselines3's policies contain it (`train.rl.board_policy`), and the agent ``rl`` plays
-with it. Nothing here imports stable-baselines3.
+"""`PolicyValueNet`: a small residual network with a policy and a value head; the network of both PPOs and of the agent ``rl``.
 
 >>> from reversi_env import batch
 >>> net = PolicyValueNet(6)
@@ -12,6 +9,8 @@ with it. Nothing here imports stable-baselines3.
 """
 
 from __future__ import annotations
+
+from copy import deepcopy
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,24 +29,24 @@ with extra_libraries():
 
 Boards = NDArray[np.uint64]
 
-#: What stands in place of the number of an illegal action: finite, so that 0 times it is 0, and lost in any softmax.
-ILLEGAL = -1e9
-#: Own discs, the opponent's, legal squares, and ones, which tell the board from the padding around it.
+#: Logit of an illegal action: finite, so that 0 times it is 0, and negligible in any softmax.
+ILLEGAL_LOGIT = -1e9
+#: Own discs, the opponent's, legal squares, and ones, which distinguish the board from the padding around it.
 INPUT_PLANES = 4
 #: The order of the symmetries here: four quarter turns, and the same of the transposed board.
-VIEWS = [0, 5, 3, 6, 4, 1, 7, 2]
+SYMMETRY_ORDER = [0, 5, 3, 6, 4, 1, 7, 2]
 #: Channels between the trunk and a head.
 HEAD_CHANNELS = 8
 VALUE_WIDTH = 64
-#: Positions that go through the network at once.
+#: Positions in one forward pass.
 BATCH = 2048
 
 
 class BoardTrunk(nn.Module):
-    """From a position to *channels* maps of the board.
+    """Maps a position to *channels* feature maps.
 
     With ``half_precision`` the convolutions are in bfloat16, twice as fast where the processor has instructions for it; weights,
-    heads and what comes out stay in single precision. It is no part of the weights.
+    heads and outputs stay in single precision.
     """
 
     def __init__(self, channels: int, blocks: int) -> None:
@@ -57,7 +56,7 @@ class BoardTrunk(nn.Module):
         self.blocks = nn.Sequential(*(ResidualBlock(channels) for _ in range(blocks)))
 
     def forward(self, discs: Tensor, mask: Tensor) -> Tensor:
-        """``(n, channels, size, size)`` from ``(n, 2, size, size)`` of discs and the mask of legal actions ``(n, size² + 1)``."""
+        """Return ``(n, channels, size, size)`` from discs ``(n, 2, size, size)`` and action masks ``(n, size² + 1)``."""
         size = discs.shape[-1]
         legal = mask[:, :-1].reshape(-1, 1, size, size).to(torch.float32)
         inputs = torch.cat([discs.to(torch.float32), legal, torch.ones_like(legal)], dim=1)
@@ -82,7 +81,7 @@ class PolicyValueNet(nn.Module):
         self.trunk = BoardTrunk(channels, self.architecture.blocks)
         self.policy_maps = nn.Conv2d(channels, HEAD_CHANNELS, 1)
         self.policy = nn.Linear(HEAD_CHANNELS * squares, squares + 1)
-        nn.init.orthogonal_(self.policy.weight, gain=0.01)  # all moves are as likely at first
+        nn.init.orthogonal_(self.policy.weight, gain=0.01)  # nearly uniform at first
         nn.init.zeros_(self.policy.bias)
         self.value_maps = nn.Conv2d(channels, HEAD_CHANNELS, 1)
         self.value_hidden = nn.Linear(HEAD_CHANNELS * squares, VALUE_WIDTH)
@@ -90,25 +89,25 @@ class PolicyValueNet(nn.Module):
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
 
     def forward(self, discs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        """Numbers of all actions, ``(n, size² + 1)``, legal or not, and values, ``(n,)``.
+        """Return logits of all actions, ``(n, size² + 1)``, legal or not, and values, ``(n,)``.
 
         *discs*: ``(n, 2, size, size)``, own and the opponent's, of any type; *mask*: ``(n, size² + 1)``, the legal actions.
         """
         maps = self.trunk(discs, mask)
-        numbers = self.policy(torch.relu(self.policy_maps(maps)).flatten(1))
-        return numbers, self._value(maps)
+        logits = self.policy(torch.relu(self.policy_maps(maps)).flatten(1))
+        return logits, self._value(maps)
 
     def values(self, discs: Tensor, mask: Tensor) -> Tensor:
-        """The values alone."""
+        """Return the values alone."""
         return self._value(self.trunk(discs, mask))
 
     def of_boards(self, own: np.ndarray, opp: np.ndarray) -> tuple[Tensor, Tensor]:
-        """`forward` for positions given as two arrays of boards, uint64; nothing is kept for gradients."""
+        """Return `forward` of two arrays of boards, uint64, without gradients."""
         with torch.inference_mode():
             return self(*self.inputs(own, opp))
 
     def inputs(self, own: np.ndarray, opp: np.ndarray) -> tuple[Tensor, Tensor]:
-        """What `forward` takes, where the network is, for positions given as two arrays of boards."""
+        """Return the arguments of `forward`, on the network's device, for two arrays of boards."""
         device = next(self.parameters()).device
         return net_inputs(board_tensor(own).to(device), board_tensor(opp).to(device), self.size)
 
@@ -118,65 +117,72 @@ class PolicyValueNet(nn.Module):
 
 
 class ValueFromBoards(nn.Module):
-    """The network's value as `models.torch_evaluator.TorchEvaluator` wants it: from two int64 tensors of boards."""
+    """The network's value as a module for `models.torch_evaluator.TorchEvaluator`: from two int64 tensors of boards."""
 
     def __init__(self, net: PolicyValueNet) -> None:
         super().__init__()
         self.net = net
 
     def forward(self, own: Tensor, opp: Tensor) -> Tensor:
-        """Values between -1 and 1 for the side to move."""
+        """Return values between -1 and 1 for the side to move."""
         return self.net.values(*net_inputs(own, opp, self.net.size))
 
 
 def net_inputs(own: Tensor, opp: Tensor, size: int) -> tuple[Tensor, Tensor]:
-    """Discs and mask, int8, as `PolicyValueNet` takes them, from int64 tensors of boards; the pass where there is no move."""
+    """Return discs and action masks, int8, as `PolicyValueNet` takes them, from int64 tensors of boards."""
     legal = legal_moves(own, opp, Rules(size).playable)
     mask = torch.cat([board_planes(legal, size).flatten(1), (legal == 0).unsqueeze(1)], dim=1)
     return board_planes(torch.stack([own, opp], dim=1), size).to(torch.int8), mask.to(torch.int8)
 
 
-def masked(numbers: Tensor, mask: Tensor) -> Tensor:
-    """The numbers of the legal actions; `ILLEGAL` for the others."""
-    return numbers.masked_fill(mask == 0, ILLEGAL)
+def mask_illegal(logits: Tensor, mask: Tensor) -> Tensor:
+    """Return the logits of legal actions, and `ILLEGAL_LOGIT` for the others."""
+    return logits.masked_fill(mask == 0, ILLEGAL_LOGIT)
+
+
+def frozen_copy(net: PolicyValueNet) -> PolicyValueNet:
+    """Return a copy without gradients, on the same device.
+
+    A new network would draw its initial weights from torch's global generator, from which stable-baselines3 samples actions.
+    """
+    return deepcopy(net).eval().requires_grad_(False)
 
 
 # --- symmetries -----------------------------------------------------------------------------------
 
 
-def views(rules: Rules) -> np.ndarray:
-    """``(8, squares + 1)``: the action of the board that lies where action *a* is, under each symmetry; the pass stays."""
-    return action_images(rules.size)[VIEWS]
+def symmetry_actions(rules: Rules) -> np.ndarray:
+    """Return ``(8, squares + 1)``: under each symmetry, the action of the real board for every action that is shown."""
+    return action_images(rules.size)[SYMMETRY_ORDER]
 
 
-def turned(discs: Tensor, mask: Tensor, view: Tensor) -> tuple[Tensor, Tensor]:
-    """Discs and masks under one of the `views`, or under one for each position."""
-    view = view.expand(mask.shape)
-    squares = view[:, None, :-1].expand(-1, 2, -1)
-    return discs.flatten(2).gather(2, squares).view(discs.shape), mask.gather(1, view)
+def transformed(discs: Tensor, mask: Tensor, actions: Tensor) -> tuple[Tensor, Tensor]:
+    """Return discs and masks under one row of `symmetry_actions`, or under one row for each position."""
+    actions = actions.expand(mask.shape)
+    squares = actions[:, None, :-1].expand(-1, 2, -1)
+    return discs.flatten(2).gather(2, squares).view(discs.shape), mask.gather(1, actions)
 
 
-def action_numbers(net: PolicyValueNet, discs: Tensor, mask: Tensor, *, symmetric: bool = False) -> Tensor:
-    """The numbers of the legal actions; if *symmetric*, in the mean over the eight symmetries of the board.
+def action_logits(net: PolicyValueNet, discs: Tensor, mask: Tensor, *, symmetric: bool = False) -> Tensor:
+    """Return the logits of all actions, `ILLEGAL_LOGIT` for illegal ones.
 
-    Eight opinions about one position, whose errors are different: some fifty Elo for a policy that has seen all symmetries. The
-    result is the mean of log-probabilities then.
+    *symmetric*: the mean of the log-probabilities under the eight symmetries, about fifty Elo stronger.
     """
     if not symmetric:
-        return masked(net(discs, mask)[0], mask)
+        return mask_illegal(net(discs, mask)[0], mask)
     total = torch.zeros(mask.shape, device=discs.device)
-    for view in torch.from_numpy(views(Rules(net.size))).to(discs.device):
-        seen, legal = turned(discs, mask, view)
-        total[:, view] += torch.log_softmax(masked(net(seen, legal)[0], legal), 1)
-    return masked(total / 8, mask)
+    for actions in torch.from_numpy(symmetry_actions(Rules(net.size))).to(discs.device):
+        image, legal = transformed(discs, mask, actions)
+        total[:, actions] += torch.log_softmax(mask_illegal(net(image, legal)[0], legal), 1)
+    return mask_illegal(total / 8, mask)
 
 
-def policy_numbers(net: PolicyValueNet, own: Boards, opp: Boards, *, symmetric: bool = False) -> NDArray[np.float64]:
-    """Numbers of all actions, (N, squares + 1), `ILLEGAL` where they are; *symmetric*: the mean over all symmetries."""
+def policy_logits(net: PolicyValueNet, own: Boards, opp: Boards, *, symmetric: bool = False) -> NDArray[np.float64]:
+    """Return the `action_logits` of arrays of boards, ``(n, squares + 1)``."""
     parts = []
     for start in range(0, len(own), BATCH):
         rows = slice(start, start + BATCH)
         with torch.inference_mode():
-            numbers = action_numbers(net, *net.inputs(own[rows], opp[rows]), symmetric=symmetric)
-        parts.append(numbers.to("cpu", torch.float64).numpy())
+            logits = action_logits(net, *net.inputs(own[rows], opp[rows]), symmetric=symmetric)
+        parts.append(logits.to("cpu", torch.float64).numpy())
     return np.concatenate(parts)

@@ -42,7 +42,7 @@ HEAD_MAPS, VALUE_UNITS = 32, 256
 #: Discs that 1 stands for in the value's last layer.
 VALUE_DISCS = 16.0
 #: Weights of a file at most: no header makes a process ask for more memory.
-MOST_CHANNELS, MOST_BLOCKS = 512, 64
+MAX_CHANNELS, MAX_BLOCKS = 512, 64
 
 
 class ResidualBlock(nn.Module):
@@ -181,9 +181,9 @@ def read_residual(path: Path) -> SavedResidual:
     try:
         rules = Rules(header["size"], header["variant"])
         channels, blocks = header["channels"], header["blocks"]
-        if not (_within(channels, MOST_CHANNELS) and _within(blocks, MOST_BLOCKS)):
+        if not (_within(channels, MAX_CHANNELS) and _within(blocks, MAX_BLOCKS)):
             raise WeightsError(
-                f"{quoted(channels)} channels in {quoted(blocks)} blocks: expected 1 to {MOST_CHANNELS} in 1 to {MOST_BLOCKS}"
+                f"{quoted(channels)} channels in {quoted(blocks)} blocks: expected 1 to {MAX_CHANNELS} in 1 to {MAX_BLOCKS}"
             )
         net = ResidualNet(rules.size, channels=channels, blocks=blocks)
         if not all(np.isfinite(array).all() for array in tensors.values()):

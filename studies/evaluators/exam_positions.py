@@ -20,7 +20,7 @@ from reversi_env import Rules, batch
 from reversi_env.options import derive_seed
 from reversi_env.rules import Variant
 from train.arena.batch import self_play
-from train.evaluation.endgames import solved_once
+from train.evaluation.endgames import solve_cached
 from train.evaluation.exact_set import Boards, ExactSet
 from train.evaluation.exam import PACKAGED, wthor_files, wthor_sample
 from train.jobs.logs import save_arrays
@@ -58,7 +58,7 @@ def solved_positions(rules: Rules, files: list[Path], folder: Path, threads: int
         boards = wthor_sample(files, empties, count) if recorded else own_games(rules, empties, count)
         name, about = f"exam-{rules.size}-{rules.variant}-{empties}-{count}", {"empties": empties}
         solving_kwargs: dict[str, Any] = {"threads": threads, "progress": _say}
-        sets.append(solved_once(name, rules, about, lambda boards=boards: (*boards, None), folder, **solving_kwargs))  # type: ignore[misc]
+        sets.append(solve_cached(name, rules, about, lambda boards=boards: (*boards, None), folder, **solving_kwargs))  # type: ignore[misc]
     return sets
 
 

@@ -90,7 +90,7 @@ def main() -> None:
         print(f"{len(truth)} positions, mean {scores.mean():.2f}, deviation {scores.std():.2f} discs")
         for evaluator in map(evaluators.get_formula, evaluators.formulas()):
             raw = raw_values(evaluator, truth.own, truth.opp, rules)
-            errors = truth.compared(raw, scaled=True)
+            errors = truth.compare(raw, scaled=True)
             scale, correlation = errors.scale, errors.correlation
             error = np.sqrt(np.mean((scale * raw - scores) ** 2))
             numbers = f"{scale:11.3g} {correlation:11.2f} {error:6.2f} {'*' * (evaluator.sign(rules) > 0)}"

@@ -70,7 +70,7 @@ def _judged(name: str, trees: Trees, games: NDArray[np.int64], options: Structur
     evaluator, going = evaluators.get_evaluator(name), ~trees.finished
     truth = ExactSet(trees.rules, trees.own[going], trees.opp[going], trees.score[going].astype(np.int64))
     static = evaluator.static_values(truth.own, truth.opp, truth.rules)
-    compared = truth.compared(static, scaled=not options.as_is and isinstance(evaluator, Formula))
+    compared = truth.compare(static, scaled=not options.as_is and isinstance(evaluator, Formula))
     values = trees.score.astype(float)
     values[going] = compared.values
     errors = np.abs(values - trees.score)

@@ -50,9 +50,9 @@ def small_training():
     """Options of a training of a second."""
 
     def make(**changes):
-        shape = {"size": 4, "channels": 4, "blocks": 1, "games": 8}
-        pace = {"steps": 2048, "num_envs": 32, "num_steps": 8, "batch_size": 64, "epochs": 2}
-        pace |= {"snapshot_every": 512, "evaluate": 1024}
+        shape = {"size": 4, "channels": 4, "blocks": 1, "eval_games": 8}
+        pace = {"total_timesteps": 2048, "num_envs": 32, "num_steps": 8, "batch_size": 64, "n_epochs": 2}
+        pace |= {"snapshot_every": 512, "eval_every": 1024}
         small = shape | pace | {"opponents": ("random", "greedy"), "pool_size": 2}
         return preset(**(small | changes))
 

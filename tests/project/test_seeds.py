@@ -38,7 +38,7 @@ from train.arena.options import TournamentOptions
 from train.book.check import _sampled_rows
 from train.book.options import CheckOptions
 from train.evaluation.endgames import EndgameOptions, _sampled
-from train.evaluation.exam import _known_scores, packaged_endgames, packaged_papers, wthor_sample
+from train.evaluation.exam import _known_scores, packaged_endgames, packaged_sets, wthor_sample
 from train.evaluation.ladder import Ladder
 from train.evaluation.options import PuzzleOptions
 from train.evaluation.policy_score import score_policy
@@ -145,7 +145,7 @@ def pool(seed):
     made = SelfPlayPool(("six-factor:depth=1", "mobility:depth=1"), Rules(4), 0.5, 2, seed)
     for _ in range(3):
         made.add(PolicyValueNet(4, Architecture(4, 1)))
-    words = [one.words.bit_generator.state["state"]["state"] for one in made.baselines]
+    words = [one.rng.bit_generator.state["state"]["state"] for one in made.baselines]
     return [*words, *(one.generator.initial_seed() for one in made.selves)]
 
 
@@ -288,7 +288,7 @@ FINITE = {
     "wthor sample": lambda folder, count, seed: rows(*wthor_sample([*folder.iterdir()], 20, count, seed)),
     "wthor scores": lambda folder, count, seed: boards_of(_known_scores([*folder.iterdir()], count, seed)),
     "solver steps": lambda folder, count, seed: of_tournaments(folder, count, seed),
-    "packaged": lambda _, count, seed: boards_of(*packaged_papers(RULES, positions=count, empties=(10,), seed=seed)),
+    "packaged": lambda _, count, seed: boards_of(*packaged_sets(RULES, positions=count, empties=(10,), seed=seed)),
     "book check": lambda _, count, seed: _sampled_rows(BOOK, CheckOptions(positions=count, seed=seed)).tolist(),
 }
 SET_SIZES = {

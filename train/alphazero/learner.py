@@ -1,4 +1,4 @@
-"""`Learner`: the network that is taught, a calmer one that plays, and the steps that it takes."""
+"""`Learner`: the network in training, the exponential moving average of its weights, which plays, and gradient steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from models.residual.inference import InferenceNetwork, TorchCompiled
 from models.residual.net import PolicyValueFunction, ResidualNet, square_images
 from reversi_env.errors import extra_libraries
 from train.alphazero.options import SelfPlayOptions
-from train.alphazero.self_play import ONE, Positions
+from train.alphazero.self_play import POLICY_SCALE, Positions
 from train.jobs.checkpoints import State, network_state, restore_network
 
 with extra_libraries():
@@ -21,27 +21,27 @@ with extra_libraries():
     from torch import Tensor
     from torch.nn import functional
 
-#: Discs beyond which errors count linearly, and discs that count as 1 in the loss.
-HUBER_DELTA, LOSS_DISCS = 12.0, 16.0
-#: How much the policy's entropy, in nats, counts beside the value's error.
-POLICY_WEIGHT = 0.5
-#: Decoupled weight decay, the longest gradient that is followed as it is, and steps until the rate is whole.
-DECAY, LONGEST, WARM_UP = 0.01, 1.0, 200
-#: Share of the new weights in the mean over the last steps, which plays and is kept.
-MEAN_SHARE = 0.01
+#: Huber delta, and the discs that count as 1 in the value loss.
+HUBER_DELTA, LOSS_SCALE = 12.0, 16.0
+#: Coefficient of the policy loss, in nats.
+POLICY_COEFFICIENT = 0.5
+#: Decoupled weight decay, maximum norm of a gradient, and steps of the learning rate's warm-up.
+WEIGHT_DECAY, MAX_GRAD_NORM, WARMUP_STEPS = 0.01, 1.0, 200
+#: Share of the new weights in their moving average.
+EMA_UPDATE_RATE = 0.01
 #: Steps between two reports.
-REPORT = 50
+REPORT_INTERVAL = 50
 
 
 class Losses(NamedTuple):
-    """Means over some steps: the value's error in discs, and the policy's cross entropy in nats."""
+    """Means over some steps: the absolute error of the value in discs, and the cross entropy of the policy in nats."""
 
     error: float
     policy: float
 
 
 class Learner:
-    """One network on one device; ``mean`` is the mean of its weights over the last steps.
+    """One network on one device; ``ema_net`` has the moving average of its weights.
 
     *compiled*: let torch compile the loss; by default on a GPU.
     """
@@ -53,86 +53,84 @@ class Learner:
             torch.manual_seed(options.seed)
             net = ResidualNet(options.size, channels=options.channels, blocks=options.blocks)
         self.net = net.to(device)
-        self.mean = copy.deepcopy(self.net).requires_grad_(False)
-        self._player = InferenceNetwork(self.mean)
+        self.ema_net = copy.deepcopy(self.net).requires_grad_(False)
+        self._inference = InferenceNetwork(self.ema_net)
         self.optimiser = torch.optim.AdamW(
-            self.net.parameters(), options.learning_rate, betas=(0.9, 0.99), weight_decay=DECAY, fused=self.is_gpu
+            self.net.parameters(), options.learning_rate, (0.9, 0.99), weight_decay=WEIGHT_DECAY, fused=self.is_gpu
         )
         self._images = square_images(self.rules).to(device)
         compiles = self.is_gpu if compiled is None else compiled
-        self._loss: Callable[..., Any] = TorchCompiled(self._losses) if compiles else self._losses
+        self._loss: Callable[..., Any] = TorchCompiled(self._loss_and_metrics) if compiles else self._loss_and_metrics
 
     @property
     def logits_and_values(self) -> PolicyValueFunction:
-        """Numbers of all squares and values, by the mean weights."""
-        return self._player.logits_and_values
-
-    # --- learning ---------------------------------------------------------------------------------
+        """Policy logits of all squares and values, by the averaged weights."""
+        return self._inference.logits_and_values
 
     def learn(
         self,
         positions: Positions,
         steps: int,
-        rate: Callable[[int], float],
+        rate_factor: Callable[[int], float],
         seed: int,
-        tell: Callable[[int], None] = lambda done: None,
+        on_progress: Callable[[int], None] = lambda done: None,
     ) -> Losses:
-        """Take *steps* on batches drawn from the positions, each seen under one of the eight symmetries.
+        """Take gradient *steps* on random batches of the positions, each under a random symmetry.
 
-        ``rate(step)`` is what the learning rate is multiplied with.
+        ``rate_factor(step)`` multiplies the learning rate.
         """
-        generator = torch.Generator(self.device).manual_seed(seed)
+        rng = torch.Generator(self.device).manual_seed(seed)
         total = torch.zeros(2, device=self.device)
         size = (self.options.batch_size,)
         for step in range(steps):
-            rows = torch.randint(len(positions.own), size, generator=generator, device=self.device)
-            symmetries = torch.randint(8, size, generator=generator, device=self.device)
+            rows = torch.randint(len(positions.own), size, generator=rng, device=self.device)
+            symmetries = torch.randint(8, size, generator=rng, device=self.device)
             for group in self.optimiser.param_groups:
-                group["lr"] = self.options.learning_rate * rate(step)
+                group["lr"] = self.options.learning_rate * rate_factor(step)
             total += self._step(Positions(*(column[rows] for column in positions)), symmetries)
-            if step % REPORT == 0:
-                tell(step)
-        self._player.load_weights(self.mean)
+            if step % REPORT_INTERVAL == 0:
+                on_progress(step)
+        self._inference.load_weights(self.ema_net)
         return Losses(*(total / max(1, steps)).tolist())
 
     def _step(self, batch: Positions, symmetries: Tensor) -> Tensor:
-        loss, told = self._loss(*batch, symmetries)
+        loss, metrics = self._loss(*batch, symmetries)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(self.net.parameters(), LONGEST)
+        torch.nn.utils.clip_grad_norm_(self.net.parameters(), MAX_GRAD_NORM)
         self.optimiser.step()
         with torch.no_grad():
-            torch._foreach_lerp_(list(self.mean.parameters()), list(self.net.parameters()), MEAN_SHARE)
-        return told
+            torch._foreach_lerp_(list(self.ema_net.parameters()), list(self.net.parameters()), EMA_UPDATE_RATE)
+        return metrics
 
-    def _losses(
+    def _loss_and_metrics(
         self, own: Tensor, opp: Tensor, score: Tensor, policy: Tensor, symmetries: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """The loss of a batch, and the two figures of `Losses`."""
+        """Return the loss of a batch, and the two metrics of `Losses`."""
         own, opp = transformed(own, symmetries), transformed(opp, symmetries)
-        target = policy.gather(1, self._images[symmetries]).float() / ONE
+        target = policy.gather(1, self._images[symmetries]).float() / POLICY_SCALE
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.is_gpu):
-            numbers, values = self.net(own, opp)
-        error = functional.huber_loss(values / LOSS_DISCS, score / LOSS_DISCS, delta=HUBER_DELTA / LOSS_DISCS)
+            logits, values = self.net(own, opp)
+        value_loss = functional.huber_loss(values / LOSS_SCALE, score / LOSS_SCALE, delta=HUBER_DELTA / LOSS_SCALE)
         legal = board_planes(legal_moves(own, opp, self.rules.playable), self.rules.size).flatten(1)
-        likely = torch.log_softmax(torch.where(legal > 0, numbers, ILLEGAL_LOGIT), 1)
-        entropies = -(target * torch.where(legal > 0, likely, 0.0)).sum(1)
-        entropy = entropies.sum() / (target.sum(1) > 0).sum().clamp(min=1)
-        told = torch.stack([(values - score).abs().mean(), entropy]).detach()
-        return error + POLICY_WEIGHT * entropy, told
+        log_probs = torch.log_softmax(torch.where(legal > 0, logits, ILLEGAL_LOGIT), 1)
+        cross_entropies = -(target * torch.where(legal > 0, log_probs, 0.0)).sum(1)
+        policy_loss = cross_entropies.sum() / (target.sum(1) > 0).sum().clamp(min=1)
+        metrics = torch.stack([(values - score).abs().mean(), policy_loss]).detach()
+        return value_loss + POLICY_COEFFICIENT * policy_loss, metrics
 
-    # --- files ------------------------------------------------------------------------------------
+    # --- checkpoints ------------------------------------------------------------------------------
 
     def state(self) -> dict[str, State]:
-        """All that a later learner with the same options needs to go on."""
-        mean = {name: value.cpu().numpy() for name, value in self.mean.state_dict().items()}
+        """Return all that a later learner with the same options needs to resume."""
+        mean = {name: value.cpu().numpy() for name, value in self.ema_net.state_dict().items()}
         return {**network_state(self.net, self.optimiser), "mean": mean}
 
-    def load(self, parts: dict[str, Any]) -> None:
-        """Go on from there."""
+    def load_state(self, parts: dict[str, Any]) -> None:
+        """Resume from a `state`."""
         restore_network(parts, self.net, self.optimiser)
-        self.mean.load_state_dict({name: torch.from_numpy(array) for name, array in parts["mean"].items()})
-        self._player.load_weights(self.mean)
+        self.ema_net.load_state_dict({name: torch.from_numpy(array) for name, array in parts["mean"].items()})
+        self._inference.load_weights(self.ema_net)
 
 
 @contextmanager

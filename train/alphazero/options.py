@@ -1,4 +1,4 @@
-"""`SelfPlayOptions`: everything that decides a training by self-play, and good values for each board and device."""
+"""`SelfPlayOptions`: all options of an AlphaZero run, and presets for each board and device."""
 
 from __future__ import annotations
 
@@ -11,11 +11,7 @@ from reversi_env.options import GameOptions, option
 
 @dataclass(frozen=True)
 class SelfPlayOptions(GameOptions):
-    """A training in generations: games of the network with itself, the worth of their positions, and steps to learn it.
-
-    At the end the network learns from all that is remembered, with a rate that falls to 0. The defaults are those for 8x8 on
-    one GPU.
-    """
+    """A run in generations of self-play and training, then final steps on the replay window; defaults for 8x8 on one GPU."""
 
     generations: int = option(17, "Number of generations (self-play followed by training).", low=1, high=10_000)
     games: int = option(16_384, "Self-play games per generation.", low=2, high=1 << 22)
@@ -29,20 +25,20 @@ class SelfPlayOptions(GameOptions):
     blocks: int = option(6, "Residual blocks of the network, two convolutions each.", low=1, high=64)
     seed: int = option(0, "Random seed of the whole run.", low=0, high=2**31 - 1)
     simulations: int = option(16, "Tree-search simulations per move.", low=1, high=10_000)
-    method: Literal["gumbel", "puct"] = option("gumbel", "Tree search: gumbel (Gumbel AlphaZero) or puct.")
+    search: Literal["gumbel", "puct"] = option("gumbel", "Tree search: gumbel (Gumbel AlphaZero) or puct.")
     max_considered_actions: int = option(8, "With gumbel: number of actions considered at the root.", low=1, high=64)
     temperature: float = option(1.0, "Sampling temperature of the moves; 0 plays the best move.", low=0.0, high=64.0)
     exact: int = option(
         14, "Solve positions with at most this many empties (0: none); on a GPU no leaves of the tree.", low=0, high=16
     )
-    plies: int = option(16, "Maximum number of random plies before a game.", low=0, high=32)
+    opening_plies: int = option(16, "Maximum number of random plies before a game.", low=0, high=32)
     td_lambda: float = option(
         0.95, "Lambda of the TD(lambda) value targets: 1 uses the game result, 0 the search value.", low=0.0, high=1.0
     )
-    evaluate: int = option(
+    eval_every: int = option(
         5, "Generations between evaluations; the last one follows the final steps.", low=1, high=10_000
     )
-    ladder: int = option(
+    eval_games: int = option(
         200,
         "Evaluation games against each baseline of the ladder (even; 0: no evaluation).",
         low=0,
@@ -53,20 +49,20 @@ class SelfPlayOptions(GameOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_integer("plies", self.plies, 0, self.rules.square_count // 2)
+        check_integer("opening_plies", self.opening_plies, 0, self.rules.square_count // 2)
         check_integer("exact", self.exact, 0, self.rules.square_count - 6)
 
-    def remembered(self, generation: int) -> int:
-        """Generations, up to this one, that are learnt from: half of them, since the first ones know little."""
+    def replay_generations(self, generation: int) -> int:
+        """Return the number of latest generations to sample from: at first half of them, since the first networks are weak."""
         return max(2, min(self.replay_window, generation // 2 + 2))
 
 
-_COLUMNS = (
+_SIZE_COLUMNS = (
     *("generations", "games", "steps", "final_steps", "channels", "blocks"),
-    *("simulations", "max_considered_actions", "exact", "plies"),
+    *("simulations", "max_considered_actions", "exact", "opening_plies"),
 )
 #: For two cores of a CPU, or one GPU. Those for 8x8 on a CPU, and for the smaller boards on a GPU, are guesses.
-_SIZES = {
+_SIZE_PRESETS = {
     (4, "cpu"): (18, 256, 200, 1200, 16, 2, 16, 16, 6, 4),
     (6, "cpu"): (26, 640, 200, 1200, 24, 2, 8, 4, 8, 8),
     (8, "cpu"): (60, 640, 400, 4000, 32, 3, 16, 8, 8, 10),
@@ -74,13 +70,13 @@ _SIZES = {
     (6, "cuda"): (20, 8192, 450, 4000, 96, 6, 16, 8, 12, 8),
     (8, "cuda"): (17, 16_384, 450, 7000, 128, 6, 16, 8, 14, 16),
 }
-_ON: dict[str, dict[str, Any]] = {
+_DEVICE_PRESETS: dict[str, dict[str, Any]] = {
     "cpu": {"batch_size": 256, "learning_rate": 2e-3, "replay_window": 8, "greedy_share": 0.0, "td_lambda": 0.9}
 }
 
 
 def preset(size: int = 8, device: str = "cpu", **changes: Any) -> SelfPlayOptions:
-    """Options for a board on a device, with *changes*."""
-    sizes = dict(zip(_COLUMNS, _SIZES.get((size, device), ()), strict=False))
-    known: dict[str, Any] = {**_ON.get(device, {}), **sizes}
-    return SelfPlayOptions(**{**known, "size": size, "device": device, **changes})
+    """Return the options for a board on a device, with *changes*."""
+    by_size = dict(zip(_SIZE_COLUMNS, _SIZE_PRESETS.get((size, device), ()), strict=False))
+    options: dict[str, Any] = {**_DEVICE_PRESETS.get(device, {}), **by_size, "size": size, "device": device}
+    return SelfPlayOptions(**(options | changes))

@@ -1,13 +1,13 @@
-"""`SelfPlayRun`: a training by self-play in one folder, in generations; stopped in any way, the same call goes on where it was.
+"""`SelfPlayRun`: AlphaZero training in one folder, in generations of self-play and gradient steps; the same call resumes it.
 
-A generation depends on the options, its number and the weights before it. The folder keeps the positions of the generations that
-are remembered, and where the learning is. On a CPU a run that was stopped ends with the weights that it would have had.
+A generation depends on the options, its number and the weights before it. The folder keeps the positions of the replay window and
+the state of the learner. On a CPU an interrupted run ends with the same weights as an uninterrupted one.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,65 +17,146 @@ import numpy as np
 
 from models.files import WeightsError
 from models.mcts.search import TreeSearch
-from models.residual.net import ResidualNet, SavedResidual, ValueFromBoards, read_residual, symmetrised
+from models.residual.net import SavedResidual, ValueFromBoards, read_residual, symmetrised
 from models.torch_evaluator import TorchEvaluator
 from reversi_env import Rules
 from reversi_env.errors import TrainError, extra_libraries
 from reversi_env.storage.atomic import write_atomically
-from train.alphazero.learner import WARM_UP, Learner, Losses, fast_convolutions
+from train.alphazero.learner import WARMUP_STEPS, Learner, Losses, fast_convolutions
 from train.alphazero.options import SelfPlayOptions
-from train.alphazero.self_play import COLUMNS, Positions, play, search_of
+from train.alphazero.self_play import COLUMNS, Positions, make_search, play_generation
+from train.arena.batch import BatchPlayer
 from train.arena.network_players import ZeroPlayer
 from train.charts import COLOURS, GREY, Figure, labels, panels
 from train.evaluation.endgames import EndgameOptions, noisy_endgames
 from train.evaluation.exact_set import ExactSet
-from train.evaluation.exam import packaged_papers
-from train.evaluation.ladder import Ladder
+from train.evaluation.exam import packaged_sets
+from train.evaluation.ladder import Ladder, ladder_figure
 from train.fitting.fit import checked_device
 from train.jobs.checkpoints import load_checkpoint, save_checkpoint
-from train.jobs.logs import Progress, load_arrays, save_arrays, write_csv
+from train.jobs.logs import Progress, load_arrays, no_progress, save_arrays, write_csv
 from train.jobs.provenance import provenance
-from train.jobs.run import RoundTraining, Run
+from train.jobs.run import Run
 from train.labels.labellers import exact_scores
-from train.rl.maskable_ppo import training_figure
 
 with extra_libraries():
     import torch
 
 STATE, LOG, POSITIONS = "state.safetensors", "log.csv", "positions-{:04}.npz"
-#: Steps of the last phase between two visits to the disk.
-PIECE = 1000
+#: Final gradient steps between two checkpoints.
+CHUNK_STEPS = 1000
+#: Solved positions in which regret is measured, for each number of empties.
+REGRET_POSITIONS = 100
 
 
 @dataclass(frozen=True)
-class Taught:
-    """What a training left: the file, and its figures after every generation."""
+class RunResult:
+    """The weight file of a run, and its metrics after every generation and after every chunk of the final steps."""
 
     weights: Path
-    figures: list[dict[str, Any]]
+    metrics: list[dict[str, Any]]
 
 
-class SelfPlayRun(RoundTraining[SelfPlayOptions]):
-    """A training in rounds that are called generations."""
+class SelfPlayRun:
+    """A run in *folder*, which remembers the options; others raise a `TrainError`.
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.device = checked_device(self.options.device)
-        self.measures = Measures(self.options, self.device, self.cache, self.threads, self.progress)
+    *command* is recorded in the weight file. *cache*: the folder of solved positions, by default the user's.
+    """
 
-    def run(self) -> Taught:
-        """All generations that are not done yet, and the last steps."""
+    def __init__(
+        self,
+        folder: Path,
+        options: SelfPlayOptions,
+        *,
+        threads: int | None = None,
+        command: str = "",
+        cache: Path | None = None,
+        progress: Progress = no_progress,
+    ) -> None:
+        self.folder, self.options, self.rules = folder, options, options.rules
+        self.threads, self.command, self.cache, self.progress = threads, command, cache, progress
+        self.device = checked_device(options.device)
+        self.metrics: list[dict[str, Any]] = []
+        self.steps_done = 0  # of the final steps
+
+    def run(self) -> RunResult:
+        """Run all generations that are missing, and the final steps."""
         with Run(self.folder, self.options), fast_convolutions(self.device):
             self.learner = Learner(self.options, self.device)
-            for number in range(self._resumed(), self.options.generations):
+            for number in range(self._resume(), self.options.generations):
                 self._generation(number)
-            self._last_steps()
-            path = self._saved()
-            draw(self.figures, self.rules, self.folder)
-        return Taught(path, self.figures)
+            self._final_training()
+            path = self._save_weights()
+            draw(self.metrics, self.rules, self.folder)
+        return RunResult(path, self.metrics)
 
-    def examined(self) -> dict[str, dict[str, Any]]:
-        """The finished network on the ladder, as the agent ``zero`` plays: by its policy in eight images, and with a search."""
+    @cached_property
+    def _search(self) -> TreeSearch:
+        return make_search(self.learner.logits_and_values, self.options, self.device, self.threads)
+
+    # --- training ---------------------------------------------------------------------------------
+
+    def _generation(self, number: int) -> None:
+        options, started = self.options, time.perf_counter()
+        name, done = f"generation {number + 1}/{options.generations}", number + 1
+        self._play_generation(number, f"{name}: playing, plies")
+        played = time.perf_counter()
+        warm_up = (lambda step: min(1.0, (step + 1) / WARMUP_STEPS)) if not number else (lambda step: 1.0)
+        on_progress = self._progress_reporter(f"{name}: learning, steps", options.steps)
+        positions = self._replay_positions(number)
+        losses = self.learner.learn(positions, options.steps, warm_up, self._seed(number, 1), on_progress)
+        times = {"play_seconds": played - started, "learn_seconds": time.perf_counter() - played}
+        last = done == options.generations and not options.final_steps
+        self._log_metrics({"generation": number}, losses, times, measured=last or done % options.eval_every == 0)
+        for old in range(done - options.replay_generations(number)):
+            self._path(old).unlink(missing_ok=True)
+        self._save_state(done)
+
+    def _play_generation(self, number: int, doing: str) -> None:
+        """Play a generation's games, unless its positions are in the folder already."""
+        if self._path(number).exists():
+            return
+        solve = partial(exact_scores, rules=self.rules, device=self.device.type, threads=self.threads)
+        seed, on_progress = self._seed(number, 0), partial(self.progress, doing)
+        with torch.no_grad():
+            positions = play_generation(self._search, solve, self.options, seed, self.device, on_progress)
+        save_arrays(self._path(number), {name: column.cpu().numpy() for name, column in positions._asdict().items()})
+
+    def _replay_positions(self, number: int) -> Positions:
+        """Return the positions that training samples from after a generation, on the device."""
+        first = max(0, number + 1 - self.options.replay_generations(number))
+        return Positions.concatenate([self._read(generation) for generation in range(first, number + 1)])
+
+    def _read(self, number: int) -> Positions:
+        arrays = load_arrays(self._path(number), COLUMNS, "begin anew in another folder")
+        return Positions(*(torch.from_numpy(array).to(self.device) for array in arrays))
+
+    def _final_training(self) -> None:
+        """Train on the replay window while the learning rate decays to 0, in chunks of steps."""
+        total, generations = self.options.final_steps, self.options.generations
+        if self.steps_done >= total:
+            return
+        positions = self._replay_positions(generations - 1)
+        while self.steps_done < total:
+            started, first = time.perf_counter(), self.steps_done
+            steps = min(CHUNK_STEPS, total - first)
+            on_progress, seed = self._progress_reporter("last steps", total, first), self._seed(generations, first)
+            losses = self.learner.learn(positions, steps, lambda step: 1 - (first + step) / total, seed, on_progress)  # noqa: B023
+            self.steps_done += steps
+            times = {"learn_seconds": time.perf_counter() - started}
+            self._log_metrics({"last_steps": self.steps_done}, losses, times, measured=self.steps_done == total)
+            self._save_state(generations)
+
+    def _seed(self, generation: int, part: int) -> int:
+        return int(np.random.SeedSequence((self.options.seed, generation, part)).generate_state(1)[0])
+
+    def _progress_reporter(self, doing: str, total: int, first: int = 0) -> Callable[[int], None]:
+        return lambda done: self.progress(doing, first + done, total)
+
+    # --- evaluation -------------------------------------------------------------------------------
+
+    def examine(self) -> dict[str, dict[str, Any]]:
+        """Return standings of the final network: by its policy, averaged over the symmetries, and with search."""
         logits_and_values = self.learner.logits_and_values
         players = {
             "policy": ZeroPlayer(symmetrised(logits_and_values, self.rules), self.rules, self.device),
@@ -83,85 +164,94 @@ class SelfPlayRun(RoundTraining[SelfPlayOptions]):
                 logits_and_values, self.rules, self.device, self._search
             ),
         }
-        found = {}
+        standings = {}
         for number, (name, player) in enumerate(players.items()):
             self.progress("examining", number, len(players))
-            found[name] = self.measures.standing(player)
-        return found
+            standings[name] = self.ladder_standing(player)
+        return standings
+
+    def _log_metrics(self, where: dict[str, int], losses: Losses, times: dict[str, float], *, measured: bool) -> None:
+        row: dict[str, Any] = {**where, "error": round(losses.error, 3), "policy": round(losses.policy, 4)}
+        strength = self.measure_strength() if measured else {}
+        self.metrics.append({**row, **strength, **{name: round(value, 1) for name, value in times.items()}})
+
+    def measure_strength(self) -> dict[str, Any]:
+        """Return all metrics of the averaged network; those against players are of its policy alone."""
+        metrics: dict[str, Any] = self._value_errors()
+        if self.options.eval_games:
+            self.progress("on the ladder", 0, 1)
+            metrics |= self.ladder_standing(ZeroPlayer(self.learner.logits_and_values, self.rules, self.device))
+        return metrics
+
+    def _value_errors(self) -> dict[str, float]:
+        """Return mean error and bias in discs by empties, on the package's solved positions; there are none of 4x4."""
+        if self.rules.size == 4:
+            return {}
+        value = ValueFromBoards(self.learner.ema_net)
+        evaluator = TorchEvaluator(value, self.rules, inputs="boards", device=self.device)
+        by_empties = {int(exact.empties[0]): exact.errors(evaluator) for exact in packaged_sets(self.rules)}
+        means = {f"error_{empties}": round(errors.mean, 2) for empties, errors in by_empties.items()}
+        return means | {f"bias_{empties}": round(errors.bias, 2) for empties, errors in by_empties.items()}
+
+    def ladder_standing(self, player: BatchPlayer) -> dict[str, Any]:
+        """Return points against each baseline, Elo, and mean regret in solved endgames."""
+        standing, judged = self._ladder.measure(player), self._exact_set.batch_regret(player).overall
+        points = {name: round(results.score, 4) for name, results in standing.scores.items()}
+        ratings = {name: value for name, value in standing.as_dict().items() if name != "rungs"}
+        metrics = {name: None if value is None else round(value, 1) for name, value in ratings.items()}
+        return {**metrics, "regret": round(judged.regret, 3), "optimal": round(judged.optimal, 4), "points": points}
 
     @cached_property
-    def _search(self) -> TreeSearch:
-        return search_of(self.learner.logits_and_values, self.options, self.device, self.threads)
+    def _ladder(self) -> Ladder:
+        return Ladder(self.rules, self.options.eval_games, self.options.seed)
 
-    # --- a generation -----------------------------------------------------------------------------
+    @cached_property
+    def _exact_set(self) -> ExactSet:
+        positions = EndgameOptions(self.options.size, self.options.variant, REGRET_POSITIONS)
+        return noisy_endgames(positions, self.cache, threads=self.threads, progress=self.progress)
 
-    def _generation(self, number: int) -> None:
-        began = time.perf_counter()
-        self._played(number)
-        played = time.perf_counter()
-        tell = self._teller(f"generation {number + 1}/{self.options.generations}: learning, steps", self.options.steps)
-        warm_up = (lambda step: min(1.0, (step + 1) / WARM_UP)) if not number else (lambda step: 1.0)
-        losses = self.learner.learn(self._remembered(number), self.options.steps, warm_up, self._seed(number, 1), tell)
-        times = {"play_seconds": played - began, "learn_seconds": time.perf_counter() - played}
-        done, every = number + 1, self.options.evaluate
-        last = done == self.options.generations and not self.options.final_steps
-        self._note({"generation": number}, losses, times, measured=last or done % every == 0)
-        for old in range(number + 1 - self.options.remembered(number)):
-            self._path(old).unlink(missing_ok=True)
-        self._save(number + 1, 0)
+    # --- files ------------------------------------------------------------------------------------
 
-    def _played(self, number: int) -> None:
-        """Play a generation's games, unless that is done; what they were worth is kept before anything is learnt from it."""
-        if self._path(number).exists():
-            return
-        tell = partial(self.progress, f"generation {number + 1}/{self.options.generations}: playing, plies")
-        solve = partial(exact_scores, rules=self.rules, device=self.device.type, threads=self.threads)
-        with torch.no_grad():
-            found = play(self._search, solve, self.options, self._seed(number, 0), self.device, tell)
-        save_arrays(self._path(number), {name: column.cpu().numpy() for name, column in found._asdict().items()})
+    def _path(self, number: int) -> Path:
+        return self.folder / POSITIONS.format(number)
 
-    def _remembered(self, number: int) -> Positions:
-        """The positions that are learnt from after a generation, on the device."""
-        first = max(0, number + 1 - self.options.remembered(number))
-        return Positions.together([self._read(generation) for generation in range(first, number + 1)])
+    def _resume(self) -> int:
+        """Load the last checkpoint and return the number of the next generation."""
+        parts = load_checkpoint(self.folder / STATE)
+        if parts is None:
+            return 0
+        try:
+            self.learner.load_state(parts)
+        except (KeyError, RuntimeError):
+            raise TrainError(
+                f"{str(self.folder)!r} was started with another kind of network: expected one of this version, or another folder"
+            ) from None
+        run_state = parts["run"]
+        self.metrics, self.steps_done = run_state["figures"], run_state["last_steps"]
+        return int(run_state["generations"])
 
-    def _read(self, number: int) -> Positions:
-        arrays = load_arrays(self._path(number), COLUMNS, "begin anew in another folder")
-        return Positions(*(torch.from_numpy(array).to(self.device) for array in arrays))
+    def _save_state(self, generations: int) -> None:
+        """Write the log, then the checkpoint, which commits the step."""
+        rows = [{**row, **row.get("points", {})} for row in self.metrics]
+        write_csv(self.folder / LOG, [{name: value for name, value in row.items() if name != "points"} for row in rows])
+        run_state = {"generations": generations, "last_steps": self.steps_done, "figures": self.metrics}
+        save_checkpoint(self.folder / STATE, {**self.learner.state(), "run": run_state})
 
-    # --- the end ----------------------------------------------------------------------------------
-
-    def _last_steps(self) -> None:
-        """Learn from all that is remembered while the rate falls to 0, piece by piece."""
-        total, last = self.options.final_steps, self.options.generations - 1
-        if self.done >= total:
-            return
-        positions = self._remembered(last)
-        while self.done < total:
-            began, first = time.perf_counter(), self.done
-            steps = min(PIECE, total - first)
-            tell = self._teller("last steps", total, first)
-            seed = self._seed(last + 1, first)
-            losses = self.learner.learn(positions, steps, lambda step: 1 - (first + step) / total, seed, tell)  # noqa: B023
-            times, done = {"learn_seconds": time.perf_counter() - began}, first + steps
-            self._note({"last_steps": done}, losses, times, measured=done == total)
-            self._save(last + 1, done)
-
-    def _saved(self) -> Path:
-        """The file that is left: one that is there, if it has this network, whatever command or commit made it; or a new one."""
-        there = sorted(self.folder.glob("zero-*.safetensors"))
-        path = next(filter(self._is_in, there), None)
+    def _save_weights(self) -> Path:
+        """Write the final weights, unless the folder has them already, and return their file."""
+        files = sorted(self.folder.glob("zero-*.safetensors"))
+        path = next(filter(self._is_saved_in, files), None)
         if path is None:
             saved = self._network(provenance(self.command))
             data = saved.to_bytes()
             path = self.folder / saved.file_name(data)
             write_atomically(path, data)
-        for other in {*there} - {path}:
+        for other in {*files} - {path}:
             other.unlink()  # damaged, or of an earlier version
         return path
 
-    def _is_in(self, path: Path) -> bool:
-        """Whether a whole file has this network with all that is known of it, but for who made it."""
+    def _is_saved_in(self, path: Path) -> bool:
+        """Return whether an intact file has this network and record, whatever command or commit made it."""
         try:
             record = read_residual(path).record
         except WeightsError:
@@ -170,151 +260,43 @@ class SelfPlayRun(RoundTraining[SelfPlayOptions]):
         return path.read_bytes() == self._network(made_by).to_bytes()
 
     def _network(self, made_by: dict[str, Any]) -> SavedResidual:
-        """The network with its record."""
         record = {"training": "zero", "options": self.options.as_dict(), "device": self.device.type}
-        # the file's name must not depend on how long it took
-        figures = [{k: v for k, v in row.items() if not k.endswith("_seconds")} for row in self.figures]
-        return SavedResidual(self.rules, self.learner.mean, {**record, "figures": figures, **made_by})
-
-    # --- figures ----------------------------------------------------------------------------------
-
-    def _note(self, where: dict[str, int], losses: Losses, times: dict[str, float], *, measured: bool) -> None:
-        """Remember how it went, and, if that is *measured* now, how good the network is."""
-        row: dict[str, Any] = {**where, "error": round(losses.error, 3), "policy": round(losses.policy, 4)}
-        found = self.measures.of(self.learner) if measured else {}
-        self.figures.append({**row, **found, **{name: round(value, 1) for name, value in times.items()}})
-
-    def _write_log(self) -> None:
-        """The figures, those against every player in columns of their own."""
-        rows = [{**row, **row.get("points", {})} for row in self.figures]
-        write_csv(self.folder / LOG, [{name: of for name, of in row.items() if name != "points"} for row in rows])
-
-    # --- files ------------------------------------------------------------------------------------
-
-    def _resumed(self) -> int:
-        """Go to where the state is; the number of the generation that comes next."""
-        self.done = 0
-        found = load_checkpoint(self.folder / STATE)
-        if found is None:
-            return 0
-        try:
-            self.learner.load(found)
-        except (KeyError, RuntimeError):
-            raise TrainError(
-                f"{str(self.folder)!r} was started with another kind of network: expected one of this version, or another folder"
-            ) from None
-        told = found["run"]
-        self.figures, self.done = told["figures"], told["last_steps"]
-        return int(told["generations"])
-
-    def _save(self, generations: int, last_steps: int) -> None:
-        """Write where the learning is, after all else: whoever goes on from there leaves nothing undone."""
-        self.done = last_steps
-        self._write_log()
-        told = {"generations": generations, "last_steps": last_steps, "figures": self.figures}
-        save_checkpoint(self.folder / STATE, {**self.learner.state(), "run": told})
-
-    def _path(self, number: int) -> Path:
-        return self.folder / POSITIONS.format(number)
-
-    def _seed(self, generation: int, part: int) -> int:
-        return int(np.random.SeedSequence((self.options.seed, generation, part)).generate_state(1)[0])
-
-    def _teller(self, doing: str, total: int, first: int = 0) -> Any:
-        return lambda done: self.progress(doing, first + done, total)
+        # The file's name must not depend on how long the run took.
+        metrics = [{k: v for k, v in row.items() if not k.endswith("_seconds")} for row in self.metrics]
+        return SavedResidual(self.rules, self.learner.ema_net, {**record, "figures": metrics, **made_by})
 
 
-# --- measurements ----------------------------------------------------------------------------------
+# --- learning curves ------------------------------------------------------------------------------
+
+X_LABEL = "generations, then chunks of the final steps"
 
 
-with extra_libraries():
-    import torch
-
-#: Solved positions in which moves are judged, for each number of empties.
-REGRET_POSITIONS = 100
-
-
-class Measures:
-    """What is measured as the options ask; *cache*: where solved positions are kept, by default the user's."""
-
-    def __init__(
-        self,
-        options: SelfPlayOptions,
-        device: torch.device,
-        cache: Path | None,
-        threads: int | None,
-        progress: Progress,
-    ) -> None:
-        self.options, self.rules, self.device = options, options.rules, device
-        self.cache, self.threads, self.progress = cache, threads, progress
-
-    def of(self, learner: Learner) -> dict[str, Any]:
-        """All figures of a learner's network; those against players are of its policy alone."""
-        found: dict[str, Any] = self.errors(learner.mean)
-        if self.options.ladder:
-            self.progress("on the ladder", 0, 1)
-            found |= self.standing(ZeroPlayer(learner.logits_and_values, self.rules, self.device))
-        return found
-
-    def errors(self, net: ResidualNet) -> dict[str, float]:
-        """Mean error and bias in discs in the package's solved positions, by empty squares; it has none of 4x4."""
-        if self.rules.size == 4:
-            return {}
-        evaluator = TorchEvaluator(ValueFromBoards(net), self.rules, inputs="boards", device=self.device)
-        found = {int(paper.empties[0]): paper.errors(evaluator) for paper in packaged_papers(self.rules)}
-        means = {f"error_{empties}": round(errors.mean, 2) for empties, errors in found.items()}
-        return means | {f"bias_{empties}": round(errors.bias, 2) for empties, errors in found.items()}
-
-    def standing(self, player: ZeroPlayer) -> dict[str, Any]:
-        """Points against each rung, Elo, and what a player gives away in solved endgames, in discs a move."""
-        standing, judged = self._ladder.measure(player), self._truth.batch_regret(player).overall
-        points = {name: round(results.score, 4) for name, results in standing.scores.items()}
-        ratings = {name: value for name, value in standing.as_dict().items() if name != "rungs"}
-        figures = {name: None if value is None else round(value, 1) for name, value in ratings.items()}
-        return {**figures, "regret": round(judged.regret, 3), "optimal": round(judged.optimal, 4), "points": points}
-
-    @cached_property
-    def _ladder(self) -> Ladder:
-        return Ladder(self.rules, self.options.ladder, self.options.seed)
-
-    @cached_property
-    def _truth(self) -> ExactSet:
-        positions = EndgameOptions(self.options.size, self.options.variant, REGRET_POSITIONS)
-        return noisy_endgames(positions, self.cache, threads=self.threads, progress=self.progress)
-
-
-# --- learning curves -------------------------------------------------------------------------------
-
-
-OVER = "generations, then pieces of the last steps"
-
-
-def draw(figures: Sequence[Mapping[str, Any]], rules: Rules, folder: Path) -> None:
-    """What was measured over the generations, ``errors.svg`` and ``curve.svg``, where there is matplotlib."""
+def draw(metrics: Sequence[Mapping[str, Any]], rules: Rules, folder: Path) -> None:
+    """Draw ``errors.svg`` and ``curve.svg`` over the generations, if matplotlib is installed."""
     game = f"{rules.size}x{rules.size} {rules.variant}"
-    rows = [{**row, "steps": number} for number, row in enumerate(figures, 1)]
-    if judged := [row for row in rows if any(name.startswith("bias_") for name in row)]:
-        errors_figure(judged, game).save(folder / "errors.svg", optional=True)
-    if placed := [row for row in rows if "points" in row]:
-        rungs = [{name: {"points": points} for name, points in row["points"].items()} for row in placed]
-        curve = [{**row, "rungs": of} for row, of in zip(placed, rungs, strict=True)]
-        training_figure(curve, game, OVER).save(folder / "curve.svg", optional=True)
+    rows = [{**row, "steps": number} for number, row in enumerate(metrics, 1)]
+    if with_errors := [row for row in rows if any(name.startswith("bias_") for name in row)]:
+        errors_figure(with_errors, game).save(folder / "errors.svg", optional=True)
+    if with_points := [row for row in rows if "points" in row]:
+        rungs = [{name: {"points": points} for name, points in row["points"].items()} for row in with_points]
+        curve = [{**row, "rungs": of} for row, of in zip(with_points, rungs, strict=True)]
+        ladder_figure(curve, game, X_LABEL).save(folder / "curve.svg", optional=True)
 
 
 def errors_figure(rows: Sequence[Mapping[str, Any]], game: str) -> Figure:
-    """Mean absolute error and bias in discs on solved positions, a line for each number of empty squares."""
+    """Return a plot of mean absolute error and bias on solved positions, one line per number of empties."""
     kinds = {"error": f"{game}: mean error, discs", "bias": "bias for the side to move, discs"}
 
     def draw(figure: Any) -> None:
         for axis, kind in zip(panels(figure, 2, tuple(kinds.values())), kinds, strict=True):
             names = [name for name in rows[0] if name.startswith(f"{kind}_")]
-            numbers, ends = [row["steps"] for row in rows], []
+            steps, ends = [row["steps"] for row in rows], []
             for name, colour in zip(names, COLOURS, strict=False):
                 values = [row[name] for row in rows]
-                axis.plot(numbers, values, color=colour)
-                ends.append((numbers[-1], values[-1], name.removeprefix(f"{kind}_"), colour))
+                axis.plot(steps, values, color=colour)
+                ends.append((steps[-1], values[-1], name.removeprefix(f"{kind}_"), colour))
             axis.axhline(0, color=GREY, linewidth=0.6, linestyle=":")
-            axis.set_xlabel(OVER)
+            axis.set_xlabel(X_LABEL)
             labels(axis, ends)
 
     return Figure("errors", f"{game}: error and bias by empty squares.", draw)

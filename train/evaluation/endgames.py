@@ -30,26 +30,26 @@ from train.labels.sampling import sample_games
 FORMAT = 2
 #: With more empties than this, one position at a time is solved by all threads, with a table that holds it.
 BATCH_EMPTIES = 16
-TABLE_MEGABYTES = 128
+TABLE_MIB = 128
 #: Positions solved between two visits to the disk: many in a batch, or one by one.
 BATCH_CHUNK, CHUNK = 512, 8
 #: Boards, and the game that each is of; None: of one game each.
-Sampled = tuple[Boards, Boards, NDArray[np.int64] | None]
+SampledPositions = tuple[Boards, Boards, NDArray[np.int64] | None]
 #: With one empty square there is no choice; with more than this, solving all moves takes minutes.
-FEWEST_EMPTIES, MOST_EMPTIES = 2, 18
+MIN_EMPTIES, MAX_EMPTIES = 2, 18
 DEFAULT_EMPTIES = 14
 #: Positions sampled for each that is wanted, at first and at most: with few empties many have a single move.
-SHARE, MOST_SHARE = 4, 64
+SAMPLED_SHARE, MAX_SAMPLED_SHARE = 4, 64
 
 
 # --- solving, once --------------------------------------------------------------------------------
 
 
-def solved_once(
+def solve_cached(
     name: str,
     rules: Rules,
     about: Mapping[str, Any],
-    sample: Callable[[], Sampled],
+    sample: Callable[[], SampledPositions],
     folder: Path | None = None,
     *,
     threads: int | None = None,
@@ -90,9 +90,7 @@ def solved_once(
 def _solver(rules: Rules, threads: int | None) -> Solver:
     """All threads on one position, with a table that keeps what its moves share."""
     order = "network" if strongest_evaluator(rules) == "network" else None  # a third fewer seconds with 20 empties
-    return Solver(
-        rules, threads=threads or os.cpu_count() or 1, table=TranspositionTable(TABLE_MEGABYTES), evaluator=order
-    )
+    return Solver(rules, threads=threads or os.cpu_count() or 1, table=TranspositionTable(TABLE_MIB), evaluator=order)
 
 
 def _move_values_in_turn(own: Boards, opp: Boards, solver: Solver) -> NDArray[np.int8]:
@@ -140,13 +138,13 @@ class EndgameOptions(GameOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        most = min(MOST_EMPTIES, self.rules.square_count - 5)
+        most = min(MAX_EMPTIES, self.rules.square_count - 5)
         if self.empties is None:
-            object.__setattr__(self, "empties", (FEWEST_EMPTIES, min(DEFAULT_EMPTIES, most)))
+            object.__setattr__(self, "empties", (MIN_EMPTIES, min(DEFAULT_EMPTIES, most)))
         low, high = self.span
-        if not FEWEST_EMPTIES <= low <= high <= most:
+        if not MIN_EMPTIES <= low <= high <= most:
             raise TrainError(
-                f"empties={low}-{high}: expected a range from {FEWEST_EMPTIES} to {most} on the {self.size}x{self.size} board"
+                f"empties={low}-{high}: expected a range from {MIN_EMPTIES} to {most} on the {self.size}x{self.size} board"
             )
 
     @property
@@ -166,14 +164,14 @@ def noisy_endgames(
     options: EndgameOptions, folder: Path | None = None, *, threads: int | None = None, progress: Progress = no_progress
 ) -> ExactSet:
     """The positions of *options*, from the file in *folder* or, the first time, by solving; by default the user's cache."""
-    about, sample = options.as_dict(), lambda: _sampled(options, threads)
-    return solved_once(options.name, options.rules, about, sample, folder, threads=threads, progress=progress)
+    about, sample = options.as_dict(), lambda: _sample(options, threads)
+    return solve_cached(options.name, options.rules, about, sample, folder, threads=threads, progress=progress)
 
 
-def _sampled(options: EndgameOptions, threads: int | None) -> Sampled:
+def _sample(options: EndgameOptions, threads: int | None) -> SampledPositions:
     """Positions with a choice, as many as are wanted with each number of empties, or all that are found."""
     low, high = options.span
-    share = SHARE
+    share = SAMPLED_SHARE
     while True:
         count = share * options.positions * (high - low + 1)
         how = LabelOptions(options.size, options.variant, count, (low, high), options.seed)
@@ -185,7 +183,7 @@ def _sampled(options: EndgameOptions, threads: int | None) -> Sampled:
             len(found) < options.positions and int((empties == e).sum()) == share * options.positions
             for e, found in enumerate(rows, low)
         ]
-        if not any(short) or share >= MOST_SHARE:
+        if not any(short) or share >= MAX_SAMPLED_SHARE:
             chosen = np.concatenate([found[: options.positions] for found in rows])
             return own[chosen], opp[chosen], games[chosen]
         share *= 2

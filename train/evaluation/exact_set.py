@@ -46,7 +46,7 @@ Boards = NDArray[np.uint64]
 
 
 @dataclass(frozen=True)
-class Figures:
+class RegretStatistics:
     """What one player did on the positions with some number of empty squares; None: on all, every number counting alike.
 
     ``regret``: mean discs given away. ``optimal``: share of moves that gave away nothing. ``spoilt``: share of moves after which
@@ -72,8 +72,8 @@ class Figures:
 class Judgement:
     """One player's figures for each number of empties, lowest first, and ``overall``, where each number counts alike."""
 
-    by_empties: tuple[Figures, ...]
-    overall: Figures
+    by_empties: tuple[RegretStatistics, ...]
+    overall: RegretStatistics
 
     def as_dict(self) -> dict[str, Any]:
         """The figures as JSON has them."""
@@ -83,14 +83,14 @@ class Judgement:
     def from_dict(cls, figures: Mapping[str, Any]) -> Judgement:
         """The judgement of what `as_dict` gave; other entries are left out."""
 
-        def part(given: Mapping[str, Any]) -> Figures:
-            values = {one.name: given[one.name] for one in fields(Figures)}
+        def part(given: Mapping[str, Any]) -> RegretStatistics:
+            values = {one.name: given[one.name] for one in fields(RegretStatistics)}
             for name, value in values.items():
                 if name.endswith("_interval"):
                     values[name] = (math.nan, math.nan) if value is None else tuple(value)
                 elif value is None and name != "empties":
                     values[name] = math.nan
-            return Figures(**values)
+            return RegretStatistics(**values)
 
         return cls(tuple(part(one) for one in figures["by_empties"]), part(figures))
 
@@ -207,9 +207,9 @@ class ExactSet:
         """An evaluator's static values against the truth. A formula is first scaled to fit best; a network speaks of discs."""
         evaluator = evaluators.get_evaluator(evaluator)
         values = evaluator.static_values(self.own, self.opp, self.rules)
-        return self.compared(values, scaled=isinstance(evaluator, Formula))
+        return self.compare(values, scaled=isinstance(evaluator, Formula))
 
-    def compared(self, values: NDArray[np.float64], *, scaled: bool) -> Errors:
+    def compare(self, values: NDArray[np.float64], *, scaled: bool) -> Errors:
         """Values of the positions against the truth; *scaled*: times the number that suits them best, by least squares."""
         scale = least_squares_scale(values, self.scores.astype(float)) if scaled else 1.0
         most, varies = self.rules.square_count, np.ptp(values) and np.ptp(self.scores)
@@ -295,12 +295,12 @@ class ExactSet:
         """The figures by empties and of all, from regret, optimal and spoilt of every position."""
         worst = self.scores - np.where(self._values == ILLEGAL, 127, self._values).min(axis=1)
 
-        def figures(empties: int | None) -> Figures:
+        def figures(empties: int | None) -> RegretStatistics:
             rows = slice(None) if empties is None else self.empties == empties
             sample = self.sample if empties is None else self.rows(rows).sample
             regret = sample.loss(parts[0][rows], worst[rows])
             optimal, spoilt = (sample.share(part[rows]) for part in parts[1:])
-            return Figures(
+            return RegretStatistics(
                 *(empties, len(sample.strata), regret.mean, regret.standard_error, regret.interval),
                 *(optimal.mean, optimal.standard_error, optimal.interval, spoilt.mean, spoilt.interval),
             )

@@ -21,7 +21,7 @@ from reversi_env.errors import TrainError, count_noun
 from reversi_env.notation import read_wthor
 from search import evaluators
 from search.evaluators.base import Evaluator
-from train.evaluation.endgames import solved_once
+from train.evaluation.endgames import solve_cached
 from train.evaluation.exact_set import Boards, ExactSet
 from train.evaluation.means import Interval, plain
 from train.jobs.logs import Progress, load_arrays, no_progress
@@ -34,11 +34,11 @@ EMPTIES = (10, 12, 14, 16, 18, 20)
 #: Nobody solves games from more empty squares: what a file says there is no score.
 MOST_DEPTH = 40
 #: Share of the positions that are examined with many empties: they take ever longer to solve.
-SHARES = {16: 0.5, 18: 0.3, 20: 0.2}
+POSITION_SHARES = {16: 0.5, 18: 0.3, 20: 0.2}
 
 
 @dataclass(frozen=True)
-class Mark:
+class ExamResult:
     """How well one evaluator did on the positions with some number of empty squares, in discs.
 
     ``error``: mean absolute difference between its value times ``scale`` and the exact score; ``bias``: mean difference, above 0
@@ -64,7 +64,7 @@ class Mark:
 
 
 @dataclass(frozen=True)
-class Paper:
+class ExamSet:
     """The positions with some number of empty squares: how many, and the mean absolute score, the error of the value 0."""
 
     empties: int
@@ -78,10 +78,10 @@ class Exam:
 
     size: int
     variant: str
-    papers: tuple[Paper, ...]
-    marks: tuple[Mark, ...]
+    papers: tuple[ExamSet, ...]
+    marks: tuple[ExamResult, ...]
 
-    def mark(self, evaluator: str, empties: int) -> Mark:
+    def mark(self, evaluator: str, empties: int) -> ExamResult:
         """One mark."""
         return next(mark for mark in self.marks if (mark.evaluator, mark.empties) == (evaluator, empties))
 
@@ -99,23 +99,23 @@ def examine(judged: Sequence[Evaluator | str], rules: Rules, truths: Iterable[Ex
     known = {one if isinstance(one, str) else one.name: evaluators.get_evaluator(one) for one in judged}
     for evaluator in known.values():
         evaluator.static_values(*batch.start(1, rules), rules)  # what is missing is missed now, not after the solving
-    papers, marks = list[Paper](), list[Mark]()
+    papers, marks = list[ExamSet](), list[ExamResult]()
     for truth in truths:
         empties = int(truth.empties[0])
-        papers.append(Paper(empties, len(truth), float(np.abs(truth.scores).mean())))
+        papers.append(ExamSet(empties, len(truth), float(np.abs(truth.scores).mean())))
         marks += [_mark(name, evaluator, truth, empties) for name, evaluator in known.items()]
     return Exam(rules.size, rules.variant, tuple(papers), tuple(marks))
 
 
-def _mark(name: str, evaluator: Evaluator, truth: ExactSet, empties: int) -> Mark:
+def _mark(name: str, evaluator: Evaluator, truth: ExactSet, empties: int) -> ExamResult:
     errors = truth.errors(evaluator)
     error, bias = truth.sample.mean(errors.absolute), truth.sample.mean(errors.values - errors.scores)
     found = errors.scale, error.mean, error.standard_error, error.interval, errors.correlation, bias.mean, bias.interval
     if truth.values is None:
-        return Mark(empties, name, *found)
+        return ExamResult(empties, name, *found)
     played = truth.judge(truth.one_ply_actions(evaluator)).overall
     regret = played.regret, played.regret_standard_error, played.regret_interval
-    return Mark(empties, name, *found, *regret, played.optimal, played.optimal_interval)
+    return ExamResult(empties, name, *found, *regret, played.optimal, played.optimal_interval)
 
 
 # --- the positions ----------------------------------------------------------------------------------
@@ -152,7 +152,7 @@ def wthor_sample(files: Sequence[Path], empties: int, count: int, seed: int = 0)
     return own[chosen], opp[chosen]
 
 
-def recorded_papers(
+def recorded_sets(
     files: Sequence[Path],
     rules: Rules,
     *,
@@ -163,7 +163,7 @@ def recorded_papers(
     threads: int | None = None,
     progress: Progress = no_progress,
 ) -> Iterator[ExactSet]:
-    """Positions of the games in *files*: *positions* with each number of empties up to 14, and fewer (`SHARES`) above.
+    """Positions of the games in *files*: *positions* with each number of empties up to 14, and fewer (`POSITION_SHARES`) above.
 
     They are solved once, and kept in *folder*, by default in the user's cache. Where the files have exact scores themselves, of the
     normal game and with more empties, those are taken: nothing is known about the moves then.
@@ -183,7 +183,7 @@ def recorded_papers(
         digest = hashlib.sha256(own.tobytes() + opp.tobytes()).hexdigest()[:12]
         name = f"recorded-{rules.size}x{rules.size}-{rules.variant}-{number}-{count}-{digest}"
         about, how = {"empties": number, "positions": digest}, {**solving, "doing": f"{number} empties"}
-        yield solved_once(name, rules, about, lambda boards=boards: (*boards, None), folder, **how)  # type: ignore[misc]
+        yield solve_cached(name, rules, about, lambda boards=boards: (*boards, None), folder, **how)  # type: ignore[misc]
 
 
 def _known_depth(files: Sequence[Path]) -> int | None:
@@ -215,10 +215,10 @@ def packaged_endgames(rules: Rules) -> ExactSet:
     return ExactSet.of_values(rules, *load_arrays(path, ("own", "opp", "values"), remedy, optional=("games",)))
 
 
-def packaged_papers(
+def packaged_sets(
     rules: Rules, *, positions: int | None = None, empties: Sequence[int] | None = None, seed: int = 0
 ) -> Iterator[ExactSet]:
-    """The package's positions: all, or *positions* with each number of empties up to 14 and fewer (`SHARES`) above."""
+    """The package's positions: all, or *positions* with each number of empties up to 14 and fewer (`POSITION_SHARES`) above."""
     truth = packaged_endgames(rules)
     known = np.unique(truth.empties).tolist()
     for number in known if empties is None else empties:
@@ -236,4 +236,4 @@ def packaged_papers(
 
 
 def _share(positions: int, empties: int) -> int:
-    return max(2, round(SHARES.get(empties, 1) * positions))
+    return max(2, round(POSITION_SHARES.get(empties, 1) * positions))

@@ -1,16 +1,15 @@
-"""The ladder: how good a policy is against fixed players, in points a game and in Elo.
+"""The ladder: the strength of a policy against fixed baselines, in points per game and in Elo.
 
-All games are from paired random openings, every opening from both sides, thousands in step. The rungs play each other as well,
-once, so that the Elo of a policy means the same over a whole training and in another one: it is counted from ``random``, which
-has 0.
+All games are from paired random openings, every opening from both sides, thousands in lockstep. The baselines play each other as
+well, once, so that Elo means the same in every run: it is counted from ``random``, which has 0.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from math import isfinite
+from math import isfinite, nan
 from typing import Any
 
 import numpy as np
@@ -22,17 +21,19 @@ from train.arena.batch import BatchPlayer, compiled_player, play_games
 from train.arena.openings import Openings
 from train.arena.ratings import fit_ratings, interval_text
 from train.arena.results import Results
+from train.charts import BLUE, COLOURS, Figure, labels, panels
 
-RUNGS = ("random", "greedy", "cell-utility:depth=2", "six-factor:depth=2")
-#: The strongest rung, where the package has a network for the game.
+BASELINES = ("random", "greedy", "cell-utility:depth=2", "six-factor:depth=2")
+#: The strongest baseline, for games with a packaged network.
 NETWORK = "network:depth=2"
+X_LABEL = "steps, millions"
 
 
 @dataclass(frozen=True)
-class Standing:
-    """A policy's scores against every rung, and its Elo above ``zero`` with the ends of the 95 % interval.
+class PolicyStanding:
+    """A policy's scores against every baseline, and its Elo above `elo_origin` with the ends of the 95 % interval.
 
-    Elo is that of Davidson's model; an end is infinite if the results put no limit to it, and ``elo`` then means nothing
+    Elo is that of Davidson's model; an end is infinite if the results do not bound it, and ``elo`` then means nothing
     (`train.arena.ratings.Rating`).
     """
 
@@ -42,68 +43,96 @@ class Standing:
     high: float
 
     @property
-    def zero(self) -> str:
-        """What Elo is counted from: ``random`` if it is a rung, else the mean of all players, the policy among them."""
+    def elo_origin(self) -> str:
+        """The player or players with Elo 0."""
         return "random" if "random" in self.scores else "the mean of these players"
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON has it: an open end of the interval is None, and so is Elo then."""
+        """Return the standing as JSON: an open end of the interval is None, and then Elo is, too."""
         low, high = (end if isfinite(end) else None for end in (self.low, self.high))
         elo = None if low is None or high is None else self.elo
-        told = ("points", "interval", "wins", "draws", "losses", "discs")
-        rungs = {name: {key: results.as_dict()[key] for key in told} for name, results in self.scores.items()}
+        fields = ("points", "interval", "wins", "draws", "losses", "discs")
+        rungs = {name: {key: results.as_dict()[key] for key in fields} for name, results in self.scores.items()}
         return {"elo": elo, "elo_low": low, "elo_high": high, "rungs": rungs}
 
 
 class Ladder:
-    """The rungs of a game and their results against each other; *games* (an even number) between any two players."""
+    """The baselines of a game and their results against each other; *games* (an even number) between any two players."""
 
-    def __init__(self, rules: Rules, games: int = 400, seed: int = 0, rungs: tuple[str, ...] | None = None) -> None:
+    def __init__(self, rules: Rules, games: int = 400, seed: int = 0, baselines: tuple[str, ...] | None = None) -> None:
         self.rules, self._seed = rules, seed
-        self.rungs = rungs_of(rules) if rungs is None else rungs
+        self.baselines = default_baselines(rules) if baselines is None else baselines
         self.players: list[BatchPlayer] = []
-        for spec in self.rungs:
+        for spec in self.baselines:
             player = compiled_player(spec, rules)
             if player is None:
-                raise ReversiError(f"rung {spec!r}: expected random, greedy, or an evaluator with a depth")
+                raise ReversiError(f"baseline {spec!r}: expected random, greedy, or an evaluator with a depth")
             self.players.append(player)
         plies = 6 if rules.size > 4 else 2
         self._openings = Openings.random(rules, games // 2, plies, seed)
-        self._wins, self._draws = np.zeros((2, len(self.rungs) + 1, len(self.rungs) + 1))
+        self._wins, self._draws = np.zeros((2, len(self.baselines) + 1, len(self.baselines) + 1))
         for (a, first), (b, second) in combinations(enumerate(self.players, start=1), 2):
-            self._note(a, b, self._games(a, first, b, second))
+            self._record(a, b, self._play(a, first, b, second))
 
-    def measure(self, player: BatchPlayer) -> Standing:
-        """How good *player* is."""
+    def measure(self, player: BatchPlayer) -> PolicyStanding:
+        """Play *player* against all baselines."""
         scores = {}
-        for number, (spec, rung) in enumerate(zip(self.rungs, self.players, strict=True), start=1):
-            scores[spec] = self._games(0, player, number, rung)
-            self._note(0, number, scores[spec])
-        anchor = 1 + self.rungs.index("random") if "random" in self.rungs else None
+        for number, (spec, baseline) in enumerate(zip(self.baselines, self.players, strict=True), start=1):
+            scores[spec] = self._play(0, player, number, baseline)
+            self._record(0, number, scores[spec])
+        anchor = 1 + self.baselines.index("random") if "random" in self.baselines else None
         own = fit_ratings(self._wins, self._draws, anchor).players[0]
-        return Standing(scores, own.elo, own.low, own.high)
+        return PolicyStanding(scores, own.elo, own.low, own.high)
 
-    def _games(self, a: int, first: BatchPlayer, b: int, second: BatchPlayer) -> Results:
-        # With one seed for all pairings, a policy that plays like a rung would repeat the games of that rung.
+    def _play(self, a: int, first: BatchPlayer, b: int, second: BatchPlayer) -> Results:
+        # With one seed for all pairings, a policy that plays like a baseline would repeat the games of that baseline.
         return play_games(first, second, self._openings, self.rules, seed=derive_seed(self._seed, a, b))
 
-    def _note(self, a: int, b: int, results: Results) -> None:
+    def _record(self, a: int, b: int, results: Results) -> None:
         self._wins[a, b], self._wins[b, a] = results.wins, results.losses
         self._draws[a, b] = self._draws[b, a] = results.draws
 
 
+def default_baselines(rules: Rules) -> tuple[str, ...]:
+    """Return the baselines of a game, the weakest first."""
+    return (*BASELINES, NETWORK) if strongest_evaluator(rules) == "network" else BASELINES
+
+
+# --- evaluations of a training run, each with the entries of `PolicyStanding.as_dict` -------------
+
+
 def elo_text(evaluation: Mapping[str, Any]) -> str:
-    """Elo of an evaluation with `Standing.as_dict` in it, for a progress line; the bound if Elo is not determined."""
+    """Return the Elo of an evaluation for a progress line; its bound if Elo is not determined."""
     elo, low, high = (evaluation[key] for key in ("elo", "elo_low", "elo_high"))
     return f"{interval_text(low, high) if elo is None else f'{elo:+.0f}'} Elo"
 
 
 def flat_row(evaluation: Mapping[str, Any]) -> dict[str, Any]:
-    """A line of a table: an evaluation with `Standing.as_dict` in it, the points against each rung in columns of their own."""
+    """Return an evaluation as a row of a table, with the points against each baseline in columns of their own."""
     points = {name: round(rung["points"], 4) for name, rung in evaluation["rungs"].items()}
     return {key: value for key, value in evaluation.items() if key != "rungs"} | points
 
 
-def rungs_of(rules: Rules) -> tuple[str, ...]:
-    """The rungs that there are for a game, the weakest first."""
-    return (*RUNGS, NETWORK) if strongest_evaluator(rules) == "network" else RUNGS
+def ladder_figure(evaluations: Sequence[Mapping[str, Any]], game: str, x_label: str = X_LABEL) -> Figure:
+    """Return a plot of points against each baseline, and of Elo, over the ``steps`` of evaluations."""
+    steps = [row["steps"] / (1e6 if x_label == X_LABEL else 1) for row in evaluations]
+
+    def draw(figure: Any) -> None:
+        scores, elo = panels(figure, 2, (f"{game}: points a game", "Elo above random, 95 % interval"))
+        for axis in (scores, elo):
+            axis.set_xlabel(x_label)
+        scores.set_ylim(0, 1.02)
+        ends = []
+        for colour, name in zip(COLOURS, evaluations[-1]["rungs"], strict=False):
+            points = [row["rungs"][name]["points"] for row in evaluations]
+            scores.plot(steps, points, color=colour)
+            ends.append((steps[-1], points[-1], name, colour))
+        labels(scores, ends)
+        # An Elo that is not determined and an open end of its interval are None, and are not drawn.
+        values, low, high = (
+            [nan if row[key] is None else row[key] for row in evaluations] for key in ("elo", "elo_low", "elo_high")
+        )
+        elo.plot(steps, values, color=BLUE)
+        elo.fill_between(steps, low, high, color=BLUE, alpha=0.2, linewidth=0)
+
+    return Figure("curve", f"{game}: points against the ladder, and Elo.", draw)

@@ -9,9 +9,9 @@ from reversi_env.options import GameOptions, option
 from train.labels.options import LabelOptions
 
 #: Candidates solved between two visits to the disk, and of all for each puzzle that is wanted.
-BATCH, SHARE = 128, 40
+BATCH, CANDIDATES_PER_PUZZLE = 128, 40
 #: No number of levels that miss a puzzle has more than this share of all puzzles.
-MOST_ALIKE = 0.2
+MAX_SHARE_PER_DIFFICULTY = 0.2
 
 
 @dataclass(frozen=True)
@@ -34,10 +34,10 @@ class PuzzleOptions(GameOptions):
     @property
     def candidates(self) -> LabelOptions:
         """Where the positions come from: a shard is a batch."""
-        count = SHARE * max(BATCH, self.count)
+        count = CANDIDATES_PER_PUZZLE * max(BATCH, self.count)
         return LabelOptions(self.size, self.variant, count, self.empties, self.seed, shard_rows=BATCH, block_rows=count)
 
     @property
-    def most_alike(self) -> int:
+    def max_per_difficulty(self) -> int:
         """Puzzles that so many levels miss and no others, at most."""
-        return max(1, round(MOST_ALIKE * self.count))
+        return max(1, round(MAX_SHARE_PER_DIFFICULTY * self.count))

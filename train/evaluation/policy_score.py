@@ -25,7 +25,7 @@ from train.arena.ratings import rating_text
 from train.evaluation.endgames import EndgameOptions, noisy_endgames
 from train.evaluation.exact_set import ExactSet, Judgement
 from train.evaluation.exam import packaged_endgames
-from train.evaluation.ladder import Ladder, Standing
+from train.evaluation.ladder import Ladder, PolicyStanding
 from train.jobs.logs import Progress, no_progress
 
 #: Options of an environment that say what a policy is shown.
@@ -43,12 +43,12 @@ class PolicyScore:
     """
 
     rules: Rules
-    standing: Standing
+    standing: PolicyStanding
     regret: Judgement
 
     @property
     def elo(self) -> float:
-        """Elo above ``random``, or, if it was no opponent, above the mean of all players (`Standing.zero`)."""
+        """Elo above ``random``, or, if it was no opponent, above the mean of all players (`PolicyStanding.elo_origin`)."""
         return self.standing.elo
 
     def as_dict(self) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class PolicyScore:
             figures = f"{results.score:6.1%} {interval:>14} {results.discs_per_game:+6.1f} {results.games:6}"
             lines.append(f"{name:{width}}  {figures}")
         standing = self.standing
-        lines.append(f"Elo above {standing.zero}: {rating_text(standing.elo, standing.low, standing.high)}")
+        lines.append(f"Elo above {standing.elo_origin}: {rating_text(standing.elo, standing.low, standing.high)}")
         lines.append(
             f"given away: {overall.regret:.2f} discs a move (95 % interval {low:.2f}–{high:.2f}), "
             f"best moves {overall.optimal:.1%} ({overall.positions} endgames)"

@@ -113,7 +113,7 @@ def _chosen(batches: Iterable[list[str]], options: PuzzleOptions) -> list[str]:
     alike: dict[str, int] = {}
     for line in (line for found in batches for line in found):
         missed = line.rpartition(" ")[2]
-        if len(taken) < options.count and alike.get(missed, 0) < options.most_alike:
+        if len(taken) < options.count and alike.get(missed, 0) < options.max_per_difficulty:
             taken.append(line)
             alike[missed] = alike.get(missed, 0) + 1
     return taken

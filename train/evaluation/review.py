@@ -25,13 +25,13 @@ from train import charts
 
 Verdict = Literal["best", "good", "inaccuracy", "mistake", "blunder"]
 #: Discs that a move may give away, by the size of the board, before it is an inaccuracy, a mistake, a blunder.
-LOSSES = {4: (1, 3, 5), 6: (2, 4, 8), 8: (2, 5, 10)}
+VERDICT_THRESHOLDS = {4: (1, 3, 5), 6: (2, 4, 8), 8: (2, 5, 10)}
 #: What counts as nothing, in discs: searched values are rounded.
-NOTHING = 0.01
+NEGLIGIBLE_LOSS = 0.01
 #: Plies, at least: a move is compared with the best one, a ply less deep.
-LEAST_DEPTH = 2
+MIN_DEPTH = 2
 #: How many times the nodes of the search for the best move may be visited below the one that was played, to reach the same depth.
-MOST_NODES = 4
+MAX_NODE_RATIO = 4
 
 
 @dataclass(frozen=True)
@@ -140,8 +140,8 @@ def analyse(
     """
     if not isinstance(game, Game):
         game = read_transcript(game if isinstance(game, str) else "".join(game))
-    if depth is not None and depth < LEAST_DEPTH:
-        raise ReversiError(f"depth={depth}: expected {LEAST_DEPTH} plies or more")
+    if depth is not None and depth < MIN_DEPTH:
+        raise ReversiError(f"depth={depth}: expected {MIN_DEPTH} plies or more")
     limits = Limits(time=time, depth=8 if depth is None and time is None else depth, empties_exact=exact)
     engine = Engine(evaluator or strongest_evaluator(game.start.rules), game.start.rules, threads=threads)
     if limits.depth is None and engine.evaluator.probcut(game.start.rules):
@@ -151,12 +151,12 @@ def analyse(
     moves = []
     for number, (position, move) in enumerate(zip(game.positions(), game.moves, strict=False), 1):
         if move != PASS_NAME:
-            moves.append(_judged(engine, position, move, number, limits))
+            moves.append(_judge_move(engine, position, move, number, limits))
         progress(number, len(game.moves))
     return Review(game, tuple(moves))
 
 
-def _judged(engine: Engine, position: Position, move: str, number: int, limits: Limits) -> MoveReview:
+def _judge_move(engine: Engine, position: Position, move: str, number: int, limits: Limits) -> MoveReview:
     engine.clear()  # what an earlier position has left is of another depth
     found = engine.search(position, limits)
     best, before, after = str(found.move), found.value, found.value
@@ -165,7 +165,7 @@ def _judged(engine: Engine, position: Position, move: str, number: int, limits: 
         # as deep as the best move was looked at, proven where that is, and likely in the same time
         same = Limits(depth=max(1, found.depth - 1), empties_exact=child.empties if found.exact else 0)
         if limits.time is not None and not found.exact:
-            same = replace(same, nodes=MOST_NODES * found.nodes)
+            same = replace(same, nodes=MAX_NODE_RATIO * found.nodes)
         if 0 < found.confidence < 100:
             same = limits
         after = -child.score() if child.is_over() else -engine.search(child, same).value
@@ -182,10 +182,10 @@ def verdict(loss: float, before: float, after: float, exact: bool, size: int) ->
     >>> verdict(1, 1, 0, True, 8), verdict(1, 9, 8, True, 8)
     ('mistake', 'good')
     """
-    inaccuracy, mistake, blunder = LOSSES[size]
+    inaccuracy, mistake, blunder = VERDICT_THRESHOLDS[size]
     if loss >= blunder:
         return "blunder"
     turned = exact and (before > 0) - (before < 0) != (after > 0) - (after < 0)
     if loss >= mistake or turned:
         return "mistake"
-    return "inaccuracy" if loss >= inaccuracy else "good" if loss >= NOTHING else "best"
+    return "inaccuracy" if loss >= inaccuracy else "good" if loss >= NEGLIGIBLE_LOSS else "best"

@@ -18,22 +18,19 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 from reversi_env import __version__
 from reversi_env.errors import TrainError, quoted
-from reversi_env.options import GameOptions, Options, option_fields
+from reversi_env.options import Options, option_fields
 from reversi_env.storage.atomic import lock, remove_temporary_files, write_atomically
-from train.jobs.logs import Progress, no_progress
 
 #: The files of a folder with the options of its run, with its contents, and with the state of a training.
 RUN, MANIFEST, CHECKPOINT = "run.json", "manifest.json", "checkpoint.safetensors"
 #: The format of a file of options.
 FORMAT = "reversi-run-1"
 AnyOptions = TypeVar("AnyOptions", bound=Options)
-AnyGameOptions = TypeVar("AnyGameOptions", bound=GameOptions)
 
 
 class Run:
@@ -127,27 +124,6 @@ class Run:
     def _as_hashes(self, content_hashes: dict[str, Any]) -> dict[str, Any]:
         """Return the content hashes under the names by which `check_resumable` recognises hashes."""
         return content_hashes
-
-
-@dataclass(eq=False)
-class RoundTraining(Generic[AnyGameOptions]):
-    """A training for one game that proceeds in rounds, in a folder that stores the options.
-
-    *threads* are its CPU threads, *command* is what its files record as their origin. *cache* is the folder of solved positions
-    that the network is measured on, by default the user's. ``figures`` has the metrics after every round.
-    """
-
-    folder: Path
-    options: AnyGameOptions
-    _: KW_ONLY
-    threads: int | None = None
-    command: str = ""
-    cache: Path | None = None
-    progress: Progress = no_progress
-    figures: list[dict[str, Any]] = field(default_factory=list, init=False)
-
-    def __post_init__(self) -> None:
-        self.rules = self.options.rules
 
 
 def _make_folder(folder: Path) -> None:

@@ -6,7 +6,6 @@ network's inputs.
 
 from __future__ import annotations
 
-from copy import deepcopy
 from typing import Any
 
 import numpy as np
@@ -39,7 +38,7 @@ class BoardExtractor(BaseFeaturesExtractor):
 
 
 class _NoFeatures(BaseFeaturesExtractor):
-    """Stands where stable-baselines3 expects an extractor; the network takes the observation as it is."""
+    """Returns the observation unchanged; stable-baselines3 expects an extractor."""
 
     def __init__(self, observation_space: spaces.Space) -> None:
         super().__init__(observation_space, 1)
@@ -114,12 +113,3 @@ def net_of(policy: nn.Module) -> PolicyValueNet:
     """Return the network inside a policy."""
     assert isinstance(policy.net, PolicyValueNet)
     return policy.net
-
-
-def frozen(net: PolicyValueNet) -> PolicyValueNet:
-    """A copy that learns no more, on the same device.
-
-    A new network would draw its first weights from torch's generator, which the training draws its moves from: that would depend
-    on how often the policy was saved meanwhile.
-    """
-    return deepcopy(net).eval().requires_grad_(False)

@@ -17,19 +17,19 @@ BASELINES = ("random", "greedy", "cell-utility:depth=2")
 
 
 @dataclass(frozen=True)
-class RlOptions(GameOptions):
+class PpoOptions(GameOptions):
     """A training. Whatever decides its result is here, and a run's folder remembers it."""
 
     size: int = option(6, "Board size: 4, 6 or 8 (default: 6).")
     algorithm: Algorithm = option("ppo", "Algorithm: ppo (MaskablePPO), or tensor-ppo, for a GPU.")
-    steps: int = option(
+    total_timesteps: int = option(
         1_000_000, "Training steps over all environments, rounded up to whole updates.", low=1, high=10**12
     )
     seed: int = option(0, "Random seed of the whole run.", low=0, high=(1 << 31) - 1)
     num_envs: int = option(256, "Number of parallel environments.", low=1, high=65_536)
     num_steps: int = option(64, "Steps per environment and rollout.", low=1, high=4096)
     batch_size: int = option(512, "Minibatch size, in positions.", low=1, high=1 << 20)
-    epochs: int = option(3, "Epochs per rollout.", low=1, high=100)
+    n_epochs: int = option(3, "Epochs per rollout.", low=1, high=100)
     learning_rate: float = option(1e-3, "Initial learning rate (Adam); linear decay to a tenth.", low=1e-8, high=1.0)
     ent_coef: float = option(0.01, "Coefficient of the entropy bonus.", low=0.0, high=10.0)
     gae_lambda: float = option(0.95, "Lambda of the generalised advantage estimation.", low=0.0, high=1.0)
@@ -43,10 +43,10 @@ class RlOptions(GameOptions):
     past_self_share: float = option(0.25, "With tensor: share of games against snapshots.", low=0.0, high=1.0)
     snapshot_every: int = option(65_536, "Steps between snapshots added to the opponent pool.", low=1, high=10**12)
     pool_size: int = option(6, "Number of snapshots drawn from at a time.", low=1, high=64)
-    plies: int = option(6, "Maximum number of random plies before a game.", low=0)
+    opening_plies: int = option(6, "Maximum number of random plies before a game.", low=0)
     symmetric: bool = option(True, "Show each game under a random board symmetry.")
-    evaluate: int = option(131_072, "Steps between evaluations.", low=1, high=10**12)
-    games: int = option(
+    eval_every: int = option(131_072, "Steps between evaluations.", low=1, high=10**12)
+    eval_games: int = option(
         400, "Evaluation games against each baseline of the ladder (even).", low=2, high=100_000, even=True
     )
 
@@ -58,7 +58,7 @@ class RlOptions(GameOptions):
             AgentSpec.parse(spec).check()
         if self.algorithm == "tensor-ppo" and self.opponents != BASELINES:
             raise TrainError(f"opponents={quoted(self.opponents)}: tensor-ppo plays itself and its past, expected none")
-        check_integer("plies", self.plies, 0, self.rules.square_count // 2)
+        check_integer("opening_plies", self.opening_plies, 0, self.rules.square_count // 2)
         if self.algorithm == "ppo":
             self._check_batches()
 
@@ -72,10 +72,10 @@ class RlOptions(GameOptions):
             )
 
     @property
-    def whole_steps(self) -> int:
-        """The steps that are done for the ``steps`` asked for: an update is played to its end."""
+    def rounded_timesteps(self) -> int:
+        """The steps that are done for the ``total_timesteps`` asked for: an update is played to its end."""
         update = self.num_envs * self.num_steps
-        return -(-self.steps // update) * update
+        return -(-self.total_timesteps // update) * update
 
     @property
     def architecture(self) -> Architecture:
@@ -84,28 +84,40 @@ class RlOptions(GameOptions):
 
 
 #: For one GPU, which takes as long for few games as for many.
-_TENSOR: dict[str, Any] = {"num_envs": 32_768, "num_steps": 16, "batch_size": 16_384, "epochs": 2}
-_TENSOR |= {"snapshot_every": 5_000_000, "evaluate": 10_000_000, "pool_size": 4}
+_TENSOR: dict[str, Any] = {"num_envs": 32_768, "num_steps": 16, "batch_size": 16_384, "n_epochs": 2}
+_TENSOR |= {"snapshot_every": 5_000_000, "eval_every": 10_000_000, "pool_size": 4}
 #: What differs from the defaults, by algorithm and size.
 _PRESETS: dict[tuple[str, int], dict[str, Any]] = {
-    ("ppo", 4): {"steps": 300_000, "plies": 2, "snapshot_every": 32_768, "evaluate": 65_536, "blocks": 1},
-    ("ppo", 8): {"steps": 20_000_000, "channels": 48, "num_envs": 512, "evaluate": 524_288, "snapshot_every": 262_144},
-    ("tensor-ppo", 4): {**_TENSOR, "steps": 20_000_000, "num_envs": 8192, "plies": 2, "blocks": 1},
-    ("tensor-ppo", 6): {**_TENSOR, "steps": 100_000_000},
+    ("ppo", 4): {
+        "total_timesteps": 300_000,
+        "opening_plies": 2,
+        "snapshot_every": 32_768,
+        "eval_every": 65_536,
+        "blocks": 1,
+    },
+    ("ppo", 8): {
+        "total_timesteps": 20_000_000,
+        "channels": 48,
+        "num_envs": 512,
+        "eval_every": 524_288,
+        "snapshot_every": 262_144,
+    },
+    ("tensor-ppo", 4): {**_TENSOR, "total_timesteps": 20_000_000, "num_envs": 8192, "opening_plies": 2, "blocks": 1},
+    ("tensor-ppo", 6): {**_TENSOR, "total_timesteps": 100_000_000},
     ("tensor-ppo", 8): {
         **_TENSOR,
-        "steps": 1_000_000_000,
+        "total_timesteps": 1_000_000_000,
         "channels": 48,
         "snapshot_every": 50_000_000,
-        "evaluate": 100_000_000,
+        "eval_every": 100_000_000,
     },
 }
 
 
-def preset(size: int = 6, variant: Variant = "normal", algorithm: Algorithm = "ppo", **changes: Any) -> RlOptions:
+def preset(size: int = 6, variant: Variant = "normal", algorithm: Algorithm = "ppo", **changes: Any) -> PpoOptions:
     """Options that did well for the game, with *changes*."""
     chosen = _PRESETS.get((algorithm, size), {})
-    return RlOptions.from_dict({**chosen, "size": size, "variant": variant, "algorithm": algorithm, **changes})
+    return PpoOptions.from_dict({**chosen, "size": size, "variant": variant, "algorithm": algorithm, **changes})
 
 
 def faster_precision(device: str = "cpu") -> Precision:

@@ -193,4 +193,4 @@ class LabelError(Objective):
     def _errors(self, candidate: Formula) -> Errors:
         """Of the formula's values as they come, not cut off at the board's range."""
         truth, tiny = self.truth(), replace(candidate, scale=_TINY)
-        return truth.compared(tiny.static_values(truth.own, truth.opp, truth.rules) / _TINY, scaled=True)
+        return truth.compare(tiny.static_values(truth.own, truth.opp, truth.rules) / _TINY, scaled=True)

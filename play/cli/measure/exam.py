@@ -30,7 +30,7 @@ from reversi_env.errors import ReversiError
 if TYPE_CHECKING:
     from reversi_env import Rules
     from search.evaluators.base import Evaluator
-    from train.evaluation.exam import Exam, Mark
+    from train.evaluation.exam import Exam, ExamResult
 
 #: Columns that the table of a policy needs.
 EXAM_WIDTH = 96
@@ -158,11 +158,11 @@ def _examined(
     threads: int | None,
 ) -> Exam:
     from search import evaluators
-    from train.evaluation.exam import examine, packaged_papers, recorded_papers, wthor_files
+    from train.evaluation.exam import examine, packaged_sets, recorded_sets, wthor_files
 
     with exit_on_interrupt("reversi: interrupted; solved positions are cached"), progress_bar() as show:
         if wthor is not None or (rules.size == 8 and os.environ.get("REVERSI_DATA")):
-            papers = recorded_papers(
+            papers = recorded_sets(
                 wthor_files(wthor),
                 rules,
                 **sample | {"positions": sample["positions"] or 1000},
@@ -171,7 +171,7 @@ def _examined(
                 progress=lambda doing, done, total: show(f"solving, {doing}", done, total),
             )
         else:
-            papers = packaged_papers(rules, **sample)
+            papers = packaged_sets(rules, **sample)
         return examine(names or (network, *evaluators.published_names()), rules, papers)
 
 
@@ -239,7 +239,7 @@ def _network(weights: str | None, rules: Rules) -> Evaluator | str:
 
 
 def _print_tables(result: Exam) -> None:
-    def rows(cell: Callable[[Mark], str], *, zero: bool) -> Iterator[list[str]]:
+    def rows(cell: Callable[[ExamResult], str], *, zero: bool) -> Iterator[list[str]]:
         for name in result.names():
             yield [name, *(cell(result.mark(name, paper.empties)) for paper in result.papers)]
         if zero:

@@ -16,8 +16,7 @@ from train.alphazero.options import SelfPlayOptions
 if TYPE_CHECKING:
     from train.alphazero.run import SelfPlayRun
 
-NAMES = {"method": "search", "plies": "opening_plies", "evaluate": "eval_every", "ladder": "eval_games"}
-AlphaZeroChoice: Any = options_of(SelfPlayOptions, presets=True, named=NAMES)
+AlphaZeroChoice: Any = options_of(SelfPlayOptions, presets=True)
 
 
 def alphazero(
@@ -54,16 +53,16 @@ def alphazero(
     run, began = started_run(out, SelfPlayOptions, preset, dict(chosen)), perf_counter()
     with exit_on_interrupt(resume_text("alphazero", out, threads)), progress_bar() as show:
         training = SelfPlayRun(**run, threads=torch_threads(threads), cache=cache, progress=show)
-        taught = training.run()
-        table = training.examined() if exam and training.options.ladder else None
-    _show(training, taught.weights, table, perf_counter() - began, as_json)
+        result = training.run()
+        table = training.examine() if exam and training.options.eval_games else None
+    _show(training, result.weights, table, perf_counter() - began, as_json)
 
 
 def _show(
     training: SelfPlayRun, weights: Path, table: dict[str, dict[str, Any]] | None, seconds: float, as_json: bool
 ) -> None:
     if as_json:
-        print_json({"weights": str(weights), "figures": training.figures, "exam": table, "seconds": seconds})
+        print_json({"weights": str(weights), "figures": training.metrics, "exam": table, "seconds": seconds})
         return
     if table is not None:
         names = list(next(iter(table.values()))["points"])

@@ -15,17 +15,14 @@ from cyclopts import Parameter
 
 from play.cli.options import NOTHING, Device, Json, Out, flag, integer, make_folder, options_of
 from play.cli.output import exit_on_interrupt, print_json, print_table, progress_bar
-from train.rl.options import RlOptions
+from train.rl.options import PpoOptions
 
 if TYPE_CHECKING:
     from reversi_env.options import Options
-    from train.rl.maskable_ppo import Training
+    from train.rl.maskable_ppo import MaskablePpoRun
     from train.rl.tensor_ppo import TensorPPO
 
-#: The names of stable-baselines3 for fields of `RlOptions`.
-NAMES = {"opponents": "opponent", "steps": "total_timesteps", "epochs": "n_epochs", "plies": "opening_plies"}
-NAMES |= {"evaluate": "eval_every", "games": "eval_games"}
-PpoChoice: Any = options_of(RlOptions, presets=True, without=("algorithm",), named=NAMES)
+PpoChoice: Any = options_of(PpoOptions, presets=True, without=("algorithm",), named={"opponents": "opponent"})
 #: The algorithms of the command line, and their names in files.
 ALGORITHMS: dict[str, Any] = {"maskable": "ppo", "tensor": "tensor-ppo"}
 
@@ -67,7 +64,7 @@ def ppo(
     from train.jobs.run import stored_options
     from train.rl.options import faster_precision, preset
 
-    begun = stored_options(out, RlOptions)
+    begun = stored_options(out, PpoOptions)
     usual: dict[str, Any] = {"algorithm": "tensor-ppo" if device == "cuda" else "ppo"}
     changes = dict(chosen) if algorithm is None else {**chosen, "algorithm": ALGORITHMS[algorithm]}
     by_tensors = changes.get("algorithm", begun.algorithm if begun else usual["algorithm"]) == "tensor-ppo"
@@ -76,7 +73,7 @@ def ppo(
 
     checked_device(device)
     usual["precision"] = faster_precision(device)
-    run = started_run(out, RlOptions, partial(preset, **usual), changes)
+    run = started_run(out, PpoOptions, partial(preset, **usual), changes)
     prepare_parts(["environment", "endgames"])
     began = perf_counter()
     where = "" if device == "cpu" else f" --device {device}"
@@ -104,17 +101,17 @@ def started_run(
     return {"folder": out, "options": options, "command": shlex.join(["reversi", *sys.argv[1:]])}
 
 
-def _training(options: RlOptions) -> type[Training] | type[TensorPPO]:
+def _training(options: PpoOptions) -> type[MaskablePpoRun] | type[TensorPPO]:
     if options.algorithm == "tensor-ppo":
         from train.rl.tensor_ppo import TensorPPO
 
         return TensorPPO
-    from train.rl.maskable_ppo import Training
+    from train.rl.maskable_ppo import MaskablePpoRun
 
-    return Training
+    return MaskablePpoRun
 
 
-def show_training(training: Training | TensorPPO, seconds: float, as_json: bool) -> None:
+def show_training(training: MaskablePpoRun | TensorPPO, seconds: float, as_json: bool) -> None:
     """Print the strength of the policy and how to use it."""
     from train.arena.ratings import rating_text
 
@@ -132,9 +129,11 @@ def show_training(training: Training | TensorPPO, seconds: float, as_json: bool)
     )
     print_table(("against", "won", "drawn", "lost", "score", "95 % interval", "discs"), rows, gap=2)
     elo = rating_text(*(standing[key] for key in ("elo", "elo_low", "elo_high")))
-    asked, done = training.options.steps, standing["steps"]
+    asked, done = training.options.total_timesteps, standing["steps"]
     rounded = (
-        f" ({asked:,} asked for, and to the end of an update)" if asked < done == training.options.whole_steps else ""
+        f" ({asked:,} asked for, and to the end of an update)"
+        if asked < done == training.options.rounded_timesteps
+        else ""
     )
     print(f"Elo above random: {elo} after {done:,} steps{rounded}")
     before = training.seconds

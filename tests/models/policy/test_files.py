@@ -106,7 +106,7 @@ def test_a_changed_file_is_read_again(policy_file, tiny_net):
     agent = agents.make_agent(f"rl:{policy_file}")
     agent.choose(Position.initial(Rules(4)))
     policy_file.write_bytes(SavedPolicy(Rules(4), tiny_net(seed=1), {"again": True}).to_bytes())
-    assert agent.saved(Rules(4)).record == {"again": True}
+    assert agent.load(Rules(4)).record == {"again": True}
 
 
 def test_policies_play_in_matches_and_environments(policy_file, reversi):

@@ -7,15 +7,15 @@ from models.policy import Architecture
 from models.policy.agent import PolicyAgent
 from models.policy.files import SavedPolicy
 from models.policy.net import (
-    ILLEGAL,
+    ILLEGAL_LOGIT,
     PolicyValueNet,
     ValueFromBoards,
-    action_numbers,
-    masked,
+    action_logits,
+    mask_illegal,
     net_inputs,
-    policy_numbers,
-    turned,
-    views,
+    policy_logits,
+    symmetry_actions,
+    transformed,
 )
 from reversi_env import Position, Rules
 from reversi_env.envs import ReversiVectorEnv
@@ -64,20 +64,20 @@ def test_the_best_moves_are_legal_and_draws_follow_the_policy(tiny_net, position
     assert masks[np.arange(own.size), BatchPolicy(net)(discs, masks)].all()
     many = (np.repeat(part[40:41], 20_000, axis=0) for part in (discs, masks))
     drawn = np.bincount(BatchPolicy(net, temperature=1.0, seed=3)(*many), minlength=17) / 20_000
-    chances = torch.softmax(torch.from_numpy(policy_numbers(net, own[40:41], opp[40:41])), 1)[0].numpy()
+    chances = torch.softmax(torch.from_numpy(policy_logits(net, own[40:41], opp[40:41])), 1)[0].numpy()
     assert np.abs(drawn - chances).max() < 0.02
     assert (drawn[masks[40] == 0] == 0).all()
 
 
 def test_illegal_actions_are_lost_but_finite():
-    numbers = masked(torch.zeros(1, 3), torch.tensor([[1, 0, 1]]))
-    assert numbers.tolist() == [[0.0, ILLEGAL, 0.0]]
+    numbers = mask_illegal(torch.zeros(1, 3), torch.tensor([[1, 0, 1]]))
+    assert numbers.tolist() == [[0.0, ILLEGAL_LOGIT, 0.0]]
     assert torch.softmax(numbers, 1)[0, 1] == 0
 
 
 def test_eight_views_are_the_symmetries_of_the_square():
     rules = Rules(4)
-    eight = views(rules)
+    eight = symmetry_actions(rules)
     assert len({tuple(view) for view in eight.tolist()}) == 8
     assert (np.sort(eight, axis=1) == np.arange(17)).all()
     corners = {0, 3, 12, 15}
@@ -97,9 +97,9 @@ def test_the_mean_over_symmetries_is_symmetric(tiny_net, positions):
     own, opp = positions(6)
     discs, masks = inputs(own, opp, 6)
     with torch.no_grad():
-        numbers = action_numbers(tiny_net(6), discs, masks, symmetric=True)
-        for view in torch.from_numpy(views(rules)):
-            again = action_numbers(tiny_net(6), *turned(discs, masks, view), symmetric=True)
+        numbers = action_logits(tiny_net(6), discs, masks, symmetric=True)
+        for view in torch.from_numpy(symmetry_actions(rules)):
+            again = action_logits(tiny_net(6), *transformed(discs, masks, view), symmetric=True)
             assert torch.allclose(again, numbers[:, view], atol=1e-4)
     best = BatchPolicy(tiny_net(6), symmetric=True)(discs.numpy(), masks.numpy())
     assert np.array_equal(best, numbers.argmax(1).numpy())

@@ -6,7 +6,7 @@ import pytest
 
 from models.files import WeightsError
 from models.policy import FOLDER
-from models.policy.files import SHIPPED, read_policy, shipped
+from models.policy.files import PACKAGED_NAME, packaged_policy, read_policy
 from play.server import catalogue
 from play.server.messages import Refused
 from play.server.options import ServerOptions
@@ -22,7 +22,7 @@ FILES = sorted(FOLDER.glob("*.safetensors"))
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
 def test_a_file_is_what_its_name_says(path):
     how, board, variant, digits = path.stem.split("-")
-    assert how == SHIPPED
+    assert how == PACKAGED_NAME
     assert hashlib.sha256(path.read_bytes()).hexdigest().startswith(digits)
     assert path.stat().st_size < 2_000_000
     saved = read_policy(path)
@@ -35,7 +35,7 @@ def test_two_policies_for_one_game_are_an_error(tmp_path, monkeypatch):
     for digits in ("0123", "4567"):
         (tmp_path / f"ppo-6x6-normal-{digits}.safetensors").touch()
     with pytest.raises(WeightsError, match=r"2 policies for 6x6 normal in .*: expected one"):
-        shipped(Rules(6))
+        packaged_policy(Rules(6))
 
 
 def test_both_games_have_a_policy_on_6x6():
@@ -44,7 +44,7 @@ def test_both_games_have_a_policy_on_6x6():
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_they_were_trained_by_the_command_in_their_record(variant):
-    record = read_policy(shipped(Rules(6, variant))).record
+    record = read_policy(packaged_policy(Rules(6, variant))).record
     assert record["training"] == "ppo"
     assert record["command"].startswith("reversi rl")
     assert record["options"]["variant"] == variant
@@ -55,8 +55,8 @@ def test_they_were_trained_by_the_command_in_their_record(variant):
 @pytest.mark.slow
 def test_the_normal_one_beats_what_was_promised():
     rules = Rules(6)
-    ladder = Ladder(rules, 200, seed=5, rungs=("random", "greedy", "cell-utility:depth=2"))
-    scores = ladder.measure(BatchPolicyPlayer(read_policy(shipped(rules)).net, symmetric=True)).scores
+    ladder = Ladder(rules, 200, seed=5, baselines=("random", "greedy", "cell-utility:depth=2"))
+    scores = ladder.measure(BatchPolicyPlayer(read_policy(packaged_policy(rules)).net, symmetric=True)).scores
     assert scores["random"].score > 0.92
     assert scores["greedy"].score > 0.85
     assert scores["cell-utility:depth=2"].score - 2 * scores["cell-utility:depth=2"].score_error > 0.5

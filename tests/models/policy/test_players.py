@@ -5,8 +5,8 @@ import pytest
 import torch
 
 from models.policy import Architecture
-from models.policy.files import shipped
-from models.policy.net import ILLEGAL, PolicyValueNet, ValueFromBoards, policy_numbers
+from models.policy.files import packaged_policy
+from models.policy.net import ILLEGAL_LOGIT, PolicyValueNet, ValueFromBoards, policy_logits
 from models.torch_evaluator import TorchAgent, TorchEvaluator
 from reversi_env import Position, Rules, batch
 from search.engine.solver import solve_all_moves
@@ -69,8 +69,8 @@ def test_moves_are_drawn_as_the_temperature_says():
     rules, net = Rules(4), small_net(4)
     own, opp = some_positions(rules, 1, 4)
     many = 20_000
-    numbers = policy_numbers(net, own, opp)[0, :-1]
-    legal = numbers != ILLEGAL
+    numbers = policy_logits(net, own, opp)[0, :-1]
+    legal = numbers != ILLEGAL_LOGIT
     states = np.random.default_rng(0).integers(0, 1 << 63, many, np.uint64)
     before = states.copy()
     drawn = {}
@@ -104,7 +104,7 @@ def test_the_value_as_a_player_solves_endgames():
 
 @pytest.mark.slow
 def test_an_exam_compares_play_with_and_without_search(tmp_path):
-    results = examine(shipped(Rules(6)), games=10, exact=8, threads=1, cache=tmp_path)
+    results = examine(packaged_policy(Rules(6)), games=10, exact=8, threads=1, cache=tmp_path)
     players, searches = results["players"], ("1 ply", "2 plies", "2 plies, solver 8")
     names = [f"{name}, {search}" for name in ("value", "network") for search in searches]
     assert list(players) == ["policy alone", "policy, 8 symmetries", *names]

@@ -118,8 +118,3 @@ def test_moves_are_drawn_by_temperature(device):
 def test_bad_temperatures(temperature):
     with pytest.raises(ReversiError, match="temperature="):
         ValuePlayer(corners_first, RULES, temperature)
-
-
-def test_bad_noise():
-    with pytest.raises(ReversiError, match="noise=1.5: expected a number from 0 to 1"):
-        PolicyPlayer(corners_first, RULES, noise=1.5)

@@ -16,7 +16,7 @@ from search.engine.solver import solve, solve_all_moves, solve_batch
 from studies.evaluators import exam_positions
 from tests.oracles.strategies import random_moves, wthor_file, wthor_record
 from train.evaluation.exact_set import ILLEGAL, ExactSet, least_squares_scale
-from train.evaluation.exam import EMPTIES, examine, packaged_endgames, packaged_papers, recorded_papers, wthor_files
+from train.evaluation.exam import EMPTIES, examine, packaged_endgames, packaged_sets, recorded_sets, wthor_files
 from train.evaluation.exam import wthor_sample as sample
 
 
@@ -91,7 +91,7 @@ def test_greedy_moves_are_those_of_plain_python(variant):
 
 def test_marks_are_those_of_plain_python(games, tmp_path):
     files, names = wthor_files(games), ("network", "six-factor", "discs")
-    papers = recorded_papers(files, Rules(), positions=12, empties=(6, 8), seed=3, folder=tmp_path, threads=1)
+    papers = recorded_sets(files, Rules(), positions=12, empties=(6, 8), seed=3, folder=tmp_path, threads=1)
     result = examine(names, Rules(), papers)
     assert result.names() == names
     for paper in result.papers:
@@ -120,7 +120,7 @@ def test_scores_that_the_files_have_are_taken(games, tmp_path):
     files, tmp_path = [*wthor_files(games), tmp_path / "passing.wtb"], tmp_path / "solved"
     tmp_path.mkdir()
     assert all(read_wthor(path).header.depth == 24 for path in files)
-    (truth,) = recorded_papers(files, Rules(), positions=62, empties=(24,), folder=tmp_path)
+    (truth,) = recorded_sets(files, Rules(), positions=62, empties=(24,), folder=tmp_path)
     assert not list(tmp_path.iterdir())
     expected = {}
     for path in files:
@@ -138,9 +138,7 @@ def test_scores_that_the_files_have_are_taken(games, tmp_path):
     mark = examine(["network"], Rules(), [truth]).mark("network", 24)
     assert (mark.regret, mark.best_moves) == (None, None)
     assert abs(mark.bias) <= mark.error
-    reversed_papers = recorded_papers(
-        files, Rules(8, "reversed"), positions=2, empties=None, folder=tmp_path, threads=1
-    )
+    reversed_papers = recorded_sets(files, Rules(8, "reversed"), positions=2, empties=None, folder=tmp_path, threads=1)
     assert int(next(reversed_papers).empties[0]) == 10  # those scores are of the normal game
 
 
@@ -163,15 +161,15 @@ def test_a_scale_is_the_best_one():
 def test_bad_exams(games):
     files = wthor_files(games)
     with pytest.raises(TrainError, match="recorded games on 6x6: expected 8x8"):
-        next(recorded_papers(files, Rules(6)))
+        next(recorded_sets(files, Rules(6)))
     with pytest.raises(TrainError, match="1 position: expected 2 or more"):
-        next(recorded_papers(files, Rules(), positions=1))
+        next(recorded_sets(files, Rules(), positions=1))
     with pytest.raises(TrainError, match="11 empty squares: expected some of 10, 12, 14, 16, 18, 20"):
-        next(packaged_papers(Rules(), empties=[11]))
+        next(packaged_sets(Rules(), empties=[11]))
     with pytest.raises(TrainError, match="1000 positions with 10 empty squares: expected no more than the package has"):
-        next(packaged_papers(Rules(), positions=1000))
+        next(packaged_sets(Rules(), positions=1000))
     with pytest.raises(TrainError, match="no solved positions for 4x4: expected 6x6 or 8x8"):
-        next(packaged_papers(Rules(4)))
+        next(packaged_sets(Rules(4)))
     with pytest.raises(ReversiError, match="'disks' is unknown"):
         examine(("disks",), Rules(), [])
 
@@ -271,7 +269,7 @@ def test_the_command_says_what_is_wrong(games, tmp_path, reversi, arguments, mes
 def test_the_network_does_better_than_every_heuristic_on_tournament_games(external_data, tmp_path):
     names = ("network", *evaluators.published_names())
     files = wthor_files(external_data)
-    result = examine(names, Rules(), recorded_papers(files, Rules(), positions=300, empties=(10, 14), folder=tmp_path))
+    result = examine(names, Rules(), recorded_sets(files, Rules(), positions=300, empties=(10, 14), folder=tmp_path))
     for empties in (10, 14):
         network, *others = (result.mark(name, empties) for name in names)
         assert network.error < 9

@@ -10,8 +10,8 @@ from train import PolicyScore, score_policy
 from train.evaluation.endgames import EndgameOptions, noisy_endgames
 from train.evaluation.ladder import Ladder
 
-RULES, RUNGS = Rules(4, "reversed"), ("random", "greedy")
-OPTIONS = {"games": 12, "opponents": RUNGS, "seed": 3}
+RULES, BASELINES = Rules(4, "reversed"), ("random", "greedy")
+OPTIONS = {"games": 12, "opponents": BASELINES, "seed": 3}
 
 
 class LastMove:
@@ -61,7 +61,7 @@ def checking(shape, low, dtype="int8"):
 )
 def test_a_policy_gets_the_figures_of_its_moves(policy, options, truth):
     found = score_policy(policy, RULES, endgames=truth, **OPTIONS, **options)
-    expected = PolicyScore(RULES, Ladder(RULES, 12, 3, RUNGS).measure(LastMove()), truth.batch_regret(LastMove()))
+    expected = PolicyScore(RULES, Ladder(RULES, 12, 3, BASELINES).measure(LastMove()), truth.batch_regret(LastMove()))
     assert found.as_dict() == expected.as_dict()
     assert found.elo == expected.standing.elo
     assert str(found) == str(expected)

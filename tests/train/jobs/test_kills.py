@@ -57,12 +57,12 @@ train.evaluation.endgames.cache_folder = lambda part: Path("cache")
 {REVERSI}
 """
 #: And a checkpoint at every chance; what needs no stable-baselines3 does not get it.
-SB3 = f"import train.rl.maskable_ppo\ntrain.rl.training.CHECKPOINT_SECONDS = 0{RL}"
+SB3 = f"import train.rl.policy_run\ntrain.rl.policy_run.CHECKPOINT_SECONDS = 0{RL}"
 TENSORS = f"""
 import sys, train.rl.tensor_ppo
 others = "stable_baselines3", "sb3_contrib", "matplotlib"
 sys.modules.update(dict.fromkeys([*others, *(name for name in sys.modules if name.startswith(others))]))
-train.rl.tensor_ppo.CHECKPOINT_SECONDS = 0
+train.rl.policy_run.CHECKPOINT_SECONDS = 0
 {RL}"""
 #: As from the start, but from 22 empty squares on, and with a checkpoint whenever the last one is written.
 SOLVE = f"""

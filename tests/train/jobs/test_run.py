@@ -21,8 +21,8 @@ from train.fitting.training import train_on_labels
 from train.jobs.logs import JsonLines, read_csv, write_csv
 from train.jobs.run import CHECKPOINT, Run, stored_options
 from train.labels import LabelOptions, generate
-from train.rl.maskable_ppo import Training
-from train.rl.options import RlOptions
+from train.rl.maskable_ppo import MaskablePpoRun
+from train.rl.options import PpoOptions
 from train.rl.options import preset as rl_preset
 from train.tuning.objectives import LabelError
 from train.tuning.options import TuneOptions
@@ -57,7 +57,7 @@ JOBS = {
         lambda options, folder: tune(options, EXACT, folder),
     ),
     "tournament": Job(TournamentOptions(("random", "greedy"), 2, 4), ("depth", 3), run_tournament, "manifest.json"),
-    "rl": Job(rl_preset(4), ("channels", 8), lambda options, folder: Training(folder, options).run(), "run.json"),
+    "rl": Job(rl_preset(4), ("channels", 8), lambda options, folder: MaskablePpoRun(folder, options).run(), "run.json"),
 }
 #: Jobs that take long to begin: their folders are made as they make them.
 LONG = {"bootstrap": {"device": "cpu"}, "rl": {}}
@@ -141,35 +141,40 @@ def test_a_folder_of_another_kind_of_run_is_refused(tmp_path):
     with Run(tmp_path, SelfPlayOptions()):
         assert stored_options(tmp_path, SelfPlayOptions) == SelfPlayOptions()
     with pytest.raises(TrainError, match="of another kind of run"):
-        stored_options(tmp_path, RlOptions)
-    with pytest.raises(TrainError, match="of another kind of run"), Run(tmp_path, RlOptions()):
+        stored_options(tmp_path, PpoOptions)
+    with pytest.raises(TrainError, match="of another kind of run"), Run(tmp_path, PpoOptions()):
         pass
 
 
 def test_options_that_came_later_have_their_defaults_and_some_may_change(tmp_path):
     path = tmp_path / "run.json"
-    with Run(tmp_path, RlOptions()):
+    with Run(tmp_path, PpoOptions()):
         content = json.loads(path.read_text())
         del content["options"]["pool_size"]
         path.write_text(json.dumps(content))
-    with Run(tmp_path, RlOptions(steps=2_000_000, games=500), changeable=("steps",), extendable=("games",)):
-        assert stored_options(tmp_path, RlOptions) == RlOptions(steps=2_000_000, games=500)
+    with Run(
+        tmp_path,
+        PpoOptions(total_timesteps=2_000_000, eval_games=500),
+        changeable=("total_timesteps",),
+        extendable=("eval_games",),
+    ):
+        assert stored_options(tmp_path, PpoOptions) == PpoOptions(total_timesteps=2_000_000, eval_games=500)
     for options, message in (
-        (RlOptions(), "games=500: expected 500 or more, not 400"),
-        (RlOptions(games=500, pool_size=7), "pool_size=6: expected the same value, not 7"),
+        (PpoOptions(), "eval_games=500: expected 500 or more, not 400"),
+        (PpoOptions(eval_games=500, pool_size=7), "pool_size=6: expected the same value, not 7"),
     ):
         with pytest.raises(TrainError, match=f"was started with {message}, or another folder"):
-            Run(tmp_path, options, changeable=("steps",), extendable=("games",)).store_or_check_options()
+            Run(tmp_path, options, changeable=("total_timesteps",), extendable=("eval_games",)).store_or_check_options()
 
 
 def test_other_weights_are_refused_without_their_hashes(tmp_path):
-    with Run(tmp_path, RlOptions(), {"player_sha256": "0"}):
+    with Run(tmp_path, PpoOptions(), {"player_sha256": "0"}):
         pass
     with pytest.raises(
         TrainError,
         match="was started with a different version of player: expected the same version, or another folder$",
     ):
-        Run(tmp_path, RlOptions(), {"player_sha256": "1"}).store_or_check_options()
+        Run(tmp_path, PpoOptions(), {"player_sha256": "1"}).store_or_check_options()
 
 
 def test_logs(tmp_path):
@@ -196,5 +201,5 @@ def test_a_file_system_without_locks_is_as_good_as_any(tmp_path, monkeypatch):
         raise OSError(38, "Function not implemented")
 
     monkeypatch.setattr(atomic_files.fcntl, "flock", flock)
-    with Run(tmp_path / "run", RlOptions()):
-        assert stored_options(tmp_path / "run", RlOptions) == RlOptions()
+    with Run(tmp_path / "run", PpoOptions()):
+        assert stored_options(tmp_path / "run", PpoOptions) == PpoOptions()

@@ -13,7 +13,7 @@ import torch
 
 from models.bitboards import board_tensor
 from models.residual.net import read_residual
-from models.zero import SHIPPED
+from models.zero import PACKAGED_FOLDER
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import TrainError
 from search import evaluators
@@ -387,7 +387,7 @@ def test_labels_by_a_residual_network_are_its_values(tmp_path):
     labels = read(tmp_path / "out")
     far = labels.empties > 7
     assert (labels.exact == ~far).all()
-    net = read_residual(min(SHIPPED.glob("zero-6x6-normal-*"))).net
+    net = read_residual(min(PACKAGED_FOLDER.glob("zero-6x6-normal-*"))).net
     with torch.inference_mode():
         values = net.symmetric_values(board_tensor(labels.own[far]), board_tensor(labels.opp[far])).numpy()
     assert labels.score[far] == pytest.approx(np.clip(values, -35.5, 35.5), abs=1e-5)

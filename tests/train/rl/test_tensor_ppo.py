@@ -9,81 +9,79 @@ import torch
 from benchmarks.tensor_ppo import measure
 
 from models.policy.files import read_policy
-from models.policy.net import masked
+from models.policy.net import mask_illegal
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import TrainError
 from search.agents.spec import make_agent
 from tests.oracles.jobs import results
 from train.evaluation.endgames import EndgameOptions, noisy_endgames
 from train.evaluation.ladder import Ladder
-from train.jobs.checkpoints import load_checkpoint
+from train.jobs.checkpoints import load_checkpoint, save_checkpoint
 from train.jobs.run import CHECKPOINT, Run
-from train.rl import tensor_ppo
+from train.rl import policy_run, tensor_ppo
 from train.rl.options import preset
 from train.rl.tensor_ppo import PpoLoss, Rollout, TensorPPO, gae
 
-SMALL = {"size": 4, "algorithm": "tensor-ppo", "channels": 4, "blocks": 1, "games": 2, "num_envs": 32, "num_steps": 8}
-SMALL |= {
-    "steps": 768,
+SMALL = {
+    "size": 4,
+    "algorithm": "tensor-ppo",
+    "channels": 4,
+    "blocks": 1,
+    "num_envs": 32,
+    "num_steps": 8,
     "batch_size": 64,
-    "epochs": 2,
-    "snapshot_every": 256,
-    "evaluate": 512,
-    "pool_size": 2,
-    "past_self_share": 0.5,
 }
+SMALL |= {"total_timesteps": 768, "n_epochs": 2, "snapshot_every": 256, "pool_size": 2, "past_self_share": 0.5}
+SMALL |= {"eval_every": 512, "eval_games": 2}
 
 
 @pytest.fixture
 def quick(monkeypatch, tmp_path):
-    """A ladder of one rung, a few solved endgames, nothing drawn."""
+    """A ladder of one baseline, a few solved endgames, nothing drawn."""
     monkeypatch.setattr("train.charts.is_installed", lambda library: False)
-    monkeypatch.setattr(tensor_ppo, "Ladder", partial(Ladder, rungs=("random",)))
-    truth = noisy_endgames(EndgameOptions(4, positions=5, empties=(3, 5)), tmp_path)
-    monkeypatch.setattr(tensor_ppo, "noisy_endgames", lambda options: truth)
+    monkeypatch.setattr(policy_run, "Ladder", partial(Ladder, baselines=("random",)))
+    endgames = noisy_endgames(EndgameOptions(4, positions=5, empties=(3, 5)), tmp_path)
+    monkeypatch.setattr(policy_run, "noisy_endgames", lambda options: endgames)
 
 
 def test_advantages_are_those_of_the_definition():
-    plies, trace = 9, 0.8
-    numbers = np.random.default_rng(1)
-    values, rewards = numbers.uniform(-1, 1, (2, plies + 1, 3))
-    ends = numbers.random((plies, 3)) < 0.3
-    found = gae(
-        *(torch.from_numpy(part) for part in (rewards[:plies], ends.astype(float), values[:plies], values[plies])),
-        trace,
-    )
+    plies, gae_lambda, rng = 9, 0.8, np.random.default_rng(1)
+    values, rewards = rng.uniform(-1, 1, (2, plies + 1, 3))
+    dones = rng.random((plies, 3)) < 0.3
+    columns = (rewards[:plies], dones.astype(float), values[:plies], values[plies])
+    advantages = gae(*(torch.from_numpy(column) for column in columns), gae_lambda)
     for game in range(3):
         for ply in range(plies):
             expected, weight = 0.0, 1.0
-            for later in range(ply, plies):  # what the side to move at `ply` thinks of every later surprise
-                after = 0.0 if ends[later, game] else -values[later + 1, game]
-                expected += weight * (rewards[later, game] + after - values[later, game])
-                if ends[later, game]:
+            for later in range(ply, plies):  # the TD errors of all later plies, for the side to move at `ply`
+                next_value = 0.0 if dones[later, game] else -values[later + 1, game]
+                expected += weight * (rewards[later, game] + next_value - values[later, game])
+                if dones[later, game]:
                     break
-                weight *= -trace
-            assert found[ply, game] == pytest.approx(expected)
+                weight *= -gae_lambda
+            assert advantages[ply, game] == pytest.approx(expected)
 
 
-def test_the_loss_follows_moves_that_count_and_no_others(tiny_net):
+def test_the_loss_follows_the_moves_of_the_loss_mask_and_no_others(tiny_net):
     net, count = tiny_net(), 16
     discs, masks = torch.zeros(count, 2, 4, 4, dtype=torch.uint8), torch.ones(count, 17, dtype=torch.bool)
     discs[:, 0, 1, 1], discs[:, 1, 1, 2] = 1, 1
     masks[:, 5] = False
     actions = torch.arange(count) % 2
-    logs = torch.log_softmax(masked(net(discs, masks)[0], masks), 1).detach()
-    likely = logs.gather(1, actions[:, None])[:, 0]
-    counts, wins = (actions == 0).float(), torch.where(actions == 0, 1.0, 50.0)
-    batch = Rollout(discs, masks, actions, likely, torch.zeros(count), counts, wins, wins)
-    loss, figures = PpoLoss(net, 0.0)(batch)
-    told = dict(zip(tensor_ppo.METRICS, figures.tolist(), strict=True))
-    assert told["policy_loss"] == pytest.approx(-1.0)
-    assert told["value_loss"] == pytest.approx((net(discs, masks)[1][0].item() - 1) ** 2)
-    assert told["entropy"] == pytest.approx(-(logs[0].exp() * logs[0]).sum().item(), rel=1e-5)
-    assert told["kl"] == pytest.approx(0, abs=1e-6)
+    policy = torch.log_softmax(mask_illegal(net(discs, masks)[0], masks), 1).detach()
+    log_probs = policy.gather(1, actions[:, None])[:, 0]
+    loss_mask, returns = (actions == 0).float(), torch.where(actions == 0, 1.0, 50.0)
+    batch = Rollout(discs, masks, actions, log_probs, torch.zeros(count), loss_mask, returns, returns)
+    loss, values = PpoLoss(net, 0.0)(batch)
+    metrics = dict(zip(tensor_ppo.METRICS, values.tolist(), strict=True))
+    assert metrics["policy_loss"] == pytest.approx(-1.0)
+    assert metrics["value_loss"] == pytest.approx((net(discs, masks)[1][0].item() - 1) ** 2)
+    assert metrics["entropy"] == pytest.approx(-(policy[0].exp() * policy[0]).sum().item(), rel=1e-5)
+    assert metrics["kl"] == pytest.approx(0, abs=1e-6)
     loss.backward()
     assert net.policy.bias.grad[0] < 0 < net.policy.bias.grad[1]
     assert net.policy.bias.grad[5] == 0
-    further = batch._replace(log_probs=likely - 0.3)  # beyond the clip nothing is gained
+    further = batch._replace(log_probs=log_probs - 0.3)  # beyond the clip nothing is gained
     net.zero_grad()
     PpoLoss(net, 0.0)(further)[0].backward()
     assert net.policy.bias.grad.abs().max() == 0
@@ -95,10 +93,10 @@ def test_a_rollout_is_of_games_whose_sides_are_who_they_should_be(tmp_path, vari
     training.set_up()
     for _ in range(3):
         training.add_snapshot()
-    assert len(training._past) == 2
-    for past in training._past:
+    assert len(training._snapshots) == 2
+    for past in training._snapshots:
         torch.nn.init.normal_(past.policy.weight)
-    before, seen = training._env.get_state(), training._random_plies.clone()
+    before, seen = training._env.get_state(), training._opening_plies.clone()
     training.collect_rollout()
     moves, rules = training._rollout, Rules(4, variant)
     back = training._views.numpy()
@@ -127,13 +125,15 @@ def test_a_rollout_is_of_games_whose_sides_are_who_they_should_be(tmp_path, vari
                 break
     assert ended > 10
     assert openings > 10
-    for net, games in ((training._net, slice(0, 32)), (training._past[1], slice(8, 16))):
+    for net, games in ((training._net, slice(0, 32)), (training._snapshots[1], slice(8, 16))):
         flat = Rollout(*(column[2:, games].flatten(0, 1) for column in moves))  # after the opening
         with torch.no_grad():
-            logs = torch.log_softmax(masked(net(flat.obs, flat.masks)[0], flat.masks), 1)
+            logs = torch.log_softmax(mask_illegal(net(flat.obs, flat.masks)[0], flat.masks), 1)
         again, who = logs.gather(1, flat.actions[:, None])[:, 0], flat.loss_mask == float(net is training._net)
         if net is not training._net:
-            who &= (flat.log_probs - (1 / flat.masks.sum(1)).log()).abs() > 1e-5  # no lots of another game's opening
+            who &= (
+                flat.log_probs - (1 / flat.masks.sum(1)).log()
+            ).abs() > 1e-5  # no random move of another game's opening
         assert who.sum() > 20
         assert torch.allclose(again[who], flat.log_probs[who], atol=1e-5)
 
@@ -144,16 +144,16 @@ class Killed(BaseException):
 
 @pytest.mark.usefixtures("quick", "no_litter")
 def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, monkeypatch):
-    monkeypatch.setattr(tensor_ppo, "CHECKPOINT_SECONDS", 0.0)
+    monkeypatch.setattr(policy_run, "CHECKPOINT_SECONDS", 0.0)
     whole = TensorPPO(tmp_path / "whole", preset(**SMALL))
     whole.run()
-    real, resumed = tensor_ppo.save_checkpoint, []
+    resumed = []
 
     def save(*arguments):
-        real(*arguments)
+        save_checkpoint(*arguments)
         raise Killed
 
-    monkeypatch.setattr(tensor_ppo, "save_checkpoint", save)
+    monkeypatch.setattr(policy_run, "save_checkpoint", save)
     while len(resumed) < 5:
         try:
             TensorPPO(tmp_path / "killed", preset(**SMALL)).run()
@@ -172,14 +172,14 @@ def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, m
 
 
 def test_what_it_cannot_do_is_refused(tmp_path):
-    with pytest.raises(ReversiError, match="tensor-ppo plays itself and its past, expected none"):
+    with pytest.raises(ReversiError, match="opponents="):
         preset(**SMALL, opponents=("random",))
     if not torch.cuda.is_available():
-        with pytest.raises(TrainError, match="device cuda cannot be used"):
+        with pytest.raises(TrainError, match="cuda"):
             TensorPPO(tmp_path, preset(**SMALL), device="cuda")
     Run(tmp_path, preset(**SMALL)).store_or_check_options()
-    tensor_ppo.save_checkpoint(tmp_path / CHECKPOINT, {"run": {"device": "cuda"}})
-    with pytest.raises(TrainError, match="was started on device cuda: expected the same"):
+    save_checkpoint(tmp_path / CHECKPOINT, {"run": {"device": "cuda"}})
+    with pytest.raises(TrainError, match="device cuda"):
         TensorPPO(tmp_path, preset(**SMALL)).run()
 
 

@@ -1,0 +1,206 @@
+"""Residual networks: symmetries, files, fused inference, and the agent that plays by them."""
+
+import numpy as np
+import pytest
+import torch
+from torch._dynamo.exc import TorchDynamoException
+
+from models.bitboards import board_planes, board_tensor, legal_moves, transformed
+from models.files import WeightsError
+from models.residual import inference
+from models.residual.inference import fused_network
+from models.residual.net import (
+    ResidualNet,
+    SavedResidual,
+    ValueFromBoards,
+    read_residual,
+    square_images,
+    symmetrised,
+)
+from models.torch_evaluator import TorchEvaluator
+from reversi_env import Position, ReversiError, Rules, batch
+from search.agents.spec import make_agent
+
+
+def network_of(size, blocks=1):
+    torch.manual_seed(size)
+    net = ResidualNet(size, channels=4, blocks=blocks).requires_grad_(False)
+    torch.nn.init.normal_(net.value.weight, std=0.02)
+    for block in net.blocks:
+        torch.nn.init.normal_(block.second.weight, std=0.2)
+        torch.nn.init.normal_(block.second.bias)
+    return net.eval()
+
+
+def boards_of(rules, count=200, seed=1):
+    own, opp = batch.random_positions(count, np.arange(count) % (rules.square_count - 5), rules, seed=seed)
+    return own, opp, board_tensor(own), board_tensor(opp)
+
+
+@pytest.fixture(scope="module")
+def weights(tmp_path_factory):
+    saved = SavedResidual(Rules(4), network_of(4), {"training": "none"})
+    data = saved.to_bytes()
+    path = tmp_path_factory.mktemp("zero") / saved.file_name(data)
+    path.write_bytes(data)
+    return path
+
+
+# --- the network ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_images_of_squares_are_those_of_the_boards(size):
+    rules = Rules(size)
+    _, _, own, opp = boards_of(rules)
+    legal = board_planes(legal_moves(own, opp, rules.playable), size).flatten(1)
+    for symmetry, images in enumerate(square_images(rules)):
+        image = torch.full_like(own, symmetry)
+        expected = legal_moves(transformed(own, image), transformed(opp, image), rules.playable)
+        assert (legal[:, images] == board_planes(expected, size).flatten(1)).all()
+
+
+def test_symmetrised_logits_and_values_are_those_of_every_image():
+    net, rules = network_of(6), Rules(6)
+    own, opp = boards_of(rules, 8)[2:]
+    logits, values = symmetrised(net, rules)(own, opp)
+    for symmetry, images in enumerate(square_images(rules)):
+        image = torch.full_like(own, symmetry)
+        of_image = symmetrised(net, rules)(transformed(own, image), transformed(opp, image))
+        assert torch.allclose(of_image[0], logits[:, images], atol=1e-5)
+        assert torch.allclose(of_image[1], values, atol=1e-4)
+
+
+def test_an_input_plane_says_whether_the_number_of_empties_is_odd():
+    own, opp, *boards = boards_of(Rules(6))
+    planes, net = [], network_of(6)
+    net.entry.register_forward_hook(lambda module, args, output: planes.append(args[0]))
+    net(*boards)
+    odd = torch.from_numpy(np.bitwise_count(own | opp) % 2 == 1)
+    assert (planes[0][:, 5] == odd[:, None, None]).all()
+
+
+def test_the_packaged_6x6_network_does_not_use_the_plane_of_odd_empties():
+    """It was trained with five planes, and saved with zeros for the sixth: the same logits and values."""
+    rules = Rules(6)
+    net, boards = make_agent("zero").load(rules).net, boards_of(rules)[2:]
+    planes, (logits, values) = [], net(*boards)
+    hook = net.entry.register_forward_hook(lambda module, args, output: planes.append(args[0]))
+    net(*boards)
+    hook.remove()
+    with torch.no_grad():
+        five = torch.nn.functional.conv2d(planes[0][:, :5], net.entry.weight[:, :5], net.entry.bias, padding=1)
+        expected = net.heads(net.blocks(torch.relu(five)))
+    assert torch.equal(logits, expected[0])
+    assert torch.equal(values, expected[1])
+
+
+# --- inference --------------------------------------------------------------------------------------
+
+
+def test_a_failure_to_compile_or_record_is_reported_once(monkeypatch):
+    def refused(*_, **__):
+        raise TorchDynamoException("no compiler\nhere")
+
+    def doubled(tensor):
+        return (tensor + tensor,)
+
+    monkeypatch.setattr(torch, "compile", lambda function, **kwargs: refused)
+    monkeypatch.setattr(inference, "_Graph", refused)
+    for function, operation in (
+        (inference.TorchCompiled(doubled), "compile"),
+        (inference.CudaGraphed(doubled), "record"),
+    ):
+        with pytest.warns(RuntimeWarning, match=f"cannot {operation} doubled, .*: no compiler here") as warnings:
+            assert [function(torch.tensor([2]))[0].item() for _ in range(2)] == [4, 4]
+        assert len(warnings) == 1
+
+
+def test_fused_blocks_agree_with_the_network_and_fall_back_where_there_is_no_cudnn(monkeypatch):
+    def one_kernel(maps, weight, added, share, bias, *convolution):  # cuDNN's, for CUDA alone
+        stride, padding, dilation, groups = convolution
+        plain = torch.convolution(maps, weight, bias, stride, padding, dilation, False, [0, 0], groups)
+        return torch.relu(plain + share * added)
+
+    net = network_of(6, blocks=2)
+    boards = [board_tensor(side) for side in batch.random_positions(50, 12, Rules(6), seed=1)]
+    expected = net(*boards)
+    monkeypatch.setattr(torch, "compile", lambda function, **kwargs: function)
+    with torch.library._scoped_library("aten", "IMPL") as library:
+        library.impl("cudnn_convolution_add_relu", one_kernel, "CPU")
+        torch.testing.assert_close(fused_network(net)(*boards), expected)
+    logits_and_values = fused_network(net)
+    with pytest.warns(RuntimeWarning, match="cannot fuse") as warnings:
+        outputs = [logits_and_values(*boards) for _ in range(2)]
+    torch.testing.assert_close(outputs, [expected, expected])
+    assert len(warnings) == 1
+
+
+# --- files and the agent ----------------------------------------------------------------------------
+
+
+def test_a_file_gives_the_network_back_with_values_equal_in_all_images(weights):
+    rules = Rules(4)
+    saved, (own, opp, *_) = read_residual(weights), boards_of(rules, 20)
+    evaluator = TorchEvaluator(ValueFromBoards(saved.net, symmetric=True), rules, inputs="boards")
+    values = evaluator.static_values(own, opp)
+    assert np.allclose(values, evaluator.static_values(*batch.canonical(own, opp)[:2]), atol=1e-4)
+    assert np.ptp(values) > 0
+
+
+def test_wrong_files_and_files_of_another_game_are_refused(weights, tmp_path):
+    data = weights.read_bytes()
+    (tmp_path / "foreign.safetensors").write_bytes(b"\x80\x04cposix\nsystem\n.")
+    (tmp_path / weights.name).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    (tmp_path / "other.safetensors").write_bytes(data.replace(b'channels\\": 4', b'channels\\": 6', 1))
+    for name, message in (
+        ("foreign.safetensors", "safetensors"),
+        (weights.name, "damaged"),
+        ("other.safetensors", "other"),
+        ("none", "cannot be read"),
+    ):
+        with pytest.raises(WeightsError, match=message):
+            make_agent(f"zero:{tmp_path / name}").check(Rules(4))
+    with pytest.raises(WeightsError, match="is for 4x4 normal"):
+        make_agent(f"zero:{weights},depth=1").choose(Position.initial(Rules(6)))
+    with pytest.raises(WeightsError, match="4x4 reversed"):
+        make_agent("zero").check(Rules(4, "reversed"))
+
+
+def test_the_agent_plays_with_and_without_search(weights):
+    options = (
+        "",
+        "simulations=12",
+        "simulations=6,exact=5",
+        "temperature=3",
+        "simulations=4,temperature=2",
+        "depth=2,exact=0",
+    )
+    ends = set()
+    for spec in options:
+        agent, position = make_agent(f"zero:{weights},{spec}".rstrip(",")), Position.initial(Rules(4))
+        while not position.is_over():
+            action = agent.choose(position)
+            assert action in position.legal_actions()
+            position = position.play(action)
+        ends.add(position)
+    assert len(ends) > 1
+
+
+def test_options_that_exclude_each_other_are_refused_before_the_game(weights):
+    for options, name in (("simulations=4,depth=2", "depth=2"), ("simulations=4,exact=17,device=cuda", "exact=17")):
+        with pytest.raises(ReversiError, match=name):
+            make_agent(f"zero:{weights},{options}")
+
+
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+@pytest.mark.parametrize("size", [6, 8])
+def test_the_package_has_networks(size, variant):
+    """How they were trained is in their records; their strength, in docs/lab/rl.md."""
+    rules = Rules(size, variant)
+    record = make_agent("zero").load(rules).record
+    assert record["command"].startswith(f"reversi rl zero --size {size}")
+    points = record["figures"][-1]["points"]
+    assert points["greedy"] > 0.8
+    assert points["six-factor:depth=2"] > 0.5
+    assert make_agent("zero:simulations=2").choose(Position.initial(rules)) in Position.initial(rules).legal_actions()

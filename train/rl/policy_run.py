@@ -1,0 +1,115 @@
+"""`PolicyRun`: what both PPO runs have in common, the folder with the options, the policy, the logs and the evaluations."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from models.policy.files import SavedPolicy
+from models.policy.net import PolicyValueNet
+from reversi_env.storage.atomic import write_atomically
+from train.evaluation.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.exact_set import ExactSet
+from train.evaluation.ladder import Ladder, elo_text, flat_row, ladder_figure
+from train.jobs.checkpoints import State, check_same_device, save_checkpoint
+from train.jobs.logs import write_csv
+from train.jobs.run import CHECKPOINT
+from train.rl.options import PpoOptions
+
+#: Minimum seconds between two checkpoints.
+CHECKPOINT_SECONDS = 10.0
+POLICY, LOG, EVALUATIONS, CURVE = "policy.safetensors", "log.csv", "evaluations.csv", "curve.svg"
+#: Receives the activity, the steps done, the total, and a note for people.
+Progress = Callable[[str, int, int, str], None]
+
+
+class PolicyRun:
+    """A run in *folder*, which remembers the options; others raise a `TrainError`. *command* is recorded in the policy.
+
+    ``policy.safetensors`` is the current policy, for the agent ``rl:FILE``; ``log.csv`` has one line per update;
+    ``evaluations.csv`` and ``curve.svg`` have the standings on the ladder; ``run.json`` the options; ``checkpoint.safetensors`` the
+    state, written last: everything else is at least as new.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        options: PpoOptions,
+        *,
+        device: str = "cpu",
+        threads: int = 1,
+        regret: bool = True,
+        command: str = "",
+        progress: Progress = lambda doing, steps, total, note: None,
+    ) -> None:
+        self.folder, self.options, self.rules, self.policy = folder, options, options.rules, folder / POLICY
+        self.device_name, self.threads, self.command, self.progress = device, threads, command, progress
+        self.steps, self.seconds = 0, 0.0  # seconds of earlier parts of the run
+        self.evaluations: list[dict[str, Any]] = []
+        self.log: list[dict[str, Any]] = []
+        self._regret = regret
+        self._started = self._saved_at = time.perf_counter()
+
+    @property
+    def elapsed(self) -> float:
+        """Seconds of all parts of the run together."""
+        return self.seconds + time.perf_counter() - self._started
+
+    @cached_property
+    def ladder(self) -> Ladder:
+        """The baselines that the policy is evaluated against."""
+        return Ladder(self.rules, self.options.eval_games, self.options.seed)
+
+    @cached_property
+    def exact_set(self) -> ExactSet:
+        """The solved endgames in which regret is measured."""
+        return noisy_endgames(EndgameOptions(size=self.rules.size, variant=self.rules.variant))
+
+    def draw(self, title: str) -> None:
+        """Draw the learning curve, once there are two evaluations."""
+        if len(self.evaluations) > 1:
+            game = f"{self.rules.size}×{self.rules.size} {self.rules.variant}, {title}"
+            ladder_figure(self.evaluations, game).save(self.folder / CURVE, optional=True)
+
+    def report(self, doing: str, note: str = "") -> None:
+        """Report progress, with the last Elo."""
+        elo = elo_text(self.evaluations[-1]) if self.evaluations else ""
+        self.progress(doing, self.steps, self.options.rounded_timesteps, ", ".join(filter(None, (elo, note))))
+
+    def checkpoint_is_due(self) -> bool:
+        """Return whether the last checkpoint is old enough."""
+        return time.perf_counter() - self._saved_at >= CHECKPOINT_SECONDS
+
+    def save(self, net: PolicyValueNet, parts: dict[str, State]) -> None:
+        """Write the policy, the tables and the checkpoint, each atomically."""
+        record = {
+            "training": self.options.algorithm,
+            "command": self.command,
+            "options": self.options.as_dict(),
+            "steps": self.steps,
+            "seconds": round(self.elapsed, 1),
+            "device": self.device_name,
+            "standing": self.evaluations[-1] if self.evaluations else None,
+        }
+        write_atomically(self.policy, SavedPolicy(self.rules, net, record).to_bytes())
+        write_csv(self.folder / LOG, self.log)
+        write_csv(self.folder / EVALUATIONS, [flat_row(row) for row in self.evaluations])
+        save_checkpoint(self.folder / CHECKPOINT, parts)
+        self._saved_at = time.perf_counter()
+
+    def run_state(self) -> State:
+        """Return the state of the run for a checkpoint."""
+        return {
+            "device": self.device_name,
+            "seconds": self.elapsed,
+            "evaluations": self.evaluations,
+            "log": self.log,
+        }
+
+    def set_run_state(self, state: State) -> None:
+        """Resume from a `run_state`; a run does not continue on another device."""
+        check_same_device(self.folder, state["device"], self.device_name)
+        self.seconds, self.evaluations, self.log = state["seconds"], state["evaluations"], state["log"]

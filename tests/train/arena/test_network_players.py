@@ -1,4 +1,4 @@
-"""Networks as players of many games: the moves that they like, lots by temperature, the same games as agents play.
+"""Networks as players of many games: their moves, sampling by temperature, the same games as those of agents.
 
 On the CPU, and on a GPU where torch has one.
 """
@@ -8,13 +8,25 @@ import pytest
 import torch
 
 from models.bitboards import board_planes, board_tensor
+from models.policy import Architecture
+from models.policy.net import PolicyValueNet, ValueFromBoards
+from models.torch_evaluator import TorchAgent, TorchEvaluator
 from reversi_env import Position, ReversiError, Rules, batch
 from search import Agent
+from search.engine.solver import solve_all_moves
 from train import self_play
 from train.arena.batch import batch_player, play_games
 from train.arena.match import play_match
-from train.arena.network_players import PolicyPlayer, ValuePlayer
+from train.arena.network_players import (
+    BatchPolicy,
+    BatchPolicyPlayer,
+    PolicyPlayer,
+    ValuePlayer,
+    ValueSearchPlayer,
+    network_move_values,
+)
 from train.arena.openings import Openings
+from train.evaluation.exact_set import action_table
 
 RULES = Rules(6)
 
@@ -106,15 +118,73 @@ def test_moves_are_drawn_by_temperature(device):
     logits = torch.zeros(count, 37, device=device)
     actions = Position.initial(RULES).legal_actions()
     logits[:, actions] = torch.tensor([1.0, 2.0, 3.0, 0.0], device=device)
-    lots = np.random.default_rng(1).integers(0, 1 << 63, count, np.uint64)
+    states = np.random.default_rng(1).integers(0, 1 << 63, count, np.uint64)
     for temperature, chances in ((0.0, [0, 0, 1, 0]), (2.0, torch.softmax(torch.tensor([0.5, 1, 1.5, 0]), 0).tolist())):
         player = PolicyPlayer(lambda planes: logits, RULES, temperature)
-        squares = player.choose(own, opp, np.arange(count), lots.copy())
-        found = [(squares == RULES.square_of(action)).mean() for action in actions]
-        assert found == pytest.approx(chances, abs=0.02)
+        squares = player.choose(own, opp, np.arange(count), states.copy())
+        shares = [(squares == RULES.square_of(action)).mean() for action in actions]
+        assert shares == pytest.approx(chances, abs=0.02)
 
 
 @pytest.mark.parametrize("temperature", [-1.0, float("nan"), "hot", True])
 def test_bad_temperatures(temperature):
     with pytest.raises(ReversiError, match="temperature="):
         ValuePlayer(corners_first, RULES, temperature)
+
+
+# --- policy-value networks ------------------------------------------------------------------------
+
+
+def small_net(size):
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(0)
+        net = PolicyValueNet(size, Architecture(channels=8, blocks=1)).eval()
+        for head in (net.policy, net.value):  # moves and positions that differ
+            torch.nn.init.normal_(head.weight, std=0.3)
+    return net
+
+
+def some_positions(rules, count, plies):
+    """Positions in which a move can be made."""
+    own, opp = batch.random_positions(count, plies, rules, seed=0)
+    movable = batch.legal_moves(own, opp, rules) != 0
+    return own[movable], opp[movable]
+
+
+@pytest.mark.parametrize("depth", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
+@pytest.mark.parametrize(("size", "variant", "plies"), [(4, "normal", 11), (6, "reversed", 20), (6, "normal", 31)])
+def test_values_of_moves_are_those_of_alpha_beta_over_the_networks_value(size, variant, plies, depth):
+    """Passes and games that end are among the positions below."""
+    rules, net = Rules(size, variant), small_net(size)
+    own, opp = some_positions(rules, 12, plies)
+    table = network_move_values(net, own, opp, rules, depth)
+    evaluator = TorchEvaluator(ValueFromBoards(net), rules, inputs="boards", scale=rules.square_count)
+    agent = TorchAgent(evaluator, depth, exact=0)
+    ends = 0
+    for i in range(len(own)):
+        position = Position(rules, int(own[i]), int(opp[i]))
+        legal = position.legal_actions()
+        assert np.flatnonzero(np.isfinite(table[i])).tolist() == sorted(legal)
+        assert table[i].max() == pytest.approx(agent.search(position).value, abs=1e-3)
+        ends += any(position.play(action).is_over() for action in legal)
+    assert ends > 0 or plies == 20
+
+
+def test_the_policy_as_a_player_is_that_of_the_opponent():
+    rules, net = Rules(6), small_net(6)
+    own, opp = some_positions(rules, 30, 12)
+    squares = BatchPolicyPlayer(net).choose(own, opp, np.arange(len(own)), np.zeros(len(own), np.uint64))
+    discs, masks = (part.numpy() for part in net.inputs(own, opp))
+    assert action_table(rules)[squares].tolist() == BatchPolicy(net)(discs, masks).tolist()
+
+
+def test_the_value_as_a_player_solves_endgames():
+    rules, net = Rules(6, "reversed"), small_net(6)
+    own, opp = some_positions(rules, 40, 25)
+    player = ValueSearchPlayer(net, rules, 1, exact=9)
+    squares = player.choose(own, opp, np.arange(len(own)), np.arange(len(own), dtype=np.uint64))
+    solved = rules.square_count - np.bitwise_count(own | opp) <= 9
+    assert solved.any()
+    for i in np.flatnonzero(solved):
+        values = solve_all_moves(Position(rules, int(own[i]), int(opp[i])))
+        assert values[rules.name_of(rules.action_of(int(squares[i])))] == max(values.values())

@@ -6,7 +6,6 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
-from benchmarks.tensor_ppo import measure
 
 from models.policy.files import read_policy
 from models.policy.net import mask_illegal
@@ -192,11 +191,3 @@ def test_the_folder_alone_says_that_it_needs_no_stable_baselines(reversi, tmp_pa
     Run(tmp_path, preset(**SMALL)).store_or_check_options()
     assert reversi("train", "ppo", "--out", tmp_path)[0] == 0
     assert ran == [preset(**SMALL)]
-
-
-def test_its_bench_measures_and_writes_nothing(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    found = measure(4, "cpu", 1, compiled=False, num_envs=16, num_steps=4, batch_size=32, channels=4)
-    assert found["steps_per_second"] > 0
-    assert 0 < found["playing"] < 1
-    assert list(tmp_path.iterdir()) == []

@@ -292,15 +292,12 @@ class Pool:
             if search is not None:
                 self._ready.add(search.name)
                 if search.job.kind != "ponder":
-                    self._charge(search, answer.cpu)
+                    self._clients.charge(search.client, search.start, answer.cpu)
+                    self._games.charge(search.game, search.game_start, answer.cpu)
                     self._update_usual_seconds(search.job.agent, answer.cpu)
                 if not search.future.done():
                     search.future.set_result(answer)
         self._dispatch(worker)
-
-    def _charge(self, search: _Search, seconds: float) -> None:
-        self._clients.charge(search.client, search.start, seconds)
-        self._games.charge(search.game, search.game_start, seconds)
 
     def _update_usual_seconds(self, agent: str, seconds: float) -> None:
         """Update the moving average of an agent's searches; a first one also loads its kernels, and counts less."""

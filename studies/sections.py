@@ -1,11 +1,12 @@
-"""What an experiment has to say: words, tables and figures, for the terminal and for a Markdown document."""
+"""The report of a study: text, tables and figures, for the terminal and for a Markdown document."""
 
 from __future__ import annotations
 
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import wraps
 from typing import Any
 
 from rich.box import SIMPLE_HEAD
@@ -13,7 +14,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 from train.arena.results import Z_95
-from train.charts import Figure
+from train.charts import HEIGHT, Figure, panels
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class Table:
 
 
 Block = str | Table | Figure
+#: Results of `measure`, one for each game.
+Results = Sequence[Mapping[str, Any]]
 #: Characters of a line of text.
 LINE = 150
 #: Cells of at most so many characters are figures, and stay on one line of a terminal.
@@ -53,7 +56,7 @@ class Section:
 
     @property
     def figures(self) -> list[Figure]:
-        """Its figures."""
+        """Return the blocks that are figures."""
         return [block for block in self.blocks if isinstance(block, Figure)]
 
     def markdown(self, folder: str = "experiments") -> str:
@@ -67,8 +70,44 @@ class Section:
         return "\n\n".join(parts)
 
 
+def report(name: str) -> Callable[[Callable[[Results], Iterator[Block]]], Callable[[Results], Section]]:
+    """Return a decorator that makes the section of a study from a generator of its blocks, whose docstring is the title."""
+
+    def decorator(blocks_of: Callable[[Results], Iterator[Block]]) -> Callable[[Results], Section]:
+        title = (blocks_of.__doc__ or "").rstrip(".")
+
+        @wraps(blocks_of)
+        def section(results: Results) -> Section:
+            return Section(name, title, [one["command"] for one in results], [*blocks_of(results)])
+
+        return section
+
+    return decorator
+
+
+def panel_by_game(
+    name: str,
+    caption: str,
+    results: Results,
+    draw_panel: Callable[[Any, Mapping[str, Any]], None],
+    *,
+    y_label: str = "",
+    height: float = HEIGHT,
+) -> Figure:
+    """Return a figure with a panel for each game; panels with a *y_label* share their axis."""
+
+    def draw(figure: Any) -> None:
+        titles = tuple(game_name(one) for one in results)
+        axes = panels(figure, len(results), titles, share_y=bool(y_label))
+        if y_label:
+            axes[0].set_ylabel(y_label)
+        for axis, one in zip(axes, results, strict=True):
+            draw_panel(axis, one)
+
+    return Figure(name, caption, draw, height)
+
+
 def _wrapped(words: str) -> str:
-    """Paragraphs and list items in lines of a length to read."""
     lines = words.split("\n")
     return "\n".join(
         textwrap.fill(

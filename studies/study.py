@@ -20,8 +20,11 @@ def provenance(machine: str) -> dict[str, str | None]:
 class StudyOptions(GameOptions):
     """Options of a study, in the order of the command's."""
 
-    #: The command after ``reversi``.
+    #: The command after ``reversi``, an argument of the class.
     study: ClassVar[str]
+
+    def __init_subclass__(cls, study: str = "") -> None:
+        cls.study = study
 
     @property
     def command(self) -> str:

@@ -7,9 +7,9 @@ said how many plies deeper the old program had to search to play as well as the 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,27 +21,24 @@ from search.engine.engine import Engine
 from search.engine.limits import Limits
 from studies.game_tree.counting import positions_of_games
 from studies.players.duels import duel, points, points_and_bars
-from studies.sections import Section, Table, count, game_name, with_interval
+from studies.sections import Block, Results, Table, count, game_name, panel_by_game, report, with_interval
 from studies.study import EvaluatorStudyOptions
 from train import charts
 from train.arena.batch import EvaluatorPlayer
-from train.charts import Figure
 from train.evaluation.means import Sample, plain
 from train.jobs.logs import Progress, no_progress
 
 #: Handicaps in plies that are tried on each side at most.
-MOST_PLIES = 4
+MAX_HANDICAP = 4
 
 
 @dataclass(frozen=True)
-class DepthOptions(EvaluatorStudyOptions):
+class DepthOptions(EvaluatorStudyOptions, study="measure depth"):
     """Which evaluators; positions searched; seconds a position, and plies; the baseline, and games for each handicap.
 
     Plies gained are measured at ``play_depth``: the evaluator searches so deep, the baseline deeper and deeper until it is
     as good (or the other way round).
     """
-
-    study: ClassVar[str] = "measure depth"
 
     positions: int = option(12, "Positions searched.", low=2)
     seconds: float = option(0.1, "For each of them.", low=0.01)
@@ -69,7 +66,6 @@ def measure(options: DepthOptions, progress: Progress = no_progress) -> dict[str
         searched = _searched(name, positions, games, options)
         progress(f"{name}: playing", 2 * number + 1, 2 * len(options.names))
         depths.append({"evaluator": name, **searched, **plies_gained(name, options)})
-    progress("searching and playing", 1, 1)
     asked = {name: getattr(options, name) for name in ("seconds", "depth", "baseline", "play_depth", "games")}
     return options.measured(**asked, positions=len(positions), evaluators=depths)
 
@@ -111,87 +107,57 @@ def plies_gained(name: str, options: DepthOptions) -> dict[str, Any]:
         tried.append({"handicap": handicap, **result})
         return result["points"]
 
-    here = points_at(0)
-    step = 1 if here >= 0.5 else -1
+    last = points_at(0)
+    step = 1 if last >= 0.5 else -1
     gained: float | None = None
-    for handicap in range(step, step * (MOST_PLIES + 1), step):
-        there = points_at(handicap)
-        if (there - 0.5) * step <= 0:
-            share = (here - 0.5) / (here - there) if here != there else 0.0
+    for handicap in range(step, step * (MAX_HANDICAP + 1), step):
+        score = points_at(handicap)
+        if (score - 0.5) * step <= 0:
+            share = (last - 0.5) / (last - score) if last != score else 0.0
             gained = handicap - step + step * abs(share)
             break
-        here = there
+        last = score
     if step > 0 and tried[0]["points"] == 0.5:
         gained = 0.0
-    return {"plies_gained": gained, "at_least": step * MOST_PLIES if gained is None else None, "handicaps": tried}
+    return {"plies_gained": gained, "at_least": step * MAX_HANDICAP if gained is None else None, "handicaps": tried}
 
 
-# --- the section ----------------------------------------------------------------------------------
-
-
-def section(results: Sequence[dict[str, Any]]) -> Section:
-    """A table for every game."""
-    blocks: list[str | Table | Figure] = [
+@report("depth")
+def section(results: Results) -> Iterator[Block]:
+    """Performance model 4: search depth."""
+    yield (
         "The same engine with every evaluator, its table cleared before each position. *Nodes to a depth* is a "
         "geometric mean and no clock disturbs it; depth and nodes at equal time also count what the "
         "evaluator itself costs. *Plies gained*: how much deeper than the evaluator the baseline must search to score "
         "one half, as BILL's authors measured (their Bayesian learning was worth two plies); between two "
-        "depths it is interpolated. Negative: the evaluator must search deeper than the baseline.",
-    ]
+        "depths it is interpolated. Negative: the evaluator must search deeper than the baseline."
+    )
     for one in results:
-        columns = [
-            "evaluator",
-            f"depth in {one['seconds']:g} s",
-            "nodes",
-            f"nodes to depth {one['depth']}",
-            f"points at {one['play_depth']} plies",
-            "plies gained",
-        ]
+        columns = ["evaluator", f"depth in {one['seconds']:g} s", "nodes", f"nodes to depth {one['depth']}"]
         rows = []
         for entry in one["evaluators"]:
-            gained = (
-                f"{entry['plies_gained']:+.1f}"
-                if entry["plies_gained"] is not None
-                else f"beyond {entry['at_least']:+d}"
-            )
+            gained = entry["plies_gained"]
+            shown = f"beyond {entry['at_least']:+d}" if gained is None else f"{gained:+.1f}"
             depth = with_interval(entry["depth_at_equal_time"], entry["depth_interval"], 1)
             nodes = [count(entry[key]) for key in ("nodes_at_equal_time", "nodes_to_depth")]
-            rows.append([entry["evaluator"], depth, *nodes, points(entry["handicaps"][0]), gained])
+            rows.append([entry["evaluator"], depth, *nodes, points(entry["handicaps"][0]), shown])
         title = (
-            f"{game_name(one)}: {one['positions']} positions, {one['games']} games a handicap against {one['baseline']}; "
-            "95 % intervals"
+            f"{game_name(one)}: {one['positions']} positions, {one['games']} games a handicap against {one['baseline']}"
         )
-        blocks.append(Table(title, columns, rows))
-    blocks.append(_figure(results))
-    return Section("depth", "Performance model 4: search depth", [one["command"] for one in results], blocks)
+        columns += [f"points at {one['play_depth']} plies", "plies gained"]
+        yield Table(f"{title}; 95 % intervals", columns, rows)
+    caption = "Points by handicap, with 95 % intervals; where a line crosses one half are the plies gained."
+    yield panel_by_game("depth", caption, results, _draw, y_label="points, per cent", height=2.6)
 
 
-def _figure(results: Sequence[dict[str, Any]]) -> Figure:
-    def draw(figure: Any) -> None:
-        axes = charts.panels(figure, len(results), tuple(game_name(one) for one in results), share_y=True)
-        for axis, one in zip(axes, results, strict=True):
-            for entry, colour in zip(one["evaluators"], (*charts.COLOURS, charts.GREY, "black"), strict=False):
-                tried = sorted(entry["handicaps"], key=lambda each: each["handicap"])
-                xs = [each["handicap"] for each in tried]
-                ys, bars = points_and_bars(tried)
-                axis.errorbar(
-                    xs,
-                    ys,
-                    yerr=bars,
-                    color=colour,
-                    marker="o",
-                    elinewidth=0.8,
-                    markeredgewidth=0,
-                    label=entry["evaluator"],
-                )
-            axis.axhline(50, color=charts.GREY, linewidth=0.6, linestyle=":")
-            axis.set(xlabel=f"plies that {one['baseline']} searches deeper", xticks=range(-MOST_PLIES, MOST_PLIES + 1))
-        axes[0].set_ylabel("points, per cent")
-        axes[-1].legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.4, labelspacing=0.3)
-
-    return Figure(
-        "depth",
-        "Points by handicap, with 95 % intervals; where a line crosses one half are the plies gained.",
-        draw,
-        height=2.6,
-    )
+def _draw(axis: Any, one: Mapping[str, Any]) -> None:
+    style: dict[str, Any] = {"marker": "o", "elinewidth": 0.8, "markeredgewidth": 0}
+    for entry, colour in zip(one["evaluators"], (*charts.COLOURS, charts.GREY, "black"), strict=False):
+        tried = sorted(entry["handicaps"], key=lambda each: each["handicap"])
+        ys, bars = points_and_bars(tried)
+        xs = [each["handicap"] for each in tried]
+        axis.errorbar(xs, ys, yerr=bars, color=colour, label=entry["evaluator"], **style)
+    axis.axhline(50, color=charts.GREY, linewidth=0.6, linestyle=":")
+    axis.set(xlabel=f"plies that {one['baseline']} searches deeper", xticks=range(-MAX_HANDICAP, MAX_HANDICAP + 1))
+    if axis.get_subplotspec().is_last_col():
+        axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.4, labelspacing=0.3)

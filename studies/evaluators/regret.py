@@ -6,7 +6,7 @@ The judge is exact (`train.evaluation.exact_set`): no opponent, no luck and no r
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -16,7 +16,7 @@ import numpy as np
 
 from reversi_env.errors import TrainError
 from search import agents
-from studies.sections import Section, Table, game_name, with_interval
+from studies.sections import Block, Results, Table, game_name, report, with_interval
 from train import charts
 from train.charts import Figure
 from train.evaluation.endgames import EndgameOptions, noisy_endgames
@@ -72,13 +72,12 @@ def measure(
             agent.close()
         step = step_of(spec, number) if options.curve else None
         players.append({"agent": spec, "step": step, **judged.as_dict(), "seconds": perf_counter() - began})
-    summary: dict[str, Any] = {
+    return {
         "size": options.positions.size,
         "variant": options.positions.variant,
         "set": positions.digest,
-    }
-    summary |= {"positions": len(positions), "mean_absolute_score": float(np.abs(positions.scores).mean())}
-    return summary | {
+        "positions": len(positions),
+        "mean_absolute_score": float(np.abs(positions.scores).mean()),
         "agents": players,
         "chance": positions.random_play().as_dict(),
         "curve": options.curve,
@@ -96,45 +95,35 @@ def to_csv(result: Mapping[str, Any]) -> str:
     """All figures of `measure`: a line for each player and number of empties, and one for all ("all")."""
     rows = [
         {**csv_row(row), "agent": entry["agent"], "set": result["set"]}
-        for entry in (*result["agents"], {"agent": "random play", **result["chance"]})
+        for entry in _with_chance(result)
         for row in (entry, *entry["by_empties"])
     ]
     return csv_text(rows, ["agent", *(name for name in COLUMNS if name != "step")])
 
 
-def section(results: Sequence[dict[str, Any]]) -> Section:
-    """Two tables for every game, and a figure."""
-    blocks: list[str | Table | Figure] = []
+@report("regret")
+def section(results: Results) -> Iterator[Block]:
+    """Endgame regret."""
     for one in results:
-        blocks.extend([_overview(one), _by_empties(one), _figure(one)])
-    return Section("regret", "Endgame regret", [one["command"] for one in results], blocks)
-
-
-def _overview(one: Mapping[str, Any]) -> Table:
-    rows = []
-    for entry in (*one["agents"], {"agent": "random play, expected", **one["chance"]}):
-        speed = f"{1000 * entry['seconds'] / one['positions']:.1f}" if "seconds" in entry else ""
-        rows.append(
-            [
-                entry["agent"],
-                with_interval(entry["regret"], entry["regret_interval"], 2),
-                with_interval(entry["optimal"], entry["optimal_interval"], 1, 100),
-                with_interval(entry["spoilt"], entry["spoilt_interval"], 1, 100),
-                speed,
+        rows = []
+        for entry in (*one["agents"], {"agent": "random play, expected", **one["chance"]}):
+            cells = [
+                with_interval(entry[name], entry[f"{name}_interval"], digits, factor)
+                for name, digits, factor in (("regret", 2, 1), ("optimal", 1, 100), ("spoilt", 1, 100))
             ]
-        )
-    title = f"{game_name(one)}: {one['positions']} endgames with a choice (set {one['set']}), judged by the solver; "
-    title += "in brackets 95 % intervals"
-    return Table(title, ["player", "discs given away", "best moves, %", "results spoilt, %", "ms a move"], rows)
+            speed = f"{1000 * entry['seconds'] / one['positions']:.1f}" if "seconds" in entry else ""
+            rows.append([entry["agent"], *cells, speed])
+        title = f"{game_name(one)}: {one['positions']} endgames with a choice (set {one['set']}), judged by the solver"
+        columns = ["player", "discs given away", "best moves, %", "results spoilt, %", "ms a move"]
+        yield Table(f"{title}; in brackets 95 % intervals", columns, rows)
+        empties = [str(part["empties"]) for part in one["chance"]["by_empties"]]
+        rows = [[row["agent"], *(f"{part['regret']:.1f}" for part in row["by_empties"])] for row in _with_chance(one)]
+        yield Table("discs given away, by empty squares", ["empties", *empties], rows)
+        yield _figure(one)
 
 
-def _by_empties(one: Mapping[str, Any]) -> Table:
-    parts = one["chance"]["by_empties"]
-    rows = [
-        [entry["agent"], *(f"{part['regret']:.1f}" for part in entry["by_empties"])]
-        for entry in (*one["agents"], {"agent": "random play", **one["chance"]})
-    ]
-    return Table("discs given away, by empty squares", ["empties", *(str(part["empties"]) for part in parts)], rows)
+def _with_chance(one: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return [*one["agents"], {"agent": "random play", **one["chance"]}]
 
 
 def _figure(one: Mapping[str, Any]) -> Figure:
@@ -145,21 +134,15 @@ def _figure(one: Mapping[str, Any]) -> Figure:
 
     def draw(figure: Any) -> None:
         axes = charts.panels(figure, 2, ("discs given away", "best moves, per cent"))
-        entries = [*one["agents"], {"agent": "random play", **one["chance"]}]
+        entries = _with_chance(one)
         for axis, name, factor in zip(axes, ("regret", "optimal"), (1, 100), strict=True):
             for number, entry in enumerate(entries):
                 last = number == len(entries) - 1
                 colour = charts.GREY if last else charts.COLOURS[number % len(charts.COLOURS)]
                 xs = [part["empties"] for part in entry["by_empties"]]
                 ys = [factor * part[name] for part in entry["by_empties"]]
-                axis.plot(
-                    xs,
-                    ys,
-                    color=colour,
-                    linestyle="--" if last else "-",
-                    marker=None if last else "o",
-                    label=entry["agent"],
-                )
+                style = {"linestyle": "--", "marker": None} if last else {"linestyle": "-", "marker": "o"}
+                axis.plot(xs, ys, color=colour, label=entry["agent"], **style)
             axis.set(xlabel="empty squares", ylim=(0, 101 if factor == 100 else None))
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
 

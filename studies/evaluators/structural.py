@@ -6,9 +6,9 @@ solver. The evaluator's errors at all nodes are added up, and credited to the ro
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,10 @@ from numpy.typing import NDArray
 from reversi_env.options import option
 from search import evaluators
 from search.evaluators.formula import Formula
-from studies.sections import Section, Table, game_name, with_error
+from studies.sections import Block, Results, Table, game_name, panel_by_game, report, with_error
 from studies.study import EvaluatorStudyOptions
 from train import charts
 from train.arena.results import Z_95
-from train.charts import Figure
 from train.evaluation.exact_set import ExactSet
 from train.evaluation.means import Sample
 from train.fitting.trees import Trees, back_up, grow_trees
@@ -30,14 +29,12 @@ from train.labels.sampling import sample_games
 
 
 @dataclass(frozen=True)
-class StructuralOptions(EvaluatorStudyOptions):
+class StructuralOptions(EvaluatorStudyOptions, study="measure structural"):
     """Which evaluators, on how many trees of how many plies, over roots with so many empty squares.
 
     But for ``as_is``, a formula's values are first multiplied by the number that suits them best, by least squares over all nodes.
     A network is judged as it is.
     """
-
-    study: ClassVar[str] = "measure structural"
 
     positions: int = option(300, "Trees.", low=2)
     empties: tuple[int, int] = option((8, 10), "Empty squares at the roots, as in 8-10.")
@@ -96,67 +93,41 @@ def _inconsistency(values: NDArray[np.float64], trees: Trees) -> float:
     return float(np.abs(values - backed_up)[trees.roots].mean())
 
 
-# --- the section ----------------------------------------------------------------------------------
-
-
-def section(results: Sequence[dict[str, Any]]) -> Section:
-    """A table for every game."""
-    blocks: list[str | Table | Figure] = [
+@report("structural")
+def section(results: Results) -> Iterator[Block]:
+    """Performance model 3: structural minimax value loss."""
+    yield (
         "For every position, all that can follow within two plies, each node with its exact value: the evaluator's "
         "absolute errors are added up over the tree and credited to its root. Report 002 proposed this "
         "measure and did not build it. Formulas are first scaled to fit best; the network is taken as it is. *Own "
         "minimax*: the mean distance between an evaluator's value of the root and the minimax of its "
-        "values at the leaves of the tree, which is 0 for the true minimax function, its fixed point.",
-    ]
+        "values at the leaves of the tree, which is 0 for the true minimax function, its fixed point."
+    )
     for one in results:
-        columns = [
-            "evaluator",
-            "loss a tree",
-            "error a node",
-            *(f"ply {ply}" for ply in range(one["plies"] + 1)),
-            "own minimax",
-        ]
-        rows = []
+        plies, rows = [f"ply {ply}" for ply in range(one["plies"] + 1)], []
         for entry in sorted(one["evaluators"], key=lambda entry: entry["loss"]):
-            plies = [f"{error:.2f}" for error in entry["by_ply"]]
-            errors = [
-                with_error(entry["loss"], entry["loss_standard_error"], 0),
-                with_error(entry["node_error"], entry["node_error_standard_error"], 2),
-            ]
-            rows.append([entry["evaluator"], *errors, *plies, f"{entry['inconsistency']:.2f}"])
-        rows.append(["always 0", "", f"{one['mean_absolute_score']:.2f}", *([""] * (one["plies"] + 1)), "0"])
+            loss = with_error(entry["loss"], entry["loss_standard_error"], 0)
+            error = with_error(entry["node_error"], entry["node_error_standard_error"], 2)
+            by_ply = [f"{error:.2f}" for error in entry["by_ply"]]
+            rows.append([entry["evaluator"], loss, error, *by_ply, f"{entry['inconsistency']:.2f}"])
+        rows.append(["always 0", "", f"{one['mean_absolute_score']:.2f}", *([""] * len(plies)), "0"])
         low, high = one["empties"]
         title = f"{game_name(one)}: {one['trees']} trees of {one['nodes'] / one['trees']:.0f} nodes on average, "
         title += f"roots with {low}–{high} empty squares, in discs"
-        blocks.append(Table(title, columns, rows))
-    blocks.append(_figure(results))
-    return Section(
-        "structural", "Performance model 3: structural minimax value loss", [one["command"] for one in results], blocks
-    )
+        yield Table(title, ["evaluator", "loss a tree", "error a node", *plies, "own minimax"], rows)
+    caption = "Structural loss a node; bars are 95 % intervals."
+    yield panel_by_game("structural", caption, results, _draw, height=2.4)
 
 
-def _figure(results: Sequence[dict[str, Any]]) -> Figure:
-    def draw(figure: Any) -> None:
-        axes = charts.panels(figure, len(results), tuple(game_name(one) for one in results))
-        for axis, one in zip(axes, results, strict=True):
-            entries = sorted(one["evaluators"], key=lambda entry: -entry["node_error"])
-            heights = np.arange(len(entries))
-            errors = [Z_95 * (entry["node_error_standard_error"] or 0) for entry in entries]
-            axis.errorbar(
-                [entry["node_error"] for entry in entries],
-                heights,
-                xerr=errors,
-                fmt="o",
-                color=charts.BLUE,
-                elinewidth=0.8,
-            )
-            axis.axvline(one["mean_absolute_score"], color=charts.GREY, linewidth=0.8, linestyle="--")
-            charts.label(
-                axis, one["mean_absolute_score"], len(entries) - 0.6, "always 0", charts.GREY, at="right", shift=(-3, 0)
-            )
-            axis.set_yticks(heights, [entry["evaluator"] for entry in entries])
-            axis.set(xlabel="error a node, discs", xlim=(0, None), ylim=(-0.5, len(entries) - 0.3))
-            axis.grid(axis="y", color=charts.GREY, linewidth=0.3, alpha=0.5)
-            axis.tick_params(axis="y", length=0)
-
-    return Figure("structural", "Structural loss a node; bars are 95 % intervals.", draw, height=2.4)
+def _draw(axis: Any, one: Mapping[str, Any]) -> None:
+    entries = sorted(one["evaluators"], key=lambda entry: -entry["node_error"])
+    heights, baseline = np.arange(len(entries)), one["mean_absolute_score"]
+    errors = [Z_95 * (entry["node_error_standard_error"] or 0) for entry in entries]
+    values = [entry["node_error"] for entry in entries]
+    axis.errorbar(values, heights, xerr=errors, fmt="o", color=charts.BLUE, elinewidth=0.8)
+    axis.axvline(baseline, color=charts.GREY, linewidth=0.8, linestyle="--")
+    charts.label(axis, baseline, len(entries) - 0.6, "always 0", charts.GREY, at="right", shift=(-3, 0))
+    axis.set_yticks(heights, [entry["evaluator"] for entry in entries])
+    axis.set(xlabel="error a node, discs", xlim=(0, None), ylim=(-0.5, len(entries) - 0.3))
+    axis.grid(axis="y", color=charts.GREY, linewidth=0.3, alpha=0.5)
+    axis.tick_params(axis="y", length=0)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from search.engine.engine import Engine
 from search.engine.limits import Limits
 from search.engine.probcut import coefficients
 from studies.game_tree.counting import MINIMAX, REFINEMENTS, Refinement, count_nodes, positions_of_games
-from studies.sections import Section, Table, count, game_name
+from studies.sections import Block, Results, Table, count, game_name, report
 from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
@@ -32,10 +32,8 @@ ENGINE_ROW = "the engine (root apart)"
 
 
 @dataclass(frozen=True)
-class BranchingOptions(StudyOptions):
+class BranchingOptions(StudyOptions, study="experiment branching"):
     """Which game and evaluator; positions from random games; depth of the deepest search."""
-
-    study: ClassVar[str] = "experiment branching"
 
     evaluator: str = option("six-factor", "Evaluator at the leaves.")
     games: int = option(12, "Random games that positions are taken from.", low=1)
@@ -87,7 +85,6 @@ def measure(
     if engine:
         progress(ENGINE_ROW, len(refinements), steps)
         ways.append(_engine(options, own, opp, by_game))
-    progress("searching", steps, steps)
     asked = {"evaluator": options.evaluator, "rounds": options.rounds, "depth": options.depth}
     return options.measured(**asked, positions=int(own.size), ways=ways)
 
@@ -128,42 +125,34 @@ def _engine(options: BranchingOptions, own: np.ndarray, opp: np.ndarray, by_game
     return {"name": ENGINE_ROW, "by_depth": by_depth, **_factors(by_depth)}
 
 
-# --- the section ----------------------------------------------------------------------------------
-
-
-def section(results: Sequence[dict[str, Any]]) -> Section:
-    """All games that were measured."""
-    blocks: list[str | Table | Figure] = [
+@report("branching")
+def section(results: Results) -> Iterator[Block]:
+    """Effective branching factor."""
+    yield (
         "Each row adds one refinement to the row above, so that what is saved is the newcomer's. The search behind "
         "the rows is the engine's with switches: with all of them on it visits the same nodes as the engine's own "
         "function (there is a test), and all rows but ProbCut's find the same values. Growth is the factor that one "
-        "more ply costs, from the last two plies; *moves searched* is the mean at an inner node.",
-    ]
+        "more ply costs, from the last two plies; *moves searched* is the mean at an inner node."
+    )
     for one in results:
         depths = [depth for depth in (2, 4, 6, 8, 10, 12) if depth <= one["depth"]]
-        columns = [
-            "search",
-            *(f"nodes, d = {depth}" for depth in depths),
-            "growth a ply",
-            "d-th root",
-            "moves searched",
-        ]
-        title = f"{game_name(one)}, {one['evaluator']}, {one['positions']} positions of rounds "
-        title += f"{', '.join(map(str, one['rounds']))}"
-        blocks.append(Table(title, columns, [_row(way, depths) for way in one["ways"]]))
-    blocks.append(
+        columns = ["search", *(f"nodes, d = {depth}" for depth in depths)]
+        rounds = ", ".join(map(str, one["rounds"]))
+        title = f"{game_name(one)}, {one['evaluator']}, {one['positions']} positions of rounds {rounds}"
+        rows = [_row(way, depths) for way in one["ways"]]
+        yield Table(title, [*columns, "growth a ply", "d-th root", "moves searched"], rows)
+    yield (
         "Iterative deepening counts the nodes of all its iterations, and pays off under a clock and from greater "
         "depths on: its gain is a move to play at any time, and the order of moves for the next iteration. ProbCut, "
         "with which late moves are searched less deep too, no longer gives the value of minimax."
     )
     losses = [words for one in results if (words := _losses(one))]
     if losses:
-        blocks.append("\n".join(["Not every refinement pays in every game:", "", *losses]))
-    blocks.append(_figure(results[0]))
-    return Section("branching", "Effective branching factor", [one["command"] for one in results], blocks)
+        yield "\n".join(["Not every refinement pays in every game:", "", *losses])
+    yield _figure(results[0])
 
 
-def _losses(one: dict[str, Any]) -> str:
+def _losses(one: Mapping[str, Any]) -> str:
     """Which refinements cost nodes at the greatest depth, if any do."""
     ways = [way for way in one["ways"] if way["name"] != ENGINE_ROW and way["name"] != MINIMAX.name]
     nodes = {way["name"].removeprefix("+ ").removeprefix("and "): way["by_depth"][-1]["nodes"] for way in ways}
@@ -181,7 +170,7 @@ def _row(way: dict[str, Any], depths: Sequence[int]) -> list[str]:
     return [way["name"], *cells, f"{way['growth']:.2f}", f"{way['root']:.2f}", f"{moves:.2f}" if moves else "–"]
 
 
-def _figure(one: dict[str, Any]) -> Figure:
+def _figure(one: Mapping[str, Any]) -> Figure:
     def draw(figure: Any) -> None:
         left, right = charts.panels(figure, 2, ("nodes by depth", "growth a ply"))
         shown = (
@@ -197,15 +186,8 @@ def _figure(one: dict[str, Any]) -> Figure:
         for way, colour in zip(ways, charts.COLOURS, strict=False):
             xs = [entry["depth"] for entry in way["by_depth"]]
             ys = [entry["nodes"] for entry in way["by_depth"]]
-            left.plot(xs, ys, color=colour, marker="o", markeredgewidth=0)
-            left.plot(
-                [],
-                [],
-                color=colour,
-                marker="o",
-                markeredgewidth=0,
-                label=names.get(way["name"], way["name"].removeprefix("+ ")),
-            )
+            label = names.get(way["name"], way["name"].removeprefix("+ "))
+            left.plot(xs, ys, color=colour, marker="o", markeredgewidth=0, label=label)
         left.legend(loc="upper left", handlelength=1.2, labelspacing=0.25, borderaxespad=0)
         left.set(xlabel="depth (plies)", ylabel="nodes", yscale="log", xticks=range(1, one["depth"] + 1))
         rows = [way for way in one["ways"] if way["name"] != ENGINE_ROW]

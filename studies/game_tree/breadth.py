@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from time import perf_counter
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +14,7 @@ from reversi_env import Rules
 from reversi_env.errors import TrainError
 from reversi_env.options import option
 from studies.game_tree.kernels import ROUNDS, count_breadths
-from studies.sections import Section, Table, game_name, with_error
+from studies.sections import Block, Results, Table, game_name, report, with_error
 from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
@@ -36,10 +36,8 @@ PUBLISHED_GAMES = 40
 
 
 @dataclass(frozen=True)
-class BreadthOptions(StudyOptions):
+class BreadthOptions(StudyOptions, study="experiment breadth"):
     """Which game, and how many random games."""
-
-    study: ClassVar[str] = "experiment breadth"
 
     games: int = option(20_000, "Random games, a multiple of 100.")
     seed: int = option(0, "Random seed.", low=0)
@@ -76,23 +74,18 @@ def _count(options: BreadthOptions, *, one_line: bool) -> dict[str, Any]:
     lengths = np.zeros(GROUPS, np.int64)
     own, opp = (np.uint64(board) for board in rules.start_boards)
     began = perf_counter()
-    count_breadths(
-        GROUPS,
-        *(own, opp, np.uint64(rules.playable), options.games // GROUPS, np.uint64(options.seed)),
-        *(one_line, moves, visits, lengths),
-    )
+    drawn = (options.games // GROUPS, np.uint64(options.seed), one_line)
+    count_breadths(GROUPS, own, opp, np.uint64(rules.playable), *drawn, moves, visits, lengths)
     seconds = perf_counter() - began
     rounds = np.arange(4, rules.square_count)
     low, high = middle_rounds(rules)
     breadth, error = _jackknife(moves[:, rounds], visits[:, rounds])
-    middle = (rounds >= low) & (rounds <= high)
-    mean_all, mean_all_standard_error = _jackknife_mean(moves[:, rounds], visits[:, rounds])
-    mean_middle, mean_middle_standard_error = _jackknife_mean(moves[:, rounds[middle]], visits[:, rounds[middle]])
+    means: dict[str, float] = {}
+    for name, some in (("all", rounds), ("middle", np.arange(low, high + 1))):
+        mean = _jackknife(moves[:, some], visits[:, some], lambda by_round: by_round.mean(axis=-1))
+        means |= dict(zip((f"mean_{name}", f"mean_{name}_standard_error"), map(float, mean), strict=True))
     return {
-        "mean_all": mean_all,
-        "mean_all_standard_error": mean_all_standard_error,
-        "mean_middle": mean_middle,
-        "mean_middle_standard_error": mean_middle_standard_error,
+        **means,
         "rounds": [4, rules.square_count - 1],
         "middle_rounds": [low, high],
         "peak": float(breadth.max()),
@@ -106,65 +99,48 @@ def _count(options: BreadthOptions, *, one_line: bool) -> dict[str, Any]:
     }
 
 
-def _jackknife(moves: NDArray[np.int64], visits: NDArray[np.int64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Moves a visit by round, and the standard error from leaving out one group at a time."""
-    left_out = _ratio(moves.sum(axis=0) - moves, visits.sum(axis=0) - visits)
+def _jackknife(
+    moves: NDArray[np.int64],
+    visits: NDArray[np.int64],
+    statistic: Callable[[NDArray[np.float64]], Any] = lambda by_round: by_round,
+) -> tuple[Any, Any]:
+    """Return a statistic of the moves per visit by round, and its standard error from leaving out one group at a time."""
+
+    def of_ratio(moves: NDArray[np.int64], visits: NDArray[np.int64]) -> Any:
+        return statistic(moves / np.maximum(visits, 1))
+
+    left_out = of_ratio(moves.sum(axis=0) - moves, visits.sum(axis=0) - visits)
     spread = left_out - left_out.mean(axis=0)
     error = np.sqrt((len(moves) - 1) / len(moves) * (spread**2).sum(axis=0))
-    return _ratio(moves.sum(axis=0), visits.sum(axis=0)), error
+    return of_ratio(moves.sum(axis=0), visits.sum(axis=0)), error
 
 
-def _jackknife_mean(moves: NDArray[np.int64], visits: NDArray[np.int64]) -> tuple[float, float]:
-    """The mean over the rounds of the moves a visit, and its standard error."""
-    left_out = _ratio(moves.sum(axis=0) - moves, visits.sum(axis=0) - visits).mean(axis=1)
-    error = np.sqrt((len(moves) - 1) / len(moves) * ((left_out - left_out.mean()) ** 2).sum())
-    return float(_ratio(moves.sum(axis=0), visits.sum(axis=0)).mean()), float(error)
-
-
-def _ratio(moves: NDArray[np.int64], visits: NDArray[np.int64]) -> NDArray[np.float64]:
-    return moves / np.maximum(visits, 1)
-
-
-# --- the section ----------------------------------------------------------------------------------
-
-
-def section(results: Sequence[dict[str, Any]]) -> Section:
-    """All games that were measured."""
-    rows = [_table_row(one) for one in results]
-    columns = ["game", "all rounds", "middle rounds", "peak (round)", "moves a game", "one line turned: all", "middle"]
+@report("breadth")
+def section(results: Results) -> Iterator[Block]:
+    """Breadth by round."""
     largest = next((one for one in results if one["size"] == 8), results[0])
-    blocks: list[str | Table | Figure] = [
+    yield (
         "Legal moves of the side to move, by round (number of discs), in games of uniformly random moves. A side that "
         "must pass is a visit with no moves, as in the report; figures are means over the rounds, each round counting "
-        "once.",
-    ]
-    if any(one["size"] == 8 for one in results):
-        rows.insert(
-            0,
-            [
-                "report 002 (8×8 reversed, 40 games)",
-                f"{PUBLISHED_ALL:.4f}",
-                f"{PUBLISHED_MIDDLE:.4f}",
-                "12.975 (34)",
-                "",
-                "",
-                "",
-            ],
-        )
-    blocks.append(Table(f"Mean breadth, {largest['games']:,} random games each ± 95 % interval", columns, rows))
+        "once."
+    )
+    rows = [_table_row(one) for one in results]
     if largest["size"] == 8:
-        blocks.append(_why(largest))
-    blocks.append(_figure(results, largest))
-    seconds = max(one["seconds"] for one in results)
-    blocks.append(f"The games of a row took {seconds:.2f} s at most.")
-    blocks.append(
+        published = [f"{PUBLISHED_ALL:.4f}", f"{PUBLISHED_MIDDLE:.4f}", "12.975 (34)"]
+        rows.insert(0, ["report 002 (8×8 reversed, 40 games)", *published, "", "", ""])
+    columns = ["game", "all rounds", "middle rounds", "peak (round)", "moves a game", "one line turned: all", "middle"]
+    yield Table(f"Mean breadth, {largest['games']:,} random games each ± 95 % interval", columns, rows)
+    if largest["size"] == 8:
+        yield _why(largest)
+    yield _figure(results, largest)
+    yield f"The games of a row took {max(one['seconds'] for one in results):.2f} s at most."
+    yield (
         "Random moves do not look at who wins: under the same seed both variants play the same games, and differ in "
         "nothing here."
     )
-    return Section("breadth", "Breadth by round", [one["command"] for one in results], blocks)
 
 
-def _table_row(one: dict[str, Any]) -> list[str]:
+def _table_row(one: Mapping[str, Any]) -> list[str]:
     wrong = one["one_line"]
     return [
         game_name(one),
@@ -177,7 +153,7 @@ def _table_row(one: dict[str, Any]) -> list[str]:
     ]
 
 
-def _why(one: dict[str, Any]) -> str:
+def _why(one: Mapping[str, Any]) -> str:
     wrong, share = one["one_line"], (one["games"] / PUBLISHED_GAMES) ** 0.5
     mean = float(np.mean(PUBLISHED))
     errors = [wrong[key] * share for key in ("mean_all_standard_error", "mean_middle_standard_error")]
@@ -194,7 +170,7 @@ def _why(one: dict[str, Any]) -> str:
     )
 
 
-def _figure(results: Sequence[dict[str, Any]], largest: dict[str, Any]) -> Figure:
+def _figure(results: Results, largest: Mapping[str, Any]) -> Figure:
     sizes = {one["size"]: one for one in results}
 
     def draw(figure: Any) -> None:
@@ -221,5 +197,5 @@ def _figure(results: Sequence[dict[str, Any]], largest: dict[str, Any]) -> Figur
     return Figure("breadth", "Mean number of legal moves by round in random play.", draw)
 
 
-def _curve(one: dict[str, Any]) -> tuple[list[int], list[float]]:
+def _curve(one: Mapping[str, Any]) -> tuple[list[int], list[float]]:
     return [entry["round"] for entry in one["by_round"]], [entry["breadth"] for entry in one["by_round"]]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from reversi_env.options import option
 from reversi_env.rules import Variant
 from search import evaluators
 from studies.game_tree.counting import ALPHA_BETA, SORTED, Refinement, count_nodes, positions_by_round
-from studies.sections import Section, Table, count, game_name
+from studies.sections import Block, Results, Table, count, game_name, report
 from studies.study import StudyOptions
 from train import charts
 from train.arena.results import Z_95, standard_error
@@ -26,38 +26,12 @@ DEPTHS = (2, 4, 6, 8)
 FIT_ROUND = 25
 #: Report 002: nodes of an 8-ply search by round from 4 to 63, and their mean.
 PUBLISHED = (
-    *(
-        4718,
-        3417.2,
-        5966.2,
-        8077.35,
-        11556.8,
-        10895.9,
-        14716.9,
-        20135.15,
-        21844.8,
-        27982.95,
-        31761.05,
-        33572.1,
-        34618.75,
-    ),
-    *(
-        47106.85,
-        38053.15,
-        52759.2,
-        44033.35,
-        46200.55,
-        41071.8,
-        48206.35,
-        42535.7,
-        55950.05,
-        44863.9,
-        55113.5,
-        52172.45,
-    ),
-    *(51687.25, 46795.9, 55287.3, 45400.75, 50862.8, 44323.7, 55210.75, 41196.35, 45773.85, 33494, 42181.5, 33707.75),
-    *(36366.95, 28291.9, 28087.55, 22076.6, 22581.05, 18327.85, 15726.5, 10201.95, 10457.55, 7504.7, 5452.15, 4559.3),
-    *(3548.45, 2617, 1934.75, 1075.85, 436.3, 182.714286, 71.9047619, 26.7727273, 10.8, 5.08695652, 2.16666667),
+    *(4718, 3417.2, 5966.2, 8077.35, 11556.8, 10895.9, 14716.9, 20135.15, 21844.8, 27982.95, 31761.05, 33572.1),
+    *(34618.75, 47106.85, 38053.15, 52759.2, 44033.35, 46200.55, 41071.8, 48206.35, 42535.7, 55950.05, 44863.9),
+    *(55113.5, 52172.45, 51687.25, 46795.9, 55287.3, 45400.75, 50862.8, 44323.7, 55210.75, 41196.35, 45773.85, 33494),
+    *(42181.5, 33707.75, 36366.95, 28291.9, 28087.55, 22076.6, 22581.05, 18327.85, 15726.5, 10201.95, 10457.55),
+    *(7504.7, 5452.15, 4559.3, 3548.45, 2617, 1934.75, 1075.85, 436.3, 182.714286, 71.9047619, 26.7727273, 10.8),
+    *(5.08695652, 2.16666667),
 )
 PUBLISHED_MEAN = 26046.6291
 #: … and at round 25, by depth: its hypothesis b^(d/2) and the nodes it counted. It calls the slope of the first on the second h.
@@ -66,10 +40,8 @@ PUBLISHED_SLOPE, PUBLISHED_SHIFT = 0.07629278861048339, 21.33424487500785
 
 
 @dataclass(frozen=True)
-class NodesOptions(StudyOptions):
+class NodesOptions(StudyOptions, study="experiment nodes"):
     """Which game, with which evaluator at the leaves, and in how many random games a round is met."""
-
-    study: ClassVar[str] = "experiment nodes"
 
     variant: Variant = option("reversed", "Rules: normal (most discs win) or reversed (fewest discs win).")
     evaluator: str = option("sixteen-weight", "Evaluator at the leaves.")
@@ -96,7 +68,6 @@ def measure(options: NodesOptions, progress: Progress = no_progress) -> dict[str
     fits = []
     for name, refinement in (("board order", ALPHA_BETA), ("sorted", SORTED)):
         fits.append({"order": name, "round": fit_round, **_regression(_at(positions[fit_round], options, refinement))})
-    progress("nodes by round", len(rounds) + 1, len(rounds) + 1)
     mean = float(np.mean([entry["depths"][-1]["nodes"] for entry in by_round]))
     inner = float(np.mean([entry["depths"][-1]["inner"] for entry in by_round]))
     asked = {"evaluator": options.evaluator, "games": options.games}
@@ -128,88 +99,41 @@ def _regression(at: dict[str, Any]) -> dict[str, Any]:
     return {**at, "h": float(slope), "c": float(shift), "r2": explained, "growth": growth, "exponent": exponent}
 
 
-# --- the section ----------------------------------------------------------------------------------
-
-
-def section(results: Sequence[dict[str, Any]]) -> Section:
-    """All games that were measured."""
-    blocks: list[str | Table | Figure] = [
+@report("nodes")
+def section(results: Results) -> Iterator[Block]:
+    """Nodes of alpha-beta by round."""
+    yield (
         "Alpha-beta to a fixed depth, no table, no deepening; positions of random games. A node is a position "
-        "visited, leaves and the root included; an inner node is one whose moves were searched.",
-        _by_round_table(results),
-        _fit_table(results),
-    ]
+        "visited, leaves and the root included; an inner node is one whose moves were searched."
+    )
     largest = next((one for one in results if one["size"] == 8), None)
-    if largest is not None:
-        blocks.append(_why(largest))
-        blocks.append(_figure(largest))
-    return Section("nodes", "Nodes of alpha-beta by round", [one["command"] for one in results], blocks)
-
-
-def _by_round_table(results: Sequence[dict[str, Any]]) -> Table:
-    columns = [
-        "game, evaluator",
-        "mean nodes, 8 plies",
-        "inner nodes",
-        "largest (round)",
-        "of b^d there",
-        "of b^(d/2) there",
-    ]
-    rows = [["report 002 (8×8 reversed)", "", count(PUBLISHED_MEAN), "55,950 (25)", "1/329", "13.0"]]
-    rows = rows if any(one["size"] == 8 for one in results) else []
+    rows = [["report 002 (8×8 reversed)", "", count(PUBLISHED_MEAN), "55,950 (25)", "1/329", "13.0"]] if largest else []
     for one in results:
         peak = max(one["by_round"], key=lambda entry: entry["depths"][-1]["nodes"])
         nodes, breadth = peak["depths"][-1]["nodes"], peak["breadth"]
-        rows.append(
-            [
-                f"{game_name(one)}, {one['evaluator']}",
-                count(one["mean_nodes"]),
-                count(one["mean_inner"]),
-                f"{count(nodes)} ({peak['round']})",
-                f"1/{breadth**8 / nodes:,.0f}",
-                f"{nodes / breadth**4:.1f}",
-            ]
-        )
-    return Table("Nodes to 8 plies, moves sorted; means over all rounds from 4 on", columns, rows)
-
-
-def _fit_table(results: Sequence[dict[str, Any]]) -> Table:
-    columns = [
-        "game, order of the moves",
-        "round",
-        "b",
-        *(f"d = {depth}" for depth in DEPTHS),
-        "h",
-        "c",
-        "R²",
-        "β",
-        "log β / log b",
-    ]
+        means = [f"{game_name(one)}, {one['evaluator']}", count(one["mean_nodes"]), count(one["mean_inner"])]
+        shares = [f"1/{breadth**8 / nodes:,.0f}", f"{nodes / breadth**4:.1f}"]
+        rows.append([*means, f"{count(nodes)} ({peak['round']})", *shares])
+    columns = ["game, evaluator", "mean nodes, 8 plies", "inner nodes", "largest (round)"]
+    title = "Nodes to 8 plies, moves sorted; means over all rounds from 4 on"
+    yield Table(title, [*columns, "of b^d there", "of b^(d/2) there"], rows)
     rows = []
-    for one in results:
-        for fit in one["fits"]:
-            cells = [count(entry["nodes"]) for entry in fit["depths"]]
-            name = f"{game_name(one)}, {fit['order']}"
-            fitted = [
-                f"{fit['h']:.2f}",
-                count(fit["c"]) if fit["c"] > 0 else f"−{count(-fit['c'])}",
-                f"{fit['r2']:.4f}",
-            ]
-            rows.append(
-                [
-                    name,
-                    str(fit["round"]),
-                    f"{fit['breadth']:.2f}",
-                    *cells,
-                    *fitted,
-                    f"{fit['growth']:.2f}",
-                    f"{fit['exponent']:.2f}",
-                ]
-            )
-    return Table("Nodes at one round by depth, with nodes = h·b^(d/2) + c and nodes = k·β^d", columns, rows)
+    for game, fit in ((game_name(one), fit) for one in results for fit in one["fits"]):
+        nodes = [count(entry["nodes"]) for entry in fit["depths"]]
+        shift = count(fit["c"]) if fit["c"] > 0 else f"−{count(-fit['c'])}"
+        linear = [f"{fit['h']:.2f}", shift, f"{fit['r2']:.4f}"]
+        power = [f"{fit['growth']:.2f}", f"{fit['exponent']:.2f}"]
+        name = f"{game}, {fit['order']}"
+        rows.append([name, str(fit["round"]), f"{fit['breadth']:.2f}", *nodes, *linear, *power])
+    columns = ["game, order of the moves", "round", "b", *(f"d = {depth}" for depth in DEPTHS)]
+    title = "Nodes at one round by depth, with nodes = h·b^(d/2) + c and nodes = k·β^d"
+    yield Table(title, [*columns, "h", "c", "R²", "β", "log β / log b"], rows)
+    if largest is not None:
+        yield _why(largest)
+        yield _figure(largest)
 
 
-def _why(one: dict[str, Any]) -> str:
+def _why(one: Mapping[str, Any]) -> str:
     hypothesis, nodes = np.array(list(PUBLISHED_FIT.values())).T
     slope, shift = np.polyfit(nodes, hypothesis, 1)
     forwards = np.polyfit(hypothesis, nodes, 1)
@@ -227,7 +151,7 @@ def _why(one: dict[str, Any]) -> str:
     )
 
 
-def _figure(one: dict[str, Any]) -> Figure:
+def _figure(one: Mapping[str, Any]) -> Figure:
     def draw(figure: Any) -> None:
         left, right = charts.panels(
             figure, 2, ("inner nodes of 8 plies by round", "nodes by depth, mean of all rounds")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from reversi_env import Rules, batch
 from reversi_env.options import option
 from search.evaluators.formula import square_classes
-from studies.sections import Section, Table, game_name, with_error
+from studies.sections import Block, Results, Table, game_name, report, with_error
 from studies.study import StudyOptions
 from train import charts
 from train.arena.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
@@ -28,10 +28,8 @@ ROUNDS = 65
 
 
 @dataclass(frozen=True)
-class WinnerOptions(StudyOptions):
+class WinnerOptions(StudyOptions, study="experiment winner"):
     """Which game, who plays both sides, and how deep it searches."""
-
-    study: ClassVar[str] = "experiment winner"
 
     player: str = option("random", "The player: random, or an evaluator.")
     depth: int = option(1, "Plies that it searches.", low=1, high=8)
@@ -125,38 +123,33 @@ def _round(
     return entry
 
 
-# --- the section ----------------------------------------------------------------------------------
-
-
-def section(results: Sequence[dict[str, Any]]) -> Section:
-    """All games that were measured."""
-    blocks: list[str | Table | Figure] = [
+@report("winner")
+def section(results: Results) -> Iterator[Block]:
+    """What the winner has."""
+    yield (
         "The side that will win, less the side that will lose, by round. Safe discs are those proven never to turn "
-        "again. Report 002 has this heading and leaves it empty.",
-    ]
+        "again. Report 002 has this heading and leaves it empty."
+    )
     mirrored = {one["size"] for one in results if (one["player"], one["variant"]) == ("random", "normal")}
-    blocks += [
-        _table(one)
-        for one in results
-        if (one["player"], one["variant"]) != ("random", "reversed") or one["size"] not in mirrored
-    ]
+    for one in results:
+        if (one["player"], one["variant"]) != ("random", "reversed") or one["size"] not in mirrored:
+            yield _table(one)
     if mirrored:
-        blocks.append(
+        yield (
             "Random players do not care who wins: in the reversed game they play the same games, and winner and loser change "
             "places in these tables."
         )
     large = [one for one in results if one["size"] == max(other["size"] for other in results)]
-    blocks.append(_figure(large))
-    blocks.append(_words(large))
-    return Section("winner", "What the winner has", [one["command"] for one in results], blocks)
+    yield _figure(large)
+    yield _words(large)
 
 
-def _name(one: dict[str, Any]) -> str:
+def _name(one: Mapping[str, Any]) -> str:
     player = "random play" if one["player"] == "random" else f"{one['player']}, depth {one['depth']}"
     return f"{game_name(one)}, {player}"
 
 
-def _table(one: dict[str, Any]) -> Table:
+def _table(one: Mapping[str, Any]) -> Table:
     entries = {entry["round"]: entry for entry in one["by_round"]}
     squares = one["size"] ** 2
     wanted = [r for share in (2, 4, 6, 7) if (r := share * squares // 8) in entries]
@@ -171,7 +164,7 @@ def _table(one: dict[str, Any]) -> Table:
     return Table(f"{_name(one)}: {one['games']:,} games, {one['draws']:,} drawn", columns, rows)
 
 
-def _figure(results: Sequence[dict[str, Any]]) -> Figure:
+def _figure(results: Results) -> Figure:
     def draw(figure: Any) -> None:
         axes = charts.panels(figure, len(FEATURES), FEATURES)
         for axis, feature in zip(axes, FEATURES, strict=True):
@@ -203,7 +196,7 @@ def _figure(results: Sequence[dict[str, Any]]) -> Figure:
     )
 
 
-def _words(results: Sequence[dict[str, Any]]) -> str:
+def _words(results: Results) -> str:
     parts = []
     for one in results:
         entries = {entry["round"]: entry for entry in one["by_round"]}

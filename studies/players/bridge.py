@@ -7,10 +7,10 @@ solved positions, by processor time; then, for each time, the longest search of 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from time import process_time
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from reversi_env import Position
 from reversi_env.options import option
 from search import agents
 from search.agents.base import Agent
-from studies.sections import Section, Table, game_name, with_interval
+from studies.sections import Block, Results, Table, game_name, report, with_interval
 from studies.study import StudyOptions
 from train import charts
 from train.arena.options import TournamentOptions
@@ -37,10 +37,8 @@ SOLVED = 8
 
 
 @dataclass(frozen=True)
-class BridgeOptions(StudyOptions):
+class BridgeOptions(StudyOptions, study="measure bridge"):
     """Which game, which network, and how much is measured."""
-
-    study: ClassVar[str] = "measure bridge"
 
     size: int = option(6, "Board size: 4, 6 or 8.")
     weights: str | None = option(None, "File of reversi train alphazero; by default the package's.")
@@ -88,9 +86,7 @@ def _judged(agent: Agent, truth: ExactSet, progress: Progress) -> dict[str, Any]
     """What an agent gives away, and the processor seconds that it takes for a move, on one thread."""
     with single_torch_thread():
         agent.prepare(truth.rules)
-        agent.choose(
-            Position(truth.rules, int(truth.own[0]), int(truth.opp[0]))
-        )  # what is made or compiled at the first move
+        agent.choose(Position(truth.rules, int(truth.own[0]), int(truth.opp[0])))  # compiles
         began = process_time()
         judged = truth.regret(agent, lambda done, total: progress(type(agent).__name__, done, total))
         seconds = (process_time() - began) / len(truth)
@@ -122,56 +118,33 @@ def _equal_time(
     return {"seconds": seconds, "players": players}
 
 
-# --- the section ----------------------------------------------------------------------------------
-
-
-def section(results: Sequence[dict[str, Any]]) -> Section:
-    """Two tables for every game, and a figure."""
-    blocks: list[str | Table | Figure] = []
+@report("bridge")
+def section(results: Results) -> Iterator[Block]:
+    """AlphaZero and alpha-beta at equal time."""
     for one in results:
+        rows = []
+        for player in one["players"]:
+            regret = with_interval(player["regret"], player["regret_interval"], 2)
+            milliseconds, optimal = f"{1000 * player['seconds']:.2f}", f"{100 * player['optimal']:.1f}"
+            rows.append([player["way"], _setting(player["agent"]), milliseconds, regret, optimal])
         title = f"{game_name(one)}: {one['positions']} solved positions (set {one['set']})"
         columns = ["way", "setting", "ms a move", "discs given away (95 % interval)", "best moves, %"]
-        blocks += [Table(title, columns, _rows(one))]
-        blocks += [_at_equal_time(one), _figure(one)]
-    return Section("bridge", "AlphaZero and alpha-beta at equal time", [one["command"] for one in results], blocks)
-
-
-def _rows(one: Mapping[str, Any]) -> list[list[str]]:
-    return [
-        [
-            player["way"],
-            _setting(player["agent"]),
-            f"{1000 * player['seconds']:.2f}",
-            with_interval(player["regret"], player["regret_interval"], 2),
-            f"{100 * player['optimal']:.1f}",
-        ]
-        for player in one["players"]
-    ]
+        yield Table(title, columns, rows)
+        rows = []
+        for equal in one["equal"]:
+            for player in sorted(equal["players"], key=lambda player: player["regret"]):
+                elo = f"{player['elo']:+.0f}" if "elo" in player else ""
+                where = [f"{1000 * equal['seconds']:g}", player["way"], _setting(player["agent"])]
+                rows.append([*where, f"{player['regret']:.2f}", elo])
+        games = one["options"]["games"]
+        title = f"at equal time: the longest search of every way within it, and Elo of {games} games a pairing"
+        yield Table(title, ["ms a move, at most", "way", "setting", "discs given away", "Elo"], rows)
+        yield _figure(one)
 
 
 def _setting(spec: str) -> str:
-    """The part of a spec that differs within a way."""
+    """Return the part of a spec that differs within a way."""
     return next((part for part in spec.replace(":", ",").split(",") if part.startswith(("simulations", "depth"))), "")
-
-
-def _at_equal_time(one: Mapping[str, Any]) -> Table:
-    rows = [
-        [
-            f"{1000 * equal['seconds']:g}",
-            player["way"],
-            _setting(player["agent"]),
-            f"{player['regret']:.2f}",
-            f"{player['elo']:+.0f}" if "elo" in player else "",
-        ]
-        for equal in one["equal"]
-        for player in sorted(equal["players"], key=lambda player: player["regret"])
-    ]
-    games = one["options"]["games"]
-    return Table(
-        f"at equal time: the longest search of every way within it, and Elo of {games} games a pairing",
-        ["ms a move, at most", "way", "setting", "discs given away", "Elo"],
-        rows,
-    )
 
 
 def _figure(one: Mapping[str, Any]) -> Figure:

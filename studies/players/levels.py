@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +14,8 @@ from reversi_env import BLACK, WHITE
 from reversi_env.notation import read_wthor
 from reversi_env.options import option
 from search.agents.spec import make_agent
-from studies.players.duels import points
-from studies.sections import Section, Table, game_name
+from studies.players.duels import points, wins
+from studies.sections import Block, Results, Table, game_name, report
 from studies.study import StudyOptions
 from train.arena.match import PlayerResults
 from train.arena.options import TournamentOptions
@@ -28,10 +28,8 @@ GREEDY = "greedy"
 
 
 @dataclass(frozen=True)
-class LadderOptions(StudyOptions):
+class LadderOptions(StudyOptions, study="measure levels"):
     """Which game, how many games a pairing, and where the games of people are."""
-
-    study: ClassVar[str] = "measure levels"
 
     games: int = option(200, "Games of each pairing.", low=2, even=True)
     seed: int = option(0, "Random seed.", low=0)
@@ -58,7 +56,6 @@ def measure(options: LadderOptions, progress: Progress = no_progress) -> dict[st
         progress("moves of people", len(LEVELS), len(LEVELS))
         for one, share in zip(levels, _matched(options), strict=True):
             one["matched"] = share
-    progress("levels", len(LEVELS), len(LEVELS))
     return options.measured(levels=levels)
 
 
@@ -97,34 +94,23 @@ def _matched(options: LadderOptions) -> list[float]:
     return [float(share) for share in hits / asked]
 
 
-# --- the section ----------------------------------------------------------------------------------
-
-
-def section(results: Sequence[dict[str, Any]]) -> Section:
-    """A table for every game."""
-    blocks: list[str | Table] = [
+@report("levels")
+def section(results: Results) -> Iterator[Block]:
+    """Levels for people."""
+    yield (
         "Every opening of six random plies from both sides (4×4: two). Points of a level against the next lower one, its games "
         "against `greedy` won–drawn–lost and lost by wipe-out, Elo by all of these games, and the share of positions in "
-        "tournament games where it plays what the person did.",
-    ]
+        "tournament games where it plays what the person did."
+    )
     for one in results:
-        rows = [_row(level) for level in one["levels"]]
         columns = ["level", "", "against the one below", "won", "against greedy", "wiped out", "Elo", "as people", "ms"]
         title = f"{game_name(one)}: {one['options']['games']} games a pairing; in brackets 95 % intervals"
-        blocks.append(Table(title, columns, rows))
-    return Section("levels", "Levels for people", [one["command"] for one in results], blocks)
+        yield Table(title, columns, [_row(level) for level in one["levels"]])
 
 
-def _row(level: dict[str, Any]) -> list[str]:
+def _row(level: Mapping[str, Any]) -> list[str]:
     below, greedy = level.get("below"), level["greedy"]
-    return [
-        str(level["level"]),
-        level["title"],
-        points(below) if below else "",
-        f"{100 * below['wins'] / below['games']:.1f} %" if below else "",
-        f"{greedy['wins']}–{greedy['draws']}–{greedy['losses']}",
-        str(greedy["wiped_out"]),
-        f"{level['elo']:.0f}",
-        f"{100 * level['matched']:.0f} %" if "matched" in level else "–",
-        f"{greedy['milliseconds']:.1f}",
-    ]
+    against_below = [points(below), f"{100 * below['wins'] / below['games']:.1f} %"] if below else ["", ""]
+    matched = f"{100 * level['matched']:.0f} %" if "matched" in level else "–"
+    figures = [str(greedy["wiped_out"]), f"{level['elo']:.0f}", matched, f"{greedy['milliseconds']:.1f}"]
+    return [str(level["level"]), level["title"], *against_below, wins(greedy), *figures]

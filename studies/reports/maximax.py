@@ -5,9 +5,9 @@ The report has the heading for it (section 4.3) and no content.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from search.engine.limits import Limits
 from search.kernels.midgame import UNIT
 from studies.game_tree.counting import ALPHA_BETA, REFINEMENTS, SORTED, count_nodes, positions_of_games
 from studies.players.duels import duel, points
-from studies.sections import Section, Table, count, game_name, with_interval
+from studies.sections import Block, Results, Table, count, game_name, report, with_interval
 from studies.study import StudyOptions
 from train.arena.batch import AgentPlayer
 from train.evaluation.means import Sample, plain
@@ -35,10 +35,8 @@ DEEPENING = REFINEMENTS[7]
 
 
 @dataclass(frozen=True)
-class MaximaxOptions(StudyOptions):
+class MaximaxOptions(StudyOptions, study="experiment maximax"):
     """Which game and evaluator; positions searched; seconds a position; games and seconds a move."""
-
-    study: ClassVar[str] = "experiment maximax"
 
     evaluator: str = option("sixteen-weight", "Evaluator of both searches.")
     positions: int = option(12, "Positions for each round.", low=2)
@@ -142,70 +140,44 @@ def _pairs(own: NDArray[np.uint64], opp: NDArray[np.uint64]) -> list[tuple[int, 
     return list(zip(own.tolist(), opp.tolist(), strict=True))
 
 
-# --- the section ----------------------------------------------------------------------------------
-
-
-def section(results: Sequence[dict[str, Any]]) -> Section:
-    """Tables by depth and by time, for every game."""
-    blocks: list[str | Table] = [
+@report("maximax")
+def section(results: Results) -> Iterator[Block]:
+    """Report 002: Double-Alpha Maximax."""
+    yield (
         "Double-Alpha Maximax keeps one lower bound per colour where alpha-beta keeps a window, and cuts off in the same "
         "places, except at the last ply: there it evaluates every move, and alpha-beta stops at the first that is good "
         "enough. It orders moves by the table of the last iteration, then by evaluation. *Deepening* is the engine's "
         "search with its transposition table, whose values also replace searches; the report's table only orders moves. "
-        "Nodes of deepening searches, Double-Alpha among them, are those of all iterations.",
-    ]
+        "Nodes of deepening searches, Double-Alpha among them, are those of all iterations."
+    )
     for one in results:
-        depths = [
-            [
-                str(entry["depth"]),
-                *(count(entry[f"{name}nodes"]) for name in ("alpha_beta_", "sorted_", "deepening_", "")),
-                f"{entry['same_value']} of {entry['positions']}",
-                str(entry["proven"]),
-            ]
-            for entry in one["by_depth"]
-        ]
+        depths = []
+        for entry in one["by_depth"]:
+            nodes = [count(entry[f"{name}nodes"]) for name in ("alpha_beta_", "sorted_", "deepening_", "")]
+            same = f"{entry['same_value']} of {entry['positions']}"
+            depths.append([str(entry["depth"]), *nodes, same, str(entry["proven"])])
         columns = ["depth", "alpha-beta, board order", "alpha-beta, sorted", "deepening", "Double-Alpha"]
-        blocks.append(
-            Table(
-                f"Mean nodes at equal depth, {game_name(one)}, {one['evaluator']}",
-                [*columns, "same value as alpha-beta", "won or lost for certain"],
-                depths,
-            )
-        )
-        timed = [
-            [
-                entry["stage"],
-                name,
-                with_interval(entry[key]["depth"], entry[key]["depth_interval"], 2),
-                count(entry[key]["nodes"]),
-                f"{100 * entry[key]['time_used']:.0f} %",
-            ]
-            for entry in one["in_time"]
-            for name, key in (("Double-Alpha", "double_alpha"), ("alpha-beta", "alpha_beta"))
-        ]
-        blocks.append(
-            Table(
-                f"Mean depth after {one['options']['seconds']} s a position, {game_name(one)}; 95 % intervals",
-                ["positions", "search", "depth", "nodes", "time used"],
-                timed,
-            )
-        )
+        title = f"Mean nodes at equal depth, {game_name(one)}, {one['evaluator']}"
+        yield Table(title, [*columns, "same value as alpha-beta", "won or lost for certain"], depths)
+        timed = []
+        for entry in one["in_time"]:
+            for name, key in (("Double-Alpha", "double_alpha"), ("alpha-beta", "alpha_beta")):
+                figures = entry[key]
+                depth = with_interval(figures["depth"], figures["depth_interval"], 2)
+                used = f"{100 * figures['time_used']:.0f} %"
+                timed.append([entry["stage"], name, depth, count(figures["nodes"]), used])
+        title = f"Mean depth after {one['options']['seconds']} s a position, {game_name(one)}; 95 % intervals"
+        yield Table(title, ["positions", "search", "depth", "nodes", "time used"], timed)
     rows = [
         [game_name(one), str(one["options"]["move_seconds"]), str(one["games"]["games"]), points(one["games"])]
         for one in results
     ]
-    blocks.append(
-        Table(
-            "Games at equal time, Double-Alpha against alpha-beta; 95 % intervals",
-            ["game", "seconds a move", "games", "points"],
-            rows,
-        )
-    )
-    blocks.append(
+    title = "Games at equal time, Double-Alpha against alpha-beta; 95 % intervals"
+    yield Table(title, ["game", "seconds a move", "games", "points"], rows)
+    yield (
         "At equal time alpha-beta is the engine with the same evaluator: transposition table, null windows, and in games "
         "the exact solver near the end, which Double-Alpha has not. The report's time control expects the next iteration "
         "to take as many times longer as a position has moves; with pruning it takes fewer, so that much of the time is "
         "left over. Report 002 says that a fifth was, and that its search reached depth 9 in the middle of the game and "
         "12 near the end within 5 seconds a move."
     )
-    return Section("maximax", "Report 002: Double-Alpha Maximax", [one["command"] for one in results], blocks)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from reversi_env.options import option
 from reversi_env.rules import Variant
 from search import evaluators
 from search.evaluators.published import POSITION_STABILITY_ORIGINAL
 from studies.players.duels import duel, points, points_and_bars, pooled, wins
-from studies.sections import Section, Table, game_name
+from studies.sections import Block, Results, Table, game_name, report
 from studies.study import StudyOptions
 from train import charts
 from train.arena.batch import EvaluatorPlayer
@@ -30,10 +30,8 @@ PUBLISHED_TABLES = {"original": (9, 11), "adjusted": (11, 9)}
 
 
 @dataclass(frozen=True)
-class GammaOptions(StudyOptions):
+class GammaOptions(StudyOptions, study="experiment 000"):
     """Which game; games against each opponent, for each γ; plies searched."""
-
-    study: ClassVar[str] = "experiment 000"
 
     variant: Variant = option("reversed", "Rules: normal (most discs win) or reversed (fewest discs win).")
     games: int = option(100, "Games against each opponent.", low=4, even=True)
@@ -67,50 +65,42 @@ def measure(options: GammaOptions, progress: Progress = no_progress) -> dict[str
     return options.measured(depth=options.depth, games=options.games, **by_gamma)
 
 
-# --- the section ----------------------------------------------------------------------------------
-
-
-def section(results: Sequence[dict[str, Any]]) -> Section:
-    """The sweep and the tables."""
+@report("000")
+def section(results: Results) -> Iterator[Block]:
+    """Report 000: γ and two tables."""
     one = results[0]
-    rows = []
-    for entry in one["gammas"]:
-        report = PUBLISHED.get(entry["gamma"])
-        rows.append(
-            [
-                f"{entry['gamma']:.1f}",
-                wins(entry["all"]),
-                points(entry["all"]),
-                f"{report[0]}–{report[1]}" if report else "",
-            ]
-        )
     columns = ["γ", "won–drawn–lost", "points", "report: won–lost"]
     games = f"{one['games']} games against each of {len(one['panel'])} heuristics, depth {one['depth']}"
-    tables = []
-    for entry in one["tables"]:
-        report = PUBLISHED_TABLES[entry["table"]]
-        tables.append([entry["table"], wins(entry["all"]), points(entry["all"]), f"{report[0]}–{report[1]}"])
+    sweep = [_row(f"{entry['gamma']:.1f}", entry["all"], PUBLISHED.get(entry["gamma"])) for entry in one["gammas"]]
+    tables = [_row(entry["table"], entry["all"], PUBLISHED_TABLES[entry["table"]]) for entry in one["tables"]]
     best = max(one["gammas"], key=lambda entry: entry["all"]["points"])
     chosen = next(entry for entry in one["gammas"] if entry["gamma"] == 0.7)
-    face = one["adjusted_against_original"]
+    direct = one["adjusted_against_original"]
     low, high = wilson_interval(9 / 20, 20)
-    blocks: list[str | Table | Figure] = [
+    yield (
         "`γ·position + (1 − γ)·stability` in the reversed game. The report played 20 games for each γ against ranked "
         "classmates, whose programs we do not have; here the opponents are the heuristics of the other reports "
-        f"({', '.join(one['panel'])}), every opening from both sides.",
-        Table(f"γ, {game_name(one)}: {games}; in brackets 95 % intervals", columns, rows),
-        _figure(one),
+        f"({', '.join(one['panel'])}), every opening from both sides."
+    )
+    yield Table(f"γ, {game_name(one)}: {games}; in brackets 95 % intervals", columns, sweep)
+    yield _figure(one)
+    yield (
         f"Best here is γ = {best['gamma']:.1f} with {points(best['all'])}; the report's 0.7 has "
         f"{points(chosen['all'])}. The report's 9 wins in 20 games have a 95 % interval of {low:.0%} to {high:.0%}: its 7, 9 and "
-        "7 wins do not differ.",
-        Table(f"The two tables, γ = 0.7: {games}", ["table", *columns[1:]], tables),
-        f"Face to face the adjusted table wins {points(face)} of the points against the original ({face['games']} "
-        "games). The report's 11–9 against 9–11 says nothing either way; with more games there is an answer.",
-    ]
-    return Section("000", "Report 000: γ and two tables", [one["command"]], blocks)
+        "7 wins do not differ."
+    )
+    yield Table(f"The two tables, γ = 0.7: {games}", ["table", *columns[1:]], tables)
+    yield (
+        f"Face to face the adjusted table wins {points(direct)} of the points against the original ({direct['games']} "
+        "games). The report's 11–9 against 9–11 says nothing either way; with more games there is an answer."
+    )
 
 
-def _figure(one: dict[str, Any]) -> Figure:
+def _row(name: str, result: Mapping[str, Any], published: tuple[int, int] | None) -> list[str]:
+    return [name, wins(result), points(result), f"{published[0]}–{published[1]}" if published else ""]
+
+
+def _figure(one: Mapping[str, Any]) -> Figure:
     def draw(figure: Any) -> None:
         left, right = charts.panels(figure, 2, ("all opponents, and the report", "by opponent"), share_y=True)
         gammas = [entry["gamma"] for entry in one["gammas"]]

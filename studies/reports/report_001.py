@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from reversi_env.options import option
 from studies.players.duels import discs, duel, player, points, points_and_bars
-from studies.sections import Section, Table, game_name
+from studies.sections import Block, Results, Table, game_name, panel_by_game, report
 from studies.study import StudyOptions
 from train import charts
 from train.arena.batch import EvaluatorPlayer
-from train.charts import Figure
 from train.jobs.logs import Progress, no_progress
 
 NAME = "six-factor"
@@ -20,10 +19,8 @@ LEVELS = (1, 2, 3, 4)
 
 
 @dataclass(frozen=True)
-class LevelOptions(StudyOptions):
+class LevelOptions(StudyOptions, study="experiment 001"):
     """Which game, and games between each pair of levels."""
-
-    study: ClassVar[str] = "experiment 001"
 
     games: int = option(200, "Games of each pair of levels.", low=4, even=True)
     seed: int = option(0, "Random seed.", low=0)
@@ -43,55 +40,37 @@ def measure(options: LevelOptions, progress: Progress = no_progress) -> dict[str
     against_random = [
         {"a": level, **duel(players[level], random_player, rules, options.games, options.seed)} for level in LEVELS
     ]
-    progress("levels", len(pairs) + 1, len(pairs) + 1)
     return options.measured(games=options.games, duels=duels, random=against_random)
 
 
-# --- the section ----------------------------------------------------------------------------------
-
-
-def section(results: Sequence[dict[str, Any]]) -> Section:
-    """A cross table for every game."""
-    blocks: list[str | Table | Figure] = [
+@report("001")
+def section(results: Results) -> Iterator[Block]:
+    """Report 001: four levels."""
+    yield (
         "The client of report 001 asks for an intelligence level from 1 to 4, the depth of its tree. The report has "
         f"no figures for them; here are some. Evaluator `{NAME}`, every opening of six random plies from both sides; "
-        "points of the row against the column.",
-    ]
+        "points of the row against the column."
+    )
     for one in results:
         by_pair = {(entry["a"], entry["b"]): entry for entry in one["duels"]}
         rows = []
-        for level in LEVELS:
-            cells = [points(by_pair[level, other]) if (level, other) in by_pair else "" for other in LEVELS[:-1]]
-            against_random = next(entry for entry in one["random"] if entry["a"] == level)
+        for level, against_random in zip(LEVELS, one["random"], strict=True):
+            cells = [points(by_pair[level, other]) if other < level else "" for other in LEVELS[:-1]]
             rows.append([f"level {level}", points(against_random), *cells, discs(against_random)])
         columns = ["", "random", *(f"level {level}" for level in LEVELS[:-1]), "discs against random"]
-        title = f"{game_name(one)}: {one['games']} games a pair; 95 % intervals"
-        blocks.append(Table(title, columns, rows))
-    blocks.append(_figure(results))
-    return Section("001", "Report 001: four levels", [one["command"] for one in results], blocks)
+        yield Table(f"{game_name(one)}: {one['games']} games a pair; 95 % intervals", columns, rows)
+    caption = f"Points of each level of {NAME} against the levels below it; bars are 95 % intervals."
+    yield panel_by_game("001-levels", caption, results, _draw, y_label="points, per cent", height=2.5)
 
 
-def _figure(results: Sequence[dict[str, Any]]) -> Figure:
-    def draw(figure: Any) -> None:
-        axes = charts.panels(figure, len(results), tuple(game_name(one) for one in results), share_y=True)
-        ends: list[list[tuple[float, float, str, str]]] = []
-        for axis, one in zip(axes, results, strict=True):
-            ends.append([])
-            for low, colour in zip((0, *LEVELS[:-1]), charts.COLOURS, strict=False):
-                duels = one["random"] if not low else [entry for entry in one["duels"] if entry["b"] == low]
-                xs = [entry["a"] for entry in duels]
-                ys, bars = points_and_bars(duels)
-                charts.points(axis, xs, ys, bars, colour)
-                ends[-1].append((xs[-1], ys[-1], f"against {low}" if low else "against random", colour))
-            axis.axhline(50, color=charts.GREY, linewidth=0.6, linestyle=":")
-            axis.set(xlabel="level (plies)", xticks=LEVELS, xlim=(0.8, 5.6))
-        axes[0].set_ylabel("points, per cent")
-        for axis, entries in zip(axes, ends, strict=True):
-            charts.labels(axis, entries)
-
-    return Figure(
-        "001-levels",
-        "Points of each level of six-factor against the levels below it; bars are 95 % intervals.",
-        draw,
-        height=2.5,
-    )
+def _draw(axis: Any, one: Mapping[str, Any]) -> None:
+    ends = []
+    for low, colour in zip((0, *LEVELS[:-1]), charts.COLOURS, strict=False):
+        duels = [entry for entry in one["duels"] if entry["b"] == low] if low else one["random"]
+        xs = [entry["a"] for entry in duels]
+        ys, bars = points_and_bars(duels)
+        charts.points(axis, xs, ys, bars, colour)
+        ends.append((xs[-1], ys[-1], f"against {low}" if low else "against random", colour))
+    axis.axhline(50, color=charts.GREY, linewidth=0.6, linestyle=":")
+    axis.set(xlabel="level (plies)", xticks=LEVELS, xlim=(0.8, 5.6))
+    charts.labels(axis, ends)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from reversi_env.rules import Variant
 from search import evaluators
 from search.evaluators.formula import Formula
 from studies.players.duels import duel, player, points
-from studies.sections import Section, Table, game_name
+from studies.sections import Block, Results, Table, game_name, report
 from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
@@ -38,10 +38,8 @@ SETTINGS = {
 
 
 @dataclass(frozen=True)
-class GreedyOptions(StudyOptions):
+class GreedyOptions(StudyOptions, study="experiment 002"):
     """Which game; games for every figure; and the budget of a tuning."""
-
-    study: ClassVar[str] = "experiment 002"
 
     variant: Variant = option("reversed", "Rules: normal (most discs win) or reversed (fewest discs win).")
     games: int = option(1000, "Games for each figure.", low=4, even=True)
@@ -81,7 +79,6 @@ def measure(options: GreedyOptions, progress: Progress = no_progress) -> dict[st
         for other in cast[:number]:
             theirs = player(players[other], rules, exact=EXACT)
             duels.append({"a": name, "b": other, **duel(mine, theirs, rules, options.games // 4 * 2, options.seed)})
-    progress("done", 1, 1)
     return options.measured(games=options.games, tunings=tunings, rates=rates, cast=cast, duels=duels)
 
 
@@ -94,11 +91,10 @@ def _tuning(options: GreedyOptions, formula: str, method: str, progress: Progres
 
     tuned = tune(chosen, objective, progress=show)
     best = np.minimum.accumulate([generation.losses.min() for generation in tuned.generations])
-    middle = [float(np.median(generation.losses)) for generation in tuned.generations]
     return {
         "formula": formula,
         "optimiser": method,
-        "weights": {name: tuned.evaluator.weights[name] for name in tuned.evaluator.weights},
+        "weights": dict(tuned.evaluator.weights),
         "loss": tuned.loss,
         "win_rate": 1 - tuned.check,
         "published_win_rate": 1 - tuned.published_check,
@@ -106,82 +102,50 @@ def _tuning(options: GreedyOptions, formula: str, method: str, progress: Progres
         "games": tuned.evaluations * options.tuning_games,
         "seconds": tuned.seconds,
         "best": [1 - float(loss) for loss in best],
-        "median": [1 - loss for loss in middle],
+        "median": [1 - float(np.median(generation.losses)) for generation in tuned.generations],
     }
 
 
-# --- the section ----------------------------------------------------------------------------------
-
-
-def section(results: Sequence[dict[str, Any]]) -> Section:
-    """Rates, tunings, face to face."""
+@report("002")
+def section(results: Results) -> Iterator[Block]:
+    """Report 002: greedy play and tuned weights."""
     one = results[0]
-    settings = list(SETTINGS)
+    game = game_name(one)
+    tunings = []
+    for entry in one["tunings"]:
+        win_rate, seconds = PUBLISHED[entry["formula"]]
+        compared = [f"{rate:.3f}" for rate in (entry["win_rate"], entry["published_win_rate"], win_rate)]
+        budget = [f"{entry['evaluations']:,}", f"{entry['games']:,}", f"{entry['seconds']:.0f}", f"{seconds:,.0f}"]
+        tunings.append([f"{entry['formula']}, {entry['optimiser']}", *compared, *budget])
     rates = []
     for row in one["rates"]:
-        published = PUBLISHED.get(row["name"])
-        rates.append(
-            [row["name"], *(points(row[setting]) for setting in settings), f"{published[0]:.3f}" if published else ""]
-        )
-    tunings = [
-        [
-            f"{entry['formula']}, {entry['optimiser']}",
-            f"{entry['win_rate']:.3f}",
-            f"{entry['published_win_rate']:.3f}",
-            f"{PUBLISHED[entry['formula']][0]:.3f}",
-            f"{entry['evaluations']:,}",
-            f"{entry['games']:,}",
-            f"{entry['seconds']:.0f}",
-            f"{PUBLISHED[entry['formula']][1]:,.0f}",
-        ]
-        for entry in one["tunings"]
-    ]
-    game = game_name(one)
-    blocks: list[str | Table | Figure] = [
-        "*Greedy* takes the move whose position it likes best, one ply ahead. *Greedy invincible* plays the last "
-        "squares perfectly, too: 12 in the report's text, 9 in its program. Both models have a position table of ten "
-        "weights; the second adds mobility and edges, before and after round 24.",
-        Table(
-            f"Tuned from random weights, {game}: points of greedy play against random play, on 10,000 games of their "
-            "own",
-            [
-                "model, optimiser",
-                "tuned",
-                "published weights",
-                "report",
-                "candidates",
-                "games",
-                "seconds",
-                "report's seconds",
-            ],
-            tunings,
-        ),
-        _figure(one),
-        Table(
-            f"Points against random play, {game}: {one['games']:,} games each; in brackets 95 % intervals",
-            ["evaluation", *settings, "report"],
-            rates,
-        ),
-        _why(one),
-        Table(
-            f"Greedy invincible (last {EXACT} squares), face to face: points of the row, {one['duels'][0]['games']} "
-            "games a pair",
-            ["", *one["cast"][:-1]],
-            _cross(one),
-        ),
-    ]
-    return Section("002", "Report 002: greedy play and tuned weights", [one["command"]], blocks)
-
-
-def _cross(one: dict[str, Any]) -> list[list[str]]:
+        published = f"{PUBLISHED[row['name']][0]:.3f}" if row["name"] in PUBLISHED else ""
+        rates.append([row["name"], *(points(row[setting]) for setting in SETTINGS), published])
     by_pair = {(entry["a"], entry["b"]): entry for entry in one["duels"]}
-    return [
+    cross = [
         [name, *(points(by_pair[name, other]) if (name, other) in by_pair else "" for other in one["cast"][:-1])]
         for name in one["cast"][1:]
     ]
+    yield (
+        "*Greedy* takes the move whose position it likes best, one ply ahead. *Greedy invincible* plays the last "
+        "squares perfectly, too: 12 in the report's text, 9 in its program. Both models have a position table of ten "
+        "weights; the second adds mobility and edges, before and after round 24."
+    )
+    title = (
+        f"Tuned from random weights, {game}: points of greedy play against random play, on 10,000 games of their own"
+    )
+    columns = ["model, optimiser", "tuned", "published weights", "report"]
+    yield Table(title, [*columns, "candidates", "games", "seconds", "report's seconds"], tunings)
+    yield _figure(one)
+    title = f"Points against random play, {game}: {one['games']:,} games each; in brackets 95 % intervals"
+    yield Table(title, ["evaluation", *SETTINGS, "report"], rates)
+    yield _why(one)
+    games = one["duels"][0]["games"]
+    title = f"Greedy invincible (last {EXACT} squares), face to face: points of the row, {games} games a pair"
+    yield Table(title, ["", *one["cast"][:-1]], cross)
 
 
-def _why(one: dict[str, Any]) -> str:
+def _why(one: Mapping[str, Any]) -> str:
     rates = {row["name"]: row for row in one["rates"]}
     plain, perfect, both = SETTINGS
     ten, sixteen = rates["ten-weight"], rates["sixteen-weight"]
@@ -197,18 +161,17 @@ def _why(one: dict[str, Any]) -> str:
     )
 
 
-def _figure(one: dict[str, Any]) -> Figure:
+def _figure(one: Mapping[str, Any]) -> Figure:
     def draw(figure: Any) -> None:
         axes = charts.panels(figure, 2, FORMULAS, share_y=True)
-        inks = {"genetic": charts.BLUE, "cma": charts.VERMILION}
-        names = {"genetic": "genetic algorithm", "cma": "CMA-ES"}
+        optimisers = {"genetic": (charts.BLUE, "genetic algorithm"), "cma": (charts.VERMILION, "CMA-ES")}
         for axis, formula in zip(axes, FORMULAS, strict=True):
             for number, entry in enumerate(entry for entry in one["tunings"] if entry["formula"] == formula):
                 xs = np.arange(1, len(entry["best"]) + 1)
-                ink = inks[entry["optimiser"]]
+                ink, name = optimisers[entry["optimiser"]]
                 axis.plot(xs, entry["best"], color=ink)
                 axis.plot(xs, entry["median"], color=ink, linestyle=":", linewidth=1)
-                charts.label(axis, xs[-1], 0.62 - 0.07 * number, names[entry["optimiser"]], ink, at="right")
+                charts.label(axis, xs[-1], 0.62 - 0.07 * number, name, ink, at="right")
             axis.axhline(PUBLISHED[formula][0], color=charts.GREY, linewidth=0.8, linestyle="--")
             charts.label(axis, 1, PUBLISHED[formula][0], "report", charts.GREY, shift=(0, 6))
             axis.set(xlabel="generation", ylim=(0.3, 1.0))

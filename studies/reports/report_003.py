@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from reversi_env import batch
 from reversi_env.options import derive_seed, option
 from search import evaluators
 from studies.players.duels import OPENING_PLIES, discs, points
-from studies.sections import Section, Table, game_name
+from studies.sections import Block, Results, Table, game_name, panel_by_game, report
 from studies.study import StudyOptions
 from train import charts
 from train.arena.batch import EvaluatorPlayer, play_games
 from train.arena.openings import Openings, passed
 from train.arena.results import Z_95
-from train.charts import Figure
 from train.jobs.logs import Progress, no_progress
 from train.tuning.objectives import rescaled
 
@@ -26,10 +25,8 @@ POSITIONAL = "cell-utility"
 
 
 @dataclass(frozen=True)
-class PlyOptions(StudyOptions):
+class PlyOptions(StudyOptions, study="experiment 003"):
     """Which game; games for each ply and colour; the deepest search."""
-
-    study: ClassVar[str] = "experiment 003"
 
     games: int = option(100, "Games for each ply and colour.", low=2)
     deepest: int = option(6, "Most plies searched.", low=1, high=8)
@@ -52,62 +49,42 @@ def measure(options: PlyOptions, progress: Progress = no_progress) -> dict[str, 
             results = play_games(mine, other, Openings(own, opp, a_moves), rules, seed=derive_seed(options.seed, ply))
             entry[colour] = results.as_dict()
         by_ply.append(entry)
-    progress("plies", options.deepest, options.deepest)
     return options.measured(games=options.games, heuristic=NAME, positional=POSITIONAL, by_ply=by_ply)
 
 
-# --- the section ----------------------------------------------------------------------------------
-
-
-def section(results: Sequence[dict[str, Any]]) -> Section:
-    """A table for every game, and a figure."""
-    blocks: list[str | Table | Figure] = [
+@report("003")
+def section(results: Results) -> Iterator[Block]:
+    """Report 003: score by ply."""
+    yield (
         "The report shows final scores by ply in two charts, whose numbers are not in its text: its heuristic and the "
         f"teammate's positional one “performed somewhat similarly”. That one is not printed; here `{POSITIONAL}`, "
         "mostly a table of squares, takes its place. The weight `ply` follows the depth, as in the report. Its search "
-        "ran out of memory at 6 or 7 plies, for it kept the whole tree; ours keeps one line of it.",
-    ]
+        "ran out of memory at 6 or 7 plies, for it kept the whole tree; ours keeps one line of it."
+    )
     for one in results:
-        rows = []
-        for entry in one["by_ply"]:
-            cells = []
-            for colour in ("black", "white"):
-                side = entry[colour]
-                cells += [
-                    discs(side),
-                    points(side),
-                ]
-            rows.append([str(entry["ply"]), *cells])
+        rows = [
+            [str(entry["ply"]), *(cell(entry[colour]) for colour in ("black", "white") for cell in (discs, points))]
+            for entry in one["by_ply"]
+        ]
         columns = ["plies", "discs as Black", "points as Black", "discs as White", "points as White"]
         title = f"{NAME} against {POSITIONAL}, {game_name(one)}: {one['games']} games each; 95 % intervals"
-        blocks.append(Table(title, columns, rows))
-    blocks.append(
+        yield Table(title, columns, rows)
+    yield (
         "The score swings from ply to ply, as curves of one program against itself at other depths would not: corners and "
         "stability are those of the side to move alone, so that what a leaf is worth depends on whose turn it is there."
     )
-    blocks.append(_figure(results))
-    return Section("003", "Report 003: score by ply", [one["command"] for one in results], blocks)
+    caption = f"Mean final score of {NAME} against {POSITIONAL}; bars are 95 % intervals."
+    yield panel_by_game("003-plies", caption, results, _draw, y_label="final score, discs", height=2.5)
 
 
-def _figure(results: Sequence[dict[str, Any]]) -> Figure:
-    def draw(figure: Any) -> None:
-        titles = tuple(game_name(one) for one in results)
-        axes = charts.panels(figure, len(results), titles, share_y=True)
-        ends: list[list[tuple[float, float, str, str]]] = []
-        for axis, one in zip(axes, results, strict=True):
-            ends.append([])
-            xs = [entry["ply"] for entry in one["by_ply"]]
-            for colour, ink, shift in (("black", charts.BLUE, -0.05), ("white", charts.VERMILION, 0.05)):
-                ys = [entry[colour]["discs"] for entry in one["by_ply"]]
-                errors = [Z_95 * entry[colour]["discs_standard_error"] for entry in one["by_ply"]]
-                charts.points(axis, [x + shift for x in xs], ys, errors, ink)
-                ends[-1].append((xs[-1], ys[-1], f"as {colour.title()}", ink))
-            axis.axhline(0, color=charts.GREY, linewidth=0.6)
-            axis.set(xlabel="plies searched by both", xticks=xs, xlim=(0.7, xs[-1] + 1.6))
-        axes[0].set_ylabel("final score, discs")
-        for axis, entries in zip(axes, ends, strict=True):
-            charts.labels(axis, entries, shift=7)
-
-    return Figure(
-        "003-plies", f"Mean final score of {NAME} against {POSITIONAL}; bars are 95 % intervals.", draw, height=2.5
-    )
+def _draw(axis: Any, one: Mapping[str, Any]) -> None:
+    ends = []
+    xs = [entry["ply"] for entry in one["by_ply"]]
+    for colour, ink, shift in (("black", charts.BLUE, -0.05), ("white", charts.VERMILION, 0.05)):
+        ys = [entry[colour]["discs"] for entry in one["by_ply"]]
+        errors = [Z_95 * entry[colour]["discs_standard_error"] for entry in one["by_ply"]]
+        charts.points(axis, [x + shift for x in xs], ys, errors, ink)
+        ends.append((xs[-1], ys[-1], f"as {colour.title()}", ink))
+    axis.axhline(0, color=charts.GREY, linewidth=0.6)
+    axis.set(xlabel="plies searched by both", xticks=xs, xlim=(0.7, xs[-1] + 1.6))
+    charts.labels(axis, ends, shift=7)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from reversi_env import Rules, batch
 from reversi_env.options import option
 from studies.game_tree.counting import ALPHA_BETA, MINIMAX, count_nodes, positions_of_games
-from studies.sections import Section, Table, count, game_name, with_error
+from studies.sections import Block, Results, Table, count, game_name, report, with_error
 from studies.study import StudyOptions
 from train import charts
 from train.arena.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
@@ -27,10 +27,8 @@ PUBLISHED_LENGTH, PUBLISHED_BREADTH, PUBLISHED_PRUNED = 58, 10, 8
 
 
 @dataclass(frozen=True)
-class PruningOptions(StudyOptions):
+class PruningOptions(StudyOptions, study="experiment 004"):
     """Which game; random games that positions are taken from, one a round; the deepest search with pruning."""
-
-    study: ClassVar[str] = "experiment 004"
 
     games: int = option(4, "Random games that positions are taken from.", low=1)
     depth: int = option(7, "Deepest search, in plies.", low=3, high=10)
@@ -62,7 +60,6 @@ def measure(options: PruningOptions, progress: Progress = no_progress) -> dict[s
     players: dict[str, BatchPlayer] = {"random": RandomPlayer(rules)}
     players |= {f"{NAME}, depth {depth}": EvaluatorPlayer(NAME, rules, depth) for depth in (1, 3)}
     lengths = [{"player": name, **_games(player, rules, options.seed)} for name, player in players.items()]
-    progress("games", 1, 1)
     return options.measured(positions=int(own.size), searches=searches, games=lengths)
 
 
@@ -88,55 +85,41 @@ def _games(player: BatchPlayer, rules: Rules, seed: int, pairs: int = 200) -> di
     }
 
 
-# --- the section ----------------------------------------------------------------------------------
-
-
-def section(results: Sequence[dict[str, Any]]) -> Section:
-    """A table of nodes for every game, a table of lengths, and a figure."""
-    blocks: list[str | Table | Figure] = [
+@report("004")
+def section(results: Results) -> Iterator[Block]:
+    """Report 004: alpha-beta and the branching factor."""
+    yield (
         f"Evaluator `{NAME}`, moves in board order, positions of all rounds. The report says that alpha-beta brought "
         "the average branching factor from 10 to “almost 8”, without saying how it is counted; its chart is not in "
-        "the text. Here are two ways: moves searched at an inner node, and the growth of the nodes from ply to ply.",
-    ]
+        "the text. Here are two ways: moves searched at an inner node, and the growth of the nodes from ply to ply."
+    )
     for one in results:
-        title = f"{game_name(one)}, {one['positions']} positions"
-        blocks.append(Table(title, ["depth", *_headings(one)], _rows(one)))
+        names = [search["name"] for search in one["searches"]]
+        columns = [
+            "depth",
+            *(f"{name}: {figure}" for name in names for figure in ("nodes", "moves searched", "growth")),
+        ]
+        deepest = max(len(search["by_depth"]) for search in one["searches"])
+        rows = [
+            [str(i + 1), *(cell for search in one["searches"] for cell in _cells(search, i))] for i in range(deepest)
+        ]
+        yield Table(f"{game_name(one)}, {one['positions']} positions", columns, rows)
     rows = [["report 004", str(PUBLISHED_LENGTH), str(PUBLISHED_BREADTH)]]
     for one in results:
         for entry in one["games"]:
             length = with_error(entry["length"], entry["length_standard_error"], 2)
             rows.append([f"{game_name(one)}, {entry['player']}", length, f"{entry['breadth']:.2f}"])
-    blocks.append(
-        Table(
-            "Length of a game in moves, and legal moves at a move",
-            ["players (both sides)", "moves a game", "legal moves"],
-            rows,
-        )
-    )
-    blocks.append(_why(results[0]))
-    blocks.append(_figure(results[0]))
-    return Section(
-        "004", "Report 004: alpha-beta and the branching factor", [one["command"] for one in results], blocks
-    )
+    title = "Length of a game in moves, and legal moves at a move"
+    yield Table(title, ["players (both sides)", "moves a game", "legal moves"], rows)
+    yield _why(results[0])
+    yield _figure(results[0])
 
 
-def _headings(one: dict[str, Any]) -> list[str]:
-    return [f"{search['name']}: {what}" for search in one["searches"] for what in ("nodes", "moves searched", "growth")]
-
-
-def _rows(one: dict[str, Any]) -> list[list[str]]:
-    deepest = max(len(search["by_depth"]) for search in one["searches"])
-    rows = []
-    for number in range(deepest):
-        row = [str(number + 1)]
-        for search in one["searches"]:
-            if number >= len(search["by_depth"]):
-                row += ["–"] * 3
-                continue
-            entry = search["by_depth"][number]
-            row += [count(entry["nodes"]), f"{entry['moves_per_inner']:.2f}", f"{_growth(search, number):.2f}"]
-        rows.append(row)
-    return rows
+def _cells(search: dict[str, Any], i: int) -> list[str]:
+    if i >= len(search["by_depth"]):
+        return ["–"] * 3
+    entry = search["by_depth"][i]
+    return [count(entry["nodes"]), f"{entry['moves_per_inner']:.2f}", f"{_growth(search, i):.2f}"]
 
 
 def _growth(search: dict[str, Any], number: int) -> float:
@@ -145,7 +128,7 @@ def _growth(search: dict[str, Any], number: int) -> float:
     return search["by_depth"][number]["nodes"] / before
 
 
-def _why(one: dict[str, Any]) -> str:
+def _why(one: Mapping[str, Any]) -> str:
     minimax, pruned = one["searches"]
     last = len(minimax["by_depth"]) - 1
     moves = [search["by_depth"][last]["moves_per_inner"] for search in (minimax, pruned)]
@@ -163,24 +146,21 @@ def _why(one: dict[str, Any]) -> str:
     )
 
 
-def _figure(one: dict[str, Any]) -> Figure:
+def _figure(one: Mapping[str, Any]) -> Figure:
     def draw(figure: Any) -> None:
         left, right = charts.panels(figure, 2, ("nodes", "moves searched at an inner node"))
         for search, colour in zip(one["searches"], (charts.BLUE, charts.VERMILION), strict=True):
-            xs = [entry["depth"] for entry in search["by_depth"]]
-            ys = [entry["nodes"] for entry in search["by_depth"]]
+            xs, ys, moves = ([e[key] for e in search["by_depth"]] for key in ("depth", "nodes", "moves_per_inner"))
             errors = [Z_95 * (entry["standard_error"] or 0) for entry in search["by_depth"]]
             charts.points(left, xs, ys, errors, colour)
             charts.label(left, xs[-1], ys[-1], search["name"], colour, shift=(5, 0))
-            moves = [entry["moves_per_inner"] for entry in search["by_depth"]]
             right.plot(xs, moves, color=colour, marker="o", markeredgewidth=0)
             charts.label(
                 right, xs[-1], moves[-1], search["name"], colour, shift=(5, 7 if search["name"] == "minimax" else 0)
             )
-        for claimed in (PUBLISHED_BREADTH, PUBLISHED_PRUNED):
+        for claimed, text in ((PUBLISHED_BREADTH, "report: without"), (PUBLISHED_PRUNED, "report: with")):
             right.axhline(claimed, color=charts.GREY, linewidth=0.8, linestyle="--")
-        charts.label(right, 9.2, PUBLISHED_BREADTH, "report: without", charts.GREY, at="right", shift=(0, 6))
-        charts.label(right, 9.2, PUBLISHED_PRUNED, "report: with", charts.GREY, at="right", shift=(0, 6))
+            charts.label(right, 9.2, claimed, text, charts.GREY, at="right", shift=(0, 6))
         depths = range(1, max(len(search["by_depth"]) for search in one["searches"]) + 1)
         left.set(xlabel="depth (plies)", yscale="log", xticks=depths, xlim=(0.7, 9.2))
         right.set(xlabel="depth (plies)", xticks=depths, xlim=(0.7, 9.2), ylim=(0, 13))

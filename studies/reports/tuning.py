@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 from reversi_env.options import derive_seed, option
-from studies.sections import Section, Table, game_name
+from studies.sections import Block, Results, Table, game_name, panel_by_game, report
 from studies.study import StudyOptions
 from train import charts
-from train.charts import Figure
 from train.jobs.logs import Progress, no_progress
 from train.tuning.objectives import LabelError
 from train.tuning.optimisers import OPTIMISERS
@@ -20,10 +19,8 @@ from train.tuning.space import PUBLISHED
 
 
 @dataclass(frozen=True)
-class LabelTuningOptions(StudyOptions):
+class LabelTuningOptions(StudyOptions, study="experiment tuning"):
     """Which game; exact scores tuned against, and as many to measure on; empty squares; budget; runs with other seeds."""
-
-    study: ClassVar[str] = "experiment tuning"
 
     positions: int = option(4000, "Exact scores.", low=10)
     empties: tuple[int, int] = option((8, 12), "Empty squares, as in 8-12.")
@@ -54,70 +51,54 @@ def measure(options: LabelTuningOptions, progress: Progress = no_progress) -> di
                 done += 1
             entry[method] = runs
         formulas.append(entry)
-    progress("tuning", 1, 1)
     return options.measured(positions=options.positions, empties=list(options.empties), formulas=formulas)
 
 
-# --- the section ----------------------------------------------------------------------------------
-
-
-def section(results: Sequence[dict[str, Any]]) -> Section:
-    """A table for every game."""
-    blocks: list[str | Table | Figure] = [
+@report("tuning")
+def section(results: Results) -> Iterator[Block]:
+    """Tuning against exact scores."""
+    yield (
         "Each report's own weights (γ of 000, six of 001, ten and sixteen of 002, four of 003, three of 004) tuned "
         "from random values against exact scores. Errors are mean absolute ones in "
         "discs, after the scale that suits best, on positions of other games that nothing was chosen by, and of which "
-        "none is a mirror image of one that was. Several runs with other seeds: the best and the worst.",
-    ]
+        "none is a mirror image of one that was. Several runs with other seeds: the best and the worst."
+    )
     for one in results:
         rows = []
         for entry in one["formulas"]:
-            cells = []
+            published, ranges = entry["published_on_others"], []
             for method in OPTIMISERS:
-                errors = sorted(run["error_on_others"] for run in entry[method])
-                cells.append(f"{errors[0]:.2f}" if len(errors) == 1 else f"{errors[0]:.2f} – {errors[-1]:.2f}")
-            best = min(run["error_on_others"] for method in OPTIMISERS for run in entry[method])
-            rows.append(
-                [
-                    entry["formula"],
-                    f"{entry['published_on_others']:.2f}",
-                    *cells,
-                    f"{100 * (best / entry['published_on_others'] - 1):+.0f} %",
-                ]
-            )
+                errors = sorted(_errors(entry, method))
+                ranges.append(f"{errors[0]:.2f}" if len(errors) == 1 else f"{errors[0]:.2f} – {errors[-1]:.2f}")
+            gain = f"{100 * (_best(entry) / published - 1):+.0f} %"
+            rows.append([entry["formula"], f"{published:.2f}", *ranges, gain])
         low, high = one["empties"]
         title = f"{game_name(one)}: {one['positions']:,} positions with {low}–{high} empty squares"
-        blocks.append(Table(title, ["formula", "published", "genetic", "CMA-ES", "best against published"], rows))
-    blocks.append(_figure(results))
-    return Section("tuning", "Tuning against exact scores", [one["command"] for one in results], blocks)
+        yield Table(title, ["formula", "published", "genetic", "CMA-ES", "best against published"], rows)
+    caption = "Error on positions not used for tuning, with the published and with tuned weights; a dot for each run."
+    yield panel_by_game("tuning", caption, results, _draw, height=2.5)
 
 
-def _figure(results: Sequence[dict[str, Any]]) -> Figure:
-    def draw(figure: Any) -> None:
-        axes = charts.panels(figure, len(results), tuple(game_name(one) for one in results))
-        for axis, one in zip(axes, results, strict=True):
-            names = [entry["formula"] for entry in one["formulas"]]
-            for height, entry in enumerate(one["formulas"]):
-                tuned = min(run["error_on_others"] for method in OPTIMISERS for run in entry[method])
-                axis.plot(
-                    [entry["published_on_others"], tuned], [height, height], color=charts.GREY, linewidth=0.8, zorder=1
-                )
-                axis.plot(entry["published_on_others"], height, "o", color=charts.GREY, markersize=4)
-                for method, colour, shift in (("genetic", charts.BLUE, 0.12), ("cma", charts.VERMILION, -0.12)):
-                    errors = [run["error_on_others"] for run in entry[method]]
-                    axis.plot(
-                        errors, [height + shift] * len(errors), "o", color=colour, markersize=3, markeredgewidth=0
-                    )
-            axis.set_yticks(range(len(names)), names)
-            axis.set(xlabel="error on other positions, discs", xlim=(0, None), ylim=(-0.6, len(names) - 0.4))
-            axis.tick_params(axis="y", length=0)
-        for colour, name in ((charts.GREY, "published"), (charts.BLUE, "genetic"), (charts.VERMILION, "CMA-ES")):
-            axes[0].plot([], [], "o", color=colour, markersize=4, markeredgewidth=0, label=name)
-        axes[0].legend(loc="lower left", handlelength=1, labelspacing=0.25)
+def _errors(entry: Mapping[str, Any], method: str) -> list[float]:
+    return [run["error_on_others"] for run in entry[method]]
 
-    return Figure(
-        "tuning",
-        "Error on positions not used for tuning, with the published and with tuned weights; a dot for each run.",
-        draw,
-        height=2.5,
-    )
+
+def _best(entry: Mapping[str, Any]) -> float:
+    return min(error for method in OPTIMISERS for error in _errors(entry, method))
+
+
+def _draw(axis: Any, one: Mapping[str, Any]) -> None:
+    names = [entry["formula"] for entry in one["formulas"]]
+    for height, entry in enumerate(one["formulas"]):
+        published = entry["published_on_others"]
+        axis.plot([published, _best(entry)], [height, height], color=charts.GREY, linewidth=0.8, zorder=1)
+        axis.plot(published, height, "o", color=charts.GREY, markersize=4)
+        for method, colour, shift in (("genetic", charts.BLUE, 0.12), ("cma", charts.VERMILION, -0.12)):
+            errors = _errors(entry, method)
+            axis.plot(errors, [height + shift] * len(errors), "o", color=colour, markersize=3, markeredgewidth=0)
+    for colour, name in ((charts.GREY, "published"), (charts.BLUE, "genetic"), (charts.VERMILION, "CMA-ES")):
+        axis.plot([], [], "o", color=colour, markersize=4, markeredgewidth=0, label=name)
+    axis.set_yticks(range(len(names)), names)
+    axis.set(xlabel="error on other positions, discs", xlim=(0, None), ylim=(-0.6, len(names) - 0.4))
+    axis.tick_params(axis="y", length=0)
+    axis.legend(loc="lower left", handlelength=1, labelspacing=0.25)

@@ -17,7 +17,7 @@ from models.patterns.trainable import Trainable
 from reversi_env import batch
 from reversi_env.errors import extra_libraries
 from reversi_env.options import option
-from studies.sections import Section, Table, game_name, plus_minus
+from studies.sections import Block, Results, Table, game_name, plus_minus
 from studies.study import StudyOptions
 from train.evaluation.means import Sample, plain
 from train.fitting.fit import FitOptions, fit
@@ -112,17 +112,14 @@ def judge(net: Trainable, exam: Trees) -> Measured:
     return Measured(float(error), float(np.mean(regrets)))
 
 
-def compared(name: str, title: str, what: str, results: Sequence[dict[str, Any]]) -> Section:
-    """A table for every game, of ways that differ in *what*."""
-    columns = [what, "error, discs", "regret of the best move, discs"]
-    tables = []
+def tables(kind: str, results: Results) -> Iterator[Block]:
+    """Yield a table for each game, of ways that differ in their *kind*."""
     for one in results:
         rows = [
             [way["name"], *(_cell(way[figure], way[f"{figure}_interval"]) for figure in FIGURES)] for way in one["ways"]
         ]
         title = f"{game_name(one)}: means of {one['options']['seeds']} seeds ± 95 % interval (Student's t)"
-        tables.append(Table(title, columns, rows))
-    return Section(name, title, [one["command"] for one in results], tables)
+        yield Table(title, [kind, "error, discs", "regret of the best move, discs"], rows)
 
 
 def _cell(mean: float, interval: Sequence[float] | None) -> str:

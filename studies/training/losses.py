@@ -7,26 +7,24 @@ positions of other games that no network has seen, not even as a successor (`stu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from models.patterns.trainable import Trainable
 from reversi_env.options import option
-from studies.sections import Section
-from studies.training.comparing import EXAM_SEED, ComparisonOptions, Way, compare, compared
+from studies.sections import Block, Results, report
+from studies.training.comparing import EXAM_SEED, ComparisonOptions, Way, compare, tables
 from train.fitting.fit import FitOptions
 from train.fitting.trees import Trees, grow_trees, single_nodes
 from train.jobs.logs import Progress, no_progress
 
 
 @dataclass(frozen=True)
-class LossesOptions(ComparisonOptions):
+class LossesOptions(ComparisonOptions, study="experiment losses"):
     """What to compare on; ``epochs`` are times that each network sees as many positions as the trees have nodes."""
-
-    study: ClassVar[str] = "experiment losses"
 
     plies: int = option(1, "Depth of the trees.", low=1, high=3)
     epochs: int = option(10, "Times that a network sees as many positions as the trees have.", low=1)
@@ -48,33 +46,33 @@ def measure(options: LossesOptions, progress: Progress = no_progress) -> dict[st
 
 
 def _ways(options: LossesOptions, trees: Trees, seed: int) -> dict[str, tuple[Trees, FitOptions]]:
-    nodes, plain = (
-        single_nodes(trees, np.flatnonzero(~trees.finished)),
-        FitOptions(learning_rate=options.learning_rate, batch_size=options.batch_size, seed=seed),
+    nodes = single_nodes(trees, np.flatnonzero(~trees.finished))
+    epochs, per_tree = options.epochs, trees.nodes / len(trees)
+    plain = FitOptions(
+        learning_rate=options.learning_rate,
+        batch_size=options.batch_size,
+        seed=seed,
+        epochs=epochs,
+        patience=epochs,
     )
-    a_tree = trees.nodes / len(trees)
-    plain = replace(plain, epochs=options.epochs, patience=options.epochs)
-    more = max(1, round(options.epochs * a_tree))
-    structural = replace(
-        plain, loss="structural", plies=options.plies, batch_size=max(1, round(options.batch_size / a_tree))
-    )
+    more = max(1, round(epochs * per_tree))
+    batch_size = max(1, round(options.batch_size / per_tree))
+    structural = replace(plain, loss="structural", plies=options.plies, batch_size=batch_size)
+    half = replace(structural, consistency=0.5, ply_weight=0.5)
+    roots = single_nodes(trees, trees.roots)
     others = single_nodes(options.labels(EXAM_SEED // 2 + seed, nodes.nodes))
     return {
-        "plain: roots alone, seen more often": (
-            single_nodes(trees, trees.roots),
-            replace(plain, epochs=more, patience=more),
-        ),
+        "plain: roots alone, seen more often": (roots, replace(plain, epochs=more, patience=more)),
         "plain: all nodes, each for itself": (nodes, plain),
         "structural: errors of all nodes, no consistency": (trees, replace(structural, consistency=0.0)),
         "structural: consistency 0.5": (trees, replace(structural, consistency=0.5)),
         "structural: consistency 2": (trees, replace(structural, consistency=2.0)),
-        "structural: successors count half, consistency 0.5": (
-            *(trees, replace(structural, consistency=0.5, ply_weight=0.5)),
-        ),
+        "structural: successors count half, consistency 0.5": (trees, half),
         "plain: as many positions of other games": (others, plain),
     }
 
 
-def section(results: Sequence[dict[str, Any]]) -> Section:
-    """A table for every game."""
-    return compared("losses", "Plain and structural loss", "labels used", results)
+@report("losses")
+def section(results: Results) -> Iterator[Block]:
+    """Plain and structural loss."""
+    yield from tables("labels used", results)

@@ -6,25 +6,23 @@ are measured on positions of other games that none has seen (`studies.training.c
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any
 
 from models.patterns import NETWORKS
 from models.patterns.trainable import Trainable
 from reversi_env.options import option
-from studies.sections import Section
-from studies.training.comparing import ComparisonOptions, Way, compare, compared
+from studies.sections import Block, Results, report
+from studies.training.comparing import ComparisonOptions, Way, compare, tables
 from train.fitting.options import preset
 from train.fitting.trees import Trees, single_nodes
 from train.jobs.logs import Progress, no_progress
 
 
 @dataclass(frozen=True)
-class NetworksOptions(ComparisonOptions):
+class NetworksOptions(ComparisonOptions, study="experiment networks"):
     """What to compare on."""
-
-    study: ClassVar[str] = "experiment networks"
 
     epochs: int | None = option(None, "Instead of those of reversi train.", low=1)
 
@@ -38,16 +36,13 @@ def measure(options: NetworksOptions, progress: Progress = no_progress) -> dict[
     def ways(labels: Trees, seed: int) -> Iterator[Way]:
         for network in NETWORKS:
             fit_options = preset(options.size, network, seed=seed)
-            yield (
-                network,
-                Trainable(network, options.size),
-                labels,
-                replace(fit_options, epochs=options.epochs or fit_options.epochs),
-            )
+            fit_options = replace(fit_options, epochs=options.epochs or fit_options.epochs)
+            yield network, Trainable(network, options.size), labels, fit_options
 
     return compare(options, labels, ways, progress)
 
 
-def section(results: Sequence[dict[str, Any]]) -> Section:
-    """A table for every game."""
-    return compared("networks", "Networks side by side", "network", results)
+@report("networks")
+def section(results: Results) -> Iterator[Block]:
+    """Networks side by side."""
+    yield from tables("network", results)

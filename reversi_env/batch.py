@@ -188,7 +188,7 @@ def random_positions(
     most, whole = 2 * rules.square_count, given.dtype.kind in "iu" and given.shape in ((), (count,))
     if not whole or (given < 0).any() or (given > most).any():
         raise RulesError(
-            f"plies {quoted(plies)}: expected a whole number from 0 to {most}, or one for each of {count} positions"
+            f"plies {quoted(plies)}: expected an integer from 0 to {most}, or one for each of {count} positions"
         )
     lengths = np.broadcast_to(given.astype(np.int64), (count,)).copy()
     own, opp = start(count, rules)
@@ -214,7 +214,7 @@ def random_plies(games: int, rules: Rules = NORMAL_8X8, *, seed: int = 0, parall
 
 def _whole(name: str, number: int) -> int:
     if isinstance(number, bool) or not isinstance(number, Integral) or not 0 <= number < 1 << 64:
-        raise RulesError(f"{name}={quoted(number)}: expected a whole number of 0 or more")
+        raise RulesError(f"{name}={quoted(number)}: expected an integer of at least 0")
     return int(number)
 
 

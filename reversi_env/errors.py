@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from numbers import Integral
 
 
 class ReversiError(ValueError):
@@ -57,10 +58,14 @@ def did_you_mean(name: object, known: Iterable[str]) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-def check_integer(name: str, value: object, low: int, high: int) -> None:
-    """Raise a `TrainError` unless *value* is an integer from *low* to *high*."""
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise TrainError(f"{name}={quoted(value)}: expected an integer from {low} to {high}")
+def check_integer(
+    name: str, value: object, low: int, high: int | None = None, error: type[ReversiError] = TrainError
+) -> None:
+    """Raise an *error* unless *value* is an integer, Python's or numpy's, from *low* to *high*."""
+    fits = isinstance(value, Integral) and not isinstance(value, bool)
+    if not fits or not low <= value <= (value if high is None else high):  # type: ignore[operator]
+        bounds = f"of at least {low}" if high is None else f"from {low} to {high}"
+        raise error(f"{name}={quoted(value)}: expected an integer {bounds}")
 
 
 # --- optional libraries ---------------------------------------------------------------------------

@@ -18,10 +18,11 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
 from functools import cache
+from numbers import Integral
 from types import NoneType, UnionType
-from typing import Any, Literal, Self, Union, get_args, get_origin, get_type_hints
+from typing import Any, ClassVar, Literal, Self, Union, get_args, get_origin, get_type_hints
 
-from reversi_env.errors import TrainError, did_you_mean, quoted
+from reversi_env.errors import ReversiError, TrainError, did_you_mean, quoted
 from reversi_env.rules import Rules, Variant
 
 
@@ -96,7 +97,7 @@ class OptionField:
         right_size = isinstance(values, tuple) and (len(values) == count if count else bool(values))
         if kind not in _KINDS or (right_size and all(self._fits(kind, value) for value in values)):
             return None
-        return f"{_COUNTS.get(count, count)} {_KINDS[kind].removeprefix('a ')}s{self._range}"
+        return f"{_COUNTS.get(count, count)} {_KINDS[kind].partition(' ')[2]}s{self._range}"
 
     def _fits(self, kind: Any, value: Any) -> bool:
         if kind in (bool, str):
@@ -116,7 +117,7 @@ class OptionField:
 #: The largest integer that a text may stand for.
 MAX_INTEGER = 10**15
 _COUNTS = {None: "one or more", 2: "two", 3: "three"}
-_KINDS = {int: "a whole number", float: "a number", bool: "True or False", str: "a text"}
+_KINDS = {int: "an integer", float: "a number", bool: "True or False", str: "a text"}
 
 
 def _integer(text: str) -> int:
@@ -167,19 +168,23 @@ def _described(one: Any, hint: Any) -> OptionField:
 
 @dataclass(frozen=True)
 class Options:
-    """Base of all options. A value that is wrong raises a `TrainError`, which names the option and what was expected.
+    """Base of all options. A value that is wrong raises an `error`, which names the option and what was expected.
 
     A class that has more to check does so in its own ``__post_init__``, after this one's.
     """
+
+    error: ClassVar[type[ReversiError]] = TrainError
 
     def __post_init__(self) -> None:
         for one in option_fields(type(self)):  # type: ignore[arg-type]  # mypy: no Hashable of a frozen class's type
             value = getattr(self, one.name)
             if one.is_tuple and isinstance(value, list):  # as JSON has it
                 value = tuple(value)
-                object.__setattr__(self, one.name, value)
+            elif isinstance(value, Integral) and not isinstance(value, int):  # as numpy has it
+                value = int(value)
+            object.__setattr__(self, one.name, value)
             if expected := one.wrong(value):
-                raise TrainError(f"{one.name}={quoted(value)}: expected {expected}")
+                raise self.error(f"{one.name}={quoted(value)}: expected {expected}")
 
     def as_dict(self) -> dict[str, Any]:
         """The options as JSON and files have them."""

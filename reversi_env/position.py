@@ -257,7 +257,7 @@ class Position:
     def perft(self, depth: int) -> int:
         """Number of move sequences of exactly *depth* plies (a pass is a ply, games that end earlier do not count)."""
         if not isinstance(depth, int) or isinstance(depth, bool) or depth < 0:
-            raise RulesError(f"depth {quoted(depth)}: expected a whole number of plies, 0 or more")
+            raise RulesError(f"depth {quoted(depth)}: expected an integer of at least 0")
         if depth > 2 * self.rules.square_count:
             return 0  # no game is that long, however often somebody passes
         return int(count_sequences(*self._boards(), np.uint64(self.rules.playable), depth))

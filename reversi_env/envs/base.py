@@ -13,7 +13,7 @@ from gymnasium.error import InvalidAction, ResetNeeded
 
 from reversi_env.envs.settings import Settings, SettingsError, last_action_of, position_of
 from reversi_env.errors import quoted
-from reversi_env.kernels import episodes
+from reversi_env.kernels import episodes, observations
 from reversi_env.position import Position
 
 RENDER_MODES = ["ansi", "rgb_array", "human"]
@@ -80,7 +80,7 @@ class SingleGameMixin:
 
     def sample_legal(self) -> int:
         """A uniformly random legal action, drawn from the environment's own seeded generator."""
-        return int(episodes.sample_one(self._state, self._game))
+        return int(observations.sample_one(self._state, self._game))
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_window": None}
@@ -88,7 +88,7 @@ class SingleGameMixin:
     def _seed(self, seed: int | None) -> None:
         word = np.random.SeedSequence().generate_state(1, np.uint64)[0] if seed is None else seed
         if not isinstance(word, (int, np.integer)) or word < 0:
-            raise SettingsError(f"seed {quoted(seed)}: expected a whole number of 0 or more")
+            raise SettingsError(f"seed {quoted(seed)}: expected an integer of at least 0")
         episodes.seed_all(self._state, np.array([int(word) % 2**64], np.uint64), ALL)
 
     @contextmanager

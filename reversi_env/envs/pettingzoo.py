@@ -18,7 +18,7 @@ from reversi_env.envs.base import RENDER_FPS, RENDER_MODES, SingleGameMixin
 from reversi_env.envs.registration import register_with_pettingzoo
 from reversi_env.envs.settings import START_OPTIONS, Settings, SettingsError, checked_states, no_start_error
 from reversi_env.errors import quoted
-from reversi_env.kernels import episodes
+from reversi_env.kernels import episodes, observations
 
 PLAYERS = ("player_0", "player_1")
 _TWO_PLAYER_POOL = np.zeros(0, episodes.POOL)
@@ -108,7 +108,7 @@ class raw_env(SingleGameMixin, AECEnv):  # noqa: N801 - PettingZoo's name for it
         self.infos: dict[str, dict[str, Any]] = {agent: {"illegal_action": False} for agent in PLAYERS}
         self._turn, self._over, self._begun = int(self._state["turn"][0]), False, True
         self.agent_selection = PLAYERS[self._turn]
-        episodes.observe_one(self._state, self._game, self._squares, self._board, self._mask)
+        observations.observe_one(self._state, self._game, self._squares, self._board, self._mask)
         if self.render_mode == "human":
             self.render()
 

@@ -11,10 +11,11 @@ import numpy as np
 from gymnasium import logger, spaces
 from gymnasium.vector import AutoresetMode
 
-from reversi_env.errors import ReversiError, did_you_mean, quoted
-from reversi_env.kernels import episodes
+from reversi_env.errors import ReversiError, check_integer, did_you_mean, quoted
+from reversi_env.kernels import episodes, observations
+from reversi_env.options import GameOptions, option
 from reversi_env.position import Position
-from reversi_env.rules import BLACK, WHITE, Rules, Start, Variant
+from reversi_env.rules import BLACK, WHITE, Rules, Start
 
 ColourChoice = Literal["black", "white", "random", "alternate"]
 RewardChoice = Literal["win", "discs", "shaped"]
@@ -43,39 +44,30 @@ class UnknownOptionError(SettingsError, TypeError):
 
 
 @dataclass(frozen=True)
-class Settings:
+class Settings(GameOptions):
     """The options that the single and the vector environment share; `ReversiEnv` documents them."""
 
-    size: int = 8
-    variant: Variant = "normal"
+    error = SettingsError
+
     colour: ColourChoice = "black"
-    start: Start | Position | str | None = None
+    start: Any = None  # Start | Position | str | None
     opening_plies: int = 0
     empties: int | None = None
     reward: RewardChoice = "win"
-    discount: float = 1.0
+    discount: float = option(1.0, low=0, high=1)
     observation: ObservationChoice = "planes"
     illegal: IllegalChoice = "lose"
-    extra_planes: Sequence[PlaneChoice] = ()
+    extra_planes: Any = ()  # Sequence[PlaneChoice]
     dtype: DtypeChoice = "int8"
     channels_last: bool = False
 
     def __post_init__(self) -> None:
-        _check_choice("colour", self.colour, get_args(ColourChoice))
-        _check_choice("reward", self.reward, get_args(RewardChoice))
-        _check_choice("observation", self.observation, get_args(ObservationChoice))
-        _check_choice("illegal", self.illegal, get_args(IllegalChoice))
+        super().__post_init__()
         self._check_planes()
-        most = self.rules.square_count - 4
-        _check_integer("opening_plies", self.opening_plies, 0, most)
+        max_plies = self.rules.square_count - 4
+        check_integer("opening_plies", self.opening_plies, 0, max_plies, SettingsError)
         if self.empties is not None:
-            _check_integer("empties", self.empties, 1, most)
-        if (
-            isinstance(self.discount, bool)
-            or not isinstance(self.discount, (int, float))
-            or not 0 <= self.discount <= 1
-        ):
-            raise SettingsError(f"discount={quoted(self.discount)}: expected a number from 0 to 1")
+            check_integer("empties", self.empties, 1, max_plies, SettingsError)
         self._check_start()
 
     @classmethod
@@ -126,7 +118,7 @@ class Settings:
         record["reward"] = get_args(RewardChoice).index(self.reward)
         record["discount"] = self.discount
         record["illegal"] = _ILLEGAL_CODES[self.illegal]
-        record["observation"] = episodes.FLAT if self.observation == "flat" else episodes.PLANES
+        record["observation"] = observations.FLAT if self.observation == "flat" else observations.PLANES
         return record
 
     def squares(self) -> np.ndarray:
@@ -178,7 +170,6 @@ class Settings:
         return spaces.Discrete(self.rules.square_count + 1)
 
     def _check_planes(self) -> None:
-        _check_choice("dtype", self.dtype, get_args(DtypeChoice))
         extra = self.extra_planes
         known = (
             isinstance(extra, Iterable)
@@ -188,8 +179,6 @@ class Settings:
         if not known or len(set(extra)) < len(extra):
             raise SettingsError(f"extra_planes={quoted(extra)}: expected some of {get_args(PlaneChoice)}, each once")
         object.__setattr__(self, "extra_planes", tuple(extra))
-        if not isinstance(self.channels_last, bool):
-            raise SettingsError(f"channels_last={quoted(self.channels_last)}: expected True or False")
         if self.observation == "flat" and (extra or self.channels_last):
             raise SettingsError("observation='flat' has no planes: expected neither extra_planes nor channels_last")
 
@@ -292,22 +281,6 @@ def _last_moves(states: np.ndarray, rules: Rules) -> np.ndarray:
     return states["last_square"][:, None] == squares
 
 
-def _check_choice(name: str, value: object, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise SettingsError(f"{name}={quoted(value)}: expected one of {', '.join(map(repr, choices))}")
-
-
-def _check_integer(name: str, value: object, low: int, high: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
-        raise SettingsError(f"{name}={quoted(value)}: expected a whole number from {low} to {high}")
-
-
-def check_positive(name: str, value: object) -> None:
-    """Refuse what is not a whole number of 1 or more."""
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise SettingsError(f"{name}={quoted(value)}: expected a whole number of 1 or more")
-
-
 def checked_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
     """Gymnasium's mode, given as such, by its name (``"SAME_STEP"``) or by its value (``"SameStep"``)."""
     if isinstance(mode, str) and mode in AutoresetMode.__members__:
@@ -334,7 +307,7 @@ def seed_words(seed: int | Sequence[int | None] | None, count: int) -> tuple[np.
         return np.zeros(count, np.uint64), ~every
     if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
         if seed < 0:
-            raise SettingsError(f"seed {quoted(seed)}: expected a whole number of 0 or more")
+            raise SettingsError(f"seed {quoted(seed)}: expected an integer of at least 0")
         with np.errstate(over="ignore"):
             return np.arange(count, dtype=np.uint64) + np.uint64(int(seed) % 2**64), every
     seeds = list(seed) if isinstance(seed, (Sequence, np.ndarray)) else [seed] * count
@@ -342,6 +315,6 @@ def seed_words(seed: int | Sequence[int | None] | None, count: int) -> tuple[np.
         raise SettingsError(f"{len(seeds)} seeds: expected one for each of the {count} environments")
     for word in seeds:
         if word is not None and (not isinstance(word, (int, np.integer)) or isinstance(word, bool) or word < 0):
-            raise SettingsError(f"seed {quoted(word)}: expected a whole number of 0 or more")
+            raise SettingsError(f"seed {quoted(word)}: expected an integer of at least 0")
     words = np.array([int(word or 0) % 2**64 for word in seeds], np.uint64)
     return words, np.array([word is not None for word in seeds])

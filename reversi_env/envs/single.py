@@ -27,7 +27,7 @@ from reversi_env.envs.settings import (
     refuse_unknown,
     warn_unknown_options,
 )
-from reversi_env.kernels import episodes
+from reversi_env.kernels import episodes, observations
 from reversi_env.position import Position
 from reversi_env.rules import Start, Variant
 
@@ -279,7 +279,7 @@ class ReversiEnv(SingleGameMixin, gym.Env):
 
     def _observe(self) -> tuple[np.ndarray, np.ndarray]:
         board, mask = self._new_buffers()
-        episodes.observe_one(self._state, self._game, self._squares, board, mask)
+        observations.observe_one(self._state, self._game, self._squares, board, mask)
         return board, mask
 
     def _play(self, action: int) -> Played:

@@ -7,7 +7,7 @@ import numpy as np
 from reversi_env.envs.settings import Settings
 from reversi_env.errors import extra_libraries
 from reversi_env.kernels import autoreset as rollout
-from reversi_env.kernels import episodes
+from reversi_env.kernels import episodes, observations
 
 with extra_libraries():
     import torch
@@ -77,6 +77,6 @@ class HostBatch:
             return
         to_move = self._flags[rollout.TO_MOVE].view(np.int8)
         rows = (self._states, self._squares, self._planes, self._masks, to_move)
-        episodes.observe_planes(self._states.size, *rows, parallel=self._parallel)
+        observations.observe_planes(self._states.size, *rows, parallel=self._parallel)
         if self._halves is not None:
             self._halves.copy_(self._bytes)

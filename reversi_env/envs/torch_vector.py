@@ -17,7 +17,6 @@ from reversi_env.envs.settings import (
     Settings,
     SettingsError,
     UnknownOptionError,
-    check_positive,
     check_shaping_has_opponent,
     checked_autoreset_mode,
     checked_states,
@@ -27,7 +26,7 @@ from reversi_env.envs.settings import (
     warn_unknown_options,
 )
 from reversi_env.envs.torch_batch import HostBatch
-from reversi_env.errors import extra_libraries, quoted
+from reversi_env.errors import check_integer, extra_libraries, quoted
 from reversi_env.kernels import autoreset as rollout
 from reversi_env.kernels import episodes
 
@@ -109,7 +108,7 @@ class TorchVectorEnv(VectorEnv):
         max_episode_steps: int | None = None,
         **settings: Any,
     ) -> None:
-        check_positive("num_envs", num_envs)
+        check_integer("num_envs", num_envs, 1, error=SettingsError)
         if checked_autoreset_mode(autoreset_mode) != AutoresetMode.SAME_STEP:
             raise SettingsError(f"autoreset_mode={quoted(autoreset_mode)}: expected SAME_STEP, the only one of tensors")
         if layout not in get_args(Layout):

@@ -25,7 +25,6 @@ from reversi_env.envs.settings import (
     RewardChoice,
     Settings,
     SettingsError,
-    check_positive,
     check_shaping_has_opponent,
     checked_autoreset_mode,
     checked_states,
@@ -37,8 +36,8 @@ from reversi_env.envs.settings import (
     shared_seed,
     warn_unknown_options,
 )
-from reversi_env.errors import quoted
-from reversi_env.kernels import episodes
+from reversi_env.errors import check_integer, quoted
+from reversi_env.kernels import episodes, observations
 from reversi_env.position import Position
 from reversi_env.rules import Start, Variant
 
@@ -104,9 +103,9 @@ class ReversiVectorEnv(VectorEnv):
         **unknown: Never,
     ) -> None:
         refuse_unknown(ReversiVectorEnv, unknown)
-        check_positive("num_envs", num_envs)
+        check_integer("num_envs", num_envs, 1, error=SettingsError)
         if max_episode_steps is not None:
-            check_positive("max_episode_steps", max_episode_steps)
+            check_integer("max_episode_steps", max_episode_steps, 1, error=SettingsError)
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise SettingsError(
                 f"render_mode={quoted(render_mode)}: expected one of {RENDER_MODES} for a batch of games"
@@ -222,7 +221,7 @@ class ReversiVectorEnv(VectorEnv):
     def sample_legal(self) -> np.ndarray:
         """A uniformly random legal action for every game, each from its own seeded generator."""
         actions = np.empty(self.num_envs, np.int64)
-        episodes.sample_all(self.num_envs, self._states, self._game, actions, parallel=self.parallel)
+        observations.sample_all(self.num_envs, self._states, self._game, actions, parallel=self.parallel)
         return actions
 
     def positions(self) -> list[Position]:
@@ -319,7 +318,7 @@ class ReversiVectorEnv(VectorEnv):
         raise no_start_error(settings)
 
     def _observe_all(self) -> None:
-        observe = episodes.observe_flat if self.settings.observation == "flat" else episodes.observe_planes
+        observe = observations.observe_flat if self.settings.observation == "flat" else observations.observe_planes
         written = (self._boards, self._masks, self._to_move)
         observe(self.num_envs, self._states, self._squares, *written, parallel=self.parallel)
 
@@ -327,7 +326,7 @@ class ReversiVectorEnv(VectorEnv):
         """Write the observations and masks of these games."""
         written = (self._boards, self._masks, self._to_move)
         arguments = (self._states, self._game, self._squares, rows)
-        episodes.observe_some(rows.size, *arguments, *written, parallel=self.parallel)
+        observations.observe_some(rows.size, *arguments, *written, parallel=self.parallel)
 
     def _play(self, actions: np.ndarray, rewards: np.ndarray, terminated: np.ndarray) -> None:
         """Step all games, the opponents' replies included, and write the observations."""
@@ -384,7 +383,7 @@ class ReversiVectorEnv(VectorEnv):
         return self.settings.boards(self._boards[rows], masks, self._states[rows]), masks
 
     def action_numbers(self, actions: Any) -> np.ndarray:
-        """*actions* as int64, if they are whole numbers that exist, one for each game."""
+        """*actions* as int64, if they are integers that exist, one for each game."""
         try:
             array = np.asarray(actions)
         except ValueError:  # a ragged list
@@ -392,7 +391,7 @@ class ReversiVectorEnv(VectorEnv):
         if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
             raise InvalidAction(f"actions of {array.dtype} and shape {array.shape}: expected {self.num_envs} integers")
         array = np.ascontiguousarray(array, np.int64)
-        wrong = episodes.first_invalid_action(self._states, self._game, array, False)
+        wrong = observations.first_invalid_action(self._states, self._game, array, False)
         if wrong < self.num_envs:
             raise InvalidAction(f"action {array[wrong]} of game {wrong}: expected 0 to {self.rules.pass_action}")
         return array
@@ -406,7 +405,7 @@ class ReversiVectorEnv(VectorEnv):
             )
         if self.settings.illegal != "raise":
             return array
-        wrong = episodes.first_invalid_action(self._states, self._game, array, True)
+        wrong = observations.first_invalid_action(self._states, self._game, array, True)
         if wrong < self.num_envs:
             raise InvalidAction(
                 f"action {array[wrong]} of game {wrong} is illegal: expected one that infos['action_mask'] allows"

@@ -85,7 +85,7 @@ def init(
     """
     games = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
     if any(isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0 for n in games):
-        raise ReversiError(f"shape={quoted(shape)}: expected whole numbers of 0 or more")
+        raise ReversiError(f"shape={quoted(shape)}: expected integers of at least 0")
     rules = checked_rules(rules)
     settings = Settings(rules.size, rules.variant, start=rules.start, opening_plies=opening_plies, empties=empties)
     count = int(np.prod(games)) if opening_plies or empties is not None else 1
@@ -116,7 +116,7 @@ def from_boards(own: Any, opp: Any, rules: Rules = NORMAL_8X8, turn: Any = 0) ->
 
 
 def step(state: State, action: Any, out: State | None = None) -> State:
-    """The states after *action*: whole numbers, the board's squares row by row and then the pass.
+    """The states after *action*: integers, the board's squares row by row and then the pass.
 
     Shapes are broadcast: one action for all games, or all actions for each of them. A game that is over stays as it is; an
     illegal action forfeits it. *out*: states to write to, of the shape of the result; they may be *state* itself.

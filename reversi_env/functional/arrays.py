@@ -35,7 +35,7 @@ def as_words(board: Any) -> np.ndarray:
     """Boards as uint64."""
     array = np.asarray(board)
     if array.dtype.kind not in "ui":
-        raise PositionError(f"boards of {array.dtype}: expected whole numbers, the bits of a board")
+        raise PositionError(f"boards of {array.dtype}: expected integers, the bits of a board")
     return array.astype(np.uint64, copy=False)
 
 
@@ -64,9 +64,7 @@ def step(state: Any, action: Any, out: Any = None) -> Any:
     """The states after the actions."""
     actions = np.asarray(action)
     if actions.dtype.kind not in "iu":
-        raise IllegalMoveError(
-            f"actions of {actions.dtype}: expected whole numbers from 0 to {state.rules.pass_action}"
-        )
+        raise IllegalMoveError(f"actions of {actions.dtype}: expected integers from 0 to {state.rules.pass_action}")
     shape = broadcast_shape(np.broadcast_shapes, state.shape, actions.shape)
     if out is None:
         out = type(state)(*(np.empty(shape, dtype) for dtype in DTYPES))
@@ -167,4 +165,4 @@ def out_fits(fits: bool) -> None:
 def check_symmetries(fine: bool, k: Any) -> None:
     """Refuse numbers of symmetries that there are not."""
     if not fine:
-        raise ReversiError(f"symmetry {quoted(k)}: expected whole numbers from 0 to 7")
+        raise ReversiError(f"symmetry {quoted(k)}: expected integers from 0 to 7")

@@ -63,7 +63,7 @@ def step(state: Any, action: Any, out: Any = None) -> Any:
         return type(state)(*_call_operator("step", state, action))
     actions = _as_int64(action, state.own.device)
     if actions is None:
-        raise IllegalMoveError(f"actions {quoted(action)}: expected whole numbers from 0 to {state.rules.pass_action}")
+        raise IllegalMoveError(f"actions {quoted(action)}: expected integers from 0 to {state.rules.pass_action}")
     arrays.out_fits(out is None or all(isinstance(field, torch.Tensor) for field in out))
     if state.own.is_cuda:
         return _gpu().step(state, actions, out)

@@ -53,7 +53,8 @@ from reversi_env.kernels.autoreset import (
     words_of,
 )
 from reversi_env.kernels.bitboard import NO_SQUARE
-from reversi_env.kernels.episodes import GAME, STATE, square_of_action
+from reversi_env.kernels.episodes import GAME, STATE
+from reversi_env.kernels.observations import square_of_action
 
 #: Threads of a block on a GPU, a multiple of 32.
 BLOCK = 128

@@ -14,12 +14,11 @@ from reversi_env.kernels.bitboard import NO_SQUARE, ONE, PASS_SQUARE, bit_of, fl
 from reversi_env.kernels.episodes import (
     SHAPED_REWARD,
     begin_episode_against,
-    draw_square,
     final_score_and_winner,
     mobility_potential,
-    square_of_action,
     step_square,
 )
+from reversi_env.kernels.observations import draw_square, square_of_action
 from reversi_env.kernels.parallel import claim_rows, claimed_rows, loop
 from reversi_env.kernels.simd import popcount
 from reversi_env.kernels.symmetry import mix

@@ -16,7 +16,16 @@ import numpy as np
 
 from reversi_env.compiler.kernel import kernel
 from reversi_env.kernels.bitboard import NO_SQUARE, ONE, PASS_SQUARE, bit_of, final_score, flips, legal_moves, play
-from reversi_env.kernels.games import next_random, random_square
+from reversi_env.kernels.games import next_random
+from reversi_env.kernels.observations import (
+    PLANES,
+    draw_square,
+    is_legal,
+    observe_one,
+    observe_rows_as_planes,
+    observe_rows_flat,
+    square_of_action,
+)
 from reversi_env.kernels.parallel import claim_rows, claimed_rows, loop
 from reversi_env.kernels.simd import popcount, rounded_product, trailing_zeros
 from reversi_env.kernels.symmetry import mix
@@ -31,8 +40,6 @@ RANDOM_COLOUR, ALTERNATING_COLOUR = 2, 3
 WIN_REWARD, DISC_REWARD, SHAPED_REWARD = range(3)
 #: GAME.illegal: what an illegal action does. REFUSED actions never reach the kernels.
 ILLEGAL_LOSES, ILLEGAL_IS_RANDOM, ILLEGAL_RAISES = range(3)
-#: GAME.observation
-PLANES, FLAT = range(2)
 
 #: One episode, boards seen from the side to move.
 STATE = np.dtype(
@@ -80,13 +87,6 @@ GAME = np.dtype(
 POOL = np.dtype([("kind", np.int64), ("cumulative_share", np.float64)], align=True)
 
 RANDOM_START_TRIES = 1000
-
-
-@kernel
-def draw_square(state, board):
-    """A uniformly chosen square of *board*, from the episode's own generator."""
-    word, state.random = next_random(state.random)
-    return random_square(board, word)
 
 
 @kernel
@@ -247,39 +247,6 @@ def begin_episode_against(state, game):
 
 
 @kernel
-def _size(game):
-    return 8 if game.squares == 64 else 6 if game.squares == 36 else 4
-
-
-@kernel
-def square_of_action(action, game):
-    """The frame's square of an action; 64 for the pass."""
-    if action == game.squares:
-        return PASS_SQUARE
-    size = _size(game)
-    margin = (8 - size) // 2
-    return 8 * (action // size + margin) + action % size + margin
-
-
-@kernel
-def action_of_square(sq, game):
-    """The action that plays on the frame's square; the last one for a pass."""
-    if sq == PASS_SQUARE:
-        return game.squares
-    size = _size(game)
-    margin = (8 - size) // 2
-    return size * (sq // 8 - margin) + sq % 8 - margin
-
-
-@kernel
-def is_legal(state, sq):
-    """Whether the side to move may play *sq*, or pass."""
-    if sq == PASS_SQUARE:
-        return state.legal == NO_SQUARE
-    return (state.legal & bit_of(sq)) != NO_SQUARE
-
-
-@kernel
 def result_for(state, game, player):
     """The finished game's reward for *player*: win, draw, loss as 1, 0, -1, or the score in discs over the board's squares."""
     own_score = game.sign * final_score(state.own, state.opp, game.playable)
@@ -341,88 +308,6 @@ def collect_agent_reward(state, game):
     return reward
 
 
-@kernel
-def _write_planes(state, squares, observations, masks, i):
-    """Row *i*: own discs, then opponent's discs, as 0 and 1; and the mask.
-
-    The mask allows the pass alone where there is no legal square, also when the game is over.
-    """
-    count = squares.size
-    own, opp, legal = state.own, state.opp, state.legal
-    for k in range(count):
-        sq = squares[k]
-        observations[i, k] = np.int8((own >> sq) & ONE)
-        observations[i, count + k] = np.int8((opp >> sq) & ONE)
-        masks[i, k] = np.int8((legal >> sq) & ONE)
-    masks[i, count] = np.int8(legal == NO_SQUARE)
-
-
-@kernel
-def _write_flat(state, squares, observations, masks, i):
-    """Row *i*: +1 own, -1 opponent's, 0 empty; and the mask."""
-    count = squares.size
-    own, opp, legal = state.own, state.opp, state.legal
-    for k in range(count):
-        sq = squares[k]
-        observations[i, k] = np.int8((own >> sq) & ONE) - np.int8((opp >> sq) & ONE)
-        masks[i, k] = np.int8((legal >> sq) & ONE)
-    masks[i, count] = np.int8(legal == NO_SQUARE)
-
-
-@kernel
-def _observe_rows_as_planes(share, states, squares, observations, masks, to_move):
-    """Observe the rows that were taken.
-
-    A loop of its own: LLVM vectorises the writing only when nothing else is in the loop (three times as fast).
-    """
-    for i in claimed_rows(share):
-        _write_planes(states[i], squares, observations, masks, i)
-        to_move[i] = states[i].turn
-
-
-@kernel
-def _observe_rows_flat(share, states, squares, observations, masks, to_move):
-    for i in claimed_rows(share):
-        _write_flat(states[i], squares, observations, masks, i)
-        to_move[i] = states[i].turn
-
-
-@loop(grain=512)
-def observe_planes(share, states, squares, observations, masks, to_move):
-    """Write every environment's observation, mask and player to move."""
-    while claim_rows(share):
-        _observe_rows_as_planes(share, states, squares, observations, masks, to_move)
-
-
-@loop(grain=512)
-def observe_flat(share, states, squares, observations, masks, to_move):
-    """`observe_planes` for flat observations."""
-    while claim_rows(share):
-        _observe_rows_flat(share, states, squares, observations, masks, to_move)
-
-
-@loop(grain=512)
-def observe_some(share, states, games, squares, indices, observations, masks, to_move):
-    """Write the observation, mask and player to move of the environments *indices*."""
-    while claim_rows(share):
-        for k in claimed_rows(share):
-            i = np.uint64(indices[k])
-            if games[0].observation == PLANES:
-                _write_planes(states[i], squares, observations, masks, i)
-            else:
-                _write_flat(states[i], squares, observations, masks, i)
-            to_move[i] = states[i].turn
-
-
-@kernel
-def observe_one(states, games, squares, observation, mask):
-    """Write the only environment's observation and mask, both of one row."""
-    if games[0].observation == PLANES:
-        _write_planes(states[0], squares, observation, mask, np.uint64(0))
-    else:
-        _write_flat(states[0], squares, observation, mask, np.uint64(0))
-
-
 # --- one environment: the batch kernels' bodies without the loop, and with what Python wants to know as a tuple
 
 
@@ -447,21 +332,9 @@ def opponent_moves_one(states, games, squares, action, observation, mask):
 
 
 @kernel
-def _sampled_action(state, game):
-    sq = PASS_SQUARE if state.legal == NO_SQUARE else draw_square(state, state.legal)
-    return action_of_square(sq, game)
-
-
-@kernel
 def begin_one(states, games, pool):
     """Begin an episode in the only environment."""
     begin_episode(states[0], games[0], pool)
-
-
-@kernel
-def sample_one(states, games):
-    """A random legal action for the only environment, as `sample_all` draws it."""
-    return _sampled_action(states[0], games[0])
 
 
 # --- many environments ----------------------------------------------------------------------------
@@ -525,9 +398,9 @@ def step_all(
                 rewards[i] = step_action(state, games[0], actions[i])
             terminated[i], illegal[i] = state.over, state.illegal
         if games[0].observation == PLANES:
-            _observe_rows_as_planes(share, states, squares, observations, masks, to_move)
+            observe_rows_as_planes(share, states, squares, observations, masks, to_move)
         else:
-            _observe_rows_flat(share, states, squares, observations, masks, to_move)
+            observe_rows_flat(share, states, squares, observations, masks, to_move)
 
 
 @kernel
@@ -555,33 +428,3 @@ def opponent_moves(share, states, games, indices, actions, rewards, terminated):
             _view_from_agent(states[i])
             rewards[i] = collect_agent_reward(states[i], games[0])
             terminated[i] = states[i].over
-
-
-@kernel
-def first_invalid_action(states, games, actions, only_legal):
-    """The lowest index whose action is none, or with *only_legal* an illegal one in a running episode; else their number."""
-    if not only_legal and not _any_out_of_range(actions, games[0].squares):
-        return states.size
-    for i in range(states.size):
-        if actions[i] < 0 or actions[i] > games[0].squares:
-            return i
-        if only_legal and not states[i].over and not is_legal(states[i], square_of_action(actions[i], games[0])):
-            return i
-    return states.size
-
-
-@kernel
-def _any_out_of_range(actions, last):
-    """Whether an action is not among 0 … *last*. Looks at all of them: without a way out LLVM vectorises it."""
-    beyond = False
-    for i in range(actions.size):
-        beyond |= np.uint64(actions[i]) > np.uint64(last)  # a negative one is huge
-    return beyond
-
-
-@loop(grain=2048)
-def sample_all(share, states, games, out):
-    """A random legal action for every environment, drawn from its own generator; the pass where nothing else is legal."""
-    while claim_rows(share):
-        for i in claimed_rows(share):
-            out[i] = _sampled_action(states[i], games[0])

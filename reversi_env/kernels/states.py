@@ -10,7 +10,8 @@ import numpy as np
 
 from reversi_env.compiler.kernel import kernel
 from reversi_env.kernels.bitboard import NO_SQUARE, ONE, PASS_SQUARE, bit_of, final_score, play
-from reversi_env.kernels.episodes import legal_moves_and_over, square_of_action
+from reversi_env.kernels.episodes import legal_moves_and_over
+from reversi_env.kernels.observations import square_of_action
 from reversi_env.kernels.parallel import claim_rows, claimed_rows, loop
 from reversi_env.kernels.symmetry import transform
 

@@ -21,9 +21,7 @@ def render_rgb(position: Position, last_move: int | None = None, *, square_px: i
     pass leaves no mark. Needs Pillow.
     """
     if not isinstance(square_px, int) or isinstance(square_px, bool) or square_px < _SMALLEST_SQUARE:
-        raise ReversiError(
-            f"square_px {quoted(square_px)}: expected a whole number of pixels, {_SMALLEST_SQUARE} or more"
-        )
+        raise ReversiError(f"square_px {quoted(square_px)}: expected an integer of at least {_SMALLEST_SQUARE}")
     require("PIL", "pillow")
     from reversi_env.rendering import sprites
 

@@ -14,7 +14,7 @@ from reversi_env.rules import BLACK, COLUMN_NAMES, WHITE
 if TYPE_CHECKING:  # it draws itself in a notebook
     from reversi_env.position import Position
 
-_UNIT = 100  # drawing units a square, so that nearly all coordinates are short whole numbers
+_UNIT = 100  # drawing units a square, so that nearly all coordinates are short integers
 
 
 def render_svg(
@@ -31,7 +31,7 @@ def render_svg(
     text.
     """
     if not isinstance(size_px, int) or isinstance(size_px, bool) or size_px < 1:
-        raise ReversiError(f"size_px {quoted(size_px)}: expected a whole number of pixels, 1 or more")
+        raise ReversiError(f"size_px {quoted(size_px)}: expected an integer of at least 1")
     squares = cells(position, last_move)
     size, rim = position.rules.size, theme.RIM if coordinates else theme.THIN_RIM
     key = _key(position, last_move, size_px, show_legal, coordinates)

@@ -63,7 +63,7 @@ def test_the_last_level_beats_the_first_and_a_level_that_is_none_is_refused():
     for colour in (BLACK, WHITE):
         game = play_game({colour: strong, Colour(-colour): weak}, opening)
         assert game.discs_of(colour) > 0
-    with pytest.raises(AgentSpecError, match="whole number from 1 to 10"):
+    with pytest.raises(AgentSpecError, match="level"):
         make_agent("human:level=11")
 
 

@@ -57,5 +57,5 @@ def test_perft_agrees_with_play_through_positions():
 
 @pytest.mark.parametrize("depth", [-1, 1.5, "3", True])
 def test_a_bad_depth_is_named(depth):
-    with pytest.raises(RulesError, match="expected a whole number"):
+    with pytest.raises(RulesError, match="expected integers"):
         Position.initial().perft(depth)

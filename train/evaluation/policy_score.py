@@ -18,7 +18,7 @@ from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.envs.opponents import Opponent, OpponentTurns
 from reversi_env.envs.settings import Settings
 from reversi_env.errors import TrainError, quoted
-from reversi_env.kernels import episodes
+from reversi_env.kernels import episodes, observations
 from train.arena.batch import BatchPlayer, Boards, EvaluatorPlayer, Indices, RngStates
 from train.arena.network_players import BatchPolicyPlayer, ValueSearchPlayer
 from train.arena.ratings import rating_text
@@ -106,7 +106,7 @@ class ObservingPlayer:
         flat, count = self._settings.observation == "flat", self._squares.size
         boards = np.empty((own.size, count if flat else 2 * count), np.int8)
         masks, to_move = np.empty((own.size, count + 1), np.int8), np.empty(own.size, np.int8)
-        observe = episodes.observe_flat if flat else episodes.observe_planes
+        observe = observations.observe_flat if flat else observations.observe_planes
         observe(own.size, records, self._squares, boards, masks, to_move)
         positions = [(int(mine), int(theirs)) for mine, theirs in zip(own, opp, strict=True)]
         return OpponentTurns(

@@ -60,7 +60,7 @@ def test_the_window_opens_shows_every_move_and_closes(make, hasty_window):
 
 
 def test_a_batch_has_no_window():
-    with pytest.raises(ValueError, match=r"render_mode='human': expected one of \['ansi', 'rgb_array'\]"):
+    with pytest.raises(ValueError, match=r"render_mode='human'"):
         ReversiVectorEnv(2, render_mode="human")
 
 

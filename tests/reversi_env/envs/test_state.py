@@ -130,8 +130,8 @@ def test_states_of_other_games_are_refused():
     while among.get_state()["opponent"][0] != 1:
         among.reset()
     for env, state, message in (
-        (small, big.get_state(), "another game: expected one of 4x4 normal"),
-        (big, small.get_state(), "another game: expected one of 8x8 normal"),
+        (small, big.get_state(), "another game"),
+        (big, small.get_state(), "another game"),
         (ReversiEnv(size=4, variant="reversed", opponent=None), small.get_state(), "another game: .* 4x4 reversed"),
         (small, against.get_state(), "another opponent"),
         (ReversiEnv(size=4), small.get_state(), "another opponent"),

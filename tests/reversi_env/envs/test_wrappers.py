@@ -243,10 +243,10 @@ def test_extra_planes_and_other_forms(observation, dtype, channels_last):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"extra_planes": "legal"}, "extra_planes='legal': expected some of"),
+        ({"extra_planes": "legal"}, "extra_planes='legal'"),
         ({"extra_planes": ["legal", "legal"]}, "each once"),
-        ({"dtype": "float16"}, "dtype='float16': expected one of 'int8', 'float32'"),
-        ({"channels_last": 1}, "channels_last=1: expected True or False"),
+        ({"dtype": "float16"}, "dtype='float16'"),
+        ({"channels_last": 1}, "channels_last=1"),
         ({"observation": "flat", "channels_last": True}, "'flat' has no planes"),
     ],
 )

@@ -74,10 +74,10 @@ def test_names_of_players_and_tournaments_lie_beside_the_games(tmp_path):
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("a.jou", names_file(20, "A", "B")[:-1], "'a.jou': 55 bytes: expected 56 for the 2 names"),
-        ("a.TRN", names_file(20, "A"), "'a.TRN': 36 bytes: expected 42"),
-        ("a.jou", b"", "'a.jou': 0 bytes: expected a header of 16"),
-        ("a.wtb", names_file(20, "A"), "'a.wtb': expected a name that ends in .jou or .trn"),
+        ("a.jou", names_file(20, "A", "B")[:-1], "'a.jou': 55 bytes"),
+        ("a.TRN", names_file(20, "A"), "'a.TRN': 36 bytes"),
+        ("a.jou", b"", "'a.jou': 0 bytes"),
+        ("a.wtb", names_file(20, "A"), "'a.wtb'"),
     ],
 )
 def test_bad_files_of_names_are_refused(tmp_path, name, data, message):
@@ -132,15 +132,15 @@ SECOND_GAME = 16 + 68
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "0 bytes: expected a header of 16"),
-        (b"short", "5 bytes: expected a header of 16"),
-        (wthor_file(wthor_record(["f5"]))[:-1], "83 bytes: expected 84 for the 1 game "),
-        (wthor_file(wthor_record(["f5"])) + b"\0", "85 bytes: expected 84"),
-        (b"\xff" * 84, "board size 255: expected 0 or 8"),
-        (wthor_header(0, size=10), "board size 10: expected 0 or 8"),
-        (wthor_header(0, kind=1), "kind 1: expected 0"),
-        (with_byte(14, 61), "depth 61 of the exact scores: expected at most 60"),
-        (wthor_header(2**32 - 1), "16 bytes: expected 292057776076"),
+        (b"", "0 bytes"),
+        (b"short", "5 bytes"),
+        (wthor_file(wthor_record(["f5"]))[:-1], "83 bytes"),
+        (wthor_file(wthor_record(["f5"])) + b"\0", "85 bytes"),
+        (b"\xff" * 84, "board size 255"),
+        (wthor_header(0, size=10), "board size 10"),
+        (wthor_header(0, kind=1), "kind 1"),
+        (with_byte(14, 61), "depth 61 of the exact scores"),
+        (wthor_header(2**32 - 1), "16 bytes"),
         (with_byte(SECOND_GAME + 8, 19), "game 1, move 1: byte 19, expected row and column from 11 to 88, or 0"),
         (with_byte(SECOND_GAME + 9, 90), "game 1, move 2: byte 90"),
         (with_byte(SECOND_GAME + 9, 10), "game 1, move 2: byte 10"),
@@ -172,7 +172,7 @@ def test_what_cannot_be_read_from_is_refused(source):
 
 @pytest.mark.parametrize("index", [-1, 1])
 def test_a_game_that_does_not_exist_is_refused(index):
-    with pytest.raises(NotationError, match="does not exist: expected 0 to 0"):
+    with pytest.raises(NotationError, match="does not exist"):
         read_wthor(wthor_file(wthor_record([]))).game(index)
 
 
@@ -239,11 +239,11 @@ def test_positions_of_all_games_with_so_many_empty_squares():
         assert (int(own[index]), int(opp[index])) == (position.own, position.opp)
     assert file.positions(0)[0].size == 0
     for empties in (-1, 61):
-        with pytest.raises(NotationError, match=f"{empties} empty squares: expected 0 to 60"):
+        with pytest.raises(NotationError, match=f"{empties} empty squares"):
             file.positions(empties)
 
 
 @pytest.mark.parametrize("plies", [-1, 60])
 def test_moves_that_no_game_has_are_refused(plies):
-    with pytest.raises(NotationError, match=f"{plies} moves: expected 0 to 59"):
+    with pytest.raises(NotationError, match=f"{plies} moves"):
         read_wthor(wthor_file(wthor_record(["f5"]))).played(plies)

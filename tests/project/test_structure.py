@@ -32,7 +32,6 @@ TEMPORARY = {
     "play/server/games/room.py",
     "play/server/messages.py",
     "reversi_env/envs/vector.py",
-    "reversi_env/kernels/episodes.py",
     "search/engine/engine.py",
     "search/kernels/addresses.py",
     "search/kernels/endgame.py",

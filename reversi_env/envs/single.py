@@ -248,7 +248,7 @@ class ReversiEnv(SingleGameMixin, gym.Env):
         """An independent copy in the same state; opponents and spaces are shared, not copied (as `deepcopy` does)."""
         twin = copy.copy(self)
         twin._state = self._state.copy()
-        twin._np_random = copy.deepcopy(self._np_random)
+        twin.np_random = copy.deepcopy(self.np_random)
         return twin
 
     # --- inside -----------------------------------------------------------------------------------

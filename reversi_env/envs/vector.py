@@ -253,7 +253,7 @@ class ReversiVectorEnv(VectorEnv):
     def clone(self) -> ReversiVectorEnv:
         """An independent copy in the same state; opponents and spaces are shared, not copied (as `deepcopy` does)."""
         twin = copy.copy(self)
-        twin._states, twin._np_random = self._states.copy(), copy.deepcopy(self._np_random)
+        twin._states, twin.np_random = self._states.copy(), copy.deepcopy(self.np_random)
         twin._steps = self._steps.copy()
         twin._boards, twin._masks, twin._to_move = self._boards.copy(), self._masks.copy(), self._to_move.copy()
         return twin

@@ -54,7 +54,7 @@ def test_the_extra_is_not_installed(monkeypatch):
     for module in ("driver", "kernels", "batch"):
         monkeypatch.delitem(sys.modules, f"reversi_env.gpu.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "numba_cuda", None)
-    expected = r"device='cuda' needs numba-cuda, which is not installed"\.\[cuda\]\"`"
+    expected = r"device=.cuda. needs numba-cuda, .*\.\[cuda\]"
     with pytest.raises(MissingExtra, match=expected):
         TorchVectorEnv(2, device="cuda")
 

@@ -22,7 +22,7 @@ from search.engine.clock import SearchTimer, StopLatency, StopSwitch
 from search.engine.limits import Limits, MoveValue, SearchResult, check_game
 from search.engine.threads import NO_NODE_LIMIT
 from search.evaluators.registry import Evaluator, get_evaluator
-from search.kernels.double_alpha import DOUBLE_ALPHA_WORK, ENTRY, search_position
+from search.kernels.double_alpha import DOUBLE_ALPHA_STATE, ENTRY, search_position
 
 #: Depth of the first iteration, in plies.
 FIRST_DEPTH = 2
@@ -78,7 +78,7 @@ class DoubleAlpha:
         self.rules, self.evaluator = checked_rules(rules), get_evaluator(evaluator)
         self._nets = self.evaluator.record(self.rules)
         self._entries = np.zeros(1 << (2 * max(capacity, 1) - 1).bit_length(), ENTRY)
-        self._thread_states = np.zeros(1, DOUBLE_ALPHA_WORK)
+        self._thread_states = np.zeros(1, DOUBLE_ALPHA_STATE)
         self._thread_states["playable"], self._thread_states["squares"] = self.rules.playable, self.rules.square_count
         self._thread_states["sign"], self._thread_states["capacity"] = self.rules.sign, capacity
         self._switch, self._stop_latency = StopSwitch(self._thread_states), StopLatency()

@@ -18,7 +18,8 @@ from search.engine.probcut import checked_margin, load_probcut
 from search.engine.table import TranspositionTable
 from search.engine.threads import checked_threads, make_thread_states
 from search.evaluators.registry import Evaluator, get_evaluator
-from search.kernels.midgame import UNIT, search_many
+from search.kernels.evaluate import UNIT
+from search.kernels.midgame import search_many
 
 #: Positions that a thread takes at a time.
 CHUNK = 64

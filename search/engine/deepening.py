@@ -18,7 +18,7 @@ from search.engine.probcut import EXACT, SELECTIVITIES
 from search.engine.solver import Solution
 from search.engine.threads import NO_NODE_LIMIT, sharing
 from search.kernels import midgame
-from search.kernels.midgame import INFINITY, UNIT
+from search.kernels.evaluate import INFINITY, UNIT
 from search.kernels.table import NO_MOVE
 
 if TYPE_CHECKING:

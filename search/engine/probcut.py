@@ -17,7 +17,8 @@ import numpy as np
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import quoted
 from search.kernels.endgame import EXACT, PROBCUT_EMPTIES
-from search.kernels.midgame import STATIC_DEPTH, UNIT
+from search.kernels.evaluate import UNIT
+from search.kernels.probcut import STATIC_DEPTH
 from search.kernels.thread_state import THREAD_STATE
 
 if TYPE_CHECKING:

@@ -1,8 +1,7 @@
-"""Which positions are being searched right now, so that threads share out the work instead of doing it twice.
+"""Simplified ABDADA (Kerrigan): marks of the positions that threads are searching.
 
-A thread that comes to a position marks it; one that finds a child marked leaves it for later, when the other's result
-will be in the table (ABDADA in Kerrigan's simplified form). Marks are hints: one that is lost or left over costs some
-time and never a wrong value, so they need no lock.
+A thread marks the position that it searches. A thread that finds a child marked defers the move, until the result is in the table.
+Marks are hints: a lost or stale mark costs time but never changes a value, so they need no lock.
 """
 
 from __future__ import annotations
@@ -20,15 +19,14 @@ from search.kernels.table import load_word, store_word
 
 SLOTS = 4
 BUSY_WORDS = SLOTS << 13
-#: Rank of moves that were put off: behind every other.
+#: Rank of deferred moves, after all others.
 _DEFERRED_RANK = 1 << 40
-_NOBODY = np.uint64(0)
+_FREE = np.uint64(0)
 _SPREAD = np.uint64(0x9E37_79B9_7F4A_7C15)
 
 
 @kernel
 def _mark_of(own, opp, depth):
-    """What stands for a search of the position to that depth."""
     return position_hash(own, opp) + np.uint64(depth) * _SPREAD
 
 
@@ -39,7 +37,7 @@ def _first_slot(mark):
 
 @kernel
 def is_busy(marks, own, opp, depth):
-    """Whether a thread is searching the position to that *depth*."""
+    """Return whether a thread is searching the position to that *depth*."""
     mark = _mark_of(own, opp, depth)
     at = _first_slot(mark)
     for slot in range(SLOTS):
@@ -50,11 +48,11 @@ def is_busy(marks, own, opp, depth):
 
 @kernel
 def mark_busy(marks, own, opp, depth):
-    """Mark the position and *depth*; the slot, or -1 if none was free."""
+    """Mark the position and *depth*; return the slot, or -1 if none was free."""
     mark = _mark_of(own, opp, depth)
     at = _first_slot(mark)
     for slot in range(SLOTS):
-        if load_word(marks, at + slot) == _NOBODY:
+        if load_word(marks, at + slot) == _FREE:
             store_word(marks, at + slot, mark)
             return at + slot
     return np.int64(-1)
@@ -62,13 +60,13 @@ def mark_busy(marks, own, opp, depth):
 
 @kernel
 def unmark_busy(marks, slot):
-    """Take back a mark."""
+    """Remove a mark."""
     if slot >= 0:
-        store_word(marks, slot, _NOBODY)
+        store_word(marks, slot, _FREE)
 
 
 def shares(thread: Any, depth: int) -> bool:
-    """Whether threads share what is searched to that *depth*: a constant for a record of one thread alone. For use in kernels."""
+    """Return whether threads share searches to that *depth*: a constant for the record of a single thread. For use in kernels."""
     raise TypeError("shares is compiled into kernels")
 
 
@@ -81,7 +79,7 @@ def _shares(thread, depth):
 
 @kernel
 def defer_busy(thread, own, opp, level, at, listed, depth):
-    """Put moves that other threads are searching behind all others, until another one, if any is left, is move *at* of the list."""
+    """Defer the moves that other threads are searching, until move *at* of the list is not one of them or all are deferred."""
     while thread.rank[level, at] < _DEFERRED_RANK:
         flipped = thread.flipped[level, at]
         child_own, child_opp = opp ^ flipped, own | flipped | ONE << np.uint64(thread.square[level, at])

@@ -62,11 +62,11 @@ def update_accumulator(net: Any, accumulator: Any, sq: Any, flipped: Any) -> Non
 
 
 def update_for_value(net: Any, accumulator: Any, sq: Any, flipped: Any) -> None:
-    """`update_accumulator` as far as `accumulator_value` needs it, for a position that is not searched."""
+    """Update only what `accumulator_value` needs, for a position that is not searched."""
 
 
 def accumulator_value(net: Any, accumulator: Any, empties: Any, own: Any, opp: Any, moves: Any) -> float:
-    """`evaluate` of the boards whose state *accumulator* has, with so many *empties* and those legal *moves*."""
+    """Return `evaluate` of the boards of *accumulator*, with so many *empties* and these legal *moves*."""
     raise TypeError("accumulator_value is compiled into kernels")
 
 
@@ -92,7 +92,7 @@ def _accumulator_value(net, accumulator, empties, own, opp, moves):
 
 @intrinsic
 def accumulator_of(typing_context: Any, thread: Any, level: Any) -> Any:
-    """Address of a level's room in the record *thread*, which must have the field `ACCUMULATORS`."""
+    """Return the address of a level's accumulator in the record *thread*, which must have the field `ACCUMULATORS`."""
     first = thread.offset(ACCUMULATORS[0])
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:

@@ -18,12 +18,12 @@ from reversi_env.kernels.bitboard import NO_SQUARE, ONE, disc_difference, is_ove
 from reversi_env.kernels.simd import popcount, trailing_zeros
 from reversi_env.kernels.symmetry import position_hash
 from search.kernels.evaluate import evaluate
-from search.kernels.ordering import MAX_MOVES
+from search.kernels.thread_state import MAX_MOVES
 
 #: A slot of the table. The array's length is a power of two, at least twice the entries that it may hold.
 ENTRY = np.dtype([("black", np.uint64), ("white", np.uint64), ("value", np.float64), ("search", np.int64)], align=True)
 #: The record of a search. Lists of moves have a level for each number of empty squares, which no two positions on a path share.
-DOUBLE_ALPHA_WORK = np.dtype(
+DOUBLE_ALPHA_STATE = np.dtype(
     [
         ("playable", np.uint64),
         ("squares", np.int64),

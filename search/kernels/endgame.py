@@ -1,9 +1,8 @@
 """The exact solver: the game's value in discs by alpha-beta to the end.
 
 Values are for the side to move, ``sign`` times the final score, so that one solver serves normal and reversed play.
-Every search is a null-window search: ``f(…, alpha)`` answers whether the value is above *alpha*; what it returns is a
-true bound on that side (fail-soft). `mtdf` asks such questions until the bounds meet (MTD(f), Plaat 1996), which
-the table makes cheap.
+Every search is a null-window search: ``f(…, alpha)`` decides whether the value is above *alpha* and returns a bound on that side
+(fail-soft). `mtdf` repeats it until the bounds meet (MTD(f), Plaat 1996).
 
 Layers, from the end of the game backwards:
 
@@ -12,7 +11,7 @@ Layers, from the end of the game backwards:
 * more: transposition table, stability cut-off, moves sorted so that the opponent gets the fewest replies
   (`null_window`).
 
-A node is a position whose value is asked for, the one with a single empty square included.
+A node is a position that is searched, one with a single empty square included.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from reversi_env.kernels.simd import popcount, trailing_zeros
 from reversi_env.kernels.stability import stable_discs
 from search.kernels.abdada import defer_busy, mark_busy, unmark_busy
 from search.kernels.addresses import call
-from search.kernels.evaluate import evaluate, evaluator
+from search.kernels.evaluate import INFINITY, UNIT, evaluate, evaluator, units
 from search.kernels.last_squares import WORST, few_empties, four_empties, odd_squares, terminal_score
-from search.kernels.midgame import INFINITY, UNIT, probcut_window, units
 from search.kernels.ordering import add_move, pick_best
+from search.kernels.probcut import probcut_window
 from search.kernels.table import (
     EXACT,
     MAX_EMPTIES,
@@ -49,26 +48,25 @@ from search.kernels.table import (
     upper_of,
 )
 
-#: Up to so many empties there is hand-written code; up to so many, squares are tried in order of parity alone.
+#: Maximum empties of the hand-written code, and of move ordering by parity alone.
 LAST_EMPTIES, PARITY_EMPTIES = 4, 6
-#: From so many empties on, a child whose table entry refutes the position is looked for before any is searched.
+#: From so many empties on, all children are probed in the table before any is searched.
 LOOK_AHEAD_EMPTIES = 9
-#: Up to so many empties parity counts about as much as a reply; further from the end, squares next to the own discs
-#: count instead.
+#: Up to so many empties parity counts about as much as a reply; with more, empty squares next to the own discs count instead.
 PARITY_RANK_EMPTIES = 12
-#: From so many empties on, threads leave a position that another one is searching for later.
+#: From so many empties on, threads defer positions that another one is searching (ABDADA).
 SHARE_EMPTIES = 11
-#: From so many empties on, a thread looks whether another one has answered the question that its own work is for.
+#: From so many empties on, a thread checks whether another one has resolved an ancestor.
 ABANDON_EMPTIES = 12
-#: From so many empties on, a search by evaluation may have left a hint which move to try first.
+#: From so many empties on, the table of midgame estimates is probed for a first move.
 HINT_EMPTIES = 12
 
-#: What one disc of an evaluator's value counts in a move's rank, where a reply counts 18.
+#: Weight of one disc of static evaluation in a move's rank, where a reply counts 18.
 VALUE_RANK = 10.0
-#: From so many empties on, an evaluator's value counts in the ranks, if there is one.
+#: From so many empties on, the static evaluation counts in the ranks, if there is an evaluator.
 RANK_EMPTIES = 13
 
-#: In place of a guess: the solver makes its own, by a search of so many plies.
+#: Without a guess the solver makes its own, by a search of so many plies.
 NO_GUESS, GUESS_DEPTH = -99, 8
 #: From so many empties on, every selectivity level but the exact one may prune by ProbCut.
 PROBCUT_EMPTIES = 13
@@ -81,7 +79,7 @@ NO_EVALUATOR = np.dtype([("no_evaluator", np.int64)])
 
 @evaluator(NO_EVALUATOR)
 def no_value(net, own, opp):
-    """Stands in for an evaluator; `rank_empties` keeps it from being asked."""
+    """Stand in for an evaluator; `rank_empties` prevents its use."""
     return 0.0
 
 
@@ -93,7 +91,7 @@ STABILITY_THRESHOLDS = np.array(
 
 @kernel
 def solve_by_parity(thread, own, opp, alpha, passed):
-    """Null window with five or six empty squares: odd quadrants first, no other order."""
+    """Null window with five or six empty squares, those of odd quadrants first."""
     thread.nodes += 1
     empties = thread.playable & ~(own | opp)
     count = popcount(empties)
@@ -126,14 +124,14 @@ def solve_by_parity(thread, own, opp, alpha, passed):
 
 @kernel
 def stability_upper_bound(thread, own, opp):
-    """Return an upper bound of the value: stable discs of the side that does not want them stay."""
+    """Return an upper bound of the value by the stable discs that count against the side to move."""
     wrong = stable_discs(opp, own, thread.playable) if thread.sign > 0 else stable_discs(own, opp, thread.playable)
     return thread.squares - 2 * popcount(wrong)
 
 
 @kernel
 def list_moves(thread, net, own, opp, moves, count, first, second):
-    """Write the moves with their ranks (lowest first to be searched) into the lists of this level; their number."""
+    """Write the moves with their ranks (lowest first) into the lists of this level and return their number."""
     empties = thread.playable & ~(own | opp)
     odd = odd_squares(empties)
     listed = 0
@@ -195,23 +193,13 @@ def store_bounds(thread, own, opp, lower, upper, move, count):
         if thread.shallow_table:
             shallow_store(thread.shallow_table, own, opp, lower, upper, move, count)
         return
-    bucket = bucket_of(own, opp, thread.endgame_mask)
-    store(
-        thread.endgame_table,
-        bucket,
-        own,
-        opp,
-        lower,
-        upper,
-        move,
-        entry_depth(thread, count),
-        thread.endgame_generation,
-    )
+    bucket, depth = bucket_of(own, opp, thread.endgame_mask), entry_depth(thread, count)
+    store(thread.endgame_table, bucket, own, opp, lower, upper, move, depth, thread.endgame_generation)
 
 
 @kernel
 def refuting_child(thread, own, opp, count, listed, alpha):
-    """A bound above *alpha* that some child's table entry proves, or WORST."""
+    """Return a bound above *alpha* that the table entry of a child proves, or WORST."""
     for i in range(listed):
         flipped = thread.flipped[count, i]
         child_own, child_opp = opp ^ flipped, own | flipped | ONE << np.uint64(thread.square[count, i])
@@ -222,11 +210,9 @@ def refuting_child(thread, own, opp, count, listed, alpha):
 
 
 @kernel
-def deciding_table_bound(thread, own, opp, alpha):
-    """Return a table bound that decides whether the value is above *alpha*, or WORST."""
-    count = thread.squares - popcount(own | opp)
-    data = probe_tables(thread, own, opp, count)
-    if data and depth_of(data) >= entry_depth(thread, count):
+def deciding_bound(thread, data, alpha, count):
+    """Return the bound of a table entry that decides whether the value is above *alpha*, or WORST."""
+    if depth_of(data) >= entry_depth(thread, count):
         if lower_of(data) > alpha:
             return lower_of(data)
         if upper_of(data) <= alpha:
@@ -235,20 +221,26 @@ def deciding_table_bound(thread, own, opp, alpha):
 
 
 @kernel
+def deciding_table_bound(thread, own, opp, alpha):
+    """Return a table bound that decides whether the value is above *alpha*, or WORST."""
+    count = thread.squares - popcount(own | opp)
+    data = probe_tables(thread, own, opp, count)
+    return deciding_bound(thread, data, alpha, count) if data else WORST
+
+
+@kernel
 def resolved_ancestor(thread, count):
     """Return the level (empties) of the ancestor nearest to the root that another thread has resolved, or 0."""
     for level in range(thread.root, count, -1):
-        if (
-            deciding_table_bound(thread, thread.path_own[level], thread.path_opp[level], thread.path_alpha[level])
-            > WORST
-        ):
+        own, opp = thread.path_own[level], thread.path_opp[level]
+        if deciding_table_bound(thread, own, opp, thread.path_alpha[level]) > WORST:
             return level
     return 0
 
 
 def shallow_search(thread, net, own, opp, alpha, beta, depth):
-    """`negamax`, if there is an evaluator to search with. For use in kernels."""
-    raise TypeError("scout is compiled into kernels")
+    """Call `negamax` if there is an evaluator. For use in kernels."""
+    raise TypeError("shallow_search is compiled into kernels")
 
 
 @overload(shallow_search)
@@ -268,12 +260,11 @@ def probcut_bound(thread, net, own, opp, alpha, count):
     low, high = UNIT * alpha, UNIT * (alpha + 1)
     deviation = thread.end_deviation[count]
     static = units(evaluate(net, own, opp), thread.squares)
-    side = (
-        1
-        if static >= high + ENDGAME_PROBCUT_SCREEN * deviation
-        else (-1 if static <= low - ENDGAME_PROBCUT_SCREEN * deviation else 0)
-    )
-    if side == 0:
+    if static >= high + ENDGAME_PROBCUT_SCREEN * deviation:
+        side = 1
+    elif static <= low - ENDGAME_PROBCUT_SCREEN * deviation:
+        side = -1
+    else:
         return WORST
     bound = high if side > 0 else low
     threshold = probcut_window(
@@ -287,7 +278,7 @@ def probcut_bound(thread, net, own, opp, alpha, count):
 
 @kernel
 def null_window(thread, net, own, opp, alpha, count):
-    """Is the value above *alpha*? A lower bound of it if so, an upper bound if not."""
+    """Return a lower bound above *alpha* if the value is above it, otherwise an upper bound of at most *alpha*."""
     if count <= LAST_EMPTIES:
         return few_empties(thread, own, opp, alpha, count)
     if count <= PARITY_EMPTIES:
@@ -309,11 +300,9 @@ def null_window(thread, net, own, opp, alpha, count):
     data = probe_tables(thread, own, opp, count)
     first, second = NO_MOVE, NO_MOVE
     if data:
-        if depth_of(data) >= entry_depth(thread, count):
-            if lower_of(data) > alpha:
-                return lower_of(data)
-            if upper_of(data) <= alpha:
-                return upper_of(data)
+        bound = deciding_bound(thread, data, alpha, count)
+        if bound > WORST:
+            return bound
         first, second = move_of(data), second_move_of(data)
     if first == NO_MOVE and thread.table and count >= HINT_EMPTIES:
         hint = probe(thread.table, bucket_of(own, opp, thread.bucket_mask), own, opp)
@@ -348,11 +337,10 @@ def null_window(thread, net, own, opp, alpha, count):
         if thread.stop or thread.abandon:  # the value is void
             if thread.stop or thread.abandon != count:
                 return alpha
-            thread.abandon = 0  # another thread has answered this very question
+            thread.abandon = 0  # another thread has resolved this node
             bound = deciding_table_bound(thread, own, opp, alpha)
-            return (
-                bound if bound > WORST else null_window(thread, net, own, opp, alpha, count)
-            )  # overwritten: once more
+            # if the entry has been overwritten: search again
+            return bound if bound > WORST else null_window(thread, net, own, opp, alpha, count)
         if value > best:
             best, best_sq = value, sq
             if best > alpha:
@@ -373,8 +361,7 @@ def guess_value(thread, net, own, opp):
 def mtdf(thread, net, own, opp, guess):
     """Narrow ``thread.lower`` and ``thread.upper`` around the value by null-window searches from *guess* on until they meet.
 
-    All scores are even (discs and given-away empties fill an even board), so that a window above an odd number splits
-    them cleanly. If the solver is stopped, the bounds are as far as it came.
+    All scores are even, so the windows begin at odd numbers. After a stop the bounds may not meet.
     """
     count = thread.squares - popcount(own | opp)
     thread.root, thread.abandon = count, 0
@@ -396,7 +383,7 @@ def mtdf(thread, net, own, opp, guess):
 
 @kernel
 def solve_many(thread_states, nets, own, opp, scores):
-    """Solve many positions one after the other."""
+    """Write the exact scores of many positions into *scores*."""
     thread, net = thread_states[0], nets[0]
     for i in range(own.size):
         thread.lower, thread.upper = -thread.squares, thread.squares
@@ -406,7 +393,7 @@ def solve_many(thread_states, nets, own, opp, scores):
 
 @kernel
 def table_move(thread_states, own, opp):
-    """The table's best move, 64 if it knows none."""
+    """Return the table's best move, 64 if there is none."""
     thread = thread_states[0]
     data = probe_tables(thread, own, opp, thread.squares - popcount(own | opp))
     return move_of(data) if data else NO_MOVE
@@ -421,9 +408,9 @@ def _has_value(thread, net, own, opp, sq, score, count):
 
 @kernel
 def find_move_with_value(thread_states, nets, own, opp, score):
-    """A legal move whose value is *score*, the position's own; 64 if the solver is stopped before one is found."""
+    """Return a legal move whose value is *score*, that of the position; 64 if a stop comes first."""
     thread, net = thread_states[0], nets[0]
-    thread.abandon = 0  # it may have been stopped while it was on its way back
+    thread.abandon = 0  # a stop may have left it set
     first = table_move(thread_states, own, opp)
     moves = legal_moves(own, opp, thread.playable)
     count = thread.squares - popcount(own | opp)
@@ -439,7 +426,7 @@ def find_move_with_value(thread_states, nets, own, opp, score):
 
 @kernel
 def _mtdf_or_find_move(thread_states, nets, own, opp, number, finds):
-    """`find_move_with_value` if *finds*, and `mtdf` if not: one entry for both, so that the solver within is compiled once."""
+    # one entry for both, so that the solver within is compiled once
     if finds:
         return find_move_with_value(thread_states, nets, own, opp, number)
     mtdf(thread_states[0], nets[0], own, opp, number)
@@ -447,10 +434,10 @@ def _mtdf_or_find_move(thread_states, nets, own, opp, number, finds):
 
 
 def solve_one(thread_states, nets, own, opp, guess):
-    """`mtdf` with the first of *thread_states*, whose bounds are the window asked for and, afterwards, the answer."""
+    """Run `mtdf` with the first of *thread_states*; its bounds are the window before and the result after."""
     _mtdf_or_find_move(thread_states, nets, own, opp, guess, False)
 
 
 def best_move_with_value(thread_states, nets, own, opp, score):
-    """A legal move whose value is *score*, the position's own; 64 if the solver is stopped before one is found."""
+    """Return `find_move_with_value`."""
     return _mtdf_or_find_move(thread_states, nets, own, opp, score, True)

@@ -1,9 +1,8 @@
-"""`evaluate`: the one generic through which the search knows any evaluator.
+"""`evaluate`: the generic function by which kernels call any evaluator.
 
-An evaluator is plain data, one record of weights, and a function that reads it. ``@evaluator(DTYPE)`` joins the two:
-wherever a kernel calls ``evaluate(net, own, opp)``, numba picks the function by the type of *net* and compiles it in.
-There is no function pointer, no Python in the loop, and one searcher for all evaluators. The value is for the side to
-move, in discs, positive if it is better for it under the rules' objective.
+An evaluator is a record of weights and a function that reads it; ``@evaluator(DTYPE)`` joins the two. Where a kernel calls
+``evaluate(net, own, opp)``, numba selects the function by the type of *net* and compiles it in. The value is for the side to move,
+in discs, positive if it is better for it under the rules' objective.
 
 >>> import numpy as np
 >>> from reversi_env.kernels.simd import popcount
@@ -34,11 +33,15 @@ from numba.np.numpy_support import from_dtype
 
 from reversi_env.compiler.kernel import TYPE_FINGERPRINTS, kernel, source_fingerprint
 
+#: One disc of a value of the search, which is an integer.
+UNIT = 128
+#: Beyond every value.
+INFINITY = 30_000
 _FUNCTIONS: dict[types.Type, Callable] = {}
 
 
 def evaluate(net: Any, own: Any, opp: Any) -> float:
-    """Value of the position for the side to move in discs, by the evaluator whose record *net* is. For use in kernels."""
+    """Return the value of the position for the side to move in discs, by the evaluator of the record *net*. For use in kernels."""
     raise TypeError(f"evaluate is compiled into kernels; no evaluator is registered for {net!r}")
 
 
@@ -55,8 +58,8 @@ def evaluator(dtype: np.dtype) -> Callable[[Callable], Callable]:
 
     def register(function: Callable) -> Callable:
         record = from_dtype(np.dtype(dtype))
-        known = _FUNCTIONS.get(record)
-        if known is not None and known.__code__ != function.__code__:
+        registered = _FUNCTIONS.get(record)
+        if registered is not None and registered.__code__ != function.__code__:
             raise ValueError(
                 f"an evaluator for {np.dtype(dtype)} exists already: expected a record with a field name of its own"
             )
@@ -73,7 +76,7 @@ def register_function(dtype: np.dtype, function: Callable, source: str) -> None:
 
 
 def fingerprint(function: Callable) -> str:
-    """Hash of the function's file and of the kernel sources that it may use; where there is no file, of all that it refers to."""
+    """Return a hash of the function's file and of the kernel sources that it may use; without a file, of all that it refers to."""
     with suppress(OSError, TypeError):
         file = inspect.getsourcefile(function)
         if file is not None:
@@ -82,7 +85,7 @@ def fingerprint(function: Callable) -> str:
 
 
 def code_fingerprint(function: Callable) -> str:
-    """Hash of what decides the compiled form of a function: its code, and the constants and functions that it refers to."""
+    """Return a hash of what decides the compiled form of a function: its code, constants and the functions that it refers to."""
     return hashlib.sha256(repr(_fingerprint_of(function, ())).encode()).hexdigest()
 
 
@@ -94,33 +97,40 @@ def _fingerprint_of(value: Any, within: tuple[Any, ...]) -> Any:
         return value.dtype, value.shape, value.tobytes()
     if isinstance(value, (tuple, list)):
         return type(value).__name__, [_fingerprint_of(one, within) for one in value]
-    return re.sub(" at 0x[0-9a-f]+", "", repr(value))  # where things are says nothing of them
+    return re.sub(" at 0x[0-9a-f]+", "", repr(value))  # without addresses
 
 
 def _fingerprint_of_function(function: FunctionType, within: tuple[Any, ...]) -> Any:
-    """Code, defaults, and what the names in it, and in the functions inside it, stand for as far as that is known by now."""
-    code, known = function.__code__, dict[str, Any]()
+    # code, defaults, and the present values of the names in it and in the functions inside it
+    code, referred = function.__code__, dict[str, Any]()
     instructions, names = _fingerprint_of_code(code)
     for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
-        with suppress(ValueError):  # nothing is in it yet
-            known[name] = cell.cell_contents
-    known |= {name: function.__globals__[name] for name in sorted(names & function.__globals__.keys())}
-    for module, library in [(name, one) for name, one in known.items() if isinstance(one, ModuleType)]:
+        with suppress(ValueError):  # the cell is still empty
+            referred[name] = cell.cell_contents
+    referred |= {name: function.__globals__[name] for name in sorted(names & function.__globals__.keys())}
+    for module, library in [(name, one) for name, one in referred.items() if isinstance(one, ModuleType)]:
         for name in sorted(names & vars(library).keys()):
             value = vars(library)[name]
-            if not callable(value) or isinstance(value, Dispatcher):  # numba takes constants in as they are
-                known[f"{module}.{name}"] = value
+            if not callable(value) or isinstance(value, Dispatcher):  # numba compiles constants in
+                referred[f"{module}.{name}"] = value
     defaults = function.__defaults__, sorted((function.__kwdefaults__ or {}).items())
-    values = [(name, _fingerprint_of(one, within)) for name, one in known.items() if not isinstance(one, ModuleType)]
+    values = [(name, _fingerprint_of(one, within)) for name, one in referred.items() if not isinstance(one, ModuleType)]
     return instructions, _fingerprint_of(list(defaults), within), values
 
 
 def _fingerprint_of_code(code: CodeType) -> tuple[Any, set[str]]:
-    """Instructions, names and constants, those of the functions inside too; and all the names."""
+    # instructions, names and constants, those of the functions inside included, and all the names
     inside = [_fingerprint_of_code(one) for one in code.co_consts if isinstance(one, CodeType)]
     constants = [repr(one) for one in code.co_consts if not isinstance(one, CodeType)]
-    names = set(code.co_names).union(*(found for _, found in inside))
+    names = set(code.co_names).union(*(names for _, names in inside))
     return (code.co_code, code.co_names, constants, [one for one, _ in inside]), names
+
+
+@kernel
+def units(value, squares):
+    """Return an evaluation in discs as integer units, strictly inside the range of exact scores."""
+    most = squares * UNIT - 1
+    return min(max(np.int64(np.floor(value * UNIT + 0.5)), -most), most)
 
 
 @kernel

@@ -1,7 +1,7 @@
-"""The exact solver's last squares: one to four of them empty, hand-written, no move generation.
+"""The exact solver with one to four empty squares: written out by hand, without move generation.
 
-With one empty square the discs that turn are counted, not built. With more, squares alone in their quadrant are tried first, and
-no disc is looked for next to which there is no opponent's.
+With one empty square the flips are only counted. With more, a square alone in its quadrant is tried first, and a square without an
+opponent's disc next to it is skipped.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ NEIGHBOURS = np.array(
     ],
     np.uint64,
 )
-#: What brings the squares of the first column, or of a diagonal, into the highest byte.
+#: Multipliers that move the squares of the first column, or of a diagonal, into the highest byte.
 FIRST_COLUMN, COLUMN_TO_BYTE = np.uint64(0x0101_0101_0101_0101), np.uint64(0x0102_0408_1020_4080)
 #: The diagonals through a square.
 FALLING, RISING = (
@@ -39,7 +39,7 @@ FALLING, RISING = (
 
 
 def _flipped_in_line(place: int, own: int) -> int:
-    """Discs between *place* of a line of eight and the nearest own disc (a bit of *own*) on each side, if there is one."""
+    # discs between *place* of a line of eight and the nearest own disc, a bit of *own*, on each side
     sides = range(place + 1, 8), range(place - 1, -1, -1)
     return sum(next((n for n, other in enumerate(side) if own >> other & 1), 0) for side in sides)
 
@@ -49,16 +49,12 @@ FLIPPED_IN_LINE = np.array([[_flipped_in_line(place, own) for own in range(256)]
 
 @kernel
 def _flipped(sq, own, opp):
-    """Discs turned by *sq*; cheap if no opponent's disc is next to it."""
     return flips(sq, own, opp) if NEIGHBOURS[sq] & opp else NO_SQUARE
 
 
 @kernel
 def count_flips(sq, own):
-    """Number of discs that *own* turns by playing at *sq*, the only empty square: all other discs are the opponent's.
-
-    Each line through the square is brought into a byte, and the rest is a table; no board is made.
-    """
+    """Return the number of discs that *own* flips at *sq*, the only empty square, by a table of lines of eight squares."""
     column, row = sq & 7, sq >> 3
     count = np.int64(FLIPPED_IN_LINE[column, (own >> np.uint64(sq & 56)) & np.uint64(255)])
     count += FLIPPED_IN_LINE[row, (((own >> np.uint64(column)) & FIRST_COLUMN) * COLUMN_TO_BYTE) >> np.uint64(56)]
@@ -68,10 +64,7 @@ def count_flips(sq, own):
 
 @kernel
 def last_one(thread, own, opp, sq):
-    """Value with one empty square left.
-
-    It is found out even where a bound would do: the second count costs less than the nodes that a weaker bound leaves to others.
-    """
+    """Return the exact value with one empty square: a weaker bound saves a count but costs more nodes."""
     thread.nodes += 1
     difference = 2 * popcount(own) - thread.squares + 1
     flipped = count_flips(sq, own)
@@ -85,7 +78,7 @@ def last_one(thread, own, opp, sq):
 
 @kernel
 def terminal_score(thread, own, opp):
-    """Value of a finished game."""
+    """Return the value of a terminal position."""
     return thread.sign * final_score(own, opp, thread.playable)
 
 
@@ -118,7 +111,7 @@ def last_two(thread, own, opp, a, b, alpha):
 
 @kernel
 def last_three(thread, own, opp, a, b, c, alpha, passed):
-    """Null window with three empty squares, tried in the order given."""
+    """Null window with three empty squares, in this order."""
     thread.nodes += 1
     best = WORST
     flipped = _flipped(a, own, opp)
@@ -143,7 +136,7 @@ def last_three(thread, own, opp, a, b, c, alpha, passed):
 
 @kernel
 def three_empties(thread, own, opp, a, b, c, alpha):
-    """Order three squares, a lonely one first, and search."""
+    """Order three squares, one that is alone in its quadrant first, and search."""
     if QUADRANT_OF[a] == QUADRANT_OF[b]:
         if QUADRANT_OF[b] != QUADRANT_OF[c]:
             return last_three(thread, own, opp, c, a, b, alpha, np.bool_(False))
@@ -154,7 +147,7 @@ def three_empties(thread, own, opp, a, b, c, alpha):
 
 @kernel
 def last_four(thread, own, opp, a, b, c, d, alpha, passed):
-    """Null window with four empty squares, tried in the order given."""
+    """Null window with four empty squares, in this order."""
     thread.nodes += 1
     best = WORST
     flipped = _flipped(a, own, opp)
@@ -190,10 +183,7 @@ def last_four(thread, own, opp, a, b, c, d, alpha, passed):
 
 @kernel
 def odd_squares(empties):
-    """The squares of the quadrants that have an odd number of empty squares.
-
-    Folding leaves each quadrant's parity in its lowest bit; the product spreads it over the quadrant again.
-    """
+    """Return the squares of the quadrants with an odd number of empty squares."""
     parity = empties ^ (empties >> np.uint64(1))
     parity ^= parity >> np.uint64(2)
     parity ^= parity >> np.uint64(8)

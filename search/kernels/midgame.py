@@ -1,15 +1,13 @@
 """The midgame search: principal-variation search to a fixed depth over any evaluator.
 
-Values are whole UNITs, 128 to a disc, for the side to move; a finished game counts its exact score, and evaluations are
-kept strictly inside that range, so that a proven win is always worth more than a hoped-for one. A pass does not use up
-depth.
+Values are integers, 128 units per disc, for the side to move. A terminal position has its exact score, and evaluations are strictly
+inside the range of scores, so that a proven win is worth more than any estimate. A pass does not reduce the depth.
 
-`pvs` is the only search function down to the last ply, which `last_ply` looks at: a null window is the same call with
-``beta = alpha + 1``. It calls itself and nothing that calls it back, which is what the on-disk cache of recursive kernels
-needs.
+`pvs` searches all plies but the last (`last_ply`); a null window is the same call with ``beta = alpha + 1``. It calls itself and
+nothing that calls it back, which the on-disk cache of recursive kernels requires.
 
 Threads search one tree to one depth. As in the solver, each defers moves that another thread is searching (ABDADA) and abandons a
-node when it or one of its ancestors has been resolved meanwhile.
+node when another thread has resolved it or one of its ancestors.
 """
 
 from __future__ import annotations
@@ -18,7 +16,7 @@ import numpy as np
 
 from reversi_env.compiler.kernel import kernel
 from reversi_env.kernels.bitboard import NO_SQUARE, ONE, final_score, flips, legal_moves, play
-from reversi_env.kernels.simd import popcount, trailing_zeros
+from reversi_env.kernels.simd import trailing_zeros
 from search.kernels.abdada import defer_busy, is_busy, mark_busy, shares, unmark_busy
 from search.kernels.accumulator import (
     accumulator_of,
@@ -28,14 +26,24 @@ from search.kernels.accumulator import (
     update_for_value,
 )
 from search.kernels.addresses import address_of
-from search.kernels.ordering import add_move, pick_best
+from search.kernels.evaluate import INFINITY, UNIT, units
+from search.kernels.ordering import (
+    EVALUATION_RANK_DEPTH,
+    NOT_RANKED,
+    TABLE_DEPTH,
+    empties_of,
+    late_move_reduction,
+    list_moves,
+    pick_best,
+    rank_moves,
+)
+from search.kernels.probcut import STATIC_DEPTH, probcut_trial, static_bound
 from search.kernels.table import (
     NO_MOVE,
     bucket_of,
     depth_of,
     lower_of,
     move_of,
-    prefetch,
     probe,
     second_move_of,
     store,
@@ -51,47 +59,8 @@ from search.kernels.thread_state import (
     uses,
 )
 
-UNIT = 128
-#: Beyond every value.
-INFINITY = 30_000
-#: From this depth on, results are stored in the transposition table.
-TABLE_DEPTH = 2
-#: From this depth on, moves are ordered by their static evaluation as well as by mobility.
-EVALUATION_RANK_DEPTH = 3
 #: From this depth on, all children are probed in the table before any is searched.
 LOOK_AHEAD_DEPTH = 4
-#: Units that one reply of the opponent counts in a move's rank.
-REPLY_RANK = 48
-#: Ranks of the table's moves, before all others, which are ranked after them: nine times in ten the first is the last as well.
-FIRST_RANK, SECOND_RANK = -2_000_000, -1_000_000
-#: Not the rank of any move.
-NOT_RANKED = 1 << 40
-#: ProbCut is tried where the static evaluation is so many standard deviations outside the window; elsewhere it seldom succeeds.
-PROBCUT_SCREEN = 0.7
-#: Maximum nesting of ProbCut: a shallow search may prune by ProbCut too.
-MAX_PROBCUT_NESTING = 2
-#: At this depth the static evaluation alone prunes nodes, since any search would cost as much as it saves. Its margin is so many
-#: times that of a shallow search.
-STATIC_DEPTH, STATIC_SAFETY = 2, 1.4
-#: Late-move reduction: from depth LMR_DEPTH on, moves after the third that rank LMR_GAP units behind the best are searched
-#: LMR_PLIES less deep first. The reduction is even because static values alternate with the side that moved last.
-LMR_MOVE, LMR_DEPTH, LMR_GAP, LMR_PLIES = 3, 4, UNIT, 2
-#: A larger reduction for moves that rank far behind: 51.7 ± 1.6 % of 1,674 games, both variants, 0.1 s per move, against two plies
-#: less from two discs on.
-LMR_FAR_DEPTH, LMR_FAR_GAP, LMR_FAR_PLIES = 6, 3 * UNIT, 4
-
-
-@kernel
-def units(value, squares):
-    """An evaluation in discs as whole units, kept inside the range of exact scores."""
-    most = squares * UNIT - 1
-    return min(max(np.int64(np.floor(value * UNIT + 0.5)), -most), most)
-
-
-@kernel
-def empties_of(thread, own, opp):
-    """Number of empty squares: the level of the position."""
-    return thread.squares - popcount(own | opp)
 
 
 @kernel
@@ -101,42 +70,8 @@ def terminal_value(thread, own, opp):
 
 
 @kernel
-def list_moves(thread, own, opp, moves, level, depth, first, second):
-    """Write the moves into the lists of this level, the table's moves with a rank before all others; their number."""
-    listed, looks_up = 0, thread.table != 0 and depth > TABLE_DEPTH
-    while moves != NO_SQUARE:
-        sq = trailing_zeros(moves)
-        bit = moves & (~moves + ONE)
-        moves ^= bit
-        flipped = flips(sq, own, opp)
-        if looks_up:
-            prefetch(thread.table, opp ^ flipped, own | flipped | bit, thread.bucket_mask)
-        rank = FIRST_RANK if sq == first else SECOND_RANK if sq == second else 0
-        listed = add_move(thread, level, listed, flipped, sq, rank)
-    return listed
-
-
-@kernel
-def rank_moves(thread, net, own, opp, level, start, listed, depth):
-    """Rank the moves from *start* on (lowest first to be searched), when all before have been searched."""
-    accumulator, child_accumulator = accumulator_of(thread, level), accumulator_of(thread, level - 1)
-    for i in range(start, listed):
-        flipped, sq, rank = thread.flipped[level, i], thread.square[level, i], 0
-        child_own, child_opp = opp ^ flipped, own | flipped | ONE << np.uint64(sq)
-        replies = legal_moves(child_own, child_opp, thread.playable)
-        if uses(thread, REPLY_ORDER):
-            rank += REPLY_RANK * popcount(replies)
-        if depth >= EVALUATION_RANK_DEPTH and uses(thread, VALUE_ORDER):
-            update_for_value(net, accumulator, sq, flipped)
-            rank += units(
-                accumulator_value(net, child_accumulator, level - 1, child_own, child_opp, replies), thread.squares
-            )
-        thread.rank[level, i] = rank
-
-
-@kernel
 def refuting_child(thread, own, opp, level, listed, depth, beta):
-    """A bound of at least *beta* that some child's table entry proves, or -INFINITY."""
+    """Return a bound of at least *beta* that the table entry of a child proves, or -INFINITY."""
     for i in range(listed):
         flipped = thread.flipped[level, i]
         child_own, child_opp = opp ^ flipped, own | flipped | ONE << np.uint64(thread.square[level, i])
@@ -148,7 +83,7 @@ def refuting_child(thread, own, opp, level, listed, depth, beta):
 
 @kernel
 def deciding_bound(data, alpha, beta, depth):
-    """The value, or a bound of it outside the window, by an entry of a search to *depth* or more; -INFINITY: it does not tell."""
+    """Return the value, or a bound outside the window, of a table entry of at least *depth*; -INFINITY if it decides nothing."""
     if depth_of(data) >= depth:
         lower, upper = lower_of(data), upper_of(data)
         if lower >= beta or lower == upper:
@@ -184,91 +119,6 @@ def push_path(thread, own, opp, alpha, beta, depth, level):
 
 
 @kernel
-def may_probcut(thread, depth, level):
-    """Return whether ProbCut may be tried. A search to the end of the game is never pruned: its values are exact."""
-    return (
-        level > depth
-        and thread.cut_margin > 0.0
-        and thread.cut_nesting < MAX_PROBCUT_NESTING
-        and thread.cut_depth[depth] != 0
-    )
-
-
-@kernel
-def static_value(thread, net, own, opp, moves, level, rank):
-    """The evaluation of a position with those legal *moves*: it is part of the *rank* of the move that led there, if that has one.
-
-    Nine in ten need not be computed a second time: 1.03 times the nodes a second.
-    """
-    if rank == NOT_RANKED:
-        return units(accumulator_value(net, accumulator_of(thread, level), level, own, opp, moves), thread.squares)
-    return rank - REPLY_RANK * popcount(moves) if uses(thread, REPLY_ORDER) else rank
-
-
-@kernel
-def static_bound(thread, net, own, opp, moves, alpha, depth, rank):
-    """Return the bound of the null window above *alpha* that the static evaluation predicts to fail, or -INFINITY.
-
-    *moves* are the legal ones, and *rank* is that of the move that led there.
-    """
-    level = empties_of(thread, own, opp)
-    if level <= depth:  # to the end of the game nothing is cut
-        return -INFINITY
-    static = static_value(thread, net, own, opp, moves, level, rank)
-    safety = STATIC_SAFETY * thread.cut_margin * thread.cut_deviation[depth, level]
-    if static >= alpha + 1 + safety:
-        return alpha + 1
-    return alpha if static <= alpha - safety else -INFINITY
-
-
-@kernel
-def probcut_side(thread, static, alpha, beta, depth, level):
-    """Return on which side ProbCut may prune the node: 1 fail high, -1 fail low, 0 if the static evaluation is too close."""
-    screen = PROBCUT_SCREEN * thread.cut_deviation[depth, level]
-    if static >= beta + screen:
-        return 1
-    return -1 if static <= alpha - screen else 0
-
-
-@kernel
-def probcut_window(bound, side, safety, slope, shift):
-    """Return the lower end of the null window of ProbCut's shallow search.
-
-    *bound* is the deep search's bound on the *side* (1 fail high, -1 fail low) that may be pruned. The value predicted by
-    *slope* and *shift* has to be *safety* units beyond it.
-    """
-    threshold = np.int64((bound + side * safety - shift) / slope)
-    threshold = min(max(threshold, -INFINITY + 2), INFINITY - 2)
-    return threshold - 1 if side > 0 else threshold
-
-
-@kernel
-def probcut_trial(thread, net, own, opp, moves, alpha, depth, level, rank):
-    """Return the side (0: none) and the `probcut_window` of a ProbCut trial at a node with the null window above *alpha*.
-
-    *moves* are the legal ones, and *rank* is that of the move that led there.
-    """
-    if not may_probcut(thread, depth, level):
-        return 0, alpha
-    static = static_value(thread, net, own, opp, moves, level, rank)
-    side = probcut_side(thread, static, alpha, alpha + 1, depth, level)
-    safety = thread.cut_margin * thread.cut_deviation[depth, level]
-    bound = alpha + 1 if side > 0 else alpha
-    return side, probcut_window(bound, side, safety, thread.cut_slope[depth], thread.cut_shift[depth])
-
-
-@kernel
-def late_move_reduction(thread, level, i, lowest, depth):
-    """Return the late-move reduction of move *i* in plies; *lowest* is the rank of the best move."""
-    if thread.cut_margin == 0.0 or depth < LMR_DEPTH or level <= depth or i < LMR_MOVE or not uses(thread, VALUE_ORDER):
-        return 0
-    behind = thread.rank[level, i] - lowest
-    if behind < thread.cut_margin * LMR_GAP or thread.rank[level, i] >= NOT_RANKED:
-        return 0
-    return LMR_FAR_PLIES if depth >= LMR_FAR_DEPTH and behind >= thread.cut_margin * LMR_FAR_GAP else LMR_PLIES
-
-
-@kernel
 def enter_node(thread):
     """Count a node. Return whether it may be searched."""
     thread.nodes += 1
@@ -279,9 +129,9 @@ def enter_node(thread):
 
 @kernel
 def last_ply(thread, net, own, opp, moves, alpha, beta):
-    """Value to a depth of one ply: no list of moves and no ranks, since what follows is as cheap as a rank.
+    """Return the value to a depth of one ply, without a move list: evaluating a move costs no more than ranking it.
 
-    First comes the move that refuted the last such position with as many empties, most often a sister: 0.91 of all nodes.
+    The killer move of the level comes first: 0.91 of all nodes.
     """
     best, nodes = -INFINITY, thread.nodes
     level = empties_of(thread, own, opp)
@@ -331,25 +181,25 @@ def clear_killers(thread):
 
 @kernel
 def negamax(thread, net, own, opp, alpha, beta, depth):
-    """Value to *depth* plies if it lies between *alpha* and *beta*; otherwise a bound beyond the one it fails against."""
+    """Return the value to *depth* plies if it lies between *alpha* and *beta*, otherwise a bound outside the window."""
     refresh_accumulator(net, accumulator_of(thread, empties_of(thread, own, opp)), own, opp)
     clear_killers(thread)
     return pvs(thread, net, own, opp, alpha, beta, depth)
 
 
 @kernel
-def publish_node(thread, net, own, opp, alpha, beta, depth, level, known, listed):
+def publish_node(thread, net, own, opp, alpha, beta, depth, level, table_moves, listed):
     """Publish the node to the other threads, and rank all moves at once, since any but the first may be deferred.
 
-    Return False if an ancestor is resolved already (`abandon`). *known* moves of the table come first.
+    Return False if an ancestor is resolved already (`abandon`). the first *table_moves* are those of the table.
     """
     push_path(thread, own, opp, alpha, beta, depth, level)
     thread.abandon = resolved_ancestor(thread, level)
     if thread.abandon:
         return False
-    for i in range(known):
+    for i in range(table_moves):
         pick_best(thread, level, i, listed)
-    rank_moves(thread, net, own, opp, level, known, listed, depth)
+    rank_moves(thread, net, own, opp, level, table_moves, listed, depth)
     return True
 
 
@@ -410,21 +260,21 @@ def pvs(thread, net, own, opp, alpha, beta, depth):
         bound = refuting_child(thread, own, opp, level, listed, depth, beta)
         if bound >= beta:
             return bound
-    known = (first != NO_MOVE) + (second != NO_MOVE)
-    unranked, slot = known, np.int64(-1)
+    table_moves = (first != NO_MOVE) + (second != NO_MOVE)
+    unranked, slot = table_moves, np.int64(-1)
     shared = uses_table and shares(thread, depth)
     if shared:
-        if not publish_node(thread, net, own, opp, alpha, beta, depth, level, known, listed):
+        if not publish_node(thread, net, own, opp, alpha, beta, depth, level, table_moves, listed):
             return alpha
         unranked = listed
-    # behind the table's moves every rank has the child's value in it
+    # after the table's moves, every rank contains the static value of the child
     has_values = depth >= EVALUATION_RANK_DEPTH and not shared and uses(thread, VALUE_ORDER)
     best, best_sq, best_alpha, lowest = -INFINITY, NO_MOVE, alpha, np.int64(NOT_RANKED)
     for i in range(listed):
         if i == unranked:
-            rank_moves(thread, net, own, opp, level, known, listed, depth)
+            rank_moves(thread, net, own, opp, level, table_moves, listed, depth)
         pick_best(thread, level, i, listed)
-        if i == known:
+        if i == table_moves:
             lowest = thread.rank[level, i]
         if shared and i:
             defer_busy(thread, own, opp, level, i, listed, depth)
@@ -433,7 +283,7 @@ def pvs(thread, net, own, opp, alpha, beta, depth):
         if shared:
             slot = mark_busy(thread.busy, child_own, child_opp, depth)
         update_accumulator(net, accumulator_of(thread, level), sq, flipped)
-        child_rank = thread.rank[level, i] if has_values and i >= known else np.int64(NOT_RANKED)
+        child_rank = thread.rank[level, i] if has_values and i >= table_moves else np.int64(NOT_RANKED)
         thread.entered_rank = child_rank
         child_beta = beta if i == 0 or not uses(thread, NULL_WINDOWS) else best_alpha + 1
         reduction = late_move_reduction(thread, level, i, lowest, depth) if is_null_window else 0
@@ -457,7 +307,7 @@ def pvs(thread, net, own, opp, alpha, beta, depth):
             return alpha
         if value > best:
             best, best_sq = value, sq
-            if uses(thread, ALPHA_BETA):  # without, the bar stays where it is, below every value
+            if uses(thread, ALPHA_BETA):  # without, it stays below every value
                 best_alpha = max(best_alpha, best)
             if best_alpha >= beta:
                 break
@@ -469,10 +319,10 @@ def pvs(thread, net, own, opp, alpha, beta, depth):
 
 @kernel
 def search_root(thread_states, nets, own, opp, squares, values, alpha, beta, depth, lines):
-    """Search the root's moves *squares* in the given order to *depth*; how many were finished before the search was stopped.
+    """Search the root moves *squares* in this order to *depth*; return how many were completed before a stop.
 
-    ``values[i]``, at first -INFINITY, is move *i*'s value for the side to move at the root: exact for the best *lines* moves, for
-    the others an upper bound. With a value outside the window the caller searches again.
+    ``values[i]``, initially -INFINITY, becomes the value of move *i* for the side to move at the root: exact for the best *lines*
+    moves, an upper bound for the others. The caller searches again if a value is outside the window.
     """
     thread, net = thread_states[0], nets[0]
     thread.negamax = address_of(negamax, thread, net)
@@ -523,7 +373,7 @@ def register_negamax(thread_states, nets):
 
 @kernel
 def _multi_pv_bound(values, lines, alpha):
-    """Return the value that a further move must beat: the *lines*-th best so far, but at least *alpha*."""
+    # the value that a further move must beat: the *lines*-th best so far, but at least *alpha*
     bound = alpha
     for i in range(values.size):  # few moves, and numba takes seconds to compile a sort
         as_good = 0
@@ -536,22 +386,21 @@ def _multi_pv_bound(values, lines, alpha):
 
 @kernel
 def table_pv(thread_states, own, opp, first, line):
-    """Write the legal move *first* and the table's best moves after it into *line*, 64 for a pass; how many it knows."""
+    """Write the legal move *first* and the table's best moves after it into *line*, 64 for a pass; return their number."""
     thread, sq = thread_states[0], first
     for ply in range(line.size):
         line[ply] = sq
         own, opp = play(sq, own, opp)
         moves = legal_moves(own, opp, thread.playable)
         sq = _table_move(thread, own, opp) if moves else NO_MOVE
-        knows = sq != NO_MOVE and moves >> np.uint64(sq) & ONE
-        if not knows and (moves or not legal_moves(opp, own, thread.playable)):
+        is_legal = sq != NO_MOVE and moves >> np.uint64(sq) & ONE
+        if not is_legal and (moves or not legal_moves(opp, own, thread.playable)):
             return ply + 1
     return line.size
 
 
 @kernel
 def _table_move(thread, own, opp):
-    """The table's best move, 64 if it knows none."""
     if thread.table == 0:
         return NO_MOVE
     data = probe(thread.table, bucket_of(own, opp, thread.bucket_mask), own, opp)
@@ -561,11 +410,10 @@ def _table_move(thread, own, opp):
 # --- many positions --------------------------------------------------------------------------------
 
 
-#: From so much depth on a shallower search first tells about where the value lies, and which moves are good.
-GUESS_DEPTH = 4
-#: How much shallower that one is: an even number of plies, since values of odd and even depths differ.
-GUESS_PLIES = 2
-#: Half the width of the first window around the guess.
+#: From this depth on, a search GUESS_PLIES less deep gives the first window and move ordering. The number is even, since values of
+#: odd and even depths differ.
+GUESS_DEPTH, GUESS_PLIES = 4, 2
+#: Half the width of the first window.
 WINDOW = 4 * UNIT
 
 

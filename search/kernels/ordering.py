@@ -1,33 +1,50 @@
-"""Lists of moves, one a level, inside the record of a searching thread: no array is made while it searches.
+"""Move lists of the levels in a thread's record, and move ordering in the midgame.
 
-A level is a number of empty squares, which no two positions on the way to a leaf share. Each entry has the flipped discs,
-the square, and a rank: the lower, the earlier it is searched. Moves are brought forward one by one as they are needed,
-since most positions are done with after the first.
+A level is a number of empty squares, which no two positions of a path share. An entry has the flipped discs, the square and a rank:
+the lower, the earlier the move is searched. Moves are picked one by one, since most nodes fail high after the first.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel
+from reversi_env.kernels.bitboard import NO_SQUARE, ONE, flips, legal_moves
+from reversi_env.kernels.simd import popcount, trailing_zeros
+from search.kernels.accumulator import accumulator_of, accumulator_value, update_for_value
+from search.kernels.evaluate import UNIT, units
+from search.kernels.table import prefetch
+from search.kernels.thread_state import REPLY_ORDER, VALUE_ORDER, uses
 
-#: Room in a list of moves; no board is known, reachable or not, with more than 35.
-MAX_MOVES = 40
 #: A power of two that no place in a list reaches.
 _PLACES = 64
-#: The fields that a record needs to hold the lists.
-MOVE_LISTS: list[Any] = [
-    ("flipped", np.uint64, (64, MAX_MOVES)),
-    ("square", np.int64, (64, MAX_MOVES)),
-    ("rank", np.int64, (64, MAX_MOVES)),
-]
+#: From this depth on, results are stored in the transposition table.
+TABLE_DEPTH = 2
+#: From this depth on, moves are ordered by their static evaluation as well as by mobility.
+EVALUATION_RANK_DEPTH = 3
+#: Units that one reply of the opponent counts in a move's rank.
+REPLY_RANK = 48
+#: Ranks of the table's moves, before all others.
+FIRST_RANK, SECOND_RANK = -2_000_000, -1_000_000
+#: The rank of a move that has none.
+NOT_RANKED = 1 << 40
+#: Late-move reduction: from depth LMR_DEPTH on, moves after the third that rank LMR_GAP units behind the best are searched
+#: LMR_PLIES less deep first. The reduction is even because static values alternate with the side that moved last.
+LMR_MOVE, LMR_DEPTH, LMR_GAP, LMR_PLIES = 3, 4, UNIT, 2
+#: A larger reduction for moves that rank far behind: 51.7 ± 1.6 % of 1,674 games, both variants, 0.1 s per move, against two plies
+#: less from two discs on.
+LMR_FAR_DEPTH, LMR_FAR_GAP, LMR_FAR_PLIES = 6, 3 * UNIT, 4
+
+
+@kernel
+def empties_of(thread, own, opp):
+    """Number of empty squares: the level of the position."""
+    return thread.squares - popcount(own | opp)
 
 
 @kernel
 def add_move(thread, level, listed, flipped, sq, rank):
-    """Write a move behind the *listed* ones of its level; how many there are now."""
+    """Append a move to the *listed* ones of its level and return their new number."""
     thread.flipped[level, listed], thread.square[level, listed], thread.rank[level, listed] = flipped, sq, rank
     return listed + 1
 
@@ -47,3 +64,59 @@ def pick_best(thread, level, at, listed):
         thread.flipped[level, best], thread.square[level, best] = thread.flipped[level, at], thread.square[level, at]
         thread.rank[level, best] = thread.rank[level, at]
         thread.flipped[level, at], thread.square[level, at], thread.rank[level, at] = flipped, sq, rank
+
+
+@kernel
+def list_moves(thread, own, opp, moves, level, depth, first, second):
+    """Write the moves into the lists of this level, the table's moves with a rank before all others, and return their number."""
+    listed, looks_up = 0, thread.table != 0 and depth > TABLE_DEPTH
+    while moves != NO_SQUARE:
+        sq = trailing_zeros(moves)
+        bit = moves & (~moves + ONE)
+        moves ^= bit
+        flipped = flips(sq, own, opp)
+        if looks_up:
+            prefetch(thread.table, opp ^ flipped, own | flipped | bit, thread.bucket_mask)
+        rank = FIRST_RANK if sq == first else SECOND_RANK if sq == second else 0
+        listed = add_move(thread, level, listed, flipped, sq, rank)
+    return listed
+
+
+@kernel
+def rank_moves(thread, net, own, opp, level, start, listed, depth):
+    """Rank the moves from *start* on (lowest first to be searched), when all before have been searched."""
+    accumulator, child_accumulator = accumulator_of(thread, level), accumulator_of(thread, level - 1)
+    for i in range(start, listed):
+        flipped, sq, rank = thread.flipped[level, i], thread.square[level, i], 0
+        child_own, child_opp = opp ^ flipped, own | flipped | ONE << np.uint64(sq)
+        replies = legal_moves(child_own, child_opp, thread.playable)
+        if uses(thread, REPLY_ORDER):
+            rank += REPLY_RANK * popcount(replies)
+        if depth >= EVALUATION_RANK_DEPTH and uses(thread, VALUE_ORDER):
+            update_for_value(net, accumulator, sq, flipped)
+            rank += units(
+                accumulator_value(net, child_accumulator, level - 1, child_own, child_opp, replies), thread.squares
+            )
+        thread.rank[level, i] = rank
+
+
+@kernel
+def static_value(thread, net, own, opp, moves, level, rank):
+    """Return the static evaluation of a position with these *moves*, from the *rank* of the move that led to it if it has one.
+
+    Nine in ten are not computed a second time: 1.03 times the nodes per second.
+    """
+    if rank == NOT_RANKED:
+        return units(accumulator_value(net, accumulator_of(thread, level), level, own, opp, moves), thread.squares)
+    return rank - REPLY_RANK * popcount(moves) if uses(thread, REPLY_ORDER) else rank
+
+
+@kernel
+def late_move_reduction(thread, level, i, lowest, depth):
+    """Return the late-move reduction of move *i* in plies; *lowest* is the rank of the best move."""
+    if thread.cut_margin == 0.0 or depth < LMR_DEPTH or level <= depth or i < LMR_MOVE or not uses(thread, VALUE_ORDER):
+        return 0
+    behind = thread.rank[level, i] - lowest
+    if behind < thread.cut_margin * LMR_GAP or thread.rank[level, i] >= NOT_RANKED:
+        return 0
+    return LMR_FAR_PLIES if depth >= LMR_FAR_DEPTH and behind >= thread.cut_margin * LMR_FAR_GAP else LMR_PLIES

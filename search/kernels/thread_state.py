@@ -8,7 +8,15 @@ import numpy as np
 from numba.extending import overload
 
 from search.kernels.accumulator import ACCUMULATORS
-from search.kernels.ordering import MOVE_LISTS
+
+#: Maximum length of a move list; no known board, reachable or not, has more than 35 moves.
+MAX_MOVES = 40
+#: The fields of the move lists, one per level (`search.kernels.ordering`).
+MOVE_LISTS: list[Any] = [
+    ("flipped", np.uint64, (64, MAX_MOVES)),
+    ("square", np.int64, (64, MAX_MOVES)),
+    ("rank", np.int64, (64, MAX_MOVES)),
+]
 
 #: Numbers first, arrays behind them, the largest last: what is read at every node lies together.
 THREAD_STATE = np.dtype(
@@ -32,10 +40,7 @@ THREAD_STATE = np.dtype(
         ("endgame_table", np.int64),  # address of the words of the table of exact and selective scores
         ("endgame_mask", np.int64),
         ("endgame_generation", np.int64),
-        (
-            "shallow_table",
-            np.int64,
-        ),  # address of the thread's own table of positions near the end; 0: none
+        ("shallow_table", np.int64),  # address of the thread's own table of positions near the end; 0: none
         ("selectivity", np.int64),  # level of `search.engine.probcut.SELECTIVITIES`
         ("end_margin", np.float64),  # ProbCut to the end: standard deviations of safety; 0: none, the answer is exact
         ("lower", np.int64),  # bounds of the value that is being solved, for those who watch

@@ -18,7 +18,8 @@ from search.engine.table import TranspositionTable
 from search.engine.threads import make_thread_states
 from search.evaluators.base import Evaluator
 from search.evaluators.registry import get_evaluator
-from search.kernels.midgame import INFINITY, negamax
+from search.kernels.evaluate import INFINITY
+from search.kernels.midgame import negamax
 from search.kernels.thread_state import ALPHA_BETA as PRUNES
 from search.kernels.thread_state import LOOK_AHEAD, NULL_WINDOWS, REPLY_ORDER, THREAD_STATE, VALUE_ORDER
 from train.arena.batch import RandomPlayer, play_games

@@ -18,7 +18,7 @@ from search import agents, evaluators
 from search.agents.double_alpha import DoubleAlpha
 from search.agents.searching import SearchAgent
 from search.engine.limits import Limits
-from search.kernels.midgame import UNIT
+from search.kernels.evaluate import UNIT
 from studies.game_tree.counting import ALPHA_BETA, REFINEMENTS, SORTED, count_nodes, positions_of_games
 from studies.players.duels import duel, points
 from studies.sections import Block, Results, Table, count, game_name, report, with_interval

@@ -24,7 +24,7 @@ from search.agents.spec import make_agent
 from search.engine.engine import Engine
 from search.engine.limits import Limits
 from search.engine.solver import solve_batch
-from search.kernels.midgame import UNIT
+from search.kernels.evaluate import UNIT
 from studies.textbook import negamax
 from tests.conftest import REPOSITORY
 from tests.oracles import patterns as twins

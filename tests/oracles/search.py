@@ -8,7 +8,7 @@ from numba import njit
 from reversi_env import Position, Rules, batch
 from reversi_env.kernels.bitboard import final_score, legal_moves, play
 from reversi_env.kernels.simd import trailing_zeros
-from search.kernels.midgame import UNIT
+from search.kernels.evaluate import UNIT
 
 GAMES = [Rules(size, variant) for size in (4, 6, 8) for variant in ("normal", "reversed")]
 

@@ -11,7 +11,7 @@ from numba.np.numpy_support import from_dtype
 from reversi_env import Position, Rules, batch
 from search import evaluators
 from search.engine.probcut import DepthPair, DeviationModel, ProbCutModel, coefficients, probcut_depth
-from search.kernels.midgame import UNIT
+from search.kernels.evaluate import UNIT
 from search.kernels.thread_state import THREAD_STATE
 from studies.game_tree.counting import (
     ALPHA_BETA,

@@ -14,8 +14,8 @@ from reversi_env.kernels.bitboard import NO_SQUARE, ONE, final_score, is_over, l
 from reversi_env.kernels.games import next_random, random_square, stream_state
 from reversi_env.kernels.simd import popcount, trailing_zeros
 from reversi_env.kernels.symmetry import canonical, position_hash
-from search.kernels.evaluate import evaluate
-from search.kernels.midgame import INFINITY, UNIT, negamax
+from search.kernels.evaluate import INFINITY, UNIT, evaluate
+from search.kernels.midgame import negamax
 
 _HALF = np.uint64(32)
 #: Most values of each kind that a game draws from.

@@ -8,7 +8,7 @@ from reversi_env import Position, ReversiError, Rules, batch
 from search.engine.batch import search_batch
 from search.engine.solver import solve_batch
 from search.evaluators.registry import get_evaluator
-from search.kernels.midgame import UNIT
+from search.kernels.evaluate import UNIT
 from tests.oracles.search import negamax
 from train.labels import LabelOptions, sample_positions
 

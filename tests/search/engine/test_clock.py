@@ -12,7 +12,7 @@ from search.engine import deepening
 from search.engine.clock import MAX_VALUE_DROP, IterationHistory
 from search.engine.engine import Engine
 from search.engine.limits import Limits
-from search.kernels.midgame import UNIT
+from search.kernels.evaluate import UNIT
 from studies import textbook
 from tests.oracles.jobs import PATIENCE
 from tests.oracles.processes import AT_ONCE, in_background, stopped_after

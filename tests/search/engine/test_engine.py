@@ -14,8 +14,8 @@ from search.engine.table import TranspositionTable
 from search.engine.threads import make_thread_states, sharing
 from search.kernels import table as table_core
 from search.kernels.abdada import mark_busy
-from search.kernels.evaluate import static_values
-from search.kernels.midgame import INFINITY, UNIT, search_root, units
+from search.kernels.evaluate import INFINITY, UNIT, static_values, units
+from search.kernels.midgame import search_root
 from search.kernels.thread_state import SHARING_THREAD_STATE
 from studies import textbook
 from tests.oracles.search import GAMES, game_name

@@ -15,7 +15,9 @@ from search.engine.limits import Limits
 from search.engine.probcut import CUT_FIELDS, DepthPair, DeviationModel, probcut_depth
 from search.engine.solver import Solver, solve
 from search.engine.threads import make_thread_states
-from search.kernels.midgame import (
+from search.kernels.evaluate import UNIT
+from search.kernels.midgame import negamax
+from search.kernels.ordering import (
     LMR_DEPTH,
     LMR_FAR_DEPTH,
     LMR_FAR_GAP,
@@ -24,12 +26,9 @@ from search.kernels.midgame import (
     LMR_MOVE,
     LMR_PLIES,
     NOT_RANKED,
-    STATIC_DEPTH,
-    STATIC_SAFETY,
-    UNIT,
     late_move_reduction,
-    negamax,
 )
+from search.kernels.probcut import STATIC_DEPTH, STATIC_SAFETY
 from tests.search.engine.test_engine import at_depth, some_positions
 
 

@@ -10,7 +10,7 @@ from reversi_env import Position, ReversiError, Rules, batch
 from search import evaluators
 from search.agents.spec import make_agent
 from search.engine.solver import solve_all_moves
-from search.kernels.midgame import UNIT
+from search.kernels.evaluate import UNIT
 from studies.players.duels import RandomEndgamePlayer
 from studies.textbook import negamax
 from train.arena.batch import EvaluatorPlayer, RandomPlayer, batch_player, perfect_moves, play_games

@@ -1,0 +1,80 @@
+"""ProbCut in the midgame: a shallow search, or the static evaluation, predicts whether a null-window search fails."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from reversi_env.compiler.kernel import kernel
+from search.kernels.evaluate import INFINITY
+from search.kernels.ordering import empties_of, static_value
+
+#: ProbCut is tried where the static evaluation is so many standard deviations outside the window; elsewhere it seldom succeeds.
+PROBCUT_SCREEN = 0.7
+#: Maximum nesting of ProbCut: a shallow search may prune by ProbCut too.
+MAX_PROBCUT_NESTING = 2
+#: At this depth the static evaluation alone prunes nodes, since any search would cost as much as it saves. Its margin is so many
+#: times that of a shallow search.
+STATIC_DEPTH, STATIC_SAFETY = 2, 1.4
+
+
+@kernel
+def may_probcut(thread, depth, level):
+    """Return whether ProbCut may be tried. A search to the end of the game is never pruned: its values are exact."""
+    return (
+        level > depth
+        and thread.cut_margin > 0.0
+        and thread.cut_nesting < MAX_PROBCUT_NESTING
+        and thread.cut_depth[depth] != 0
+    )
+
+
+@kernel
+def static_bound(thread, net, own, opp, moves, alpha, depth, rank):
+    """Return the bound of the null window above *alpha* that the static evaluation predicts to fail, or -INFINITY.
+
+    *moves* are the legal ones, and *rank* is that of the move that led there.
+    """
+    level = empties_of(thread, own, opp)
+    if level <= depth:  # to the end of the game nothing is cut
+        return -INFINITY
+    static = static_value(thread, net, own, opp, moves, level, rank)
+    safety = STATIC_SAFETY * thread.cut_margin * thread.cut_deviation[depth, level]
+    if static >= alpha + 1 + safety:
+        return alpha + 1
+    return alpha if static <= alpha - safety else -INFINITY
+
+
+@kernel
+def probcut_side(thread, static, alpha, beta, depth, level):
+    """Return on which side ProbCut may prune the node: 1 fail high, -1 fail low, 0 if the static evaluation is too close."""
+    screen = PROBCUT_SCREEN * thread.cut_deviation[depth, level]
+    if static >= beta + screen:
+        return 1
+    return -1 if static <= alpha - screen else 0
+
+
+@kernel
+def probcut_window(bound, side, safety, slope, shift):
+    """Return the lower end of the null window of ProbCut's shallow search.
+
+    *bound* is the deep search's bound on the *side* (1 fail high, -1 fail low) that may be pruned. The value predicted by
+    *slope* and *shift* has to be *safety* units beyond it.
+    """
+    threshold = np.int64((bound + side * safety - shift) / slope)
+    threshold = min(max(threshold, -INFINITY + 2), INFINITY - 2)
+    return threshold - 1 if side > 0 else threshold
+
+
+@kernel
+def probcut_trial(thread, net, own, opp, moves, alpha, depth, level, rank):
+    """Return the side (0: none) and the `probcut_window` of a ProbCut trial at a node with the null window above *alpha*.
+
+    *moves* are the legal ones, and *rank* is that of the move that led there.
+    """
+    if not may_probcut(thread, depth, level):
+        return 0, alpha
+    static = static_value(thread, net, own, opp, moves, level, rank)
+    side = probcut_side(thread, static, alpha, alpha + 1, depth, level)
+    safety = thread.cut_margin * thread.cut_deviation[depth, level]
+    bound = alpha + 1 if side > 0 else alpha
+    return side, probcut_window(bound, side, safety, thread.cut_slope[depth], thread.cut_shift[depth])

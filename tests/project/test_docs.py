@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import unicodedata
 from contextlib import suppress
 from pathlib import Path
 
@@ -65,7 +66,9 @@ def lines_of(page):
 
 def rl_guide():
     """The lines of the guide in docs/guide/rl.md, which a test in tests/rl follows."""
-    text = (DOCS / "lab" / "rl.md").read_text().partition("<!-- guide:begin -->")[2].partition("<!-- guide:end -->")[0]
+    text = (
+        (DOCS / "guide" / "rl.md").read_text().partition("<!-- guide:begin -->")[2].partition("<!-- guide:end -->")[0]
+    )
     return [line for line in text.splitlines() if line and not line.startswith("```")]
 
 
@@ -159,16 +162,41 @@ def test_the_examples_of_docstrings_run(name):
 
 
 def test_every_command_of_a_page_exists():
-    """Quickly: its name and its options, against the help."""
+    """The names of commands in blocks and in the text, except in lab notes, which are records."""
     from play.cli.app import COMMANDS
 
-    wrong = []
-    for page in PAGES:
-        for line in lines_of(page):
-            words = shlex.split(line, comments=True)
-            if words[:1] == ["reversi"] and not {words[1], " ".join(words[1:3])} & COMMANDS.keys():
-                wrong.append(f"{page.name}: {line}")
-    assert not wrong
+    groups = {name.partition(" ")[0] for name in COMMANDS}
+    unknown = []
+    for page in [REPOSITORY / "README.md", *DOCS.rglob("*.md")]:
+        lines = (
+            []
+            if DOCS / "lab" in page.parents
+            else re.findall(r"(?:^|`)(reversi [a-z][^`\n]*)", page.read_text("utf-8"), re.M)
+        )
+        for line in lines:
+            words = line.split()
+            name = " ".join(words[1:3])
+            if not {words[1], name} & COMMANDS.keys() and not (words[1] in groups and len(words) == 2):
+                unknown.append(f"{page.name}: {line}")
+    assert not unknown
+
+
+def anchors(page):
+    """The anchors of a page's headings, as Python-Markdown makes them."""
+    headings = re.findall(r"^#+ (.*)", re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.M | re.S), re.M)
+    plain = [unicodedata.normalize("NFKD", heading).encode("ascii", "ignore").decode() for heading in headings]
+    return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in plain}
+
+
+def test_links_lead_somewhere():
+    broken = []
+    for page in [*REPOSITORY.glob("*.md"), *DOCS.rglob("*.md")]:
+        for link in re.findall(r'(?:\]\(|src=")([^)" ]+)', page.read_text("utf-8")):
+            path, _, anchor = link.partition("#")
+            target = (page.parent / path).resolve() if path else page
+            if "://" not in link and not (target.exists() and (not anchor or anchor in anchors(target))):
+                broken.append(f"{page.name}: {link}")
+    assert not broken
 
 
 def test_the_examples_of_the_models_page_run(tmp_path, monkeypatch):

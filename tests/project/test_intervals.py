@@ -30,7 +30,7 @@ def test_no_key_calls_a_standard_error_otherwise():
 
 @pytest.mark.parametrize("page", ["README.md", "docs/reference/glossary.md"])
 def test_the_convention_is_told(page):
-    assert re.search(r"±[^\n]*95 % confidence interval", (REPOSITORY / page).read_text("utf-8"))
+    assert re.search(r"±[^|#]*95\s%\sconfidence\sinterval", (REPOSITORY / page).read_text("utf-8"))
 
 
 #: An error is written with a space after the sign; "±100" is a range.

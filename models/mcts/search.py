@@ -10,11 +10,11 @@ waits for the device. Turns alternate, passes are moves, so a value changes its 
 board: discs for the side to move over its squares.
 
 >>> from reversi_env import Rules
->>> def knows_nothing(own, opp):
+>>> def uniform(own, opp):
 ...     return torch.zeros(len(own), 36), torch.zeros(len(own))
->>> search = TreeSearch(knows_nothing, Rules(6), simulations=8)
->>> found = search.run(functional.init(3, Rules(6), device="cpu"))
->>> found.visits.sum(1).tolist(), found.policy.shape
+>>> search = TreeSearch(uniform, Rules(6), simulations=8)
+>>> output = search.run(functional.init(3, Rules(6), device="cpu"))
+>>> output.visits.sum(1).tolist(), output.policy.shape
 ([8, 8, 8], torch.Size([3, 37]))
 """
 
@@ -31,7 +31,7 @@ from models.mcts.tree import ILLEGAL_LOGIT, PB_C_BASE, PB_C_INIT, NetworkOutput,
 from models.residual.inference import CudaGraphed, TorchCompiled, WithFallback
 from models.residual.net import PolicyValueFunction
 from reversi_env import ReversiError, Rules, functional
-from reversi_env.errors import extra_libraries, quoted
+from reversi_env.errors import check_integer, extra_libraries, quoted
 from reversi_env.functional import State
 from search.engine.solver import solve_batch
 
@@ -43,9 +43,9 @@ Method = Literal["gumbel", "puct"]
 
 #: Share of Dirichlet noise in the policy of the root.
 DIRICHLET_FRACTION = 0.25
-#: Moves that a usual position has, over which Dirichlet's noise with a sum of 10 is spread.
+#: Sum of Dirichlet's α over the moves of an average position, and the minimum of a gamma sample.
 DIRICHLET_ALPHA_SUM, MIN_GAMMA = 10.0, 1e-6
-#: Share of games that kernels search as torch's operations do, at least.
+#: Minimum share of games that kernels search as torch's operations do.
 MIN_EQUAL_SHARE = 0.9
 #: Maximum depth of a simulation in plies.
 MAX_DEPTH = 24
@@ -78,19 +78,19 @@ class Descent(NamedTuple):
 
 
 class TreeSearch:
-    """A search of so many *simulations* with a *network* for one game.
+    """A search of *simulations* with a *network* for one game.
 
     Args:
-        network: logits and values of boards; its results' precision is that of the search.
+        network: policy logits and values of boards; the search has the precision of its results.
         rules: the game.
         simulations: simulations per search.
         method: ``gumbel`` or ``puct``.
-        max_considered_actions: actions at the root that Gumbel noise selects.
-        exact: from so many empty squares on positions are solved instead of asked about, by *threads* of the CPU or by the GPU;
-            with it the host has to wait for the device.
+        max_considered_actions: number of actions that Gumbel noise selects at the root.
+        exact: solve positions with at most this many empties, with *threads* of the CPU or on the GPU; then the host waits for the
+            device.
         max_depth: maximum depth of a simulation in plies.
         compiled: on a GPU run selection, expansion and backup by kernels (`models.mcts.kernels`), or let torch compile the
-            selection where triton is missing, and record all of a search as one CUDA graph.
+            selection where triton is missing, and record the whole search as one CUDA graph.
 
     """
 
@@ -109,41 +109,28 @@ class TreeSearch:
     ) -> None:
         if method not in ("gumbel", "puct"):
             raise ReversiError(f"method={quoted(method)}: expected 'gumbel' or 'puct'")
-        for name, number in (
-            ("simulations", simulations),
-            ("max_considered_actions", max_considered_actions),
-            ("max_depth", max_depth),
-        ):
-            if isinstance(number, bool) or not isinstance(number, int) or number < 1:
-                raise ReversiError(f"{name}={quoted(number)}: expected a whole number of 1 or more")
         self.network, self.rules, self.simulations, self.method = network, rules, simulations, method
-        self.max_considered_actions, self.exact, self.max_depth, self.threads = (
-            max_considered_actions,
-            exact,
-            max_depth,
-            threads,
-        )
-        self.compiled = compiled
-        self._plans: dict[torch.device, Tensor] = {}
-        self._twins: dict[torch.device, tuple[Any, Any]] = {}
-        self._below = self._puct_action if method == "puct" else self._interior_action
+        self.max_considered_actions, self.max_depth = max_considered_actions, max_depth
+        for name in ("simulations", "max_considered_actions", "max_depth"):
+            check_integer(name, getattr(self, name), 1, 1 << 31)
+        self.exact, self.threads, self.compiled = exact, threads, compiled
+        self._tables: dict[torch.device, Tensor] = {}
+        self._implementations: dict[torch.device, tuple[Any, Any]] = {}
+        self._below_root = self._puct_action if method == "puct" else self._interior_action
         self._graphed: CudaGraphed | None = None
 
     def noise(self, games: int, generator: torch.Generator) -> Tensor:
-        """Gumbel noise, or gamma samples for Dirichlet noise, for one search of so many games, on the generator's device."""
+        """Return Gumbel noise, or gamma samples for Dirichlet noise, for one search of that many games."""
         shape, device = (games, self.rules.square_count + 1), generator.device
         if self.method == "gumbel":
             return torch.empty(shape, device=device).exponential_(generator=generator).log_().neg_()
-        usual = self.rules.square_count / 6
-        gamma_samples = torch._standard_gamma(
-            torch.full(shape, DIRICHLET_ALPHA_SUM / usual, device=device), generator=generator
-        )
-        return gamma_samples.clamp_(min=MIN_GAMMA)
+        alpha = torch.full(shape, DIRICHLET_ALPHA_SUM / (self.rules.square_count / 6), device=device)
+        return torch._standard_gamma(alpha, generator=generator).clamp_(min=MIN_GAMMA)
 
     def run(self, roots: State, noise: Tensor | None = None) -> SearchOutput:
-        """Search from these positions, ``(n,)``; without *noise* nothing is left to chance.
+        """Search from these positions, ``(n,)``; without *noise* the search is deterministic.
 
-        What it finds of a game that is over means nothing.
+        The output for a game that is over has no meaning.
         """
         if (roots.rules.size, roots.rules.variant) != (self.rules.size, self.rules.variant):
             raise ReversiError(f"states of {roots.rules}: expected those of {self.rules}")
@@ -151,77 +138,76 @@ class TreeSearch:
             if not (self.compiled and roots.own.is_cuda and not self.exact):
                 return self._search(roots, noise)
             if self._graphed is None:
-                self._try_kernels(roots, noise)
+                self._check_kernels(roots, noise)
                 kind = type(roots)
                 self._graphed = CudaGraphed(lambda noise, *fields: self._search(kind(*fields), noise))
             return SearchOutput(*self._graphed(noise, *roots))
 
-    def _try_kernels(self, roots: State, noise: Tensor | None) -> None:
-        """Search once with kernels and once without; those that find something else on this device are not used.
+    def _check_kernels(self, roots: State, noise: Tensor | None) -> None:
+        """Search once with kernels and once without; kernels with other results on this device are not used.
 
-        They are compiled by what the user has installed, for a GPU that nobody has tried them on, and a tree that is wrong looks
-        like a network that does not learn. Sums are rounded otherwise, so that a few games may well differ.
+        They are compiled by the installed triton, for a GPU on which they may never have run, and a wrong tree would look like a
+        network that does not learn. Sums are rounded differently, so a few games may differ.
         """
-        how: Any = {
-            "method": self.method,
-            "max_considered_actions": self.max_considered_actions,
-            "max_depth": self.max_depth,
-        }
-        plain = TreeSearch(self.network, self.rules, self.simulations, **how)
-        alike = (self._search(roots, noise).visits == plain._search(roots, noise).visits).all(1).float().mean()
-        if alike < MIN_EQUAL_SHARE:
-            text = f"the kernels of the tree search are not used: only {alike:.0%} of the games are searched as without them"
+        plain = TreeSearch(
+            self.network,
+            self.rules,
+            self.simulations,
+            method=self.method,
+            max_considered_actions=self.max_considered_actions,
+            max_depth=self.max_depth,
+        )
+        equal = (self._search(roots, noise).visits == plain._search(roots, noise).visits).all(1).float().mean()
+        if equal < MIN_EQUAL_SHARE:
+            text = f"the kernels of the tree search are not used: only {equal:.0%} of the games are searched as without them"
             warnings.warn(text, RuntimeWarning, stacklevel=3)
-            self._twins[roots.own.device] = self._select, self._expand_and_backup
+            self._implementations[roots.own.device] = self._select, self._expand_and_backup
 
     # --- all simulations --------------------------------------------------------------------------
 
     def _search(self, roots: State, noise: Tensor | None) -> SearchOutput:
         logits, raw_values = self._logits_and_values(roots, self._network_output(roots, roots=True))
-        tree = self._initial_trees(roots, logits, raw_values)
+        tree = self._init_tree(roots, logits, raw_values)
         games = torch.arange(len(raw_values), device=raw_values.device)
         if self.method == "puct" and noise is not None:
             tree.prior_logits[:, 0] = _add_dirichlet_noise(logits, noise)
         gumbel = torch.zeros_like(logits) if noise is None or self.method == "puct" else noise.to(logits.dtype)
-        most = (logits > ILLEGAL_LOGIT).sum(1).clamp(max=self.max_considered_actions)
-        plan = self._considered_visits(raw_values.device)[most].T.contiguous()
+        considered = (logits > ILLEGAL_LOGIT).sum(1).clamp(max=self.max_considered_actions)
+        considered_visits = self._considered_visits_table(raw_values.device)[considered].T.contiguous()
         for simulation in range(self.simulations):
-            self._simulate(tree, games, simulation + 1, gumbel, plan[simulation])
-        return self._search_output(tree, games, gumbel)
+            self._simulate(tree, games, simulation + 1, gumbel, considered_visits[simulation])
+        return self._output(tree, games, gumbel)
 
-    def _considered_visits(self, device: torch.device) -> Tensor:
-        """The visits that are considered, for all numbers of actions; copied to the device once, since a graph cannot wait."""
-        if device not in self._plans:
-            plans = [
-                considered_visits_sequence(count, self.simulations) for count in range(self.max_considered_actions + 1)
-            ]
-            self._plans[device] = torch.tensor(plans, device=device)
-        return self._plans[device]
+    def _considered_visits_table(self, device: torch.device) -> Tensor:
+        """Return the sequences for all numbers of actions; copied to the device once, since a CUDA graph cannot wait."""
+        if device not in self._tables:
+            counts = range(self.max_considered_actions + 1)
+            table = [considered_visits_sequence(count, self.simulations) for count in counts]
+            self._tables[device] = torch.tensor(table, device=device)
+        return self._tables[device]
 
     def _operations(self, device: torch.device) -> tuple[Any, Any]:
-        """The operations `select` and `expand_and_backup`: kernels for this device, or torch's operations."""
-        if device not in self._twins:
-            select: Any = self._select
-            expand_and_backup: Any = self._expand_and_backup
-            if self.compiled and (made := kernels_for(device)):
-                fast = made.Kernels(self.rules, self.max_depth, puct=self.method == "puct")
-                select = WithFallback("run a kernel for", fast.select, select, Exception)
-                expand_and_backup = WithFallback(
-                    "run a kernel for", fast.expand_and_backup, expand_and_backup, Exception
-                )
-            self._twins[device] = select, expand_and_backup
-        return self._twins[device]
+        """Return `_select` and `_expand_and_backup`, as kernels if there are any for this device."""
+        if device not in self._implementations:
+            plain: tuple[Any, Any] = self._select, self._expand_and_backup
+            if self.compiled and (module := kernels_for(device)):
+                kernels = module.Kernels(self.rules, self.max_depth, puct=self.method == "puct")
+                fast = kernels.select, kernels.expand_and_backup
+                pairs = zip(fast, plain, strict=True)
+                select, backup = (WithFallback("run a kernel for", *pair, Exception) for pair in pairs)
+                plain = select, backup
+            self._implementations[device] = plain
+        return self._implementations[device]
 
-    def _initial_trees(self, roots: State, logits: Tensor, raw_values: Tensor) -> Tree:
-        """Trees that have only their roots."""
+    def _init_tree(self, roots: State, logits: Tensor, raw_values: Tensor) -> Tree:
         games, nodes = len(raw_values), self.simulations + 1
         state = type(roots)(*(field[:, None].repeat(1, nodes) for field in roots))
         children = torch.full((games, nodes, logits.shape[1]), -1, dtype=torch.int64, device=raw_values.device)
-        below = logits[:, None].repeat(1, nodes, 1)
-        visits, total = raw_values.new_zeros((2, games, nodes + 1))
-        visits[:, 0], total[:, 0] = 1, raw_values
+        visits, value_sums = raw_values.new_zeros((2, games, nodes + 1))
+        visits[:, 0], value_sums[:, 0] = 1, raw_values
         values = raw_values[:, None].repeat(1, nodes)
-        return Tree(state, children, below, values, visits, total, torch.zeros_like(values, dtype=torch.bool))
+        terminal = torch.zeros_like(values, dtype=torch.bool)
+        return Tree(state, children, logits[:, None].repeat(1, nodes, 1), values, visits, value_sums, terminal)
 
     def _simulate(self, tree: Tree, games: Tensor, number: int, gumbel: Tensor, considered_visits: Tensor) -> None:
         """Add node *number* to all trees, and its value to the nodes above."""
@@ -230,13 +216,15 @@ class TreeSearch:
         state = functional.step(selection.parent_state, selection.action)
         expand_and_backup(tree, games, selection, state, self._network_output(state))
 
+    # --- selection --------------------------------------------------------------------------------
+
     def _select(self, tree: Tree, games: Tensor, number: int, gumbel: Tensor, considered_visits: Tensor) -> Selection:
         """Select the path to node *number*, or to a terminal one."""
         new_node = torch.full_like(games, number)
         descent = self._first(tree, games, new_node, gumbel, considered_visits)
         path = [torch.zeros_like(games), descent.path_node]
         for _ in range(1, min(number, self.max_depth)):
-            if not games.is_cuda and not descent.active.any():  # a GPU is not waited for
+            if not games.is_cuda and not descent.active.any():  # the host does not wait for a GPU
                 break
             descent = self._next(tree, games, new_node, descent)
             path.append(descent.path_node)
@@ -245,30 +233,27 @@ class TreeSearch:
 
     @cached_property
     def _first(self) -> Any:
-        return TorchCompiled(self._descend_from_root) if self.compiled else self._descend_from_root
+        return TorchCompiled(self._select_from_root) if self.compiled else self._select_from_root
 
     @cached_property
     def _next(self) -> Any:
-        return TorchCompiled(self._descend) if self.compiled else self._descend
+        return TorchCompiled(self._select_further) if self.compiled else self._select_further
 
-    def _descend_from_root(
+    def _select_from_root(
         self, tree: Tree, games: Tensor, new_node: Tensor, gumbel: Tensor, considered_visits: Tensor
     ) -> Descent:
-        node = torch.zeros_like(games)
-        action = self._root_action(tree, games, node, gumbel, considered_visits)
-        return self._step_down(
-            tree, games, new_node, Descent(node, action, node, node, torch.ones_like(node, dtype=torch.bool))
-        )
+        root = torch.zeros_like(games)
+        action = self._root_action(tree, games, root, gumbel, considered_visits)
+        active = torch.ones_like(root, dtype=torch.bool)
+        return self._descend(tree, games, new_node, Descent(root, action, root, root, active))
+
+    def _select_further(self, tree: Tree, games: Tensor, new_node: Tensor, descent: Descent) -> Descent:
+        next_action = self._below_root(tree, games, descent.leaf)
+        parent = torch.where(descent.active, descent.leaf, descent.parent)
+        action = torch.where(descent.active, next_action, descent.action)
+        return self._descend(tree, games, new_node, descent._replace(parent=parent, action=action))
 
     def _descend(self, tree: Tree, games: Tensor, new_node: Tensor, descent: Descent) -> Descent:
-        chosen = self._below(tree, games, descent.leaf)
-        parent, action = (
-            torch.where(descent.active, descent.leaf, descent.parent),
-            torch.where(descent.active, chosen, descent.action),
-        )
-        return self._step_down(tree, games, new_node, descent._replace(parent=parent, action=action))
-
-    def _step_down(self, tree: Tree, games: Tensor, new_node: Tensor, descent: Descent) -> Descent:
         """Go one ply down where the path is active; a child that does not exist yet is *new_node*."""
         child = tree.children[games, descent.parent, descent.action]
         leaf = torch.where(child < 0, new_node, child)
@@ -276,89 +261,25 @@ class TreeSearch:
         active = descent.active & (child >= 0) & ~tree.terminal[games, leaf]
         return Descent(descent.parent, descent.action, leaf, path_node, active)
 
-    def _expand_and_backup(
-        self, tree: Tree, games: Tensor, selection: Selection, state: State, output: NetworkOutput
-    ) -> None:
-        """Write the leaves, and add a visit and the value, with the sign of its side, to every node of the path."""
-        logits, value = self._logits_and_values(state, output)
-        tree.children[games, selection.parent, selection.action] = selection.leaf
-        fields, found = (
-            (*tree.state, tree.prior_logits, tree.raw_values, tree.terminal),
-            (*state, logits, value, output.terminal),
-        )
-        for field, one in zip(fields, found, strict=True):
-            field[games, selection.leaf] = one
-        inside = selection.path <= self.simulations
-        below = inside.sum(1, keepdim=True) - 1 - torch.arange(selection.path.shape[1], device=value.device)
-        signed = torch.where(below % 2 == 0, value[:, None], -value[:, None])
-        tree.visits.scatter_add_(1, selection.path, inside.to(value.dtype))
-        tree.value_sums.scatter_add_(1, selection.path, signed)
-
-    def _network_output(self, state: State, *, roots: bool = False) -> NetworkOutput:
-        """The output of the network, and the exact scores; the logits of terminal positions mean nothing except at *roots*."""
-        terminal, exact_scores = functional.is_over(state), functional.score(state)
-        if self.exact:
-            empties = self.rules.square_count - bit_counts(state.own | state.opp)
-            near = ~terminal & (empties <= self.exact)
-            exact_scores[near] = self._exact_scores(state.own[near], state.opp[near])
-            terminal = terminal | near
-        return NetworkOutput(
-            *self._network_values(state.own, state.opp, torch.zeros_like(terminal) if roots else terminal),
-            exact_scores,
-            terminal,
-        )
-
-    def _logits_and_values(self, state: State, output: NetworkOutput) -> tuple[Tensor, Tensor]:
-        """Prior logits of legal actions, and values."""
-        logits = torch.cat([output.logits, torch.zeros_like(output.logits[:, :1])], 1)
-        values = torch.where(
-            output.terminal, output.exact_scores.to(output.values_in_discs.dtype), output.values_in_discs
-        )
-        return torch.where(functional.legal(state), logits, ILLEGAL_LOGIT), values / self.rules.square_count
-
-    def _network_values(self, own: Tensor, opp: Tensor, unneeded: Tensor) -> tuple[Tensor, Tensor]:
-        """Logits and values of positions; a CPU skips those that are *unneeded*, a GPU always gets the whole batch."""
-        if unneeded.is_cuda or not unneeded.any():
-            return self.network(own, opp)
-        rows = (~unneeded).nonzero().squeeze(1)
-        some_logits, some_discs = self.network(own[rows], opp[rows])
-        logits = some_logits.new_zeros((len(own), self.rules.square_count))
-        discs = some_discs.new_zeros(len(own))
-        logits[rows], discs[rows] = some_logits, some_discs
-        return logits, discs
-
-    def _exact_scores(self, own: Tensor, opp: Tensor) -> Tensor:
-        """Exact scores in discs for the side to move."""
-        mine, theirs = (side.cpu().numpy().view(np.uint64) for side in (own, opp))
-        if own.is_cuda:
-            from search.gpu.solver import solve_batch_cuda
-
-            exact_scores = solve_batch_cuda(mine, theirs, self.rules, threads=self.threads)
-        else:
-            exact_scores = solve_batch(mine, theirs, self.rules, threads=self.threads)
-        return torch.from_numpy(exact_scores).to(own.device)
-
-    # --- which action -----------------------------------------------------------------------------
-
     def _root_action(
         self, tree: Tree, games: Tensor, node: Tensor, gumbel: Tensor, considered_visits: Tensor
     ) -> Tensor:
-        """The best action among those that sequential halving still considers: those with *considered_visits*."""
+        """Return the best action among those that sequential halving considers: those with *considered_visits*."""
         if self.method == "puct":
-            return self._below(tree, games, node)
+            return self._below_root(tree, games, node)
         stats = node_of(tree, games, node)
-        left = (stats.visits == considered_visits[:, None]) & (stats.prior_logits > ILLEGAL_LOGIT)
-        return torch.where(left, gumbel + stats.improved_logits, ILLEGAL_LOGIT).argmax(1)
+        considered = (stats.visits == considered_visits[:, None]) & (stats.prior_logits > ILLEGAL_LOGIT)
+        return torch.where(considered, gumbel + stats.improved_logits, ILLEGAL_LOGIT).argmax(1)
 
     def _interior_action(self, tree: Tree, games: Tensor, node: Tensor) -> Tensor:
-        """The action that brings the visits nearest to the improved policy."""
+        """Return the action that brings the visits nearest to the improved policy."""
         stats = node_of(tree, games, node)
-        share = stats.visits / (1 + stats.visits.sum(1, keepdim=True))
-        wanted = torch.softmax(stats.improved_logits, 1) - share
-        return torch.where(stats.prior_logits > ILLEGAL_LOGIT, wanted, ILLEGAL_LOGIT).argmax(1)
+        visit_share = stats.visits / (1 + stats.visits.sum(1, keepdim=True))
+        score = torch.softmax(stats.improved_logits, 1) - visit_share
+        return torch.where(stats.prior_logits > ILLEGAL_LOGIT, score, ILLEGAL_LOGIT).argmax(1)
 
     def _puct_action(self, tree: Tree, games: Tensor, node: Tensor) -> Tensor:
-        """The action with the highest upper bound; values are scaled to 0 … 1 within the node, but by a disc at least."""
+        """Return the action with the highest upper bound; values are scaled to 0 … 1 within the node, but by a disc at least."""
         stats = node_of(tree, games, node)
         visits, legal = tree.visits[games, node], stats.prior_logits > ILLEGAL_LOGIT
         mean = tree.value_sums[games, node] / visits
@@ -369,30 +290,87 @@ class TreeSearch:
         bound = scaled + weight[:, None] * torch.softmax(stats.prior_logits, 1) / (1 + stats.visits)
         return torch.where(legal, bound, ILLEGAL_LOGIT).argmax(1)
 
-    def _search_output(self, tree: Tree, games: Tensor, gumbel: Tensor) -> SearchOutput:
+    # --- expansion and backup ---------------------------------------------------------------------
+
+    def _expand_and_backup(
+        self, tree: Tree, games: Tensor, selection: Selection, state: State, output: NetworkOutput
+    ) -> None:
+        """Write the leaves, and add a visit and the value, with the sign of its side, to every node of the path."""
+        logits, value = self._logits_and_values(state, output)
+        tree.children[games, selection.parent, selection.action] = selection.leaf
+        fields = (*tree.state, tree.prior_logits, tree.raw_values, tree.terminal)
+        for field, leaf_values in zip(fields, (*state, logits, value, output.terminal), strict=True):
+            field[games, selection.leaf] = leaf_values
+        inside = selection.path <= self.simulations
+        plies_below = inside.sum(1, keepdim=True) - 1 - torch.arange(selection.path.shape[1], device=value.device)
+        signed = torch.where(plies_below % 2 == 0, value[:, None], -value[:, None])
+        tree.visits.scatter_add_(1, selection.path, inside.to(value.dtype))
+        tree.value_sums.scatter_add_(1, selection.path, signed)
+
+    def _network_output(self, state: State, *, roots: bool = False) -> NetworkOutput:
+        """Return the network's output and exact scores; logits of terminal positions have no meaning except at *roots*."""
+        terminal, exact_scores = functional.is_over(state), functional.score(state)
+        if self.exact:
+            empties = self.rules.square_count - bit_counts(state.own | state.opp)
+            solved = ~terminal & (empties <= self.exact)
+            exact_scores[solved] = self._solve(state.own[solved], state.opp[solved])
+            terminal = terminal | solved
+        logits, discs = self._evaluate(state.own, state.opp, torch.zeros_like(terminal) if roots else terminal)
+        return NetworkOutput(logits, discs, exact_scores, terminal)
+
+    def _logits_and_values(self, state: State, output: NetworkOutput) -> tuple[Tensor, Tensor]:
+        """Return prior logits of all actions, and values as shares of the board."""
+        logits = torch.cat([output.logits, torch.zeros_like(output.logits[:, :1])], 1)
+        exact_scores = output.exact_scores.to(output.values_in_discs.dtype)
+        values = torch.where(output.terminal, exact_scores, output.values_in_discs)
+        return torch.where(functional.legal(state), logits, ILLEGAL_LOGIT), values / self.rules.square_count
+
+    def _evaluate(self, own: Tensor, opp: Tensor, unneeded: Tensor) -> tuple[Tensor, Tensor]:
+        """Return logits and values of positions; a CPU skips those that are *unneeded*, a GPU always gets the whole batch."""
+        if unneeded.is_cuda or not unneeded.any():
+            return self.network(own, opp)
+        rows = (~unneeded).nonzero().squeeze(1)
+        some_logits, some_discs = self.network(own[rows], opp[rows])
+        logits = some_logits.new_zeros((len(own), self.rules.square_count))
+        discs = some_discs.new_zeros(len(own))
+        logits[rows], discs[rows] = some_logits, some_discs
+        return logits, discs
+
+    def _solve(self, own: Tensor, opp: Tensor) -> Tensor:
+        """Return exact scores in discs for the side to move."""
+        boards = [side.cpu().numpy().view(np.uint64) for side in (own, opp)]
+        if own.is_cuda:
+            from search.gpu.solver import solve_batch_cuda
+
+            exact_scores = solve_batch_cuda(*boards, self.rules, threads=self.threads)
+        else:
+            exact_scores = solve_batch(*boards, self.rules, threads=self.threads)
+        return torch.from_numpy(exact_scores).to(own.device)
+
+    def _output(self, tree: Tree, games: Tensor, gumbel: Tensor) -> SearchOutput:
         stats = node_of(tree, games, torch.zeros_like(games))
-        legal, most = stats.prior_logits > ILLEGAL_LOGIT, stats.visits.amax(1, keepdim=True)
+        visits = stats.visits.long()
         if self.method == "puct":
             policy = stats.visits / stats.visits.sum(1, keepdim=True)
-            value = tree.value_sums[:, 0] / tree.visits[:, 0]
-            return SearchOutput(stats.visits.argmax(1), policy, value, stats.visits.long())
-        best = torch.where(legal & (stats.visits == most), gumbel + stats.improved_logits, ILLEGAL_LOGIT).argmax(1)
+            return SearchOutput(stats.visits.argmax(1), policy, tree.value_sums[:, 0] / tree.visits[:, 0], visits)
+        legal = stats.prior_logits > ILLEGAL_LOGIT
+        most_visited = legal & (stats.visits == stats.visits.amax(1, keepdim=True))
+        action = torch.where(most_visited, gumbel + stats.improved_logits, ILLEGAL_LOGIT).argmax(1)
         policy = torch.softmax(torch.where(legal, stats.improved_logits, ILLEGAL_LOGIT), 1)
-        return SearchOutput(best, policy, (policy * stats.values).sum(1), stats.visits.long())
+        return SearchOutput(action, policy, (policy * stats.values).sum(1), visits)
 
 
 @cache
 def kernels_for(device: torch.device) -> Any:
-    """The module `models.mcts.kernels` for a GPU; None where there is no triton, which torch's builds for CPUs lack."""
+    """Return the module `models.mcts.kernels` for a GPU; None if triton is missing, as in torch's builds for CPUs."""
     try:
-        from models.mcts import kernels as tree_kernels
+        from models.mcts import kernels
     except ImportError:
         return None
-    return tree_kernels if device.type == "cuda" or tree_kernels.INTERPRETED else None
+    return kernels if device.type == "cuda" or kernels.INTERPRETED else None
 
 
 def _add_dirichlet_noise(logits: Tensor, gamma_samples: Tensor) -> Tensor:
-    """The logits of the root with Dirichlet noise in its policy."""
     legal = logits > ILLEGAL_LOGIT
     noise = torch.where(legal, gamma_samples.to(logits.dtype), 0.0)
     noise = noise / noise.sum(1, keepdim=True)
@@ -401,20 +379,20 @@ def _add_dirichlet_noise(logits: Tensor, gamma_samples: Tensor) -> Tensor:
 
 
 def considered_visits_sequence(count: int, simulations: int) -> list[int]:
-    """Sequential halving of *count* actions: how many visits the action has that each simulation visits next.
+    """Return, for every simulation, the visit count of the actions among which sequential halving of *count* actions chooses.
 
-    All that are left get equally many in a round, then the better half goes on; the rounds share the simulations equally, and two
-    are left in the end.
+    In a round all remaining actions get equally many visits; then the better half remains, at least two. The rounds share the
+    simulations equally.
 
     >>> considered_visits_sequence(4, 12)
     [0, 0, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4]
     """
     if count <= 1:
         return list(range(simulations))
-    rounds, left, visited, plan = (count - 1).bit_length(), count, 0, list[int]()
-    while len(plan) < simulations:
-        for _ in range(max(1, simulations // (rounds * left))):
-            plan += [visited] * left
-            visited += 1
-        left = max(2, left // 2)
-    return plan[:simulations]
+    rounds, remaining, visits, sequence = (count - 1).bit_length(), count, 0, list[int]()
+    while len(sequence) < simulations:
+        for _ in range(max(1, simulations // (rounds * remaining))):
+            sequence += [visits] * remaining
+            visits += 1
+        remaining = max(2, remaining // 2)
+    return sequence[:simulations]

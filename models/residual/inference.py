@@ -1,4 +1,4 @@
-"""`InferenceNetwork`: what a residual network says of many positions, as fast as the device has it."""
+"""`InferenceNetwork`: fast inference of a residual network; functions compiled by torch, and CUDA graphs, with fallbacks."""
 
 from __future__ import annotations
 
@@ -15,89 +15,84 @@ with extra_libraries():
     from torch import Tensor, nn
     from torch.nn import functional
 
-#: Positions that go through the network at once: on a GPU always so many, since what is compiled there has one shape.
+#: Positions in one forward pass; on a GPU always that many, since the compiled function has one shape.
 CHUNK = {"cuda": 1 << 16, "cpu": 1 << 12}
+#: Runs before a CUDA graph is recorded: they compile, and let the libraries choose their kernels.
+WARM_UPS = 2
 
 
 class InferenceNetwork:
-    """A copy of a network, on its *device* or another one; in bfloat16, compiled and fused where that is a GPU."""
+    """A copy of a network on *device*, by default the network's; on a GPU in bfloat16, compiled and fused."""
 
     def __init__(self, net: ResidualNet, device: str | torch.device | None = None) -> None:
         self.device = next(net.parameters()).device if device is None else torch.device(device)
         self._is_gpu = self.device.type == "cuda"
-        kind = torch.bfloat16 if self._is_gpu else torch.float32
-        self._net = copy.deepcopy(net).requires_grad_(False).to(self.device, kind)
-        self._said = fused_network(self._net) if self._is_gpu else self._net
+        dtype = torch.bfloat16 if self._is_gpu else torch.float32
+        self._net = copy.deepcopy(net).requires_grad_(False).to(self.device, dtype)
+        self._forward = fused_network(self._net) if self._is_gpu else self._net
 
     def load_weights(self, net: ResidualNet) -> None:
-        """Take the weights of *net*."""
+        """Copy the weights of *net*."""
         with torch.no_grad():
             for mine, theirs in zip(self._net.parameters(), net.parameters(), strict=True):
                 mine.copy_(theirs)
 
     def values(self, own: Tensor, opp: Tensor) -> Tensor:
-        """Values in discs for the side to move; boards are int64, on the network's device."""
-        found, size = torch.empty(own.shape, device=self.device), CHUNK[self.device.type]
+        """Return values in discs for the side to move; boards are int64, on the network's device."""
+        values, size = torch.empty(own.shape, device=self.device), CHUNK[self.device.type]
         for start in range(0, len(own), size):
             boards = [side[start : start + size] for side in (own, opp)]
             count = len(boards[0])
             if self._is_gpu:
                 boards = [functional.pad(side, (0, size - count)) for side in boards]
-            found[start : start + count] = self.logits_and_values(*boards)[1][:count]
-        return found
+            values[start : start + count] = self.logits_and_values(*boards)[1][:count]
+        return values
 
     def logits_and_values(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
-        """Numbers of all squares, legal or not, and values: those of a tree search (`models.mcts.search`), all at once."""
+        """Return policy logits of all squares, legal or not, and values, in one forward pass."""
         with torch.no_grad():
-            numbers, values = self._said(own, opp)
-        return numbers, values
+            logits, values = self._forward(own, opp)
+        return logits, values
 
 
 def fused_network(net: ResidualNet) -> PolicyValueFunction:
-    """The network of a GPU: torch compiles what is before and after its blocks, cuDNN has the kernels of these.
+    """Return the network for a GPU: torch compiles stem and heads, cuDNN has fused kernels for the blocks.
 
-    A compiled block writes what a convolution gives to memory, and reads it again to add to it and cut it at 0.
+    A block compiled by torch would write a convolution's output to memory, and read it again for the addition and the ReLU.
     """
     stem, heads = TorchCompiled(net.stem), TorchCompiled(net.heads)
     blocks = WithFallback("fuse", lambda maps: fused_blocks(net.blocks, maps), TorchCompiled(net.blocks))
 
     def logits_and_values(own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
-        numbers, values = heads(blocks(stem(own, opp)))
-        return numbers, values
+        logits, values = heads(blocks(stem(own, opp)))
+        return logits, values
 
     return logits_and_values
 
 
 def fused_blocks(blocks: nn.Sequential, maps: Tensor) -> Tensor:
-    """What the blocks make of maps on a GPU: a convolution, what is added to it and the cut at 0 are one kernel.
+    """Return the output of the blocks on a GPU: convolution, addition and ReLU are one kernel.
 
-    To the first one of a block nothing is added: its maps, times 0. (`cudnn_convolution_relu` takes memory that nobody has written
-    for that, and 0 times not-a-number is not 0.)
+    To the first convolution of a block its maps are added, times 0: `cudnn_convolution_relu` adds uninitialised memory times 0,
+    which may be NaN.
     """
 
-    def convolved(maps: Tensor, by: nn.Conv2d, added: Tensor, share: float) -> Tensor:
-        how = (by.stride, by.padding, by.dilation, by.groups)
-        return torch.ops.aten.cudnn_convolution_add_relu(maps, by.weight, added, share, by.bias, *how)
+    def convolve(maps: Tensor, conv: nn.Conv2d, added: Tensor, factor: float) -> Tensor:
+        return torch.ops.aten.cudnn_convolution_add_relu(
+            maps, conv.weight, added, factor, conv.bias, conv.stride, conv.padding, conv.dilation, conv.groups
+        )
 
     for block in blocks:
         assert isinstance(block, ResidualBlock)
-        maps = convolved(convolved(maps, block.first, maps, 0.0), block.second, maps, 1.0)
+        maps = convolve(convolve(maps, block.first, maps, 0.0), block.second, maps, 1.0)
     return maps
 
 
-# --- compiled functions and CUDA graphs ------------------------------------------------------------
-
-
-with extra_libraries():
-    import torch
-    from torch import Tensor
-
-#: Runs before a recording: they compile, and let the libraries choose.
-WARM_UPS = 2
+# --- compiled functions and CUDA graphs -----------------------------------------------------------
 
 
 class WithFallback:
-    """The *fast* form of a function, made by *operation* something; its *plain* form from the first *failure* on."""
+    """Calls *fast*; after its first *failure*, which is reported with the name of the *operation*, always *plain*."""
 
     def __init__(
         self,
@@ -106,39 +101,38 @@ class WithFallback:
         plain: Callable[..., Any],
         failure: type[Exception] = RuntimeError,
     ) -> None:
-        self._doing, self._fast, self._plain, self._failure = operation, fast, plain, failure
+        self._operation, self._fast, self._plain, self._failure = operation, fast, plain, failure
 
     def __call__(self, *args: Any) -> Any:
-        """What the function returns."""
+        """Return the function's result."""
         try:
             return self._fast(*args)
         except self._failure as error:
-            _tell(self._doing, self._plain, error)
+            _warn_fallback(self._operation, self._plain, error)
             self._fast = self._plain
             return self._plain(*args)
 
 
 class TorchCompiled(WithFallback):
-    """A function compiled by torch for each shape that it meets; the function itself from the first failure to compile on.
+    """A function compiled by torch for each shape of its arguments; the function itself if it cannot be compiled.
 
-    *deterministic*: nothing is chosen by a stopwatch, which would change the last digits of sums from run to run.
+    *deterministic*: no kernel is chosen by timing, which would change the last digits of sums from run to run.
     """
 
     def __init__(self, function: Callable[..., Any], *, deterministic: bool = False) -> None:
         from torch._dynamo.exc import TorchDynamoException
 
-        how: Any = (
-            {"deterministic": True} if deterministic and "deterministic" in torch._inductor.list_options() else None
-        )
-        fast = torch.compile(function, dynamic=False, options=how)
+        options: Any = None
+        if deterministic and "deterministic" in torch._inductor.list_options():
+            options = {"deterministic": True}
+        fast = torch.compile(function, dynamic=False, options=options)
         super().__init__("compile", fast, function, TorchDynamoException)
 
 
 class CudaGraphed:
-    """A function of tensors on a GPU as a CUDA graph for each of their shapes: what costs time is then on the GPU alone.
+    """A function of GPU tensors, recorded as a CUDA graph for each of their shapes; the plain function if recording fails.
 
-    It waits for nothing and gives a tuple of tensors; an argument may be None. From the first failure to record on it is called
-    itself.
+    The function does not wait for the device and returns a tuple of tensors; an argument may be None.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -146,42 +140,39 @@ class CudaGraphed:
         self._graphs: dict[Any, _Graph] = {}
 
     def __call__(self, *args: Tensor | None) -> tuple[Tensor, ...]:
-        """What the function returns, in memory of its own."""
-        if self._failed:
-            return tuple(self._plain(*args))
+        """Return the function's result, in memory of its own."""
         key = tuple(None if one is None else (one.shape, one.dtype, one.device) for one in args)
-        if key not in self._graphs:
+        if not self._failed and key not in self._graphs:
             try:
                 self._graphs[key] = _Graph(self._plain, args)
             except RuntimeError as error:
-                _tell("record", self._plain, error)
+                _warn_fallback("record", self._plain, error)
                 self._failed = True
                 self._graphs.clear()
-                return tuple(self._plain(*args))
-        return self._graphs[key](*args)
+        return tuple(self._plain(*args)) if self._failed else self._graphs[key](*args)
 
 
 class _Graph:
     def __init__(self, function: Callable[..., Any], args: tuple[Tensor | None, ...]) -> None:
-        self._given = tuple(None if one is None else one.clone() for one in args)
+        self._args = tuple(None if one is None else one.clone() for one in args)
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
             for _ in range(WARM_UPS):
-                function(*self._given)
+                function(*self._args)
         torch.cuda.current_stream().wait_stream(stream)
         self._graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):  # other threads may do as they like
-            self._found = function(*self._given)
+        with torch.cuda.graph(self._graph, capture_error_mode="thread_local"):  # other threads may use the GPU
+            self._result = function(*self._args)
 
     def __call__(self, *args: Tensor | None) -> tuple[Tensor, ...]:
-        for mine, theirs in zip(self._given, args, strict=True):
+        for mine, theirs in zip(self._args, args, strict=True):
             if mine is not None and theirs is not None:
                 mine.copy_(theirs)
         self._graph.replay()
-        return tuple(tensor.clone() for tensor in self._found)
+        return tuple(tensor.clone() for tensor in self._result)
 
 
-def _tell(operation: str, function: Callable[..., Any], error: Exception) -> None:
+def _warn_fallback(operation: str, function: Callable[..., Any], error: Exception) -> None:
     name, reason = getattr(function, "__name__", type(function).__name__), " ".join(str(error).split())[:300]
     warnings.warn(f"torch cannot {operation} {name}, which is slower without: {reason}", RuntimeWarning, stacklevel=3)

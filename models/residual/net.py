@@ -1,13 +1,13 @@
 """`ResidualNet`: a residual network over the board, with a value in discs and a policy logit for every square.
 
-It sees more than patterns do, and takes thousands of times as long as a compiled network on a CPU. A GPU values a million positions
-with it in a second: `train.alphazero` trains it by self-play, and `reversi label` labels positions with its values.
+On a CPU it takes thousands of times as long as a compiled pattern network; a GPU values a million positions per second with it.
+`train.alphazero` trains it by self-play, and `reversi label` labels positions with its values.
 
 >>> from models.bitboards import board_tensor
 >>> from reversi_env import batch
 >>> net = ResidualNet(6, channels=8, blocks=1)
->>> numbers, values = net(*(board_tensor(side) for side in batch.start(2, Rules(6))))
->>> tuple(numbers.shape), tuple(values.shape)
+>>> logits, values = net(*(board_tensor(side) for side in batch.start(2, Rules(6))))
+>>> tuple(logits.shape), tuple(values.shape)
 ((2, 36), (2,))
 """
 
@@ -31,25 +31,22 @@ with extra_libraries():
     import torch
     from torch import Tensor, nn
 
-#: Numbers of all squares, ``(n, squares)``, and values in discs for the side to move, from boards of int64.
+#: Policy logits of all squares, ``(n, squares)``, and values in discs for the side to move, from int64 boards.
 PolicyValueFunction = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 ARCHITECTURE = "residual"
-#: Own discs, the opponent's, the squares where each may play, ones, which tell the board from what is around it, and ones or zeros:
-#: whether the number of empty squares is odd. Who moves last is worth discs, and convolutions cannot count.
+#: Own discs, the opponent's, the legal squares of both sides, ones, which distinguish the board from the padding, and the parity of
+#: the number of empty squares: to move last is an advantage, and convolutions cannot count.
 INPUT_PLANES = 6
-#: Maps between the trunk and each head, and units of the value's layer after them.
-HEAD_MAPS, VALUE_UNITS = 32, 256
-#: Discs that 1 stands for in the value's last layer.
-VALUE_DISCS = 16.0
-#: Weights of a file at most: no header makes a process ask for more memory.
+#: Channels between the trunk and each head, and units of the value's hidden layer.
+HEAD_CHANNELS, VALUE_HIDDEN_UNITS = 32, 256
+#: Discs for an output of 1 of the value's last layer.
+VALUE_SCALE = 16.0
+#: Maxima for files, so that no header makes a process allocate too much memory.
 MAX_CHANNELS, MAX_BLOCKS = 512, 64
 
 
 class ResidualBlock(nn.Module):
-    """Two convolutions and a way around them.
-
-    With *zero_init* there is nothing but that way at the beginning, so that a deep network learns as soon as a shallow one.
-    """
+    """Two convolutions with a residual connection; with *zero_init* the block begins as the identity."""
 
     def __init__(self, channels: int, *, zero_init: bool = False) -> None:
         super().__init__()
@@ -63,7 +60,7 @@ class ResidualBlock(nn.Module):
             nn.init.zeros_(zero)
 
     def forward(self, maps: Tensor) -> Tensor:
-        """Maps of the same shape."""
+        """Return maps of the same shape."""
         return torch.relu(maps + self.second(torch.relu(self.first(maps))))
 
 
@@ -75,33 +72,33 @@ class ResidualNet(nn.Module):
         self.size, self.channels, self.playable = size, channels, Rules(size).playable
         self.entry = nn.Conv2d(INPUT_PLANES, channels, 3, padding=1)
         self.blocks = nn.Sequential(*(ResidualBlock(channels, zero_init=True) for _ in range(blocks)))
-        self.policy_maps = nn.Conv2d(channels, HEAD_MAPS, 1)
-        self.policy = nn.Conv2d(HEAD_MAPS, 1, 3, padding=1)
-        self.value_maps = nn.Conv2d(channels, HEAD_MAPS, 1)
-        self.value_units = nn.Linear(HEAD_MAPS * size * size, VALUE_UNITS)
-        self.value = nn.Linear(VALUE_UNITS, 1)
+        self.policy_maps = nn.Conv2d(channels, HEAD_CHANNELS, 1)
+        self.policy = nn.Conv2d(HEAD_CHANNELS, 1, 3, padding=1)
+        self.value_maps = nn.Conv2d(channels, HEAD_CHANNELS, 1)
+        self.value_units = nn.Linear(HEAD_CHANNELS * size * size, VALUE_HIDDEN_UNITS)
+        self.value = nn.Linear(VALUE_HIDDEN_UNITS, 1)
         nn.init.zeros_(self.value.weight)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # the convolutions are faster so
 
     def forward(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
-        """Numbers of all squares, ``(n, size²)``, legal or not, and values in discs for the side to move; boards are int64."""
+        """Return logits of all squares, ``(n, size²)``, legal or not, and values in discs. Boards are int64."""
         return self.heads(self.blocks(self.stem(own, opp)))
 
     def stem(self, own: Tensor, opp: Tensor) -> Tensor:
-        """The maps that the blocks begin with, of boards."""
+        """Return the input maps of the blocks for boards."""
         sides = [own, opp, legal_moves(own, opp, self.playable), legal_moves(opp, own, self.playable)]
         sides += [torch.full_like(own, -1), -(bit_counts(own | opp) & 1)]  # boards have an even number of squares
         planes = board_planes(torch.stack(sides, dim=1), self.size)
         return torch.relu(self.entry(planes.to(self.entry.weight.dtype, memory_format=torch.channels_last)))
 
     def heads(self, maps: Tensor) -> tuple[Tensor, Tensor]:
-        """What `forward` gives, of the maps that the blocks end with."""
+        """Return the results of `forward` for the output maps of the blocks."""
         logits = self.policy(torch.relu(self.policy_maps(maps))).flatten(1)
         units = torch.relu(self.value_units(torch.relu(self.value_maps(maps)).flatten(1)))
-        return logits.float(), VALUE_DISCS * self.value(units).squeeze(1).float()
+        return logits.float(), VALUE_SCALE * self.value(units).squeeze(1).float()
 
     def symmetric_values(self, own: Tensor, opp: Tensor) -> Tensor:
-        """The mean of the values of a position's eight images: what is noise in one is less in all."""
+        """Return the mean of the values of a position's eight symmetric images."""
         total = torch.zeros(own.shape, device=own.device)
         for symmetry in range(8):
             image = torch.full_like(own, symmetry)
@@ -110,37 +107,37 @@ class ResidualNet(nn.Module):
 
 
 class ValueFromBoards(nn.Module):
-    """The network's value alone, from two int64 tensors of boards: what `models.torch_evaluator.TorchEvaluator` takes."""
+    """The network's value as a module for `models.torch_evaluator.TorchEvaluator`: from two int64 tensors of boards."""
 
     def __init__(self, net: ResidualNet, *, symmetric: bool = False) -> None:
         super().__init__()
         self.net, self.symmetric = net, symmetric
 
     def forward(self, own: Tensor, opp: Tensor) -> Tensor:
-        """Values in discs for the side to move."""
+        """Return values in discs for the side to move."""
         return self.net.symmetric_values(own, opp) if self.symmetric else self.net(own, opp)[1]
 
 
 def square_images(rules: Rules) -> Tensor:
-    """``(8, squares)``: the square whose image under each symmetry (`models.bitboards.turned`) is that square."""
+    """Return ``(8, squares)``: the square whose image under each symmetry (`models.bitboards.transformed`) is that square."""
     return torch.from_numpy(action_images(rules.size)[INVERSE_SYMMETRY, :-1])
 
 
 def symmetrised(network: PolicyValueFunction, rules: Rules) -> PolicyValueFunction:
-    """Another network: its numbers of squares and its values are the mean over the eight images of a position."""
+    """Return a network whose logits and values are the means over the eight symmetric images of a position."""
 
     def symmetric_logits_and_values(own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
         images, count = square_images(rules).to(own.device), len(own)
-        turns = torch.arange(8, device=own.device).repeat_interleave(count)
-        logits, values = network(*(transformed(side.repeat(8), turns) for side in (own, opp)))
-        back = torch.zeros_like(logits).scatter_(1, images[turns], logits)
+        symmetries = torch.arange(8, device=own.device).repeat_interleave(count)
+        logits, values = network(*(transformed(side.repeat(8), symmetries) for side in (own, opp)))
+        back = torch.zeros_like(logits).scatter_(1, images[symmetries], logits)
         return back.unflatten(0, (8, count)).mean(0), values.unflatten(0, (8, count)).mean(0)
 
     return symmetric_logits_and_values
 
 
 def best_policy_actions(network: PolicyValueFunction, own: Tensor, opp: Tensor, rules: Rules) -> Tensor:
-    """The legal move with the highest number in each position; the first square where there is none."""
+    """Return the legal square with the highest logit in each position; the first square if there is none."""
     legal = board_planes(legal_moves(own, opp, rules.playable), rules.size).flatten(1) > 0
     return torch.where(legal, network(own, opp)[0], -torch.inf).argmax(1)
 
@@ -150,14 +147,14 @@ def best_policy_actions(network: PolicyValueFunction, own: Tensor, opp: Tensor, 
 
 @dataclass(frozen=True)
 class SavedResidual:
-    """A network with its game; ``record``: what is known about its training, as JSON has it."""
+    """A network with its game; ``record``: the JSON record of its training."""
 
     rules: Rules
     net: ResidualNet
     record: dict[str, Any]
 
     def to_bytes(self) -> bytes:
-        """The content of its file, in half precision."""
+        """Return the content of its file, in half precision."""
         state = self.net.state_dict()
         tensors = {name: tensor.detach().cpu().contiguous().to(torch.float16).numpy() for name, tensor in state.items()}
         if not all(np.isfinite(array).all() for array in tensors.values()):
@@ -167,12 +164,12 @@ class SavedResidual:
         return file_content(tensors, {"architecture": ARCHITECTURE, **game, **shape, "record": self.record})
 
     def file_name(self, data: bytes) -> str:
-        """The name of the file with that content."""
+        """Return the name of the file with that content."""
         return named_by_hash(f"zero-{self.rules.size}x{self.rules.size}-{self.rules.variant}", data)
 
 
 def read_residual(path: Path) -> SavedResidual:
-    """The network in a file, in single precision, checked against the hashes that there are."""
+    """Return the network in a file, in single precision; the file is checked against its hashes."""
     header, tensors = read_file(path)
     if header["architecture"] != ARCHITECTURE:
         raise WeightsError(
@@ -195,5 +192,5 @@ def read_residual(path: Path) -> SavedResidual:
     return SavedResidual(rules, net.eval(), header["record"])
 
 
-def _within(number: Any, most: int) -> bool:
-    return isinstance(number, int) and not isinstance(number, bool) and 1 <= number <= most
+def _within(value: Any, maximum: int) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= maximum

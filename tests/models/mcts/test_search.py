@@ -1,4 +1,4 @@
-"""The batched tree search against the same search of one game, node by node, in plain Python."""
+"""The batched tree search against a reference: the search of one game, node by node, in plain Python; and against the solver."""
 
 import math
 import warnings
@@ -25,30 +25,26 @@ def roots_of(rules, count, seed=3):
     return own[going], opp[going]
 
 
-# --- the twin -------------------------------------------------------------------------------------
+# --- the reference -------------------------------------------------------------------------------------
 
 
 class Node:
-    def __init__(self, twin, position):
+    def __init__(self, reference, position):
         self.position, self.children = position, {}
         self.visits, self.total = 0, 0.0
         boards = [board_tensor(np.array([side], np.uint64)) for side in (position.own, position.opp)]
-        numbers, discs = (found[0].tolist() for found in twin.network(*boards))
-        self.numbers = {action: [*numbers, 0.0][action] for action in position.legal_actions()}
-        self.ends, value = position.is_over(), discs
-        if self.ends:
+        logits, discs = (output[0].tolist() for output in reference.network(*boards))
+        self.logits = {action: [*logits, 0.0][action] for action in position.legal_actions()}
+        self.terminal, value = position.is_over(), discs
+        if self.terminal:
             value = position.score()
-        elif position.empties <= twin.exact:
-            self.ends, value = (
-                True,
-                int(solve_batch(*(board.numpy().view(np.uint64) for board in boards), twin.rules)[0]),
-            )
-        self.raw = value / twin.rules.square_count
+        elif position.empties <= reference.exact:
+            self.terminal = True
+            value = int(solve_batch(*(board.numpy().view(np.uint64) for board in boards), reference.rules)[0])
+        self.raw_value = value / reference.rules.square_count
 
     def policy(self):
-        highest = max(self.numbers.values())
-        powers = {action: math.exp(number - highest) for action, number in self.numbers.items()}
-        return {action: power / sum(powers.values()) for action, power in powers.items()}
+        return softmax(self.logits)
 
     def count(self, action):
         return self.children[action].visits if action in self.children else 0
@@ -56,25 +52,25 @@ class Node:
     def values(self):
         """Of all actions, visited or not."""
         seen = {action: -child.total / child.visits for action, child in self.children.items()}
-        likely, visits = self.policy(), sum(child.visits for child in self.children.values())
-        mixed = self.raw
+        probs, visits = self.policy(), sum(child.visits for child in self.children.values())
+        mixed = self.raw_value
         if seen:
-            known = sum(likely[action] * value for action, value in seen.items()) / sum(likely[a] for a in seen)
-            mixed = (self.raw + visits * known) / (1 + visits)
-        return {action: seen.get(action, mixed) for action in self.numbers}
+            known = sum(probs[action] * value for action, value in seen.items()) / sum(probs[a] for a in seen)
+            mixed = (self.raw_value + visits * known) / (1 + visits)
+        return {action: seen.get(action, mixed) for action in self.logits}
 
     def improved(self):
         strength = 50 + max((child.visits for child in self.children.values()), default=0)
-        return {action: self.numbers[action] + strength * value for action, value in self.values().items()}
+        return {action: self.logits[action] + strength * value for action, value in self.values().items()}
 
 
-def softmax(numbers):
-    highest = max(numbers.values())
-    total = sum(math.exp(number - highest) for number in numbers.values())
-    return {action: math.exp(number - highest) / total for action, number in numbers.items()}
+def softmax(logits):
+    highest = max(logits.values())
+    total = sum(math.exp(logit - highest) for logit in logits.values())
+    return {action: math.exp(logit - highest) / total for action, logit in logits.items()}
 
 
-class Twin:
+class Reference:
     def __init__(
         self, network, rules, simulations, *, method="gumbel", max_considered_actions=16, exact=0, max_depth=24
     ):
@@ -83,51 +79,51 @@ class Twin:
 
     def run(self, position, noise):
         root = Node(self, position)
-        root.visits, root.total = 1, root.raw
+        root.visits, root.total = 1, root.raw_value
         if self.method == "puct":
-            likely, drawn = root.policy(), sum(noise[action] for action in root.numbers)
-            root.numbers = {a: math.log(0.75 * share + 0.25 * noise[a] / drawn) for a, share in likely.items()}
-        plan = considered_visits_sequence(min(self.max_considered_actions, len(root.numbers)), self.simulations)
+            probs, total_noise = root.policy(), sum(noise[action] for action in root.logits)
+            root.logits = {a: math.log(0.75 * share + 0.25 * noise[a] / total_noise) for a, share in probs.items()}
+        plan = considered_visits_sequence(min(self.max_considered_actions, len(root.logits)), self.simulations)
         for simulation in range(self.simulations):
             self.simulate(root, plan[simulation], noise)
         if self.method == "puct":
-            policy = {action: root.count(action) / self.simulations for action in root.numbers}
-            best = max(root.numbers, key=root.count)
+            policy = {action: root.count(action) / self.simulations for action in root.logits}
+            best = max(root.logits, key=root.count)
         else:
             policy, improved = softmax(root.improved()), root.improved()
-            most = max(root.count(action) for action in root.numbers)
-            left = [action for action in root.numbers if root.count(action) == most]
+            most = max(root.count(action) for action in root.logits)
+            left = [action for action in root.logits if root.count(action) == most]
             best = max(left, key=lambda action: noise[action] + improved[action])
-        return best, policy, {action: root.count(action) for action in root.numbers}
+        return best, policy, {action: root.count(action) for action in root.logits}
 
     def simulate(self, root, considered_visits, noise):
-        node, way = root, [root]
+        node, path = root, [root]
         while True:
             action = self.at_root(node, considered_visits, noise) if node is root else self.below(node)
             known = action in node.children
             if not known:
                 node.children[action] = Node(self, node.position.play(action))
             node = node.children[action]
-            way.append(node)
-            if not known or node.ends or len(way) > self.max_depth:
+            path.append(node)
+            if not known or node.terminal or len(path) > self.max_depth:
                 break
-        for height, node in enumerate(reversed(way)):
+        for height, node in enumerate(reversed(path)):
             node.visits += 1
-            node.total += (-1) ** height * way[-1].raw
+            node.total += (-1) ** height * path[-1].raw_value
 
     def at_root(self, root, considered_visits, noise):
         if self.method == "puct":
             return self.below(root)
         improved = root.improved()
-        left = [action for action in root.numbers if root.count(action) == considered_visits]
+        left = [action for action in root.logits if root.count(action) == considered_visits]
         return max(left, key=lambda action: noise[action] + improved[action])
 
     def below(self, node):
         visits = sum(child.visits for child in node.children.values())
         if self.method == "puct":
-            return max(node.numbers, key=self.bounds(node).get)
+            return max(node.logits, key=self.bounds(node).get)
         policy = softmax(node.improved())
-        return max(node.numbers, key=lambda action: policy[action] - node.count(action) / (1 + visits))
+        return max(node.logits, key=lambda action: policy[action] - node.count(action) / (1 + visits))
 
     def bounds(self, node):
         mean, policy = node.total / node.visits, node.policy()
@@ -151,17 +147,17 @@ class Twin:
 def test_a_batch_finds_what_one_game_finds_node_by_node(size, variant, how):
     rules, network = Rules(size, variant), random_function(size)
     own, opp = roots_of(rules, 12)
-    search, twin = TreeSearch(network, rules, **how), Twin(network, rules, **how)
+    search, reference = TreeSearch(network, rules, **how), Reference(network, rules, **how)
     noise = search.noise(len(own), torch.Generator().manual_seed(5)).double()
-    found = search.run(functional.from_boards(board_tensor(own), board_tensor(opp), rules), noise)
-    assert torch.allclose(found.policy.sum(1), torch.ones(len(own), dtype=torch.float64))
+    output = search.run(functional.from_boards(board_tensor(own), board_tensor(opp), rules), noise)
+    assert torch.allclose(output.policy.sum(1), torch.ones(len(own), dtype=torch.float64))
     for row in range(len(own)):
         position = Position(rules, int(own[row]), int(opp[row]))
-        best, policy, visits = twin.run(position, noise[row].tolist())
-        assert {a: int(found.visits[row, a]) for a in visits} == visits
-        assert int(found.visits[row].sum()) == how["simulations"]
-        assert {a: float(found.policy[row, a]) for a in policy} == pytest.approx(policy)
-        assert int(found.action[row]) == best
+        best, policy, visits = reference.run(position, noise[row].tolist())
+        assert {a: int(output.visits[row, a]) for a in visits} == visits
+        assert int(output.visits[row].sum()) == how["simulations"]
+        assert {a: float(output.policy[row, a]) for a in policy} == pytest.approx(policy)
+        assert int(output.action[row]) == best
 
 
 def test_a_search_whose_kernels_cannot_run_goes_on_without_them_and_says_so(monkeypatch):
@@ -180,10 +176,10 @@ def test_a_search_whose_kernels_cannot_run_goes_on_without_them_and_says_so(monk
     monkeypatch.setattr(tree_search, "kernels_for", lambda device: SimpleNamespace(Kernels=Kernels))
     monkeypatch.setattr(torch, "compile", lambda function, **how: function)
     search = TreeSearch(random_function(4), rules, 6, compiled=True)
-    with pytest.warns(RuntimeWarning, match="torch cannot run a kernel for .*: no compiler here") as told:
-        found = [search.run(roots) for _ in range(2)]
-    torch.testing.assert_close(found, [expected, expected])
-    assert len(told) == 2
+    with pytest.warns(RuntimeWarning, match="torch cannot run a kernel for .*: no compiler here") as caught:
+        output = [search.run(roots) for _ in range(2)]
+    torch.testing.assert_close(output, [expected, expected])
+    assert len(caught) == 2
 
 
 def test_kernels_that_find_something_else_are_not_used(monkeypatch):
@@ -203,11 +199,11 @@ def test_kernels_that_find_something_else_are_not_used(monkeypatch):
     noise = 10 * plain.noise(20, torch.Generator().manual_seed(1))
     for right in (True, False):
         search = TreeSearch(random_function(4), rules, 6, compiled=True)
-        with warnings.catch_warnings(record=True) as told:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
-            search._try_kernels(roots, noise)
+            search._check_kernels(roots, noise)
         assert (
-            [str(warning.message)[:45] for warning in told] == []
+            [str(warning.message)[:45] for warning in caught] == []
             if right
             else ["the kernels of the tree search are not used: "]
         )
@@ -215,7 +211,7 @@ def test_kernels_that_find_something_else_are_not_used(monkeypatch):
 
 
 def test_a_search_finds_a_move_that_wins_everything():
-    """Far better than the network, which knows nothing: with the ends of games in sight it is often perfect."""
+    """Far better than the network, which knows nothing: with the terminal of games in sight it is often perfect."""
     rules = Rules(4)
     own, opp = batch.random_positions(400, 8, rules, seed=2)
     own, opp = (side[~batch.is_over(own, opp, rules)] for side in (own, opp))
@@ -226,18 +222,30 @@ def test_a_search_finds_a_move_that_wins_everything():
     assert (scores == solve_batch(own, opp, rules)).mean() > 0.8  # about 0.85
 
 
-@pytest.mark.parametrize(
-    ("how", "message"),
-    [
-        ({"method": "uct"}, "method='uct': expected 'gumbel' or 'puct'"),
-        ({"simulations": 0}, "simulations=0"),
-    ],
-)
-def test_searches_that_cannot_be_are_refused(how, message):
-    with pytest.raises(ReversiError, match=message):
-        TreeSearch(random_function(4), Rules(4), **how)
+@pytest.mark.parametrize("method", ["gumbel", "puct"])
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_with_exact_leaves_it_plays_the_value_of_the_solver(variant, method):
+    """All positions after a move are solved, and every move is visited."""
+
+    def uniform(own, opp):
+        return torch.zeros(len(own), 16), torch.zeros(len(own))
+
+    rules = Rules(4, variant)
+    own, opp = batch.random_positions(300, 5, rules, seed=3)
+    own, opp = (side[batch.legal_moves(own, opp, rules) != 0] for side in (own, opp))
+    search = TreeSearch(uniform, rules, 64, method=method, exact=rules.square_count - 6)
+    roots = functional.from_boards(board_tensor(own), board_tensor(opp), rules)
+    after = functional.step(roots, search.run(roots).action)
+    scores = -solve_batch(*(side.numpy().view(np.uint64) for side in after[:2]), rules).astype(int)
+    assert (scores == solve_batch(own, opp, rules)).all()
+
+
+@pytest.mark.parametrize("wrong", [{"method": "uct"}, {"simulations": 0}])
+def test_impossible_searches_are_refused(wrong):
+    with pytest.raises(ReversiError, match=f"{next(iter(wrong))}="):
+        TreeSearch(random_function(4), Rules(4), **wrong)
 
 
 def test_games_of_another_board_are_refused():
-    with pytest.raises(ReversiError, match=r"states of Rules\(size=6.*: expected those of Rules\(size=4"):
+    with pytest.raises(ReversiError, match="size=6"):
         TreeSearch(random_function(4), Rules(4)).run(functional.init(2, Rules(6), device="cpu"))

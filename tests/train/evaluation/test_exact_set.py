@@ -113,7 +113,7 @@ def test_a_file_with_other_contents_is_refused(small, cache, tmp_path):
 
 @pytest.mark.parametrize("batch_empties", [16, 0], ids=["in a batch", "one by one"])
 def test_what_is_solved_is_kept_when_the_rest_is_interrupted(small, tmp_path, monkeypatch, batch_empties):
-    for name, value in (("BATCH_EMPTIES", batch_empties), ("TABLE_MEGABYTES", 0.1), ("BATCH_CHUNK", 8)):
+    for name, value in (("BATCH_EMPTIES", batch_empties), ("TABLE_MIB", 0.1), ("BATCH_CHUNK", 8)):
         monkeypatch.setattr(endgames, name, value)
 
     def interrupt(doing, done, total):

@@ -338,13 +338,13 @@ class TreeSearch:
 
     def _solve(self, own: Tensor, opp: Tensor) -> Tensor:
         """Return exact scores in discs for the side to move."""
-        boards = [side.cpu().numpy().view(np.uint64) for side in (own, opp)]
+        mine, theirs = (side.cpu().numpy().view(np.uint64) for side in (own, opp))
         if own.is_cuda:
             from search.gpu.solver import solve_batch_cuda
 
-            exact_scores = solve_batch_cuda(*boards, self.rules, threads=self.threads)
+            exact_scores = solve_batch_cuda(mine, theirs, self.rules, threads=self.threads)
         else:
-            exact_scores = solve_batch(*boards, self.rules, threads=self.threads)
+            exact_scores = solve_batch(mine, theirs, self.rules, threads=self.threads)
         return torch.from_numpy(exact_scores).to(own.device)
 
     def _output(self, tree: Tree, games: Tensor, gumbel: Tensor) -> SearchOutput:

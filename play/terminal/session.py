@@ -11,7 +11,7 @@ from time import perf_counter, sleep
 from play.cli.interrupt import INTERRUPTED, abandonable, interruptible
 from play.game import Game
 from play.terminal import saved_games as storage
-from play.terminal.opinions import bar_text, hint_text, value_lines
+from play.terminal.evaluation_text import bar_text, hint_text, value_lines
 from play.terminal.screen import Screen
 from play.thinker import Thinker, Thought, default_agent
 from reversi_env import Position, ReversiError

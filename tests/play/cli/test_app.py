@@ -1,60 +1,77 @@
-"""The table of commands: every help page, what it loads, hints for unknown names, and shell completion."""
+"""The table of commands: help pages and what they load, unknown names, completion, exit status, streams, and the clone."""
 
 import json
+import os
 import re
+import shutil
 import subprocess
 import sys
 
 import pytest
 
+from play.cli import app as cli
 from play.cli.app import ALIASES, COMMANDS, GROUPS, application
 from tests.conftest import REPOSITORY
 
-#: Commands whose options come from a module that needs numpy, and those of the clone.
-HEAVY = {"label", "match", "puzzles", "train bootstrap", "tune", "tournament", "winrate", "experiment", "measure"}
-#: Prints the status of a command line and the heavy libraries that it has loaded.
+#: Shows the help of every command in one process, and prints which of them load heavy libraries. Those of a clone may.
 LOADED = """
 import contextlib, io, json, sys
-from play.cli.app import main
-with contextlib.suppress(SystemExit), contextlib.redirect_stdout(io.StringIO()):
-    main()
-print(json.dumps([name for name in ("numpy", "numba", "torch") if name in sys.modules]))
+from play.cli.app import CLONE_COMMANDS, COMMANDS, application
+loaded = {}
+for path in ["", *sorted({*COMMANDS} - {*CLONE_COMMANDS})]:
+    arguments = [*path.split(), "--help"]
+    with contextlib.redirect_stdout(io.StringIO()):
+        application(arguments)(arguments)
+    for name in {"numpy", "numba", "torch"} & sys.modules.keys() - loaded.keys():
+        loaded[name] = path
+print(json.dumps(loaded))
+"""
+#: The whole page of a small command.
+PERFT_HELP = """\
+Usage: reversi perft [OPTIONS]
+
+Count the move sequences of a given length from the start position (perft).
+
+Example: reversi perft --size 6 --depth 10
+
+A pass is a ply; a game that ended earlier is not counted. The count is
+compared with the published table as far as it goes. One ply more
+takes about ten times as long.
+
+╭─ Options ────────────────────────────────────────────────────────────────────╮
+│ --size -n INT   Board size: 4, 6 or 8. [default: 8]                          │
+│ --depth -d INT  Number of plies. [default: 9]                                │
+│ --json          Print the result as JSON on standard output.                 │
+╰──────────────────────────────────────────────────────────────────────────────╯
 """
 
 
-def loaded(*arguments):
-    """Return the heavy libraries that a command line loads."""
-    run = [sys.executable, "-c", LOADED, *arguments]
-    result = subprocess.run(run, capture_output=True, text=True, cwd=REPOSITORY, check=True)
-    assert result.stderr == ""
-    return json.loads(result.stdout)
+def test_one_help_page(reversi, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert reversi("perft", "--help") == (0, PERFT_HELP, "")
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, *GROUPS, *ALIASES])
-def test_the_help_of_every_command(reversi, monkeypatch, command):
-    monkeypatch.setenv("COLUMNS", "80")
+def test_the_help_of_every_command(reversi, command):
     code, out, err = reversi(*command.split(), "--help")
     assert (code, err) == (0, "")
     path = ALIASES.get(command, command)
-    line = COMMANDS[path][2] if path in COMMANDS else GROUPS[path][1]
-    assert line in " ".join(out.split())
-    assert max(map(len, out.splitlines())) <= 80
-    arguments = re.search(r"─ Arguments ─", out)
-    assert not arguments or re.search(r"Examples?: reversi ", out)
+    assert (COMMANDS[path].line if path in COMMANDS else GROUPS[path]) in " ".join(out.replace("│", "").split())
+    assert "─ Arguments ─" not in out or re.search(r"Examples?: reversi ", out)
 
 
-def test_the_help_of_all_commands_lists_them_and_loads_nothing(reversi):
+def test_help_loads_no_heavy_library():
+    run = [sys.executable, "-c", LOADED]
+    result = subprocess.run(run, capture_output=True, text=True, cwd=REPOSITORY, check=True)
+    assert json.loads(result.stdout) == {}
+
+
+def test_the_help_of_all_commands_lists_them(reversi):
     code, out, _ = reversi()
     assert (code, reversi("--help")[1]) == (0, out)
     assert all(name.split()[0] in out for name in COMMANDS)
     assert not any(alias in out for alias in ALIASES)
-    assert loaded("--help") == []
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("command", [command for command in COMMANDS if command not in HEAVY])
-def test_the_help_of_a_command_loads_neither_numpy_nor_torch(command):
-    assert loaded(*command.split(), "--help") == []
+    assert "Usage: reversi bench" in reversi("bench")[1]
 
 
 def test_the_version(reversi):
@@ -69,11 +86,94 @@ def test_an_unknown_command_gets_a_hint(reversi, typed, meant):
     assert f"did you mean '{meant}'" in err
 
 
-def test_analyze_is_analyse(json_lines):
-    assert json_lines("analyze", "start", "--depth", 1)[0]["depth"] == 1
-
-
 def test_the_shell_completes_commands_options_and_choices():
     script = application().generate_completion(prog_name="reversi", shell="bash")
     for word in ("tournament", "alphazero", "--multi-pv", "round-robin"):
         assert word in script
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "line"),
+    [
+        (PermissionError(13, "Permission denied", "x.csv"), 2, "reversi: 'x.csv': permission denied\n"),
+        (OSError(28, "No space left on device", "x.csv"), 1, "reversi: 'x.csv': no space left on device\n"),
+        (OSError("something else"), 1, "reversi: something else\n"),
+        (MemoryError("7 PiB"), 1, "reversi: not enough memory: expected a smaller job (7 PiB)\n"),
+    ],
+)
+def test_the_system_refuses_in_one_line(reversi, monkeypatch, error, status, line):
+    def refused(work):
+        raise error
+
+    monkeypatch.setattr("play.cli.interrupt.abandonable", refused)
+    assert reversi("perft", "--size", 4, "--depth", 1) == (status, "", line)
+
+
+# --- streams --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("stream", "arguments"), [("stdin", ("gtp", "greedy")), ("stdout", ("--version",))])
+def test_closed_streams_are_empty_ones(monkeypatch, stream, arguments):
+    """`reversi … <&-` and `>&-`, as some programs start others."""
+    monkeypatch.setattr(sys, stream, None)
+    monkeypatch.setattr(sys, "argv", ["reversi", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        cli.main()
+    getattr(sys, stream).close()
+    assert not ended.value.code
+
+
+def test_characters_that_a_terminal_lacks_are_question_marks():
+    command = [sys.executable, "-m", "play", "match", "greedy", "random", "--games", "2", "--size", "4"]
+    environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
+    result = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, env=environment)
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "%?" in result.stdout  # from … to
+
+
+def test_who_has_seen_enough_may_close_the_pipe():
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-m", "play", "solve", "-", "--table", "1"]
+    problem = "OX--OXX-OOX--XXX O;\n"
+    result = subprocess.run(
+        command, input=problem, stdout=writing, stderr=subprocess.PIPE, text=True, cwd=REPOSITORY, check=False
+    )
+    os.close(writing)
+    assert (result.returncode, result.stderr) == (cli.BROKEN_PIPE, "")
+
+
+# --- the clone ------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def installed(tmp_path):
+    """The packages without the clone, and beside them folders of somebody else."""
+    for name in ("reversi_env", "search", "models", "train", "play"):
+        shutil.copytree(
+            REPOSITORY / name, tmp_path / name, ignore=shutil.ignore_patterns("*.safetensors", "__pycache__")
+        )
+    for name in ("benchmarks", "studies"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").write_text("print('not ours')")
+    return tmp_path
+
+
+def run(folder, *arguments):
+    command = [sys.executable, "-P", "-m", "play", *arguments]
+    return subprocess.run(command, cwd=folder, env={"PYTHONPATH": str(folder)}, capture_output=True, text=True)
+
+
+def test_help_leaves_them_out_and_they_say_what_they_need(installed):
+    help_page = run(installed, "--help")
+    assert (help_page.returncode, help_page.stderr) == (0, "")
+    assert "not ours" not in help_page.stdout
+    assert "tournament" in help_page.stdout
+    assert "bench" not in help_page.stdout
+    for command, name in (("bench", "benchmarks"), ("experiment", "studies"), ("measure", "studies")):
+        refused = run(installed, command, "--help")
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert refused.stderr == (
+            f"reversi: no {name} in {str(installed)!r}: expected to be in a clone of the project, "
+            f"whose folder {name} is not installed\n"
+        )

@@ -6,16 +6,22 @@ import pty
 import re
 import select
 import signal
+import subprocess
+import sys
 import threading
 import time
+import tomllib
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from play.__main__ import INTERRUPTED as ENTRY_STATUS
+from play.cli import app as cli
 from play.cli import interrupt as interrupting
 from play.cli.interrupt import INTERRUPTED, interruptible
 from reversi_env import Position
+from tests.conftest import REPOSITORY
 from tests.oracles.jobs import ANALYSIS, PATIENCE, launched
 
 
@@ -201,3 +207,77 @@ def test_who_is_told_to_ignore_ctrl_c_does():
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     assert done[1] is False
+
+
+# --- at the start and the end of the process ----------------------------------------------------------
+
+
+#: Ctrl-C at the moment when a module is looked for.
+INTERRUPTED_IMPORT = """
+import signal, sys
+
+class Interrupting:
+    def find_spec(name, *_):
+        if name == {module!r}:
+            signal.raise_signal(signal.SIGINT)
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+sys.meta_path.insert(0, Interrupting)
+sys.argv = ["reversi", "perft", "--size", "4", "--depth", "2"]
+from {entry} import main
+main()
+"""
+
+
+@pytest.mark.parametrize("module", ["play.cli.app", "cyclopts", "play.cli.measure.perft"])
+def test_ctrl_c_while_the_command_is_loaded_is_no_traceback(module):
+    script = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["scripts"]["reversi"]
+    entry, _, function = script.partition(":")
+    assert function == "main"
+    program = INTERRUPTED_IMPORT.format(module=module, entry=entry)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert (result.returncode, result.stdout, result.stderr) == (INTERRUPTED, "", "")
+    assert ENTRY_STATUS == INTERRUPTED == 130
+
+
+#: A command that ends in one way or another, and a Ctrl-C that comes when it is over already.
+INTERRUPTED_END = """
+import atexit, signal, sys, types
+
+def ended():
+    raise {ending}
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+atexit.register(signal.raise_signal, signal.SIGINT)
+sys.modules["play.cli.app"] = types.ModuleType("play.cli.app")
+sys.modules["play.cli.app"].main = ended
+from play.__main__ import main
+main()
+"""
+
+
+@pytest.mark.parametrize(("ending", "status"), [("KeyboardInterrupt", INTERRUPTED), ("SystemExit(0)", 0)])
+def test_ctrl_c_pressed_again_while_the_command_ends_changes_nothing(ending, status):
+    program = INTERRUPTED_END.format(ending=ending)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=REPOSITORY)
+    assert (result.returncode, result.stdout, result.stderr) == (status, "", "")
+
+
+def test_a_ctrl_c_that_python_swallows_is_not_lost(monkeypatch):
+    """One that lands in a destructor is only reported by Python; the command must end all the same."""
+
+    class Swallowing:
+        def __del__(self):
+            signal.raise_signal(signal.SIGINT)
+            unreachable.append("the interrupt came after the destructor")
+
+    def command(arguments):
+        Swallowing()
+        threading.Event().wait(60)
+        unreachable.append("the interrupt was lost")
+
+    unreachable = []
+    monkeypatch.setattr(cli, "application", lambda arguments: command)
+    with pytest.raises(KeyboardInterrupt):
+        cli.main()
+    assert not unreachable

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import pytest
 from cyclopts import App, CycloptsError
-from hypothesis import given
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from play.cli.app import usage_error
 from play.cli.options import NOTHING, options_of
-from reversi_env.options import GameOptions, option, option_fields
+from play.server.options import ServerOptions
+from reversi_env.errors import ReversiError
+from reversi_env.options import GameOptions, OptionField, option, option_fields
+from train.alphazero.options import SelfPlayOptions
+from train.arena.options import TournamentOptions
+from train.book.options import BookOptions, CheckOptions
+from train.evaluation.endgames import EndgameOptions
+from train.evaluation.options import PuzzleOptions
+from train.fitting.options import FitOptions
+from train.labels.options import LabelOptions
+from train.rl.options import RlOptions
+from train.tuning.options import TuneOptions
 
 
 @dataclass(frozen=True)
@@ -96,10 +108,45 @@ def test_a_required_option_is_missed():
         run(function=required)
 
 
-@given(st.integers(1, 10), st.floats(0, 1), st.tuples(st.integers(0, 60), st.integers(0, 60)))
-def test_texts_become_the_values_that_files_keep(count, rate, empties):
-    texts = {"count": str(count), "learning_rate": str(rate), "empties": "{}-{}".format(*empties)}
-    fields = {one.name: one for one in option_fields(Example)}
-    options = Example(**{name: fields[name].parse([text]) for name, text in texts.items()})
-    assert options == Example(count=count, learning_rate=rate, empties=empties)
-    assert Example.from_dict(options.as_dict()) == options
+#: The option classes of all commands, with what they need.
+KINDS = dict.fromkeys(
+    (
+        *(BookOptions, CheckOptions, EndgameOptions, FitOptions, LabelOptions, PuzzleOptions, RlOptions),
+        *(SelfPlayOptions, ServerOptions, TuneOptions),
+    ),
+    {},
+) | {TournamentOptions: {"agents": ("greedy", "random")}}
+
+
+def texts(one: OptionField) -> st.SearchStrategy[str]:
+    """Return texts of values that an option may have; of texts themselves only the default is known to be valid."""
+    low, high = one.low or 0, one.high or 1000
+    kind = get_args(one.type)[0] if one.is_tuple else one.type
+    if one.choices:
+        return st.sampled_from(one.choices)
+    if kind not in (int, float):
+        return st.nothing()
+    number = st.integers(int(low), int(high)) if kind is int else st.floats(low, high)
+    if one.even:
+        number = number.map(lambda value: value + value % 2)
+    if one.is_tuple:
+        return st.tuples(number, number).map(lambda pair: ("-" if kind is int else ",").join(map(str, sorted(pair))))
+    return number.map(str)
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+@given(st.data())
+@settings(max_examples=20)
+def test_texts_become_options_that_survive_json(kind, data):
+    fields = {one.name: one for one in option_fields(kind) if one.help and one.type is not bool}
+    name = data.draw(st.sampled_from(sorted(fields)))
+    text = data.draw(texts(fields[name]) | st.none())
+    values = {} if text is None else {name: fields[name].parse([text])}
+    try:
+        options = kind(**KINDS[kind], **values)
+    except ReversiError:  # options that contradict each other
+        reject()
+    again = kind.from_dict(json.loads(json.dumps(options.as_dict())))
+    assert again == options
+    if text is not None:
+        assert getattr(again, name) == values[name]

@@ -1,64 +1,141 @@
-"""One reader of positions for all commands that take one."""
+"""One reader of positions for all commands that take one: every form of a position, typed, in a file and on standard input."""
 
 import pytest
 
-BOARD = "OXOOOOOOXXXOOXOXXXOOXXXXXXXXXXXXOXXXXXXXOOXXXOXXOOXX-OX-OXOO--XX"
-OBF = f"{BOARD} X;"
-GGF = (
-    "(;GM[Othello]PC[x]DT[2020]PB[a]PW[b]TY[8]BO[8 -------- -------- -------- ---O*--- ---*O--- -------- -------- "
-    "-------- *]B[F5]W[D6]B[C3];)"
-)
-#: Texts of one position after f5d6c3, and of one with four empties.
-GAMES = {"moves": "f5d6c3", "ggf": GGF}
-BOARDS = {"board": BOARD, "obf": OBF}
+from play.game import Game
+from reversi_env import BLACK, WHITE, Position, Rules
+from search import evaluators, solve
+from tests.oracles.strategies import wthor_file, wthor_record
+
+#: Games whose last positions all commands are asked about; `book show` needs a board of 8x8, and `solve` a small one.
+LARGE = Game.from_transcript("f5d6c3d3")
+SMALL = Game.from_transcript("b1a1a2c1", Rules(4))
+#: The commands, with options that make them short.
+COMMANDS = {
+    "analyse": (LARGE, ("--agent", "six-factor", "--depth", 0)),
+    "book show": (LARGE, ()),
+    "play": (LARGE, ("--agent", "random", "--colour", "both", "--plain")),
+    "solve": (SMALL, ("--table", 1)),
+}
 
 
-def analysed(json_lines, *arguments, stdin=""):
-    """Return the move and value of the only position."""
-    [result] = json_lines("analyse", *arguments, "--depth", 3, stdin=stdin)
-    return result["move"], result["value"]
+def texts(game):
+    """Return the position after a game, black to move, in every form."""
+    board = game.position.to_text()
+    return {"moves": game.to_transcript(), "GGF": game.to_ggf(), "board": board, "OBF": f"{board} X;"}
 
 
-@pytest.mark.parametrize("texts", [GAMES, BOARDS])
-def test_a_position_is_the_same_typed_in_a_file_and_on_standard_input(json_lines, tmp_path, texts):
-    expected = analysed(json_lines, next(iter(texts.values())))
-    for name, text in texts.items():
+@pytest.fixture
+def answer(reversi, json_lines, tmp_path, monkeypatch):
+    """Run a command and return what it prints about a position, without times."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+
+    def run(command, text, *options, stdin=""):
+        words = [*command.split(), text, *COMMANDS[command][1], *options]
+        if command == "play":
+            status, out, _ = reversi(*words)
+            assert status == 0
+            rows = [line[1:] for line in out.splitlines() if line[:1].isdigit() and line[1:2] == " "]
+            return "".join(mark if mark in "XO" else "-" for mark in "".join(rows) if mark in "XO.+*")
+        [result] = json_lines(*words, stdin=stdin)
+        return {key: value for key, value in result.items() if key not in ("line", "nodes", "seconds")}
+
+    return run
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_reads_every_form(command, answer, tmp_path):
+    game, _ = COMMANDS[command]
+    expected = answer(command, game.position.to_text())
+    size = ("--size", game.rules.size)
+    for name, text in texts(game).items():
         (tmp_path / name).write_text(f"{text}\n")
-        assert analysed(json_lines, text) == expected
-        assert analysed(json_lines, tmp_path / name) == expected
-        assert analysed(json_lines, "-", stdin=f"{text}\n") == expected
+        assert answer(command, text, *size) == expected, name
+        assert answer(command, tmp_path / name, *size) == expected, name
+        if command != "play":  # your moves are standard input
+            assert answer(command, "-", *size, stdin=f"{text}\n") == expected, name
 
 
-def test_all_commands_read_the_same(json_lines, tmp_path):
+def test_the_positions_are_those_meant(answer, reversi):
+    value = evaluators.get_evaluator("six-factor").static_value
+    assert answer("analyse", "f5d6c3d3") == {"value": value(LARGE.position)}
+    assert answer("analyse", "start", "--variant", "reversed", "--size", 6) == {
+        "value": value(Position.initial(Rules(6, "reversed")))
+    }
+    for after in range(5):
+        position = LARGE.positions[after]
+        assert answer("analyse", "f5d6c3d3", "--after", after) == {"value": value(position)}
+        assert answer("play", "f5d6c3d3", "--after", after) == position.to_text()
+    assert reversi("play", "-")[:2] == (2, "")
+
+
+def test_games_of_a_file_are_selected_by_number(answer, json_lines, reversi, tmp_path):
+    file, wthor = tmp_path / "games.ggf", tmp_path / "games.wtb"
+    games = [LARGE, Game.from_transcript("f5f6e6f4")]
+    file.write_text("".join(f"{game.to_ggf()}\n" for game in games))
+    wthor.write_bytes(wthor_file(*(wthor_record(game.moves) for game in games)))
+    for source in (file, wthor):
+        for number, game in enumerate(games, start=1):
+            for command in ("analyse", "book show", "play"):
+                assert answer(command, source, "--game", number) == answer(command, game.to_transcript())
+            [review] = json_lines("review", source, "--game", number, "--depth", 2)
+            assert [move["move"] for move in review["moves"]] == list(game.moves)
+        assert "game 3" in reversi("analyse", source, "--game", 3)[2]
+        assert f"the first of 2 games in {source}" in reversi("analyse", source, "--depth", 0, "--agent", "discs")[2]
+
+
+def test_a_file_may_be_called_as_a_move_is(answer, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "g2.txt").write_text("f5\nd6\n")
+    assert answer("analyse", "g2.txt") == answer("analyse", "f5d6")
+
+
+def test_the_side_to_move_on_a_board(answer):
+    """The board begins with a hyphen, as an option does."""
+    board = SMALL.positions[1].to_text()
+    assert board.startswith("-")
+    for side in (BLACK, WHITE):
+        position = Position.from_text(board, side)
+        assert answer("solve", board, "--side", side)["move"] in position.legal_moves()
+        assert answer("solve", board, "--side", side)["score"] == solve(position).score
+
+
+def test_rules_of_a_file_and_options_agree(reversi, tmp_path):
     file = tmp_path / "game.ggf"
-    file.write_text(GGF + "\n" + GGF.replace("B[C3]", "B[C4]") + "\n")
-    by_moves, by_file = (json_lines("book", "show", *asked) for asked in (["f5d6c4"], [file, "--game", 2]))
-    assert by_moves == by_file
-    reviews = [json_lines("review", *asked, "--depth", 2) for asked in (["f5d6c4"], [file, "--game", 2])]
-    assert reviews[0][0]["moves"] == reviews[1][0]["moves"]
-    [solved] = json_lines("solve", BOARD, "--table", 1)
-    assert solved["empties"] == 4
+    file.write_text(LARGE.to_ggf())
+    for command in ("analyse", "review"):
+        for options in (("--variant", "reversed"), ("--size", 6)):
+            code, out, err = reversi(command, file, *options)
+            assert (code, out, options[0] in err) == (2, "", True)
 
 
-def test_a_recorded_tournament_game(json_lines, external_data):
-    file = next(iter(sorted(external_data.glob("**/*.wtb"))))
-    start = json_lines("analyse", "start", "--depth", 2)
-    assert json_lines("analyse", file, "--game", 2, "--after", 0, "--depth", 2)[0]["value"] == start[0]["value"]
-
-
-def test_a_board_that_begins_with_a_hyphen(json_lines):
-    assert analysed(json_lines, "-XO-XXXXOOOO-OX-", "--side", "white")[0] in {"a1", "d1", "a4", "d4", "pass"}
-    assert json_lines("solve", "-XO-XXXXOOOO-OX-", "--table", 1)[0]["line"] == 1
-
-
-@pytest.mark.parametrize("command", ["analyse", "solve"])
-def test_lines_that_cannot_be_read_are_reported_with_their_number(reversi, json_lines, tmp_path, command):
+@pytest.mark.parametrize("command", ["analyse", "book show", "solve"])
+def test_a_file_of_many_positions_is_answered_line_by_line(command, reversi, json_lines, tmp_path):
+    game, options = COMMANDS[command]
+    line = texts(game)["OBF"]
     file = tmp_path / "positions.obf"
-    file.write_text(f"% a comment\n{OBF}\nhello\n{OBF}\n")
-    results = json_lines(command, file, status=1)
-    assert [result["line"] for result in results] == [2, 3, 4]
-    assert "error" in results[1]
-    code, out, err = reversi(command, file)
+    file.write_text(f"\ufeff% a comment\n\n{line}\nhello\n{line}\r\n")
+    results = json_lines(*command.split(), file, *options, status=1)
+    assert [result["line"] for result in results] == [3, 4, 5]
+    assert ["error" in result for result in results] == [False, True, False]
+    code, out, err = reversi(*command.split(), file, *options)
     assert (code, err.count("\n")) == (1, 1)
-    assert err.startswith("line 3: ")
-    assert "line 4" in out
+    assert err.startswith("line 4: ")
+    assert "line 5" in out
+
+
+@pytest.mark.parametrize(("bad", "last"), [(5, "line 5:"), (6, "… and 1 more line "), (30, "… and 25 more lines ")])
+def test_of_many_bad_lines_the_first_few_are_shown(bad, last, reversi, json_lines):
+    command, text = ("analyse", "-", "--agent", "discs", "--depth", 0), "no position\n" * bad
+    code, out, err = reversi(*command, stdin=text)
+    assert (code, out) == (1, "")
+    assert len(err.splitlines()) == min(bad, 6)
+    assert err.splitlines()[-1].startswith(last)
+    assert len(json_lines(*command, stdin=text, status=1)) == bad  # a program gets them all
+
+
+@pytest.mark.parametrize("arguments", [("solve",), ("analyse", "--depth", 0)])
+def test_a_file_without_positions_is_reported(reversi, tmp_path, arguments):
+    file = tmp_path / "positions"
+    file.write_text("% nothing\n\n")
+    assert reversi(arguments[0], file, *arguments[1:]) == (0, "", f"reversi: no positions in {file}\n")

@@ -10,7 +10,7 @@ import pytest
 
 from play.game import Game
 from play.terminal import saved_games as storage
-from play.terminal.opinions import bar_text
+from play.terminal.evaluation_text import bar_text
 from play.terminal.screen import shows_colours
 from reversi_env import Rules
 from reversi_env.rules import BLACK, WHITE

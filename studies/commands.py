@@ -36,115 +36,75 @@ experiment = App(name="experiment", help="Repeat the experiments of docs/lab/exp
 measure = App(name="measure", help="Measure evaluators and players: tree errors, search depth, regret.")
 RegretChoice: Any = options_of(EndgameOptions)
 
-#: The studies of `reversi experiment`: the class of its options in `studies`, and its help.
+#: By group and name, every study whose command is made from its options: its module in `studies`, and its help.
 STUDIES = {
-    "breadth": ("game_tree.breadth:BreadthOptions", "Legal moves by round in random play, and the report's figure."),
-    "nodes": (
-        "game_tree.nodes:NodesOptions",
-        "Nodes of alpha-beta at depth 2, 4, 6 and 8 by round, against b^d and b^(d/2).",
-    ),
-    "winner": ("game_tree.winner:WinnerOptions", "Corners, safe discs, moves and discs of the later winner by round."),
-    "branching": (
-        "game_tree.branching:BranchingOptions",
-        "Effective branching factor, with each refinement of the search added in turn.",
-    ),
-    "000": (
-        "reports.report_000:GammaOptions",
-        "Report 000: position-stability by its weight γ, and with its two tables.",
-    ),
-    "001": ("reports.report_001:LevelOptions", "Report 001: levels 1 to 4 against each other."),
-    "002": (
-        "reports.report_002:GreedyOptions",
-        "Report 002: greedy and greedy-invincible play, with published and with tuned weights.",
-    ),
-    "maximax": (
-        "reports.maximax:MaximaxOptions",
-        "Report 002: Double-Alpha Maximax against alpha-beta, at equal depth and at equal time.",
-    ),
-    "003": ("reports.report_003:PlyOptions", "Report 003: final score by the plies searched, in both colours."),
-    "004": ("reports.report_004:PruningOptions", "Report 004: nodes and branching factor without and with alpha-beta."),
-    "tuning": ("reports.tuning:LabelTuningOptions", "Every report's weights tuned against exact scores."),
-    "losses": (
-        "training.losses:LossesOptions",
-        "Networks fitted with the plain and with the structural loss, side by side.",
-    ),
-    "networks": ("training.networks:NetworksOptions", "All kinds of networks fitted to the same labels, side by side."),
+    "experiment": {
+        "breadth": ("game_tree.breadth", "Legal moves by round in random play, and the report's figure."),
+        "nodes": ("game_tree.nodes", "Nodes of alpha-beta at depth 2 to 8 by round, against b^d and b^(d/2)."),
+        "winner": ("game_tree.winner", "Corners, safe discs, moves and discs of the later winner by round."),
+        "branching": ("game_tree.branching", "Effective branching factor, with each refinement added in turn."),
+        "000": ("reports.report_000", "Report 000: position-stability by its weight γ, and with its two tables."),
+        "001": ("reports.report_001", "Report 001: levels 1 to 4 against each other."),
+        "002": ("reports.report_002", "Report 002: greedy and greedy-invincible play, published and tuned weights."),
+        "maximax": ("reports.maximax", "Report 002: Double-Alpha Maximax against alpha-beta, at equal depth and time."),
+        "003": ("reports.report_003", "Report 003: final score by the plies searched, in both colours."),
+        "004": ("reports.report_004", "Report 004: nodes and branching factor without and with alpha-beta."),
+        "tuning": ("reports.tuning", "Every report's weights tuned against exact scores."),
+        "losses": ("training.losses", "Networks fitted with the plain and with the structural loss, side by side."),
+        "networks": ("training.networks", "All kinds of networks fitted to the same labels, side by side."),
+    },
+    "measure": {
+        "structural": (
+            "evaluators.structural",
+            "Performance model 3: errors against exact scores, summed over the tree below a position."
+            "\n\nExample: reversi measure structural network six-factor",
+        ),
+        "depth": (
+            "evaluators.depth",
+            "Performance model 4: depth and nodes at equal time, and plies of search gained over a baseline."
+            "\n\nExample: reversi measure depth network --baseline six-factor",
+        ),
+        "levels": (
+            "players.levels",
+            "Rate the ten human levels against each other and against greedy play."
+            "\n\nExample: reversi measure levels --games 200 --workers 2",
+        ),
+        "bridge": (
+            "players.bridge",
+            "Compare policy, tree search and alpha-beta with one network at equal time per move."
+            "\n\nExample: reversi measure bridge --positions 100 --games 20 --plot bridge.svg",
+        ),
+    },
 }
-
-
-#: The same of `reversi measure`, and whether the study takes evaluators as arguments.
-MEASURES = {
-    "structural": (
-        "evaluators.structural:StructuralOptions",
-        """Performance model 3: errors against exact scores, summed over the tree below a position.
-
-    Example: reversi measure structural network six-factor
-    """,
-        True,
-    ),
-    "depth": (
-        "evaluators.depth:DepthOptions",
-        """Performance model 4: depth and nodes at equal time, and plies of search gained over a baseline.
-
-    Example: reversi measure depth network --baseline six-factor
-    """,
-        True,
-    ),
-    "levels": (
-        "players.levels:LadderOptions",
-        """Rate the ten human levels against each other and against greedy play.
-
-    Example: reversi measure levels --games 200 --workers 2
-    """,
-        False,
-    ),
-    "bridge": (
-        "players.bridge:BridgeOptions",
-        """Compare policy, tree search and alpha-beta with one network at equal time per move.
-
-    Example: reversi measure bridge --positions 100 --games 20 --plot bridge.svg
-    """,
-        False,
-    ),
-}
+EvaluatorNames = Annotated[
+    str, Parameter(name="EVALUATOR", help="For example network six-factor (default: those of the reports).")
+]
 
 
 def __getattr__(name: str) -> Any:
-    """Return the command of a study, ``study_NAME``, made from the study's options."""
-    study = name.removeprefix("study_")
-    if study in STUDIES:
-        return _command(STUDIES[study][0])
-    if study in MEASURES:
-        place, _, takes_evaluators = MEASURES[study]
-        return _command(place, takes_evaluators=takes_evaluators)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Return the command of a study, called by its group and name; its options are those of the study."""
+    group, _, study = name.partition(" ")
+    if study not in STUDIES.get(group, {}):
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from studies.study import EvaluatorStudyOptions
+
+    module = import_module(f"studies.{STUDIES[group][study][0]}")
+    options = next(value for value in vars(module).values() if getattr(value, "study", None) == name)
+
+    def command(*names: str, chosen: Any = NOTHING, plot: Plot = None, as_json: Json = False) -> None:
+        show(module.measure, module.section, options(names=names, **chosen), as_json, plot)
+
+    def command_without_names(*, chosen: Any = NOTHING, plot: Plot = None, as_json: Json = False) -> None:
+        show(module.measure, module.section, options(**chosen), as_json, plot)
+
+    result = command if issubclass(options, EvaluatorStudyOptions) else command_without_names
+    result.__annotations__ |= {"chosen": options_of(options), "names": EvaluatorNames}
+    return result
 
 
-def _command(place: str, *, takes_evaluators: bool = False) -> Callable[..., None]:
-    """Return the command of the study with options at *place* in `studies`."""
-    name, _, options = place.partition(":")
-    module = import_module(f"studies.{name}")
-    kind = getattr(module, options)
-    choice: Any = options_of(kind)
-    argument = Annotated[
-        str, Parameter(name="EVALUATOR", help="For example network six-factor (default: those of the reports).")
-    ]
-
-    def study(*, chosen: Any = NOTHING, plot: Plot = None, as_json: Json = False) -> None:
-        show(module.measure, module.section, kind(**chosen), as_json, plot)
-
-    def study_of(*names: str, chosen: Any = NOTHING, plot: Plot = None, as_json: Json = False) -> None:
-        show(module.measure, module.section, kind(names=names, **chosen), as_json, plot)
-
-    command = study_of if takes_evaluators else study
-    command.__annotations__ |= {"chosen": choice} | ({"names": argument} if takes_evaluators else {})
-    return command
-
-
-for _name, (_place, _words) in STUDIES.items():
-    experiment.command(f"studies.commands:study_{_name}", name=_name, help=_words)
-for _name, (_place, _words, _) in MEASURES.items():
-    measure.command(f"studies.commands:study_{_name}", name=_name, help=_words)
+for _group, _app in (("experiment", experiment), ("measure", measure)):
+    for _name, (_, _help) in STUDIES[_group].items():
+        _app.command(f"studies.commands:{_group} {_name}", name=_name, help=_help)
 
 
 def show(
@@ -164,13 +124,13 @@ def show(
     with exit_on_interrupt("reversi: interrupted"), progress_bar() as progress:
         made_with = provenance(cpu_name())  # before the run: the code may change while it lasts
         result = abandonable(lambda: measure(options, progress)) | made_with
-    study_section = with_provenance(section([result]), [result])
-    if plot is not None and study_section.figures:
-        study_section.figures[0].save(plot)
+    report = with_provenance(section([result]), [result])
+    if plot is not None and report.figures:
+        report.figures[0].save(plot)
     if as_json:
         print_json(result)
     else:
-        print_section(study_section)
+        print_section(report)
 
 
 @experiment.command(name="all")
@@ -196,10 +156,10 @@ def everything(
     from train.jobs.provenance import cpu_name
 
     require("matplotlib")
-    known = [one.name for one in experiments()]
+    names = [one.name for one in experiments()]
     for name in only or ():
-        if name not in known:
-            raise ReversiError(f"experiment {name!r} is unknown: expected one of {', '.join(known)}")
+        if name not in names:
+            raise ReversiError(f"experiment {name!r} is unknown: expected one of {', '.join(names)}")
     make_folder("--out", out)
     with exit_on_interrupt(f"reversi: interrupted; {RESUME}"), progress_bar() as progress:
         path = abandonable(lambda: run_all(out, machine=cpu_name(), only=only, progress=progress))

@@ -119,33 +119,7 @@ def minimax(position: Position, depth: int, evaluate: Evaluate) -> SearchResult:
     """
     _require_count("depth", depth)
     tree = _Tree(evaluate)
-    return tree.result(_max_value(tree, position, depth), depth)
-
-
-def _max_value(tree: _Tree, position: Position, depth: int) -> ValueAndMove:
-    """The value for Max, with Max to move, and the move that attains it."""
-    tree.nodes += 1
-    if _is_leaf(position, depth):
-        return tree.leaf_value(position), None
-    best_value, best_move = -inf, None
-    for move, child, depth_left in _children(position, depth):
-        value, _ = _min_value(tree, child, depth_left)
-        if value > best_value:
-            best_value, best_move = value, move
-    return best_value, best_move
-
-
-def _min_value(tree: _Tree, position: Position, depth: int) -> ValueAndMove:
-    """The value for Max, with Min to move, and the move that attains it."""
-    tree.nodes += 1
-    if _is_leaf(position, depth):
-        return -tree.leaf_value(position), None
-    best_value, best_move = inf, None
-    for move, child, depth_left in _children(position, depth):
-        value, _ = _max_value(tree, child, depth_left)
-        if value < best_value:
-            best_value, best_move = value, move
-    return best_value, best_move
+    return tree.result(_max_value(tree, position, depth, prunes=False), depth)
 
 
 def minimax_pruned(position: Position, depth: int, evaluate: Evaluate) -> SearchResult:
@@ -160,38 +134,40 @@ def minimax_pruned(position: Position, depth: int, evaluate: Evaluate) -> Search
     """
     _require_count("depth", depth)
     tree = _Tree(evaluate)
-    return tree.result(_max_value_pruned(tree, position, depth, -inf, inf), depth)
+    return tree.result(_max_value(tree, position, depth, prunes=True), depth)
 
 
-def _max_value_pruned(tree: _Tree, position: Position, depth: int, alpha: float, beta: float) -> ValueAndMove:
-    """The value for Max, with Max to move: exact between alpha and beta, otherwise a bound on that side."""
+def _max_value(
+    tree: _Tree, position: Position, depth: int, alpha: float = -inf, beta: float = inf, *, prunes: bool
+) -> ValueAndMove:
+    """Return the value for Max, with Max to move: exact between alpha and beta, otherwise a bound on that side."""
     tree.nodes += 1
     if _is_leaf(position, depth):
         return tree.leaf_value(position), None
     best_value, best_move = -inf, None
     for move, child, depth_left in _children(position, depth):
-        value, _ = _min_value_pruned(tree, child, depth_left, alpha, beta)
+        value, _ = _min_value(tree, child, depth_left, alpha, beta, prunes=prunes)
         if value > best_value:
             best_value, best_move = value, move
-        if best_value >= beta:
+        if prunes and best_value >= beta:
             break
-        alpha = max(alpha, best_value)
+        alpha = max(alpha, best_value) if prunes else alpha
     return best_value, best_move
 
 
-def _min_value_pruned(tree: _Tree, position: Position, depth: int, alpha: float, beta: float) -> ValueAndMove:
-    """The value for Max, with Min to move: exact between alpha and beta, otherwise a bound on that side."""
+def _min_value(tree: _Tree, position: Position, depth: int, alpha: float, beta: float, *, prunes: bool) -> ValueAndMove:
+    """Return the value for Max, with Min to move: exact between alpha and beta, otherwise a bound on that side."""
     tree.nodes += 1
     if _is_leaf(position, depth):
         return -tree.leaf_value(position), None
     best_value, best_move = inf, None
     for move, child, depth_left in _children(position, depth):
-        value, _ = _max_value_pruned(tree, child, depth_left, alpha, beta)
+        value, _ = _max_value(tree, child, depth_left, alpha, beta, prunes=prunes)
         if value < best_value:
             best_value, best_move = value, move
-        if best_value <= alpha:
+        if prunes and best_value <= alpha:
             break
-        beta = min(beta, best_value)
+        beta = min(beta, best_value) if prunes else beta
     return best_value, best_move
 
 
@@ -215,7 +191,6 @@ def negamax(position: Position, depth: int, evaluate: Evaluate) -> SearchResult:
 
 
 def _negamax(tree: _Tree, position: Position, depth: int) -> ValueAndMove:
-    """The value for the side to move, and the move that attains it."""
     tree.nodes += 1
     if _is_leaf(position, depth):
         return tree.leaf_value(position), None
@@ -356,7 +331,6 @@ def _double_alpha(
 
 
 def _best_leaf(tree: _Tree, children: Sequence[tuple[int, Position]]) -> ValueAndMove:
-    """The best of the moves that lead to leaves, for the side that moves."""
     tree.nodes += len(children)
     values = [-tree.leaf_value(child) for _, child in children]
     best = max(range(len(children)), key=values.__getitem__)
@@ -366,14 +340,12 @@ def _best_leaf(tree: _Tree, children: Sequence[tuple[int, Position]]) -> ValueAn
 def _most_promising_first(
     children: Sequence[tuple[int, Position]], colour: Colour, table: ValueTable, tree: _Tree
 ) -> list[tuple[int, Position]]:
-    """The moves of *colour*, with the positions after them, by table value first and evaluation second."""
+    """Sort the moves of *colour*, with the positions after them, by table value first and evaluation second."""
 
     def promise(move_and_child: tuple[int, Position]) -> tuple[bool, float]:
         _, child = move_and_child
-        known = table.value_for(colour, child)
-        if known is not None:
-            return True, known
-        return False, -tree.static_value(child)
+        value = table.value_for(colour, child)
+        return (False, -tree.static_value(child)) if value is None else (True, value)
 
     return sorted(children, key=promise, reverse=True)
 

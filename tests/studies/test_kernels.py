@@ -1,9 +1,5 @@
 """The kernels of the experiments: breadth of random games, the known mistake, and the search with switches."""
 
-import os
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from numba.np.numpy_support import from_dtype
@@ -25,14 +21,13 @@ from studies.game_tree.counting import (
 from studies.game_tree.kernels import ROUNDS, count_breadths, first_line_flips
 from studies.textbook import alpha_beta
 from studies.textbook import negamax as minimax
-from tests.conftest import REPOSITORY
 
 RULES = Rules(6)
 
 
 def boards(rules=RULES, games=4, rounds=(12, 18, 24)):
-    found = positions_by_round(rules, games, rounds, seed=1)
-    return tuple(np.concatenate([found[number][side] for number in rounds]) for side in (0, 1))
+    result = positions_by_round(rules, games, rounds, seed=1)
+    return tuple(np.concatenate([result[number][side] for number in rounds]) for side in (0, 1))
 
 
 # --- random games ---------------------------------------------------------------------------------
@@ -92,21 +87,21 @@ def judge(position):
     return np.floor(evaluators.get_evaluator("six-factor").static_value(position) * UNIT + 0.5) / UNIT
 
 
-@pytest.mark.parametrize(("how", "textbook"), [(MINIMAX, minimax), (ALPHA_BETA, alpha_beta)])
-def test_without_refinements_it_is_the_textbook_search_node_for_node(how, textbook):
+@pytest.mark.parametrize(("refinement", "textbook"), [(MINIMAX, minimax), (ALPHA_BETA, alpha_beta)])
+def test_without_refinements_it_is_the_textbook_search_node_for_node(refinement, textbook):
     own, opp = boards(games=2)
     for depth in (1, 3):
-        found = count_nodes(own, opp, "six-factor", RULES, depth, how)
+        counts = count_nodes(own, opp, "six-factor", RULES, depth, refinement)
         for i, (mine, theirs) in enumerate(zip(own.tolist(), opp.tolist(), strict=True)):
             result = textbook(Position(RULES, mine, theirs), depth, judge)
-            assert (found.nodes[i], found.values[i] / UNIT) == (result.nodes, result.value)
+            assert (counts.nodes[i], counts.values[i] / UNIT) == (result.nodes, result.value)
 
 
 def test_every_refinement_keeps_the_value_of_minimax():
     own, opp = boards()
     truth = count_nodes(own, opp, "six-factor", RULES, 5, MINIMAX).values
-    for how in REFINEMENTS[1:-1]:
-        assert np.array_equal(count_nodes(own, opp, "six-factor", RULES, 5, how).values, truth), how.name
+    for refinement in REFINEMENTS[1:-1]:
+        assert np.array_equal(count_nodes(own, opp, "six-factor", RULES, 5, refinement).values, truth), refinement.name
 
 
 def test_a_record_with_switches_is_never_taken_for_the_engines():
@@ -119,54 +114,19 @@ def test_probcut_saves_nodes():
     pairs = tuple(DepthPair(deep, probcut_depth(deep), 1.0, 0.0, 30) for deep in (3, 4))
     cuts = coefficients(ProbCutModel(pairs, DeviationModel(0.5, 0.0, 0.0, 0.0, 0.0), (8, 32)))
     whole, pruned = (
-        count_nodes(*boards(), "six-factor", RULES, 6, everything, probcut=found, margin=0.5) for found in (None, cuts)
+        count_nodes(*boards(), "six-factor", RULES, 6, everything, probcut=result, margin=0.5)
+        for result in (None, cuts)
     )
     assert pruned.nodes.sum() < 0.9 * whole.nodes.sum()
 
 
 def test_positions_are_of_their_round_and_have_a_move():
-    found = positions_by_round(RULES, 20, [4, 20, 30], seed=0)
-    for number, (own, opp) in found.items():
+    result = positions_by_round(RULES, 20, [4, 20, 30], seed=0)
+    for number, (own, opp) in result.items():
         assert (np.bitwise_count(own | opp) == number).all()
         assert (batch.legal_moves(own, opp, RULES) != 0).all()
         assert own.size >= 18
     *boards, games = positions_of_games(RULES, 20, [4, 20, 30], seed=0)
-    assert np.array_equal(boards, np.concatenate([found[number] for number in (4, 20, 30)], axis=1))
+    assert np.array_equal(boards, np.concatenate([result[number] for number in (4, 20, 30)], axis=1))
     discs = np.bitwise_count(boards[0] | boards[1]).tolist()
     assert len(set(zip(games.tolist(), discs, strict=True))) == len(games)  # one position of a game in a round
-
-
-TOUCH = """
-import numpy as np
-from numba.core.dispatcher import Dispatcher
-from reversi_env import Rules
-from train.arena.batch import EvaluatorPlayer, RandomPlayer, play_games
-from train.arena.openings import Openings
-from train.kernels import noisy_games as choosing
-from search.kernels import midgame
-from studies.game_tree import kernels as statistics
-from studies.game_tree.breadth import BreadthOptions, measure
-from studies.game_tree.counting import REFINEMENTS, count_nodes, positions_by_round
-rules = Rules(6)
-players = [EvaluatorPlayer("six-factor", rules, depth) for depth in (1, 3)]
-results = [play_games(*players, Openings.random(rules, 10), rules).discs.tolist()]
-results += [play_games(players[0], RandomPlayer(rules), Openings.random(rules, 10), rules).discs.tolist()]
-own, opp = positions_by_round(rules, 4, [16])[16]
-results += [count_nodes(own, opp, "six-factor", rules, 5, how).nodes.tolist() for how in REFINEMENTS[:-1]]
-results += [measure(BreadthOptions(6, games=200))["mean_all"]]
-print(results)
-print(sum(bool(value.stats.cache_misses) for module in (choosing, statistics, midgame)
-          for value in vars(module).values() if isinstance(value, Dispatcher)))
-"""
-
-
-@pytest.mark.slow
-def test_every_kernel_works_from_the_cache_in_a_second_process():
-    runs = []
-    for _ in range(2):
-        command, environment = [sys.executable, "-c", TOUCH], os.environ | {"PYTHONPATH": str(REPOSITORY)}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=REPOSITORY)
-        assert done.returncode == 0, done.stderr
-        runs.append(done.stdout.splitlines())
-    assert runs[0][0] == runs[1][0]
-    assert runs[1][1] == "0"

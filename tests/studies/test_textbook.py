@@ -89,25 +89,15 @@ def test_all_algorithms_agree_and_their_moves_keep_what_they_promise(rules, eval
         for depth in range(1, 5 if rules.size < 8 else 4):
             expected = negamax(position, depth, evaluate)
             for search in ALL_SEARCHES:
-                found = search(position, depth, evaluate)
-                assert found.value == expected.value, (search, depth, position)
-                if found.move is not None:
-                    assert value_after(position, found.move, depth, evaluate) == found.value, (search, depth, position)
-                assert (found.move is None) == position.is_over()
-
-
-@pytest.mark.parametrize("variant", [pytest.param("normal", marks=pytest.mark.slow), "reversed"])
-def test_all_algorithms_agree_at_depth_four_of_the_full_board(variant):
-    for position in random_positions(Rules(8, variant), 2):
-        found = [search(position, 4, corners_and_mobility) for search in ALL_SEARCHES]
-        assert len({result.value for result in found}) == 1, position
-
-
-@every_board
-def test_without_sorting_the_move_is_the_same_too(rules):
-    for position in random_positions(rules, 3):
-        moves = {search(position, 3, disc_lead).move for search in (*FULL_SEARCHES, minimax_pruned, alpha_beta)}
-        assert len(moves) == 1, position
+                result = search(position, depth, evaluate)
+                assert result.value == expected.value, (search, depth, position)
+                if result.move is not None:
+                    assert value_after(position, result.move, depth, evaluate) == result.value, (
+                        search,
+                        depth,
+                        position,
+                    )
+                assert (result.move is None) == position.is_over()
 
 
 # --- the end of the game --------------------------------------------------------------------------
@@ -129,36 +119,18 @@ def test_small_endgames_equal_brute_force(search, variant):
     rules = Rules(4, variant)
     for position in random_positions(rules, 12, empties=6):
         board = position.to_matrix() * np.int8(position.turn)
-        found = search(position, TO_THE_END, corners_and_mobility)
-        assert found.value == brute_force(board.tobytes(), rules.size, rules.sign)
-        assert found.proven
-
-
-solved_board = pytest.mark.parametrize(("variant", "value"), [("normal", -10), ("reversed", 4)])
-
-
-def after_one_move(variant):
-    """The smallest board after its first move, a quarter of the tree: all four moves lead to images of one position."""
-    start = Position.initial(Rules(4, variant))
-    first, *others = (start.play(move) for move in start.legal_actions())
-    assert {child.canonical() for child in others} == {first.canonical()}
-    return first
+        result = search(position, TO_THE_END, corners_and_mobility)
+        assert result.value == brute_force(board.tobytes(), rules.size, rules.sign)
+        assert result.proven
 
 
 @pytest.mark.parametrize("search", [*PRUNING_SEARCHES, iterative_deepening])
-@solved_board
+@pytest.mark.parametrize(("variant", "value"), [("normal", -10), ("reversed", 4)])
 def test_the_smallest_board_is_solved(search, variant, value):
-    found = search(after_one_move(variant), TO_THE_END, disc_lead)
-    assert (-found.value, found.proven) == (value, True)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("search", FULL_SEARCHES)
-@solved_board
-def test_the_smallest_board_is_solved_without_pruning(search, variant, value):
-    first = after_one_move(variant)
-    found = search(first, TO_THE_END, disc_lead)
-    assert (-found.value, found.nodes) == (value, positions_on_all_paths(first))
+    """After its first move: all four lead to images of one position."""
+    start = Position.initial(Rules(4, variant))
+    result = search(start.play(start.legal_actions()[0]), TO_THE_END, disc_lead)
+    assert (-result.value, result.proven) == (value, True)
 
 
 @every_search
@@ -166,12 +138,12 @@ def test_the_smallest_board_is_solved_without_pruning(search, variant, value):
 @pytest.mark.parametrize(("variant", "value"), [("normal", 16), ("reversed", -16)])
 def test_a_finished_game_has_its_score_and_no_move(search, depth, variant, value):
     over = Position.from_text("XX-- X--- ---- ----", BLACK, Rules(4, variant))
-    found = search(over, depth, never_evaluate)
-    assert (found.value, found.move, found.nodes, found.proven) == (value, None, 1, True)
+    result = search(over, depth, never_evaluate)
+    assert (result.value, result.move, result.nodes, result.proven) == (value, None, 1, True)
 
 
 def never_evaluate(position):
-    raise AssertionError(f"asked to evaluate\n{position}")
+    pytest.fail(f"asked to evaluate\n{position}")
 
 
 # --- depth and passes -----------------------------------------------------------------------------
@@ -187,8 +159,8 @@ def test_depth_zero_is_the_evaluation_even_before_a_pass(search, position):
 @every_search
 def test_a_pass_is_a_node_and_a_move_but_uses_up_no_depth(search):
     position = Position.from_text(BLACK_MUST_PASS)
-    found = search(position, 1, never_evaluate)
-    assert found == SearchResult(value=-16, move=position.rules.pass_action, nodes=3, depth=1, proven=True)
+    result = search(position, 1, never_evaluate)
+    assert result == SearchResult(value=-16, move=position.rules.pass_action, nodes=3, depth=1, proven=True)
 
 
 @every_search
@@ -210,6 +182,8 @@ def test_only_unfinished_positions_are_evaluated(search):
 def test_a_bad_depth_is_named(search, depth):
     with pytest.raises(ReversiError, match=f"depth {depth!r}"):
         search(Position.initial(), depth, disc_lead)
+    with pytest.raises(ReversiError, match=f"capacity {depth!r}"):
+        ValueTable(depth)
 
 
 # --- node counts ----------------------------------------------------------------------------------
@@ -219,14 +193,6 @@ def positions_on_all_paths(position):
     """Every sequence of moves and passes leads to one visit, so the whole tree is the sum of perft over all depths."""
     longest = 2 * position.empties + 2
     return sum(position.perft(plies) for plies in range(longest + 1))
-
-
-@pytest.mark.parametrize("search", FULL_SEARCHES)
-@pytest.mark.parametrize("size", [4, 6, 8])
-def test_full_searches_visit_every_path_once(search, size):
-    start = Position.initial(Rules(size))
-    for depth in range(5):
-        assert search(start, depth, disc_lead).nodes == sum(start.perft(plies) for plies in range(depth + 1))
 
 
 @pytest.mark.parametrize("search", FULL_SEARCHES)
@@ -249,11 +215,6 @@ def test_pruning_saves_nodes(rules):
     assert all(saved.values())
 
 
-def test_the_two_forms_of_alpha_beta_visit_the_same_positions():
-    for position in random_positions(Rules(6), 5):
-        assert minimax_pruned(position, 3, disc_lead).nodes == alpha_beta(position, 3, disc_lead).nodes
-
-
 # --- the table and iterative deepening ------------------------------------------------------------
 
 
@@ -266,33 +227,20 @@ def test_the_table_keeps_to_its_capacity_and_the_value_does_not_change(search, c
         assert len(table.values) == capacity
 
 
-@pytest.mark.parametrize("capacity", [-1, 2.5, True])
-def test_a_bad_capacity_is_named(capacity):
-    with pytest.raises(ReversiError, match=f"table capacity {capacity}"):
-        ValueTable(capacity)
-
-
-def test_table_values_have_a_side():
+def test_table_values_have_a_side_and_a_full_table_takes_no_newer_value():
     table = ValueTable(1)
     white_to_move = Position.initial().play("d3")
     assert table.value_for(WHITE, white_to_move) is None
-    table.remember(white_to_move, 5)
-    assert table.value_for(WHITE, white_to_move) == 5
-    assert table.value_for(BLACK, white_to_move) == -5
-
-
-def test_a_full_table_takes_no_newer_value():
-    table = ValueTable(1)
-    table.remember(Position.initial(), 5)
-    table.remember(Position.initial(), 7)
-    assert table.value_for(BLACK, Position.initial()) == 5
+    for value in (5, 7):
+        table.remember(white_to_move, value)
+    assert (table.value_for(WHITE, white_to_move), table.value_for(BLACK, white_to_move)) == (5, -5)
 
 
 def test_the_search_leaves_the_value_of_its_move_in_the_table():
     for position in random_positions(Rules(6, "reversed"), 5, empties=14):
         table = ValueTable()
-        found = double_alpha_maximax(position, 3, disc_lead, table)
-        assert table.value_for(position.turn, position.play(found.move)) == found.value
+        result = double_alpha_maximax(position, 3, disc_lead, table)
+        assert table.value_for(position.turn, position.play(result.move)) == result.value
 
 
 def test_wrong_table_values_cost_nodes_but_never_change_the_value():
@@ -311,25 +259,13 @@ def spoil(table, position, depth, generator):
         spoil(table, position.play(move), depth - 1, generator)
 
 
-def test_moves_known_to_the_table_are_searched_first():
-    """With the best move alone in the table, pruning finds no better order at the root."""
-    nodes = {True: 0, False: 0}
-    for position in random_positions(Rules(6), 6, empties=18):
-        values = {move: value_after(position, move, 3, disc_lead) for move in position.legal_actions()}
-        for best_first, choose in ((True, max), (False, min)):
-            table = ValueTable(1)
-            table.remember(position.play(choose(values, key=values.__getitem__)), 0)
-            nodes[best_first] += double_alpha_maximax(position, 3, disc_lead, table).nodes
-    assert nodes[True] < nodes[False]
-
-
 def test_deepening_goes_from_two_to_the_limit_and_adds_up_the_nodes():
     position = Position.initial()
     table = ValueTable()
     steps = [double_alpha_maximax(position, depth, disc_lead, table) for depth in (2, 3, 4)]
-    found = iterative_deepening(position, 4, disc_lead)
-    assert (found.depth, found.nodes) == (4, sum(step.nodes for step in steps))
-    assert (found.value, found.move) == (steps[-1].value, steps[-1].move)
+    result = iterative_deepening(position, 4, disc_lead)
+    assert (result.depth, result.nodes) == (4, sum(step.nodes for step in steps))
+    assert (result.value, result.move) == (steps[-1].value, steps[-1].move)
 
 
 @pytest.mark.parametrize("depth", [0, 1])
@@ -340,8 +276,8 @@ def test_deepening_below_its_first_depth_searches_that_depth(depth):
 
 def test_deepening_stops_on_a_proven_result():
     for position in random_positions(Rules(4), 10, empties=5):
-        found = iterative_deepening(position, TO_THE_END, disc_lead)
-        assert found.proven
-        assert found.depth <= 5
-        if found.depth > 2:
-            assert not double_alpha_maximax(position, found.depth - 1, disc_lead).proven
+        result = iterative_deepening(position, TO_THE_END, disc_lead)
+        assert result.proven
+        assert result.depth <= 5
+        if result.depth > 2:
+            assert not double_alpha_maximax(position, result.depth - 1, disc_lead).proven

@@ -33,21 +33,21 @@ class Job(NamedTuple):
 BOOTSTRAP = """
 from pathlib import Path
 from tests.train.fitting.test_bootstrap import SMALL
-from train.fitting.training import train_from_nothing
-train_from_nothing(Path("out"), SMALL)
+from train.fitting.training import train_from_scratch
+train_from_scratch(Path("out"), SMALL)
 """
 BOOK = """
 from train.book.build import build
 from train.book.options import BookOptions
-from train.jobs.processes import Processes
-build(BookOptions(size=6, evaluator="six-factor", depth=1, positions=40, batch=2), "out", executor=Processes(0))
+from train.jobs.processes import LocalExecutor
+build(BookOptions(size=6, evaluator="six-factor", depth=1, positions=40, batch=2), "out", executor=LocalExecutor(0))
 """
 CHECK = f"""{BOOK.replace("build(Book", "book = build(Book").replace('"out"', '"book"')}
 from train.book import check as checking
 from train.book.options import CheckOptions
 checking.BATCH = 2
 options = CheckOptions(size=6, evaluator="six-factor", depth=3, positions=100)
-checking.check(book, options, "out", executor=Processes(0))
+checking.check(book, options, "out", executor=LocalExecutor(0))
 """
 #: Solved endgames here and not in the user's cache.
 RL = f"""

@@ -1,10 +1,9 @@
-"""The whole loop from nothing to an evaluator: solved endgames first, then back to the opening, stage by stage.
+"""Training from scratch: first on solved endgames, then back to the opening, stage by stage.
 
-Perfect play is a fixed point of search: the value of a position is the best of its successors' negated values. So truth
-is carried backwards: a stage labels positions a few plies before those already learnt by a search that ends in them, and
-learns them. No game of anyone else is used. Every stage leaves its labels and its weights in the run's folder and is skipped
-when they are there, and a fit goes on after its last epoch: a run that was stopped in any way goes on where it was, and ends
-with the same weights.
+Perfect play is a fixed point of search: the value of a position is the maximum of the negated values of its successors. A stage
+therefore labels positions a few plies before the trained ones by a search that ends in them, and fits the network to these
+labels. No games of other players are used. Every stage stores its labels and weights in the run's folder, and is skipped if they
+exist; a fit resumes after its last epoch. An interrupted run ends with the same weights.
 """
 
 from __future__ import annotations
@@ -36,26 +35,23 @@ from train.labels.dataset import COLUMNS
 from train.labels.labellers import check_solvable
 from train.labels.sampling import sample_block
 
-#: Who plays the games of the first stage, when there is no network yet.
+#: The player of the first stage, when there is no network yet.
 FIRST_PLAYER = "six-factor"
-#: Phases this many empties below a stage take part in its fit.
+#: Positions of up to this many empties below a stage are part of its fit.
 OVERLAP = 4
-#: Positions of the player's games.
-GAMES_FILE = "games.npz"
-LOG = "log.csv"
-#: How the names of a stage's files end.
+GAMES_FILE, LOG = "games.npz", "log.csv"
+#: Suffixes of the files of a stage.
 WEIGHTS, LABELS, CHECKPOINT = ".safetensors", "-labels.npz", "-fit.safetensors"
-#: Wall times of a stage. They are in the log alone: weights, and with them the names of their files, do not depend on them.
+#: Wall times of a stage, which are in the log alone: weights and the names of their files do not depend on them.
 TIMES = ("label_seconds", "fit_seconds")
-#: What is known of a finished stage, in the order of the log's columns.
-FIGURES = ["stage", "positions", *TIMES, "epochs", "validation_error", "error_by_empties"]
+#: Columns of the log.
+COLUMNS_OF_LOG = ["stage", "positions", *TIMES, "epochs", "validation_error", "error_by_empties"]
 
 
 class Bootstrap:
-    """One run in one folder.
+    """A run in a folder, which stores the options.
 
-    *device* is where labels are solved and the network is fitted (``cpu`` or ``cuda``); searches run on *threads* cores. The
-    folder remembers the options; others raise a `TrainError`.
+    On *device* (``cpu`` or ``cuda``) labels are solved and the network is fitted; searches run on *threads* cores.
     """
 
     def __init__(
@@ -67,20 +63,19 @@ class Bootstrap:
         threads: int | None = None,
         progress: Progress = no_progress,
     ) -> None:
-        checked_device(device)  # what cannot be used is said now, not after the first stage's labels
+        checked_device(device)
         self.folder, self.options, self.rules = folder, options, options.rules
         self.stages, self.seed = options.stages or (), options.seed
         self.device, self.threads, self.progress = device, threads, progress
         self.net = Trainable(options.network, options.size)
 
     def _player(self) -> dict[str, str]:
-        """Which weights play: a name such as network may mean others one day."""
         player = self.options.player
         return {"player_sha256": evaluators.get_evaluator(player).sha256(self.rules)} if player else {}
 
     def run(self) -> Path:
-        """All stages that are not done yet; the last stage's weights."""
-        if "," in str(self.folder):  # an agent's options end there, and each stage's weights are one of the next
+        """Run all unfinished stages and return the weight file of the last one."""
+        if "," in str(self.folder):  # agent specs name the weights of a stage
             raise TrainError(f"folder {quoted(str(self.folder), 300)}: expected a name without a comma")
         for number, stage in enumerate(self.stages):
             options = self._label_options(number, stage)
@@ -91,13 +86,13 @@ class Bootstrap:
                 path = self._path(number)
                 if not path.exists():
                     times[stage.name] = self._stage(number, stage)
-                self.net = Trainable.of(read_weights(path))  # rounded, as a run that was stopped here would go on
+                self.net = Trainable.of(read_weights(path))  # quantised, as in a resumed run
                 self._write_log(times)
                 self._path(number, CHECKPOINT).unlink(missing_ok=True)
         return path
 
     def _stage(self, number: int, stage: Stage) -> dict[str, Any]:
-        """Label, fit and save; the seconds that it took."""
+        """Label, fit and save; return the wall times."""
         began = time.perf_counter()
         labels = self._labels(number, stage)
         labelled = time.perf_counter()
@@ -107,7 +102,7 @@ class Bootstrap:
         return {name: round(spent, 1) for name, spent in zip(TIMES, seconds, strict=True)}
 
     def metrics(self) -> list[dict[str, Any]]:
-        """What was logged of each finished stage, in order."""
+        """Return the metrics of the finished stages."""
         paths = map(self._path, range(len(self.stages)))
         return [read_weights(path).record["figures"][-1] for path in paths if path.exists()]
 
@@ -119,8 +114,8 @@ class Bootstrap:
             return Labels(self.rules, *load_arrays(path, COLUMNS))
         options = self._label_options(number, stage)
         own, opp = self._positions(number, stage, options)
-        tell = self._progress_reporter(number, stage, "labelling", stage.count)
-        labels = label_positions(own, opp, options, device=self.device, threads=self.threads, progress=tell)
+        report_progress = self._progress_reporter(number, stage, "labelling", stage.count)
+        labels = label_positions(own, opp, options, device=self.device, threads=self.threads, progress=report_progress)
         save_arrays(path, {name: getattr(labels, name) for name in COLUMNS})
         return labels
 
@@ -143,10 +138,10 @@ class Bootstrap:
         )
 
     def _positions(self, number: int, stage: Stage, options: LabelOptions) -> tuple[np.ndarray, np.ndarray]:
-        """The boards that a stage labels: of games of its own, or its share of those that the player has played."""
+        """Return the boards that a stage labels: of its own games, or its part of the player's games."""
         if not self._uses_shared_games(stage):
-            tell = self._progress_reporter(number, stage, "sampling", stage.count)
-            return sample_block(options, 0, threads=self.threads, fewer=True, progress=tell)
+            report_progress = self._progress_reporter(number, stage, "sampling", stage.count)
+            return sample_block(options, 0, threads=self.threads, fewer=True, progress=report_progress)
         before = [earlier for earlier in self.stages[:number] if self._uses_shared_games(earlier)]
         used = [sum(_count_at(earlier, empties) for earlier in before) for empties in range(stage.high + 1)]
         own, opp = self._games(number, stage)
@@ -159,11 +154,10 @@ class Bootstrap:
         return own[chosen], opp[chosen]
 
     def _uses_shared_games(self, stage: Stage) -> bool:
-        """Whether a stage takes its positions from the same games as the first: none does if every stage has another player."""
         return self.options.player is not None and stage.games == self.stages[0].games
 
     def _games(self, number: int, stage: Stage) -> tuple[np.ndarray, np.ndarray]:
-        """The positions of all games, played once, as the first stage has it, and kept; whichever stage needs them."""
+        """Return the positions of the player's games, which are played once and stored."""
         path = self.folder / GAMES_FILE
         if not path.exists():
             sharing = [stage for stage in self.stages if self._uses_shared_games(stage)]
@@ -172,8 +166,8 @@ class Bootstrap:
             count = int(most.max()) * len(most)
             options = self._label_options(0, self.stages[0])
             whole = replace(options, count=count, empties=(low, high), shard_rows=count, block_rows=count)
-            tell = self._progress_reporter(number, stage, "sampling", int(most.sum()))
-            own, opp = sample_block(whole, 0, threads=self.threads, fewer=True, most=most, progress=tell)
+            report_progress = self._progress_reporter(number, stage, "sampling", int(most.sum()))
+            own, opp = sample_block(whole, 0, threads=self.threads, fewer=True, most=most, progress=report_progress)
             save_arrays(path, {"own": own, "opp": opp})
         own, opp = load_arrays(path, ("own", "opp"))
         return own, opp
@@ -181,11 +175,11 @@ class Bootstrap:
     # --- weights ----------------------------------------------------------------------------------
 
     def _fit(self, number: int, stage: Stage, labels: Labels) -> FitReport:
-        """Fit all phases, in a joint stage, to all labels so far; else those from the stage's lowest on, to all near it.
+        """Fit the network: a joint stage fits all phases to all labels so far, others those from their lowest on to labels nearby.
 
-        Phases below the lowest stay as they are, those above the highest follow it.
+        Phases below the lowest keep their weights, those above the highest get the highest's.
         """
-        span, tell = self.net.span, self._progress_reporter(number, stage, "fitting", stage.fit.epochs)
+        span, report_progress = self.net.span, self._progress_reporter(number, stage, "fitting", stage.fit.epochs)
         first, last = stage.low // span, stage.high // span
         lowest = 0 if stage.joint else max(0, first * span - OVERLAP)
         earlier = [self._labels(before, self.stages[before]) for before in range(number)]
@@ -197,7 +191,7 @@ class Bootstrap:
             device=self.device,
             threads=self.threads,
             checkpoint=self._path(number, CHECKPOINT),
-            progress=lambda epoch: tell(epoch.number),
+            progress=lambda epoch: report_progress(epoch.number),
         )
         if stage.joint:
             return report
@@ -210,35 +204,32 @@ class Bootstrap:
             by_empties[empties] = by_empties[empties - 2]  # of the same parity
         return report
 
-    def _save(self, number: int, figures: dict[str, Any]) -> None:
+    def _save(self, number: int, metrics: dict[str, Any]) -> None:
         earlier = read_weights(self._path(number - 1)).record["figures"] if number else []
         record: dict[str, Any] = {
             "training": "bootstrap",
             "options": self.options.as_dict(),
             "device": self.device,
-            "figures": [*earlier, figures],
+            "figures": [*earlier, metrics],
             **self._player(),
         }
         write_atomically(self._path(number), self.net.cpu().to_network(self.rules, record).to_bytes())
 
     def _write_log(self, times: dict[str, dict[str, Any]]) -> None:
-        """The figures of all finished stages, a line each."""
         rows = [
             {**row, **times.get(row["stage"], {}), "error_by_empties": json.dumps(row["error_by_empties"])}
             for row in self.metrics()
         ]
-        write_csv(self.folder / LOG, rows, FIGURES)
+        write_csv(self.folder / LOG, rows, COLUMNS_OF_LOG)
 
     def _path(self, number: int, what: str = WEIGHTS) -> Path:
         return self.folder / f"stage-{number:02}{what}"
 
-    def _progress_reporter(self, number: int, stage: Stage, doing: str, total: int) -> Callable[[int], None]:
-        doing = f"stage {number + 1}/{len(self.stages)} {stage.name}: {doing}"
-        return lambda done: self.progress(doing, done, total)
+    def _progress_reporter(self, number: int, stage: Stage, task: str, total: int) -> Callable[[int], None]:
+        task = f"stage {number + 1}/{len(self.stages)} {stage.name}: {task}"
+        return lambda done: self.progress(task, done, total)
 
 
 def _count_at(stage: Stage, empties: int) -> int:
-    """Positions with so many empties that a stage labels."""
-    if not stage.low <= empties <= stage.high:
-        return 0
-    return stage.count // (stage.high - stage.low + 1)
+    """Return the number of positions with *empties* that a stage labels."""
+    return stage.count // (stage.high - stage.low + 1) if stage.low <= empties <= stage.high else 0

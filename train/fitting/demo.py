@@ -1,7 +1,7 @@
-"""The whole idea in miniature, on 6x6 in a few minutes: solve endgames, learn them, carry them back, play.
+"""The whole pipeline at small scale, on 6x6 in a few minutes: solve endgames, train, go back to the opening, play.
 
-The steps are those of a real run (`train.fitting.bootstrap`), only smaller; the network then plays every published heuristic at
-the same depth, and its static values are compared with theirs on positions that it has not seen.
+The steps are those of `train.fitting.bootstrap`. The network then plays every published heuristic at the same depth, and its
+static values are compared with theirs on positions outside the training set.
 """
 
 from __future__ import annotations
@@ -24,25 +24,23 @@ from train.labels.sampling import sample_block
 
 RULES = Rules(6)
 DEPTH = 4
-#: Empties of the positions that static values are compared on, and how many of each.
-EXAM_EMPTIES, EXAM_POSITIONS = (2, 10), 300
-#: No game of the training has this seed.
-EXAM_SEED = 987_654_321
+#: Range of empties of the test positions, their number per number of empties, and a seed that no training game has.
+EXAM_EMPTIES, EXAM_POSITIONS, EXAM_SEED = (2, 10), 300, 987_654_321
 
 
 def stages(scale: float = 1.0) -> tuple[Stage, ...]:
-    """Solved endgames up to ten empties, then three steps back of four plies each."""
-    games, learnt = GAMES | {"play_depth": 1}, FitOptions(epochs=10)
+    """Return stages: solved endgames up to ten empties, then three steps back of four plies each."""
+    games, fit = GAMES | {"play_depth": 1}, FitOptions(epochs=10)
 
     def stage(low: int, high: int, count: int, depth: int = 0) -> Stage:
-        return Stage(low, high, max(50 * (high - low + 1), int(scale * count)), depth, fit=learnt, games=games)
+        return Stage(low, high, max(50 * (high - low + 1), int(scale * count)), depth, fit=fit, games=games)
 
     return (stage(1, 10, 100_000), *(stage(low, low + 3, 40_000, 4) for low in (11, 15, 19)))
 
 
 @dataclass(frozen=True)
 class DemoResult:
-    """What a demonstration found: the weights, errors in discs by evaluator and number of empties, matches by opponent."""
+    """The weights, errors in discs by evaluator and number of empties, and matches by opponent."""
 
     weights: Path
     errors: dict[str, dict[int, float]]
@@ -50,7 +48,7 @@ class DemoResult:
 
 
 def run(folder: Path, *, scale: float = 1.0, games: int = 40, progress: Progress = no_progress) -> DemoResult:
-    """Train in *folder* (or go on there), examine, play; *scale* multiplies the numbers of positions."""
+    """Train in *folder* or resume there, measure, play; *scale* multiplies the numbers of positions."""
     options = BootstrapOptions(RULES.size, RULES.variant, stages=stages(scale))
     weights = Bootstrap(folder, options, progress=progress).run()
     network = file_name("network", weights)
@@ -71,25 +69,19 @@ def run(folder: Path, *, scale: float = 1.0, games: int = 40, progress: Progress
 
 
 def static_errors(names: list[str]) -> dict[str, dict[int, float]]:
-    """Mean absolute error in discs of each evaluator's static value against exact scores, by number of empties.
-
-    The heuristics are rescaled to fit these very scores as well as they can; the network is taken as it is.
-    """
+    """Return the mean absolute error in discs of each evaluator's static values, by number of empties; heuristics are rescaled."""
     low, high = EXAM_EMPTIES
     count = EXAM_POSITIONS * (high - low + 1)
     options = LabelOptions(size=RULES.size, count=count, empties=EXAM_EMPTIES, seed=EXAM_SEED, play_depth=1)
-    truth = ExactSet.scored(*sample_block(options, 0), RULES)
-    found = {}
-    for name in names:
-        wrong = truth.errors(evaluators.get_evaluator(name)).absolute
-        found[evaluators.get_evaluator(name).family] = {
-            e: float(wrong[truth.empties == e].mean()) for e in range(low, high + 1)
-        }
-    return found
+    exact_set, result = ExactSet.scored(*sample_block(options, 0), RULES), {}
+    for evaluator in map(evaluators.get_evaluator, names):
+        errors = exact_set.errors(evaluator).absolute
+        result[evaluator.family] = {e: float(errors[exact_set.empties == e].mean()) for e in range(low, high + 1)}
+    return result
 
 
 def chart(result: DemoResult) -> Figure:
-    """The errors as lines, the network's first."""
+    """Return a chart of the errors, the network's first."""
     empties = sorted(next(iter(result.errors.values())))
     series = {name: [errors[e] for e in empties] for name, errors in result.errors.items()}
     return line_chart(

@@ -1,4 +1,4 @@
-"""`FitOptions`: everything that decides how a network is fitted to its labels, and good values for each game."""
+"""`FitOptions`: all that decides how a network is fitted to its labels, and presets for each board."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, Literal
 from reversi_env.options import Options, option
 
 Loss = Literal["plain", "structural"]
-#: A batch that is not given is a power of two: so many steps an epoch, within these sizes.
+#: The default batch size is a power of two with about this many steps per epoch, within these limits.
 STEPS_PER_EPOCH, MIN_BATCH, MAX_BATCH = 100, 1 << 8, 1 << 14
 
 
@@ -17,9 +17,9 @@ STEPS_PER_EPOCH, MIN_BATCH, MAX_BATCH = 100, 1 << 8, 1 << 14
 class FitOptions(Options):
     """How to fit.
 
-    While training, a position counts for the phases of up to ``blur`` more or fewer empties, drawn anew every epoch, so that
-    neighbouring phases learn from each other. In the structural loss the errors of all nodes of the tree of ``plies`` below a
-    labelled position count too, and how far each node is from its best child.
+    Phase jitter: during training each position is assigned to a phase up to ``blur`` empties away, drawn again every epoch, so
+    that neighbouring phases share data. The structural loss also counts the errors of all nodes within ``plies`` of a labelled
+    position, and the distance of each node from its best child.
     """
 
     epochs: int = option(20, "Maximum number of epochs.", low=1, high=10_000)
@@ -50,23 +50,23 @@ class FitOptions(Options):
     )
 
     def batch_size_for(self, positions: int) -> int:
-        """Positions a step, for so many of them."""
+        """Return the batch size for a number of positions."""
         if self.batch_size is not None:
             return self.batch_size
         wanted = 2 ** round(math.log2(max(1, positions / STEPS_PER_EPOCH)))
         return min(max(wanted, MIN_BATCH), MAX_BATCH)
 
     def learning_rate_at(self, step: int, steps: int) -> float:
-        """Adam's step at *step* of *steps*, counted from 0."""
+        """Return the learning rate at *step* of *steps*, counted from 0."""
         return self.learning_rate * (1 + math.cos(math.pi * step / steps)) / 2
 
     def jitter_at(self, epoch: int) -> float:
-        """The blur in empties of an epoch, counted from 1."""
+        """Return the phase jitter in empties of an epoch, counted from 1."""
         return self.blur if epoch <= self.blurred * self.epochs else 0.0
 
 
 def preset(size: int, network: str = "linear", **changes: Any) -> FitOptions:
-    """Options that did well on a board of that *size*, in both games, with *changes*."""
+    """Return the options for a board of that *size*, for both variants, with *changes*."""
     from models.patterns import NETWORKS  # not before it is needed: a command reads its options from this file
 
     return FitOptions(**{**NETWORKS[network].preset(size), **changes})

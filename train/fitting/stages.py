@@ -10,14 +10,12 @@ from reversi_env.errors import TrainError
 from reversi_env.options import GameOptions, option
 from train.fitting.options import FitOptions, preset
 
-#: How games are played: as labels are by default, with some large errors more. Positions of strong play are what the network
-#: will be asked about; the others are what a search meets on the way. Named as files have them (`LabelOptions.as_dict`).
+#: How games are played: as labels are by default, with more large errors. Positions of strong play are those of later use, the
+#: others those inside a search tree. Named as in files (`LabelOptions.as_dict`).
 GAMES: dict[str, Any] = {"temperature": (0.5, 1.0, 2.0, 4.0), "prefixes": (4, 8, 12, 20, 40)}
-#: With a network that is good already to play them, games with smaller errors and shorter random beginnings: on tournament
-#: positions with 10 12 14 empties, 1.2 million labels of such games taught to errors of 6.31 6.38 6.62 discs, of GAMES to
-#: 6.34 6.44 6.66.
+#: For a trained player, with smaller errors and shorter random openings: 0.03 discs less error than GAMES on tournament positions.
 GAMES_DEEP: dict[str, Any] = {"temperature": (0.25, 0.5, 1.0, 2.0), "noise": (0.0, 0.02), "prefixes": (4, 8, 12, 20)}
-#: The first moves: there are so few positions that random games find most of them, and a search may meet any.
+#: The first moves: random games reach most of their few positions, and a search may meet any of them.
 GAMES_OPENING: dict[str, Any] = {"noise": (0.1, 0.5, 1.0), "prefixes": (1, 4)}
 #: The 4x4 board has so few positions that only random games find them.
 GAMES_4X4: dict[str, Any] = {"noise": (0.5, 1.0), "prefixes": (1, 4)}
@@ -25,11 +23,11 @@ GAMES_4X4: dict[str, Any] = {"noise": (0.5, 1.0), "prefixes": (1, 4)}
 
 @dataclass(frozen=True)
 class Stage:
-    """Positions with ``low`` to ``high`` empties: how many, solved (depth 0) or searched so deep, and what to fit.
+    """``count`` positions with ``low`` to ``high`` empties, solved (``depth`` 0) or searched, and the options of their fit.
 
-    The label is the mean of the ``mean`` deepest searches (`train.labels.labellers.Plan`).
-    ``joint`` fits all phases to all labels so far; otherwise only the phases that the stage reaches are fitted, starting
-    from the weights of the phase below. ``games`` are options of `train.labels.LabelOptions`: how the games are played.
+    The label is the mean of the ``mean`` deepest searches (`train.labels.labellers.LabellerPlan`). ``joint`` fits all phases to
+    all labels so far; otherwise only the phases of the stage are fitted, starting from the weights of the phase below. ``games``
+    are options of `train.labels.LabelOptions`.
     """
 
     low: int
@@ -43,22 +41,22 @@ class Stage:
 
     @property
     def name(self) -> str:
-        """Such as ``exact-1-14``."""
+        """Return a name such as ``exact-1-14``."""
         kind = f"depth{self.depth}" if self.depth else "exact"
         return f"{kind}-{self.low}-{self.high}{'-joint' if self.joint else ''}"
 
 
-#: Empty squares up to which positions are solved, by board size: as far as a GPU can. And the most that are learnt from.
+#: Maximum empties of solved positions, by board size: as many as a GPU can solve. Maximum empties of training positions.
 EXACT = {8: 14, 6: 13}
 LAST, LAST_DEEP = {8: 50, 6: 25}, {8: 47, 6: 25}
-#: A deep network's stages beyond: thousands of positions for every three empties on, less where there are not so many.
+#: Further stages of a deep network: thousands of positions for every three more empties.
 OPENING = {8: (600, 300, 5, 0.3), 6: (5, 0.3)}
 
 
 def stages_of(size: int, scale: float = 1.0, network: str = "linear", exact: int | None = None) -> tuple[Stage, ...]:
-    """The stages for a board and a kind of network.
+    """Return the stages for a board and a kind of network.
 
-    *scale* multiplies the numbers of positions; up to *exact* empties they are solved, by default as far as a GPU can.
+    *scale* multiplies the numbers of positions; positions up to *exact* empties are solved, by default as many as a GPU can.
     """
 
     def stage(low: int, high: int, thousands: float, depth: int = 0, **more: Any) -> Stage:
@@ -74,7 +72,7 @@ def stages_of(size: int, scale: float = 1.0, network: str = "linear", exact: int
 
 
 def _joint(stage: Callable[..., Stage], size: int, exact: int, fits: dict[str, FitOptions]) -> tuple[Stage, ...]:
-    """Backwards in steps of four plies, each with phases of its own, and in the end all phases once more."""
+    """Return stages of four plies, each with its own phases, and a last one for all phases."""
     last = LAST[size]
     return (
         stage(1, exact - 2, 1200, fit=fits["solved"]),
@@ -85,10 +83,7 @@ def _joint(stage: Callable[..., Stage], size: int, exact: int, fits: dict[str, F
 
 
 def _opening(stage: Callable[..., Stage], size: int, exact: int, fits: dict[str, FitOptions]) -> tuple[Stage, ...]:
-    """For a network that learns from as many positions as it can get: millions at every number of empties, up to the first moves.
-
-    A stage is as long as its shallower search is deep, so that both end in what is learnt already.
-    """
+    """Return stages with millions of positions, up to the first moves; both searches of a stage end in trained phases."""
     last, opening = LAST_DEEP[size], OPENING[size]
     solved = {"fit": fits["solved"], "games": dict(GAMES_DEEP)}
     searched = {"mean": 2, "fit": fits["searched"], "games": dict(GAMES_DEEP)}

@@ -1,14 +1,13 @@
-"""`Trees`: positions with what follows from them, every node with its exact score.
+"""`Trees`: positions with their successors, every node with its exact score.
 
-A plain data set is a set of trees of one node each. The structural loss looks at more: all successors of a position, or two
-plies of them. Only the deepest nodes have to be solved, the scores above follow by minimax.
+A plain dataset is a set of trees of one node each. The structural loss uses all successors of a position, or more plies of them.
+Only the deepest nodes have to be solved; the other scores follow by minimax.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -23,11 +22,11 @@ MAX_PLIES = 3
 
 @dataclass(frozen=True, eq=False)
 class Trees:
-    """Positions in trees: arrays of one entry a node, those of a tree on end, parents before their children.
+    """Positions in trees: arrays with an entry per node, tree after tree, parents before their children.
 
-    ``own``, ``opp``: boards of the node's side to move and of the other side. ``score``: discs for the node's side to move
-    under the objective of ``rules``. ``ply``: plies below the root. ``parent``: number of the node above, -1 at a root.
-    ``first``: number of the first node, the root, of every tree, and the number of all nodes at the end.
+    ``own``, ``opp``: boards of the node's side to move and of the other side. ``score``: discs for the node's side to move.
+    ``ply``: plies below the root. ``parent``: index of the parent, -1 at a root. ``first``: index of the root of every tree, and
+    at the end the number of nodes.
     """
 
     rules: Rules
@@ -43,7 +42,7 @@ class Trees:
 
     @property
     def nodes(self) -> int:
-        """Nodes of all trees together."""
+        """Number of nodes of all trees."""
         return len(self.own)
 
     @property
@@ -58,23 +57,22 @@ class Trees:
 
     @property
     def roots(self) -> NDArray[np.int64]:
-        """Numbers of the roots."""
+        """Indices of the roots."""
         return self.first[:-1]
 
     def select(self, trees: ArrayLike) -> Trees:
-        """The trees of a boolean mask, or those with the given numbers, in their order."""
-        chosen = np.asarray(trees)
-        numbers = np.flatnonzero(chosen) if chosen.dtype == np.bool_ else chosen
-        sizes = np.diff(self.first)[numbers]
+        """Return the trees of a boolean mask or of indices."""
+        indices = np.arange(len(self))[np.asarray(trees)]
+        sizes = np.diff(self.first)[indices]
         first = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
-        moved = np.repeat(self.first[numbers] - first[:-1], sizes)
-        rows = np.arange(first[-1]) + moved
-        parent = np.where(self.parent[rows] < 0, -1, self.parent[rows] - moved)
+        offset = np.repeat(self.first[indices] - first[:-1], sizes)
+        rows = np.arange(first[-1]) + offset
+        parent = np.where(self.parent[rows] < 0, -1, self.parent[rows] - offset)
         return Trees(self.rules, self.own[rows], self.opp[rows], self.score[rows], self.ply[rows], parent, first)
 
 
 def single_nodes(labels: Labels | Trees, rows: NDArray[np.int64] | slice = slice(None)) -> Trees:
-    """Labels, or the nodes of trees, as trees of one node each: all of them, or those with the numbers *rows*."""
+    """Return labels, or the nodes of trees, as trees of one node each; *rows* selects some."""
     own, opp, score = labels.own[rows], labels.opp[rows], labels.score[rows].astype(np.float32)
     count = len(own)
     places = (np.zeros(count, np.uint8), np.full(count, -1, np.int64), np.arange(count + 1, dtype=np.int64))
@@ -89,31 +87,34 @@ def grow_trees(
     threads: int | None = None,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Trees:
-    """Every position of *labels* with all that can follow within *plies*, a pass being a ply; all scores are exact.
+    """Return every position of *labels* with its successors within *plies*, a pass being a ply; all scores are exact.
 
-    *progress* hears how many of the deepest positions are solved, and how many there are.
+    *progress* is called with the number of solved leaves and their total.
     """
     if not 1 <= plies <= MAX_PLIES:
         raise TrainError(f"plies={plies}: expected a whole number from 1 to {MAX_PLIES}")
     if not labels.exact.all():
         raise TrainError(
             f"{int((~labels.exact).sum())} of {len(labels)} labels are not exact: expected exact ones for the "
-            f"structural loss, which has to know the scores of all successors"
+            f"structural loss, which needs the scores of all successors"
         )
-    grown = _expand(labels, plies)
-    deepest = np.setdiff1d(np.arange(grown.nodes), grown.parent)
-    over = grown.finished[deepest]
-    done = deepest[over]
-    grown.score[done] = batch.final_scores(grown.own[done], grown.opp[done], labels.rules)
-    todo = deepest[~over]
-    how: dict[str, Any] = {"device": device, "threads": threads, "progress": lambda done: progress(done, len(todo))}
-    grown.score[todo] = exact_scores(grown.own[todo], grown.opp[todo], labels.rules, **how)
-    back_up(grown.score, grown)
-    return grown
+    trees = _expand(labels, plies)
+    leaves = np.setdiff1d(np.arange(trees.nodes), trees.parent)
+    is_over = trees.finished[leaves]
+    over, unsolved = leaves[is_over], leaves[~is_over]
+    trees.score[over] = batch.final_scores(trees.own[over], trees.opp[over], labels.rules)
+    trees.score[unsolved] = exact_scores(
+        *(trees.own[unsolved], trees.opp[unsolved], labels.rules),
+        device=device,
+        threads=threads,
+        progress=lambda done: progress(done, len(unsolved)),
+    )
+    back_up(trees.score, trees)
+    return trees
 
 
 def _expand(labels: Labels, plies: int) -> Trees:
-    """The trees without scores: ply after ply, then sorted so that each tree is in one piece."""
+    """Return the trees without scores: ply after ply, then sorted by tree."""
     rules, count = labels.rules, len(labels)
     own, opp, tree = [labels.own], [labels.opp], [np.arange(count)]
     parent = [np.full(count, -1, np.int64)]
@@ -125,7 +126,7 @@ def _expand(labels: Labels, plies: int) -> Trees:
         own.append(below.own)
         opp.append(below.opp)
     ply = np.repeat(np.arange(plies + 1, dtype=np.uint8), [len(part) for part in own])
-    order = np.argsort(np.concatenate(tree), kind="stable")  # which leaves the plies of a tree in order
+    order = np.argsort(np.concatenate(tree), kind="stable")  # stable: keeps the plies of a tree in order
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     above = np.concatenate(parent)[order]
@@ -136,7 +137,7 @@ def _expand(labels: Labels, plies: int) -> Trees:
 
 
 def back_up(values: NDArray[np.floating], trees: Trees) -> None:
-    """Replace the values of inner nodes by those from below: the best successor's, seen from the other side."""
+    """Replace the values of inner nodes by the maximum of the negated values of their children."""
     for ply in range(int(trees.ply.max(initial=0)), 0, -1):
         nodes = np.flatnonzero(trees.ply == ply)
         values[np.unique(trees.parent[nodes])] = -np.inf

@@ -135,7 +135,7 @@ def test_it_goes_on_from_weights(reversi, here):
     for start, message in (
         ("six-factor", "start 'six-factor': expected network, or network:weights=FILE"),
         ("network:weights=nowhere", "nowhere"),
-        ("network --network linear", "a linear network to start from 'network': expected deep, which its weights are"),
+        ("network --network linear", "a linear network to start from 'network': expected deep"),
     ):
         check_refusal(reversi, (*arguments, *start.split()), message)
     check_refusal(reversi, ("train", "fit", "again", here.parent / "labels", "--size", 6, "--out", "third"), "--size")

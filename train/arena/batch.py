@@ -1,7 +1,4 @@
-"""Thousands of games at once, in step: every player moves in all games where it is its turn, in compiled code.
-
-For statistics and tuning, where one game says little and many must be quick. A match between two agents by their specs is
-`train.arena.match`.
+"""Thousands of games in lockstep, by compiled code, for statistics and tuning. Matches of agents are in `train.arena.match`.
 
 >>> rules = Rules(6)
 >>> greedy = EvaluatorPlayer("discs", rules)
@@ -37,12 +34,12 @@ from train.arena.openings import Openings
 from train.arena.results import Results
 from train.kernels.noisy_games import advance, choose_at_random, choose_best
 
-#: Positions that a thread takes at a time: enough that starting it costs nothing, few enough that all have something to do.
+#: Positions per task of a thread.
 CHUNK = 512
 MAX_DEPTH = 12
 
 Boards = NDArray[np.uint64]
-RngStates = NDArray[np.uint64]  #: states of generators of random numbers
+RngStates = NDArray[np.uint64]  #: states of random generators
 Indices = NDArray[np.int64]  #: of games, or of squares
 
 
@@ -50,28 +47,28 @@ class BatchPlayer(Protocol):
     """Chooses moves in many games at once."""
 
     def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
-        """A legal square for every position, none of which is a pass.
+        """Return a legal square for every position, none of which is a pass.
 
-        *games* are the numbers of the games, *rng_states* their generators, which are moved on as they are used.
+        *games* are the indices of the games, *rng_states* the states of their generators, which are updated.
         """
         ...
 
 
 class RandomPlayer:
-    """Every legal move is as likely."""
+    """Plays uniformly random moves."""
 
     def __init__(self, rules: Rules) -> None:
         self._playable = np.uint64(rules.playable)
 
     def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
-        """Random squares."""
+        """Return random squares."""
         squares = np.empty(own.size, np.int64)
         choose_at_random(own, opp, self._playable, rng_states, squares)
         return squares
 
 
 class EvaluatorPlayer:
-    """The move that is best by a search to *depth* plies; from *exact* empty squares on, perfect play. Ties are broken at random.
+    """Plays the best move of a search to *depth* plies, and perfectly from *exact* empty squares on; ties are broken at random.
 
     Several evaluators of one kind may share a batch: the first plays the first *games_per_evaluator* games, and so on.
     """
@@ -96,12 +93,14 @@ class EvaluatorPlayer:
         self.rules, self.depth, self.exact = rules, depth, exact
         self.threads = checked_threads(threads or os.cpu_count() or 1)
         if len(self.nets) > 1 and games_per_evaluator is None:
-            raise ReversiError(f"{len(self.nets)} evaluators: expected games_each, how many games each of them plays")
-        self._games_each = games_per_evaluator
+            raise ReversiError(
+                f"{len(self.nets)} evaluators: expected games_per_evaluator, the number of games per evaluator"
+            )
+        self._games_per_evaluator = games_per_evaluator
         self._local = threading.local()
 
     def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
-        """The best squares."""
+        """Return the best squares."""
         squares = np.empty(own.size, np.int64)
         solved = np.bitwise_count(~(own | opp) & np.uint64(self.rules.playable)) <= self.exact
         if solved.any():
@@ -112,10 +111,12 @@ class EvaluatorPlayer:
         def run(part: Indices) -> None:
             if not hasattr(self._local, "thread_states"):
                 self._local.thread_states = make_thread_states(self.rules)
-            found, moved_on = np.empty(part.size, np.int64), rng_states[part]
-            which = np.zeros_like(part) if self._games_each is None else games[part] // self._games_each
-            choose_best(self._local.thread_states, self.nets, which, own[part], opp[part], self.depth, moved_on, found)
-            squares[part], rng_states[part] = found, moved_on
+            best, new_states = np.empty(part.size, np.int64), rng_states[part]
+            which = (
+                np.zeros_like(part) if self._games_per_evaluator is None else games[part] // self._games_per_evaluator
+            )
+            choose_best(self._local.thread_states, self.nets, which, own[part], opp[part], self.depth, new_states, best)
+            squares[part], rng_states[part] = best, new_states
 
         with ExitStack() as failures:
             for candidate in self._evaluators:  # one written in Python may raise
@@ -131,28 +132,28 @@ class EvaluatorPlayer:
 
 
 def perfect_moves(own: Boards, opp: Boards, rules: Rules, rng_states: RngStates, threads: int | None = None) -> Indices:
-    """A move of perfect play for every position; of equally good ones one by lot, drawn from the generators."""
+    """Return a perfect move for every position; ties are broken at random by the generators."""
     children = batch.expand(own, opp, rules)
     scores = solve_batch(children.own, children.opp, rules, threads=threads).astype(np.int64)
     tie_keys = batch.position_hash(children.own, children.opp) * (rng_states[children.parent] | np.uint64(1))
-    order = np.lexsort((tie_keys, scores, children.parent))  # the worst for the other side first
+    order = np.lexsort((tie_keys, scores, children.parent))  # lowest score for the other side first
     return children.square[order[np.searchsorted(children.parent[order], np.arange(own.size))]].astype(np.int64)
 
 
 class AgentPlayer:
-    """An agent that is asked in one position after another, and draws its own lots."""
+    """Plays the moves of an agent, which is called position by position and has its own random generator."""
 
     def __init__(self, agent: Agent, rules: Rules) -> None:
         self._agent, self._rules = agent, rules
 
     def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
-        """The agent's squares."""
+        """Return the agent's squares."""
         positions = (Position(self._rules, *boards) for boards in zip(own.tolist(), opp.tolist(), strict=True))
         return np.array([self._rules.square_of(self._agent.choose(position)) for position in positions], np.int64)
 
 
 def uniform_samples(rng_states: RngStates, count: int) -> NDArray[np.float64]:
-    """*count* numbers above 0 and below 1 for every generator, which is moved on: splitmix64, as in the kernels."""
+    """Return *count* numbers between 0 and 1 for every generator (splitmix64, as in the kernels), which is updated."""
     steps = np.arange(1, count + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     words = rng_states[:, None] + steps
     rng_states += steps[-1]
@@ -163,10 +164,9 @@ def uniform_samples(rng_states: RngStates, count: int) -> NDArray[np.float64]:
 
 
 def compiled_player(agent: AgentSpec | str, rules: Rules) -> BatchPlayer | None:
-    """The agent of a spec in compiled code; None where it has options that this has not.
+    """Return the compiled player of an agent's spec, or None if it has options that compiled players lack.
 
-    It searches to the same depth all the way, and draws equally good moves by lot. The agent itself solves its last empties, six
-    more than its depth: ``AgentPlayer(agents.make_agent(spec), rules)`` does so, move by move.
+    It searches to the same depth in the whole game. The agent itself solves its last empties, six more than its depth.
     """
     spec = AgentSpec.parse(agent)
     if str(spec) == "random":
@@ -174,7 +174,7 @@ def compiled_player(agent: AgentSpec | str, rules: Rules) -> BatchPlayer | None:
     if str(spec) == "greedy":
         return EvaluatorPlayer("discs", rules, 1, threads=1)
     spec.check_own()
-    spec.make()  # complains about what is wrong
+    spec.make()  # raises for wrong options
     depth = int(spec.options.get("depth", agents.DEFAULT_DEPTH))
     if not exists(spec.name) or set(spec.options) - {"depth", "weights"} or depth > MAX_DEPTH:
         return None
@@ -182,10 +182,7 @@ def compiled_player(agent: AgentSpec | str, rules: Rules) -> BatchPlayer | None:
 
 
 def batch_player(agent: BatchPlayer | Agent | str, rules: Rules) -> BatchPlayer:
-    """An agent, or the agent of a spec, as a player of many games at once: compiled if it can be, else asked move by move.
-
-    What is compiled does not solve its last empties, as the agent itself does (`compiled_player`).
-    """
+    """Return the batch player of an agent or a spec, compiled if possible (`compiled_player`)."""
     if isinstance(agent, str):
         return compiled_player(agent, rules) or AgentPlayer(agents.make_agent(agent), rules)
     return AgentPlayer(agent, rules) if isinstance(agent, Agent) else agent
@@ -193,7 +190,7 @@ def batch_player(agent: BatchPlayer | Agent | str, rules: Rules) -> BatchPlayer:
 
 # --- games ----------------------------------------------------------------------------------------
 
-#: Called before every step with the games that go on: (numbers, own, opp, whether A is to move).
+#: Called before every step with the active games: (indices, own, opp, whether A is to move).
 Observer = Callable[[Indices, Boards, Boards, NDArray[np.bool_]], None]
 
 
@@ -206,10 +203,7 @@ def play_games(
     seed: int = 0,
     observer: Observer | None = None,
 ) -> Results:
-    """Play all games to their end.
-
-    Game *i* depends on its opening, the players and (seed, its stream) alone.
-    """
+    """Play all games to their end. A game depends on its opening, the players and (seed, its stream) alone."""
     own, opp, a_moves = openings.own.copy(), openings.opp.copy(), openings.a_moves.copy()
     rng_states = openings.generators(seed)
     games = np.flatnonzero(~batch.is_over(own, opp, rules))
@@ -220,9 +214,9 @@ def play_games(
         for player, mask in ((player_a, a_moves[games]), (player_b, ~a_moves[games])):
             rows = games[mask]
             if rows.size:
-                moved_on = rng_states[rows]
-                squares[mask] = player.choose(own[rows], opp[rows], rows, moved_on)
-                rng_states[rows] = moved_on
+                new_states = rng_states[rows]
+                squares[mask] = player.choose(own[rows], opp[rows], rows, new_states)
+                rng_states[rows] = new_states
         next_own, next_opp = own[games], opp[games]
         passed, over = np.empty(games.size, np.bool_), np.empty(games.size, np.bool_)
         advance(next_own, next_opp, squares, np.uint64(rules.playable), passed, over)
@@ -238,11 +232,10 @@ def play_games(
 
 @dataclass(frozen=True, eq=False)
 class SelfPlayPositions:
-    """Positions in which a move was to be made, in columns, as ``pandas.DataFrame(vars(positions))`` takes them.
+    """Positions of games in columns, as ``pandas.DataFrame(vars(positions))`` accepts them, sorted by game and ply.
 
-    ``game`` and ``ply``: number of the game, and of the position in it, both from 0, random plies not counted. ``own``, ``opp``:
-    boards of the side to move and of the other side. ``score``: how the game ended for the side to move, in discs, the empty
-    squares with the winner. Sorted by game and ply.
+    ``game`` and ``ply``: indices of the game and of its position, without random plies. ``own``, ``opp``: boards of the side to
+    move and of the other side. ``score``: final score for the side to move in discs, empty squares to the winner.
     """
 
     game: NDArray[np.int64]
@@ -264,13 +257,10 @@ def self_play(
     opening_plies: int = 6,
     seed: int = 0,
 ) -> SelfPlayPositions:
-    """The positions and results of *games* games of *agent* (or the agent of a spec) against itself, after random plies.
+    """Return the positions and results of *games* games of *agent* (or the agent of a spec) against itself, after random plies.
 
-    A spec without other options than ``depth`` plays in compiled code, thousands of games in step, and so do networks
-    (`train.arena.network_players`); the same seed gives the same games then. Such a spec searches to its depth to
-    the end of the game,
-    while the agent itself, ``search.make_agent(spec)``, solves its last empties. With an *opponent* it has the first move in every
-    game.
+    A spec without options other than ``depth``, and networks (`train.arena.network_players`), play in compiled code, where the
+    same seed gives the same games (`compiled_player`). With an *opponent*, *agent* has the first move in every game.
     """
     if games < 1 or opening_plies < 0:
         raise ReversiError(f"{games} games after {opening_plies} plies: expected 1 or more games, and 0 or more plies")
@@ -286,7 +276,7 @@ def self_play(
     if not seen:
         raise ReversiError(f"no opening of {opening_plies} random plies leaves a game to play: expected fewer plies")
     game, own, opp, a_moves = (np.concatenate(column) for column in zip(*seen, strict=True))
-    ply = np.repeat(np.arange(len(seen)), [len(step[0]) for step in seen])  # games begin together, and none waits
+    ply = np.repeat(np.arange(len(seen)), [len(step[0]) for step in seen])  # all games start together
     order = np.lexsort((ply, game))
     score = np.where(a_moves, discs[game], -discs[game])
     return SelfPlayPositions(game[order], ply[order], own[order], opp[order], score[order])

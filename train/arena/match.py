@@ -1,7 +1,7 @@
-"""Games between agents, one at a time: one game, and a match over paired openings, each played twice with the colours exchanged.
+"""Games between agents, one at a time: one game, and a match over paired openings, each played with both colours.
 
-Pairing takes the luck of the opening out of the result: only a difference between the agents is left. A player that is another
-program and fails – it crashes, hangs, plays an illegal move – loses the game by all squares of the board, with the reason recorded.
+Pairs remove the effect of the opening from the result. An external program that fails (it crashes, hangs or plays an illegal
+move) loses the game by all squares of the board, and the reason is recorded.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from train.arena.results import Results
 
 @dataclass(frozen=True, slots=True)
 class Forfeit:
-    """Who could not go on, the kind of failure in a word (see `search.agents.external.process`), and what happened."""
+    """The side that failed, the kind of failure (see `search.agents.external.process`), and its message."""
 
     colour: Colour
     kind: str
@@ -37,9 +37,9 @@ class Forfeit:
 
 @dataclass(frozen=True, slots=True)
 class PlayedGame:
-    """A game. ``moves`` are those after the opening, passes included, ``seconds`` what the players took for each (a pass: 0).
+    """A game: its moves after the opening with passes, and the seconds of each (a pass: 0).
 
-    ``discs`` is the result for black, positive if black won, the empty squares with the winner; a forfeit costs all squares.
+    ``discs`` is the score for black, empty squares to the winner; a forfeit loses all squares.
     """
 
     opening: Opening
@@ -49,11 +49,11 @@ class PlayedGame:
     forfeit: Forfeit | None = None
 
     def discs_of(self, colour: Colour) -> int:
-        """The result for one side."""
+        """Return the score for one side."""
         return self.discs if colour == BLACK else -self.discs
 
     def seconds_of(self, colour: Colour) -> list[float]:
-        """What each move of one side took, passes left out."""
+        """Return the seconds of each move of one side, without passes."""
         turns = cycle((self.opening.position.turn, self.opening.position.turn.other))
         timed = zip(self.moves, self.seconds, turns, strict=False)
         return [taken for move, taken, turn in timed if turn == colour and move != PASS_NAME]
@@ -61,46 +61,46 @@ class PlayedGame:
 
 @dataclass(frozen=True, eq=False)
 class PlayerResults(Results):
-    """The results of one player, from games of which all is known; ``sides`` has them with its colour in each."""
+    """The results of one player; ``sides`` has its games and its colour in each."""
 
     sides: tuple[tuple[PlayedGame, Colour], ...] = ()
 
     @classmethod
     def of(cls, sides: Iterable[tuple[PlayedGame, Colour]], **others: Any) -> Self:
-        """The results of these games."""
+        """Return the results of these games."""
         sides = tuple(sides)
         discs = np.array([game.discs_of(colour) for game, colour in sides], np.int64)
         return cls(discs, sides=sides, **others)
 
     @classmethod
     def of_match(cls, played: Iterable[PlayedGame]) -> Self:
-        """The results of agent A, which is black in the even games of a match."""
+        """Return the results of agent A, which is black in the even games of a match."""
         return cls.of(zip(played, cycle((BLACK, WHITE)), strict=False))
 
     @property
     def opponent(self) -> PlayerResults:
-        """The same games from the other side."""
+        """The results of the other side."""
         return PlayerResults.of(((game, colour.other) for game, colour in self.sides), paired=self.paired)
 
     @property
     def forfeits(self) -> list[Forfeit]:
-        """How the player failed, for each game that it lost in that way."""
-        found = [(game.forfeit, colour) for game, colour in self.sides]
-        return [forfeit for forfeit, colour in found if forfeit is not None and forfeit.colour == colour]
+        """The forfeits of the player."""
+        forfeits = ((game.forfeit, colour) for game, colour in self.sides)
+        return [forfeit for forfeit, colour in forfeits if forfeit is not None and forfeit.colour == colour]
 
     @cached_property
     def seconds(self) -> list[float]:
-        """What each of the player's moves took."""
+        """Seconds of each of the player's moves."""
         return [taken for game, colour in self.sides for taken in game.seconds_of(colour)]
 
     @property
     def seconds_per_move(self) -> float:
-        """The player's mean thinking time."""
+        """Mean seconds per move."""
         return sum(self.seconds) / max(1, len(self.seconds))
 
 
 def play_game(players: Mapping[Colour, Agent], opening: Opening) -> PlayedGame:
-    """Let *players* finish the *opening*. Passes are made for them."""
+    """Play a game from the *opening*; passes are automatic."""
     position, moves, seconds = opening.position, list(opening.moves), list[float]()
     forfeit = None
     while not position.is_over():
@@ -121,15 +121,15 @@ def play_game(players: Mapping[Colour, Agent], opening: Opening) -> PlayedGame:
 
 
 def result_of(position: Position, forfeit: Forfeit | None) -> int:
-    """The result for black, in discs, of a game that ended there: by the rules, or by a *forfeit*."""
+    """Return the score for black of a game that ended in *position*: by the rules, or by a *forfeit*."""
     return position.score(BLACK) if forfeit is None else int(forfeit.colour) * position.rules.square_count
 
 
 def _chosen_move(player: Agent, start: Position, moves: Sequence[str], position: Position) -> str:
-    """The move that a player chooses, by name, if it is legal."""
+    """Return the name of the move that a player chooses; an illegal one raises."""
     action, legal = player.choose_after(start, moves, position), position.legal_actions()
     if not isinstance(action, Integral) or action not in legal:
-        names = ", ".join(f"{one} ({position.rules.name_of(one)})" for one in legal)
+        names = ", ".join(f"{option} ({position.rules.name_of(option)})" for option in legal)
         raise ReversiError(
             f"{type(player).__name__} has chosen action {quoted(action)} for {position.turn}: expected one of {names}"
         )
@@ -146,9 +146,9 @@ def play_match(
     seed: int = 0,
     on_game: Callable[[PlayerResults], None] = lambda result: None,
 ) -> PlayerResults:
-    """Play *games* games (an even number: both colours of every opening); agent A's results, which *on_game* hears after each.
+    """Play *games* games (an even number: both colours of every opening) between agents or specs; return A's results.
 
-    Agents are given as they are or by their specs.
+    *on_game* is called with the results after each game.
     """
     for name, number in (("games", games), ("opening_plies", opening_plies), ("seed", seed)):
         if isinstance(number, bool) or not isinstance(number, Integral) or number < 0:

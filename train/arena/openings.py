@@ -1,7 +1,7 @@
-"""Where games begin: random openings, openings that an engine finds even, or those of a file; one by one, or boards of many games.
+"""Openings: random ones, balanced ones, or those of a file; one by one, or as boards of many games.
 
-A tournament's openings are a sequence that its options decide: round *r* is played from opening *r*, by every pairing, from both
-sides. Openings drawn at random are all different, up to the symmetries of the board, as long as there are different ones.
+The options of a tournament decide its sequence of openings: round *r* is played from opening *r*, by every pairing, with both
+colours. Random openings are all different, up to the symmetries of the board, as long as there are different ones.
 """
 
 from __future__ import annotations
@@ -23,33 +23,33 @@ from search.agents.searching import SearchAgent
 from search.agents.spec import make_agent
 from search.engine.solver import solve
 
-#: Draws in a row that give nothing new before the openings so far are taken to be all there are.
+#: After this many consecutive samples without a new opening, the openings so far count as all.
 MAX_TRIES = 400
-#: Who says what is even: a search with the network, or the solver on the 4x4 board.
+#: The agent that finds balanced openings, except on the 4x4 board, which is solved.
 BALANCE_AGENT = "network:depth=8,table=1"
-#: Plies of openings drawn at random, unless said otherwise: after four on 6x6 there are 60 positions, after six 1,632. Of balanced
-#: ones on 4x4 too: after two plies white wins by ten or more there, after six 59 positions are within two discs.
+#: Default plies of random openings (after four on 6x6 there are 60 positions, after six 1,632) and of balanced ones (on 4x4, two
+#: plies leave none within two discs, six leave 59).
 DEFAULT_PLIES = {4: 2, 6: 6, 8: 6}
 BALANCED_PLIES = 6
-#: A line that begins with a board is OBF; a transcript has row numbers.
+#: A line that starts with a board is OBF; a transcript has row numbers.
 _BOARD = re.compile(r"[XxOo*0BbWw._●○-]{16}")
 
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """A start, and the moves that were made from it, by name with every pass."""
+    """A start position and the names of the moves from it, with every pass."""
 
     start: Position
     moves: tuple[str, ...] = ()
 
     @property
     def position(self) -> Position:
-        """Where the players take over."""
+        """The position after the moves."""
         return self.start.play_all(self.moves)
 
 
 def random_opening(rules: Rules, plies: int, generator: np.random.Generator) -> Opening:
-    """*plies* random moves from the start that leave a game to play."""
+    """Return *plies* random moves from the start that do not end the game."""
     for _ in range(1000):
         position, moves = Position.initial(rules), list[str]()
         for _ in range(plies):
@@ -68,10 +68,10 @@ def random_opening(rules: Rules, plies: int, generator: np.random.Generator) -> 
 def random_openings(
     rules: Rules, plies: int, seed: int, accept: Callable[[Position], bool] = lambda position: True
 ) -> Iterator[Opening]:
-    """Openings without end, each new one of the accepted; once there are no new ones, the same again from the first."""
+    """Yield accepted openings without end, first all different ones, then these again."""
     generator = np.random.default_rng(seed)
     seen: set[Position] = set()
-    found: list[Opening] = []
+    openings: list[Opening] = []
     misses = 0
     while misses < MAX_TRIES:
         opening = random_opening(rules, plies, generator)
@@ -80,35 +80,34 @@ def random_openings(
             misses += 1
         else:
             misses = 0
-            found.append(opening)
+            openings.append(opening)
             yield opening
         seen.add(position)
-    if not found:
+    if not openings:
         raise ReversiError(
-            f"none of {MAX_TRIES} openings of {plies} random plies is even enough: expected some; allow more discs "
-            "(--balance), or other plies (--plies)"
+            f"none of {MAX_TRIES} openings of {plies} random plies is balanced: expected at least one; raise --balance "
+            "or change --plies"
         )
-    yield from cycle(found)
+    yield from cycle(openings)
 
 
 def opening_sequence(
     source: str, rules: Rules, plies: int | None = None, seed: int = 0, balance: float = 2.0
 ) -> Iterator[Opening]:
-    """Openings without end: ``random``, ``balanced`` (within *balance* discs of a draw) or those of a file, again and again.
+    """Return openings without end: ``random``, ``balanced`` (within *balance* discs of a draw) or those of a file, in a cycle.
 
-    *plies* is their length, by default `DEFAULT_PLIES` or `BALANCED_PLIES`; for a file the most that is taken of each, by default
-    all.
+    *plies* is their length, by default `DEFAULT_PLIES` or `BALANCED_PLIES`, for a file their maximum length.
     """
     if source not in ("random", "balanced"):
         return cycle(openings_of_file(Path(source), rules, plies))
     if source == "random":
         return random_openings(rules, DEFAULT_PLIES[rules.size] if plies is None else plies, seed)
-    judge, plies = _balance_evaluator(rules), BALANCED_PLIES if plies is None else plies
-    return random_openings(rules, plies, seed, lambda position: abs(judge(position)) <= balance)
+    evaluate, plies = _balance_evaluator(rules), BALANCED_PLIES if plies is None else plies
+    return random_openings(rules, plies, seed, lambda position: abs(evaluate(position)) <= balance)
 
 
 def openings_of_file(path: Path, rules: Rules, plies: int | None = None) -> list[Opening]:
-    """The openings of a file: games in GGF or WTHOR, or on each line a transcript or an OBF position; cut after *plies*."""
+    """Return the openings of a file: games in GGF or WTHOR, or a transcript or OBF position per line; cut after *plies*."""
     openings = []
     try:
         games = list(_games(path, rules))
@@ -150,18 +149,18 @@ def _games(path: Path, rules: Rules) -> Iterator[tuple[str, Game]]:
 
 
 def _balance_evaluator(rules: Rules) -> Callable[[Position], float]:
-    """The value of a position in discs for the side to move, the same whatever was judged before."""
+    """Return the function from a position to its value in discs, independent of earlier calls."""
     if rules.size == 4:
         return lambda position: float(solve(position).score)
     agent = make_agent(BALANCE_AGENT)
     assert isinstance(agent, SearchAgent)
     engine = agent.engine(rules)
 
-    def judge(position: Position) -> float:
+    def evaluate(position: Position) -> float:
         engine.clear()
         return agent.search(position).value
 
-    return judge
+    return evaluate
 
 
 # --- boards of many games -------------------------------------------------------------------------
@@ -169,10 +168,10 @@ def _balance_evaluator(rules: Rules) -> Callable[[Position], float]:
 
 @dataclass(frozen=True, eq=False)
 class Openings:
-    """Where many games begin: boards of the side to move and of the other side, and whether player A is the side to move.
+    """Start positions of many games: boards of the side to move and of the other side, and whether player A is to move.
 
-    ``streams`` numbers the random numbers that each game uses; by default every game has its own. With ``paired``, games 2k and
-    2k + 1 begin alike, with the players exchanged.
+    ``streams`` has the random stream of each game, by default its index. With ``paired``, games 2k and 2k + 1 have the same
+    opening with the players exchanged.
     """
 
     own: NDArray[np.uint64]
@@ -183,23 +182,23 @@ class Openings:
 
     @classmethod
     def random(cls, rules: Rules, pairs: int, plies: int = 6, seed: int = 0) -> Openings:
-        """*pairs* positions after *plies* random plies, each twice: game 2k with player A to move, game 2k + 1 with player B."""
+        """Return *pairs* positions after random plies, each twice: game 2k with player A to move, game 2k + 1 with player B."""
         own, opp, _ = passed(*batch.random_positions(pairs, plies, rules, seed=seed), rules)
         return cls(np.repeat(own, 2), np.repeat(opp, 2), np.tile([True, False], len(own)), paired=True)
 
     @property
     def games(self) -> int:
-        """How many."""
+        """Number of games."""
         return self.own.size
 
     def repeated(self, times: int) -> Openings:
-        """The same games several times over, with the same random numbers."""
+        """Return the same games several times, with the same random streams."""
         streams = np.arange(self.games) if self.streams is None else self.streams
         own, opp, a_moves = np.tile(self.own, times), np.tile(self.opp, times), np.tile(self.a_moves, times)
         return Openings(own, opp, a_moves, np.tile(streams, times), self.paired)
 
     def generators(self, seed: int) -> NDArray[np.uint64]:
-        """The state of every game's generator."""
+        """Return the state of every game's random generator."""
         streams = np.arange(self.games) if self.streams is None else self.streams
         drawn = np.random.default_rng(seed).integers(0, 1 << 63, int(streams.max(initial=-1)) + 1, np.uint64)
         return drawn[streams]
@@ -208,6 +207,6 @@ class Openings:
 def passed(
     own: NDArray[np.uint64], opp: NDArray[np.uint64], rules: Rules
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.bool_]]:
-    """Positions in which a side that has no move has passed, and which sides have."""
+    """Return positions after the pass of a side without a move, and which sides have passed."""
     passes = batch.legal_moves(own, opp, rules) == 0
     return np.where(passes, opp, own), np.where(passes, own, opp), passes

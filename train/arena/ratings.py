@@ -1,21 +1,18 @@
-"""Elo ratings from the results of all pairings: Bradley and Terry's model with Davidson's draws, and its intervals.
+"""Elo ratings by the model of Bradley and Terry with Davidson's draws, with intervals; and the standings of a tournament.
 
-Player *i* has a strength λ_i. In a game against *j* the chances of a win, a loss and a draw are in proportion to
+Player *i* has a strength λ_i. In a game against *j* the probabilities of a win, a loss and a draw are in proportion to
 
     e^λ_i,   e^λ_j   and   ν e^((λ_i + λ_j) / 2)
 
-(R. R. Davidson, "On extending the Bradley–Terry model to accommodate ties in paired comparison experiments", JASA 65, 1970).
-Elo is 400 / ln 10 · λ, with the mean of all players at 0, or one player, the anchor. The logarithm of the likelihood is concave
-in λ and ln ν, and Newton's method finds its one maximum. Where an agent has won all its games the maximum is at infinity;
-therefore every player takes part in one game more, spread evenly over its opponents, half won and half lost. Without draws this
-is the logistic Elo of the score, 400 log10(s / (1 − s)); with draws, differences are larger (`train.arena.sequential`
-uses that one).
+(R. R. Davidson, "On extending the Bradley–Terry model to accommodate ties in paired comparison experiments", JASA 65, 1970). Elo
+is 400 / ln 10 · λ, with the mean of all players, or the anchor, at 0. The log-likelihood is concave in λ and ln ν, and Newton's
+method finds its maximum. So that it is finite, every player has one more game, divided equally among its opponents, half won and
+half lost. Without draws this is the logistic Elo of the score, 400 log10(s / (1 − s)), which `train.arena.sequential` uses; with
+draws, differences are larger.
 
-The intervals are those of the profile likelihood: all ratings of a player, above the mean or the anchor, for which the best fit of
-everything else is worse than the best of all by less than half the χ² quantile. They need no symmetry, which ratings near an end
-do not have. Games are taken as independent. Those of a pair are not quite: an opening that favours black gives one to each side,
-so that the intervals are, if anything, too wide. If the results themselves put no limit to a rating, as after games that were all
-won, the interval has no end on that side: the game that is added says nothing about it.
+The intervals are those of the profile likelihood: all ratings for which the best fit of everything else is worse than the best of
+all by less than half the χ² quantile. Games count as independent, which makes the intervals of paired games slightly too wide. If
+the results do not bound a rating, as after games that were all won, the interval is open on that side.
 """
 
 from __future__ import annotations
@@ -32,17 +29,17 @@ from train.arena.tournament import Tournament
 ELO = 400 / log(10)
 #: Half the 95 % quantile of χ² with one degree of freedom.
 DROP_95 = 3.841458820694124 / 2
-#: A step of Newton's method shorter than this, in units of λ, is the last.
+#: Newton's method ends at a step shorter than this, in units of λ.
 PRECISION = 1e-10
-#: The ends of an interval are found to this precision, in roots of the log-likelihood.
+#: Precision of the ends of an interval, in roots of the log-likelihood.
 PROFILE_PRECISION = 1e-5
 
 
 @dataclass(frozen=True)
 class Rating:
-    """A player's strength in Elo above the mean of all players, or above the anchor, and the ends of its 95 % interval.
+    """A rating in Elo above the mean of all players, or above the anchor, and the ends of its 95 % interval.
 
-    An end is infinite if the results put no limit to the rating on that side; ``elo`` is then finite by the added games alone.
+    An end is infinite if the results do not bound the rating on that side; ``elo`` is then finite by the added games alone.
     """
 
     elo: float
@@ -57,14 +54,14 @@ class Rating:
 
 @dataclass(frozen=True)
 class Ratings:
-    """The fit: a rating for every player, and ν, which makes draws likely (0: there are none)."""
+    """A rating for every player, and ν, the parameter of draws (0 if there are none)."""
 
     players: tuple[Rating, ...]
     draw_factor: float
 
 
 def interval_text(low: float | None, high: float | None) -> str:
-    """A 95 % interval in Elo for people; None or infinite ends are open.
+    """Return a 95 % interval in Elo as text; None or infinite ends are open.
 
     >>> interval_text(-31.7, 12.1), interval_text(212.0, None), interval_text(None, None)
     ('-32…+12', '≥ +212', 'unknown')
@@ -74,7 +71,7 @@ def interval_text(low: float | None, high: float | None) -> str:
 
 
 def rating_text(elo: float | None, low: float | None, high: float | None) -> str:
-    """Elo with its 95 % interval for people; the bound alone if the interval is open on one side.
+    """Return Elo with its 95 % interval as text, or the bound alone if the interval is open on one side.
 
     >>> rating_text(205.1, 174.0, 237.2), rating_text(None, 212.0, None)
     ('+205 (95 % interval +174…+237)', 'not determined (≥ +212, 95 % bound)')
@@ -86,9 +83,9 @@ def rating_text(elo: float | None, low: float | None, high: float | None) -> str
 
 
 def fit_ratings(wins: np.ndarray, draws: np.ndarray, anchor: int | None = None) -> Ratings:
-    """Fit all players' ratings. ``wins[i, j]``: games that *i* won against *j*; ``draws`` likewise, and symmetric.
+    """Fit the ratings of all players. ``wins[i, j]``: games that *i* won against *j*; ``draws[i, j]`` is symmetric.
 
-    Elo is counted from player *anchor*, by default from the mean of all.
+    Elo is relative to player *anchor*, by default to the mean of all.
 
     >>> fit = fit_ratings(np.array([[0, 30], [10, 0]]), np.zeros((2, 2)))
     >>> round(fit.players[0].elo - fit.players[1].elo)  # 400 log10(30.5 / 10.5)
@@ -103,10 +100,8 @@ def fit_ratings(wins: np.ndarray, draws: np.ndarray, anchor: int | None = None) 
             direction * inf if is_open[side][player] else model.profile_end(player, best, direction)
             for side, direction in enumerate((-1, 1))
         )
-        fixed = player == anchor
-        ratings.append(
-            Rating(0.0, 0.0, 0.0) if fixed else Rating(*(ELO * float(value) for value in (best[player], *ends)))
-        )
+        values = (0.0, 0.0, 0.0) if player == anchor else (best[player], *ends)
+        ratings.append(Rating(*(ELO * float(value) for value in values)))
     return Ratings(tuple(ratings), float(np.exp(best[-1])) if model.has_draws else 0.0)
 
 
@@ -119,11 +114,11 @@ def _checked(wins: np.ndarray, draws: np.ndarray) -> tuple[np.ndarray, np.ndarra
 
 
 def _open_ends(wins: np.ndarray, draws: np.ndarray, anchor: int | None) -> np.ndarray:
-    """For every player whether its rating may fall, and rise, without limit: booleans (2, players).
+    """Return for every player whether its rating may fall, and rise, without limit: booleans (2, players).
 
-    It may if the likelihood never falls along a direction (δ, γ) of (λ, ln ν). Of two players the one who won must then rise by
-    2γ or more above the other, and after draws they may part by 2γ at most; γ is 0, or else can be scaled to 1. That is a system
-    of difference constraints, and shortest paths are the largest differences that it allows, all of them at once.
+    It may if the likelihood never falls along a direction (δ, γ) of (λ, ln ν). The winner of a pair must then rise by 2γ or more
+    above the other, and after draws their difference may grow by 2γ at most; γ is 0, or can be scaled to 1. This is a system of
+    difference constraints, and shortest paths are the largest differences that it allows.
     """
     is_open = np.zeros((2, len(wins)), np.bool_)
     for gamma in (0.0, 1.0):
@@ -140,17 +135,14 @@ def _open_ends(wins: np.ndarray, draws: np.ndarray, anchor: int | None) -> np.nd
 
 
 class _Davidson:
-    """The likelihood of the results as a function of (λ_1 … λ_n, ln ν), the last only if there are draws, and its maximum.
-
-    The mean λ is 0, or that of the *anchor*.
-    """
+    """The likelihood of the results as a function of (λ_1 … λ_n, ln ν), the last only if there are draws, and its maximum."""
 
     def __init__(self, wins: np.ndarray, draws: np.ndarray, anchor: int | None) -> None:
         self.players = len(wins)
         self.has_draws = bool(draws.any())
         self.unknowns = self.players + self.has_draws
         first, second = np.triu_indices(self.players, 1)
-        more = 0.5 / (self.players - 1)  # half of the part of a game that each pairing is given
+        more = 0.5 / (self.players - 1)  # half of the additional game's part for each pairing
         counts = np.stack([wins[first, second] + more, wins[second, first] + more, draws[first, second]], axis=1)
         features = np.zeros((len(first), 3, self.unknowns))  # utilities are linear in the unknowns
         row = np.arange(len(first))
@@ -159,20 +151,18 @@ class _Davidson:
         features[row, 2, self.players :] = 1.0
         outcomes = 2 + self.has_draws
         self.counts, self.features = counts[:, :outcomes], features[:, :outcomes]
-        self.origin = np.zeros(self.unknowns)  # the weighted mean of the unknowns that is 0
+        self.origin = np.zeros(self.unknowns)  # the condition that the mean λ, or that of the anchor, is 0
         self.origin[: self.players] = 1 / self.players if anchor is None else np.eye(self.players)[anchor]
 
     def log_likelihood(self, unknowns: np.ndarray) -> float:
-        """Of all results, up to a constant."""
         return float((self.counts * self._log_chances(unknowns)).sum())
 
     def fit(self, begin: np.ndarray, fixed: tuple[int, float] | None = None) -> np.ndarray:
-        """The best unknowns, and with one player's λ *fixed*: (player, λ); found from *begin*."""
+        """Return the best unknowns, starting from *begin*; *fixed* is a condition (player, λ)."""
         conditions, values = self.origin[None], np.zeros(1)
         if fixed is not None:
             conditions = np.vstack([conditions, np.eye(1, self.unknowns, fixed[0])])
             values = np.append(values, fixed[1])
-        # to where the conditions hold, by the shortest way
         unknowns = begin + np.linalg.pinv(conditions) @ (values - conditions @ begin)
         for _ in range(200):
             step = self._newton_step(unknowns, conditions)
@@ -182,9 +172,9 @@ class _Davidson:
         return unknowns
 
     def profile_end(self, player: int, best: np.ndarray, direction: int) -> float:
-        """The λ of *player* on that side of its best one where the best fit of all others is worse by `DROP_95`.
+        """Return the λ of *player* in that direction from its best one where the best fit of all others is worse by `DROP_95`.
 
-        The root of the drop is nearly linear in the distance from the best λ, and the secant method finds its goal.
+        The root of the drop is nearly linear in the distance from the best λ: the secant method converges fast.
         """
         top, goal, unknowns = self.log_likelihood(best), sqrt(DROP_95), best
         before, distance = (0.0, 0.0), 0.25
@@ -202,7 +192,7 @@ class _Davidson:
         return utilities - np.logaddexp.reduce(utilities, axis=1, keepdims=True)
 
     def _newton_step(self, unknowns: np.ndarray, conditions: np.ndarray) -> np.ndarray:
-        """The step to the maximum of the quadratic that touches the likelihood, along the conditions."""
+        """Return Newton's step, along the conditions."""
         features, counts = self.features, self.counts
         chances = np.exp(self._log_chances(unknowns))
         games = counts.sum(axis=1)
@@ -218,7 +208,7 @@ class _Davidson:
         return step
 
     def _improved(self, unknowns: np.ndarray, step: np.ndarray) -> np.ndarray:
-        """The step taken, or as much of it as makes the results likelier: far from the maximum it may go too far."""
+        """Take the step, halved until it increases the likelihood: far from the maximum it may be too long."""
         before, share = self.log_likelihood(unknowns), 1.0
         while self.log_likelihood(unknowns + share * step) < before - 1e-12 and share > 1e-9:
             share /= 2
@@ -227,14 +217,13 @@ class _Davidson:
 
 # --- standings -------------------------------------------------------------------------------------
 
-
-#: A move is late if it took so much longer than was allowed.
+#: A move is an overrun if it took this multiple of the time allowed.
 OVERRUN_FACTOR = 1.1
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TournamentRow(PlayerResults):
-    """One player's results; ``allowed`` are the seconds that it had for a move, None if nobody limited them."""
+    """The results of a player; ``allowed`` are its seconds per move, None without a limit."""
 
     name: str
     rating: Rating
@@ -242,13 +231,13 @@ class TournamentRow(PlayerResults):
 
     @property
     def overruns(self) -> int:
-        """Moves that took a tenth more than allowed."""
+        """Number of overruns."""
         return 0 if self.allowed is None else sum(taken > OVERRUN_FACTOR * self.allowed for taken in self.seconds)
 
 
 @dataclass(frozen=True)
 class Standings:
-    """All players, best first, and their mean points a game against each other, in the same order; None if two have not met."""
+    """All players, best first, and their mean points per game against each other, None if two have not met."""
 
     players: tuple[TournamentRow, ...]
     cross_table: list[list[float | None]]
@@ -256,7 +245,7 @@ class Standings:
 
 
 def standings(tournament: Tournament) -> Standings:
-    """Add up the games so far."""
+    """Return the standings after the games so far."""
     agents, names = tournament.options.made_agents(), tournament.options.names
     sides: list[list[tuple[PlayedGame, Colour]]] = [[] for _ in agents]
     wins, draws = np.zeros((2, len(agents), len(agents)), np.int64)

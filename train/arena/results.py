@@ -1,4 +1,4 @@
-"""What games add up to: wins, draws and losses of one side, its score and discs, and how sure they are."""
+"""Results of games: wins, draws and losses of one side, its score and discs, with standard errors and intervals."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAX_RARE_POINTS = 3.5
 
 @dataclass(frozen=True, eq=False)
 class Results:
-    """Finished games from player A's side: its result of each in discs, positive if A won, empty squares to the winner.
+    """Scores in discs of player A in finished games, empty squares to the winner.
 
     With ``paired``, games 2k and 2k + 1 have one opening with the colours exchanged, and count as one for the standard errors.
 
@@ -45,7 +45,7 @@ class Results:
 
     @property
     def draws(self) -> int:
-        """Games that nobody won."""
+        """Games without a winner."""
         return int((self.discs == 0).sum())
 
     @property
@@ -88,7 +88,7 @@ class Results:
         return score_interval(self.score, self.games, self.score_error)
 
     def __str__(self) -> str:
-        """The figures in a line: A's score with its 95 % interval, games and discs.
+        """Return A's score with its 95 % interval, games and discs in one line.
 
         >>> print(Results(np.array([4, -4, 0, 2] * 5)))
         62.5 % (95 % interval 51.5 to 72.3) of 20 games (+10 =5 -5), +0.5 discs a game
@@ -99,7 +99,7 @@ class Results:
         return f"{score} of {games}, {self.discs_per_game:+.1f} discs a game"
 
     def as_dict(self) -> dict[str, Any]:
-        """The figures as JSON has them."""
+        """Return all figures for JSON."""
         return {
             "games": self.games,
             "wins": self.wins,
@@ -113,23 +113,22 @@ class Results:
         }
 
     def _units(self, values: NDArray[np.float64]) -> NDArray[np.float64]:
-        """What was drawn independently: pairs of games, or games."""
+        """Return the independent observations: means of pairs, or games."""
         return values[: len(values) // 2 * 2].reshape(-1, 2).mean(axis=1) if self.paired else values
 
 
 def standard_error(values: ArrayLike) -> float:
-    """Of the mean of independent numbers; not a number if there is only one."""
+    """Return the standard error of the mean of independent values; NaN for a single one."""
     numbers = np.asarray(values, float)
     return float(numbers.std(ddof=1) / math.sqrt(numbers.size)) if numbers.size > 1 else math.nan
 
 
 def score_interval(score: float, games: int, error: float) -> tuple[float, float]:
-    """95 % confidence interval of the score of paired games whose standard error, from the pairs, is *error* (nan: unknown).
+    """Return the 95 % confidence interval of the score of paired games with a standard *error* of the pairs (NaN: unknown).
 
-    Wilson's interval with the effective number of games, score · (1 − score) / error²: that of independent games, won or lost,
-    with the same standard error. Draws and openings that favour one colour raise it above the number of games. If all pairs are
-    alike, their variance says nothing, and each pair counts as one game. The interval is conservative there, and where pairs
-    carry more than the limit, four times their games.
+    It is Wilson's interval with the effective number of games, score · (1 − score) / error²: that of independent games, won or
+    lost, with the same standard error. If all pairs are equal, their variance has no information, and each pair counts as one
+    game. The interval is conservative there, and where the effective number is above its limit, four times the games.
 
     >>> [round(end, 3) for end in score_interval(0.5, 200, 0.0)]  # 100 pairs, a win and a loss each
     [0.404, 0.596]
@@ -139,11 +138,11 @@ def score_interval(score: float, games: int, error: float) -> tuple[float, float
 
 
 def wilson_interval(score: float, games: float) -> tuple[float, float]:
-    """95 % confidence interval of a share, Wilson's, which holds for few games and for shares near 0 and 1.
+    """Return Wilson's 95 % confidence interval of a share, modified for shares near 0 and 1.
 
-    Next to 0 and 1 it would cover as little as 84 %. If few points were won, or few lost, the end on that side is therefore the
-    one-sided Poisson bound (L. D. Brown, T. T. Cai and A. DasGupta, "Interval estimation for a binomial proportion",
-    Statistical Science 16, 2001: the modified Wilson interval), in Wilson and Hilferty's approximation. It is conservative there.
+    Near 0 and 1 Wilson's interval covers as little as 84 %. If few points were won or lost, the end on that side is therefore the
+    one-sided Poisson bound (L. D. Brown, T. T. Cai and A. DasGupta, "Interval estimation for a binomial proportion", Statistical
+    Science 16, 2001), in Wilson and Hilferty's approximation, which is conservative.
 
     >>> [round(end, 3) for end in wilson_interval(1.0, 10)]
     [0.722, 1.0]
@@ -152,15 +151,15 @@ def wilson_interval(score: float, games: float) -> tuple[float, float]:
         return 0.0, 1.0
     z = Z_95
     centre = (score + z * z / (2 * games)) / (1 + z * z / games)
-    spread = z * math.sqrt(score * (1 - score) / games + z * z / (4 * games * games)) / (1 + z * z / games)
-    low, high = max(0.0, centre - spread), min(1.0, centre + spread)
+    half_width = z * math.sqrt(score * (1 - score) / games + z * z / (4 * games * games)) / (1 + z * z / games)
+    low, high = max(0.0, centre - half_width), min(1.0, centre + half_width)
     return min(low, _rare_bound(score * games) / games), max(high, 1 - _rare_bound((1 - score) * games) / games)
 
 
 def _rare_bound(points: float) -> float:
-    """The lower 95 % bound of a Poisson mean of which *points* were seen; infinite if they are not few."""
+    """Return the lower 95 % bound of a Poisson mean of which *points* were observed; infinite if there are many."""
     if points > MAX_RARE_POINTS:
         return math.inf
-    return (
-        points * max(0.0, 1 - 1 / (9 * points) - Z_95_ONE_SIDED / (3 * math.sqrt(points))) ** 3 if points > 0 else 0.0
-    )
+    if points <= 0:
+        return 0.0
+    return points * max(0.0, 1 - 1 / (9 * points) - Z_95_ONE_SIDED / (3 * math.sqrt(points))) ** 3

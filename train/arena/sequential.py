@@ -1,14 +1,17 @@
-"""SPRT: is A stronger than B by so many Elo? Games are played in pairs until the answer is known, and no longer.
+"""Sequential tests and intervals: the SPRT of a strength difference, and a confidence sequence for a mean.
 
-Wald's sequential test between "A is stronger by at most `elo0`" (H0) and "by at least `elo1`" (H1), in the form that chess
-engines are tested with: a pair of games from one opening, colours exchanged, is one observation with five outcomes, 0, ½, 1,
-1½ or 2 points for A (the "pentanomial" model). The generalised likelihood ratio compares the likeliest distributions over
-the five whose means are the two hypotheses' (M. Van den Bergh, "The generalized maximum likelihood ratio for the
-expectation value of a distribution", 2017; that and its use in Fishtest: https://github.com/official-stockfish/fishtest).
-Pairs carry more than their games: what the opening gives to one side it takes from the other, and a pair shows the difference.
+**SPRT.** Wald's sequential test between "A is stronger by at most `elo0`" (H0) and "by at least `elo1`" (H1), as chess engines are
+tested: a pair of games from one opening, colours exchanged, is one observation with five outcomes, 0, ½, 1, 1½ or 2 points for A
+(the "pentanomial" model). The generalised likelihood ratio compares the likeliest distributions over the five whose means are
+those of the hypotheses (M. Van den Bergh, "The generalized maximum likelihood ratio for the expectation value of a distribution",
+2017; used by Fishtest: https://github.com/official-stockfish/fishtest). With a given mean s the likeliest distribution is
+p_i = f_i / (1 + θ (a_i − s)), where f are the observed frequencies, a the points of pairs as shares of 1, and θ solves
+Σ f_i (a_i − s) / (1 + θ (a_i − s)) = 0.
 
-Under a condition on the mean the likeliest distribution is p_i = f_i / (1 + θ (a_i − s)), where f are the frequencies seen, a the
-pairs' points as shares of 1, s the mean, and θ solves Σ f_i (a_i − s) / (1 + θ (a_i − s)) = 0.
+**Confidence sequence.** An interval that holds at all numbers of observations at once, so that one may stop at any time. For every
+rate m a gambler bets that the mean is not m, at fair odds. If the capital reaches 20 times the stake, m is refuted with 95 %
+confidence (Ville's inequality); the rates not refuted are the interval (I. Waudby-Smith and A. Ramdas, "Estimating means of
+bounded random variables by betting", JRSS B 86, 2024: the hedged capital process of section 4).
 """
 
 from __future__ import annotations
@@ -24,18 +27,18 @@ from reversi_env.errors import quoted
 if TYPE_CHECKING:
     import numpy as np  # not at run time: the help of the commands reads the options
 
-#: Points of a pair as a share of the two that it is about.
+#: Points of a pair as a share of two.
 PAIR_SCORES = (0.0, 0.25, 0.5, 0.75, 1.0)
-#: Outcomes that were never seen count as so many pairs: without them, a mean outside of what was seen is impossible.
+#: Count of outcomes that were not observed: without them, a mean outside the observed range is impossible.
 PSEUDO_COUNT = 1e-3
-#: A step of Newton's method shorter than this is the last.
+#: Newton's method ends at a step shorter than this.
 PRECISION = 1e-12
 
 Verdict = Literal["H0", "H1"]
 
 
 def expected_score(elo: float) -> float:
-    """The mean points a game of a player who is stronger by so many Elo.
+    """Return the mean points per game of a player that is stronger by *elo*.
 
     >>> round(expected_score(100), 3)
     0.64
@@ -45,7 +48,7 @@ def expected_score(elo: float) -> float:
 
 @dataclass(frozen=True)
 class Sprt:
-    """A test of two hypotheses about A's strength over B in Elo; *alpha* and *beta* are the chances to accept H1 or H0 wrongly."""
+    """A test of two hypotheses about A's strength over B in Elo, with the probabilities *alpha* and *beta* of errors."""
 
     elo0: float = 0.0
     elo1: float = 20.0
@@ -63,17 +66,17 @@ class Sprt:
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Values of the log-likelihood ratio at which H0 and H1 are accepted (Wald)."""
+        """Log-likelihood ratios at which H0 and H1 are accepted (Wald)."""
         return log(self.beta / (1 - self.alpha)), log((1 - self.beta) / self.alpha)
 
     def llr(self, counts: Sequence[float] | np.ndarray) -> float:
-        """The logarithm of the generalised likelihood ratio of H1 to H0; *counts*: pairs with 0, ½, 1, 1½, 2 points for A."""
+        """Return the log-likelihood ratio of H1 to H0; *counts*: pairs with 0, ½, 1, 1½, 2 points for A."""
         import numpy as np
 
         return float(self.llrs(np.asarray(counts)[None])[0])
 
     def llrs(self, counts: np.ndarray) -> np.ndarray:
-        """The log-likelihood ratios of several tests, (n, 5) counts."""
+        """Return the log-likelihood ratios of several tests, (n, 5) counts."""
         import numpy as np
 
         seen = np.maximum(counts, PSEUDO_COUNT)
@@ -83,13 +86,13 @@ class Sprt:
         return np.where(counts.any(axis=1), ratios, 0.0)
 
     def verdict(self, counts: Sequence[float] | np.ndarray) -> Verdict | None:
-        """The hypothesis accepted after these pairs; None while the test must go on."""
+        """Return the hypothesis that is accepted after these pairs, None if the test continues."""
         ratio, (low, high) = self.llr(counts), self.bounds
         return "H1" if ratio >= high else "H0" if ratio <= low else None
 
 
 def pair_counts(points: Sequence[float]) -> np.ndarray:
-    """How many pairs gave A 0, ½, 1, 1½ and 2 points, from the points of every pair.
+    """Return the numbers of pairs with 0, ½, 1, 1½ and 2 points, from the points of every pair.
 
     >>> pair_counts([1, 1, 2, 0.5]).tolist()
     [0, 1, 2, 0, 1]
@@ -100,11 +103,11 @@ def pair_counts(points: Sequence[float]) -> np.ndarray:
 
 
 def _likeliest(frequencies: np.ndarray, mean: float) -> np.ndarray:
-    """The distributions over `PAIR_SCORES` with that mean under which *frequencies*, (n, 5), are likeliest."""
+    """Return the distributions over `PAIR_SCORES` with that mean under which *frequencies*, (n, 5), are likeliest."""
     import numpy as np
 
     deviations = np.array(PAIR_SCORES) - mean
-    # every chance stays positive between these two; the sum below falls from +inf to -inf on the way
+    # between these two all probabilities are positive, and the sum below falls from +inf to -inf
     low, high = (np.full((len(frequencies), 1), -1 / end) for end in (deviations.max(), deviations.min()))
     theta = (low + high) / 2
     for _ in range(100):  # Newton's method, halving where it would leave the interval that holds the root
@@ -122,14 +125,14 @@ def _likeliest(frequencies: np.ndarray, mean: float) -> np.ndarray:
 
 # --- confidence sequence ----------------------------------------------------------------------------
 
-#: Rates that are bet against, so many and one; the interval's ends are rounded outwards to refuted ones.
+#: Number of rates that are bet against, less one; the ends of the interval are refuted rates.
 GRID_STEPS = 2000
-#: No gambler stakes more than this share of what can be lost.
+#: Maximum stake as a share of the capital.
 MAX_BET = 0.5
 
 
 class ConfidenceSequence:
-    """An interval for the mean of independent numbers from 0 to 1 that is right at all times at once, with chance *confidence*."""
+    """An interval for the mean of independent numbers from 0 to 1 that holds at all times with probability *confidence*."""
 
     def __init__(self, confidence: float = 0.95) -> None:
         if not 0 < confidence < 1:
@@ -140,12 +143,12 @@ class ConfidenceSequence:
         self._goal = log(2 / (1 - confidence))  # half the stake on "more", half on "less"
         self._rates = np.linspace(0, 1, GRID_STEPS + 1)
         self._log_more, self._log_less = np.zeros(GRID_STEPS + 1), np.zeros(GRID_STEPS + 1)
-        self._low, self._high = 0, GRID_STEPS  # numbers of the rates at the ends
-        self._squared_deviations = 0.25  # squared deviations so far, with one of the worst case to begin with
+        self._low, self._high = 0, GRID_STEPS  # indices of the rates at the ends
+        self._squared_deviations = 0.25  # sum so far, with one worst case at the start
 
     @property
     def mean(self) -> float:
-        """The mean so far; a half before the first observation."""
+        """The mean so far; 0.5 before the first observation."""
         return self.total / self.count if self.count else 0.5
 
     @property
@@ -154,12 +157,12 @@ class ConfidenceSequence:
         return float(self._rates[self._low]), float(self._rates[self._high])
 
     def add(self, value: float) -> None:
-        """Take one more observation into account; raise if all rates are refuted, as they are where the mean has changed."""
+        """Add an observation; raise if all rates are refuted, as after a change of the mean."""
         if not 0 <= value <= 1:
             raise ReversiError(f"observation {quoted(value)}: expected a number from 0 to 1")
         import numpy as np
 
-        # the stake depends on what was seen before, never on this value: else the bet would not be fair
+        # the stake depends on earlier observations only: otherwise the bet would not be fair
         variance, turn = self._squared_deviations / (self.count + 1), self.count + 1
         stake = sqrt(2 * self._goal / (variance * turn * log(turn + 1)))
         with np.errstate(divide="ignore"):

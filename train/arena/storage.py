@@ -1,14 +1,13 @@
-"""A tournament's folder: ``manifest.json`` (the options), ``games.jsonl`` and ``games.ggf`` (the games), ``ratings.svg``.
+"""The folder of a tournament: ``manifest.json`` (the options), ``games.jsonl`` and ``games.ggf`` (the games), ``ratings.svg``.
 
-A finished game is one line at the end of ``games.jsonl``, written in one go and flushed to the disk. A process killed at any
-moment leaves whole lines and perhaps a torn one at the end, which the next run cuts off; what is not there is played again,
-what is there is not. Games end in any order; when all are there, the file is put in order.
+A finished game is appended to ``games.jsonl`` by one write and flushed to the disk; an incomplete last line is removed by the
+next run. Games end in any order; the complete file is in order.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,13 +33,13 @@ class GameRecord:
     game: PlayedGame
 
     def points_of(self, player: int) -> float:
-        """What *player* got out of the game: 1, a half or 0."""
+        """Return the points of *player*: 1, 0.5 or 0."""
         discs = self.game.discs_of(BLACK if self.fixture.black == player else WHITE)
         return 0.5 + 0.5 * ((discs > 0) - (discs < 0))
 
 
 class TournamentFolder(Run):
-    """The folder of one tournament. More games may be asked for, not fewer; without a finished game it may be any other."""
+    """The folder of a tournament. The number of games may grow; without a finished game all options may change."""
 
     options: TournamentOptions
 
@@ -55,39 +54,38 @@ class TournamentFolder(Run):
         )
 
     def _as_hashes(self, content_hashes: dict[str, Any]) -> dict[str, Any]:
-        """The ingredients, all of them hashes."""
         return as_hashes(content_hashes)
 
     def read(self) -> list[GameRecord]:
-        """The games so far."""
+        """Return the games so far."""
         records: dict[int, GameRecord] = {}
         for number, line in enumerate(self._games.read(), 1):
             try:
                 record = _read_line(line, self.options)
                 if record.fixture.index in records:
-                    raise ReversiError(f"game {record.fixture.index} once more")
+                    raise ReversiError(f"game {record.fixture.index} twice")
             except (ValueError, LookupError, TypeError) as error:
                 raise self._games.damaged(number, error) from None
             records[record.fixture.index] = record
         return list(records.values())
 
     def append(self, record: GameRecord) -> None:
-        """Add a game, whole or not at all."""
+        """Append a game atomically."""
         self._games.append(_line(record, self.options))
 
     def write_all(self, records: Sequence[GameRecord]) -> None:
-        """Put these games, which are in order, in the place of all, and write them as GGF too."""
+        """Replace all games by *records*, and write them as GGF too."""
         self._games.replace(_line(record, self.options) for record in records)
         self.write_ggf(records)
 
     def write_ggf(self, records: Sequence[GameRecord]) -> None:
-        """Write the games as GGF. The times are in the other file, so that the same games give the same bytes."""
+        """Write the games as GGF, without times, so that equal games give equal bytes."""
         text = "".join(f"{write_ggf(as_game(record, self.options))}\n" for record in records)
         write_atomically(self.folder / RECORDS, text.encode())
 
 
 def as_game(record: GameRecord, options: TournamentOptions) -> Game:
-    """The game as a record for GGF; a failure is a game that ended on time, or was given up."""
+    """Return a game for GGF; a forfeit is a timeout or a resignation."""
     played, names = record.game, options.names
     black, white = names[record.fixture.black], names[record.fixture.white]
     tags, ending = {"PC": "Reversi Lab"}, None
@@ -114,11 +112,7 @@ def _line(record: GameRecord, options: TournamentOptions) -> dict[str, Any]:
     if start != Position.initial(start.rules):
         content["start"] = f"{start.to_text()} {'X' if start.turn == BLACK else 'O'}"
     if played.forfeit is not None:
-        content["forfeit"] = {
-            "colour": str(played.forfeit.colour),
-            "kind": played.forfeit.kind,
-            "reason": played.forfeit.reason,
-        }
+        content["forfeit"] = asdict(played.forfeit) | {"colour": str(played.forfeit.colour)}
     return content
 
 
@@ -133,11 +127,12 @@ def _read_line(content: dict[str, Any], options: TournamentOptions) -> GameRecor
     moves = read_transcript(content["moves"], start).moves
     cut, forfeit = int(content["opening"]), None
     if "forfeit" in content:
-        said = content["forfeit"]
-        forfeit = Forfeit(BLACK if said["colour"] == "black" else WHITE, str(said["kind"]), str(said["reason"]))
+        failure = content["forfeit"]
+        colour = BLACK if failure["colour"] == "black" else WHITE
+        forfeit = Forfeit(colour, str(failure["kind"]), str(failure["reason"]))
     discs = result_of(start.play_all(moves), forfeit)
     if content["discs"] != discs:
-        raise ReversiError(f"{quoted(content['discs'])} discs for black, where the moves come to {discs}")
+        raise ReversiError(f"{quoted(content['discs'])} discs for black, where the moves give {discs}")
     seconds = tuple(float(value) for value in content["seconds"])
     played = PlayedGame(Opening(start, moves[:cut]), moves[cut:], seconds, discs, forfeit)
     return GameRecord(fixture, played)

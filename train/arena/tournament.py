@@ -1,8 +1,8 @@
-"""Tournaments: round robins and gauntlets over agents, from paired openings, on all cores, resumable at any moment.
+"""Tournaments: round robins and gauntlets of agents from paired openings, on all cores, resumable; and win rates.
 
-Game *i* depends on the options and on *i* alone: its opening on the round, its agents – made anew for each game, so that no
-table knows more than it should – on seeds drawn from (seed, *i*, player). With limits of depth or nodes a tournament is
-therefore the same on any number of workers, in one go or in ten.
+A game depends on the options and its index alone: its opening on the round, its agents, which are made again for each game, on
+seeds drawn from (seed, index, player). With limits of depth or nodes a tournament is therefore the same on any number of workers
+and after any interruption.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from train.jobs.run import MANIFEST
 
 
 class Tournament:
-    """A tournament as far as it was played, by its games in any order.
+    """The games of a tournament so far.
 
-    An SPRT counts pairs in their order, whenever they were played: ``pairs`` in which the first agent got 0, ½, 1, 1½ and 2 points,
-    up to its ``verdict``, which ends the tournament.
+    An SPRT counts pairs in order: ``pairs`` has the numbers of pairs with 0, ½, 1, 1½ and 2 points for the first agent, up to the
+    ``verdict``, which ends the tournament.
     """
 
     def __init__(self, options: TournamentOptions, records: Iterable[GameRecord] = ()) -> None:
@@ -44,7 +44,7 @@ class Tournament:
             self.add(record)
 
     def add(self, record: GameRecord) -> None:
-        """Take one more game into account."""
+        """Add a game."""
         self.by_number[record.fixture.index] = record
         sprt = self.options.sprt
         while sprt is not None and self.verdict is None:
@@ -56,27 +56,27 @@ class Tournament:
 
     @property
     def end(self) -> int:
-        """The number of games, as far as is known."""
+        """Number of games of the tournament, as far as it is known."""
         return self.options.total if self.verdict is None else 2 * int(self.pairs.sum())
 
     @property
     def complete(self) -> bool:
-        """Whether all games are there."""
+        """Whether all games are played."""
         return self.verdict is not None or len(self.by_number) == self.end
 
     @property
     def records(self) -> tuple[GameRecord, ...]:
-        """The games in order, without gaps if it is `complete`; none after an SPRT's decision."""
+        """The games in order, up to the decision of an SPRT."""
         return tuple(self.by_number[number] for number in sorted(self.by_number) if number < self.end)
 
     @property
     def openings(self) -> int:
-        """Positions that games began from, those that mirror each other counted once."""
+        """Number of different openings, up to symmetry."""
         return len({record.game.opening.position.canonical() for record in self.records})
 
     @property
     def rounds(self) -> int:
-        """Rounds that were begun; each is meant to have an opening of its own."""
+        """Number of rounds that were started."""
         return len({record.fixture.round for record in self.records})
 
 
@@ -88,11 +88,10 @@ def run_tournament(
     executor: Executor | None = None,
     on_game: Callable[[GameRecord, int], None] = lambda record, done: None,
 ) -> Tournament:
-    """Play what is missing of a tournament in *folder*, on so many processes (0: in this one); *on_game* hears of every new game.
+    """Play the missing games of a tournament in *folder*, on *workers* processes (0: this one); *on_game* is called after each.
 
-    An *executor* is used instead of processes: a Ray cluster, on whose machines other programs must be installed too.
-    Interrupted in any way, the same call goes on; a KeyboardInterrupt leaves the folder in order, and `read_tournament` has the
-    games so far.
+    An *executor* is used instead of processes: a Ray cluster, on whose machines external programs must be installed too.
+    Interrupted in any way, the same call resumes the tournament, and `read_tournament` returns the games so far.
     """
     with TournamentFolder(folder, options) as store:
         tournament = Tournament(options, store.read())
@@ -111,7 +110,7 @@ def run_tournament(
 
 
 def missing_games(tournament: Tournament, workers: int = 0, executor: Executor | None = None) -> Generator[GameRecord]:
-    """Play what is missing, on so many processes; games come as they end, and the caller adds them until it is complete."""
+    """Yield the missing games as they end; the caller adds them to the tournament until it is complete."""
     options = tournament.options
     if tournament.complete:
         return
@@ -126,17 +125,17 @@ def missing_games(tournament: Tournament, workers: int = 0, executor: Executor |
 def _players(options: TournamentOptions, workers: int, executor: Executor | None) -> AbstractContextManager[WorkerPool]:
     if executor is None:
         return LocalExecutor(workers).workers(GamePlayer, options)
-    # openings come with the jobs: their file may stay here
+    # openings are part of the jobs: their file is not needed by the workers
     return executor.workers(RemoteGamePlayer, replace(options, openings="random"), cpus=threads_of(options))
 
 
 def threads_of(options: TournamentOptions) -> int:
-    """Threads of the agent that thinks with most."""
+    """Return the largest number of threads of an agent."""
     return max(agent.threads for agent in options.made_agents())
 
 
 def read_tournament(options: TournamentOptions, folder: Path) -> Tournament:
-    """A tournament as far as *folder* has it."""
+    """Return the tournament in *folder*, with its games so far."""
     if not (folder / MANIFEST).exists():
         return Tournament(options)
     store = TournamentFolder(folder, options)
@@ -145,7 +144,7 @@ def read_tournament(options: TournamentOptions, folder: Path) -> Tournament:
 
 
 def prepare(options: TournamentOptions) -> None:
-    """Compile every agent's kernels, once, and see that other programs start and play this game; what cannot be is said now."""
+    """Compile the kernels of every agent, and check that external programs start and play this game."""
     for player, spec in enumerate(options.agents):
         if spec in options.agents[:player]:
             continue
@@ -156,19 +155,19 @@ def prepare(options: TournamentOptions) -> None:
 
 
 def _check_starts(options: TournamentOptions, spec: str) -> None:
-    """A program that knows games from the start only cannot begin elsewhere."""
+    """Raise if a program that plays from the start position only would get another opening."""
     if options.openings in ("random", "balanced"):
         return
     for number, opening in enumerate(openings_of_file(Path(options.openings), options.rules, options.plies), 1):
         if opening.start != Position.initial(options.rules):
             raise ReversiError(
                 f"opening {number} of {options.openings!r} is a position: expected moves from the start, "
-                f"since {quoted(spec)} cannot be set up to one"
+                f"since {quoted(spec)} cannot set up positions"
             )
 
 
 def jobs(options: TournamentOptions, done: Container[int]) -> Iterator[tuple[Fixture, Opening]]:
-    """The games that are still to be played, in order, with their openings."""
+    """Yield the games that are not *done*, in order, with their openings."""
     openings, rounds = options.opening_sequence(), list[Opening]()
     for index in range(options.total):
         fixture = options.fixture(index)
@@ -179,7 +178,7 @@ def jobs(options: TournamentOptions, done: Container[int]) -> Iterator[tuple[Fix
 
 
 class GamePlayer:
-    """Plays games in a worker. Other programs are kept running from game to game, all other agents made anew."""
+    """Plays games in a worker. External programs run from game to game, other agents are made for each."""
 
     def __init__(self, options: TournamentOptions) -> None:
         self._options = options
@@ -200,13 +199,13 @@ class GamePlayer:
         agent = self._programs.get(player) or self._options.make_agent(player, game)
         if isinstance(agent, ExternalAgent):
             self._programs[player] = agent
-        with suppress(EngineFailure):  # it will fail again when it is to move, and lose
-            agent.prepare(self._options.rules)  # not on its clock
+        with suppress(EngineFailure):  # it will fail again at its move, and lose
+            agent.prepare(self._options.rules)  # before its clock starts
         return agent
 
 
 class RemoteGamePlayer(GamePlayer):
-    """Plays games on a machine that may lack what they need: other programs, above all, which would lose them all."""
+    """Plays games on another machine, and checks first that external programs run there."""
 
     def __init__(self, options: TournamentOptions) -> None:
         super().__init__(options)
@@ -218,7 +217,7 @@ class RemoteGamePlayer(GamePlayer):
 
 @dataclass(frozen=True)
 class WinRate:
-    """How often an agent wins, draws counted as half: the mean, its interval, whether that is as narrow as was asked for."""
+    """The win rate of an agent, draws counted as half, its interval, and whether that is as narrow as required."""
 
     rate: float = 0.5
     interval: tuple[float, float] = (0.0, 1.0)
@@ -240,20 +239,20 @@ def estimate_win_rate(
     workers: int = 0,
     on_pair: Callable[[WinRate], None] = lambda rate: None,
 ) -> WinRate:
-    """Play a tournament of two until the first agent's win rate is known to within *margin*, or to its end; nothing is kept.
+    """Play a tournament of two, without storing it, until the first agent's win rate is known to within *margin*.
 
-    The same numbers whatever the number of workers: pairs count in their order. *on_pair* hears how far it is.
+    *on_pair* is called after each pair. Pairs count in order, so that the result is independent of the workers.
     """
     if not 0 < margin < 0.5:
         raise ReversiError(f"margin {quoted(margin)}: expected a share of the games, above 0 and below 0.5")
-    sequence, found = ConfidenceSequence(confidence), WinRate()
+    sequence, estimate = ConfidenceSequence(confidence), WinRate()
     with closing(missing_games(Tournament(options), workers)) as games:
         ordered = in_order((record.fixture.index, record.points_of(0)) for record in games)
         for first, second in zip(ordered, ordered, strict=True):
             sequence.add((first + second) / 2)
-            found = WinRate(sequence.mean, sequence.interval, 2 * sequence.count)
-            found = replace(found, converged=found.margin <= margin)
-            on_pair(found)
-            if found.converged:
+            estimate = WinRate(sequence.mean, sequence.interval, 2 * sequence.count)
+            estimate = replace(estimate, converged=estimate.margin <= margin)
+            on_pair(estimate)
+            if estimate.converged:
                 break
-    return found
+    return estimate

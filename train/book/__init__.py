@@ -1,1 +1,1 @@
-"""Opening books: built by best-first search of leaves (`building`). `search.agents.book` reads them."""
+"""Building and checking opening books, which `search.agents.book` reads, and recorded games beside them."""

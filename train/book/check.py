@@ -1,8 +1,8 @@
-"""How good the moves are that a book plays, by a search that looks further than the book's own.
+"""Checking a book: the losses of its moves by a deeper search.
 
-Positions are searched one by one, those that the book plays from and those that it plays to; a move loses what the best one of its
-position is worth more by these values. They go into the book, which from then on does not play what loses more than its margin
-(`search.agents.book.Book`). Whatever else it plays was judged: no move comes to be played by a check.
+The positions that the book plays from and to are searched; the loss of a move is its difference from the best one by these values.
+They become part of the book, which then does not play moves that lose more than its margin (`search.agents.book.Book`). A check
+adds no moves.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from train.jobs.logs import JsonLines, Progress, no_progress
 from train.jobs.processes import Executor, LocalExecutor
 from train.jobs.run import Run
 
-#: Positions that are played from, of one line of the log: with those after them some seconds of many cores.
+#: Positions per line of the log, without those after them.
 BATCH = 128
 
 
 class CheckedMove(NamedTuple):
-    """A move that a book plays by its own values: the board, black to move, its name, and the discs that it loses to the best.
+    """A move that a book plays by its own values: the board, black to move, and its name.
 
-    ``loss`` by the book's own values, which know the moves of the book; ``found`` by the deeper search, which knows all.
+    ``loss``: discs that it loses by the book's values; ``found``: by the deeper search.
     """
 
     board: str
@@ -44,7 +44,7 @@ class CheckedMove(NamedTuple):
 
 
 class BookMoves(NamedTuple):
-    """Moves of a book: the rows before and after them, their squares, and their losses by the book in units (`UNITS_PER_DISC`)."""
+    """Moves of a book: the rows before and after them, their squares, and their losses in units (`UNITS_PER_DISC`)."""
 
     before: Rows
     after: Rows
@@ -52,7 +52,7 @@ class BookMoves(NamedTuple):
     loss: NDArray[np.int64]
 
     def of(self, which: NDArray[np.bool_]) -> BookMoves:
-        """Some of them."""
+        """Return the moves of a mask."""
         return BookMoves(*(column[which] for column in self))
 
 
@@ -64,38 +64,38 @@ def check(
     executor: Executor | None = None,
     progress: Progress = no_progress,
 ) -> Book:
-    """*book* with what deeper searches say of some of its positions, and of those that it plays to from there.
+    """Return *book* with the values of deeper searches of some of its positions, and of those that it plays to from there.
 
-    With a *folder* it is in the file `BOOK` there, and the same call goes on after it was interrupted in any way. What was
-    found depends on book and options only. The *executor* searches; by default as many processes as there are cores.
+    With a *folder* it is written to `BOOK` there, and the same call resumes an interrupted check. The result depends on book and
+    options only. The *executor* searches, by default a process per core.
     """
     executor = executor or LocalExecutor(core_count())
     if folder is None:
         with executor.workers(Searcher, options) as pool:
-            return _checked(book, options, LoggedSearches(pool), progress)
+            return _check(book, options, LoggedSearches(pool), progress)
     path, content_hashes = Path(folder), {"book_sha256": book.sha256, **options.content_hashes}
     with Run(path, options, content_hashes), executor.workers(Searcher, options) as pool:
-        found = _checked(book, options, LoggedSearches(pool, JsonLines(path / LOG)), progress)
-        write_atomically(path / BOOK, found.to_bytes())
-    return found
+        checked_book = _check(book, options, LoggedSearches(pool, JsonLines(path / LOG)), progress)
+        write_atomically(path / BOOK, checked_book.to_bytes())
+    return checked_book
 
 
 def checked_moves(book: Book) -> list[CheckedMove]:
-    """What a check of *book* says of the moves that it plays by its own values, and would without the check."""
-    known, moves = book.checked != UNCHECKED, all_moves(book)
-    moves = moves.of(known[moves.before] & known[moves.after])
+    """Return the checked moves that *book* plays by its own values."""
+    is_checked, moves = book.checked != UNCHECKED, all_moves(book)
+    moves = moves.of(is_checked[moves.before] & is_checked[moves.after])
     value = book.checked.astype(np.int64)
     best = value.copy()
     np.maximum.at(best, moves.before, -value[moves.after])
     moves = moves.of(_would_play(book, moves))
-    found = (best[moves.before] + value[moves.after]) / UNITS_PER_DISC
+    losses = (best[moves.before] + value[moves.after]) / UNITS_PER_DISC
     names = (_name(book.rules, square) for square in moves.square.tolist())
     boards = (Position(book.rules, int(book.own[row]), int(book.opp[row])).to_text() for row in moves.before)
-    return list(map(CheckedMove, boards, names, (moves.loss / UNITS_PER_DISC).tolist(), found.tolist()))
+    return list(map(CheckedMove, boards, names, (moves.loss / UNITS_PER_DISC).tolist(), losses.tolist()))
 
 
 def all_moves(book: Book) -> BookMoves:
-    """The moves between positions of *book*, beyond the margin or not, in the order of the rows before them."""
+    """Return all moves between positions of *book*, in the order of the rows before them."""
     inner = np.flatnonzero(book.depth == 0)
     children = batch.expand(book.own[inner], book.opp[inner], book.rules)
     row = {boards: row for row, boards in enumerate(zip(book.own.tolist(), book.opp.tolist(), strict=True))}
@@ -119,7 +119,7 @@ def _sampled_rows(book: Book, options: CheckOptions) -> NDArray[np.int64]:
     return np.random.default_rng(options.seed).permutation(np.flatnonzero(book.depth == 0))[: options.positions]
 
 
-def _checked(book: Book, options: CheckOptions, search: LoggedSearches, progress: Progress) -> Book:
+def _check(book: Book, options: CheckOptions, search: LoggedSearches, progress: Progress) -> Book:
     moves, drawn = all_moves(book), _sampled_rows(book, options)
     moves = moves.of(_would_play(book, moves))
     checked = np.full(len(book), UNCHECKED)

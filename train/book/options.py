@@ -11,7 +11,7 @@ from reversi_env.options import GameOptions, option
 if TYPE_CHECKING:
     from search.evaluators.base import Evaluator
 
-#: Plies that the first search of a position is shallower by, which finds the moves that are far too bad: an even number.
+#: Plies by which the first search of a position is shallower, an even number; it excludes the bad moves.
 FIRST_SEARCH_REDUCTION = 8
 
 
@@ -19,8 +19,8 @@ FIRST_SEARCH_REDUCTION = 8
 class SearchOptions(GameOptions):
     """How the positions of a book are searched.
 
-    A position's value is the mean of two searches, to ``depth`` and to one ply less: who moved last looks better off in one and
-    worse in the other, and a book compares positions of different plies.
+    A value is the mean of two searches, to ``depth`` and to one ply less, because searches of odd and of even depth err to
+    opposite sides, and a book compares positions of different plies.
     """
 
     depth: int = option(14, "Search depth per position, in plies.", low=1, high=40)
@@ -33,7 +33,7 @@ class SearchOptions(GameOptions):
         for name in AgentSpec.parse(self.evaluator).options:
             if name != "weights":
                 raise TrainError(f"option {quoted(name)} of evaluator {quoted(self.evaluator)}: expected weights alone")
-        self.searches_with.record(self.rules)  # says which games it does not know
+        self.searches_with.record(self.rules)  # raises for a game without weights
 
     @property
     def searches_with(self) -> Evaluator:
@@ -45,18 +45,17 @@ class SearchOptions(GameOptions):
 
     @property
     def content_hashes(self) -> dict[str, str]:
-        """What else decides the values: a hash of the evaluator's weights."""
+        """A hash of the evaluator's weights."""
         evaluator = self.searches_with
         return {f"{evaluator.family}_sha256": evaluator.sha256(self.rules)}
 
 
 @dataclass(frozen=True)
 class BookOptions(SearchOptions):
-    """How large a book is, how its positions are searched, and which of them come next.
+    """The size of a book, the searches of its positions, and the order of expansion.
 
-    ``margin``: a move that loses more discs to the best of its position is not in the book. Next comes the leaf to which the
-    fewest moves lead, where each disc that either side has given away on the way counts as ``loss_plies`` more (drop-out
-    expansion). The book grows by at most ``batch`` of them at a time, so that workers have something to share out.
+    ``margin``: a move that loses more discs is not in the book. Leaves are expanded by drop-out expansion: first the one to which
+    the fewest moves lead, where each disc lost by either side counts as ``loss_plies`` more moves, at most ``batch`` at a time.
     """
 
     positions: int = option(75_000, "Approximate number of positions.", low=1, high=10_000_000)
@@ -66,13 +65,13 @@ class BookOptions(SearchOptions):
 
     @property
     def first_depth(self) -> int:
-        """Plies of the first search of a position, which those with a chance are searched beyond."""
+        """Plies of the first search of a position; promising ones are searched to ``depth``."""
         return max(1, self.depth - FIRST_SEARCH_REDUCTION)
 
 
 @dataclass(frozen=True)
 class CheckOptions(SearchOptions):
-    """Which positions of a book are searched deeper than the book was, and how deep."""
+    """Which positions of a book are searched deeper, and how deep."""
 
     depth: int = option(20, "Search depth of the check, in plies.", low=2, high=40)
     positions: int = option(100, "Number of randomly sampled positions.", low=1, high=10_000_000)

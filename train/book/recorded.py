@@ -1,4 +1,4 @@
-"""`GameTree`: recorded games beside a book – how often each move of a position was played, and how well it scored."""
+"""`GameTree`: statistics of recorded games: how often each move of a position was played, and its score."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ALL_PLIES = 60
 
 
 class Played(NamedTuple):
-    """Games in which a move was played: how many, the share of points it got, and the mean score in discs for who played it."""
+    """Games in which a move was played: their number, its share of points, and its mean score in discs."""
 
     games: int
     points: float
@@ -30,9 +30,9 @@ class Played(NamedTuple):
 
 
 class _Moves(NamedTuple):
-    """What was played after some number of moves, a row a move of a canonical position, in the order of own, opp and square.
+    """The moves after a number of plies, a row per move of a canonical position, in the order of own, opp and square.
 
-    The sums are over games: half points and discs, for who played the move.
+    ``points`` (half points) and ``score`` (discs) are sums over the games for the side that played the move.
     """
 
     own: NDArray[np.uint64]
@@ -44,9 +44,9 @@ class _Moves(NamedTuple):
 
 
 class GameTree:
-    """The games of all WTHOR files in a folder, to so many *plies*; transpositions and images count as the same position.
+    """The games of all WTHOR files in a folder, up to *plies*; transpositions and symmetric images are one position.
 
-    A ply's moves are counted when they are first asked for (`count`); from then on a lookup is a binary search.
+    The moves of a ply are counted at the first lookup (`count`); later lookups are binary searches.
     """
 
     def __init__(self, folder: str | PathLike[str], plies: int = ALL_PLIES) -> None:
@@ -58,26 +58,26 @@ class GameTree:
         return sum(map(len, self._files))
 
     def moves(self, position: Position) -> dict[str, Played]:
-        """The moves that were played in *position*, by name, the most frequent first; passes are not recorded."""
+        """Return the recorded moves in *position*, by name, the most frequent first; passes are not recorded."""
         if position.rules != Rules():
             raise ReversiError(f"recorded games beside a position of {position.rules}: expected one of {Rules()}")
         ply = ALL_PLIES - position.empties
         if not 0 <= ply < self._plies:
             return {}
-        counted, here = self.count(ply), position.canonical()
+        counted, canonical_position = self.count(ply), position.canonical()
         sums: dict[tuple[int, int], np.ndarray] = {}
-        for row in rows_of(counted.own, counted.opp, here):
-            after = _image(here.play(int(counted.square[row])))
+        for row in rows_of(counted.own, counted.opp, canonical_position):
+            after = _image(canonical_position.play(int(counted.square[row])))
             sums[after] = sums.get(after, 0) + np.array([column[row] for column in counted[3:]], np.int64)
-        found = {}
+        played = {}
         for move in position.legal_moves() if sums else ():
             if (total := sums.get(_image(position.play(move)))) is not None:
                 games, points, score = map(int, total)
-                found[move] = Played(games, points / 2 / games, score / games)
-        return dict(sorted(found.items(), key=lambda item: -item[1].games))
+                played[move] = Played(games, points / 2 / games, score / games)
+        return dict(sorted(played.items(), key=lambda item: -item[1].games))
 
     def count(self, ply: int) -> _Moves:
-        """What was played after *ply* moves, counted at the first call; by one thread at a time."""
+        """Return the moves after *ply* moves, counted at the first call. Not thread-safe."""
         if ply not in self._counted:
             own, opp, square, result = map(
                 np.concatenate, zip(*(file.played(ply) for file in self._files), strict=True)
@@ -87,22 +87,21 @@ class GameTree:
 
 
 def _read(path: Path) -> WthorFile:
-    """The games of a file, all of them legal: others would be counted where they never were."""
+    """Read a file; an illegal game raises, since its moves would be counted in wrong positions."""
     file = read_wthor(path)
     with within(f"WTHOR file {quoted(path.name)}"):
         for index in np.flatnonzero(file.replay().illegal)[:1]:
-            file.game(int(index))  # which says what is wrong with it
+            file.game(int(index))  # raises
     return file
 
 
 def _image(position: Position) -> tuple[int, int]:
-    """The boards that all images of a position have in common."""
     image = position.canonical()
     return image.own, image.opp
 
 
 def _summed(own: np.ndarray, opp: np.ndarray, square: np.ndarray, result: np.ndarray) -> _Moves:
-    """The moves of games, a row a game, summed up by canonical position and the move's image there."""
+    """Sum the moves of games by canonical position and the move's image there."""
     own, opp, symmetry = canonical(own, opp)
     square = action_images(8)[symmetry, square].astype(np.int8)
     order = np.lexsort((square, opp, own))

@@ -1,7 +1,7 @@
-"""`Tree`: a book while it grows – canonical positions, the moves between them, and what follows from the values of the leaves.
+"""`Tree`: a book during its build: canonical positions, the moves between them, and the values that follow from the leaves.
 
-Positions are joined by moves only from those whose moves are all known (`Tree.widen`). Every move adds a disc and a pass changes
-the side alone, so that positions lie in layers, and values run up and costs down layer by layer, without recursion.
+Moves are added for expanded positions only, all at once (`Tree.expand_leaves`). Every move adds a disc and a pass changes the side
+alone, so that positions form layers, and values and costs are propagated layer by layer, without recursion.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from search.agents.book import UNCHECKED, UNITS_PER_DISC, Book
 
 Rows = NDArray[np.int64]
 Boards = NDArray[np.uint64]
-#: More than any cost: nothing within the margin leads there.
+#: The cost of positions to which no moves within the margin lead.
 UNREACHABLE = np.int64(1 << 60)
-#: Moves that seem to lose so many discs more than the margin by a first search are searched in full all the same.
+#: Moves that lose up to this many discs more than the margin by the first search are searched to full depth.
 FULL_SEARCH_MARGIN = 1.5
 
 
 class BookCosts(NamedTuple):
-    """What follows from the leaves, a row a position: values in `UNITS_PER_DISC` parts of a disc, and costs in hundredths of a ply.
+    """Values, in `UNITS_PER_DISC` parts of a disc, and costs, in hundredths of a ply, of all positions.
 
-    ``near``: a move leads there that is in the book, or may be when both have been searched in full.
+    ``near``: a move leads there that is in the book, or may be after searches to full depth.
     """
 
     value: NDArray[np.int64]
@@ -35,7 +35,7 @@ class BookCosts(NamedTuple):
 
     @property
     def in_book(self) -> NDArray[np.bool_]:
-        """Whether a position is in the book: moves within the margin lead there."""
+        """Whether moves within the margin lead to a position."""
         return self.cost < UNREACHABLE
 
 
@@ -45,7 +45,7 @@ class Tree:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.own, self.opp = np.empty(0, np.uint64), np.empty(0, np.uint64)
-        #: Values by search, in `UNITS_PER_DISC` parts of a disc, and its plies; as many as there are empties where it is exact.
+        #: Values by search and its plies, the number of empties where a value is exact.
         self.value, self.depth = np.empty(0, np.int64), np.empty(0, np.int64)
         self._layer = np.empty(0, np.int64)
         self._parent, self._child = np.empty(0, np.int64), np.empty(0, np.int64)
@@ -57,55 +57,49 @@ class Tree:
 
     @property
     def is_inner(self) -> NDArray[np.bool_]:
-        """Whether moves lead on from a position."""
+        """Whether a position is expanded."""
         inner = np.zeros(len(self), np.bool_)
         inner[self._parent] = True
         return inner
 
     @property
     def is_exact(self) -> NDArray[np.bool_]:
-        """Whether the value of a search is proven, or the game over."""
+        """Whether a value is exact."""
         return self.depth >= self.rules.square_count - np.bitwise_count(self.own | self.opp).astype(np.int64)
 
     def rows(self, own: Boards, opp: Boards) -> Rows:
-        """The rows of canonical positions; -1 for those that are not there."""
+        """Return the rows of canonical positions, -1 for new ones."""
         pairs = zip(own.tolist(), opp.tolist(), strict=True)
         return np.array([self._row.get(pair, -1) for pair in pairs], np.int64)
 
     def add(self, own: Boards, opp: Boards) -> Rows:
-        """Add canonical positions, those that are there already and those that come twice but once; the rows of the new ones."""
+        """Add new canonical positions, each once, and return their rows."""
         before = len(self)
         for pair in zip(own.tolist(), opp.tolist(), strict=True):
             self._row.setdefault(pair, len(self._row))
         new = np.array(list(self._row)[before:], np.uint64).reshape(-1, 2)
         can_move = batch.legal_moves(new[:, 0], new[:, 1], self.rules) != 0
         layer = 2 * np.bitwise_count(new[:, 0] | new[:, 1]).astype(np.int64) + can_move
-        nothing = np.zeros(len(new), np.int64)
+        zeros = np.zeros(len(new), np.int64)
         self.own, self.opp = np.append(self.own, new[:, 0]), np.append(self.opp, new[:, 1])
-        self.value, self.depth = np.append(self.value, nothing), np.append(self.depth, nothing)
+        self.value, self.depth = np.append(self.value, zeros), np.append(self.depth, zeros)
         self._layer = np.append(self._layer, layer)
         return np.arange(before, len(self))
 
     def expand_leaves(self, rows: Rows) -> Rows:
-        """Let all moves lead on from these positions; the rows of the positions that are new by it."""
+        """Expand positions, and return the rows of new ones."""
         children = batch.expand(self.own[rows], self.opp[rows], self.rules)
         own, opp, _ = batch.canonical(children.own, children.opp)
         new = self.add(own, opp)
         self._link(rows[children.parent], self.rows(own, opp))
         return new
 
-    def link_existing(self, rows: Rows) -> None:
-        """Let those moves lead on from these positions that lead to another one which is there."""
-        children = batch.expand(self.own[rows], self.opp[rows], self.rules)
-        after = self.rows(*batch.canonical(children.own, children.opp)[:2])
-        self._link(rows[children.parent[after >= 0]], after[after >= 0])
-
     def set(self, rows: Rows, value: NDArray[np.int64], depth: NDArray[np.int64]) -> None:
-        """Values by search of these positions."""
+        """Set the values of positions by search."""
         self.value[rows], self.depth[rows] = value, depth
 
     def propagate(self, margin: float, loss_plies: float = 0.0) -> BookCosts:
-        """Values of all positions, and what it costs to come to them, as `BookOptions` has it."""
+        """Return the values and costs of all positions, with the parameters of `BookOptions`."""
         value, inner = self.value.copy(), self.is_inner
         value[inner] = -UNREACHABLE
         layers = list(self._moves_by_layer())
@@ -123,28 +117,28 @@ class Tree:
         return BookCosts(value, cost, near)
 
     def book(self, margin: float, about: Mapping[str, Any]) -> Book:
-        """The book: the positions that moves within the margin lead to, with their values."""
-        standing = self.propagate(margin)
-        rows = np.flatnonzero(standing.in_book)
+        """Return the book: the positions that moves within the margin lead to, with their values."""
+        costs = self.propagate(margin)
+        rows = np.flatnonzero(costs.in_book)
         rows = rows[np.lexsort((self.opp[rows], self.own[rows]))]
         depth = np.where(self.is_inner, 0, np.minimum(self.depth, 255)).astype(np.uint8)
-        lines = np.minimum(self._lines(standing, margin), np.iinfo(np.uint32).max).astype(np.uint32)
-        value = standing.value.astype(np.int16)
+        lines = np.minimum(self._lines(costs, margin), np.iinfo(np.uint32).max).astype(np.uint32)
+        value = costs.value.astype(np.int16)
         checked = np.full(len(rows), UNCHECKED)
         rules = Rules(self.rules.size, self.rules.variant)
         own, opp = self.own[rows], self.opp[rows]
         return Book(rules, own, opp, value[rows], depth[rows], lines[rows], checked, margin, about)
 
-    def _lines(self, standing: BookCosts, margin: float) -> NDArray[np.float64]:
-        """Ways from each position through the book to its end; floats, which do not run over."""
+    def _lines(self, costs: BookCosts, margin: float) -> NDArray[np.float64]:
+        """Return the number of lines from each position through the book, as floats, which do not overflow."""
         lines = np.where(self.is_inner, 0.0, 1.0)
         for parent, child in reversed(list(self._moves_by_layer())):
-            kept = standing.value[parent] + standing.value[child] <= margin * UNITS_PER_DISC
+            kept = costs.value[parent] + costs.value[child] <= margin * UNITS_PER_DISC
             np.add.at(lines, parent[kept], lines[child[kept]])
         return lines
 
     def _moves_by_layer(self) -> Iterator[tuple[Rows, Rows]]:
-        """Parents and children of all moves, those of the first layers first."""
+        """Yield parents and children of all moves, layer by layer."""
         order = np.argsort(self._layer[self._parent], kind="stable")
         borders = np.flatnonzero(np.diff(self._layer[self._parent[order]])) + 1
         for moves in np.split(order, borders):

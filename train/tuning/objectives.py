@@ -1,8 +1,7 @@
-"""Objectives: what a candidate is judged by. The lower the loss, the better; in one round, the same candidate gets the same.
+"""Objectives of a tuning: losses of candidates, equal for equal candidates of one generation.
 
-All candidates of a round play the same openings with the same random numbers, or are held against the same labels: a
-difference between two losses is a difference between candidates. The next round has other games. With the same ones in
-all rounds, candidates learnt them by heart: 95 % won there, 92 % elsewhere. What the best one is worth is measured on
+All candidates of a generation play the same openings with the same random numbers, or are compared with the same labels. Every
+generation has other games: with the same ones, candidates overfit (95 % won there, 92 % elsewhere). The result is measured on
 games or positions that no candidate was chosen by.
 """
 
@@ -28,19 +27,17 @@ from train.evaluation.exact_set import Errors, ExactSet
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
 
-#: Stream of the seed of what a result is measured on.
+#: Stream of the seed of held-out games and positions.
 CHECK_STREAM = 0
-#: Spread in discs that a candidate's values are brought to before it plays: only their order matters, and numbers that the
-#: board's range would cut off have none.
-SPREAD = 10.0
-_SPREAD_POSITIONS = 512
-#: A scale that leaves no value to be cut off at the board's range.
+#: Standard deviation in discs of a candidate's values when it plays: only their order matters, and the board's range clips values.
+DEVIATION, DEVIATION_POSITIONS = 10.0, 512
+#: A scale with which no value is clipped to the board's range.
 _TINY = 1e-15
 
 
 @dataclass(frozen=True)
 class Objective(ABC):
-    """What candidates are judged by, in one game; ``described`` has its ``kind`` and the fields that are ``described_fields``."""
+    """A loss of candidates in one game; ``described`` has its ``kind`` and its ``described_fields``."""
 
     kind: ClassVar[str]
     described_fields: ClassVar[tuple[str, ...]]
@@ -55,32 +52,30 @@ class Objective(ABC):
 
     @abstractmethod
     def losses(self, candidates: Sequence[Formula], number: int = 0) -> NDArray[np.float64]:
-        """One loss a candidate, in the round of that number; they are of one formula."""
+        """Return the loss of each candidate, all of one formula, in generation *number*."""
 
     @abstractmethod
     def held_out(self) -> Objective:
-        """The same on games or positions of its own, to measure a result on."""
+        """Return the objective on other games or positions, to measure a result on."""
 
     def described(self) -> dict[str, Any]:
-        """What decides the losses, as JSON has it."""
-        values = {name: getattr(self, name) for name in self.described_fields}
-        return {"kind": self.kind} | {
-            name: list(value) if isinstance(value, tuple) else value for name, value in values.items()
-        }
+        """Return all that decides the losses, for JSON."""
+        values = ((name, getattr(self, name)) for name in self.described_fields)
+        return {"kind": self.kind, **{name: list(v) if isinstance(v, tuple) else v for name, v in values}}
 
     def content_hashes(self) -> dict[str, str]:
-        """Hashes of what else decides the losses: weights that ``described`` only names."""
+        """Return the hashes of weights that ``described`` only names."""
         return {}
 
 
 def rescaled(candidates: Sequence[Formula], rules: Rules) -> list[Formula]:
-    """The candidates with scales that bring their values to a spread of `SPREAD` discs over positions of random play."""
-    plies = np.arange(_SPREAD_POSITIONS) % (rules.square_count - 10) + 2
-    own, opp = batch.random_positions(_SPREAD_POSITIONS, plies, rules, seed=0)
+    """Return the candidates with scales such that their values have the standard deviation `DEVIATION` on random positions."""
+    plies = np.arange(DEVIATION_POSITIONS) % (rules.square_count - 10) + 2
+    own, opp = batch.random_positions(DEVIATION_POSITIONS, plies, rules, seed=0)
     scaled = []
     for candidate in candidates:
         deviation = float(replace(candidate, scale=_TINY).static_values(own, opp, rules).std()) / _TINY
-        scaled.append(replace(candidate, scale=SPREAD / max(deviation, 1e-9)))
+        scaled.append(replace(candidate, scale=DEVIATION / max(deviation, 1e-9)))
     return scaled
 
 
@@ -89,11 +84,10 @@ def rescaled(candidates: Sequence[Formula], rules: Rules) -> list[Formula]:
 
 @dataclass(frozen=True)
 class WinRate(Objective):
-    """One minus the mean points a game (a draw is half a point) against every opponent of a panel.
+    """One minus the mean points per game (a draw is half a point) against every opponent of a panel.
 
-    The candidate and the opponents that are evaluators choose their moves by a search of ``depth`` plies; with ``exact``, the
-    candidate plays the last so many squares perfectly. ``games`` are played against each opponent, every opening, of
-    ``openings`` random plies, from both sides.
+    Candidates and opponents search to ``depth`` plies; with ``exact``, candidates play the last squares perfectly. ``games`` are
+    played against each opponent, from both sides of openings of ``openings`` random plies.
     """
 
     kind = "win rate"
@@ -116,11 +110,12 @@ class WinRate(Objective):
             )
 
     def losses(self, candidates: Sequence[Formula], number: int = 0) -> NDArray[np.float64]:
-        """Shares of the points that the candidates did not get."""
+        """Return the shares of the points that the candidates did not get."""
         rules = self.rules
         players = rescaled(candidates, rules)
-        how: dict[str, Any] = {"exact": self.exact, "threads": self.threads, "games_per_evaluator": self.games}
-        player = EvaluatorPlayer(players, rules, self.depth, **how)
+        player = EvaluatorPlayer(
+            players, rules, self.depth, exact=self.exact, threads=self.threads, games_per_evaluator=self.games
+        )
         points = np.zeros(len(candidates))
         for member, name in enumerate(self.panel):
             seed = derive_seed(self.seed, number, member)
@@ -130,11 +125,11 @@ class WinRate(Objective):
         return 1 - points / len(self.panel)
 
     def held_out(self) -> WinRate:
-        """Other games, and so many that a hundredth shows."""
+        """Return the objective on other games, 10,000 or more."""
         return replace(self, seed=derive_seed(self.seed, CHECK_STREAM), games=max(self.games, 10_000))
 
     def content_hashes(self) -> dict[str, str]:
-        """Hashes of the opponents' weights."""
+        """Return the hashes of the opponents' weights."""
         return {name: evaluators.get_evaluator(name).sha256(self.rules) for name in self.panel if name != "random"}
 
     def _opponent(self, name: str) -> BatchPlayer:
@@ -148,10 +143,7 @@ class WinRate(Objective):
 
 @dataclass(frozen=True)
 class LabelError(Objective):
-    """The mean absolute error in discs against exact scores, of the candidate's values times the number that suits them best.
-
-    Positions are those of noisy games (`train.labels`) with ``empties`` from lowest to highest.
-    """
+    """The mean absolute error in discs of a candidate's values, with the best scale, on positions of noisy games."""
 
     kind = "label error"
     described_fields = ("empties", "size", "variant", "positions", "seed")
@@ -159,31 +151,35 @@ class LabelError(Objective):
     positions: int = 4000
     empties: tuple[int, int] = (8, 12)
     seed: int = 0
-    #: Positions of these objectives, and their mirror images, are left out.
+    #: Positions of these objectives, and their symmetric images, are excluded.
     excluded: tuple[LabelError, ...] = ()
     _cache: dict[str, ExactSet] = field(default_factory=dict, compare=False, repr=False)
 
     def __post_init__(self) -> None:
-        self._options()  # refuses what makes no data
+        self._options()  # raises for wrong options
 
     def losses(self, candidates: Sequence[Formula], number: int = 0) -> NDArray[np.float64]:
-        """Errors in discs, the same in every round."""
+        """Return errors in discs, the same in every generation."""
         return np.array([self._errors(candidate).mean for candidate in candidates])
 
     def scale(self, candidate: Formula) -> float:
-        """Discs for one unit of the candidate's formula, by least squares."""
+        """Return discs per unit of the candidate's formula, by least squares."""
         return self._errors(candidate).scale
 
     def held_out(self) -> LabelError:
-        """Positions of other games, without those that were met before."""
+        """Return the objective on positions of other games."""
         return replace(self, seed=derive_seed(self.seed, CHECK_STREAM), excluded=(*self.excluded, self), _cache={})
 
     def truth(self) -> ExactSet:
-        """The positions with their scores; solved once."""
+        """Return the positions with their scores, solved once."""
         if "truth" not in self._cache:
             own, opp = sample_block(self._options(), 0)
-            known = [batch.image_hash(other.truth().own, other.truth().opp) for other in self.excluded]
-            new = ~np.isin(batch.image_hash(own, opp), np.concatenate(known)) if known else np.ones(own.size, np.bool_)
+            excluded = [batch.image_hash(other.truth().own, other.truth().opp) for other in self.excluded]
+            new = (
+                ~np.isin(batch.image_hash(own, opp), np.concatenate(excluded))
+                if excluded
+                else np.ones(own.size, np.bool_)
+            )
             self._cache["truth"] = ExactSet.scored(own[new], opp[new], self.rules, self.threads)
         return self._cache["truth"]
 
@@ -191,6 +187,6 @@ class LabelError(Objective):
         return LabelOptions(self.size, self.variant, self.positions, self.empties, self.seed, play_depth=1)
 
     def _errors(self, candidate: Formula) -> Errors:
-        """Of the formula's values as they come, not cut off at the board's range."""
+        """Return the errors of the formula's values, without clipping."""
         truth, tiny = self.truth(), replace(candidate, scale=_TINY)
         return truth.compare(tiny.static_values(truth.own, truth.opp, truth.rules) / _TINY, scaled=True)

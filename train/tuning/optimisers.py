@@ -1,8 +1,7 @@
-"""Optimisers that ask for candidates and are told their losses, all over the cube from -1 to 1.
+"""Optimisers over the cube from -1 to 1, with the interface ask and tell.
 
-Both are seeded and otherwise decided by the losses alone, so that a run can be repeated from its log of losses: that is how
-it is resumed, with no state of a library written to a file. (DEAP's operators draw from Python's one global generator, which
-anybody may use in between; pymoo's do not.)
+They depend on the seed and the losses alone, so that a run is resumed by repeating it on the losses of its log, without a state
+of a library. (DEAP's operators use Python's global random generator; pymoo's do not.)
 """
 
 from __future__ import annotations
@@ -17,31 +16,28 @@ from numpy.typing import NDArray
 from reversi_env.errors import extra_libraries
 
 Points = NDArray[np.float64]
-#: Step at the beginning, as a share of half the cube's edge.
+#: Initial standard deviation of CMA-ES.
 FIRST_STEP = 0.5
 
 
 class Optimiser(ABC):
-    """Looks for the point with the least loss."""
+    """Searches for the point with the smallest loss."""
 
     @abstractmethod
     def ask(self) -> Points:
-        """The next points to be judged, one a row."""
+        """Return the next points to evaluate, one per row."""
 
     @abstractmethod
     def tell(self, losses: NDArray[np.float64]) -> None:
-        """Their losses."""
+        """Take the losses of these points."""
 
     def favourite(self) -> Points | None:
-        """A point that it believes in more than in the best one judged; None without such a belief."""
+        """Return a point that may be better than the best evaluated one, None if there is none."""
         return None
 
 
 class Genetic(Optimiser):
-    """A genetic algorithm that keeps its elite, by pymoo: parents and offspring compete for the next generation together.
-
-    That is what report 002 calls a strengthened elitist genetic algorithm. Simulated binary crossover, polynomial mutation.
-    """
+    """The elitist genetic algorithm of report 002, by pymoo: simulated binary crossover, polynomial mutation."""
 
     def __init__(self, size: int, population: int, seed: int, start: Points | None = None) -> None:
         with extra_libraries():
@@ -57,12 +53,12 @@ class Genetic(Optimiser):
         self._asked: Any = None
 
     def ask(self) -> Points:
-        """The next generation."""
+        """Return the next generation."""
         self._asked = self._algorithm.ask()
         return np.array(self._asked.get("X"), np.float64)
 
     def tell(self, losses: NDArray[np.float64]) -> None:
-        """Let the fittest survive."""
+        """Select the next parents among parents and offspring."""
         from pymoo.core.evaluator import Evaluator
         from pymoo.problems.static import StaticProblem
 
@@ -71,43 +67,36 @@ class Genetic(Optimiser):
 
 
 class CmaEs(Optimiser):
-    """Covariance matrix adaptation, by the library `cma`: a cloud of candidates that learns its own shape."""
+    """Covariance matrix adaptation evolution strategy, by the library `cma`."""
 
     def __init__(self, size: int, population: int, seed: int, start: Points | None = None) -> None:
         with extra_libraries():
             import cma
-        self._lone = size == 1  # the library wants two dimensions or more: a second one that nothing depends on
+        self._lone = size == 1  # the library needs two dimensions or more: the second one has no effect
         begin = start if start is not None else np.random.default_rng((seed, 1)).uniform(-1, 1, size)
         begin = np.append(begin, 0.0) if self._lone else begin
-        # The library would seed numpy's global generator and draw from that, as anybody may in between.
+        # otherwise the library uses numpy's global generator
         draws = np.random.RandomState((seed + 1) % (1 << 32)).randn
-        options = {
-            "bounds": [-1, 1],
-            "seed": np.nan,
-            "randn": draws,
-            "popsize": population,
-            "verbose": -9,
-            "verb_log": 0,
-        }
-        self._strategy = cma.CMAEvolutionStrategy(begin, FIRST_STEP, options)
+        options = {"bounds": [-1, 1], "seed": np.nan, "randn": draws, "popsize": population}
+        self._strategy = cma.CMAEvolutionStrategy(begin, FIRST_STEP, options | {"verbose": -9, "verb_log": 0})
         self._asked: list[Points] = []
 
     def ask(self) -> Points:
-        """Draws from the cloud."""
+        """Return samples of the distribution."""
         self._asked = self._strategy.ask()
         return self._seen(np.array(self._asked, np.float64))
 
     def tell(self, losses: NDArray[np.float64]) -> None:
-        """Move and reshape the cloud."""
+        """Update the distribution."""
         self._strategy.tell(self._asked, losses.tolist())
 
     def favourite(self) -> Points | None:
-        """The middle of the cloud, which no single lucky draw can move far."""
+        """Return the mean of the distribution, which a single sample hardly changes."""
         return self._seen(np.array(self._strategy.result.xfavorite, np.float64))
 
     def _seen(self, points: Points) -> Points:
         return points[..., :1] if self._lone else points
 
 
-#: Made of the number of dimensions, of candidates, a seed and, where the first ones are not random, the point about which they lie.
+#: Optimisers by name, made from the numbers of dimensions and candidates, a seed, and the start point, None for a random one.
 OPTIMISERS: Mapping[str, Callable[..., Optimiser]] = {"genetic": Genetic, "cma": CmaEs}

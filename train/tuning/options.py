@@ -23,7 +23,7 @@ class TuneOptions(Options):
     from_published: bool = option(False, "Start from the published weights instead of random ones.")
 
     def described(self) -> dict[str, Any]:
-        """The options as JSON has them, all but how long to go on."""
+        """Return the options as JSON, without the number of generations."""
         content = self.as_dict()
         del content["generations"]
         return content

@@ -1,7 +1,7 @@
-"""A tuning in a folder: a log that grows by a line a generation, and in the end a weight file. Resumable at any moment.
+"""A tuning run in a folder: a log with a line per generation, and at the end a weight file.
 
-The log holds losses. Interrupted in any way, the same call asks the same optimiser with the same seed again, tells it the
-losses that it finds in the log, and goes on where the log ends: the same file comes out as without the interruption.
+The log has the losses. After an interruption, the same call repeats the optimiser with the same seed on the losses of the log and
+resumes where the log ends; the weight file is the same.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from train.tuning.optimisers import OPTIMISERS, Optimiser
 from train.tuning.options import TuneOptions
 from train.tuning.space import Space, space_of
 
-#: Best candidates that are judged again, on games or positions of their own, before one is chosen.
+#: Number of candidates that are compared again, on other games or positions, before one is chosen.
 FINALISTS = 5
-#: Positions that give tuned weights their scale in discs, where the objective has none: few empties, solved in a moment.
+#: Positions for the scale of tuned weights in discs, if the objective has none.
 SCALE_POSITIONS = {4: 300, 6: 2000, 8: 2000}
 SCALE_EMPTIES = {4: (4, 6), 6: (8, 10), 8: (10, 12)}
 
 
 @dataclass(frozen=True)
 class Generation:
-    """One round: its number from 1 on, the losses of its candidates, the best loss so far, and the seconds that it took."""
+    """A generation: its number from 1 on, the losses of its candidates, the best loss so far, and its wall time."""
 
     number: int
     losses: NDArray[np.float64]
@@ -46,10 +46,7 @@ class Generation:
 
 @dataclass(frozen=True)
 class TuningResult:
-    """What a tuning found: the weights, their loss in the last round, and on games or positions that nothing was chosen by.
-
-    ``published_check`` is the loss of the formula's own weights on the latter.
-    """
+    """The tuned weights, their loss in the last generation, and the held-out losses of these and of the published weights."""
 
     evaluator: Formula
     formula: str
@@ -70,10 +67,10 @@ def tune(
     command: str = "",
     progress: Callable[[Generation], None] = lambda generation: None,
 ) -> TuningResult:
-    """Look for better weights; with a *folder*, keep a log there, go on from it if there is one, and write the weights."""
+    """Tune weights; with a *folder*, resume from its log, and write log and weights there."""
     space = space_of(options.formula, options.varied)
     if folder is None:
-        return _tune(options, objective, space, _Log(None, {}), progress)
+        return _tune(options, objective, space, None, progress)
     path = folder / f"{options.formula.partition(':')[0]}-{options.optimiser}.json"
     with Run(folder):
         weights = {options.formula: space.formula.sha256(objective.rules), **objective.content_hashes()}
@@ -88,46 +85,46 @@ def _tune(
     options: TuneOptions,
     objective: Objective,
     space: Space,
-    log: _Log,
+    log: _Log | None,
     progress: Callable[[Generation], None],
 ) -> TuningResult:
     start = space.point(space.formula) if options.from_published else None
     optimiser = OPTIMISERS[options.optimiser](space.size, options.population, options.seed, start)
     generations: list[Generation] = []
-    judged: list[tuple[float, NDArray[np.float64]]] = []
+    best: list[tuple[float, NDArray[np.float64]]] = []
     for number in range(1, options.generations + 1):
         began = perf_counter()
         points = optimiser.ask()
-        known = log.losses(number, points)
-        found = known[0] if known else objective.losses([space.evaluator(point) for point in points], number)
-        optimiser.tell(found)
-        judged = sorted([*judged, *zip(found.tolist(), points, strict=True)], key=lambda pair: pair[0])[:FINALISTS]
-        seconds = known[1] if known else perf_counter() - began
-        generations.append(Generation(number, found, judged[0][0], seconds))
-        log.add(number, points, found, seconds)
+        logged = log.losses(number, points) if log else None
+        losses = logged[0] if logged else objective.losses([space.evaluator(point) for point in points], number)
+        optimiser.tell(losses)
+        best = sorted([*best, *zip(losses.tolist(), points, strict=True)], key=lambda pair: pair[0])[:FINALISTS]
+        seconds = logged[1] if logged else perf_counter() - began
+        generations.append(Generation(number, losses, best[0][0], seconds))
+        if log and not logged:
+            log.add(number, points, losses, seconds)
         progress(generations[-1])
-    return _chosen(objective, space, optimiser, judged, generations)
+    return _choose(objective, space, optimiser, [point for _, point in best], generations)
 
 
-def _chosen(
+def _choose(
     objective: Objective,
     space: Space,
     optimiser: Optimiser,
-    judged: list[tuple[float, NDArray[np.float64]]],
+    points: list[NDArray[np.float64]],
     generations: list[Generation],
 ) -> TuningResult:
-    """The best of the finalists on games or positions of their own; what it is worth, on further ones."""
-    points = [point for _, point in judged]
+    """Choose among the finalists on other games or positions, and measure the best one on further ones."""
     favourite = optimiser.favourite()
     finalists = [space.evaluator(point) for point in (points if favourite is None else [*points, favourite])]
     second = objective.held_out()
     best = finalists[int(np.argmin(second.losses(finalists)))]
     check, published = second.held_out().losses([best, space.formula])
-    found = float(objective.losses([best], generations[-1].number)[0])
+    loss = float(objective.losses([best], generations[-1].number)[0])
     evaluations = sum(generation.losses.size for generation in generations)
     seconds = sum(generation.seconds for generation in generations)
     name = space.formula.family
-    return TuningResult(best, name, found, float(check), float(published), evaluations, seconds, tuple(generations))
+    return TuningResult(best, name, loss, float(check), float(published), evaluations, seconds, tuple(generations))
 
 
 def _content(options: TuneOptions, objective: Objective, tuned: TuningResult, command: str) -> bytes:
@@ -147,10 +144,9 @@ def _content(options: TuneOptions, objective: Objective, tuned: TuningResult, co
 
 
 def _scale_of(tuned: Formula, objective: Objective, seed: int) -> float:
-    """Discs for one unit of the formula: by exact scores near the end, as far as its play by the objective allows.
+    """Return discs per unit of the formula, by exact scores near the end.
 
-    What wins games may mean the opposite there: few moves of the opponent's, in the reversed game. A formula that was judged by its
-    play keeps the sign that it played with.
+    Winning play may mean a negative scale there, as for mobility in the reversed game; then only the spread of values counts.
     """
     if isinstance(objective, LabelError):
         return objective.scale(tuned)
@@ -164,51 +160,45 @@ def _scale_of(tuned: Formula, objective: Objective, seed: int) -> float:
 
 
 class _Log:
-    """Losses by generation, below a line that says what they are the losses of; without a path nothing is kept."""
+    """Losses by generation, below a line with the options, the objective and the weights that they belong to."""
 
-    def __init__(self, path: Path | None, heading: dict[str, Any]) -> None:
-        self._file = None if path is None else JsonLines(path)
+    def __init__(self, path: Path, heading: dict[str, Any]) -> None:
+        self._file = JsonLines(path)
         self._heading = json.loads(json.dumps(heading | {"version": __version__}))
-        heading_there, *self._lines = (self._file.read() if self._file else None) or [None]
-        if self._file and self._lines:  # without a generation there is nothing to go on from
-            there, here = _flat(heading_there), _flat(self._heading)
-            # a hash that was not written down once is taken as it is now: the options, which are the same, name it
-            known = {name: value for name, value in here.items() if name in there or not name.endswith("_sha256")}
-            check_resumable(self._file.path, there, known)
+        stored, *self._lines = self._file.read() or [None]
+        if self._lines:  # without a generation there is nothing to resume
+            check_resumable(path, _flat(stored), _flat(self._heading))
 
     def losses(self, number: int, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], float] | None:
-        """The losses of a generation and the seconds it took, if they are known."""
-        if self._file is None or number > len(self._lines):
+        """Return the losses and the wall time of a generation, None if it is not in the log."""
+        if number > len(self._lines):
             return None
         try:
             line = self._lines[number - 1]
             losses, seconds = np.array(line["losses"], np.float64), float(line["seconds"])
             if line["points_sha256"] != _hash(points):
                 raise ValueError("other candidates, as of other versions of the libraries")
-            if line.get("losses_sha256", _hash(losses)) != _hash(losses):
+            if line["losses_sha256"] != _hash(losses):
                 raise ValueError("its losses have another SHA-256")
         except (ValueError, LookupError, TypeError) as error:
             raise self._file.damaged(number + 1, error) from None
         return losses, seconds
 
     def add(self, number: int, points: NDArray[np.float64], losses: NDArray[np.float64], seconds: float) -> None:
-        """Keep the losses of a new generation."""
-        if self._file is None or number <= len(self._lines):
-            return
         hashes = {"points_sha256": _hash(points), "losses_sha256": _hash(losses)}
         self._lines.append({"generation": number, **hashes, "losses": losses.tolist(), "seconds": seconds})
-        if number == 1:  # only now: a tuning that was refused leaves nothing behind
+        if number == 1:  # not earlier: a tuning that is refused writes nothing
             self._file.replace([self._heading, *self._lines])
         else:
             self._file.append(self._lines[-1])
 
 
 def _flat(heading: Any) -> dict[str, Any]:
-    """A heading as one level of names; of an objective's they are said to be its."""
+    """Return a heading as one level of names, as `check_resumable` compares them."""
     parts: dict[str, Any] = {"tuning": {}, "objective": {}, "weights": {}, "version": None}
     parts |= heading if isinstance(heading, dict) else {}
-    of_objective = {f"{key} of the objective": value for key, value in parts["objective"].items()}
-    return {**parts["tuning"], **of_objective, **as_hashes(parts["weights"]), "version": parts["version"]}
+    objective = {f"{key} of the objective": value for key, value in parts["objective"].items()}
+    return {**parts["tuning"], **objective, **as_hashes(parts["weights"]), "version": parts["version"]}
 
 
 def _hash(points: NDArray[np.float64]) -> str:

@@ -1,4 +1,4 @@
-"""`Space`: which weights of a formula vary, and the box in which they do."""
+"""`Space`: the weights of a formula that are tuned, and their bounds."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from search import evaluators
 from search.evaluators.base import WEIGHTS_SEPARATOR
 from search.evaluators.formula import Formula
 
-#: What the reports chose by hand or by search, and the range of every such weight: the table of 002 is normalised, so that
-#: only proportions count; γ is a share; the signs of the other weights are part of what is to be found.
+#: The weights that the reports chose by hand or by search, with their bounds: the table of 002 is normalised, γ is a share, and the
+#: signs of the other weights are part of the search.
 PUBLISHED: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "position-stability": {"gamma": (0.0, 1.0)},
     "six-factor": {
@@ -35,15 +35,15 @@ PUBLISHED: Mapping[str, Mapping[str, tuple[float, float]]] = {
     },
     "cell-utility": {"utility_weight": (-1.0, 1.0), "parity_weight": (-50.0, 50.0), "mobility_weight": (-50.0, 50.0)},
 }
-#: Other weights vary between plus and minus so many times the largest of their group.
-SPREAD = 2.0
+#: Bound of other weights, as a multiple of the largest of their group.
+BOUND_FACTOR = 2.0
 
 
 @dataclass(frozen=True, eq=False)
 class Space:
-    """A formula, the names of its weights that vary, and where they are in its vector; the lowest and highest value of each number.
+    """A formula, the names of the tuned weights, their indices in its vector, and the bounds of each number.
 
-    Optimisers see the cube from -1 to 1: `evaluator` makes a formula of one of its points.
+    Optimisers work in the cube from -1 to 1: `evaluator` makes a formula from a point.
     """
 
     formula: Formula
@@ -54,23 +54,23 @@ class Space:
 
     @property
     def size(self) -> int:
-        """Numbers that vary."""
+        """Number of dimensions."""
         return self.low.size
 
     def evaluator(self, point: ArrayLike) -> Formula:
-        """The formula with the weights of a point; beyond the cube's faces those at the face."""
-        numbers, share = self.formula.weight_vector(), (np.clip(np.asarray(point, np.float64), -1, 1) + 1) / 2
-        numbers[self.places] = self.low + share * (self.high - self.low)
-        return self.formula.with_weight_vector(numbers)
+        """Return the formula with the weights of a point, which is clipped to the cube."""
+        vector, share = self.formula.weight_vector(), (np.clip(np.asarray(point, np.float64), -1, 1) + 1) / 2
+        vector[self.places] = self.low + share * (self.high - self.low)
+        return self.formula.with_weight_vector(vector)
 
     def point(self, evaluator: Formula) -> NDArray[np.float64]:
-        """The point of the cube that has an evaluator's weights, or is nearest to it."""
-        numbers = evaluator.weight_vector()[self.places]
-        return np.clip(2 * (numbers - self.low) / (self.high - self.low) - 1, -1, 1)
+        """Return the point of the cube with an evaluator's weights, or the nearest one."""
+        weights = evaluator.weight_vector()[self.places]
+        return np.clip(2 * (weights - self.low) / (self.high - self.low) - 1, -1, 1)
 
 
 def space_of(formula: str, varied: Sequence[str] | None = None) -> Space:
-    """The space of the weights named *varied*, by default those that the report chose."""
+    """Return the space of the weights *varied*, by default those of the report."""
     if formula.partition(WEIGHTS_SEPARATOR)[0] not in evaluators.formulas():
         raise TrainError(
             f"evaluator {quoted(formula)}: expected a formula with weights, {', '.join(evaluators.formulas())}"
@@ -93,7 +93,7 @@ def space_of(formula: str, varied: Sequence[str] | None = None) -> Space:
                 f"expected some of {', '.join(evaluator.weights)}"
             )
         values = np.atleast_1d(evaluator.weights[name])
-        most = SPREAD * max(float(np.abs(values).max()), 0.5)
+        most = BOUND_FACTOR * max(float(np.abs(values).max()), 0.5)
         bottom, top = published.get(name, (-most, most))
         places += range(last[name] - values.size, last[name])
         low += [bottom] * values.size

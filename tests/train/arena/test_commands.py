@@ -58,13 +58,8 @@ def test_the_result_for_people(reversi, tmp_path, here):
     code, out, _ = reversi("tournament", spec, "random", "--games", 2, "--size", 6, "--out", tmp_path / "out")
     assert code == 0
     assert "6x6 normal, 2 games, every opening from both sides" in out
-    assert "gtp[limit=60]" in out  # not taken for markup
-    assert "lost 2 by forfeit, crash: " in out
-    assert "score in % of the row against the column" in out
-    assert "Elo is not determined" in out
-    assert "random won every game" in out
-    assert "≥ " in out
-    assert "≤ " in out
+    for text in ("gtp[limit=60]", "lost 2 by forfeit, crash: ", "Elo is not determined", "≥ ", "≤ "):
+        assert text in out
 
 
 def test_an_sprt_says_what_it_found(reversi, json_lines, tmp_path, here):
@@ -75,13 +70,8 @@ def test_an_sprt_says_what_it_found(reversi, json_lines, tmp_path, here):
     [result] = json_lines(*arguments, "--out", tmp_path)
     assert result["sprt"]["accepted"] == "H1"
     assert sum(result["sprt"]["pairs"]) * 2 == result["games"] < 100
-    assert (result["elo_scale"], result["sprt"]["elo_scale"], result["sprt"]["elo_is_biased"]) == (
-        "Davidson",
-        "logistic",
-        True,
-    )
-    assert "logistic" in out
-    assert "biased" in out
+    assert (result["elo_scale"], result["sprt"]["elo_scale"]) == ("Davidson", "logistic")
+    assert result["sprt"]["elo_is_biased"]
 
 
 def test_a_folder_of_its_own_for_every_tournament(json_lines, tmp_path, monkeypatch, here):
@@ -104,13 +94,9 @@ def test_all_stands_for_every_agent_that_knows_the_game(monkeypatch, capsys):
     assert "rl is left out: rl for 8x8 normal: the package has no policy" in capsys.readouterr().err
     without_networks = [name for name in without_policy if name not in ("network", "zero")]
     assert _expanded(["all"], 4, "normal") == tuple(without_networks)
-    said = capsys.readouterr().err.splitlines()
-    assert (
-        "reversi: zero is left out: zero for 4x4 normal: the package has no network for it: expected zero:FILE, which "
-        "`reversi train alphazero` makes"
-    ) in said
-    assert any(line.startswith("reversi: zero is left out: ") for line in said)
-    assert any(line.startswith("reversi: network is left out: ") for line in said)
+    messages = capsys.readouterr().err
+    assert "zero is left out: " in messages
+    assert "network is left out: " in messages
     assert _expanded(["greedy", "greedy"], 8, "normal") == ("greedy", "greedy")
 
 
@@ -177,10 +163,7 @@ def test_workers_do_every_job_once_and_what_they_raise_is_raised_here():
         pids = {pid for _, pid in results}
         assert os.getpid() not in pids
     wait_until(lambda: all(map(gone, pids)))
-    for job, kind, words in (
-        ("refuse", ReversiError, "I will not"),
-        ("fail", RuntimeError, "ZeroDivisionError"),
-    ):
+    for job, kind, words in (("refuse", ReversiError, "I will not"), ("fail", RuntimeError, "ZeroDivisionError")):
         with ProcessPool(1, Worker) as workers, pytest.raises(kind, match=words):
             list(workers.results(iter([job])))
 

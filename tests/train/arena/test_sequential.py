@@ -14,7 +14,6 @@ from train.arena.sequential import (
     Sprt,
     _likeliest,
     expected_score,
-    pair_counts,
 )
 
 # --- SPRT -----------------------------------------------------------------------------------------
@@ -54,21 +53,10 @@ def test_the_bounds_are_walds_and_lead_to_verdicts():
     assert sprt.verdict([40, 0, 0, 0, 0]) == "H0"
 
 
-def test_pairs_that_differ_little_decide_sooner_than_their_games_would():
-    """Twenty pairs of a win and a loss: no spread at all from pair to pair."""
-    sprt = Sprt(0, 50)
-    assert sprt.llr([0, 0, 20, 0, 0]) < 3 * sprt.llr([10, 0, 0, 0, 10]) < 0
-
-
 @pytest.mark.parametrize("values", [(50, 0), (0, 0), (-3000, 0), (float("nan"), 1), (0, 50, 0.5), (0, 50, 0.05, 0)])
 def test_bad_tests(values):
     with pytest.raises(ReversiError, match="expected"):
         Sprt(*values)
-
-
-def test_pair_counts():
-    assert pair_counts([0, 0.5, 1, 1, 1.5, 2, 2]).tolist() == [1, 1, 2, 1, 2]
-    assert pair_counts([]).tolist() == [0, 0, 0, 0, 0]
 
 
 # --- confidence sequence ------------------------------------------------------------------------------
@@ -103,18 +91,6 @@ def test_the_interval_is_what_the_plain_gamblers_leave():
         assert (rate in refuted) == (not low < rate < high)
     assert refuted >= {0.3, 0.5}
     assert sequence.mean == pytest.approx(np.mean(values))
-
-
-def test_the_interval_begins_with_everything_and_only_shrinks():
-    sequence, generator = ConfidenceSequence(), np.random.default_rng(3)
-    assert (sequence.interval, sequence.mean) == ((0, 1), 0.5)
-    before = (0.0, 1.0)
-    for value in generator.random(300):
-        sequence.add(value)
-        low, high = sequence.interval
-        assert before[0] <= low <= high <= before[1]
-        before = (low, high)
-    assert sequence.interval[1] - sequence.interval[0] < 0.2
 
 
 def added(values):

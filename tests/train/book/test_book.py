@@ -275,13 +275,6 @@ def test_a_build_grows_and_goes_on_to_the_same_bytes(folder, tmp_path):
         build(SMALL, tmp_path, executor=HERE)
 
 
-@pytest.mark.slow
-def test_other_processes_build_the_same_book(folder, tmp_path):
-    build(SMALL, tmp_path, executor=LocalExecutor(2))
-    for name in (BOOK, LOG):
-        assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
-
-
 def test_a_book_that_is_damaged_or_none_is_refused_with_its_name(folder, tmp_path):
     data, path = (folder / BOOK).read_bytes(), tmp_path / "broken.safetensors"
     for wrong in (data[:-1], data[:200], data[:-9] + b"\0" + data[-8:], data.replace(b"book-1", b"book-2"), b""):
@@ -377,11 +370,3 @@ def test_an_agent_plays_by_the_book_only_if_it_is_told(folder, book):
     if packaged_book(Rules(4)) is None:
         with pytest.raises(BookError, match="the package has no book of 4x4 normal"):
             make_agent("six-factor:book=yes").check(Rules(4))
-
-
-def test_a_book_move_is_as_deep_as_the_line_and_the_search_at_its_end():
-    position, book = Position.initial(), packaged_book(Rules())
-    found = make_agent("network:depth=1,book=yes").book_move(position)
-    end = book.find(position.play_all(found.pv))
-    assert end.depth > 0
-    assert found.depth == len(found.pv) + end.depth

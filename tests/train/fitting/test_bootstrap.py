@@ -1,4 +1,4 @@
-"""The bootstrap: small runs from nothing to an evaluator, stopped and resumed to the same weights."""
+"""Training from scratch: stages, resumption, refusals, and the demonstration."""
 
 import csv
 import io
@@ -216,3 +216,16 @@ def test_a_flipped_byte_in_the_labels_of_a_stage_is_noticed(tmp_path):
     path.write_bytes(data)
     with pytest.raises(ReversiError, match=f"{path.name}' cannot be read .*CRC-32.*: expected it as it was written"):
         Bootstrap(tmp_path, BootstrapOptions(size=4)).run()
+
+
+@pytest.mark.slow
+def test_a_small_demonstration(tmp_path, json_lines):
+    """A hundredth of the positions: the tables, the plot and the weights are there, and the network is better than nothing."""
+    arguments = ("demo", "--out", tmp_path, "--scale", 0.02, "--games", 4)
+    [first] = json_lines(*arguments)
+    assert {"weights", "plot", "errors", "matches"} == first.keys()
+    assert (tmp_path / "errors.svg").read_bytes().startswith(b"<?xml")
+    for name, errors in first["errors"].items():
+        assert name == "network" or sum(first["errors"]["network"].values()) < sum(errors.values())
+    assert sum(match["wins"] for match in first["matches"]) > sum(match["losses"] for match in first["matches"])
+    assert json_lines(*arguments) == [first]  # nothing is learnt twice, and every game is the same

@@ -22,7 +22,7 @@ from train.fitting.cpu_backend import COMPILED, LinearBackend
 from train.fitting.fit import fit, held_out_rows
 from train.fitting.options import FitOptions, preset
 from train.fitting.stages import stages_of
-from train.fitting.torch_backend import TorchBackend, draws, node_weights_of, prepare
+from train.fitting.torch_backend import TorchBackend, node_weights_of, prepare
 from train.fitting.training import train_on_labels
 from train.fitting.trees import grow_trees, single_nodes
 from train.labels import LabelOptions, Labels, generate, label_positions, sample_positions
@@ -283,15 +283,6 @@ def test_patience_ends_a_fit_and_the_best_weights_are_kept(labels):
     assert report.error_by_empties == pytest.approx(by_empties, abs=0.01)
 
 
-def test_every_seed_that_options_take_gives_batches():
-    """The largest one times a thousand epochs does not fit into the 64 bits that torch takes."""
-    largest = FitOptions(seed=2**53)
-    first, again, other = (
-        [draw.trees.tolist() for draw in draws(largest, 600, epoch, torch.device("cpu"))] for epoch in (1, 1, 2)
-    )
-    assert first == again != other
-
-
 def test_phases_without_data_stay_as_they_are(labels):
     net = Trainable("linear", 6)
     torch.nn.init.constant_(net.weights, 0.25)
@@ -379,12 +370,6 @@ def test_the_structural_loss_makes_parents_agree_with_their_children(labels):
 def test_options_that_make_no_sense_are_refused(changes, message):
     with pytest.raises(ReversiError, match=message):
         FitOptions(**changes)
-
-
-def test_batches_follow_the_number_of_positions():
-    assert [FitOptions().batch_size_for(count) for count in (1, 100_000, 10**9)] == [256, 1024, 16384]
-    assert FitOptions(batch_size=7).batch_size_for(10**9) == 7
-    assert preset(4, epochs=3).epochs == 3
 
 
 def test_a_fit_that_loses_its_way_says_so(labels):

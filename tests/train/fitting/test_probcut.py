@@ -160,9 +160,3 @@ def test_coefficients_of_a_file_are_checked(fitted, change):
     assert from_table(as_table(fitted[1]) | {"spread": FINITE})
     with pytest.raises(ReversiError, match="ProbCut coefficients"):
         from_table(as_table(fitted[1]) | change)
-
-
-@pytest.mark.parametrize("table", [FORMER, None, 3, "pairs", {}])
-def test_what_is_no_table_is_refused(table):
-    with pytest.raises(ReversiError, match="ProbCut coefficients .*: expected those of this version"):
-        from_table(table)

@@ -14,8 +14,8 @@ from reversi_env.errors import missing_extra_error
 from tests.oracles.jobs import files
 from tests.train.jobs.workers import Options, Reader, Worker
 from train.jobs import shipping as cluster_files
-from train.jobs.processes import LocalExecutor, ProcessPool, in_order
-from train.jobs.ray import RayCluster, checked_address
+from train.jobs.processes import LocalExecutor, ProcessPool
+from train.jobs.ray import checked_address
 from train.jobs.shipping import build_id, collect_files, unpack, with_local_paths
 from train.kernels.noisy_games import random_below
 from train.labels import LabelOptions, generate
@@ -63,11 +63,6 @@ def test_a_worker_that_dies_in_the_middle_of_its_answer_is_replaced(monkeypatch)
         [(job, _)] = pool.results(iter([1]))
     assert job == 1
     assert len(answers) == 1
-
-
-def test_results_come_in_order_whatever_their_own():
-    assert list(in_order([(1, "b"), (3, "d"), (0, "a"), (2, "c")])) == list("abcd")
-    assert list(in_order([])) == []
 
 
 # --- labels ---------------------------------------------------------------------------------------
@@ -199,14 +194,11 @@ def test_a_build_is_known_by_all_that_decides_and_nothing_else(tmp_path, monkeyp
 
 
 @pytest.mark.parametrize("address", ["", "x", "ray://head:10001", "head:", ":6379", "a b:1", "10.0.0.1:6379/"])
-def test_an_address_that_is_none(address):
-    with pytest.raises(ReversiError, match="expected HOST:PORT of the cluster's head"):
+def test_addresses(address):
+    with pytest.raises(ReversiError, match="expected HOST:PORT"):
         checked_address(address)
-
-
-def test_addresses():
-    for address in ("auto", "local", "10.0.0.1:6379", "head.example.org:1", "[::1]:6379"):
-        assert checked_address(address) == address
+    for valid in ("auto", "local", "10.0.0.1:6379", "head.example.org:1", "[::1]:6379"):
+        assert checked_address(valid) == valid
 
 
 def test_without_ray_the_extra_is_named(reversi, monkeypatch, tmp_path):
@@ -234,12 +226,5 @@ def test_a_cluster_that_does_not_answer(reversi, tmp_path):
     ):
         code, out, err = reversi(*command, "--ray", "127.0.0.1:1")
         assert (code, out) == (2, "")
-        assert err.startswith(
-            "reversi: Ray cluster 127.0.0.1:1 does not answer (Connection refused): expected HOST:PORT"
-        )
+        assert err.startswith("reversi: Ray cluster 127.0.0.1:1 does not answer")
         assert err.count("\n") == 1
-
-
-def test_a_connection_is_made_within_a_context_only():
-    pytest.importorskip("ray", reason="Ray is not installed: the extra 'cluster' has it")
-    assert RayCluster("local").address == "local"

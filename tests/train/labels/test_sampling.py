@@ -1,7 +1,5 @@
 """Positions of a data set: flat, without symmetric duplicates, the same on any number of threads and in any order."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -170,19 +168,6 @@ def test_games_that_were_played_are_not_played_again(tmp_path, monkeypatch, exec
     assert len(asked) > 3
     whole, cut = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("whole", "cut"))
     assert cut == whole
-
-
-def test_games_of_other_options_are_no_help(tmp_path):
-    options, path = LabelOptions(size=4, count=30, empties=(5, 5), play_depth=1), tmp_path / "games"
-    sample_block(options, 0, checkpoint=path)
-    other = replace(options, seed=1)
-    assert np.array_equal(sample_block(other, 0, checkpoint=path), sample_block(other, 0))
-
-
-def test_a_seed_is_not_another_seed_shifted():
-    """Else game 1 of seed 0 would be game 0 of seed 1, and a validation set would hold training positions."""
-    many = [canonical_rows(*sample_positions(LabelOptions(count=200, seed=seed), 0)) for seed in (3, 4)]
-    assert not {*many[0]} & {*many[1]}
 
 
 def test_too_many_positions_of_a_small_board_are_refused():

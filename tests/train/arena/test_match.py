@@ -1,22 +1,99 @@
-"""Games in step, against the rules and the searches that play one at a time."""
+"""Openings, games in lockstep and one by one, and the data of self-play."""
 
-from functools import partial
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 import pytest
 
 from reversi_env import Position, ReversiError, Rules, batch
+from reversi_env.notation import Game, write_ggf
 from search import evaluators
 from search.agents.spec import make_agent
-from search.engine.solver import solve_all_moves
+from search.engine.solver import solve, solve_all_moves
 from search.kernels.evaluate import UNIT
-from studies.players.duels import RandomEndgamePlayer
 from studies.textbook import negamax
+from train import self_play
 from train.arena.batch import EvaluatorPlayer, RandomPlayer, batch_player, perfect_moves, play_games
 from train.arena.match import play_match
-from train.arena.openings import Openings
+from train.arena.openings import Openings, opening_sequence, openings_of_file, random_openings
 from train.arena.results import Results
+
+
+@pytest.mark.parametrize(("size", "variant"), [(4, "reversed"), (6, "normal"), (8, "reversed")])
+def test_random_openings_differ_up_to_symmetry_and_follow_from_the_seed(size, variant):
+    rules = Rules(size, variant)
+    openings = list(islice(random_openings(rules, 4, 3), 10))
+    assert openings == list(islice(random_openings(rules, 4, 3), 10))
+    assert openings != list(islice(random_openings(rules, 4, 4), 10))
+    assert len({opening.position.canonical() for opening in openings}) == 10
+    for opening in openings:
+        assert len(opening.moves) == 4
+        assert opening.position == Position.initial(rules).play_all(opening.moves)
+        assert not opening.position.is_over()
+
+
+def test_when_there_are_no_new_openings_the_same_come_again():
+    openings = list(islice(random_openings(Rules(4), 1, 0), 7))  # all four first moves are images of each other
+    assert len(set(openings)) == 1
+    assert [opening.moves for opening in islice(random_openings(Rules(), 0, 0), 3)] == [()] * 3
+
+
+def test_balanced_openings_are_within_the_discs_allowed():
+    for variant in ("normal", "reversed"):
+        rules = Rules(4, variant)
+        openings = list(islice(opening_sequence("balanced", rules, 4, 1), 8))
+        assert all(abs(solve(opening.position).score) <= 2 for opening in openings)
+        assert any(abs(solve(o.position).score) > 2 for o in islice(random_openings(rules, 4, 1), 8))
+        assert len(set(islice(opening_sequence("balanced", rules), 8))) == 8  # by default there are enough
+    with pytest.raises(ReversiError, match="balanced"):
+        next(opening_sequence("balanced", Rules(4), 0, 1))  # white wins by ten
+
+
+@pytest.mark.parametrize(
+    ("name", "start"), [("lines.txt", "e6f4e3"), ("game.ggf", "e6f4e3"), ("archive.ggf", "e6f4e3"), ("board.obf", None)]
+)
+def test_openings_of_a_file(tmp_path, name, start):
+    path, position = tmp_path / name, Position.initial().play_all(["e6", "f4", "e3"])
+    content = {
+        "lines.txt": "% two openings\ne6f4e3\n\nF5 d6 c3   % the second\n",
+        "game.ggf": write_ggf(Game(Position.initial(), ("e6", "f4", "e3"))) + "\n",
+        "archive.ggf": "1 " + write_ggf(Game(Position.initial(), ("e6", "f4", "e3"))) + "\n",
+        "board.obf": f"{position.to_text()} O; % no moves known\n",
+    }
+    path.write_text(content[name])
+    openings = openings_of_file(path, Rules())
+    assert openings[0].position == position
+    assert "".join(openings[0].moves) == (start or "")
+    assert len(openings) == (2 if name == "lines.txt" else 1)
+    assert [len(opening.moves) for opening in openings_of_file(path, Rules(), 1)] == (
+        [1] * len(openings) if start else [0]
+    )
+
+
+def test_openings_of_a_wthor_file_are_cut(external_data):
+    path = sorted((external_data / "wthor").glob("*.wtb"))[0]
+    openings = openings_of_file(path, Rules(), 10)
+    assert {len(opening.moves) for opening in openings} <= {9, 10}
+    assert openings[0].moves[0] == "f5"
+
+
+@pytest.mark.parametrize(
+    ("content", "complaint"),
+    [
+        ("", "holds no opening"),
+        ("e6f4e3\ne6e6\n", "line 2 of .* is illegal"),
+        ("e6f4 zz\n", "line 1 of .* is not a move"),
+        ("X" * 64 + " O;\n", "line 1 of .* ends the game"),
+        ("X" * 36 + " O;\n", "line 1 of .*expected 64"),
+        ("(;GM[Othello]TY[8a]B[d3];)\n", "game 1 of .* is of the 8x8 reversed game: expected 8x8 normal"),
+    ],
+)
+def test_bad_files(tmp_path, content, complaint):
+    path = tmp_path / "openings"
+    path.write_text(content)
+    with pytest.raises(ReversiError, match=complaint):
+        openings_of_file(path, Rules())
+
 
 RULES = Rules(6, "reversed")
 
@@ -102,12 +179,6 @@ def test_colours_are_exchanged_and_swapping_the_players_swaps_the_result():
     assert np.array_equal(swapped.discs, -results.discs)
 
 
-@pytest.mark.slow
-def test_a_random_player_that_ends_perfectly_beats_one_that_does_not():
-    results = play_games(RandomEndgamePlayer(RULES, 8), RandomPlayer(RULES), Openings.random(RULES, 100, 4), RULES)
-    assert results.score > 0.6
-
-
 def test_agents_play_the_games_in_step_that_they_play_one_by_one():
     """A compiled player, an agent asked move by move and a match have the same games where no lots are drawn."""
     rules, spec = Rules(4), "six-factor:depth=2,seed=1"
@@ -149,19 +220,39 @@ def test_the_interval_of_a_score_goes_by_the_variance_of_pairs():
     assert "100.0 % (95 % interval 72.2 to 100.0)" in str(Results(np.full(20, 4)))
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (partial(EvaluatorPlayer, "six-factor", RULES, 0), "depth=0: expected"),
-        (partial(EvaluatorPlayer, [evaluators.get_evaluator("discs")] * 2, RULES), "2 evaluators: expected games_each"),
-    ],
-)
-def test_players_that_make_no_sense_are_refused(make, message):
-    with pytest.raises(ReversiError, match=message):
-        make()
-
-
 def test_a_match_takes_agents_by_name_and_refuses_what_is_none():
     assert len(play_match("random:seed=1", "greedy", 2, Rules(4)).sides) == 2
     with pytest.raises(ReversiError, match="agent 3: expected an Agent, or a text such as six-factor:depth=4"):
         play_match(3, "greedy", 2)
+
+
+@pytest.mark.parametrize("agent", ["random", "six-factor:depth=1,seed=1", make_agent("greedy:seed=3")])
+def test_positions_follow_each_other_and_know_how_the_game_ended(agent):
+    rules = Rules(4, "reversed")
+    played = self_play(agent, 6, rules, opening_plies=2, seed=4)
+    assert set(np.unique(played.game)) == set(range(6))
+    for game in range(6):
+        rows = np.flatnonzero(played.game == game)
+        assert played.ply[rows].tolist() == list(range(len(rows)))
+        positions = [Position(rules, int(played.own[row]), int(played.opp[row])) for row in rows]
+        for before, after, first, second in zip(positions, positions[1:], rows, rows[1:], strict=False):
+            followers = [before.play(action) for action in before.legal_actions()]
+            passes = [child.play("pass") for child in followers if child.must_pass()]
+            passed = (after.own, after.opp) in {(child.own, child.opp) for child in passes}
+            assert passed or (after.own, after.opp) in {(child.own, child.opp) for child in followers}
+            assert played.score[second] == (1 if passed else -1) * played.score[first]
+        ends = [child for child in map(positions[-1].play, positions[-1].legal_actions()) if child.is_over()]
+        assert int(played.score[rows[-1]]) in {-child.score() for child in ends}
+
+
+def test_the_seed_decides():
+    first, again, other = (self_play("greedy", 4, Rules(6), seed=seed) for seed in (1, 1, 2))
+    assert np.array_equal(first.own, again.own)
+    assert not np.array_equal(first.own, other.own)
+    assert len(first) == len(first.score) > 4 * 20
+
+
+@pytest.mark.parametrize(("games", "plies", "seed"), [(0, 2, 0), (2, -1, 0), (2, 60, 0), (2, 2, -1)])
+def test_bad_input(games, plies, seed):
+    with pytest.raises(ReversiError, match="expected|no random game"):
+        self_play("random", games, Rules(4), opening_plies=plies, seed=seed)

@@ -89,9 +89,9 @@ def train_on_labels(
     paths = [Path(folder) for folder in ([folders] if isinstance(folders, (str, os.PathLike)) else folders)]
     datasets = [read(path) for path in paths]
     data = [_summary(path, labels) for path, labels in zip(paths, datasets, strict=True)]
+    labels = Labels.concatenate(datasets) if len(datasets) > 1 else datasets[0]
+    del datasets
     with Run(out, file=CHECKPOINT):
-        labels = Labels.concatenate(datasets) if len(datasets) > 1 else datasets[0]
-        del datasets
         training_set: Labels | Trees = labels
         if options.loss == "structural":
             training_set = grow_trees(labels, options.plies, device=device, threads=threads, progress=on_solved)

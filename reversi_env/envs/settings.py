@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 from gymnasium import logger, spaces
+from gymnasium.error import ResetNeeded
 from gymnasium.vector import AutoresetMode
 
 from reversi_env.errors import ReversiError, check_integer, did_you_mean, quoted
@@ -220,6 +221,19 @@ def warn_unknown_options(options: Mapping[str, Any] | None, known: tuple[str, ..
     if unknown := [str(name) for name in options or () if name not in known]:
         near = did_you_mean(unknown[0], known)
         logger.warn(f"reset(options=…): {quoted(unknown[0])} is unknown{near} and ignored: expected {', '.join(known)}")
+
+
+def reset_mask(options: Mapping[str, Any] | None, count: int, begun: bool) -> np.ndarray:
+    """Return which of *count* games `reset` begins: those of ``options["reset_mask"]``, or all."""
+    mask = (options or {}).get("reset_mask")
+    if mask is None:
+        return np.ones(count, np.bool_)
+    array = mask.cpu().numpy() if hasattr(mask, "cpu") else np.asarray(mask)
+    if array.dtype != np.bool_ or array.shape != (count,) or not array.any():
+        raise SettingsError(f"reset_mask {quoted(mask)}: expected {count} booleans, at least one of them True")
+    if not begun and not array.all():
+        raise ResetNeeded("no episode has begun: reset all games before resetting some")
+    return array
 
 
 def check_shaping_has_opponent(settings: Settings, opponents: int) -> None:

@@ -21,6 +21,7 @@ from reversi_env.envs.settings import (
     checked_autoreset_mode,
     checked_states,
     no_start_error,
+    reset_mask,
     seed_words,
     shared_seed,
     warn_unknown_options,
@@ -146,7 +147,7 @@ class TorchVectorEnv(VectorEnv):
         """
         settings = self.settings.with_options(options)
         warn_unknown_options(options, (*RESET_OPTIONS, "reset_mask"))
-        which = self._reset_mask(options)
+        which = reset_mask(options, self.num_envs, self._begun)
         seeds, seeded = seed_words(seed, self.num_envs)
         super().reset(seed=shared_seed(seed, self.num_envs))
         orders = np.where(which, rollout.BEGIN + rollout.SEED * seeded, 0).astype(np.uint8)
@@ -285,19 +286,6 @@ class TorchVectorEnv(VectorEnv):
                 f"actions of {tensor.dtype} and shape {tuple(tensor.shape)}: expected {self.num_envs} integers"
             )
         return tensor.to(torch.int64).contiguous()
-
-    def _reset_mask(self, options: Mapping[str, Any] | None) -> np.ndarray:
-        mask = (options or {}).get("reset_mask")
-        if mask is None:
-            return np.ones(self.num_envs, np.bool_)
-        array = mask.cpu().numpy() if isinstance(mask, torch.Tensor) else np.asarray(mask)
-        if array.dtype != np.bool_ or array.shape != (self.num_envs,) or not array.any():
-            raise SettingsError(
-                f"reset_mask {quoted(mask)}: expected {self.num_envs} booleans, at least one of them True"
-            )
-        if not self._begun and not array.all():
-            raise ResetNeeded("no episode has begun: reset all games before resetting some")
-        return array
 
 
 def _observation_space(layout: Layout, size: int) -> spaces.Box:

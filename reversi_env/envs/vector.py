@@ -32,6 +32,7 @@ from reversi_env.envs.settings import (
     no_start_error,
     position_of,
     refuse_unknown,
+    reset_mask,
     seed_words,
     shared_seed,
     warn_unknown_options,
@@ -113,11 +114,7 @@ class ReversiVectorEnv(VectorEnv):
         self.num_envs = int(num_envs)
         self.render_mode = render_mode
         self.autoreset_mode = checked_autoreset_mode(autoreset_mode)
-        self.metadata = {
-            "render_modes": RENDER_MODES,
-            "render_fps": RENDER_FPS,
-            "autoreset_mode": self.autoreset_mode,
-        }
+        self.metadata = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS, "autoreset_mode": self.autoreset_mode}
         self.copy = copy
         self.max_episode_steps, self._steps = max_episode_steps, np.zeros(self.num_envs, np.int64)
         self.parallel = parallel
@@ -154,7 +151,7 @@ class ReversiVectorEnv(VectorEnv):
         """Begin an episode in every game, or in those that ``options["reset_mask"]`` marks; other options as in `ReversiEnv`."""
         settings = self.settings.with_options(options)
         warn_unknown_options(options, (*RESET_OPTIONS, "reset_mask"))
-        which = self._reset_mask(options)
+        which = reset_mask(options, self.num_envs, self._begun)
         words, seeded = seed_words(seed, self.num_envs)
         super().reset(seed=shared_seed(seed, self.num_envs))
         if self.copy:
@@ -261,7 +258,6 @@ class ReversiVectorEnv(VectorEnv):
     # --- inside -----------------------------------------------------------------------------------
 
     def _new_buffers(self) -> None:
-        """Fresh rows for observations and masks, so that callers may keep those that they have."""
         self._boards = np.empty((self.num_envs, self._board_size), np.int8)
         self._masks = np.empty((self.num_envs, self._squares.size + 1), np.int8)
         self._to_move = np.empty(self.num_envs, np.int8)
@@ -282,21 +278,7 @@ class ReversiVectorEnv(VectorEnv):
             self._observe_all()
             raise
 
-    def _reset_mask(self, options: dict[str, Any] | None) -> np.ndarray:
-        mask = (options or {}).get("reset_mask")
-        if mask is None:
-            return self._every
-        fits = isinstance(mask, np.ndarray) and mask.dtype == np.bool_ and mask.shape == (self.num_envs,)
-        if not fits or not mask.any():
-            raise SettingsError(
-                f"reset_mask {quoted(mask)}: expected {self.num_envs} booleans in an array, at least one of them True"
-            )
-        if not self._begun and not mask.all():
-            raise ResetNeeded("no episode has begun: reset all games before resetting some")
-        return mask
-
     def _begin(self, which: np.ndarray, settings: Settings) -> None:
-        """Begin an episode where *which* marks; the observations are written later."""
         if self._pool_version != self.opponents.version:
             self._read_pool()
         game = self._game if settings is self.settings else settings.game()
@@ -323,13 +305,11 @@ class ReversiVectorEnv(VectorEnv):
         observe(self.num_envs, self._states, self._squares, *written, parallel=self.parallel)
 
     def _observe_some(self, rows: np.ndarray) -> None:
-        """Write the observations and masks of these games."""
         written = (self._boards, self._masks, self._to_move)
         arguments = (self._states, self._game, self._squares, rows)
         observations.observe_some(rows.size, *arguments, *written, parallel=self.parallel)
 
     def _play(self, actions: np.ndarray, rewards: np.ndarray, terminated: np.ndarray) -> None:
-        """Step all games, the opponents' replies included, and write the observations."""
         begun = self._over
         if self.copy:
             self._new_buffers()
@@ -346,11 +326,11 @@ class ReversiVectorEnv(VectorEnv):
 
     def _step_all(self, actions: np.ndarray, rewards: np.ndarray, terminated: np.ndarray) -> bool:
         """Step all games up to the replies of external opponents; whether one that has just begun is over."""
-        self._illegal, noticed = np.empty(self.num_envs, np.bool_), np.zeros(1, np.bool_)
+        self._illegal, ended_at_reset = np.empty(self.num_envs, np.bool_), np.zeros(1, np.bool_)
         played = (self._states, self._game, self._pool, self._squares, actions)
-        outputs = (rewards, terminated, self._illegal, noticed, self._boards, self._masks, self._to_move)
+        outputs = (rewards, terminated, self._illegal, ended_at_reset, self._boards, self._masks, self._to_move)
         episodes.step_all(self.num_envs, *played, *outputs, parallel=self.parallel)
-        return bool(noticed[0])
+        return bool(ended_at_reset[0])
 
     def _play_opponent_replies(self, rewards: np.ndarray, terminated: np.ndarray) -> bool:
         """Let the external opponents move where they are to move, each called once with all its games; whether any was."""
@@ -370,7 +350,6 @@ class ReversiVectorEnv(VectorEnv):
         return True
 
     def _opponent_turns(self, indices: np.ndarray) -> OpponentTurns:
-        """The games *indices* as their opponent sees them."""
         boards, masks = self._boards_and_masks(indices)
         as_dict = self.settings.observation == "dict"
         return OpponentTurns(
@@ -378,7 +357,6 @@ class ReversiVectorEnv(VectorEnv):
         )
 
     def _boards_and_masks(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Copies of some games' boards, in the form asked for, and masks."""
         masks = self._masks[rows]
         return self.settings.boards(self._boards[rows], masks, self._states[rows]), masks
 
@@ -460,22 +438,13 @@ class ReversiVectorEnv(VectorEnv):
         return boards
 
     def _infos(self, which: np.ndarray) -> dict[str, Any]:
-        """The infos, with Gymnasium's marks of the games that they are for."""
-        infos = {
-            "action_mask": self._masks,
-            "_action_mask": which,
-            "to_move": self._to_move,
-            "_to_move": which,
-            "illegal_action": self._illegal,
-            "_illegal_action": which,
-        }
+        infos = {"action_mask": self._masks, "to_move": self._to_move, "illegal_action": self._illegal}
         if self._pool.size:
-            infos |= {"agent": self._states["agent"].copy(), "_agent": which}
-        return infos
+            infos["agent"] = self._states["agent"].copy()
+        return infos | {f"_{name}": which for name in infos}
 
 
 def _rows_or_zero(rows: np.ndarray, values: np.ndarray) -> np.ndarray:
-    """A copy of the given rows of *values*, zeros elsewhere."""
     copied = np.zeros_like(values)
     copied[rows] = values[rows]
     return copied

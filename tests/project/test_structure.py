@@ -31,7 +31,6 @@ TEMPORARY = {
     "play.cli play.terminal",
     "play/server/games/room.py",
     "play/server/messages.py",
-    "reversi_env/envs/vector.py",
     "search/engine/engine.py",
     "search/kernels/addresses.py",
     "search/kernels/endgame.py",

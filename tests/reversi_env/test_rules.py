@@ -1,16 +1,23 @@
-"""The kernels agree with the slow matrix twin on every position of random games, for every size."""
+"""The rules against the reference implementation, arrays of positions, and properties."""
+
+import itertools
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numba import njit, types
 from numba.extending import intrinsic
 
-from reversi_env import Rules, batch
+from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.kernels import bitboard
 from reversi_env.kernels import simd as intrinsics
+from reversi_env.kernels.bitboard import PASS_SQUARE
 from reversi_env.kernels.simd import outflanked, outflanked_by_shifts, outflanked_scalar, run_ends, run_ends_scalar
 from reversi_env.kernels.stability import stable_discs
+from reversi_env.kernels.symmetry import INVERSE_SYMMETRY
 from tests.oracles import rules as slow
+from tests.oracles.strategies import game_positions, reachable_positions
 
 MISMATCHES = "none", "moves", "flips", "over", "score", "frontier", "scalar moves", "scalar flips", "flips by shifts"
 
@@ -158,3 +165,233 @@ def test_the_flips_of_every_cpu_are_compiled_on_this_one(form):
     wrong, found = differences(own, opp)
     assert wrong == 0
     assert found > 10_000
+
+
+CASES = [Rules(4), Rules(6, "reversed"), Rules(8), Rules(8, start="parallel")]
+LONGEST = {4: 10, 6: 28, 8: 56}
+
+
+@pytest.fixture(params=CASES, ids=str)
+def rules(request):
+    return request.param
+
+
+@pytest.fixture(params=[False, True], ids=["serial", "parallel"])
+def parallel(request):
+    return request.param
+
+
+@pytest.fixture
+def boards(rules):
+    return batch.random_positions(300, np.arange(300) % LONGEST[rules.size], rules, seed=11)
+
+
+def positions(boards, rules):
+    return [Position(rules, int(own), int(opp)) for own, opp in zip(*boards, strict=True)]
+
+
+def test_questions_about_positions(boards, rules, parallel):
+    single = positions(boards, rules)
+    assert batch.legal_moves(*boards, rules, parallel=parallel).tolist() == [p.legal_board() for p in single]
+    assert batch.is_over(*boards, rules, parallel=parallel).tolist() == [p.is_over() for p in single]
+    assert batch.frontier(*boards, rules, parallel=parallel).tolist() == [p.frontier() for p in single]
+    assert batch.stable_discs(*boards, rules, parallel=parallel).tolist() == [p.stable() for p in single]
+    assert batch.position_hash(*boards, parallel=parallel).tolist() == [p.hash64() for p in single]
+    own, opp, symmetry = batch.canonical(*boards, parallel=parallel)
+    assert [Position(rules, int(a), int(b)) for a, b in zip(own, opp, strict=True)] == [p.canonical() for p in single]
+    assert [p.transformed(int(k)) for p, k in zip(single, symmetry, strict=True)] == [p.canonical() for p in single]
+    assert batch.image_hash(*boards).tolist() == [p.canonical().hash64() for p in single]
+
+
+def test_children_and_play(boards, rules, parallel):
+    children = batch.expand(*boards, rules, parallel=parallel)
+    expected = [
+        (index, PASS_SQUARE if action == rules.pass_action else rules.square_of(action), child.own, child.opp)
+        for index, position in enumerate(positions(boards, rules))
+        for action in position.legal_actions()
+        for child in [position.play(action)]
+    ]
+    assert list(zip(*(column.tolist() for column in children), strict=True)) == expected
+    own, opp = boards[0][children.parent], boards[1][children.parent]
+    assert np.array_equal(
+        np.stack(batch.play(children.square, own, opp, rules, parallel=parallel)),
+        np.stack([children.own, children.opp]),
+    )
+    turned = batch.flips(children.square, own, opp, rules, parallel=parallel)
+    assert np.array_equal(turned, opp & ~children.own)
+    assert (turned[children.square != PASS_SQUARE] != 0).all()
+
+
+def test_nothing_turns_by_a_move_off_the_board():
+    own, opp = np.array([1 << 18], np.uint64), np.array([1 << 9], np.uint64)  # a line to the frame's corner
+    assert batch.flips(0, own, opp, Rules(6)).tolist() == [0]
+    assert batch.flips(0, own, opp).tolist() == [1 << 9]
+
+
+def test_no_game_is_longer_than_two_plies_a_square():
+    for plies in (2**63, 129, np.array([1, 2**63], np.uint64)):
+        with pytest.raises(ReversiError, match=r"plies .*"):
+            batch.random_positions(2, plies)
+    assert Position.initial().perft(10**30) == 0
+
+
+def test_final_scores(rules, parallel):
+    """Random games played to their end have the score that `Position` gives them."""
+    own, opp = batch.random_positions(200, LONGEST[rules.size], rules, seed=1)
+    for _ in range(40):
+        children = batch.expand(own, opp, rules)
+        parents, first = np.unique(children.parent, return_index=True)
+        own[parents], opp[parents] = children.own[first], children.opp[first]
+    assert batch.is_over(own, opp, rules).all()
+    expected = [p.score() for p in positions((own, opp), rules)]
+    assert batch.final_scores(own, opp, rules, parallel=parallel).tolist() == expected
+    assert len(set(expected)) > 3
+
+
+def test_random_positions_are_reproducible_and_of_the_asked_length(rules):
+    one = batch.random_positions(500, 6, rules, seed=3)
+    assert np.array_equal(one, batch.random_positions(500, 6, rules, seed=3, parallel=True))
+    assert not np.array_equal(one, batch.random_positions(500, 6, rules, seed=4))
+    discs = np.bitwise_count(one[0] | one[1])
+    assert discs.max() == 10
+    assert (discs == 10).mean() > (0.5 if rules.size == 4 else 0.99)
+
+
+def test_random_play_is_uniform():
+    """The four first moves are equally likely: chi-square below the 0.1 % point of three degrees of freedom."""
+    _own, opp = batch.random_positions(40_000, 1, seed=2)
+    _, counts = np.unique(opp, return_counts=True)
+    assert counts.size == 4
+    assert ((counts - 10_000) ** 2 / 10_000).sum() < 16.27
+
+
+def test_random_games_have_the_known_mean_length():
+    """Random 8x8 games last about 60.4 plies with passes; serial and parallel play the same games."""
+    plies = batch.random_plies(20_000, seed=9)
+    assert plies == batch.random_plies(20_000, seed=9, parallel=True)
+    assert abs(plies / 20_000 - 60.4) < 0.2
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: batch.legal_moves([1, 2], [4]), "own has 2 boards and opp 1"),
+        (lambda: batch.legal_moves([[1]], [[2]]), "one-dimensional"),
+        (lambda: batch.legal_moves([1.5], [2.0]), "expected uint64"),
+        (lambda: batch.legal_moves([1], [1]), "discs of both colours on one square in position 0"),
+        (lambda: batch.legal_moves([1], [2], Rules(6)), "off the 6x6 board"),
+        (lambda: batch.play([0], *batch.start(1)), "square 0 is illegal in position 0"),
+        (lambda: batch.play([64], *batch.start(1)), "square 64 is illegal"),
+        (lambda: batch.play([65], *batch.start(1)), "square 65"),
+        (lambda: batch.play([19, 19], *batch.start(3)), "expected 3 integers"),
+        (lambda: batch.random_positions(1, -1), "plies -1"),
+        (lambda: batch.random_positions(3, 2.9), "plies 2.9"),
+        (lambda: batch.random_positions(3, [1, 2]), "one for each of 3 positions"),
+        (lambda: batch.random_positions(-1, 2), "count=-1"),
+        (lambda: batch.random_positions(1, 2, seed=1.7), "seed=1.7"),
+        (lambda: batch.random_positions(1, 2, 6), "expected Rules"),
+        (lambda: batch.random_plies(1, seed=-1), "seed=-1"),
+        (lambda: batch.random_positions(1, 70), "no random game of 70 plies"),
+    ],
+)
+def test_bad_arrays_are_named(call, message):
+    with pytest.raises(ReversiError, match=message):
+        call()
+
+
+symmetries = st.integers(0, 7)
+
+
+def image_of(position, action, symmetry):
+    """The action under the symmetry."""
+    rules = position.rules
+    if action == rules.pass_action:
+        return action
+    marked = Position(rules, 1 << rules.square_of(action), 0).transformed(symmetry)
+    return rules.action_of(marked.own.bit_length() - 1)
+
+
+@given(reachable_positions(), symmetries)
+def test_symmetry_commutes_with_play(position, symmetry):
+    image = position.transformed(symmetry)
+    actions = position.legal_actions()
+    assert sorted(image_of(position, action, symmetry) for action in actions) == image.legal_actions()
+    for action in actions:
+        assert position.play(action).transformed(symmetry) == image.play(image_of(position, action, symmetry))
+
+
+@given(reachable_positions(), symmetries)
+def test_symmetries_are_undone_by_their_inverses(position, symmetry):
+    assert position.transformed(symmetry).transformed(int(INVERSE_SYMMETRY[symmetry])) == position
+
+
+@given(reachable_positions())
+def test_the_eight_symmetries_are_the_matrix_ones(position):
+    matrix = position.to_matrix()
+    images = {position.transformed(symmetry).to_matrix().tobytes() for symmetry in range(8)}
+    turned = [np.rot90(m, k) for m in (matrix, matrix.T) for k in range(4)]
+    assert images == {np.ascontiguousarray(m).tobytes() for m in turned}
+
+
+@given(reachable_positions(), symmetries)
+def test_all_images_have_one_canonical_form(position, symmetry):
+    canonical = position.canonical()
+    assert position.transformed(symmetry).canonical() == canonical
+    assert canonical in {position.transformed(k) for k in range(8)}
+
+
+@given(game_positions())
+def test_discs_never_decrease_and_a_move_adds_one(positions):
+    """The round number is the disc count: it grows by one with each move and stays with a pass."""
+    for before, after in itertools.pairwise(positions):
+        passed = before.must_pass()
+        assert after.round == before.round + (0 if passed else 1)
+        assert after.turn == before.turn.other
+        assert (before.own | before.opp) & ~(after.own | after.opp) == 0
+
+
+@given(game_positions())
+def test_a_move_turns_only_the_opponents_discs(positions):
+    for before, after in itertools.pairwise(positions):
+        assert before.own & after.own == 0
+        assert after.own & ~before.opp == 0
+
+
+@given(reachable_positions())
+def test_swapping_the_sides_swaps_the_results(position):
+    swapped = Position(position.rules, position.opp, position.own, position.turn.other)
+    assert swapped.is_over() == position.is_over()
+    assert swapped.disc_difference() == -position.disc_difference()
+    if position.is_over():
+        assert swapped.score() == -position.score()
+        assert swapped.winner() == position.winner()
+
+
+@given(reachable_positions())
+def test_colours_are_only_names(position):
+    """Painting every disc in the other colour changes nothing but the names."""
+    painted = Position(position.rules, position.own, position.opp, position.turn.other)
+    assert painted.legal_moves() == position.legal_moves()
+    assert painted.to_text() == position.to_text().translate(str.maketrans("XO", "OX"))
+
+
+@given(reachable_positions())
+def test_text_and_matrix_round_trip(position):
+    assert Position.from_text(position.to_text(), position.turn, position.rules) == position
+    assert Position.from_matrix(position.to_matrix(), position.turn, position.rules) == position
+
+
+def test_the_hash_has_no_collision_and_spreads_every_bit():
+    own, opp = batch.random_positions(200_000, np.arange(200_000) % 50, seed=5)
+    boards = np.unique(np.stack([own, opp]), axis=1)
+    own, opp = boards[0], boards[1]
+    hashes = batch.position_hash(own, opp)
+    assert np.unique(hashes).size == own.size
+    # every output bit is set in half of the cases, and turning one input bit turns half of the output bits
+    bits = np.unpackbits(hashes.view(np.uint8)).reshape(-1, 64)
+    assert np.abs(bits.mean(axis=0) - 0.5).max() < 0.01
+    for sq in (0, 20, 63):
+        empty = ((own | opp) >> np.uint64(sq)) & np.uint64(1) == 0
+        changed = batch.position_hash(own[empty] | np.uint64(1 << sq), opp[empty]) ^ hashes[empty]
+        assert abs(np.bitwise_count(changed).mean() - 32) < 0.2
+    assert (batch.position_hash(own, opp) != batch.position_hash(opp, own)).all()

@@ -225,14 +225,10 @@ def test_stepping_finished_games_without_autoreset():
         ({"start": "X" * 16}, "start is a finished game"),
         ({"empties": 0}, "empties=0"),
         ({"empties": 13}, "empties=13"),
-        ({"empties": 2.0}, "empties=2.0"),
-        ({"empties": True}, "empties=True"),
         ({"start": Position.initial(Rules(4)).play("b1"), "empties": 12}, "empties=12: the start has 11"),
         ({"opening_plies": -1}, "opening_plies=-1"),
         ({"opening_plies": 13}, "opening_plies=13"),
-        ({"opening_plies": "six"}, "opening_plies='six'"),
         ({"colour": "red"}, "colour='red'"),
-        ({"colour": 0}, "colour=0"),
     ],
 )
 def test_bad_starts_are_named_when_made_and_at_reset(options, message):
@@ -261,7 +257,7 @@ def test_options_are_a_dict(options):
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "seed"])
-def test_seeds_are_whole_numbers(seed):
+def test_seeds_are_integers(seed):
     env, envs, turns = begun(), batch(), game()
     before = env.get_state(), envs.get_state(), turns.get_state()["_state"]
     for one in (env, envs, turns):
@@ -277,9 +273,9 @@ def test_seeds_are_whole_numbers(seed):
 
 
 @pytest.mark.parametrize(
-    "mask", [[True, False, True], np.array([1, 0, 1]), np.array([True, False]), np.zeros(3, bool), True], ids=repr
+    "mask", [[1, 0, 1], np.array([1, 0, 1]), np.array([True, False]), np.zeros(3, bool), True], ids=repr
 )
-def test_a_reset_mask_is_an_array_of_bools(mask):
+def test_a_reset_mask_has_a_boolean_for_each_game(mask):
     with pytest.raises(SettingsError, match="reset_mask .*"):
         batch("DISABLED").reset(options={"reset_mask": mask})
 
@@ -295,9 +291,6 @@ def test_a_reset_mask_is_an_array_of_bools(mask):
         ({"variant": "anti"}, RulesError, "variant 'anti' is unknown"),
         ({"reward": "score"}, SettingsError, "reward='score'"),
         ({"discount": 1.5}, SettingsError, "discount=1.5"),
-        ({"discount": "high"}, SettingsError, "discount='high'"),
-        ({"observation": "image"}, SettingsError, "observation='image'"),
-        ({"illegal": "ignore"}, SettingsError, "illegal='ignore'"),
         ({"render_mode": "svg"}, SettingsError, "render_mode='svg'"),
         ({"opponent": "nobody"}, SettingsError, "opponent 'nobody'"),
         ({"opponent": None, "reward": "shaped"}, SettingsError, "in two-player mode does not keep the best policies"),

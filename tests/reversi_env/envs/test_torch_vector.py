@@ -1,16 +1,20 @@
-"""`TorchVectorEnv` on the CPU: the numpy vector environment's games bit for bit, its tensors, its resets, its errors."""
+"""`TorchVectorEnv` on the CPU: the games of the numpy vector environment bit for bit, resets, errors, and as a `VectorEnv`."""
 
 import copy
 import pickle
 
+import gymnasium
 import numpy as np
 import pytest
 import torch
 from gymnasium.error import InvalidAction, ResetNeeded
+from gymnasium.utils.passive_env_checker import check_action_space, check_obs, check_observation_space
+from gymnasium.vector import AutoresetMode
+from gymnasium.wrappers.vector import ArrayConversion, RecordEpisodeStatistics
 
-from reversi_env import Position, Rules
+from reversi_env import Position, Rules, batch
 from reversi_env.envs import ReversiVectorEnv, SettingsError, TorchVectorEnv
-from tests.oracles.games import GAMES, WHITE_WIPES_OUT, moves_of
+from tests.oracles.games import GAMES, WHITE_WIPES_OUT, draw_legal, moves_of
 
 COUNT = 32
 
@@ -246,3 +250,73 @@ def test_seeds_that_do_not_exist(seed):
 def test_masks_that_do_not_fit(mask):
     with pytest.raises(SettingsError, match="reset_mask"):
         make(2).reset(options={"reset_mask": mask})
+
+
+def arrays(**options):
+    return ArrayConversion(TorchVectorEnv(16, device="cpu", **options), env_xp=torch, target_xp=np)
+
+
+@pytest.mark.parametrize("layout", ["planes", "half", "packed"])
+def test_results_lie_in_the_spaces(layout):
+    envs = arrays(size=4, layout=layout, opponent="random")
+    observations, _ = envs.reset(seed=1)
+    assert observations in envs.observation_space
+    for _ in range(30):
+        observations, _, terminated, truncated, _ = envs.step(envs.action_space.sample())
+        assert observations in envs.observation_space
+        assert (terminated.dtype, truncated.dtype) == (np.bool_, np.bool_)
+
+
+@pytest.mark.filterwarnings("ignore:.*WARN")
+def test_the_spaces_pass_the_checks_of_gymnasium():
+    envs = arrays(size=4, opponent="greedy")
+    check_observation_space(envs.single_observation_space)
+    check_action_space(envs.single_action_space)
+    observations, _ = envs.reset(seed=1)
+    for _ in range(20):
+        check_obs(observations, envs.observation_space, "step")
+        observations, *_ = envs.step(envs.action_space.sample())
+
+
+def test_arrays_are_those_of_the_vector_environment():
+    envs, twin = arrays(size=6, opponent="greedy"), make_twin(16, size=6, opponent="greedy", seed=4)
+    _, infos = envs.reset(seed=4)
+    rng = np.random.default_rng(2)
+    ends = 0
+    for _ in range(60):
+        actions = draw_legal(rng, infos["action_mask"])
+        (*results, infos), (*expected, expected_infos) = envs.step(actions), twin.step(actions)
+        for one, other in zip(results, expected, strict=True):
+            assert np.array_equal(one, other)
+        own, opp = infos["final_boards"].view(np.uint64).T
+        for i in np.flatnonzero(results[2]):
+            ends += 1
+            assert np.array_equal(batch.planes(own, opp, twin.rules)[i], expected_infos["final_obs"][i])
+    assert ends > 16
+
+
+def test_wrappers_work():
+    envs = RecordEpisodeStatistics(arrays(size=4, opponent="random"))
+    _, infos = envs.reset(seed=1)
+    rng, episodes = np.random.default_rng(1), 0
+    for _ in range(30):
+        *_, infos = envs.step(draw_legal(rng, infos["action_mask"]))
+        if "episode" in infos:
+            episodes += int(infos["_episode"].sum())
+            assert set(infos["episode"]["r"][infos["_episode"]]) <= {-1.0, 0.0, 1.0}
+    assert episodes > 16
+
+
+@pytest.mark.parametrize("name", ["TorchReversi-v0", "TorchReversedReversi-v0"])
+def test_it_is_registered(name):
+    envs = gymnasium.make_vec(name, num_envs=5, size=4, device="cpu", autoreset_mode="SAME_STEP", max_episode_steps=99)
+    assert envs.autoreset_mode is envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+    observations, _ = envs.reset(seed=1)
+    assert observations.shape == (5, 2, 4, 4)
+    assert envs.unwrapped.rules.variant == ("reversed" if "Reversed" in name else "normal")
+
+
+@pytest.mark.parametrize(("option", "value"), [("autoreset_mode", "NEXT_STEP"), ("max_episode_steps", 20)])
+def test_what_tensors_cannot_do_is_refused(option, value):
+    with pytest.raises(SettingsError, match=f"{option}={value!r}"):
+        gymnasium.make_vec("TorchReversi-v0", num_envs=2, device="cpu", **{option: value})

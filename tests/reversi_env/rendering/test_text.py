@@ -1,13 +1,14 @@
-"""The text board shows every square, mark and status, plainly or in colour."""
-
-from __future__ import annotations
+"""Boards as text, and what all renderers have in common."""
 
 import re
 
 import numpy as np
+import pytest
 
 from reversi_env import WHITE, Position, Rules
-from reversi_env.rendering import render_ansi
+from reversi_env.errors import IllegalMoveError
+from reversi_env.rendering import render_ansi, render_rgb, render_svg
+from tests.oracles.processes import output_of
 
 PASS_4X4 = 16
 
@@ -132,3 +133,18 @@ def test_coloured_status_names_the_colours():
     turn = Position.initial().play("d3")
     assert turn.turn == WHITE
     assert render_ansi(turn, colour=True).splitlines()[-1] == "white to move (black 4, white 1)"
+
+
+@pytest.mark.parametrize("render", [render_ansi, render_svg, render_rgb])
+@pytest.mark.parametrize("last_move", [-1, 17, 64, True, 3.0, "a1"])
+def test_last_move_off_the_board_is_refused(render, last_move):
+    if render is render_rgb:
+        pytest.importorskip("PIL")
+    with pytest.raises(IllegalMoveError, match="expected a number from 0 to 16"):
+        render(Position.initial(Rules(4)), last_move)
+
+
+@pytest.mark.parametrize("module", ["reversi_env", "reversi_env.rendering"])
+def test_import_leaves_optional_packages_alone(module):
+    code = f"import sys, {module}; print(sorted({{'PIL', 'pygame'}} & set(sys.modules)))"
+    assert output_of(code) == ["[]"]

@@ -219,7 +219,6 @@ def _read(path: Path) -> Book:
 
 
 def _columns(tensors: Mapping[str, np.ndarray]) -> dict[str, Any]:
-    """The arrays of a file, if they are what they should be; one that was never checked need not have what the check found."""
     tensors = {"checked": np.full(tensors["own"].size, UNCHECKED), **tensors}
     for name, kind in _COLUMNS.items():
         column = tensors[name]

@@ -112,7 +112,6 @@ class DoubleAlpha:
         self._switch.request()
 
     def _begin(self, tie_rng: np.random.Generator | None) -> None:
-        """Empty the table and the counters."""
         for counter in ("nodes", "stored"):
             self._thread_states[counter] = 0
         self._thread_states["search"] += 1
@@ -120,7 +119,6 @@ class DoubleAlpha:
         self._thread_states["tie_order"] = np.arange(64) if tie_rng is None else tie_rng.permutation(64)
 
     def _deepen(self, position: Position, limits: Limits, multi_pv: int) -> SearchResult:
-        """Iterate from depth 2 on, as long as the time control lets it."""
         usable = None if limits.time is None else USABLE_SHARE * limits.time
         timer = SearchTimer(Limits(time=usable), self._stop_latency, lambda: math.inf, self.stop)
         deepest = min(limits.depth or position.empties, position.empties)
@@ -145,7 +143,6 @@ class DoubleAlpha:
     def _goes_on(
         self, position: Position, limits: Limits, timer: SearchTimer, depth: int, best: MoveValue, last_move: str | None
     ) -> bool:
-        """Whether there is something left to find out, and by the time control time for it."""
         is_proven = best.value == self.rules.square_count or not self._thread_states["estimates"][0]
         if is_proven or self._switch.requested:
             return False

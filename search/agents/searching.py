@@ -75,7 +75,6 @@ class SearchAgent(Agent):
         return searcher.search(position, limits or self.limits, tie_rng=draws or self._ties, multi_pv=multi_pv)
 
     def _searcher(self, rules: Rules) -> Engine | DoubleAlpha:
-        """Return what searches for its moves."""
         return self.engine(rules)
 
     def book(self, rules: Rules) -> Book | None:

@@ -163,7 +163,6 @@ def _option_texts(spec: str, name: str, option_text: str) -> dict[str, str]:
 
 
 def _set_options(options: Options) -> dict[str, Any]:
-    """Return the options as keyword arguments, without those that are left to the agent."""
     return {name: value for name, value in vars(options).items() if value is not None}
 
 

@@ -1,22 +1,21 @@
-"""Searching arrays of positions to a fixed depth over any evaluator, on all cores: what labels are made with."""
+"""`search_batch`: arrays of positions searched to a fixed depth over any evaluator, on all cores."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, as_completed
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from reversi_env import ReversiError, Rules
+from reversi_env import Rules
 from reversi_env.batch import checked_boards
-from reversi_env.errors import quoted
+from reversi_env.errors import check_integer
 from reversi_env.kernels.parallel import core_count
 from reversi_env.rules import checked_rules
 from search.engine.probcut import checked_margin, load_probcut
 from search.engine.table import TranspositionTable
-from search.engine.threads import checked_threads, make_thread_states
+from search.engine.threads import checked_threads, make_thread_states, run_in_threads
 from search.evaluators.registry import Evaluator, get_evaluator
 from search.kernels.evaluate import UNIT
 from search.kernels.midgame import search_many
@@ -39,14 +38,12 @@ def search_batch(
     threads: int | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> NDArray[np.float32]:
-    """Values in discs for the side to move, of arrays of positions searched to *depth* plies.
+    """Return values in discs for the side to move, of arrays of positions searched to *depth* plies.
 
-    A pass uses up no depth. A position whose game always ends within the depth gets its exact score, which the rules'
-    objective signs; depth 0 is the evaluator's own value. With *probcut*, standard deviations of safety, searches leave out what is
-    hopeless, as those of an engine with a clock do: twelve plies then take one and a half times as long as seven. The evaluator
-    has to be one that `reversi train probcut` has measured. *progress* is called with the number of positions searched so far;
-    if it raises, or on Ctrl-C, the search ends. *threads* is by default the number of cores. The values depend on the positions
-    alone, not on their order or on the threads.
+    A pass does not reduce the depth. A position whose game always ends within the depth gets its exact score; depth 0 is the static
+    evaluation. *probcut* is the margin of selective search in standard deviations; the evaluator needs coefficients of
+    `reversi train probcut`. *progress* is called with the number of positions searched so far; if it raises, or on Ctrl-C, the
+    search ends. *threads* is by default the number of cores. The values do not depend on the order of the positions or on threads.
 
     >>> own, opp = np.array([0x0000000810000000], np.uint64), np.array([0x0000001008000000], np.uint64)
     >>> search_batch(own, opp, "six-factor", depth=4).tolist()
@@ -54,20 +51,12 @@ def search_batch(
     """
     rules = checked_rules(rules)
     own, opp = checked_boards(own, opp, rules)
-    if isinstance(depth, bool) or not isinstance(depth, (int, np.integer)) or not 0 <= depth <= MAX_DEPTH:
-        raise ReversiError(f"depth={quoted(depth)}: expected a whole number from 0 to {MAX_DEPTH}")
+    check_integer("depth", depth, 0, MAX_DEPTH)
     count = checked_threads(core_count() if threads is None else threads)
     evaluator = get_evaluator(evaluator)  # kept: its record may point to its weights
-    job = _Job(own, opp, evaluator, rules, int(depth), probcut)
-    done = 0
-    with evaluator.during_search(job.stop), ThreadPoolExecutor(count) as pool:
-        try:
-            for future in as_completed([pool.submit(job.run, rows) for rows in job.chunks()]):
-                done += future.result()
-                progress(done)
-        finally:
-            job.stop()
-            pool.shutdown(cancel_futures=True)
+    job = _Job(own, opp, evaluator, rules, depth, probcut)
+    with evaluator.during_search(job.stop):
+        run_in_threads(job.run, job.chunks(), count, progress, job.stop)
     return (job.values / UNIT).astype(np.float32)
 
 
@@ -87,7 +76,7 @@ class _Job:
         self._stopped = False
 
     def chunks(self) -> Iterator[np.ndarray]:
-        """Indices of positions with equally many empties each, as `search_many` wants them, most empties first."""
+        """Return the indices of positions in chunks of equally many empties, most empties first."""
         order = np.argsort(-self.empties, kind="stable")
         borders = np.flatnonzero(np.diff(self.empties[order])) + 1
         for group in np.split(order, borders):
@@ -95,29 +84,28 @@ class _Job:
                 yield group[start : start + CHUNK]
 
     def run(self, rows: np.ndarray) -> int:
-        """Search the positions of *rows*; how many there are."""
+        """Search the positions of *rows* and return their number."""
         thread_states = self._thread_states(int(self.empties[rows[0]]))
         for some in (rows,) if not self.margin else rows[:, None]:
             values = np.zeros(some.size, np.int64)
             for depth in self._depths():
                 search_many(thread_states, self.nets, self.own[some], self.opp[some], depth, values)
             self.values[some] = values
-            if self.margin:  # what was left out of one search must not count in the next
+            if self.margin:  # selective results must not reach the next position
                 self._forget()
         return rows.size
 
     def _depths(self) -> Iterable[int]:
-        """The searches of a position, the last of them to the depth: selective ones find their first moves in those before."""
+        """Return the depths to search in turn: a selective search gets its move ordering from shallower ones."""
         return range(self.depth % 2, self.depth + 1, 2) if self.margin else (self.depth,)
 
     def stop(self) -> None:
-        """Make the threads return as soon as they can; what they have not finished stays 0."""
+        """Make the threads return as soon as they can; unfinished values stay 0."""
         self._stopped = True
         for thread_states in self._all_states:
             thread_states["stop"] = 1
 
     def _thread_states(self, empties: int) -> np.ndarray:
-        """The calling thread's record, with a table that knows of no roots with other empties."""
         local = self._local
         if not hasattr(local, "thread_states"):
             local.table, local.empties = TranspositionTable(TABLE_MIB), empties

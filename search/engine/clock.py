@@ -67,7 +67,6 @@ class SearchTimer:
             self._stop_latency.observe(min(self.elapsed() - self._expires_at, most))
 
     def _schedule(self, seconds: float) -> None:
-        """Expire *seconds* after the start, less the expected latency."""
         self._expires_at = seconds - min(self._stop_latency.seconds, MAX_SHARE_OF_LIMIT * seconds)
         self._timer = threading.Timer(max(0.0, self._expires_at - self.elapsed()), partial(self._expire, seconds))
         self._timer.daemon = True

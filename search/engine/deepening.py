@@ -126,14 +126,12 @@ class Search:
         self.thread_states["node_limit"] = self.limits.nodes or NO_NODE_LIMIT
 
     def _expected_nodes(self) -> float:
-        """More nodes than the search will visit, mostly."""
         limits = self.limits
         to_depth = DEPTH_NODES * DEPTH_GROWTH ** min(limits.depth or MAX_DEPTH, MAX_DEPTH)
         in_time = SOLVE_NODES_PER_SECOND * limits.time if limits.time is not None else math.inf
         return len(self.thread_states) * min(to_depth, in_time, limits.nodes or math.inf)
 
     def _should_stop(self) -> bool:
-        """Whether the time is up, somebody asked for a stop, or the nodes are used up."""
         return self.engine.switch.requested or max(self._visited()) > int(self.thread_states["node_limit"][0])
 
     def _should_solve(self) -> bool:
@@ -151,7 +149,6 @@ class Search:
         return in_time and (limits.nodes is None or nodes <= SOLVE_SHARE * limits.nodes)
 
     def _positions(self) -> int:
-        """How many positions the solver would have to solve: this one, or one for each of its moves."""
         return 1 if self.multi_pv == 1 else max(1, self.squares.size)
 
     def selectivity_levels(self) -> Sequence[int]:
@@ -169,27 +166,22 @@ class Search:
         return range(EXACT + 1) if self._first_level_seconds() <= share * limits.time else ()
 
     def _first_level_seconds(self) -> float:
-        """Return the seconds that the first selectivity level is expected to take."""
         return (
             self._positions() * FIRST_LEVEL_NODES * FIRST_LEVEL_GROWTH**self.position.empties / SOLVE_NODES_PER_SECOND
         )
 
     def _levels_to_solve(self) -> Sequence[int]:
-        """The steps that solve the position soonest; who wants no ProbCut wants none of its values, should the time run out."""
         return self.engine.solver.selectivity_levels(self.position) if self.engine.margin != 0 else (EXACT,)
 
     def _depth_before(self, levels: Sequence[int]) -> int:
-        """The deepest iteration before those steps to the end of the game, should there be time for it."""
         return DEPTH_BEFORE_SOLVING if 0 < len(levels) <= EXACT else self._max_depth()
 
     def _starts_selective_now(self, levels: Sequence[int]) -> bool:
-        """Return whether selective endgame search comes next instead of a deeper iteration, if these are all levels."""
         limit = self.limits.time or math.inf
         share = SHARE_BEFORE_SELECTIVE if self._first_level_seconds() > RISKY_TIME_SHARE * limit else 0.0
         return len(levels) > EXACT and self.depth >= DEPTH_BEFORE_SELECTIVE and self.timer.elapsed() >= share * limit
 
     def _max_depth(self) -> int:
-        """The deepest iteration: one that would reach the end of the game is the solver's, which is faster, unless forbidden."""
         return self.limits.depth or (MAX_DEPTH if self.limits.empties_exact is not None else self.position.empties - 1)
 
     def _one_ply_is_left(self) -> bool:
@@ -204,7 +196,6 @@ class Search:
         return self._target_seconds() - self.timer.elapsed() > FIRST_MOVE_SHARE * last
 
     def _target_seconds(self) -> float:
-        """Seconds after which to end, as it looks now: all that may be used to solve, or while the best move changes."""
         soft, most = self.limits.soft, self.limits.time or math.inf
         return most if soft is None or self.solves or not self.history.is_settled else min(soft, most)
 
@@ -224,7 +215,6 @@ class Search:
     # --- searching --------------------------------------------------------------------------------
 
     def _deepen_iteratively(self, levels: Sequence[int]) -> None:
-        """Iterate from depth 1 on, until it is time for *levels*; the best move so far is always at the front."""
         deepest, team = self._depth_before(levels), len(self.thread_states) > 1 and len(levels) in (0, EXACT + 1)
         for depth in range(1, min(deepest, self.position.empties) + 1):
             began = self.timer.elapsed()
@@ -311,7 +301,6 @@ class Search:
         self.values[0] = values[best]
 
     def _search_to_end(self, levels: Sequence[int]) -> None:
-        """Search to the end of the game at these selectivity levels; the result of the last completed one stands."""
         if not levels:
             return
         self.engine.solver.prepare_search(hints=self.engine.table, node_limit=self._nodes_left())
@@ -327,7 +316,6 @@ class Search:
             self._apply_values(values, selectivity)
 
     def _best_move_at(self, selectivity: int, guess: int) -> dict[str, int]:
-        """The best move with its value, as sure as *selectivity* makes it; nothing if the time was too short."""
         solution = self._ask_solver(self.position, selectivity, guess)
         lost = solution.upper == -self.position.rules.square_count  # by every move alike
         move = solution.move or (self._name(int(self.squares[0])) if lost or selectivity < EXACT else None)
@@ -339,7 +327,6 @@ class Search:
         return {}
 
     def _all_moves_at(self, selectivity: int, guess: int) -> dict[str, int]:
-        """The values of all moves, as sure as *selectivity* makes them; nothing if the time was too short."""
         values = {}
         for sq in self.squares:
             move = self._name(int(sq))
@@ -350,7 +337,6 @@ class Search:
         return values
 
     def _prove_result(self, guess: int) -> None:
-        """Before the score, which may take too long: a move that is proven to win, or to draw, goes to the front."""
         move = self.engine.solver.winning_move(self.position, guess) if guess >= 0 and self.multi_pv == 1 else None
         if move is not None:
             self._bring_to_front_by_name(move)
@@ -361,7 +347,6 @@ class Search:
         return solution
 
     def _nodes_left(self) -> int | None:
-        """What is left to the solver of the limit, by the thread that visited most."""
         if self.limits.nodes is None:
             return None
         return max(0, self.limits.nodes - max(self._visited()))
@@ -370,12 +355,10 @@ class Search:
         return sum(self._visited()) + self.solver_nodes
 
     def _visited(self) -> list[int]:
-        """Nodes visited by each thread before the solver took over."""
         visited: list[int] = self.thread_states["nodes"].tolist()
         return visited
 
     def _apply_values(self, values: dict[str, int], selectivity: int) -> None:
-        """Put in what a search to the end found: the moves that have no value are worth no more than the best."""
         names = [self._name(int(sq)) for sq in self.squares]
         best = max(values.values())
         scores = np.array([values.get(name, best) for name in names], np.int64) * UNIT
@@ -384,13 +367,11 @@ class Search:
         self.depth, self.confidence = self.position.empties, SELECTIVITIES[selectivity].confidence
 
     def _bring_to_front_by_name(self, move: str) -> None:
-        """Play *move*; the value stays."""
         if move != self._name(int(self.squares[0])):
             self.pv = ()
         self.squares = np.array(sorted(self.squares, key=lambda sq: self._name(int(sq)) != move), np.int64)
 
     def _after_pass(self) -> SearchResult:
-        """The side to move must pass: the value is the other side's, seen from here."""
         after = self.position.play("pass")
         passed = Search(self.engine, after, self.limits, self.multi_pv, keep_estimates=self.keep_estimates).run()
         line = ("pass", *passed.pv)
@@ -417,7 +398,6 @@ class Search:
         )
 
     def _principal_variation(self) -> tuple[str, ...]:
-        """The expected line: the best move, and the table's best moves after it as far as it knows them."""
         line = np.empty(max(1, self.depth), np.int64)
         plies = midgame.table_pv(self.thread_states[:1], *self.boards, self.squares[0], line)
         return tuple(self._name(sq) if sq != NO_MOVE else PASS_NAME for sq in line[:plies].tolist())

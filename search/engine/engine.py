@@ -30,9 +30,9 @@ SHARE_DEPTH = 5
 class Engine:
     """Searches positions of one game with one evaluator, keeping its tables from move to move.
 
-    *threads* search together on a shared table. `stop` may be called from any thread at any moment; the search then
-    returns the best it knows. One position is searched at a time: a second call waits for the first, be it of the engine or of its
-    ``solver``. An engine that is not *selective* leaves the ProbCut coefficients of its evaluator alone.
+    *threads* search together on a shared table. `stop` may be called from any thread; the search then returns its best move so far.
+    One position is searched at a time: a second call, also of the engine's ``solver``, waits for the first. An engine that is not
+    *selective* ignores the ProbCut coefficients of its evaluator.
     """
 
     def __init__(
@@ -83,13 +83,12 @@ class Engine:
         tie_rng: np.random.Generator | None = None,
         keep_estimates: bool = False,
     ) -> SearchResult:
-        """The best move within *limits* (by default one second), and the values of the *multi_pv* best moves if more than one.
+        """Search within *limits* (default: one second); *multi_pv* is the number of best moves that get values.
 
         All listed values have the depth of the result. A multi-PV search therefore starts with an empty table, unless
         *keep_estimates* is set: use it only if the table holds nothing but shallower searches of the same position.
 
-        Among moves of equal value the first one searched is played, or a random one with *tie_rng*; in endgame search the first one
-        found.
+        Among moves of equal value the first one searched is played, or a random one with *tie_rng*; the endgame search ignores it.
         """
         with self._one_at_a_time, self.evaluator.during_search(self.stop):
             self.switch.withdraw()
@@ -106,7 +105,7 @@ class Engine:
         self.solver.stop()
 
     def clear(self) -> None:
-        """Forget all that the tables know; waits for the end of a search."""
+        """Clear the tables after the end of a running search."""
         with self._one_at_a_time:
             self.clear_estimates()
             self.solver.clear()
@@ -119,9 +118,8 @@ class Engine:
     def set_probcut(self, margin: float, coefficients: np.ndarray | None = None) -> None:
         """Prune by ProbCut at *margin* standard deviations (0: not at all), whatever the limits.
 
-        The coefficients are those of `search.engine.probcut_fit.fit`, or the evaluator's own. An engine that is not told anything
-        prunes when its evaluator has coefficients and the clock or the nodes are limited, not the depth: the value of a search
-        to a fixed depth is that of the whole tree.
+        The coefficients are those of `search.engine.probcut_fit.fit`, or the evaluator's own. By default an engine prunes if its
+        evaluator has coefficients and time or nodes are limited, but not the depth.
         """
         checked_margin(margin)
         with self._one_at_a_time:
@@ -142,14 +140,14 @@ class Engine:
         return MARGIN if budget and limits.depth is None and self.thread_states["cut_depth"].any() else 0.0
 
     def set_active_margin(self, margin: float) -> None:
-        """Prune with that margin; results of searches that pruned more are forgotten first."""
+        """Prune with that margin; the results of searches that pruned more are cleared first."""
         if self._pruned_at and not 0 < margin <= self._pruned_at:
             self.clear_estimates()
         self._pruned_at = margin or self._pruned_at
         self.thread_states["cut_margin"] = margin
 
     def load_search_kernels(self) -> None:
-        """Compile or load what a search needs, but for the solver, so that no clock pays for it."""
+        """Compile or load the kernels of the midgame search."""
         self.search(Position.initial(self.rules), Limits(depth=2, empties_exact=0))
         with self._one_at_a_time:
             self.table.load_kernels()

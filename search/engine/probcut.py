@@ -209,7 +209,6 @@ def _are_sensible(cuts: ProbCutModel) -> bool:
 
 
 def _fit(cuts: ProbCutModel, *, deepest: int, least: int) -> bool:
-    """Whether all numbers make sense, for searches of at *least* and at *deepest* so many plies."""
     low, high = cuts.empties
     whole = (low, high, *(depth for pair in cuts.pairs for depth in (pair.deep, pair.shallow)))
     numbers = (*astuple(cuts.spread), *(number for pair in cuts.pairs for number in (pair.slope, pair.shift)))

@@ -142,7 +142,6 @@ def _values(
 
 
 def _sample(rules: Rules, count: int, deepest: int, seed: int) -> list[Position]:
-    """Positions from the whole midgame with more empties than the deepest search reaches."""
     most = rules.square_count - 4 - deepest - 2
     if most < 4:
         raise ReversiError(

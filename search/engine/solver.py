@@ -1,10 +1,9 @@
-"""The exact solver's face: one position, all its moves, or arrays of positions over all cores."""
+"""`Solver`: exact values of one position, of all its moves, or of arrays of positions on all cores."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from numbers import Integral
 from time import perf_counter
@@ -12,6 +11,7 @@ from time import perf_counter
 import numpy as np
 
 from reversi_env import Position, ReversiError, Rules
+from reversi_env.batch import checked_boards
 from reversi_env.errors import quoted
 from reversi_env.kernels.bitboard import PASS_SQUARE
 from reversi_env.kernels.parallel import core_count
@@ -27,6 +27,7 @@ from search.engine.threads import (
     attach_shallow_tables,
     checked_threads,
     make_thread_states,
+    run_in_threads,
     sharing,
 )
 from search.evaluators.registry import Evaluator
@@ -40,12 +41,10 @@ SELECTIVE_EMPTIES = 16
 ESTIMATE_TABLE_MIB = 16
 #: Table of each `solve_batch` thread, in MiB: small enough for the processor's cache.
 BATCH_TABLE_MIB = 1.0
-#: Most empties of a position that the solver on a GPU takes (`search.gpu.endgame`).
+#: Maximum empties of a position that is solved on a GPU (`search.gpu.endgame`).
 MAX_GPU_EMPTIES = 16
-#: Most empties of a position that is solved for a label or a judge, by board size: about a minute of one core, several in the
-#: reversed game. With a table as small as `solve_batch` has, positions of noisy play took 35 to 185 million nodes with 22 empties
-#: on 8x8 and more than 600 million with 24; on 6x6 up to 104 million with 24 and up to 440 million with 26. Two empties more make
-#: it four times as many or more. All of 4x4 is solved at once.
+#: Maximum empties of a position that is solved for a label or a regret, by board size: about a minute of one core, several in the
+#: reversed game (with the table of `solve_batch`, 8x8 and 24 empties: more than 600 million nodes).
 MAX_SOLVED_EMPTIES = {4: 12, 6: 26, 8: 24}
 
 
@@ -55,9 +54,8 @@ class Solution:
 
     ``score``: the value in discs under perfect play (empties to the winner; positive: the side to move wins; for
     ``wld`` only its sign). ``move`` and ``pv``: a best move and line by names; ``move`` is None when the game is over.
-    ``lower`` and ``upper`` differ only if the solver was stopped, or came to its node limit; the line may then be cut
-    short or missing, and without a line the move is the best known, not a proven one. ``confidence`` in percent: below
-    100 the solver was asked for a step of the `SELECTIVITIES` only.
+    ``lower`` and ``upper`` differ only after a stop or at the node limit; the line may then be incomplete, and without a line the
+    move is not proven to be best. ``confidence`` in percent: below 100 after a search at a selectivity level below the last.
     """
 
     score: int
@@ -71,18 +69,16 @@ class Solution:
 
     @property
     def proven(self) -> bool:
-        """Whether the bounds have met, beyond doubt."""
+        """Whether the value is exact."""
         return self.lower >= self.upper and self.confidence == 100
 
 
 class Solver:
     """Solves positions of one game exactly and keeps its transposition table between them.
 
-    *threads* share the table; as many of them work as there are cores for. An *evaluator*, given as such or by name, helps
-    to order the moves: a network makes the search a fifth as large, and no value depends on it. One with ProbCut
-    coefficients for searches to the end (`search.engine.probcut`) also guesses the value and the best moves, unless
-    the solver is not
-    *selective*. `stop` may be called from any thread. `bounds` tells how far the present position's value is known. One
+    *threads* share the table. An *evaluator* is used for move ordering: a network makes the search a fifth as large, and no value
+    depends on it. If it has ProbCut coefficients for searches to the end (`search.engine.probcut`), a *selective* solver uses them
+    for a first guess of value and moves. `stop` may be called from any thread. `bounds` are those of the present position. One
     position is solved at a time: a second call waits for the first.
     """
 
@@ -124,7 +120,7 @@ class Solver:
         hints: TranspositionTable | None = None,
         node_limit: int | None = None,
     ) -> Solution:
-        """The value of *position* and a best line.
+        """Solve *position* and return its value and a best line.
 
         ``wld=True`` solves for win, loss or draw only. *guess* is the first null window; *window* is a range known to contain
         the value (if it does not, the nearer end may be returned). *hints* is a table of estimates whose best moves are tried
@@ -132,31 +128,30 @@ class Solver:
         """
         with self._one_at_a_time:
             self.switch.withdraw()
-            return self._solve(position, wld=wld, guess=guess, window=window, hints=hints, node_limit=node_limit)
+            return self._solve(position, wld, guess, window, hints, node_limit)
 
     @property
     def selective(self) -> bool:
-        """Whether the evaluator came with what the steps of the `SELECTIVITIES` below the last need."""
+        """Whether the evaluator has the ProbCut coefficients that the selectivity levels below the last need."""
         return bool(self.thread_states["end_depth"].any())
 
     def _solve(
         self,
         position: Position,
-        *,
-        wld: bool = False,
-        guess: int | None = None,
-        window: tuple[int, int] | None = None,
-        hints: TranspositionTable | None = None,
-        node_limit: int | None = None,
+        wld: bool,
+        guess: int | None,
+        window: tuple[int, int] | None,
+        hints: TranspositionTable | None,
+        node_limit: int | None,
     ) -> Solution:
-        """`solve`, but a stop that was requested before still holds: for jobs of several positions."""
+        # an earlier stop request still holds: for jobs of several positions
         began = perf_counter()
         check_game(position, self.rules)
         for name, number in (("guess", guess), ("node_limit", node_limit)):
             if number is not None and (isinstance(number, bool) or not isinstance(number, Integral)):
-                raise ReversiError(f"{name}={quoted(number)}: expected a whole number")
+                raise ReversiError(f"{name}={quoted(number)}: expected an integer")
         if node_limit is not None and not 0 <= node_limit < 1 << 63:
-            raise ReversiError(f"node_limit={quoted(node_limit)}: expected nodes, 0 or more and below {1 << 63}")
+            raise ReversiError(f"node_limit={quoted(node_limit)}: expected at least 0 and less than {1 << 63}")
         if guess is not None:
             guess = max(-self.rules.square_count, min(self.rules.square_count, int(guess)))
         asked = self._window = self._checked_window(window, wld)
@@ -178,18 +173,15 @@ class Solver:
         return replace(solution, move=move, pv=() if wld else pv)
 
     def selectivity_levels(self, position: Position) -> tuple[int, ...]:
-        """The steps of the `SELECTIVITIES` that solve *position* in the least time.
-
-        The first takes hardly a twentieth of the work, and then the best moves are known, and the window.
-        """
+        """Return the selectivity levels that solve *position* in the least time: the first gives moves and window to the last."""
         return (0, EXACT) if self.selective and position.empties >= SELECTIVE_EMPTIES else (EXACT,)
 
     def solve_at(self, position: Position, selectivity: int, guess: int | None) -> Solution:
-        """One step of the `SELECTIVITIES` after `prepare_search`; what was found before stays in the table and helps."""
+        """Solve at one selectivity level after `prepare_search`; the table keeps the results of lower levels."""
         began = perf_counter()
         most = self.rules.square_count
         lower, upper = self._narrow_bounds(position, -most, most, guess, selectivity=selectivity)
-        if selectivity < EXACT and lower > upper:  # answers that are not sure may contradict each other
+        if selectivity < EXACT and lower > upper:  # selective results may contradict each other
             upper = lower
         pv: tuple[str, ...] = ()
         if lower == upper:
@@ -210,7 +202,7 @@ class Solver:
         return Solution(bounds[0], move, pv, nodes, perf_counter() - began, *bounds, confidence)
 
     def solve_all_moves(self, position: Position, *, node_limit: int | None = None) -> dict[str, int]:
-        """The exact value of every legal move by name, best first; empty when the game is over.
+        """Return the exact value of every legal move by name, best first; empty when the game is over.
 
         Moves whose value is not proven, because of `stop` or of the *node_limit* for each of them, are left out.
         """
@@ -220,14 +212,14 @@ class Solver:
             self.switch.withdraw()
             for move in position.legal_moves():
                 expected = None if guess is None else -guess
-                solution = self._solve(position.play(move), guess=expected, node_limit=node_limit)
+                solution = self._solve(position.play(move), False, expected, None, None, node_limit)
                 if solution.proven:
                     values[move] = -solution.score
                     guess = max(values.values())
         return dict(sorted(values.items(), key=lambda item: -item[1]))
 
     def load_kernels(self) -> None:
-        """Compile or load what solving needs, so that no clock pays for it."""
+        """Compile or load the kernels."""
         nearly_over = Position.from_text("XO-".ljust(self.rules.square_count, "X"), rules=self.rules)
         solver = Solver(self.rules, table=TranspositionTable(0.001), evaluator=self._evaluator, selective=False)
         solver.solve(nearly_over)
@@ -235,7 +227,6 @@ class Solver:
         self._register_negamax()
 
     def _register_negamax(self) -> None:
-        """Register the midgame search for ProbCut in the kernels, if they use it; it is compiled with the engine's."""
         if self.selective and not self.thread_states["negamax"][0]:
             midgame.register_negamax(self.thread_states, self._nets)
 
@@ -244,20 +235,20 @@ class Solver:
         self.switch.request()
 
     def bounds(self) -> tuple[int, int, int]:
-        """(lower, upper, nodes) of the position that is being solved; only what is proven counts."""
+        """Return the proven bounds of the present position, and the nodes so far."""
         lower, upper = self._window
         if self.thread_states["selectivity"][0] == EXACT:
             lower, upper = int(self.thread_states["lower"].max()), int(self.thread_states["upper"].min())
         return lower, upper, int(self.thread_states["nodes"].sum())
 
     def clear(self) -> None:
-        """Forget all that the tables know."""
+        """Clear the tables."""
         self.table.clear()
         if self._estimates:
             self._estimates.clear()
 
     def prepare_search(self, hints: TranspositionTable | None, node_limit: int | None) -> None:
-        """Make ready for searches of one position, or of its moves."""
+        """Prepare searches of one position, or of its moves."""
         self._shallow_tables[:] = 0
         self.table.new_search()
         self.table.attach_endgame(
@@ -278,7 +269,6 @@ class Solver:
     def _narrow_bounds(
         self, position: Position, lower: int, upper: int, guess: int | None, *, selectivity: int
     ) -> tuple[int, int]:
-        """Return bounds of the value within those given, at one selectivity level, with all threads."""
         thread_states, boards = self.thread_states, (np.uint64(position.own), np.uint64(position.opp))
         thread_states["lower"], thread_states["upper"] = lower, upper
         thread_states["selectivity"], thread_states["end_margin"] = selectivity, SELECTIVITIES[selectivity].margin
@@ -289,7 +279,7 @@ class Solver:
             self._narrow_bounds_in_parallel(boards, start)
         if selectivity == EXACT:
             return int(thread_states["lower"].max()), int(thread_states["upper"].min())
-        # not sure: other threads may have found other answers than the one that came to its end
+        # selective: other threads may have other bounds than the one that completed its search
         ended = int(np.argmax(thread_states["lower"] >= thread_states["upper"]))
         return int(thread_states["lower"][ended]), int(thread_states["upper"][ended])
 
@@ -306,18 +296,14 @@ class Solver:
             self.switch.release()
 
     def _principal_variation(self, position: Position, score: int, longest: int = 200) -> tuple[str, ...]:
-        """Moves for both sides to the end that keep *score*; the table makes finding them again quick."""
         names: list[str] = []
         thread = self.thread_states[:1]
         while not position.is_over() and not self.switch.requested and len(names) < longest:
             if position.must_pass():
                 move: str | int = "pass"
             else:
-                sq = int(
-                    endgame.best_move_with_value(
-                        thread, self._nets, np.uint64(position.own), np.uint64(position.opp), score
-                    )
-                )
+                boards = np.uint64(position.own), np.uint64(position.opp)
+                sq = int(endgame.best_move_with_value(thread, self._nets, *boards, score))
                 if sq == PASS_SQUARE:
                     break
                 move = self.rules.action_of(sq)
@@ -326,7 +312,6 @@ class Solver:
         return tuple(names)
 
     def _table_line(self, position: Position) -> tuple[str, ...]:
-        """The table's best moves one after another, as far as it knows them."""
         names: list[str] = []
         while not position.is_over():
             move = "pass" if position.must_pass() else self._table_move(position)
@@ -348,7 +333,6 @@ class Solver:
         return lower - lower % 2, upper + upper % 2  # all scores are even
 
     def _table_move(self, position: Position) -> str | None:
-        """The only move, or the table's best one; None if it knows none."""
         moves = position.legal_moves()
         if len(moves) < 2:
             return moves[0] if moves else None
@@ -369,7 +353,7 @@ def solve(
 
 
 def solve_all_moves(position: Position, *, threads: int = 1, table: TranspositionTable | None = None) -> dict[str, int]:
-    """The exact value of every legal move by name, best first."""
+    """Return the exact value of every legal move by name, best first."""
     return Solver(position.rules, threads=threads, table=table).solve_all_moves(position)
 
 
@@ -381,18 +365,15 @@ def solve_batch(
     threads: int | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> np.ndarray:
-    """Exact scores (int8, side to move) of arrays of positions, over all cores with the GIL released.
+    """Return exact scores (int8, side to move) of arrays of positions, solved on all cores with the GIL released.
 
-    *progress* is called with the number of positions solved so far. *threads* is by default the number of cores; each
-    has a small table of its own. If *progress* raises, or on Ctrl-C, the solving ends.
+    *progress* is called with the number of positions solved so far. *threads* is by default the number of cores. If *progress*
+    raises, or on Ctrl-C, the solving ends.
     """
-    from reversi_env.batch import checked_boards
-
     rules = checked_rules(rules)
     own, opp = checked_boards(own, opp, rules)
     scores = np.zeros(own.size, np.int8)
     count = checked_threads(core_count() if threads is None else threads)
-    starts: Iterable[int] = range(0, own.size, BATCH_CHUNK)
     local, all_states, stopped = threading.local(), list[np.ndarray](), threading.Event()
     nets = np.zeros(1, endgame.NO_EVALUATOR)
 
@@ -402,23 +383,18 @@ def solve_batch(
             local.table.attach_endgame(local.thread_states, "exact values")
             local.shallow_table = attach_shallow_tables(local.thread_states)
             all_states.append(local.thread_states)
-            # read after that: whoever has not seen this record has set it before
+            # read after the append: a stop either finds this record in the list or is seen here
             local.thread_states["stop"] = stopped.is_set()
         rows = slice(start, min(start + BATCH_CHUNK, own.size))
         endgame.solve_many(local.thread_states, nets, own[rows], opp[rows], scores[rows])
         return rows.stop - rows.start
 
-    done = 0
-    with ThreadPoolExecutor(count) as pool:
-        try:
-            for future in as_completed([pool.submit(run, start) for start in starts]):
-                done += future.result()
-                progress(done)
-        finally:
-            stopped.set()
-            for thread_states in all_states:
-                thread_states["stop"] = 1
-            pool.shutdown(cancel_futures=True)
+    def stop() -> None:
+        stopped.set()
+        for thread_states in all_states:
+            thread_states["stop"] = 1
+
+    run_in_threads(run, range(0, own.size, BATCH_CHUNK), count, progress, stop)
     return scores
 
 

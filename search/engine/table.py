@@ -10,17 +10,17 @@ from search.kernels.table import BYTES_PER_BUCKET, WAYS, WORDS_PER_BUCKET, rehas
 
 DEFAULT_MEGABYTES = 64
 _LARGEST_MEGABYTES = 1 << 20
-#: Words of a line of the cache. Where the table begins with one, no bucket lies in more than two.
+#: Words of a cache line. The table is aligned to it, so that a bucket spans at most two.
 _LINE = 8
-#: What a table that grows begins with: 768 KiB, which the second-level cache has room for.
+#: Initial size of a table that grows: 768 KiB, which fits into the second-level cache.
 _FIRST_BUCKETS = 1 << 13
 
 
 class TranspositionTable:
     """A transposition table of at most *megabytes* MiB (a power of two of 96-byte buckets, four entries each).
 
-    Memory is taken from the system as it is first touched. `new_search` makes older entries the first to be replaced;
-    `clear` forgets everything. A table that *grows* uses a small part of its memory until it is told to `reserve`.
+    Memory is allocated when it is first written. `new_search` makes older entries the first to be replaced. A table that *grows*
+    uses a small part of its memory until `reserve` is called.
     """
 
     def __init__(self, megabytes: float = DEFAULT_MEGABYTES, *, grows: bool = False) -> None:
@@ -45,28 +45,24 @@ class TranspositionTable:
         self.bucket_mask = self._first_buckets - 1
         self.generation = 0
         self._contents: str | None = None
-        #: Nobody has been told where the entries are since the table was empty.
         self._is_empty = True
 
     @property
     def address(self) -> int:
-        """Where the kernels find it; valid as long as this object lives."""
+        """The address for kernels, valid as long as this object lives."""
         return self._words.ctypes.data
 
     @property
     def megabytes(self) -> float:
-        """Size in MiB, with what is not used yet."""
+        """Size in MiB, including the unused part."""
         return self._words.nbytes / 2**20
 
     def new_search(self) -> None:
-        """Begin a generation of entries (256 of them are told apart)."""
+        """Begin a new generation of entries, modulo 256."""
         self.generation = (self.generation + 1) & 255
 
     def clear(self) -> None:
-        """Forget everything; threads that go on with the table are attached to it again.
-
-        One that nobody has used since is left alone: the solver's, mostly, in the midgame. Its memory is not taken from the system.
-        """
+        """Remove all entries; records that use the table must be attached again. An unused table stays untouched."""
         if not self._is_empty:
             self._used()[:] = 0
         self._is_empty = True
@@ -75,31 +71,28 @@ class TranspositionTable:
         self._contents = None
 
     def fill(self) -> float:
-        """Share of entries in use, estimated from the first ten thousand buckets."""
+        """Return the share of entries in use, estimated from the first ten thousand buckets."""
         sample = self._used()[: 10_000 * WORDS_PER_BUCKET].reshape(-1, 3)
         return float((sample[:, 2] != 0).mean())
 
     def reserve(self, entries: float) -> None:
-        """Use so much of the memory that *entries* have room, as far as there is any.
-
-        Nobody may be searching; threads that go on with the table are attached to it again.
-        """
+        """Grow to at least *entries* if the memory suffices. No search may run; records must be attached again."""
         used = buckets = self.bucket_mask + 1
         while WAYS * buckets < entries and buckets * WORDS_PER_BUCKET < self._words.size:
             buckets *= 2
         if buckets > used:
-            self.bucket_mask = buckets - 1  # before: Ctrl-C meanwhile may lose entries, but not what is in use
+            self.bucket_mask = buckets - 1  # first: Ctrl-C may lose entries, but the table stays consistent
             rehash(self.address, used, self.bucket_mask)
 
     def load_kernels(self) -> None:
-        """Compile or load what growing needs, so that no clock pays for it."""
+        """Compile or load the kernel of `reserve`."""
         rehash(self.address, 0, self.bucket_mask)
 
     def _used(self) -> np.ndarray:
         return self._words[: (self.bucket_mask + 1) * WORDS_PER_BUCKET]
 
     def attach(self, thread_states: np.ndarray, contents: str) -> None:
-        """Let the threads' records use this table, which holds *contents* from now on and nothing else until `clear`."""
+        """Attach the table to the threads' records; until `clear` it holds nothing but *contents*."""
         self._holds(contents)
         thread_states["table"] = self.address
         thread_states["bucket_mask"] = self.bucket_mask
@@ -118,6 +111,6 @@ class TranspositionTable:
         self._contents, self._is_empty = contents, False
 
     def words(self) -> np.ndarray:
-        """The raw entries, for checkpoints of a table that does not grow."""
+        """Return the raw entries, for checkpoints of a table that does not grow."""
         self._is_empty = False
         return self._words

@@ -1,34 +1,38 @@
-"""`ThreadGroup`: the threads of one search, as many at a time as there are cores for.
+"""Records of search threads, and `ThreadGroup`: the threads of one search.
 
-Threads that search one tree repeat some of each other's work, about an eighth with two. That is cheap on a core of one's
-own. Where the operating system gives two threads no more than one core between them, because other processes want the
-rest, they are slower than one. So the caller's thread watches how much time on cores its process gets, lets as many
-threads sleep as there are none for, and tries again after a while.
+Threads that search one tree repeat about an eighth of each other's nodes. If other processes occupy the cores, two threads on one
+core are slower than one thread. The caller's thread therefore measures the CPU time of the process, suspends threads that have no
+core, and resumes them after a while.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from time import perf_counter, process_time
+from typing import TypeVar
 
 import numpy as np
 
-from reversi_env import ReversiError, Rules
-from reversi_env.errors import quoted
+from reversi_env import Rules
+from reversi_env.errors import check_integer
 from search.engine.clock import StopSwitch
 from search.engine.probcut import EXACT
 from search.kernels.abdada import BUSY_WORDS
 from search.kernels.table import SHALLOW_WORDS
 from search.kernels.thread_state import THREAD_STATE
 
-#: Seconds between two looks at the clocks.
+#: Seconds between two measurements of the CPU time.
 SAMPLE_SECONDS = 0.1
 #: A thread keeps running if it gets at least this share of a core.
 MIN_CORE_SHARE = 0.2
 #: Seconds before suspended threads are tried again; doubled after each failure, up to the maximum.
 BACKOFF_SECONDS, MAX_BACKOFF_SECONDS = 0.5, 2.0
+
+
+Chunk = TypeVar("Chunk")
 
 
 class CoreUsage:
@@ -64,11 +68,10 @@ class ThreadGroup:
         self._ended = threading.Event()
 
     def run(self, search: Callable[[int], bool], *, stop_when_any_ends: bool = False) -> None:
-        """Run ``search(k)`` for every record in a thread of its own, the first being the search that matters.
+        """Run ``search(k)`` for every record in a thread of its own; it returns whether the search was completed.
 
-        When it ends, the others are stopped; with *stop_when_any_ends* it ends when any of them does. A search that is stopped to
-        sleep for a while is called again later, and had better find in the table what it knew. *search* tells whether it
-        came to its end. All threads have ended when this returns.
+        When the first one ends, or any of them with *stop_when_any_ends*, the others are stopped. A search that is stopped in order
+        to suspend its thread is called again later. All threads have ended when this returns.
         """
         self._search, self._stop_when_any_ends = search, stop_when_any_ends
         self._error: BaseException | None = None
@@ -104,7 +107,6 @@ class ThreadGroup:
             event.set()
 
     def _watch(self) -> None:
-        """Keep as many threads awake as there is room for, until the search has ended."""
         seen, used, ended = perf_counter(), process_time(), False
         while not ended:
             ended = self._ended.wait(SAMPLE_SECONDS)
@@ -119,19 +121,17 @@ class ThreadGroup:
                 self._resume(self._core_usage.awake)
 
     def _suspend(self, awake: int) -> None:
-        """Stop all but the first *awake*."""
         for event in self._may_run[awake:]:
             event.clear()
         self._thread_states["stop"][awake:] = 1
-        if self._ended.is_set():  # which would have woken them
+        if self._ended.is_set():  # the events set by `_end` may have been cleared
             self._end()
 
     def _resume(self, awake: int) -> None:
-        """Let the first *awake* go on, or begin."""
         for k in range(1, awake):
             if not self._may_run[k].is_set():
                 self._thread_states["stop"][k] = 0
-        if self._ended.is_set() or self._switch.requested:  # whose flags these may have been
+        if self._ended.is_set() or self._switch.requested:  # these flags may have been set by a stop
             self._switch.halt()
         for event in self._may_run[:awake]:
             event.set()
@@ -150,7 +150,7 @@ NEVER = 99
 
 
 def make_thread_states(rules: Rules, threads: int = 1, dtype: np.dtype = THREAD_STATE) -> np.ndarray:
-    """A WORK record for each thread, or one of *dtype*, which has the same fields and more."""
+    """Return a record for each thread: `THREAD_STATE`, or *dtype*, which has more fields."""
     thread_states = np.zeros(threads, dtype)
     thread_states["playable"] = rules.playable
     thread_states["squares"] = rules.square_count
@@ -166,7 +166,7 @@ def make_thread_states(rules: Rules, threads: int = 1, dtype: np.dtype = THREAD_
 
 
 def attach_shallow_tables(thread_states: np.ndarray) -> np.ndarray:
-    """Give each thread its own small table of positions near the end; they are to be kept as long as the records are used."""
+    """Attach a shallow table to each record and return their memory, which must live as long as the records."""
     rows = np.zeros((len(thread_states), SHALLOW_WORDS), np.uint64)
     thread_states["shallow_table"] = [row.ctypes.data for row in rows]
     return rows
@@ -174,7 +174,7 @@ def attach_shallow_tables(thread_states: np.ndarray) -> np.ndarray:
 
 @contextmanager
 def sharing(thread_states: np.ndarray) -> Iterator[None]:
-    """Within it the threads mark what they are searching, and leave it to each other."""
+    """Share one table of ABDADA marks between the threads within the context."""
     marks = np.zeros(BUSY_WORDS, np.uint64)
     thread_states["busy"] = marks.ctypes.data
     try:
@@ -184,7 +184,25 @@ def sharing(thread_states: np.ndarray) -> Iterator[None]:
 
 
 def checked_threads(threads: int) -> int:
-    """The number of threads, if it is one."""
-    if isinstance(threads, bool) or not isinstance(threads, int) or not 1 <= threads <= 1024:
-        raise ReversiError(f"threads={quoted(threads)}: expected a whole number from 1 to 1024")
+    """Return *threads*, or raise a `ReversiError`."""
+    check_integer("threads", threads, 1, 1024)
     return threads
+
+
+def run_in_threads(
+    run: Callable[[Chunk], int],
+    chunks: Iterable[Chunk],
+    threads: int,
+    progress: Callable[[int], None],
+    stop: Callable[[], None],
+) -> None:
+    """Call *run* for every chunk in a pool of threads, *progress* with the sum of its results so far, and *stop* in the end."""
+    done = 0
+    with ThreadPoolExecutor(threads) as pool:
+        try:
+            for future in as_completed([pool.submit(run, chunk) for chunk in chunks]):
+                done += future.result()
+                progress(done)
+        finally:
+            stop()
+            pool.shutdown(cancel_futures=True)

@@ -37,7 +37,6 @@ def square_classes(rules: Rules) -> list[int]:
 
 
 def _board_fields(rules: Rules) -> dict[str, Any]:
-    """The fields of a record that depend on the board alone."""
     last = rules.size - 1
     edges: dict[str, list[int]] = {"edge_rows": [], "edge_columns": []}
     for action in range(rules.square_count):
@@ -57,7 +56,6 @@ def _board_fields(rules: Rules) -> dict[str, Any]:
 
 
 def _checked_weight(name: str, value: Any, known: Weight | None = None) -> Weight:
-    """*value* as a float or a tuple of floats, of the same length as the *known* one."""
     try:
         numbers = np.asarray(value, np.float64)
     except (TypeError, ValueError, OverflowError):

@@ -189,7 +189,6 @@ def evaluator(
 
 
 def _numba_error_summary(error: BaseException) -> str:
-    """What numba says first, the call that it is about and the line, without the colours and the list of all that it tried."""
     text = re.sub(r"\x1b\[[0-9;]*m|\.* Raised from None", "", str(error)).removeprefix(
         "Failed in nopython mode pipeline"
     )
@@ -200,7 +199,6 @@ def _numba_error_summary(error: BaseException) -> str:
 
 
 def _check_compiles(name: str, function: Any, arguments: tuple[Any, ...]) -> None:
-    """Say in a line why an evaluator's function cannot be compiled, if it cannot: numba tells of all kernels around it, too."""
     try:
         function.compile(arguments)
     except KeyError as error:

@@ -37,14 +37,12 @@ def _normalised(weights: Weights, rules: Rules) -> dict[str, Any]:
 
 
 def _with_plies(weights: Weights, rules: Rules) -> Weights:
-    """The weights as they are; the corners are divided by the plies, so there must be some."""
     if np.min(weights["ply"]) < 1:
         raise EvaluatorError(f"weight ply={weights['ply']} of evaluator four-attribute: expected 1 or more")
     return weights
 
 
 def _two_stage(weights: Weights, rules: Rules) -> dict[str, Any]:
-    """The normalised table, and each feature's own range: an average square times MANY_MOVES, and all edge squares."""
     return {
         **_normalised(weights, rules),
         "early": weights["early"],

@@ -70,7 +70,6 @@ def _sort_key(bit, replies, corners, odd, level):
 
 @cuda.jit(device=True)
 def _last_square(own, opp, replies, playable, squares):
-    """Final score for the side to move, whose legal moves are *replies*, with one empty square left."""
     sq = first_square(playable & ~(own | opp))
     mover, other = (own, opp) if replies != NO_SQUARE else (opp, own)
     flipped = _i32(count(flips(sq, mover, other)))
@@ -84,7 +83,6 @@ def _last_square(own, opp, replies, playable, squares):
 
 @cuda.jit(device=True)
 def _slot(own, opp, table):
-    """Where a position's bounds lie in the table."""
     return (position_hash(own, opp) >> _u64(8)) & _u64(table.shape[0] - 1)
 
 
@@ -110,7 +108,6 @@ def _known_bounds(own, opp, table):
 
 @cuda.jit(device=True)
 def _store_bounds(own, opp, table, lower, upper):
-    """Store bounds of the position's value, whatever was in its slot."""
     bounds = _u64(lower + _i32(128)) | (_u64(upper + _i32(128)) << _u64(8))
     slot = _slot(own, opp, table)
     table[slot, 0] = _signature(own, opp) ^ bounds

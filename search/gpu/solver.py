@@ -72,7 +72,6 @@ def _solve_all(
     threads: int | None,
     progress: Callable[[int], None],
 ) -> np.ndarray:
-    """The launches one after the other, and beside them the CPU at what they have given up."""
     scores = np.zeros(own.size, np.int8)
     left_over: list[tuple[np.ndarray, Future[np.ndarray]]] = []
     done = 0
@@ -93,7 +92,6 @@ def _solve_all(
 
 
 def _launches(empties: np.ndarray) -> Iterator[np.ndarray]:
-    """Row numbers for each launch: positions of like length together, the longest first."""
     order = np.argsort(-empties, kind="stable")
     for start in range(0, order.size, LAUNCH_POSITIONS):
         yield order[start : start + LAUNCH_POSITIONS]

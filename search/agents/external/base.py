@@ -125,7 +125,6 @@ class ExternalAgent(Agent):
             raise
 
     def _moves_to(self, position: Position) -> tuple[Position, tuple[str, ...]]:
-        """A start and moves that lead to *position*: on from what was seen last, or from the start of the game."""
         initial = Position.initial(position.rules)
         for start, moves in filter(None, (self._seen, (initial, ()))):
             if start.rules == position.rules and (way := _moves_between(start.play_all(moves), position)) is not None:
@@ -139,7 +138,6 @@ class ExternalAgent(Agent):
 
 
 def _moves_between(before: Position, after: Position) -> tuple[str, ...] | None:
-    """The moves from *before* to *after*: none, one, or one with passes around it."""
     if before == after:
         return ()
     for move in before.legal_moves():

@@ -71,7 +71,6 @@ class GtpAgent(ExternalAgent):
             self._takes_passes = self._reply(command) is not None
 
     def _required_reply(self, command: str, seconds: float | None = None) -> str:
-        """The answer to a command that the program must not refuse."""
         answer = self._reply(command, seconds)
         if answer is None:
             raise self._failure("refused", f"refused {quoted(command)}: {self._refusal}")

@@ -89,7 +89,6 @@ class EngineProcess:
         return line
 
     def _next_line(self, wait: Deadline) -> str | None:
-        """The next line; None if its output has ended, or it has and another holds its output open."""
         while True:
             ended, left = not self.alive, wait.deadline - monotonic()
             try:
@@ -211,7 +210,6 @@ def _kill_group(group: int) -> None:
 def _end(
     process: subprocess.Popen[bytes], guard: subprocess.Popen[bytes] | None, readers: list[threading.Thread]
 ) -> None:
-    """Kill the group, dismiss the guard, and leave neither zombies nor open pipes, unless a child in another session has them."""
     _kill_group(process.pid)  # before it is reaped: until then nobody else can have its number
     with suppress(subprocess.TimeoutExpired):
         process.wait(REAP_SECONDS)

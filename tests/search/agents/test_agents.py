@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import reversi_env  # noqa: F401 - registers the ids
-from reversi_env import Position, ReversiError, Rules, batch
+from reversi_env import Position, Rules, batch
 from search import Limits, agents, evaluator, evaluators
 from search.agents.double_alpha import DoubleAlpha
 from search.agents.registry import AgentSpecError
@@ -46,13 +46,6 @@ def choices(spec, count=12, plies=8):
 
 
 # --- playing --------------------------------------------------------------------------------------
-
-
-def test_the_promised_names_are_all_there():
-    promised = "random greedy greedy-invincible double-alpha exact "
-    promised += "position-stability six-factor four-attribute cell-utility ten-weight sixteen-weight discs mobility"
-    assert {"network", *promised.split()} <= set(agents.names())
-    assert set(promised.split()) <= {spec.split(":")[0] for spec in KINDS + OTHERS}
 
 
 @every_game
@@ -235,23 +228,6 @@ def test_an_agent_by_its_spec_is_the_opponent(name):
                 assert env.unwrapped.position() == after_the_reply(before, action, agent)
                 moves += 1
     assert moves > 20
-
-
-def test_an_agent_by_its_spec_is_the_opponent_of_many_games_at_once():
-    envs, agent = gymnasium.make_vec("Reversi-v0", num_envs=5, size=6, opponent=SPEC), make_agent(SPEC)
-    envs.reset(seed=3)
-    for _ in range(10):
-        before, actions = envs.unwrapped.positions(), envs.unwrapped.sample_legal()
-        _, _, over, _, _ = envs.step(actions)
-        now = envs.unwrapped.positions()
-        for game in np.flatnonzero(~over):
-            assert now[game] == after_the_reply(before[game], int(actions[game]), agent)
-    assert all(position.round > 10 for position in now)
-
-
-def test_a_bad_spec_is_a_bad_opponent():
-    with pytest.raises(ReversiError, match="agent 'six-facto' is unknown"):
-        gymnasium.make("Reversi-v0", opponent="six-facto:depth=2")
 
 
 @pytest.mark.parametrize(

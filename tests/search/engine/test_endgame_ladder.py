@@ -67,17 +67,6 @@ def test_the_ladder_changes_no_score(rules):
         assert helped.solve(position, wld=True).score == np.sign(score)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [15, pytest.param(100, marks=pytest.mark.long)])
-@pytest.mark.parametrize("rules", RULES, ids=str)
-def test_the_ladder_changes_no_score_of_many(rules, count):
-    """Positions of each game with 16 to 20 empties: with and without the ladder, with one and two threads."""
-    solvers = [Solver(rules, table=TranspositionTable(16)), solver_for(rules), solver_for(rules, threads=2)]
-    for empties, some in ((16, count), (18, count // 5), (20, count // 20)):
-        for position in positions_with(empties, some, rules, seed=empties):
-            assert len({solver.solve(position).score for solver in solvers}) == 1
-
-
 def test_each_step_says_how_sure_it_is_and_the_last_is_exact():
     solver, position = solver_for(Rules()), positions_with(17, 1, Rules(), seed=3)[0]
     solver.prepare_search(None, None)

@@ -9,10 +9,9 @@ from search import evaluators
 from search.engine import deepening
 from search.engine.engine import Engine
 from search.engine.limits import Limits
-from search.engine.solver import Solver, solve, solve_all_moves
+from search.engine.solver import Solver, solve
 from search.engine.table import TranspositionTable
 from search.engine.threads import make_thread_states, sharing
-from search.kernels import table as table_core
 from search.kernels.abdada import mark_busy
 from search.kernels.evaluate import INFINITY, UNIT, static_values, units
 from search.kernels.midgame import search_root
@@ -120,15 +119,6 @@ def test_the_table_grows_with_the_depth_and_keeps_what_it_knows():
     assert engine.search(position, at_depth(9)).nodes < nodes[1] / 10
     engine.clear()
     assert engine.table.bucket_mask + 1 == used[0]
-
-
-def test_nothing_is_forgotten_while_a_search_goes_on(monkeypatch):
-    """Its threads would go on writing where the table has just been made smaller."""
-    engine, searching = Engine("six-factor", megabytes=1), []
-    monkeypatch.setattr(engine.table, "clear", lambda: searching.append(not engine._one_at_a_time.locked()))
-    engine.clear()
-    engine.load_search_kernels()
-    assert searching == [False, False]
 
 
 def test_a_search_and_a_solution_by_its_solver_wait_for_each_other(monkeypatch):
@@ -255,25 +245,6 @@ def test_the_solver_takes_over_when_every_limit_lets_it(limits, empties, solves)
     assert bool(Engine("six-factor", preload=False).selectivity_levels(position, limits)) == solves
 
 
-@pytest.mark.parametrize("rules", GAMES[2:4], ids=game_name)
-def test_a_search_to_the_last_square_is_exact(rules):
-    engine = Engine("six-factor", rules, megabytes=1)
-    for position in some_positions(rules, 6, seed=3, empties=8):
-        score = solve(position).score
-        for limits in (at_depth(8), at_depth(60), Limits(depth=8), Limits(time=5), Limits(empties_exact=8), Limits()):
-            found = engine.search(position, limits)
-            assert (found.value, found.exact, found.depth) == (score, True, 8), limits
-            if found.move != "pass":
-                assert solve_all_moves(position)[found.move] == score
-
-
-def test_every_evaluator_stays_inside_the_range_of_scores():
-    """A hoped-for win must not outbid a proven one."""
-    assert units(1e9, 64) == 64 * UNIT - 1
-    assert units(-1e9, 64) == -64 * UNIT + 1
-    assert [units(x / (2 * UNIT), 16) for x in (-3, -1, 0, 1, 3)] == [-1, 0, 0, 1, 2]
-
-
 # --- the same every time --------------------------------------------------------------------------
 
 
@@ -352,14 +323,6 @@ def test_multi_pv_goes_on_from_shallower_searches():
     assert found.nodes < anew.nodes
 
 
-def test_multi_pv_is_exact_inside_the_solvers_range():
-    position = some_positions(Rules(), 1, seed=7, empties=10)[0]
-    found = Engine("six-factor", megabytes=1).search(position, Limits(empties_exact=10), multi_pv=60)
-    assert {entry.move: entry.value for entry in found.moves} == solve_all_moves(position)
-    assert (found.exact, found.depth) == (True, 10)
-    assert found.value == found.moves[0].value
-
-
 @pytest.mark.parametrize("multi_pv", [0, -1, 1.5, True, "2"])
 def test_a_bad_multi_pv_is_named(multi_pv):
     with pytest.raises(ReversiError, match="multi_pv="):
@@ -375,33 +338,6 @@ def test_the_line_begins_with_the_move_and_is_legal():
         assert position.play_all(found.pv)
         lengths.append(len(found.pv))
     assert np.mean(lengths) > 3
-
-
-@every_game
-def test_the_line_is_what_the_table_knows_move_by_move(rules):
-    engine, passes = Engine("six-factor", rules, megabytes=1), 0
-    for position in some_positions(rules, 20, seed=10):
-        if position.must_pass():
-            continue
-        engine.clear()
-        found = engine.search(position, at_depth(8))
-        assert found.pv == (found.move, *line_by_hand(engine.table, position.play(found.move), found.depth - 1))
-        passes += "pass" in found.pv
-    assert passes or rules.size == 8
-
-
-def line_by_hand(table, position, plies):
-    """The table's best moves from *position* on, as far as it knows them."""
-    if not plies or position.is_over():
-        return []
-    own, opp = np.uint64(position.own), np.uint64(position.opp)
-    data = table_core.probe(table.address, table_core.bucket_of(own, opp, table.bucket_mask), own, opp)
-    move = position.rules.pass_action if position.must_pass() else None
-    if move is None and data and table_core.move_of(data) != table_core.NO_MOVE:
-        move = position.rules.action_of(table_core.move_of(data))
-    if move is None:
-        return []
-    return [position.rules.name_of(move), *line_by_hand(table, position.play(move), plies - 1)]
 
 
 def test_an_exact_line_ends_the_game_with_the_value():

@@ -20,7 +20,7 @@ from search.engine.threads import make_thread_states
 from search.kernels import endgame, last_squares
 from tests.oracles import search as brute_force
 from tests.oracles.jobs import PATIENCE, wait_until
-from tests.oracles.processes import AT_ONCE, in_background, stopped_after
+from tests.oracles.processes import in_background, stopped_after
 from tests.oracles.search import GAMES, endgames, game_name, positions
 
 every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
@@ -92,14 +92,6 @@ def test_short_ffo_problems(ffo_paths):
         assert solver.solve(problem.position).score == problem.best_score, number
 
 
-@pytest.mark.slow
-@pytest.mark.long
-def test_long_ffo_problems(ffo_paths):
-    solver = Solver(threads=2, table=TranspositionTable(256))
-    for number, problem in ffo(ffo_paths, range(26, 39)):
-        assert solver.solve(problem.position).score == problem.best_score, number
-
-
 #: Some of the problems 45 to 59 of the FFO suite (http://www.radagast.se/othello/ffotest.html), with 24 to 26 empty squares.
 LONGER_FFO = {
     45: ("---XXXX-X-XXXO--XXOXOO--XXXOXO--XXOXXO---OXXXOO-O-OOOO------OO--", BLACK, 6),
@@ -108,15 +100,6 @@ LONGER_FFO = {
     49: ("--OX-O----XXOO--OOOOOXX-OOOOOX--OOOXOXX-OOOOXX-----OOX----X-O---", BLACK, 16),
     50: ("----X-----XXX----OOOXOOO-OOOXOOO-OXOXOXO-OOXXOOO--OOXO----O--O--", BLACK, 10),
 }
-
-
-@pytest.mark.slow
-@pytest.mark.long
-@pytest.mark.parametrize("number", LONGER_FFO)
-def test_ffo_problems_from_45_on(number):
-    board, side, score = LONGER_FFO[number]
-    position = Position.from_text(board, side)
-    assert Solver(threads=2, table=TranspositionTable(1024), evaluator="network").solve(position).score == score
 
 
 @pytest.mark.slow
@@ -140,16 +123,6 @@ def test_ffo_problems_40_to_44(evaluator, count, most):
         assert solution.score == problem.best_score
         nodes += solution.nodes
     assert nodes <= most
-
-
-def test_every_listed_move_of_short_ffo_problems(ffo_paths):
-    solver = Solver()
-    checked = 0
-    for number, problem in ffo(ffo_paths, range(1, 40)):
-        if problem.position.empties <= 15:
-            assert solver.solve_all_moves(problem.position) == dict(problem.scores), number
-            checked += len(problem.scores)
-    assert checked > 60
 
 
 @every_game
@@ -248,14 +221,6 @@ def test_a_pass_at_the_root_is_the_first_move(rules):
         assert solve_all_moves(position, table=TranspositionTable(0.1)) == {"pass": solution.score}
 
 
-def test_positions_of_another_game_are_refused():
-    for rules in (Rules(6), Rules(8, "reversed")):
-        with pytest.raises(ReversiError, match="expected one of"):
-            Solver().solve(Position.initial(rules))
-    parallel = positions_with(5, 1, Rules(6, start="parallel"))[0]  # another start, the same game
-    assert Solver(Rules(6)).solve(parallel).score == brute_force.value(parallel)
-
-
 def test_a_table_of_another_game_is_refused():
     table = TranspositionTable(0.1)
     solve(positions_with(8, 1, Rules(6))[0], table=table)
@@ -334,24 +299,6 @@ def test_an_empty_batch_and_bad_batches():
         solve_batch(nothing, nothing, threads=0)
 
 
-def test_a_batch_whose_progress_fails_ends_at_once(monkeypatch):
-    """An error or Ctrl-C in the callback must not wait for the rest of a long job."""
-    own, opp = batch.random_positions(BATCH_CHUNK * 200, 46)
-    solve_many, begun = endgame.solve_many, []
-
-    def counted(*arguments):
-        begun.append(arguments)
-        return solve_many(*arguments)
-
-    def fail(done):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(endgame, "solve_many", counted)
-    with pytest.raises(KeyboardInterrupt):
-        solve_batch(own, opp, threads=2, progress=fail)
-    assert len(begun) < 100  # of 200; two at once, and another one or two before the failure is seen
-
-
 def test_a_batch_that_ends_stops_what_is_being_solved(monkeypatch):
     """Hours of it, perhaps: each thread's record is told to stop."""
     own, opp = batch.random_positions(BATCH_CHUNK * 2, 46)
@@ -420,23 +367,6 @@ def test_one_solver_asked_by_many_threads_answers_one_after_the_other():
 
 
 # --- stopping -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-def test_stop_is_honoured_at_once_and_leaves_all_in_order(threads):
-    solver = Solver(threads=threads, table=TranspositionTable(4))
-    solver.load_kernels()
-    long, (short, *_) = positions_with(LONG, 1)[0], positions_with(12, 1)
-    score, records, waits = solve(short).score, [solver.thread_states], []
-    for i in range(20):
-        solution, further, waited = stopped_after(1 + 25_000 * i, records, solver.stop, lambda: solver.solve(long))
-        assert further < AT_ONCE
-        assert not solution.proven
-        assert solution.lower < solution.upper
-        assert solution.move in long.legal_moves()
-        waits.append(waited)
-        assert solver.solve(short).score == score
-    assert min(waits) < 0.1  # whoever else uses the machine can only make it longer
 
 
 def test_a_request_to_stop_survives_the_release_of_the_flags():

@@ -42,15 +42,6 @@ def test_there_is_room_for_as_many_threads_as_get_a_core(threads, cores, awake):
     assert room.awake == awake
 
 
-def test_short_searches_are_looked_at_together():
-    room = CoreUsage(2)
-    for _ in range(5):
-        room.add_sample(0.015, 0.015)
-        assert room.awake == 2
-    room.add_sample(0.05, 0.05)
-    assert room.awake == 1
-
-
 def test_another_try_is_made_after_a_while_that_becomes_longer(clock):
     room, rests = CoreUsage(2), []
     for _ in range(4):

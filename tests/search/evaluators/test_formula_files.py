@@ -111,8 +111,3 @@ def test_a_formula_that_refuses_its_weights_is_named(tmp_path):
     path.write_text(json.dumps(content | {"weights": {"ply": 0}}))
     with pytest.raises(EvaluatorError, match=r"ply\.json.*ply=0.0.*expected 1 or more"):
         evaluators.get_evaluator(f"four-attribute:weights={path}")
-
-
-def test_no_file_is_no_evaluator():
-    with pytest.raises(EvaluatorError, match="is unknown"):
-        evaluators.get_evaluator("six-factor:weights=")

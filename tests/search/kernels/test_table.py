@@ -63,10 +63,6 @@ def test_the_extremes_survive_packing_and_no_entry_looks_like_none():
             assert data != 0
 
 
-def test_generations_wrap_around():
-    assert core._generation_of(core.pack(0, 0, 0, 0, 0, 256 + 3)) == 3
-
-
 # --- whose entry it is ----------------------------------------------------------------------------
 
 
@@ -80,20 +76,6 @@ def test_an_entry_is_found_for_its_own_position_only(own, opp, other_own, other_
         assert bucket.probe(other_own, other_opp) == 0
     if own != opp:
         assert bucket.probe(opp, own) == 0
-
-
-def test_one_changed_square_is_another_position():
-    own, opp = 0x0000_0008_1000_0000, 0x0000_0010_0800_0000
-    bucket = OneBucket()
-    bucket.store(own, opp, -5, 5)
-    for sq in range(64):
-        assert bucket.probe(own ^ 1 << sq, opp) == 0
-        assert bucket.probe(own, opp ^ 1 << sq) == 0
-    assert bucket.probe(own, opp) != 0
-
-
-def test_an_empty_table_knows_nothing():
-    assert all(OneBucket().probe(own, 0) == 0 for own in range(1, 50))
 
 
 # --- torn entries ---------------------------------------------------------------------------------
@@ -139,14 +121,6 @@ def test_two_writes_of_one_position_torn_apart_make_no_position_near_it(own, fil
         for mine in (own, own ^ difference):
             for theirs in (opp, opp ^ difference):
                 assert torn.probe(mine, theirs) == 0
-
-
-def test_one_bit_of_the_data_moves_many_squares():
-    """What a torn entry seems to belong to is so far from any position nearby that no search comes there."""
-    for data in (0, 0x0102_4040_8003_7FFD, 2**64 - 1):
-        for bit in range(64):
-            moved = int(core._scrambled(np.uint64(data))) ^ int(core._scrambled(np.uint64(data ^ 1 << bit)))
-            assert moved.bit_count() >= 8, bit
 
 
 # --- keeping and giving way -----------------------------------------------------------------------

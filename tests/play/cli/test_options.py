@@ -23,7 +23,7 @@ from train.evaluation.endgames import EndgameOptions
 from train.evaluation.options import PuzzleOptions
 from train.fitting.options import FitOptions
 from train.labels.options import LabelOptions
-from train.rl.options import RlOptions
+from train.rl.options import PpoOptions
 from train.tuning.options import TuneOptions
 
 
@@ -110,7 +110,7 @@ def test_a_required_option_is_missed():
 
 #: The option classes of all commands.
 KINDS = (
-    *(BookOptions, CheckOptions, EndgameOptions, FitOptions, LabelOptions, PuzzleOptions, RlOptions),
+    *(BookOptions, CheckOptions, EndgameOptions, FitOptions, LabelOptions, PuzzleOptions, PpoOptions),
     *(SelfPlayOptions, ServerOptions, TournamentOptions, TuneOptions),
 )
 

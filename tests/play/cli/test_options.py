@@ -15,7 +15,7 @@ from play.cli.app import usage_error
 from play.cli.options import NOTHING, options_of
 from play.server.options import ServerOptions
 from reversi_env.errors import ReversiError
-from reversi_env.options import GameOptions, OptionField, option, option_fields
+from reversi_env.options import MAX_INTEGER, GameOptions, OptionField, option, option_fields
 from train.alphazero.options import SelfPlayOptions
 from train.arena.options import TournamentOptions
 from train.book.options import BookOptions, CheckOptions
@@ -117,7 +117,7 @@ KINDS = (
 
 def texts(one: OptionField) -> st.SearchStrategy[str]:
     """Return texts of values that an option may have; of texts themselves only the default is known to be valid."""
-    low, high = one.low or 0, one.high or 1000
+    low, high = one.low or 0, min(one.high or 1000, MAX_INTEGER)
     kind = get_args(one.type)[0] if one.is_tuple else one.type
     if one.choices:
         return st.sampled_from(one.choices)
@@ -127,7 +127,8 @@ def texts(one: OptionField) -> st.SearchStrategy[str]:
     if one.even:
         number = number.map(lambda value: value + value % 2)
     if one.is_tuple:
-        return st.tuples(number, number).map(lambda pair: ("-" if kind is int else ",").join(map(str, sorted(pair))))
+        mark = "-" if get_args(one.type) == (int, int) else ","
+        return st.tuples(number, number).map(lambda pair: mark.join(map(str, sorted(pair))))
     return number.map(str)
 
 

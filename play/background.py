@@ -1,7 +1,7 @@
-"""Work in a thread of its own, and stopping it: kernels do not look at signals or clocks, but can be asked to stop.
+"""Work in a background thread, and stopping it: kernels do not handle signals or clocks, but can be asked to stop.
 
-A search forgets requests to stop that are older than itself, and a request may come before the search has begun: so whoever wants
-one stopped asks again and again until it has ended.
+A search ignores requests to stop that are older than itself, and a request may come before the search has begun. Requests are
+therefore repeated until the search has ended.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from concurrent.futures import Future, wait
 from typing import TypeVar
 
-#: Seconds between two requests to stop, and between two looks whether one is due.
+#: Seconds between two requests to stop, and between two checks whether one is due.
 POLL_SECONDS = 0.02
 
 Result = TypeVar("Result")
@@ -32,15 +32,15 @@ def in_background(work: Callable[[], Result]) -> Future[Result]:
 
 
 def run_until(
-    is_due: Callable[[], bool], work: Callable[[], Result], stop: Callable[[], None], look_seconds: float = POLL_SECONDS
+    is_due: Callable[[], bool], work: Callable[[], Result], stop: Callable[[], None], poll_seconds: float = POLL_SECONDS
 ) -> Result:
-    """Do *work* in the background, stopping it from when *is_due* on; what it returns or raises.
+    """Run *work* in the background until *is_due*, which is called every *poll_seconds*; return or raise its result.
 
-    *is_due* is asked every *look_seconds*; what that raises, or Ctrl-C in the main thread, ends the work too.
+    An error of *is_due*, or Ctrl-C in the main thread, stops the work, too.
     """
     future, due = in_background(work), False
     try:
-        while not wait([future], POLL_SECONDS if due else look_seconds).done:
+        while not wait([future], POLL_SECONDS if due else poll_seconds).done:
             if due := is_due():
                 stop()
     finally:

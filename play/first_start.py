@@ -1,7 +1,7 @@
-"""The first start: what a command will need is compiled before it begins, on all cores, and a person is told.
+"""The first start: the kernels that a command needs are compiled before it begins, on all cores, with a message.
 
-Numba compiles one function at a time in a process, so that other processes compile, each a part, into the cache that all share.
-Where everything is compiled already nothing happens but what has to happen anyway: the kernels are loaded.
+Numba compiles one function at a time in a process. Other processes therefore compile one part each into the shared cache.
+If everything is cached, the kernels are only loaded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from reversi_env.compiler.kernel import NotCompiled, cached_kernels_only
 if TYPE_CHECKING:
     from search.agents.base import Agent
 
-#: What the bar says, or the line where nobody watches one.
+#: The text of the bar, or of the line without a terminal.
 MESSAGE = "reversi: compiling for this CPU, at the first start only …"
 _ROOT = Path(__file__).resolve().parents[1]
 
@@ -96,9 +96,9 @@ def parts_of(agents: Iterable[Agent]) -> list[str]:
 
 
 def compile_ahead(parts: Iterable[str], load: Callable[[], object]) -> None:
-    """Do *load*, which needs the kernels of these *parts*; if they are not compiled, let processes do that first, and tell.
+    """Call *load*, which needs the kernels of these *parts*; if they are not cached, compile them in processes first.
 
-    Nothing depends on those processes: what they did not compile is compiled when it is needed.
+    A failure of these processes does no harm: the kernels that are missing are compiled when they are used.
     """
     with suppress(NotCompiled), cached_kernels_only():
         load()

@@ -1,8 +1,7 @@
 """Ctrl-C and a status line for long work in kernels.
 
-Kernels do not look at signals. They run in a thread of their own, and the main thread watches: it shows how far they are
-and, at Ctrl-C, tells them to stop. No exception is thrown into the middle of anything, so that what is known by then can
-still be printed and saved.
+Kernels do not handle signals. They run in a background thread, and the main thread shows their progress and asks them to stop
+after Ctrl-C. No exception interrupts them, so that partial results can be printed and saved.
 """
 
 from __future__ import annotations
@@ -17,10 +16,10 @@ from typing import TypeVar
 
 from play.background import in_background, run_until
 
-#: Exit status of a command that was interrupted before it had done all that was asked: 128 + SIGINT, as shells have it.
+#: Exit status of an interrupted command: 128 + SIGINT.
 INTERRUPTED = 130
-#: Seconds between two looks at the work.
-LOOK_SECONDS = 0.5
+#: Seconds between two updates of the status line.
+POLL_SECONDS = 0.5
 #: Seconds until a lost interrupt is sent again: by then the callback that lost it has returned.
 AGAIN_SECONDS = 0.05
 
@@ -30,10 +29,10 @@ Result = TypeVar("Result")
 def interruptible(
     work: Callable[[], Result], stop: Callable[[], None], look: Callable[[], str] | None = None
 ) -> tuple[Result, bool]:
-    """Run *work* in a thread; what it returns, and whether Ctrl-C cut it short. What it raises is raised here.
+    """Run *work* in a thread; return its result and whether Ctrl-C ended it. Its errors are raised here.
 
-    *stop* makes the work return early, and is called until it does: the first request may come before the work has begun.
-    *look* is called about twice a second, and its text shown where standard error is a terminal. A second Ctrl-C raises
+    *stop* asks the work to return early; it is repeated, because the first request may come before the work has begun. *look*
+    is called about twice a second, and its text is shown where standard error is a terminal. A second Ctrl-C raises
     KeyboardInterrupt.
     """
     with _noted_interrupt(stop) as interrupted, _status_line(look) as show:
@@ -43,7 +42,7 @@ def interruptible(
                 show()
             return interrupted()
 
-        return run_until(is_due, work, stop, LOOK_SECONDS), interrupted()
+        return run_until(is_due, work, stop, POLL_SECONDS), interrupted()
 
 
 def abandonable(work: Callable[[], Result]) -> Result:
@@ -80,9 +79,9 @@ def _interrupt_main_thread() -> None:
 
 @contextmanager
 def _noted_interrupt(stop: Callable[[], None]) -> Iterator[Callable[[], bool]]:
-    """Let the first Ctrl-C call *stop* and be noted; gives the function that tells whether there was one.
+    """Let the first Ctrl-C call *stop*, and yield a function that returns whether there was one.
 
-    Signals belong to the main thread, and who started us with SIGINT ignored (nohup, a shell's &) wants it so.
+    Only the main thread gets signals, and a SIGINT that the parent process ignores (nohup, a shell's &) stays ignored.
     """
     noted = threading.Event()
 

@@ -29,10 +29,8 @@ if TYPE_CHECKING:
     from train.arena.storage import GameRecord
     from train.arena.tournament import Tournament
 
-#: Characters of a cross table's line for place, name and edges, for a score, and for its decimal.
-WIDTH_OF_NAMES, WIDTH_OF_A_SCORE, WIDTH_OF_A_DECIMAL = 26, 4, 2
-#: Characters of a name in it.
-MOST_OF_A_NAME = 20
+#: Characters of a line of the cross table for the place and the name (of at most `MAX_NAME`), a score, and its decimal.
+NAME_WIDTH, SCORE_WIDTH, DECIMAL_WIDTH, MAX_NAME = 26, 4, 2, 20
 TournamentChoice: Any = options_of(TournamentOptions, without=("agents", "sprt"))
 
 
@@ -69,15 +67,8 @@ def tournament(
     Is A stronger than B by 50 Elo, or not stronger at all? To play until that
     is known: reversi tournament six-factor:depth=4 greedy --sprt 0,50 -g 1000
 
-    Options of an agent follow a colon, as in six-factor:depth=6,seed=1: depth,
-    time, nodes, level, exact, threads, table, seed, weights, probcut, book,
-    variety, evaluator, temperature, simulations, device (table:
-    docs/reference/agents.md).
-
-    With --ray all machines of a cluster play; the games are the same.
-
-    Other programs take part: "gtp:gtp-rhino -l 3 -b 0". One that crashes, hangs
-    or plays an illegal move loses that game.
+    Agents and their options: reversi match --help. With --ray all machines of a
+    cluster play; the games are the same.
     """
     from reversi_env import ReversiError
 
@@ -123,11 +114,9 @@ def _read_sprt(text: str, errors: float) -> Sprt:
     from train.arena.sequential import Sprt
 
     try:
-        elo0, elo1 = (float(part) for part in text.split(","))
+        elo0, elo1 = map(float, text.split(","))
     except ValueError:
-        raise ReversiError(
-            f"--sprt {text!r}: expected two numbers of Elo with a comma between them, as in 0,50"
-        ) from None
+        raise ReversiError(f"--sprt {text!r}: expected two Elo differences with a comma, such as 0,50") from None
     return Sprt(elo0, elo1, errors, errors)
 
 
@@ -174,13 +163,11 @@ def _report(played: Tournament, folder: Path, as_json: bool) -> None:
         paired = ", every opening from both sides"
         print_tables(played, table, title + (paired if played.complete else f" of {options.total} so far"))
         if played.openings < played.rounds:
-            print(
-                f"different openings: {played.openings} for {played.rounds} rounds; games may repeat (--plies: longer ones)"
-            )
-        plot = (
-            ", options and plot" if (folder / PLOT).exists() else ' and options (for a plot: `pip install ".[plots]"`)'
-        )
-        print(f"games{plot}: {folder}")
+            count = f"{played.openings} for {played.rounds} rounds"
+            print(f"different openings: {count}; games may repeat (--plies: longer ones)")
+        has_plot = (folder / PLOT).exists()
+        files = ", options and plot" if has_plot else ' and options (for a plot: `pip install ".[plots]"`)'
+        print(f"games{files}: {folder}")
 
 
 def as_dict(played: Tournament, table: Standings, folder: Path) -> dict[str, Any]:
@@ -226,7 +213,7 @@ def _sprt_dict(played: Tournament) -> dict[str, Any]:
 
 
 def print_tables(played: Tournament, table: Standings, title: str) -> None:
-    """Ratings, cross table, forfeits and the SPRT's answer for people."""
+    """Print ratings, cross table, forfeits and the result of the SPRT."""
     from train.arena.ratings import interval_text
 
     rows = [
@@ -258,27 +245,24 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
 
 
 def _undetermined_text(table: Standings) -> str:
-    extremes = [
-        f"{player.name} {'won' if player.wins else 'lost'} every game"
-        for player in table.players
-        if player.games in (player.wins, player.losses)
-    ]
-    reason = ", ".join(extremes) or "some agents have too few results against the others"
+    extremes = (player for player in table.players if player.games in (player.wins, player.losses))
+    reasons = ", ".join(f"{player.name} {'won' if player.wins else 'lost'} every game" for player in extremes)
+    reason = reasons or "some agents have too few results against the others"
     return f"Elo is not determined where none is given, and ≥ and ≤ are 95 % bounds: {reason}"
 
 
 def print_cross_table(names: list[str], scores: list[list[float | None]]) -> None:
-    """Scores of everybody against everybody in %, best first; names and decimals only where the terminal has room for them."""
+    """Print the score of each agent against each other in %, best first, with names and decimals if the terminal is wide enough."""
     from rich.console import Console
 
-    room = Console().width - WIDTH_OF_NAMES
-    named = room >= WIDTH_OF_A_SCORE * len(names)
-    decimals = 1 if room >= (WIDTH_OF_A_SCORE + WIDTH_OF_A_DECIMAL) * len(names) else 0
+    room = Console().width - NAME_WIDTH
+    named = room >= SCORE_WIDTH * len(names)
+    decimals = 1 if room >= (SCORE_WIDTH + DECIMAL_WIDTH) * len(names) else 0
     rows = [
         (
             place,
-            *([name[:MOST_OF_A_NAME]] if named else []),
-            # first without the noise of floats, for which 57.5 is less than that: two that meet should add up to 100
+            *([name[:MAX_NAME]] if named else []),
+            # rounded twice, so that 57.5 and 42.5 add up to 100 also without decimals
             *("·" if score is None else f"{round(100 * score, 6):.{decimals}f}" for score in row),
         )
         for place, (name, row) in enumerate(zip(names, scores, strict=True), 1)

@@ -145,7 +145,7 @@ def quick_looks(monkeypatch):
     """`look` is called at once, and in the main thread, which is where Ctrl-C arrives."""
     if threading.current_thread() is not threading.main_thread():
         pytest.skip("signals go to the main thread, and the tests do not run in it")
-    monkeypatch.setattr(interrupting, "LOOK_SECONDS", 0.001)
+    monkeypatch.setattr(interrupting, "POLL_SECONDS", 0.001)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, "the handler was not put back"

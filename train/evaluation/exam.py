@@ -1,8 +1,7 @@
-"""The exam: static values and one-ply moves against the truth, on positions of real games that no training saw.
+"""The exam: static values and one-ply moves of evaluators, measured on exactly solved positions of games outside the training data.
 
-Positions are those that the package has, solved, or those of WTHOR files with a given number of empty squares; their exact scores
-come from the solver, once, and are kept. The network is judged as it is. Each published heuristic is first multiplied by the number
-that makes it best, by least squares through the origin on these very positions: it is the most that can be said for it.
+The positions are packaged ones, or those of WTHOR files, which are solved once and cached. Each published heuristic is first scaled
+by least squares through the origin on these very positions, which favours it; networks are not.
 """
 
 from __future__ import annotations
@@ -26,25 +25,24 @@ from train.evaluation.exact_set import Boards, ExactSet
 from train.evaluation.means import Interval, plain
 from train.jobs.logs import Progress, load_arrays, no_progress
 
-#: Solved positions that come with the package, a file a game; studies/evaluators/exam_positions.py makes them.
+#: Packaged solved positions, one file per game, made by studies/evaluators/exam_positions.py.
 PACKAGED = Path(__file__).parent / "positions"
 
 #: Numbers of empty squares that are examined.
 EMPTIES = (10, 12, 14, 16, 18, 20)
-#: Nobody solves games from more empty squares: what a file says there is no score.
-MOST_DEPTH = 40
-#: Share of the positions that are examined with many empties: they take ever longer to solve.
+#: Files do not have exact scores of positions with more empties, whatever their header says.
+MAX_DEPTH = 40
+#: Share of the positions with many empties, which take longer to solve.
 POSITION_SHARES = {16: 0.5, 18: 0.3, 20: 0.2}
 
 
 @dataclass(frozen=True)
 class ExamResult:
-    """How well one evaluator did on the positions with some number of empty squares, in discs.
+    """Results of one evaluator on the positions with some number of empties, in discs.
 
-    ``error``: mean absolute difference between its value times ``scale`` and the exact score; ``bias``: mean difference, above 0
-    where it takes the side to move for better off than it is. ``regret``: what the move with the best value one ply ahead gives
-    away, on average; ``best_moves``: how often it gives away nothing. Both are None where only the positions are solved.
-    ``…_standard_error`` and ``…_interval``, 95 %, say how sure these means are; no two positions are of one game.
+    ``error``: mean absolute difference between its value times ``scale`` and the exact score; ``bias``: mean difference.
+    ``regret``: mean loss of the move with the best value one ply ahead; ``best_moves``: share of these moves without loss. Both are
+    None if only the positions are solved. Standard errors and 95 % intervals assume that no two positions are of one game.
     """
 
     empties: int
@@ -65,7 +63,7 @@ class ExamResult:
 
 @dataclass(frozen=True)
 class ExamSet:
-    """The positions with some number of empty squares: how many, and the mean absolute score, the error of the value 0."""
+    """The positions with some number of empties: their number and their mean absolute score, the error of the value 0."""
 
     empties: int
     positions: int
@@ -74,7 +72,7 @@ class ExamSet:
 
 @dataclass(frozen=True)
 class Exam:
-    """All marks; evaluators in the order given, the network first."""
+    """All results; evaluators in their order in the call."""
 
     size: int
     variant: str
@@ -82,40 +80,48 @@ class Exam:
     marks: tuple[ExamResult, ...]
 
     def mark(self, evaluator: str, empties: int) -> ExamResult:
-        """One mark."""
+        """Return the result of one evaluator with one number of empties."""
         return next(mark for mark in self.marks if (mark.evaluator, mark.empties) == (evaluator, empties))
 
     def names(self) -> tuple[str, ...]:
-        """The evaluators."""
+        """Return the names of the evaluators."""
         return tuple(dict.fromkeys(mark.evaluator for mark in self.marks))
 
     def as_dict(self) -> dict[str, Any]:
-        """Everything, as JSON has it."""
+        """Return the exam as JSON."""
         return asdict(self) | {"marks": [plain(asdict(mark)) for mark in self.marks]}
 
 
-def examine(judged: Sequence[Evaluator | str], rules: Rules, truths: Iterable[ExactSet]) -> Exam:
-    """Examine evaluators on sets of positions, each with one number of empty squares; formulas are rescaled."""
-    known = {one if isinstance(one, str) else one.name: evaluators.get_evaluator(one) for one in judged}
-    for evaluator in known.values():
-        evaluator.static_values(*batch.start(1, rules), rules)  # what is missing is missed now, not after the solving
+def examine(examined: Sequence[Evaluator | str], rules: Rules, exact_sets: Iterable[ExactSet]) -> Exam:
+    """Examine evaluators on sets of positions, each with one number of empties; formulas are scaled."""
+    by_name = {one if isinstance(one, str) else one.name: evaluators.get_evaluator(one) for one in examined}
+    for evaluator in by_name.values():
+        evaluator.static_values(*batch.start(1, rules), rules)  # raises now what would be raised after the solving
     papers, marks = list[ExamSet](), list[ExamResult]()
-    for truth in truths:
-        empties = int(truth.empties[0])
-        papers.append(ExamSet(empties, len(truth), float(np.abs(truth.scores).mean())))
-        marks += [_mark(name, evaluator, truth, empties) for name, evaluator in known.items()]
+    for exact in exact_sets:
+        empties = int(exact.empties[0])
+        papers.append(ExamSet(empties, len(exact), float(np.abs(exact.scores).mean())))
+        marks += [_result(name, evaluator, exact, empties) for name, evaluator in by_name.items()]
     return Exam(rules.size, rules.variant, tuple(papers), tuple(marks))
 
 
-def _mark(name: str, evaluator: Evaluator, truth: ExactSet, empties: int) -> ExamResult:
-    errors = truth.errors(evaluator)
-    error, bias = truth.sample.mean(errors.absolute), truth.sample.mean(errors.values - errors.scores)
-    found = errors.scale, error.mean, error.standard_error, error.interval, errors.correlation, bias.mean, bias.interval
-    if truth.values is None:
-        return ExamResult(empties, name, *found)
-    played = truth.judge(truth.one_ply_actions(evaluator)).overall
+def _result(name: str, evaluator: Evaluator, exact: ExactSet, empties: int) -> ExamResult:
+    errors = exact.errors(evaluator)
+    error, bias = exact.sample.mean(errors.absolute), exact.sample.mean(errors.values - errors.scores)
+    static = (
+        errors.scale,
+        error.mean,
+        error.standard_error,
+        error.interval,
+        errors.correlation,
+        bias.mean,
+        bias.interval,
+    )
+    if exact.values is None:
+        return ExamResult(empties, name, *static)
+    played = exact.judge(exact.one_ply_actions(evaluator)).overall
     regret = played.regret, played.regret_standard_error, played.regret_interval
-    return ExamResult(empties, name, *found, *regret, played.optimal, played.optimal_interval)
+    return ExamResult(empties, name, *static, *regret, played.optimal, played.optimal_interval)
 
 
 # --- the positions ----------------------------------------------------------------------------------
@@ -189,7 +195,7 @@ def recorded_sets(
 def _known_depth(files: Sequence[Path]) -> int | None:
     """Empties with which all files have exact scores, if they are more than are solved here."""
     depths = {read_wthor(path).header.depth for path in files}
-    return depth if len(depths) == 1 and EMPTIES[-1] < (depth := depths.pop()) < MOST_DEPTH else None
+    return depth if len(depths) == 1 and EMPTIES[-1] < (depth := depths.pop()) < MAX_DEPTH else None
 
 
 def _known_scores(files: Sequence[Path], count: int, seed: int) -> ExactSet:

@@ -1,7 +1,7 @@
-"""`score_policy`: how good a policy is, whoever trained it – points and Elo on a ladder of opponents, and discs given away.
+"""`score_policy`: the strength of any policy, in points and Elo on the ladder, and its regret in solved endgames.
 
-A policy is what a user of the environments has: a function from observations and masks to actions. It climbs the ladder that
-`reversi train ppo` measures its own policies on, so that the figures can be compared. Nothing here imports torch.
+A policy is a function from observations and masks to actions, whatever library trained it. The ladder is the one of
+`reversi train ppo`, so that results can be compared.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from train.evaluation.exam import packaged_endgames
 from train.evaluation.ladder import Ladder, PolicyStanding
 from train.jobs.logs import Progress, no_progress
 
-#: Options of an environment that say what a policy is shown.
-FORM = ("observation", "extra_planes", "dtype", "channels_last")
+#: Options of an environment that define the observations of a policy.
+OBSERVATION_OPTIONS = ("observation", "extra_planes", "dtype", "channels_last")
 #: Positions shown to a policy at once.
 BATCH = 4096
 ON_8X8 = Rules()
@@ -37,10 +37,7 @@ ON_8X8 = Rules()
 
 @dataclass(frozen=True)
 class PolicyScore:
-    """A policy's ``standing`` on the ladder, points and Elo, and its ``regret`` in solved endgames.
-
-    Printed, it is a table.
-    """
+    """A policy's ``standing`` on the ladder, and its ``regret`` in solved endgames; as text, a table."""
 
     rules: Rules
     standing: PolicyStanding
@@ -52,7 +49,7 @@ class PolicyScore:
         return self.standing.elo
 
     def as_dict(self) -> dict[str, Any]:
-        """As JSON has it."""
+        """Return the score as JSON."""
         return {**self.standing.as_dict(), "regret": self.regret.as_dict()}
 
     def __str__(self) -> str:
@@ -82,8 +79,10 @@ class ObservingPlayer:
     """
 
     def __init__(self, policy: Any, rules: Rules, *, batched: bool = True, **form: Any) -> None:
-        if unknown := set(form) - set(FORM):
-            raise TrainError(f"option {quoted(min(unknown))} of a policy's observations: expected some of {FORM}")
+        if unknown := set(form) - set(OBSERVATION_OPTIONS):
+            raise TrainError(
+                f"option {quoted(min(unknown))} of a policy's observations: expected some of {OBSERVATION_OPTIONS}"
+            )
         self.rules, self._batched = rules, batched
         self._settings = Settings.of({"size": rules.size, "variant": rules.variant, **form})
         self._squares = self._settings.squares()
@@ -156,14 +155,9 @@ def score_policy(
     player = ObservingPlayer(policy, rules, batched=batched, **form)
     if games < 2 or games % 2:
         raise TrainError(f"games={quoted(games)}: expected an even number, every opening is played from both sides")
-    truth = _endgames(rules) if endgames is None else endgames
-    return PolicyScore(rules, Ladder(rules, games, seed, opponents).measure(player), truth.batch_regret(player))
-
-
-def _endgames(rules: Rules) -> ExactSet:
-    if rules.size == 4:
-        return noisy_endgames(EndgameOptions(4, rules.variant))
-    return packaged_endgames(rules)
+    if endgames is None:
+        endgames = noisy_endgames(EndgameOptions(4, rules.variant)) if rules.size == 4 else packaged_endgames(rules)
+    return PolicyScore(rules, Ladder(rules, games, seed, opponents).measure(player), endgames.batch_regret(player))
 
 
 # --- exam of a policy ------------------------------------------------------------------------------
@@ -190,7 +184,7 @@ def examine(
     """
     saved = read_policy(path)
     net, rules = saved.net, saved.rules
-    truth = noisy_endgames(EndgameOptions(rules.size, rules.variant, REGRET_POSITIONS), cache, threads=threads)
+    endgames = noisy_endgames(EndgameOptions(rules.size, rules.variant, REGRET_POSITIONS), cache, threads=threads)
     players: dict[str, BatchPlayer] = {
         "policy alone": BatchPolicyPlayer(net),
         "policy, 8 symmetries": BatchPolicyPlayer(net, symmetric=True),  # as the agent `rl` plays
@@ -203,10 +197,10 @@ def examine(
     results, ladder = {}, Ladder(rules, games, seed)
     for number, (name, player) in enumerate(players.items()):
         progress(name, number, len(players))
-        figures = truth.batch_regret(player).overall
-        results[name] = {**ladder.measure(player).as_dict(), "regret": figures.regret, "optimal": figures.optimal}
+        overall = endgames.batch_regret(player).overall
+        results[name] = {**ladder.measure(player).as_dict(), "regret": overall.regret, "optimal": overall.optimal}
     setting = {"policy": str(path), "size": rules.size, "variant": rules.variant, "games": games}
-    return setting | {"positions": len(truth), "players": results}
+    return setting | {"positions": len(endgames), "players": results}
 
 
 def _search_name(plies: int, solved: int) -> str:

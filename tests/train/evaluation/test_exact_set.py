@@ -16,12 +16,11 @@ from reversi_env.errors import TrainError
 from search import agents
 from search.engine.solver import solve_all_moves
 from search.regret import ExactRegret
-from studies.evaluators.regret import step_of
 from tests.oracles.jobs import PATIENCE
 from train.evaluation import endgames
 from train.evaluation.endgames import EndgameOptions, noisy_endgames
 from train.evaluation.exact_set import ILLEGAL, ExactSet, Judgement
-from train.evaluation.regret_curve import RegretCurve, bands
+from train.evaluation.regret_curve import RegretCurve
 
 SMALL = EndgameOptions(6, "normal", 12, (3, 7))
 
@@ -48,8 +47,8 @@ def test_values_are_those_of_the_solver_for_every_move(size, variant, tmp_path):
     for i in range(len(positions)):
         position = Position(positions.rules, int(positions.own[i]), int(positions.opp[i]))
         expected = solve_all_moves(position)
-        found = {positions.rules.name_of(a): int(v) for a, v in enumerate(positions.values[i]) if v != ILLEGAL}
-        assert found == expected
+        result = {positions.rules.name_of(a): int(v) for a, v in enumerate(positions.values[i]) if v != ILLEGAL}
+        assert result == expected
         assert len(expected) >= 2
         assert position.empties == positions.empties[i]
 
@@ -129,20 +128,11 @@ def test_what_is_solved_is_kept_when_the_rest_is_interrupted(small, tmp_path, mo
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"empties": (1, 5)}, "empties=1-5: expected a range from 2 to 18"),
-        ({"empties": (5, 4)}, "empties=5-4"),
-        ({"empties": (2, 19)}, "empties=2-19"),
-        ({"size": 4, "empties": (2, 12)}, "from 2 to 11 on the 4x4"),
-        ({"empties": (2.5, 4)}, "empties="),
-        ({"positions": 0}, "positions=0"),
-        ({"positions": True}, "positions=True"),
-        ({"seed": -1}, "seed=-1"),
-    ],
+    "options",
+    [{"empties": (1, 5)}, {"empties": (5, 4)}, {"empties": (2, 19)}, {"size": 4, "empties": (2, 12)}],
 )
-def test_options_that_make_no_set_are_refused(options, words):
-    with pytest.raises(TrainError, match=words):
+def test_impossible_ranges_of_empties_are_refused(options):
+    with pytest.raises(TrainError, match="empties="):
         EndgameOptions(**options)
 
 
@@ -166,9 +156,9 @@ def test_overall_counts_every_number_of_empties_alike():
     values = np.full((3, 16), ILLEGAL, np.int8)
     values[:, 4], values[:, 5] = 2, -2
     positions = ExactSet.of_values(rules, own, opp, values)
-    found = positions.judge([4, 5, 5])
-    assert [part.regret for part in found.by_empties] == [4.0, 2.0]
-    overall = found.overall
+    result = positions.judge([4, 5, 5])
+    assert [part.regret for part in result.by_empties] == [4.0, 2.0]
+    overall = result.overall
     assert (overall.regret, overall.optimal, overall.spoilt, overall.positions) == (3.0, 0.25, 0.75, 3)
 
 
@@ -195,11 +185,10 @@ def test_illegal_actions_are_named(small):
         actions[5] = wrong
         with pytest.raises(TrainError, match=f"action {wrong} is illegal in position 5"):
             small.judge(actions)
-    with pytest.raises(TrainError, match="expected 60 whole numbers"):
-        small.judge(actions[:-1])
-    with pytest.raises(TrainError, match="expected 60 whole numbers"):
-        small.judge(actions.astype(float))
-    with pytest.raises(TrainError, match="a legal move with more than 0"):
+    for wrong in (actions[:-1], actions.astype(float)):
+        with pytest.raises(TrainError, match="actions of"):
+            small.judge(wrong)
+    with pytest.raises(TrainError, match="probabilities"):
         small.judge_probabilities(np.zeros(small.masks.shape))
 
 
@@ -261,61 +250,30 @@ def test_a_curve_is_drawn(small, tmp_path, kind):
     assert (tmp_path / f"plot.{kind}").read_bytes().startswith(begins[kind])
 
 
-def test_bands_cover_all_empties():
-    assert bands(range(2, 15)) == [(2, 6), (7, 10), (11, 14)]
-    assert bands([5]) == [(5, 5)]
-
-
-def test_steps_are_the_last_numbers_of_names():
-    assert step_of("rl:runs/6x6/step-120000.zip", 3) == 120000
-    assert step_of("rl:runs/6x6/best.zip", 3) == 3
-
-
 # --- the command ----------------------------------------------------------------------------------
 
 
 def test_the_command_judges_players_side_by_side(json_lines, cache, tmp_path):
     table, plot = tmp_path / "figures.csv", tmp_path / "figures.svg"
     arguments = ["greedy", "exact:exact=8", "-n", 6, "-p", 12, "-e", "3-7", "--cache", cache]
-    (found,) = json_lines("measure", "regret", *arguments, "--csv", table, "--plot", plot)
-    greedy, exact = found["agents"]
+    (result,) = json_lines("measure", "regret", *arguments, "--csv", table, "--plot", plot)
+    greedy, exact = result["agents"]
     assert greedy["agent"] == "greedy"
     assert exact["regret"] == 0 < greedy["regret"]
-    assert found["positions"] == 60
+    assert result["positions"] == 60
     rows = list(csv.DictReader(table.read_text().splitlines()))
     assert len(rows) == 3 * 6
     assert float(rows[0]["regret"]) == pytest.approx(greedy["regret"])
     assert b"<svg" in plot.read_bytes()
     (again,) = json_lines("measure", "regret", *arguments)
-    assert [entry["by_empties"] for entry in again["agents"]] == [entry["by_empties"] for entry in found["agents"]]
-
-
-def test_the_command_prints_a_table(reversi, cache):
-    status, out, _ = reversi("measure", "regret", "greedy", "-n", 6, "-p", 12, "-e", "3-7", "--cache", cache)
-    assert status == 0
-    assert "discs given away" in out
-    assert "random play, expected" in out
+    assert [entry["by_empties"] for entry in again["agents"]] == [entry["by_empties"] for entry in result["agents"]]
 
 
 def test_the_command_draws_checkpoints_over_their_numbers(json_lines, cache, tmp_path):
     specs = ["random:seed=20", "greedy:seed=10"]
-    (found,) = json_lines(
-        "measure",
-        "regret",
-        *specs,
-        "-n",
-        6,
-        "-p",
-        12,
-        "-e",
-        "3-7",
-        "--cache",
-        cache,
-        "--curve",
-        "--plot",
-        tmp_path / "c.svg",
-    )
-    assert [entry["step"] for entry in found["agents"]] == [20, 10]
+    arguments = ["-n", 6, "-p", 12, "-e", "3-7", "--cache", cache, "--curve", "--plot", tmp_path / "c.svg"]
+    (result,) = json_lines("measure", "regret", *specs, *arguments)
+    assert [entry["step"] for entry in result["agents"]] == [20, 10]
     assert b"<svg" in (tmp_path / "c.svg").read_bytes()
 
 
@@ -325,9 +283,6 @@ def test_the_command_draws_checkpoints_over_their_numbers(json_lines, cache, tmp
         (["gredy"], "did you mean 'greedy'"),
         (["greedy", "greedy"], "given twice"),
         (["greedy", "-e", "1-4"], "empties=1-4"),
-        (["greedy", "-e", "few"], "--empties"),
-        (["greedy", "-n", "5"], "5"),
-        (["greedy", "--csv", "no/such/folder/x.csv"], "--csv 'no/such/folder/x.csv'"),
         (["greedy", "--plot", "x.gif"], "expected a name that ends in"),
     ],
 )
@@ -382,9 +337,3 @@ def test_the_callback_takes_a_policy_of_its_own_and_refuses_nonsense(small, tmp_
     assert callback.curve.points[64] == small.judge(small.masks.argmax(axis=1))
     with pytest.raises(TrainError, match="every=0"):
         RegretCallback(small, tmp_path, every=0)
-
-
-def test_json_of_a_judgement_is_plain(small):
-    found = json.loads(json.dumps(small.random_play().as_dict()))
-    assert found["empties"] is None
-    assert [part["empties"] for part in found["by_empties"]] == [3, 4, 5, 6, 7]

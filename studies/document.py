@@ -151,7 +151,6 @@ def write_document(out: Path, chosen: Sequence[Experiment], by_name: Mapping[str
 
 
 def _measured(experiment: Experiment, options: Any, kept: Path, machine: str, progress: Progress) -> dict[str, Any]:
-    """One run, or what an interrupted call has kept of it."""
     path = kept / f"{experiment.name}-{_digest(options.as_dict())}.json"
     if path.exists():
         return json.loads(path.read_text())

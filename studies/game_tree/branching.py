@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -146,21 +145,7 @@ def section(results: Results) -> Iterator[Block]:
         "depths on: its gain is a move to play at any time, and the order of moves for the next iteration. ProbCut, "
         "with which late moves are searched less deep too, no longer gives the value of minimax."
     )
-    losses = [words for one in results if (words := _losses(one))]
-    if losses:
-        yield "\n".join(["Not every refinement pays in every game:", "", *losses])
     yield _figure(results[0])
-
-
-def _losses(one: Mapping[str, Any]) -> str:
-    """Which refinements cost nodes at the greatest depth, if any do."""
-    ways = [way for way in one["ways"] if way["name"] != ENGINE_ROW and way["name"] != MINIMAX.name]
-    nodes = {way["name"].removeprefix("+ ").removeprefix("and "): way["by_depth"][-1]["nodes"] for way in ways}
-    pairs = pairwise(nodes.items())
-    dear = [
-        f"{name} ({100 * (after / before - 1):+.0f} %)" for (_, before), (name, after) in pairs if after > 1.02 * before
-    ]
-    return f"- {game_name(one)}: at depth {one['depth']} nodes are lost by {', '.join(dear)}." if dear else ""
 
 
 def _row(way: dict[str, Any], depths: Sequence[int]) -> list[str]:

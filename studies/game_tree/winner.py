@@ -78,7 +78,6 @@ class _Watcher:
     def __call__(
         self, games: NDArray[np.int64], own: NDArray[np.uint64], opp: NDArray[np.uint64], a_moves: NDArray[np.bool_]
     ) -> None:
-        """Look at the positions of all games that go on."""
         discs = np.bitwise_count(own | opp).astype(np.int64)
         self.progress("games", int(discs.max()) - 4, self.rules.square_count - 4)
         for number, (mine, theirs) in enumerate(((own, opp), (opp, own))):
@@ -88,7 +87,6 @@ class _Watcher:
                 self.kept[feature, side[new], discs[new], games[new]] = values[new]
 
     def _counted(self, mine: NDArray[np.uint64], theirs: NDArray[np.uint64]) -> tuple[NDArray[np.uint8], ...]:
-        """The features of one side, in the order of `FEATURES`."""
         return (
             np.bitwise_count(mine & self._corners),
             np.bitwise_count(batch.stable_discs(mine, theirs, self.rules)),
@@ -98,7 +96,6 @@ class _Watcher:
 
 
 def _first_score(results: NDArray[np.int64], a_moves: NDArray[np.bool_]) -> float:
-    """Mean points of the side that moves first after the opening."""
     return float(((np.sign(np.where(a_moves, results, -results)) + 1) / 2).mean())
 
 
@@ -141,7 +138,11 @@ def section(results: Results) -> Iterator[Block]:
         )
     large = [one for one in results if one["size"] == max(other["size"] for other in results)]
     yield _figure(large)
-    yield _words(large)
+    yield (
+        "Report 002 holds, against its author's classmates, that moves are worth having in the reversed game too. Between "
+        "players that choose their moves the later winner has more of them there (see the lead in moves); between random "
+        "players, no more."
+    )
 
 
 def _name(one: Mapping[str, Any]) -> str:
@@ -194,27 +195,3 @@ def _figure(results: Results) -> Figure:
         draw,
         height=2.5,
     )
-
-
-def _words(results: Results) -> str:
-    parts = []
-    for one in results:
-        entries = {entry["round"]: entry for entry in one["by_round"]}
-        if not entries:
-            parts.append(f"- {_name(one)}: too few games were won to tell.")
-            continue
-        entry = entries[min(entries, key=lambda r: abs(r - one["size"] ** 2 // 2))]
-        leads = ", ".join(f"{entry[name]['lead']:+.2f} {name}" for name in FEATURES)
-        parts.append(f"- {_name(one)}: at round {entry['round']} the later winner has {leads}.")
-    words = "In the middle of the game:\n\n" + "\n".join(parts)
-    for one in results:
-        if one["by_round"] and one["variant"] == "reversed" and one["player"] != "random":
-            best = max(one["by_round"], key=lambda entry: entry["moves"]["lead"])
-            lead = with_error(best["moves"]["lead"], best["moves"]["standard_error"], 2)
-            words += (
-                "\n\nReport 002 holds, against its author's classmates, that moves are worth having in the reversed "
-                "game too. Between players that choose their "
-                f"moves ({one['player']}) the later winner has up to {lead} more of them (round {best['round']}); "
-                "between random players, no more."
-            )
-    return words

@@ -72,7 +72,6 @@ def match(options: LadderOptions, first: str, second: str) -> PlayerResults:
 
 
 def _figures(results: PlayerResults, options: LadderOptions) -> dict[str, Any]:
-    """What JSON has, and how often the player lost all."""
     wiped = int((results.discs == -options.rules.square_count).sum())
     return {**results.as_dict(), "wiped_out": wiped, "milliseconds": 1000 * results.seconds_per_move}
 

@@ -83,7 +83,6 @@ def _at_depth(
     depth: int,
     options: MaximaxOptions,
 ) -> dict[str, Any]:
-    """Mean nodes of every search to *depth*, and how many positions have the value of alpha-beta."""
     rules = options.rules
     searches = [maximax.search(Position(rules, *boards), Limits(depth=depth)) for boards in _pairs(own, opp)]
     counted = {

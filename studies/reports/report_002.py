@@ -139,26 +139,16 @@ def section(results: Results) -> Iterator[Block]:
     yield _figure(one)
     title = f"Points against random play, {game}: {one['games']:,} games each; in brackets 95 % intervals"
     yield Table(title, ["evaluation", *SETTINGS, "report"], rates)
-    yield _why(one)
+    yield (
+        "Why the report differs: its weights were found in, and for, the game in which one line turns (see above), and its "
+        "random opponent seems to have ended perfectly, too (“too weak even with a end game search”). A perfect end wins "
+        "more games than the choice of weights does: it hides what is to be measured. The tunings are by plain greedy play "
+        "against random moves, and the next table shows what that is worth elsewhere: weights that are best against a random "
+        "player need not be best against a good one."
+    )
     games = one["duels"][0]["games"]
     title = f"Greedy invincible (last {EXACT} squares), face to face: points of the row, {games} games a pair"
     yield Table(title, ["", *one["cast"][:-1]], cross)
-
-
-def _why(one: Mapping[str, Any]) -> str:
-    rates = {row["name"]: row for row in one["rates"]}
-    plain, perfect, both = SETTINGS
-    ten, sixteen = rates["ten-weight"], rates["sixteen-weight"]
-    return (
-        "Why the report differs: its weights were found in, and for, the game in which one line turns (see above), "
-        "and its random opponent seems to have ended perfectly, too (“too weak even with a end game search”). Under "
-        f"the rules its ten weights score {points(ten[plain])} in plain greedy play, {points(ten[perfect])} when only "
-        f"they end perfectly, and {points(ten[both])} when both do; its sixteen {points(sixteen[plain])}, "
-        f"{points(sixteen[perfect])} and {points(sixteen[both])}. A perfect end wins more games than the choice of "
-        "weights does: it hides what is to be measured. The tunings are by plain greedy play against random moves, "
-        "and the last table shows what that is worth elsewhere: weights that are best against a random player need "
-        "not be best against a good one."
-    )
 
 
 def _figure(one: Mapping[str, Any]) -> Figure:

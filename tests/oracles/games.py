@@ -26,7 +26,6 @@ FULL_DRAW = "a2a3a4c1d1a1d3d4c4d2b1b4"  # 4x4: every square taken, eight discs e
 
 
 def moves_of(game, rules):
-    """The actions of a game written as above."""
     return [rules.action_from_name(game[i : i + 2]) for i in range(0, len(game), 2)]
 
 
@@ -56,7 +55,6 @@ def mask_of(position):
 
 
 def number_of(colour):
-    """The environments' number of a colour."""
     return 0 if colour == BLACK else 1
 
 
@@ -67,7 +65,6 @@ def result_of(position, colour, reward="win"):
 
 
 def draw_legal(rng, masks):
-    """A random legal action for every row."""
     return (rng.random(masks.shape) * masks).argmax(-1)
 
 
@@ -77,8 +74,6 @@ def last_legal(board, mask):
 
 
 class LastLegal:
-    """The same policy as an agent that thinks in positions."""
-
     def choose(self, position):
         return position.legal_actions()[-1]
 
@@ -96,14 +91,12 @@ class Scripted:
 
 
 def two_player(rules, **options):
-    """A fresh two-player environment of these rules, reset."""
     env = ReversiEnv(opponent=None, size=rules.size, variant=rules.variant, **options)
     env.reset(seed=1)
     return env
 
 
 def play_out(env, actions):
-    """Play all *actions*; the results of the last step."""
     for action in actions:
         result = env.step(action)
     return result
@@ -146,5 +139,4 @@ def same(left, right):
 
 
 def same_step(left, right):
-    """Whether two results of `step` (or `reset`) are the same."""
     return all(same(a, b) for a, b in zip(left, right, strict=True))

@@ -36,7 +36,6 @@ def launch(*arguments, code=REVERSI, env=os.environ, **options):
 
 @contextmanager
 def launched(*arguments, **options):
-    """`launch`; the process is gone afterwards, come what may."""
     job = launch(*arguments, **options)
     try:
         yield job
@@ -64,12 +63,10 @@ def wait_until(condition, job=None, pause=0.01):
 
 
 def files(folder):
-    """The bytes of all files in *folder*, by name."""
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def children_of(pid):
-    """Process ids of a process's children."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:

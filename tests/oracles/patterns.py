@@ -54,14 +54,12 @@ def rows_of(rules, own, opp):
 
 
 def linear_value(network, own, opp, empties):
-    """The linear network's value in discs."""
     row = network.weights[min(empties // {4: 2, 6: 2, 8: 3}[network.rules.size], len(network.weights) - 1)]
     total = int(network.constants[empties]) + sum(int(row[n]) for n in rows_of(network.rules, own, opp))
     return total / UNITS
 
 
 def deep_value(network, own, opp, empties):
-    """The deep network's value in discs."""
     rules = network.rules
     phase = min(empties // {4: 4, 6: 4, 8: 6}[rules.size], len(network.heads) - 1)
     numbers = [*rows_of(rules, own, opp), patterns_of(rules.size).weight_count + 2 * COUNTS + empties]
@@ -86,5 +84,4 @@ def value(network, own, opp):
 
 
 def moves_of(position):
-    """Legal moves, passes left out."""
     return [action for action in position.legal_actions() if action != position.rules.pass_action]

@@ -34,7 +34,6 @@ def finished(program, *arguments, folder=REPOSITORY, **environment):
 
 
 def output_of(program, *arguments, folder=REPOSITORY, **environment):
-    """The lines that such a program writes."""
     return finished(program, *arguments, folder=folder, **environment).stdout.splitlines()
 
 
@@ -64,7 +63,6 @@ def reached(kernels):
 
 
 def modules_of(package):
-    """All modules of a package of kernels."""
     return [
         importlib.import_module(found.name) for found in pkgutil.iter_modules(package.__path__, f"{package.__name__}.")
     ]

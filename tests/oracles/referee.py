@@ -50,7 +50,6 @@ class Count(NamedTuple):
     early: int = 0  # games that ended before the board was full
 
     def plus(self, other: Count) -> Count:
-        """Both together."""
         return Count(*map(sum, zip(self, other, strict=True)))
 
 
@@ -84,7 +83,6 @@ class Games:
 
     @property
     def full_or_wiped_out(self) -> np.ndarray:
-        """Whether no square is empty, or one side has no disc."""
         return (self.own | self.opp == FULL) | (self.own == 0) | (self.opp == 0)
 
     def draw(self) -> np.ndarray:
@@ -136,18 +134,15 @@ class OpenSpiel:
         self._look(np.arange(count))
 
     def play(self, squares: np.ndarray) -> None:
-        """Play in the games that go on."""
         running = np.flatnonzero(~self._seen.over)
         for game, square in zip(running.tolist(), squares[running].tolist(), strict=True):
             self._states[game].apply_action(square)
         self._look(running)
 
     def ends(self, games: Games) -> np.ndarray:
-        """Where it must call a game over."""
         return games.over
 
     def seen(self) -> Seen:
-        """What it says."""
         return self._seen
 
     def _look(self, running: np.ndarray) -> None:
@@ -216,11 +211,9 @@ class Pgx:
         self._results += np.where(self._first[:, None] == 0, rewards, rewards[:, ::-1]).astype(np.int8)
 
     def ends(self, games: Games) -> np.ndarray:
-        """Where it must call a game over."""
         return games.over & (games.full_or_wiped_out | (games.over_since >= 2))
 
     def seen(self) -> Seen:
-        """What it says."""
         bits, must_pass, over, player = map(np.asarray, self._looks[:-1])
         own, opp, legal = np.ascontiguousarray(bits).view("<u8")[:, :, 0].T
         white_to_move = player != self._first
@@ -232,7 +225,6 @@ REFEREES = {"openspiel": OpenSpiel, "pgx": Pgx}
 
 
 def packed(cells: np.ndarray) -> np.ndarray:
-    """Rows of 64 truths as boards."""
     return np.packbits(cells, axis=1, bitorder="little").view("<u8")[:, 0]
 
 
@@ -280,19 +272,16 @@ def difference(expected: Seen, told: Seen) -> tuple[int, str] | None:
 
 
 def transcript(squares: list[int]) -> str:
-    """The moves as one word, passes as ``--``."""
     rules = Rules()
     return write_transcript([rules.name_of(int(square)) for square in squares], passes="explicit")
 
 
 def shown(value: np.generic | np.ndarray) -> str:
-    """A board in hexadecimal, anything else as it is."""
     return f"{value:#x}" if isinstance(value, np.unsignedinteger) else str(value)
 
 
 @contextmanager
 def mapping(workers: int) -> Iterator:
-    """A ``map`` over as many processes, or in this one alone."""
     if workers == 1:
         yield map
         return
@@ -321,7 +310,6 @@ def check(
 
 
 def main() -> int:
-    """The command line; the status is 1 if there was a difference."""
     parser = argparse.ArgumentParser(prog="python -m tests.oracles.referee", description=__doc__.splitlines()[0])
     parser.add_argument("--referee", dest="name", choices=REFEREES, required=True)
     parser.add_argument("--plies", type=int, default=10**8, help="plies to compare at least (%(default)s)")

@@ -47,7 +47,6 @@ def after_move(board, row, column):
 
 
 def is_over(board):
-    """Neither side can move."""
     return len(legal_squares(board)) == 0 and len(legal_squares(-board)) == 0
 
 
@@ -89,7 +88,6 @@ def to_boards(board):
 
 
 def from_boards(own, opp, size):
-    """The inverse of `to_boards`."""
     margin = (8 - size) // 2
     board = np.zeros((size, size), np.int8)
     for r in range(size):
@@ -100,7 +98,6 @@ def from_boards(own, opp, size):
 
 
 def start_board(size):
-    """The standard start, black to move."""
     board = np.zeros((size, size), np.int8)
     half = size // 2
     board[half - 1, half - 1] = board[half, half] = -1

@@ -41,12 +41,10 @@ def _values(own, opp, playable, sign):
 
 
 def values(own, opp, rules):
-    """Exact scores for the side to move."""
     return _values(own, opp, np.uint64(rules.playable), np.int64(rules.sign))
 
 
 def value(position):
-    """Exact score of one position."""
     return int(values(np.array([position.own], np.uint64), np.array([position.opp], np.uint64), position.rules)[0])
 
 
@@ -87,8 +85,6 @@ def mix(word):
 
 
 class Words:
-    """SplitMix64."""
-
     def __init__(self, state):
         self.state = state
 

@@ -31,7 +31,6 @@ def game_positions(draw, rules=any_rules):
 
 
 def reachable_positions(rules=any_rules):
-    """One position reached by legal play."""
     return game_positions(rules).map(lambda positions: positions[-1])
 
 
@@ -80,5 +79,4 @@ def wthor_header(games: int, size: int = 8, kind: int = 0) -> bytes:
 
 
 def wthor_file(*records: bytes) -> bytes:
-    """A whole file."""
     return wthor_header(len(records)) + b"".join(records)

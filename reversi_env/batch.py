@@ -184,13 +184,13 @@ def random_positions(
     exactly that length — unless a hundred tries fail, which raises: no random game is that long.
     """
     rules, count, seed = checked_rules(rules), _whole("count", count), _whole("seed", seed)
-    given = np.asarray(plies)
-    most, whole = 2 * rules.square_count, given.dtype.kind in "iu" and given.shape in ((), (count,))
-    if not whole or (given < 0).any() or (given > most).any():
+    array = np.asarray(plies)
+    most, whole = 2 * rules.square_count, array.dtype.kind in "iu" and array.shape in ((), (count,))
+    if not whole or (array < 0).any() or (array > most).any():
         raise RulesError(
             f"plies {quoted(plies)}: expected an integer from 0 to {most}, or one for each of {count} positions"
         )
-    lengths = np.broadcast_to(given.astype(np.int64), (count,)).copy()
+    lengths = np.broadcast_to(array.astype(np.int64), (count,)).copy()
     own, opp = start(count, rules)
     reached = np.empty(count, np.bool_)
     random_positions_loop(

@@ -222,7 +222,6 @@ class Options:
 
 
 def _plain(value: Any) -> Any:
-    """A value as JSON has it; options in it at any depth."""
     if is_dataclass(value):
         return {one.name: _plain(getattr(value, one.name)) for one in fields(value)}
     if isinstance(value, dict):

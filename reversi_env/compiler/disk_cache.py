@@ -110,7 +110,7 @@ class KernelFiles:
 
 
 def prune(folder: Path, now: float | None = None) -> None:
-    """Remove groups of kernels that were not used for MOST_DAYS, and the longest unused ones above MOST_BYTES in all."""
+    """Remove groups of kernels that were not used for MAX_UNUSED_DAYS, and the longest unused ones above MAX_TOTAL_BYTES in all."""
     now = time.time() if now is None else now
     total = 0
     for used, group in sorted(_groups(folder), reverse=True):
@@ -126,7 +126,6 @@ def prune(folder: Path, now: float | None = None) -> None:
 
 
 def _groups(folder: Path) -> list[tuple[float, Path]]:
-    """The groups of all environments, with the time of their last use."""
     groups = []
     for group in folder.glob("*/*"):
         try:
@@ -162,11 +161,11 @@ def _fallback_folder() -> Path | None:
     """The temporary cache of an earlier process, if it is ours alone: code from it will be run."""
     folder = _fallback_name()
     try:
-        found = folder.parent.lstat()
+        status = folder.parent.lstat()
     except OSError:
         return None
-    ours = not hasattr(os, "getuid") or (found.st_uid == os.getuid() and not found.st_mode & 0o022)
-    return folder if ours and stat.S_ISDIR(found.st_mode) else None
+    ours = not hasattr(os, "getuid") or (status.st_uid == os.getuid() and not status.st_mode & 0o022)
+    return folder if ours and stat.S_ISDIR(status.st_mode) else None
 
 
 def _new_fallback_folder() -> Path | None:

@@ -93,7 +93,6 @@ class SingleGameMixin:
 
     @contextmanager
     def _rolled_back_on_error(self) -> Iterator[None]:
-        """Put the game back to where it was if something goes wrong inside."""
         before = self._state.copy()
         try:
             yield

@@ -181,7 +181,6 @@ class raw_env(SingleGameMixin, AECEnv):  # noqa: N801 - PettingZoo's name for it
             raise ResetNeeded("no game has begun: call reset() first")
 
     def _finish(self, mover: str, reward: float) -> None:
-        """Both rewards at once, and both agents done."""
         self._over = True
         self.rewards = {agent: reward if agent == mover else 0.0 - reward for agent in PLAYERS}
         self.terminations = dict.fromkeys(PLAYERS, True)

@@ -146,13 +146,13 @@ class Settings(GameOptions):
             return boards
         if self.observation == "flat":
             return boards.astype(self.dtype)
-        given = np.empty((len(written), *self.board_space().shape), self.dtype)
-        planes = np.moveaxis(given, -1, 1) if self.channels_last else given
+        observations_out = np.empty((len(written), *self.board_space().shape), self.dtype)
+        planes = np.moveaxis(observations_out, -1, 1) if self.channels_last else observations_out
         planes[:, :2] = boards
         for number, name in enumerate(self.extra_planes, start=2):
             squares = masks[:, :-1] if name == "legal" else _last_moves(states, self.rules)
             planes[:, number] = squares.reshape(-1, self.size, self.size)
-        return given
+        return observations_out
 
     @property
     def game_number(self) -> int:
@@ -265,11 +265,11 @@ def checked_states(states: Any, count: int, settings: Settings, pool: np.ndarray
         raise SettingsError(f"state of no {settings.size}x{settings.size} board: expected what get_state() returned")
     numbers = states["opponent"]
     if pool.size:
-        there = (numbers >= 0) & (numbers < pool.size)
-        there &= states["kind"] == pool["kind"][numbers.clip(0, pool.size - 1)]
+        valid = (numbers >= 0) & (numbers < pool.size)
+        valid &= states["kind"] == pool["kind"][numbers.clip(0, pool.size - 1)]
     else:
-        there = states["kind"] == episodes.NO_OPPONENT
-    if not (there | (states["over"] != 0)).all():
+        valid = states["kind"] == episodes.NO_OPPONENT
+    if not (valid | (states["over"] != 0)).all():
         raise SettingsError(
             "state of a game against another opponent: expected one of an environment with the same opponents"
         )

@@ -254,7 +254,6 @@ class ReversiEnv(SingleGameMixin, gym.Env):
     # --- inside -----------------------------------------------------------------------------------
 
     def _begin(self, settings: Settings) -> None:
-        """Begin an episode in which the agent has something to decide."""
         game = self._game if settings is self.settings else settings.game()
         episodes.begin_one(self._state, game, self._pool)
         for _ in range(episodes.RANDOM_START_TRIES):
@@ -298,7 +297,6 @@ class ReversiEnv(SingleGameMixin, gym.Env):
         return bool(external and not state["over"] and state["turn"] != state["agent"])
 
     def _ask_opponent(self) -> Played:
-        """Let an external opponent move."""
         board, mask = self._observe()
         player = self.opponents.player(int(self._state["opponent"][0]))
         as_dict = self.settings.observation == "dict"
@@ -315,7 +313,6 @@ class ReversiEnv(SingleGameMixin, gym.Env):
         return planes
 
     def _end(self) -> dict[str, int]:
-        """What `info` has at the end of a game."""
         end = self.end_of_game()
         return end if self._two_player else end | {"opponent": int(self._state["opponent"][0])}
 

@@ -49,9 +49,9 @@ class HostBatch:
 
     def step(self, actions: torch.Tensor | None) -> None:
         """Play the actions (int64), or random ones for None."""
-        given = self._no_actions if actions is None else actions.numpy()
+        action_array = self._no_actions if actions is None else actions.numpy()
         written = (self._rewards, self._flags, self._finals)
-        played = (self._states, self._game, actions is None, given)
+        played = (self._states, self._game, actions is None, action_array)
         rollout.step_rows(self._states.size, *played, *written, parallel=self._parallel)
         self._observe()
 

@@ -232,7 +232,6 @@ class TorchVectorEnv(VectorEnv):
     # --- inside -----------------------------------------------------------------------------------
 
     def _set_up(self) -> None:
-        """Memory for the games, and the tensors that show it."""
         self._batch = self._make_batch()
         self.device = self._batch.rewards.device
         self._infos = self._named_tensors()

@@ -269,7 +269,6 @@ class ReversiVectorEnv(VectorEnv):
 
     @contextmanager
     def _rolled_back_on_error(self) -> Iterator[None]:
-        """Put the games back to where they were if something goes wrong inside."""
         before = self._states.copy()
         try:
             yield
@@ -325,7 +324,6 @@ class ReversiVectorEnv(VectorEnv):
         self._observe_all()
 
     def _step_all(self, actions: np.ndarray, rewards: np.ndarray, terminated: np.ndarray) -> bool:
-        """Step all games up to the replies of external opponents; whether one that has just begun is over."""
         self._illegal, ended_at_reset = np.empty(self.num_envs, np.bool_), np.zeros(1, np.bool_)
         played = (self._states, self._game, self._pool, self._squares, actions)
         outputs = (rewards, terminated, self._illegal, ended_at_reset, self._boards, self._masks, self._to_move)
@@ -404,7 +402,6 @@ class ReversiVectorEnv(VectorEnv):
             self._steps = np.where(ended | self._over, 0, self._steps + 1)
 
     def _final_infos(self, terminated: np.ndarray, rows: np.ndarray) -> dict[str, Any]:
-        """Score, winner and opponent of the games among *rows* that have ended and were not cut off, with Gymnasium's marks."""
         if self.max_episode_steps is not None:
             rows = rows[terminated[rows]]
         if not rows.size:

@@ -32,7 +32,6 @@ def _transformed_actions(actions: np.ndarray, sources: np.ndarray) -> np.ndarray
 
 
 def _transformed_boards(boards: np.ndarray, sources: np.ndarray, settings: Settings) -> np.ndarray:
-    """Rows of boards, flat or in planes, each turned."""
     count, squares = len(boards), sources[:, :-1]
     if settings.channels_last:
         rows = boards.reshape(count, squares.shape[1], -1)
@@ -42,7 +41,6 @@ def _transformed_boards(boards: np.ndarray, sources: np.ndarray, settings: Setti
 
 
 def _transformed_observations(observations: Any, sources: np.ndarray, settings: Settings) -> Any:
-    """Rows of observations, each turned."""
     if not isinstance(observations, dict):
         return _transformed_boards(observations, sources, settings)
     boards, masks = observations["observation"], observations["action_mask"]
@@ -79,7 +77,7 @@ class _Symmetric(gym.Wrapper, RecordConstructorArgs):
 
     def action_masks(self) -> np.ndarray:
         """The legal actions as the caller sees them."""
-        return self._turned_actions(self._reversi.action_masks())
+        return self._shown_actions(self._reversi.action_masks())
 
     def sample_legal(self) -> int:
         """A random legal action as the caller sees it."""
@@ -88,14 +86,14 @@ class _Symmetric(gym.Wrapper, RecordConstructorArgs):
     def _choose(self, *, begins: bool) -> int:
         raise NotImplementedError
 
-    def _turned_actions(self, actions: np.ndarray) -> np.ndarray:
+    def _shown_actions(self, actions: np.ndarray) -> np.ndarray:
         return _transformed_actions(actions[None], self._sources())[0]
 
     def _sources(self) -> np.ndarray:
         return self._images[[INVERSE_SYMMETRY[self.symmetry]]]
 
     def _transformed(self, observation: Any, info: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
-        info = info | {"action_mask": self._turned_actions(info["action_mask"]), "symmetry": self.symmetry}
+        info = info | {"action_mask": self._shown_actions(info["action_mask"]), "symmetry": self.symmetry}
         settings = self._reversi.settings
         if not isinstance(observation, dict):
             return _transformed_boards(observation[None], self._sources(), settings)[0], info

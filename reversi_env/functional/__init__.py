@@ -178,12 +178,12 @@ def clone(state: State) -> State:
     return type(state)(*(_backend(field).copied(field) for field in state))
 
 
-def stack(given: Sequence[State], axis: int = 0) -> State:
+def stack(states: Sequence[State], axis: int = 0) -> State:
     """States of one game and shape along a new axis."""
-    if not given or any(one.rules != given[0].rules for one in given):
-        raise ReversiError(f"{len(given)} states: expected some, all of one game")
-    home = _backend(given[0].own)
-    return type(given[0])(*(home.stacked(fields, axis) for fields in zip(*given, strict=True)))
+    if not states or any(state.rules != states[0].rules for state in states):
+        raise ReversiError(f"{len(states)} states: expected some, all of one game")
+    backend = _backend(states[0].own)
+    return type(states[0])(*(backend.stacked(fields, axis) for fields in zip(*states, strict=True)))
 
 
 def where(condition: Any, state: State, other: State) -> State:

@@ -46,9 +46,9 @@ def from_boards(kind: Any, own: np.ndarray, opp: np.ndarray, turn: Any) -> Any:
         raise PositionError(
             f"boards that overlap or leave the {kind.rules.size}x{kind.rules.size} board: expected discs on it"
         )
-    shape, given = own.shape, (_flat(own, own.shape), _flat(opp, own.shape))
+    shape, boards = own.shape, (_flat(own, own.shape), _flat(opp, own.shape))
     legal, status = np.empty(own.size, np.uint64), np.empty(own.size, np.int8)
-    states.start_states(own.size, *given, game, legal, status)
+    states.start_states(own.size, *boards, game, legal, status)
     turns = np.broadcast_to(_checked_turns(turn).astype(np.int8), shape).copy()
     return kind(own.copy(), opp.copy(), legal.reshape(shape), turns, status.reshape(shape))
 
@@ -71,11 +71,11 @@ def step(state: Any, action: Any, out: Any = None) -> Any:
     else:
         check_out(out, type(state), shape)
         out_fits(all(field.flags.c_contiguous for field in out))
-    given = [_flat(field, shape) for field in state]
+    columns = [_flat(field, shape) for field in state]
     own, opp, *rest = (field.reshape(-1) for field in out)
     game, _ = game_of(state.rules)
     states.step_states(
-        own.size, *given, _flat(actions.astype(np.int64, copy=False), shape), game, own, opp, tuple(rest)
+        own.size, *columns, _flat(actions.astype(np.int64, copy=False), shape), game, own, opp, tuple(rest)
     )
     return out
 

@@ -104,15 +104,15 @@ def reward(state: Any, kind: str) -> torch.Tensor:
 
 
 def symmetry(state: Any, k: Any) -> Any:
-    """The states turned; of numbers that lie on a GPU the lowest three bits count, since nobody waits for it to look at them."""
+    """Return the states under symmetries; of *k* on a GPU only the lowest three bits count, which saves waiting for it."""
     if torch.compiler.is_compiling():
         return type(state)(*_call_operator("symmetry", state, k))
     numbers = _as_int64(k, state.own.device)
     arrays.check_symmetries(numbers is not None, k)
     assert numbers is not None
     if not (isinstance(k, torch.Tensor) and k.is_cuda):
-        there = np.asarray(k)
-        arrays.check_symmetries(bool(((there >= 0) & (there < 8)).all()), k)
+        indices = np.asarray(k)
+        arrays.check_symmetries(bool(((indices >= 0) & (indices < 8)).all()), k)
     if state.own.is_cuda:
         return _gpu().symmetry(state, numbers)
     return _as_tensors(arrays.symmetry(_views(state), numbers.numpy()))
@@ -125,8 +125,8 @@ _EAGER: dict[str, Any] = {"step": step, "symmetry": symmetry, "legal": legal, "o
 
 
 def _call_operator(name: str, state: Any, numbers: Any = 0) -> list[torch.Tensor]:
-    rules, given = state.rules, torch.as_tensor(numbers, device=state.own.device)
-    return _operator(name, *state, given, rules.size, rules.variant)
+    rules, tensor = state.rules, torch.as_tensor(numbers, device=state.own.device)
+    return _operator(name, *state, tensor, rules.size, rules.variant)
 
 
 @torch.library.custom_op("reversi_env::functional", mutates_args=())
@@ -168,10 +168,10 @@ def _shapes(
     return [own.new_empty((*own.shape, 2, size, size), dtype=torch.uint8)]
 
 
-def _as_int64(given: Any, device: Any) -> torch.Tensor | None:
-    """Whole numbers as int64 on the device; None if they are none."""
+def _as_int64(values: Any, device: Any) -> torch.Tensor | None:
+    """Integers as int64 on the device; None if they are none."""
     try:
-        tensor = torch.as_tensor(given, device=device)
+        tensor = torch.as_tensor(values, device=device)
     except (TypeError, ValueError, RuntimeError):
         return None
     fractions = tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool
@@ -183,7 +183,6 @@ def _views(state: Any) -> Any:
 
 
 def _as_tensors(state: Any) -> Any:
-    """Tensors of the same memory."""
     own, opp, legal, turn, status = state
     boards = (torch.from_numpy(board.view(np.int64)) for board in (own, opp, legal))
     return type(state)(*boards, torch.from_numpy(turn), torch.from_numpy(status))

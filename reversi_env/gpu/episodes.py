@@ -106,8 +106,8 @@ def _observer(squares: int, layout: int) -> Any:
         rows[0, thread], rows[1, thread] = plane_rows(mine, theirs, squares)
         rows[LEGAL_ROW, thread] = compact(legal, squares)
         cuda.syncthreads()
-        following = rows[LEGAL_ROW, thread + 1]
-        rows[MASK_ROW, thread], rows[MASK_ROW + 1, thread] = mask_rows(rows[LEGAL_ROW, thread], following, squares)
+        next_legal = rows[LEGAL_ROW, thread + 1]
+        rows[MASK_ROW, thread], rows[MASK_ROW + 1, thread] = mask_rows(rows[LEGAL_ROW, thread], next_legal, squares)
         live = min(block, count - cuda.blockIdx.x * block)
         write_planes(rows, uint64(live), observations)
         cuda.syncthreads()
@@ -373,8 +373,8 @@ class DeviceBatch:
 
     def step(self, actions: torch.Tensor | None) -> None:
         """Play the actions (int64), or random ones for None: one launch."""
-        given, name = (self._no_actions, "random_step") if actions is None else (shared_array(actions), "step")
-        self._launch(name, *self._state_arguments, given, *self._observation_arguments)
+        action_array, name = (self._no_actions, "random_step") if actions is None else (shared_array(actions), "step")
+        self._launch(name, *self._state_arguments, action_array, *self._observation_arguments)
 
     def children(self) -> tuple[torch.Tensor, torch.Tensor]:
         """The boards after every move, int64 (2, N, squares), and the discs turned, int8 (N, squares)."""

@@ -102,8 +102,8 @@ def _observers(squares: int) -> tuple[Any, Any]:
         i, thread = cuda.grid(1), cuda.threadIdx.x
         rows[LEGAL_ROW, thread] = compact(legal[i], squares) if i < legal.size else NO_SQUARE
         cuda.syncthreads()
-        mine, following = rows[LEGAL_ROW, thread], rows[LEGAL_ROW, thread + 1]
-        rows[MASK_ROW, thread], rows[MASK_ROW + 1, thread] = mask_rows(mine, following, squares)
+        mine, next_legal = rows[LEGAL_ROW, thread], rows[LEGAL_ROW, thread + 1]
+        rows[MASK_ROW, thread], rows[MASK_ROW + 1, thread] = mask_rows(mine, next_legal, squares)
         cuda.syncthreads()
         write_masks(rows, uint64(min(block, legal.size - cuda.blockIdx.x * block)), written)
 
@@ -118,9 +118,14 @@ def step(state: Any, actions: torch.Tensor, out: Any = None) -> Any:
     else:
         arrays.check_out(out, type(state), shape)
         arrays.out_fits(all(field.is_contiguous() and field.device == state.own.device for field in out))
-    given = [_flat(field, shape) for field in (*state, actions)]
+    columns = [_flat(field, shape) for field in (*state, actions)]
     _launch(
-        state, "step", *map(_argument, given[:5]), shared_array(given[5]), *map(_argument, out), count=given[5].numel()
+        state,
+        "step",
+        *map(_argument, columns[:5]),
+        shared_array(columns[5]),
+        *map(_argument, out),
+        count=columns[5].numel(),
     )
     return out
 
@@ -154,15 +159,15 @@ def score(state: Any) -> torch.Tensor:
 def symmetry(state: Any, numbers: torch.Tensor) -> Any:
     """The states turned."""
     shape = arrays.broadcast_shape(torch.broadcast_shapes, state.own.shape, numbers.shape)
-    given = [_flat(field, shape) for field in (*state[:3], numbers)]
+    columns = [_flat(field, shape) for field in (*state[:3], numbers)]
     boards = [torch.empty(shape, dtype=torch.int64, device=numbers.device) for _ in range(3)]
     _launch(
         state,
         "turn",
-        *map(_argument, given[:3]),
-        shared_array(given[3]),
+        *map(_argument, columns[:3]),
+        shared_array(columns[3]),
         *map(_argument, boards),
-        count=given[3].numel(),
+        count=columns[3].numel(),
     )
     return type(state)(*boards, *(field.expand(shape).clone() for field in state[3:]))
 

@@ -140,7 +140,6 @@ def _built_in_opponent_moves(state, game):
 
 @kernel
 def _opponent_passes(state, game):
-    """Pass for an external opponent that has no move."""
     if not state.over and state.turn != state.agent and state.legal == NO_SQUARE:
         _advance(state, game, PASS_SQUARE)
 
@@ -164,7 +163,6 @@ def _opponent_replies(state, game):
 
 @kernel
 def _random_start(state, game):
-    """Play the opening at random."""
     state.own, state.opp, state.turn = game.start_own, game.start_opp, game.start_turn
     _set_legal(state, game)
     plies = 0
@@ -384,7 +382,7 @@ def step_all(
 ):
     """Play one action in every environment, and observe.
 
-    Where the episode is over, begin the next one instead, with reward 0; ``noticed[0]`` is set if that is over at once.
+    Where the episode is over, begin the next one instead, with reward 0; ``ended_at_reset[0]`` is set if that is over at once.
     """
     while claim_rows(share):
         for i in claimed_rows(share):

@@ -100,7 +100,6 @@ def claimed_rows(share):
 
 @kernel
 def _spin_until_done(job, spins):
-    """Return whether all rows are finished, now or within some polls."""
     for _ in range(spins):
         if fetch(job, DONE) == job[COUNT]:
             return True

@@ -85,7 +85,6 @@ def _run_up(start, inside, step):
 
 @register_jitable
 def _run_down(start, inside, step):
-    """`_run_up` towards lower squares."""
     twice = step + step
     run = inside & (start >> step)
     run |= inside & (run >> step)
@@ -144,7 +143,6 @@ def outflanked_scalar(sq: int, own: np.uint64, opp: np.uint64) -> np.uint64:
 
 
 def _is_gpu(context: Any) -> bool:
-    """Whether the code is for a GPU."""
     return not isinstance(context, CPUContext)
 
 
@@ -166,7 +164,6 @@ def _is_arm(context: Any) -> bool:
 
 
 def _features(context: Any) -> set[str]:
-    """What the processor that is compiled for has."""
     return set(context.codegen().magic_tuple()[2].split(","))
 
 
@@ -304,13 +301,11 @@ def _lanes(value: int) -> ir.Constant:
 
 
 def _spread(builder: Any, board: Any) -> Any:
-    """The board in all four lanes."""
     lanes = builder.insert_element(ir.Constant(FOUR_LANES, ir.Undefined), board, ir.IntType(32)(0))
     return builder.shuffle_vector(lanes, lanes, ir.Constant(ir.VectorType(ir.IntType(32), 4), [0] * 4))
 
 
 def _united(builder: Any, lanes: Any) -> Any:
-    """All squares of the four lanes as one board."""
     pair, number = ir.VectorType(ir.IntType(32), 2), ir.IntType(32)
     halves = [builder.shuffle_vector(lanes, lanes, ir.Constant(pair, places)) for places in ([0, 1], [2, 3])]
     both = builder.or_(*halves)

@@ -123,7 +123,6 @@ def _split_properties(properties: Iterable[Property]) -> tuple[dict[str, str], l
 
 
 def _read_start(game_type: str | None, board: str | None) -> Position:
-    """Read the start and the rules from TY and BO, either of which may be missing."""
     rules = None if game_type is None else _rules_of_type(game_type)
     if board is None:
         return Position.initial(rules)
@@ -148,7 +147,6 @@ def _rules_of_type(game_type: str) -> Rules:
 
 
 def _read_result(value: str) -> tuple[float | None, Ending | None]:
-    """Read the discs for black and how the game ended, from RE."""
     with within(f"RE[{quoted(value)}]"):
         discs, _, flag = (part.strip() for part in value.partition(":"))
         if flag and flag not in _ENDINGS:

@@ -103,14 +103,12 @@ def read_obf(source: TextSource, rules: Rules | None = None) -> Iterator[Problem
 
 
 def _read_position(field: str, rules: Rules | None) -> Position:
-    """Read the board with the side to move behind it."""
     if not field:
         raise NotationError("no position: expected '<board> <side>; <move>:<score>; …'")
     return Position.from_text(field[:-1], side_from_character(field[-1]), rules)
 
 
 def _read_score(field: str) -> tuple[str, int]:
-    """Read a field ``move:score``."""
     name, _, score = (part.strip() for part in field.partition(":"))
     if not _SCORE.fullmatch(score):
         raise NotationError(f"field {quoted(field)}: expected a move and its score in discs, like G8:+18")

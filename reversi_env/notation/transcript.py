@@ -65,7 +65,6 @@ def write_transcript(moves: Game | Iterable[str], passes: Passes = "implicit") -
 
 
 def _move_tokens(text: str) -> Iterator[str]:
-    """Yield the squares and passes written in *text*, in order."""
     offset = 0
     while offset < len(text):
         token = _TOKEN.match(text, offset)

@@ -287,7 +287,6 @@ def _read_header(data: bytes) -> WthorHeader:
 
 
 def _check_moves(moves: np.ndarray, squares: np.ndarray) -> None:
-    """Raise unless every row is moves and then zeros only."""
     for game, ply in np.argwhere(squares == _NOT_A_MOVE)[:1]:
         raise NotationError(
             f"game {game}, move {ply + 1}: byte {moves[game, ply]}, expected row and column from 11 to 88, or 0"
@@ -298,6 +297,5 @@ def _check_moves(moves: np.ndarray, squares: np.ndarray) -> None:
 
 
 def _check_scores(name: str, scores: np.ndarray) -> None:
-    """Raise unless every score can be a number of discs."""
     for game in np.flatnonzero(scores > SQUARES)[:1]:
         raise NotationError(f"game {game}: {name} {scores[game]}, expected 0 to {SQUARES} discs")

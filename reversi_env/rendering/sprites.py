@@ -100,7 +100,6 @@ def _draw_labels(picture: Image.Image, size: int, square: int, rim: int) -> None
 
 
 def _shaded(side: int, radial: theme.Radial) -> Image.Image:
-    """A square filled with the gradient."""
     return ImageOps.colorize(_ramp(side, radial.centre, radial.radius), radial.inner, radial.outer)
 
 

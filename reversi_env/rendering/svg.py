@@ -65,7 +65,6 @@ def _title(position: Position, last_move: int | None) -> str:
 
 
 def _number(squares: float) -> str:
-    """A length in drawing units."""
     return f"{round(_UNIT * squares, 2):g}"
 
 
@@ -101,7 +100,6 @@ def _board(size: int, key: str) -> list[str]:
 
 
 def _labels(size: int) -> list[str]:
-    """Column letters above the board and row numbers to its left."""
     beside = -theme.RIM / 2
     columns = [_text(i + 0.5, beside, COLUMN_NAMES[i]) for i in range(size)]
     rows = [_text(beside, i + 0.5, str(i + 1)) for i in range(size)]

@@ -1,8 +1,4 @@
-"""`ExactRegret`: a Gymnasium wrapper with a perfect judge.
-
-Near the end of the game the solver knows the exact score of every move. The wrapper puts into ``info``, for the action
-just played, how many discs it gave away: a learning curve against the truth.
-"""
+"""`ExactRegret`: a Gymnasium wrapper that reports the regret of actions near the end of the game, by the exact solver."""
 
 from __future__ import annotations
 
@@ -18,17 +14,16 @@ from search.engine.table import TranspositionTable
 
 
 class ExactRegret(gym.Wrapper, RecordConstructorArgs):
-    """Adds the exact judgement of the last action to ``info``, for positions with at most *max_empties* empty squares.
+    """Adds the regret of the last action to ``info``, for positions with at most *max_empties* empty squares.
 
-    At the most that is taken, 24 on 8x8 and 26 on 6x6, a move may take a minute or several; 4x4 is solved from the start.
+    At the maximum, 24 on 8x8 and 26 on 6x6, a move may take minutes; 4x4 is solved from the start.
 
-    * ``exact_score``: what the position before the action was worth with perfect play, in discs for the side that
-      acted;
-    * ``regret``: how much less the action is worth, in discs: 0 for a best move;
+    * ``exact_score``: the exact value of the position before the action, in discs for the side that acted;
+    * ``regret``: the loss by the action in discs, 0 for a best move;
     * ``optimal``: whether the regret is 0.
 
-    An illegal action is not judged, nor is one further from the end: the keys are absent then. Wrappers inside may turn the
-    board (`SymmetryAugmentation`): the move that was played is judged, not its number.
+    For an illegal action, and further from the end, the keys are absent. Wrappers inside may transform the board
+    (`SymmetryAugmentation`): the move that was played counts, not the index of the action.
     """
 
     def __init__(self, env: gym.Env, max_empties: int = 12, *, threads: int = 1, megabytes: float = 16) -> None:
@@ -41,14 +36,14 @@ class ExactRegret(gym.Wrapper, RecordConstructorArgs):
         self._solver = Solver(self._game.rules, threads=threads, table=TranspositionTable(megabytes))
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Play *action*, judged in the position it was played in."""
+        """Play *action* and add its regret to ``info``."""
         before = self._game.position()
         observation, reward, terminated, truncated, info = self.env.step(action)
         if before.empties <= self.max_empties and not info.get("illegal_action", False):
-            info = info | self._judgement(before, self._game.last_action)
+            info = info | self._regret(before, self._game.last_action)
         return observation, reward, terminated, truncated, info
 
-    def _judgement(self, before: Position, action: int) -> dict[str, Any]:
+    def _regret(self, before: Position, action: int) -> dict[str, Any]:
         best = self._solver.solve(before).score
         chosen = -self._solver.solve(before.play(action), guess=-best).score
         return {"exact_score": best, "regret": best - chosen, "optimal": best == chosen}

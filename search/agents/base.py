@@ -1,4 +1,4 @@
-"""`Agent`: what every player is, with the defaults that hold for most."""
+"""`Agent`: the base class of agents."""
 
 from __future__ import annotations
 
@@ -28,22 +28,22 @@ class Agent(ABC):
     threads: int = 1
     #: Time per move in seconds; None: moves are not timed.
     time: float | None = None
-    #: Whether a game may begin in any position; else only moves from the start of the game lead anywhere.
+    #: Whether a game may begin in any position; otherwise only moves from the start of the game reach one.
     sets_up_positions: bool = True
 
     @abstractmethod
     def choose(self, position: Position) -> int:
-        """The action to play in *position*, whose game is not over; the pass where nothing else is legal."""
+        """Return the action to play in *position*, whose game is not over; the pass if nothing else is legal."""
 
     def choose_after(self, start: Position, moves: Sequence[str], position: Position | None = None) -> int:
-        """The action to play after *moves*, by name with every pass, from *start*: for players that follow whole games.
+        """Return the action to play after *moves* from *start*, by name with every pass: for agents that follow whole games.
 
-        *position* is where they lead to, if the caller knows it.
+        *position* is the position after them, if the caller has it.
         """
         return self.choose(start.play_all(moves) if position is None else position)
 
     def choose_many(self, positions: Iterable[Position]) -> list[int]:
-        """The actions to play in all *positions*."""
+        """Return the actions to play in all *positions*."""
         return [self.choose(position) for position in positions]
 
     def check(self, rules: Rules) -> None:
@@ -60,7 +60,7 @@ class Agent(ABC):
         """Make a running `choose` return as soon as it can; callable from any thread."""
 
     def close(self) -> None:
-        """End what the agent keeps running: another program."""
+        """End external programs of the agent."""
 
     def __enter__(self) -> Self:
         return self

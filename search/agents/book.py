@@ -1,8 +1,7 @@
-"""`Book`: positions of the opening with values that were searched out beforehand, under all eight symmetries.
+"""`Book`: positions of the opening with the values of earlier searches, under all eight symmetries.
 
-A book holds canonical positions (`reversi_env.batch`), each once, however it was reached. A position's moves are those
-that lead to another one of the book: nothing else links them. Its value is the negamax of its moves' or, where no move of it is in
-the book, that of a search. `train.book` makes books; this is where they are read.
+A book contains canonical positions (`reversi_env.batch`), each once. The moves of a position are those that lead to another one
+of the book. Its value is the negamax value of its moves or, in a leaf, that of a search. `train.book` builds books.
 """
 
 from __future__ import annotations
@@ -21,16 +20,15 @@ from reversi_env.errors import quoted
 from reversi_env.storage.checksummed import ChecksumError, pack_checksummed, read_cached, unpack_checksummed
 
 FORMAT = "reversi-book-1"
-#: Values are kept in these parts of a disc.
+#: Values are stored in these units.
 UNITS_PER_DISC = 100
-#: The package's own books, and the word by which an agent asks for one of them.
+#: The packaged books, and the value of the option ``book`` that selects one.
 FOLDER = Path(__file__).parent / "books"
 PACKAGED = "yes"
-#: The share of the margin that a move may lose, by the book's own values, and still be played. They are values of a search, and a
-#: deeper one finds some moves worse: those that are played have the rest of the margin in hand. What loses even that, by a deeper
-#: search (`train.book.check`), is not played.
+#: The share of the margin that a played move may lose by the book's own values; a deeper search (`train.book.check`) may find it
+#: worse by the rest of the margin.
 PLAYED_SHARE_OF_MARGIN = 1 / 6
-#: In place of the value of a deeper search where there was none.
+#: Stands for the value of a deeper search that was not made.
 UNCHECKED = np.int16(-32768)
 _COLUMNS = {
     "own": np.uint64,
@@ -43,14 +41,13 @@ _COLUMNS = {
 
 
 class BookError(ReversiError):
-    """A book that is not there, not whole, or not of the game that is played."""
+    """A book that is missing, corrupted, or of another game."""
 
 
 class Entry(NamedTuple):
-    """A position of a book: its value in discs for the side to move, and how it came about.
+    """A position of a book: its value in discs for the side to move.
 
-    ``depth``: plies of the search behind it, 0 where the value follows from the moves. ``lines``: ways to go on from here to where
-    the book ends.
+    ``depth``: plies of the search, 0 if the value follows from the moves. ``lines``: number of lines from here to the leaves.
     """
 
     value: float
@@ -59,10 +56,9 @@ class Entry(NamedTuple):
 
 
 class BookMove(NamedTuple):
-    """A move of a book: its name, its value in discs for who plays it, and the rest as in `Entry` of the position after it.
+    """A move of a book: its name, its value in discs for the side that plays it, and the `Entry` of the position after it.
 
-    ``plays``: whether the book plays it, and does not only know it: by its own values it loses little, and by those of a check, if
-    there was one, no more than the margin.
+    ``plays``: whether agents play it: it loses little by the book's own values, and at most the margin by those of a check.
     """
 
     move: str
@@ -74,10 +70,10 @@ class BookMove(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Book:
-    """A book of one game; the arrays have a row a position, in the order of ``own``, then ``opp``.
+    """A book of one game; the arrays have a row per position, in the order of ``own``, then ``opp``.
 
-    ``value`` in `UNITS_PER_DISC` parts of a disc for the side to move; ``checked``: the same by a search deeper than the book's, or
-    `UNCHECKED`; ``margin``: discs that a move may be worse than the best of its position; ``about``: what it was made with.
+    ``value`` in units for the side to move; ``checked``: the same by a deeper search, or `UNCHECKED`; ``margin``: maximum loss of a
+    move in discs; ``about``: how the book was built.
     """
 
     rules: Rules
@@ -94,14 +90,14 @@ class Book:
         return len(self.own)
 
     def find(self, position: Position) -> Entry | None:
-        """What the book knows of *position*, or of any image of it; None if it is not in it."""
+        """Return the entry of *position* or a symmetric image of it; None if the book has none."""
         row = self._row(position)
         if row is None:
             return None
         return Entry(int(self.value[row]) / UNITS_PER_DISC, int(self.depth[row]), int(self.lines[row]))
 
     def moves(self, position: Position) -> tuple[BookMove, ...]:
-        """The book's moves in *position*, the best first: all that are within the margin; none where the book ends."""
+        """Return the moves in *position* that are within the margin, best first; none in a leaf."""
         here = self._row(position)
         if here is None or self.depth[here]:
             return ()
@@ -119,10 +115,7 @@ class Book:
     def choose(
         self, position: Position, variety: float = 0.0, generator: np.random.Generator | None = None
     ) -> BookMove | None:
-        """A move to play: the best that it plays or, with a *generator*, any that is at most *variety* discs worse, by lot.
-
-        None: the book has no move here.
-        """
+        """Return the best move or, with a *generator*, a random one at most *variety* discs worse; None if the book has none."""
         played = [move for move in self.moves(position) if move.plays]
         good = [move for move in played if move.value >= played[0].value - variety - 1e-9]
         if not good:
@@ -130,7 +123,7 @@ class Book:
         return good[0] if generator is None else good[int(generator.integers(len(good)))]
 
     def line(self, position: Position) -> tuple[str, ...]:
-        """The best moves from *position* on, by name, to where the book ends."""
+        """Return the best moves from *position* to a leaf, by name."""
         line: list[str] = []
         while best := self.choose(position):
             line.append(best.move)
@@ -139,11 +132,11 @@ class Book:
 
     @property
     def sha256(self) -> str:
-        """A hash of all that is in it."""
+        """The hash of the content."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
     def to_bytes(self) -> bytes:
-        """The content of its file."""
+        """Return the content of the file."""
         header = {
             "format": FORMAT,
             "size": self.rules.size,
@@ -154,11 +147,7 @@ class Book:
         return pack_checksummed({name: getattr(self, name) for name in _COLUMNS}, header)
 
     def _within_margin(self, here: int, after: list[int]) -> set[int]:
-        """Those rows *after* a position to which a move leads that loses at most the margin by the deeper search.
-
-        All of them where the position was not searched deeper; where it was, those that were not are none of them. The best move
-        is worth what the search of the position says, or that of a position after it, if that says more.
-        """
+        # rows *after* a position whose moves lose at most the margin by the deeper search; all if there was none
         if self.checked[here] == UNCHECKED:
             return set(after)
         values = {row: -int(self.checked[row]) for row in after if self.checked[row] != UNCHECKED}
@@ -172,25 +161,25 @@ class Book:
 
 
 def rows_of(own: NDArray[np.uint64], opp: NDArray[np.uint64], position: Position) -> range:
-    """The rows with exactly the boards of *position*, of arrays in the order of *own*, then *opp*."""
+    """Return the rows with the boards of *position* in arrays that are sorted by *own*, then *opp*."""
     first, last = (int(own.searchsorted(np.uint64(position.own), side)) for side in ("left", "right"))
     among = opp[first:last]
     return range(*(first + int(among.searchsorted(np.uint64(position.opp), side)) for side in ("left", "right")))
 
 
 def read_book(path: str | Path) -> Book:
-    """The book of a file, which is read again only when it has changed; a `BookError` with its name if it is no whole book."""
+    """Read a book, from the cache if the file has not changed; raise a `BookError` if it is corrupted."""
     return read_cached(Path(path), _read)
 
 
 def packaged_book(rules: Rules) -> Book | None:
-    """The package's book of that game; None if it has none."""
+    """Return the packaged book of that game; None if there is none."""
     path = FOLDER / f"{rules.size}x{rules.size}-{rules.variant}.safetensors"
     return read_book(path) if path.exists() else None
 
 
 def book_for(name: str, rules: Rules) -> Book:
-    """The book by the name that an agent's option has – ``yes`` or a file –, refused if it is not of that game."""
+    """Return the book that the option ``book`` names, ``yes`` or a file, or raise a `BookError` if it is of another game."""
     book = packaged_book(rules) if name == PACKAGED else read_book(name)
     game = f"{rules.size}x{rules.size} {rules.variant}"
     if book is None:

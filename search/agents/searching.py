@@ -22,14 +22,14 @@ DEFAULT_DEPTH = 4
 
 
 class SearchAgent(Agent):
-    """Alpha-beta with an evaluator, by name or as it is, under fixed *limits*; each game it meets gets an engine with tables.
+    """Alpha-beta with an evaluator under fixed *limits*, with one engine per game.
 
-    *threads* search together; *table* in MiB; with *seed* one of equally good moves is drawn by lot; *probcut*: standard deviations
-    of safety of the selective search, 0 for none, None for the engine's own choice. *book*: ``yes`` for the package's own or the
-    file of one, whose moves are played without a search; of those at most *variety* discs worse than the best, one by lot.
+    *table* in MiB; *seed* chooses between equally good moves; *probcut* is the margin of selective search in standard deviations, 0
+    for none, None for the engine's default. *book* is ``yes`` for the packaged one or a file, whose moves are played without a
+    search: the best, or a random one of those at most *variety* discs worse.
     """
 
-    #: Whether what a search finds out helps the next one, so that searching on the opponent's time is of use.
+    #: Whether searching on the opponent's time helps the next search.
     ponders = True
 
     def __init__(
@@ -53,7 +53,7 @@ class SearchAgent(Agent):
         self._engines: dict[tuple[int, str], Engine] = {}
 
     def choose(self, position: Position) -> int:
-        """The engine's best action, or the book's."""
+        """Return the best action of the book or the engine."""
         move = self.search(position).move
         return position.rules.action_from_name(move or "pass")
 
@@ -65,12 +65,9 @@ class SearchAgent(Agent):
         multi_pv: int = 1,
         draws: np.random.Generator | None = None,
     ) -> SearchResult:
-        """All that the engine finds out, within *limits* and with *draws* in place of the agent's own; see `Engine.search`.
-
-        Where a book has a move, and not several are to be valued, that is the answer.
-        """
-        if multi_pv == 1 and (known := self.book_move(position, draws)) is not None:
-            return known
+        """Return the book's move, or the result of the engine within *limits*; *draws* replaces the agent's own generator."""
+        if multi_pv == 1 and (book_move := self.book_move(position, draws)) is not None:
+            return book_move
         searcher = self._searcher(position.rules)
         return searcher.search(position, limits or self.limits, tie_rng=draws or self._ties, multi_pv=multi_pv)
 
@@ -78,13 +75,13 @@ class SearchAgent(Agent):
         return self.engine(rules)
 
     def book(self, rules: Rules) -> Book | None:
-        """The book of that game; None if it plays without one."""
+        """Return the book of that game; None without one."""
         from search.agents.book import book_for
 
         return None if self._book is None else book_for(self._book, rules)
 
     def book_move(self, position: Position, draws: np.random.Generator | None = None) -> SearchResult | None:
-        """What the book says of a position, if it has a move there; *draws* in place of the agent's own lot."""
+        """Return the book's move, if there is one; *draws* replaces the agent's own generator."""
         book = self.book(position.rules)
         if book is None or (move := book.choose(position, self._variety, draws or self._drawn)) is None:
             return None
@@ -93,7 +90,7 @@ class SearchAgent(Agent):
         return SearchResult(move.move, move.value, len(line) + (end.depth if end else 0), 0, line, 0, 0.0)
 
     def engine(self, rules: Rules) -> Engine:
-        """The engine for that game; made at the first call, which is when its kernels are loaded or compiled."""
+        """Return the engine for that game; the first call makes it and loads its kernels."""
         from search.engine.engine import Engine
 
         key = (rules.size, rules.variant)
@@ -119,7 +116,7 @@ class SearchAgent(Agent):
         return hashes
 
     def prepare(self, rules: Rules) -> None:
-        """Have the engine for that game ready."""
+        """Make the engine for that game."""
         self.engine(rules)
 
     def stop(self) -> None:
@@ -128,7 +125,7 @@ class SearchAgent(Agent):
             engine.stop()
 
     def __getstate__(self) -> dict[str, Any]:
-        # An evaluator that has a name is looked up again: its weights stay where they are.
+        # an evaluator that has a name is looked up again, without a copy of its weights
         return self.__dict__ | {"_engines": {}, "evaluator": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -26,15 +26,15 @@ class RandomAgent(Agent):
         self._generator = np.random.default_rng(seed)
 
     def choose(self, position: Position) -> int:
-        """A legal action, each equally likely."""
+        """Return a random legal action."""
         actions = position.legal_actions()
         return actions[int(self._generator.integers(len(actions)))]
 
 
 class GreedyAgent(Agent):
-    """Takes the move that is best right after it: by an *evaluator*, or else in discs. Ties are broken at random.
+    """Plays the move with the best value after one ply: by an *evaluator*, or in discs. Ties are broken at random.
 
-    Most discs are best, or fewest in the reversed game. To an evaluator's player a finished game is worth its score.
+    Without an evaluator most discs are best, or fewest in the reversed game. A terminal position has its score.
     """
 
     def __init__(self, seed: int = 0, evaluator: str | None = None) -> None:
@@ -42,7 +42,7 @@ class GreedyAgent(Agent):
         self._evaluator = evaluator and evaluators.get_evaluator(evaluator).name
 
     def choose(self, position: Position) -> int:
-        """An action with the best value after one ply."""
+        """Return an action with the best value after one ply."""
         actions = position.legal_actions()
         values = -self._values([position.play(action) for action in actions])
         best = np.flatnonzero(values == values.max())
@@ -60,25 +60,22 @@ class GreedyAgent(Agent):
         return values
 
     def check(self, rules: Rules) -> None:
-        """Raise a ReversiError if the evaluator does not know that game."""
+        """Raise a ReversiError if the evaluator does not play that game."""
         if self._evaluator is not None:
             evaluators.get_evaluator(self._evaluator).record(rules)
 
     def prepare(self, rules: Rules) -> None:
-        """Have the evaluator's kernel ready."""
+        """Load the evaluator's kernel."""
         self._values([Position.initial(rules)])
 
     def content_hashes(self, rules: Rules) -> dict[str, str]:
-        """The evaluator's weights."""
-        return (
-            {}
-            if self._evaluator is None
-            else {self._evaluator: evaluators.get_evaluator(self._evaluator).sha256(rules)}
-        )
+        """Return the hash of the evaluator's weights."""
+        name = self._evaluator
+        return {} if name is None else {name: evaluators.get_evaluator(name).sha256(rules)}
 
 
 class ExactAgent(Agent):
-    """Plays perfectly once at most *exact* squares are empty, and leaves the moves before that to another agent."""
+    """Plays perfectly once at most *exact* squares are empty; the moves before that are those of another agent."""
 
     def __init__(self, fallback: Agent, exact: int = INVINCIBLE_EMPTIES, threads: int = 1, table: float = 64) -> None:
         self._fallback, self.exact = fallback, exact
@@ -86,14 +83,14 @@ class ExactAgent(Agent):
         self._solvers: dict[tuple[int, str], Solver] = {}
 
     def choose(self, position: Position) -> int:
-        """A best action, or the other agent's."""
+        """Return a best action, or that of the other agent."""
         if position.empties > self.exact or position.must_pass():
             return self._fallback.choose(position)
         move = self.solver(position.rules).solve(position).move
         return position.rules.action_from_name(move or "pass")
 
     def solver(self, rules: Rules) -> Solver:
-        """The solver for that game; made at the first call, which is when its kernels are loaded or compiled."""
+        """Return the solver for that game; the first call makes it and loads its kernels."""
         from search.engine.solver import Solver
         from search.engine.table import TranspositionTable
 
@@ -108,12 +105,12 @@ class ExactAgent(Agent):
         self._fallback.check(rules)
 
     def prepare(self, rules: Rules) -> None:
-        """Have the solver for that game ready, and what the other agent needs."""
+        """Prepare the other agent and the solver."""
         self._fallback.prepare(rules)
         self.solver(rules)
 
     def content_hashes(self, rules: Rules) -> dict[str, str]:
-        """Those of the other agent."""
+        """Return the hashes of the other agent."""
         return self._fallback.content_hashes(rules)
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""`SearchTimer`: stops a search so early that its result comes within the time limit."""
+"""Time limits of searches: timers, the history of iterations under a game clock, and stop flags."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ class IterationHistory:
         self._failing = False
 
     def failed_low(self) -> None:
-        """The present iteration found less than its window: the value is about to fall, and another move may be better."""
+        """Record that the present iteration failed low: another move may be better."""
         self._failing = True
 
     def add_iteration(self, line: tuple[str, ...], value: float) -> None:
@@ -128,11 +128,10 @@ class IterationHistory:
 
 
 class StopSwitch:
-    """The stop flags of the kernels' records, and whether anybody asked for them to be set.
+    """The stop flags of the threads' records, and whether a stop was requested.
 
-    Kernels also set a flag by themselves, at a node limit, and one thread sets the others' when it is done. `release`
-    takes such flags back. A request made in the meantime is never lost: it is noted before the flags are set, and
-    looked for after they are taken back.
+    Kernels set a flag at a node limit, and a thread that is done sets those of the others; `release` clears them. A concurrent
+    request is not lost: it is recorded before the flags are set, and checked after they are cleared.
     """
 
     def __init__(self, thread_states: np.ndarray) -> None:
@@ -145,16 +144,16 @@ class StopSwitch:
         self._flags[:] = 1
 
     def withdraw(self) -> None:
-        """Forget an earlier request: a new search begins."""
+        """Clear an earlier request at the start of a search."""
         self.requested = False
         self.release()
 
     def release(self) -> None:
-        """Let the kernels run on, unless they were requested to stop."""
+        """Clear the flags unless a stop was requested."""
         self._flags[:] = 0
         if self.requested:
             self._flags[:] = 1
 
     def halt(self) -> None:
-        """Set the flags without a request, to be taken back by `release`."""
+        """Set the flags without a request, until `release`."""
         self._flags[:] = 1

@@ -90,7 +90,7 @@ class Search:
         self.solves = False
 
     def run(self) -> SearchResult:
-        """Search until a limit is reached or nothing is left to find out."""
+        """Search until a limit is reached or the value is proven."""
         self._prepare()
         if self.position.is_over():
             self.confidence = 100
@@ -135,7 +135,7 @@ class Search:
         return self.engine.switch.requested or max(self._visited()) > int(self.thread_states["node_limit"][0])
 
     def _should_solve(self) -> bool:
-        """Whether the solver takes over: by the limit given, or when it can be expected to finish in time."""
+        """Return whether to solve: by the limits, or if it is expected to finish in time."""
         empties, limits = self.position.empties, self.limits
         if limits.empties_exact is not None:
             return empties <= limits.empties_exact
@@ -185,14 +185,11 @@ class Search:
         return self.limits.depth or (MAX_DEPTH if self.limits.empties_exact is not None else self.position.empties - 1)
 
     def _one_ply_is_left(self) -> bool:
-        """Whether all is searched but the last ply, most of it with ProbCut, so that there is nothing left to do but prove it."""
+        """Return whether only the last ply is left, so that the solver should prove the value."""
         return self.limits.empties_exact is None and self.depth == self.position.empties - 1
 
     def _worth_another_iteration(self, last: float) -> bool:
-        """Whether the next iteration may get through its first move, the best so far: after that every other one may beat it.
-
-        It takes longer than the *last* one did (seconds), mostly for that move.
-        """
+        """Return whether the next iteration, which takes longer than the *last* (seconds), may complete its first move."""
         return self._target_seconds() - self.timer.elapsed() > FIRST_MOVE_SHARE * last
 
     def _target_seconds(self) -> float:
@@ -200,10 +197,7 @@ class Search:
         return most if soft is None or self.solves or not self.history.is_settled else min(soft, most)
 
     def _is_easy_move(self) -> bool:
-        """Whether a game clock is better spent on later moves: one move is far ahead, and the reply to it known.
-
-        No other one comes near it in a search two plies less deep than the last iteration.
-        """
+        """Return whether one move is far ahead of all others by a search two plies less deep than the last iteration."""
         soft, whole = self.limits.soft, self.limits.depth is not None or self.multi_pv > 1
         if soft is None or whole or not self.history.is_steady or self.timer.elapsed() < EASY_MOVE_TIME_SHARE * soft:
             return False
@@ -221,7 +215,7 @@ class Search:
             if not self._iterate(depth, helpers=team and self._nodes() > SINGLE_THREAD_NODES):
                 break
             self.depth = depth
-            if depth >= self.position.empties:  # to the end of the game nothing is cut
+            if depth >= self.position.empties:  # nothing is pruned to the end of the game
                 self.confidence = SELECTIVITIES[EXACT].confidence
             if self.confidence or self._should_stop() or self._starts_selective_now(levels):
                 break
@@ -236,15 +230,15 @@ class Search:
         return self.squares.size == 1 and self.multi_pv == 1
 
     def _iterate(self, depth: int, *, helpers: bool) -> bool:
-        """Search all root moves to *depth* within windows that widen until the value is inside; False if stopped before the end."""
+        """Search all root moves to *depth* with an aspiration window that widens as needed; return False after a stop."""
         full = depth == 1 or self.lines > 1
         centre = int(self.values[0])
         low, high = (-INFINITY, INFINITY) if full else (centre - ASPIRATION_WINDOW, centre + ASPIRATION_WINDOW)
         while True:
             values = self.lowest.copy()
-            finished = self._search_root(values, low, high, depth, helpers)
+            completed = self._search_root(values, low, high, depth, helpers)
             best = max(values.tolist())
-            if finished == self.squares.size or (finished and best >= high):
+            if completed == self.squares.size or (completed and best >= high):
                 if best <= low and low > -INFINITY:
                     low = -INFINITY
                     self.history.failed_low()
@@ -286,15 +280,12 @@ class Search:
         return finished[best]
 
     def _apply_iteration(self, values: np.ndarray) -> None:
-        """Take a finished iteration's values, best first; moves that were only bounded stay behind the best."""
+        """Sort the moves by the values of a complete iteration; moves with an upper bound only stay behind the best."""
         order = (-values).argsort(kind="stable")
         self.squares, self.values = self.squares[order], values[order]
 
     def _bring_to_front(self, values: np.ndarray) -> None:
-        """Put the best move of an iteration that is not finished first: the next one begins with it, or it is played.
-
-        It broke through the window, or it beats all that were searched before it, the former best move among them.
-        """
+        """Put the best move of an incomplete iteration first: it failed high, or beats all that were searched before it."""
         best = int(np.argmax(values))
         order = np.r_[best, np.delete(np.arange(values.size), best)]
         self.squares, self.values = self.squares[order], self.values[order]
@@ -322,7 +313,7 @@ class Search:
         if solution.lower == solution.upper and move:
             self.pv = solution.pv
             return {move: solution.score}
-        if solution.lower >= guess and solution.move:  # a move that keeps the value is known, and surer than before
+        if solution.lower >= guess and solution.move:  # a move that keeps the value, at a higher level than before
             self._bring_to_front_by_name(solution.move)
         return {}
 

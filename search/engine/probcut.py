@@ -26,15 +26,15 @@ if TYPE_CHECKING:
 
 #: Minimum and maximum depth of a search that a shallower one predicts.
 SHALLOWEST, DEEPEST = 3, 24
-#: A shallow search that a deep one follows less than this tells nothing.
+#: Minimum slope: with less, the shallow search predicts nothing.
 MIN_SLOPE = 0.1
-#: Standard deviations of safety, and the most that make sense.
+#: Default and maximum margin in standard deviations.
 MARGIN, MAX_MARGIN = 1.0, 10
-#: Deviations in discs that make sense; beyond the positions that were measured the formula may run away.
+#: Range of deviations in discs: the model may diverge outside the measured positions.
 DEVIATIONS = (0.25, 64.0)
 #: Depth of a search to the end of the game, whatever the empties.
 END = 64
-#: What a searching thread's record has of all this.
+#: The fields of a thread's record.
 CUT_FIELDS = ("cut_depth", "cut_slope", "cut_shift", "cut_deviation")
 END_FIELDS = ("end_depth", "end_slope", "end_shift", "end_deviation")
 
@@ -124,7 +124,7 @@ class ProbCutModel:
 
 
 def coefficients(cuts: ProbCutModel) -> np.ndarray:
-    """A thread's record with the fields that ProbCut reads, for `Engine.set_probcut`."""
+    """Return a thread's record with the fields that ProbCut reads, for `Engine.set_probcut`."""
     record = np.zeros((), THREAD_STATE)
     record["cut_slope"] = record["end_slope"] = 1.0
     for pair in (*cuts.pairs, *_beyond(cuts.pairs)):
@@ -150,11 +150,11 @@ def _write_endgame_coefficients(record: np.ndarray, ends: ProbCutModel) -> None:
             record["end_deviation"][empties] = ends.deviation(pair, empties) * UNIT
 
 
-def checked_margin(margin: float, known: Any = True) -> float:
-    """Standard deviations of safety, 0 for no cuts at all, if they make sense; cuts need coefficients that are *known*."""
+def checked_margin(margin: float, has_coefficients: Any = True) -> float:
+    """Return the margin in standard deviations, or raise a `ReversiError`; above 0 it needs coefficients."""
     if isinstance(margin, bool) or not isinstance(margin, (int, float, np.number)) or not 0 <= margin <= MAX_MARGIN:
         raise ReversiError(f"ProbCut margin {quoted(margin)}: expected a number from 0 to {MAX_MARGIN}")
-    if margin and not known:
+    if margin and not has_coefficients:
         raise ReversiError(
             "ProbCut needs fitted coefficients: expected weights that `reversi train probcut` wrote, or those of "
             "search.engine.probcut_fit.fit"
@@ -163,7 +163,7 @@ def checked_margin(margin: float, known: Any = True) -> float:
 
 
 def load_probcut(thread_states: np.ndarray, evaluator: Evaluator, rules: Rules) -> None:
-    """Take the coefficients that came with the evaluator, if any did, into the threads' records."""
+    """Write the coefficients of the evaluator, if it has any, into the threads' records."""
     table = evaluator.probcut(rules)
     if table:
         try:
@@ -175,14 +175,14 @@ def load_probcut(thread_states: np.ndarray, evaluator: Evaluator, rules: Rules) 
 
 
 def as_table(cuts: ProbCutModel) -> dict[str, Any]:
-    """The cuts as plain data, for a file."""
+    """Return the model as plain data, for a file."""
     table = asdict(cuts) | {"pairs": [asdict(pair) for pair in cuts.pairs], "empties": list(cuts.empties)}
     del table["ends"]
     return table if cuts.ends is None else table | {"ends": as_table(cuts.ends)}
 
 
 def from_table(table: Any) -> ProbCutModel:
-    """The inverse of `as_table`; whatever else a file may hold is refused."""
+    """Return the model of `as_table`, or raise a `ReversiError`."""
     with suppress(TypeError, ValueError, LookupError, OverflowError):
         cuts = _read(table)
         if table.get("ends") is not None:
@@ -223,7 +223,7 @@ def _fit(cuts: ProbCutModel, *, deepest: int, least: int) -> bool:
 
 
 def _beyond(pairs: tuple[DepthPair, ...]) -> Iterator[DepthPair]:
-    """Pairs deeper than those measured: on average as the deepest of their parity."""
+    # pairs deeper than the measured ones, like the deepest of their parity
     for parity in (0, 1):
         deepest = max((pair for pair in pairs if pair.deep % 2 == parity), key=lambda pair: pair.deep, default=None)
         if deepest is not None:

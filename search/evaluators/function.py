@@ -42,7 +42,7 @@ _C_FUNCTION = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_uint64, ctypes.c_uint64
 
 
 class SlowEvaluatorWarning(UserWarning):
-    """An evaluator is called in Python for every position that is searched."""
+    """An evaluator that runs in Python for every position of a search."""
 
 
 class PythonEvaluator(Evaluator):
@@ -59,15 +59,15 @@ class PythonEvaluator(Evaluator):
 
     @abstractmethod
     def static_value(self, position: Position) -> float:
-        """Value of the position in discs for the side to move; who that is does not matter, and the search does not tell."""
+        """Return the value of the position in discs for the side to move, whatever its colour."""
 
     def static_values(self, own: ArrayLike, opp: ArrayLike, rules: Rules) -> NDArray[np.float64]:
-        """Values of many positions, given as two arrays of boards."""
+        """Return the values of many positions, two arrays of boards."""
         boards = zip(*(side.tolist() for side in checked_boards(own, opp, rules)), strict=True)
         return np.array([self.static_value(Position(rules, *each)) for each in boards], np.float64)
 
     def record(self, rules: Rules) -> np.ndarray:
-        """The address of a function that calls this evaluator."""
+        """Return a record with the address of a function that calls this evaluator."""
         if not self._functions:
             warnings.warn(
                 f"evaluator {self.name!r} is called in Python for every position: thousands a second, not millions",
@@ -82,7 +82,7 @@ class PythonEvaluator(Evaluator):
 
     @contextmanager
     def during_search(self, stop: Callable[[], None]) -> Iterator[None]:
-        """Around a search: a failure calls *stop*, and is raised at the end."""
+        """Return the context of a search: a failure calls *stop*, and is raised at the end."""
         self._stops.append(stop)
         try:
             yield
@@ -101,7 +101,7 @@ class PythonEvaluator(Evaluator):
             return self.static_value(position)
         except BaseException as failure:
             if not self._stops:
-                raise  # nobody else would tell: ctypes prints it
+                raise  # outside a search only ctypes reports it
             self._failure = failure
             for stop in self._stops:
                 stop()
@@ -119,19 +119,19 @@ class FunctionEvaluator(PythonEvaluator):
         self._function, self.written_for = function, written_for
 
     def __call__(self, position: Position) -> float:
-        """What the function says."""
+        """Return the value of the function."""
         return self._function(position)
 
     def static_value(self, position: Position) -> float:
-        """The function's value within the range of real scores; negated in the game that it was not written for."""
-        given = self._function(position)
+        """Return the function's value within the range of scores, negated in the game that it was not written for."""
+        result = self._function(position)
         try:
-            value = float(given)
+            value = float(result)
         except (TypeError, ValueError, OverflowError):
             value = math.nan
         if math.isnan(value):
             raise EvaluatorError(
-                f"evaluator {self.name} gave {quoted(given)} for {position.to_text()}: expected a number"
+                f"evaluator {self.name} gave {quoted(result)} for {position.to_text()}: expected a number"
             )
         limit = position.rules.square_count - 0.5
         return max(-limit, min(limit, value if self.written_for == position.rules.variant else -value))
@@ -159,16 +159,14 @@ def evaluator(
     written_for: Variant = "normal",
     weights: Mapping[str, Weight] | None = None,
 ) -> Any:
-    """Make an evaluator of a function that gives a position's value in discs for the side to move; a decorator.
+    """Decorate a function that returns a position's value in discs for the side to move.
 
-    Plain, the function is given a `Position` and may be any Python: some ten thousand positions a second. With *compiled* numba
-    compiles it into the search, which is as fast as the published heuristics. It is then given two boards (uint64), *own* and
-    *opp*, or a record and the two boards: the record has the *weights*, as fields of their names, and what is known of the board,
-    ``playable``, ``corners``, ``edge_rows``, ``edge_columns`` and ``square_classes``. `reversi_env.kernels` has
-    functions of boards.
-    What is not a number, as 0 / 0, counts as 0 there; in plain Python it raises.
+    A plain function takes a `Position` and is any Python: about ten thousand positions per second. With *compiled* numba compiles
+    it into the search, as fast as the published heuristics. It then takes two boards (uint64), *own* and *opp*, or a record and the
+    boards: the record has the *weights* by name and ``playable``, ``corners``, ``edge_rows``, ``edge_columns`` and
+    ``square_classes``. `reversi_env.kernels` has functions of boards. NaN counts as 0 there; in plain Python it raises.
 
-    In the other game than the one that it was *written_for* its values are negated. The *name* is the function's own, with hyphens.
+    The values are negated in the game that it was not *written_for*. The *name* is that of the function, with hyphens.
     """
 
     def make(given: Callable[..., Any]) -> Evaluator:

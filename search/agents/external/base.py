@@ -1,4 +1,4 @@
-"""`ExternalAgent`: what players that are other programs have in common, whatever protocol they speak."""
+"""`ExternalAgent`: the base class of agents that are external programs."""
 
 from __future__ import annotations
 
@@ -19,15 +19,14 @@ DEFAULT_LIMIT = 60.0
 class ExternalAgent(Agent):
     """An agent that is an external program. It is started on first use and restarted after a failure.
 
-    *time*: seconds a move, which the program is told if its protocol can say so; *limit*: seconds after which it has lost the
-    game. Programs follow a game move by move, so that the arena calls `choose_after` with the whole game. `choose` is given
-    one position only and finds the moves that lead there from the last one it has seen, or from the start; where there are none,
-    a program that can be set up to a position is.
+    *time*: seconds per move, sent if the protocol has a command for it; *limit*: seconds per move after which it loses the game.
+    A program follows a game move by move, so the arena calls `choose_after` with the whole game. `choose` finds the moves to a
+    position from the last one or from the start; if there are none, the position is set up, if the protocol can do so.
     """
 
     quit_command = "quit"
     merge_stderr = False
-    #: Seconds for anything but a move: to start, to load what it needs, to set up a game.
+    #: Seconds for anything but a move, such as to start or to set up a game.
     patience = 60.0
     sets_up_positions = False
 
@@ -50,7 +49,7 @@ class ExternalAgent(Agent):
     # --- the agent --------------------------------------------------------------------------------
 
     def prepare(self, rules: Rules) -> None:
-        """Have the program running and ready for that game; an `EngineFailure` if it will not play it."""
+        """Start the program and agree on the game; raise an `EngineFailure` if it does not play it."""
         if self._process is not None and (not self._process.alive or rules != self._rules):
             self.close()
         if self._process is None:
@@ -60,12 +59,12 @@ class ExternalAgent(Agent):
                 self._handshake(rules)
 
     def choose(self, position: Position) -> int:
-        """The program's action in *position*; an `EngineFailure` if it gives none, or one that is illegal."""
+        """Return the program's action; raise an `EngineFailure` if there is none or it is illegal."""
         start, moves = self._moves_to(position)
         return self.choose_after(start, moves)
 
     def choose_after(self, start: Position, moves: Sequence[str], position: Position | None = None) -> int:
-        """The program's action after *moves* (by name, passes among them) from *start*."""
+        """Return the program's action after *moves* from *start*, by name with every pass."""
         position, moves = position or start.play_all(moves), tuple(moves)
         if position.must_pass():
             return position.rules.pass_action
@@ -77,7 +76,7 @@ class ExternalAgent(Agent):
         return action
 
     def stop(self) -> None:
-        """End the program, so that whoever waits for it waits no longer; callable from any thread."""
+        """End the program; callable from any thread."""
         if (process := self._process) is not None:
             process.close()
 
@@ -115,7 +114,7 @@ class ExternalAgent(Agent):
 
     @contextmanager
     def _closed_on_failure(self) -> Iterator[None]:
-        """A program that has failed once is not spoken to again, not even to say good-bye."""
+        """Kill the program after a failure, without its quit command."""
         try:
             yield
         except BaseException:

@@ -1,15 +1,15 @@
 """The interface of the courses on Reversed Reversi (CS303 and others): a class `AI` that a referee asks for moves.
 
-A referee that loads a file with a class ``AI`` gets this one from a file of one line::
+A referee that loads a file with a class ``AI`` can load a file of one line::
 
     from play.course import AI, COLOR_BLACK, COLOR_NONE, COLOR_WHITE
 
-It makes one ``AI(chessboard_size, color, time_out)`` a side, and calls ``go(chessboard)`` when that side is to move, with a numpy
-array of -1 (black), 0 (empty) and 1 (white). The answer is in ``candidate_list``: the legal moves as (row, column), and last the
-one to be played. It is empty where there is no legal move. The fewest discs win.
+It creates one ``AI(chessboard_size, color, time_out)`` per side and calls ``go(chessboard)`` when that side is to move, with an
+array of -1 (black), 0 (empty) and 1 (white). The result is ``candidate_list``: the legal moves as (row, column), the last of which
+is played; it is empty if there is none. The fewest discs win.
 
-`go` never takes longer than *time_out* seconds, whatever has to be compiled first: compiling begins in a thread when the object
-is made, and a move is in the list at once.
+`go` never takes longer than *time_out* seconds, even if kernels have to be compiled: compilation begins in a thread of the
+constructor, and a legal move is in the list at once.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from reversi_env.rules import Colour
 
 COLOR_BLACK, COLOR_WHITE, COLOR_NONE = -1, 1, 0
 
-#: What is kept of the time: a part of it, but no less and no more than so many seconds.
-RESERVE_PART, LEAST_RESERVE, MOST_RESERVE = 0.08, 0.05, 0.5
-#: Of what is left, the engine gets this part; the rest is for a machine on which it answers late.
+#: Reserve of the time limit: a part of it within these seconds.
+RESERVE_PART, MIN_RESERVE, MAX_RESERVE = 0.08, 0.05, 0.5
+#: Part of the remaining time for the engine; the rest covers a late reply on a busy machine.
 ENGINE_PART = 0.9
 _DIRECTIONS = [(row, column) for row in (-1, 0, 1) for column in (-1, 0, 1) if row or column]
 
@@ -40,10 +40,9 @@ Square = tuple[int, int]
 
 
 class AI:
-    """A player of Reversed Reversi behind the courses' interface.
+    """A player of Reversed Reversi with the courses' interface.
 
-    *agent* is the spec of who thinks, by default the strongest for that board. *variant* may be ``"normal"``, for referees of the
-    other game.
+    *agent* is an agent spec, by default the strongest for that board. *variant* may be ``"normal"``, for referees of that game.
     """
 
     def __init__(
@@ -73,7 +72,7 @@ class AI:
         moves = legal_moves(board, self.color)
         if not moves:
             return
-        moves.sort(key=lambda square: -_rim(square, self.chessboard_size))  # the least bad by looks is last
+        moves.sort(key=lambda square: -_rim(square, self.chessboard_size))  # the move on the fewest edges is last
         self.candidate_list.extend(moves)
         if len(moves) == 1:
             return
@@ -109,16 +108,16 @@ def legal_moves(board: np.ndarray, color: int) -> list[Square]:
     """Return the legal moves of *color* row by row, in plain Python: nothing has to be compiled for it."""
     squares: list[list[int]] = board.tolist()
     empty = [(int(row), int(column)) for row, column in zip(*np.nonzero(board == COLOR_NONE), strict=True)]
-    return [square for square in empty if any(_turns(squares, color, square, step) for step in _DIRECTIONS)]
+    return [square for square in empty if any(_flips(squares, color, square, step) for step in _DIRECTIONS)]
 
 
-def _turns(board: list[list[int]], color: int, square: Square, step: Square) -> bool:
+def _flips(board: list[list[int]], color: int, square: Square, step: Square) -> bool:
     size = len(board)
     row, column = square[0] + step[0], square[1] + step[1]
-    turned = 0
+    flipped = 0
     while 0 <= row < size and 0 <= column < size and board[row][column] == -color:
-        row, column, turned = row + step[0], column + step[1], turned + 1
-    return turned > 0 and 0 <= row < size and 0 <= column < size and board[row][column] == color
+        row, column, flipped = row + step[0], column + step[1], flipped + 1
+    return flipped > 0 and 0 <= row < size and 0 <= column < size and board[row][column] == color
 
 
 def _rim(square: Square, size: int) -> int:
@@ -127,4 +126,4 @@ def _rim(square: Square, size: int) -> int:
 
 
 def _reserve(time_out: float) -> float:
-    return min(max(RESERVE_PART * time_out, LEAST_RESERVE), MOST_RESERVE, time_out / 2)
+    return min(max(RESERVE_PART * time_out, MIN_RESERVE), MAX_RESERVE, time_out / 2)

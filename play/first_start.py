@@ -14,6 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import play.cli  # noqa: F401 - not in a thread: two that import a package at once may deadlock
 from reversi_env.compiler.kernel import NotCompiled, cached_kernels_only
 
 if TYPE_CHECKING:

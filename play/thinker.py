@@ -1,4 +1,4 @@
-"""`Thinker`: an agent as games with people and protocols need it – given a clock, stopped at any moment, asked for its opinion."""
+"""`Thinker`: an agent for games with people and protocols, with a clock, a stop and values; `Ponderer`: pondering."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from search.engine.engine import Engine
 
 
-#: Options of a spec that bound its search.
+#: Options of a spec that limit its search.
 _LIMITS = frozenset({"time", "depth", "nodes"})
 
 #: Options of a spec that a controller may change while it runs.
@@ -33,10 +33,10 @@ SETTABLE_OPTIONS = ("threads", "table", "level", "depth")
 
 @dataclass(frozen=True)
 class Thought:
-    """What an agent wants to play, and why, seen from the side to move.
+    """An agent's move and its reasons, for the side to move.
 
-    ``value`` in discs is None for agents that have no opinion; ``moves`` holds the values of as many moves as were asked for,
-    best first. The rest is as in `search.engine.limits.SearchResult`.
+    ``value`` in discs is None for agents without values; ``moves`` has the values of the requested number of moves, best first.
+    The other fields are those of `search.engine.limits.SearchResult`.
     """
 
     move: str
@@ -55,18 +55,18 @@ class Thought:
 
 
 class Thinker:
-    """The agent of *spec*; *options* hold for what the spec leaves open.
+    """The agent of *spec*, with *options* for what the spec leaves open.
 
-    *time* is for a spec that has no limit of its own: so many seconds a move, where no clock says otherwise. `stop` may be
-    called from any thread, and is to be called again until the thinking has ended: a first call may come before it has begun.
+    *time* holds for a spec without a limit of its own, in seconds per move without a clock. `stop` may be called from any thread,
+    again and again until the search has ended: a first call may come before it has begun.
     """
 
     def __init__(self, spec: str, *, time: float = 1.0, **options: object) -> None:
         self.spec = AgentSpec.parse(spec)
-        self._set_up = {"time": time, **options}
-        given = {} if self.spec.is_program else self.spec.options
+        self._settings = {"time": time, **options}
+        own = {} if self.spec.is_program else self.spec.options
         options = {key: value for key, value in options.items() if value is not None}
-        self.limited = bool(_LIMITS & (given.keys() | options.keys()))
+        self.limited = bool(_LIMITS & (own.keys() | options.keys()))
         self.agent = self.spec.make(**(options if self.limited else {**options, "time": time}))
 
     @property
@@ -80,7 +80,7 @@ class Thinker:
             raise ReversiError(f"option {quoted(name)}: expected one of {', '.join(SETTABLE_OPTIONS)}")
         spec = AgentSpec.parse(f"human:level={value}") if name == "level" else self.spec.with_(**{name: value})
         spec.check()
-        vars(self).update(vars(Thinker(spec.text, **self._set_up)))  # type: ignore[arg-type]
+        vars(self).update(vars(Thinker(spec.text, **self._settings)))  # type: ignore[arg-type]
 
     def check(self, rules: Rules) -> None:
         """Raise a ReversiError if the agent cannot play that game; cheap, nothing is compiled."""
@@ -99,9 +99,9 @@ class Thinker:
         moves: int = 1,
         clock: TimeControl | None = None,
     ) -> Thought:
-        """The move for *position*, whose game is not over, within *time* seconds and *depth* plies, or what *clock* leaves for it.
+        """Return the move for *position*, within *time* seconds and *depth* plies or the time control *clock*.
 
-        They come on top of the spec's own limits, but a time takes the place of the default. *moves*: how many to value.
+        These limits hold in addition to those of the spec; a time replaces the default. *moves* is the number of values.
         """
         if position.is_over():
             raise ReversiError("nothing to think about: the game is over")
@@ -164,15 +164,15 @@ def _least(first: Any, second: Any) -> Any:
 # --- pondering -------------------------------------------------------------------------------------
 
 
-#: Searches of one position, each in twice the time of the one before: whenever the reply comes, the tables hold a search that was
-#: planned for about the time that it had. The last ends after some hundred times the time of a move.
+#: Number of searches of one position, each with twice the time of the one before: whenever the reply comes, the table holds a
+#: search that had about the time elapsed. The last one ends after about a hundred times the time of a move.
 ROUNDS = 7
 
 
 def ponder(engine: Engine, position: Position, limits: Limits, is_over: Callable[[], bool]) -> None:
-    """Search *position* as a move under *limits* is searched, and then on and on, until *is_over* and the engine is stopped.
+    """Search *position* under *limits*, and again with more time, until *is_over* and the engine is stopped.
 
-    What ends it by itself: a solution, or limits without a time, which a longer one would not change.
+    A solution, or limits without a time, which a longer search would not change, end it earlier.
     """
     for _ in range(ROUNDS):
         if is_over() or engine.search(position, limits).exact or limits.time is None:
@@ -181,9 +181,9 @@ def ponder(engine: Engine, position: Position, limits: Limits, is_over: Callable
 
 
 def expected_position(position: Position, line: Sequence[str]) -> Position | None:
-    """Where the first moves of *line*, ours in *position* and the reply, lead to: what to think about; None if there is nothing.
+    """Return the position after our move in *position* and the expected reply, the first of *line*; None if the game ends.
 
-    Where no reply is known it is the opponent's position.
+    Without an expected reply it is the opponent's position.
     """
     after = position.play_all(line[:2])
     return None if not line or after.is_over() else after
@@ -192,8 +192,8 @@ def expected_position(position: Position, line: Sequence[str]) -> Position | Non
 class Ponderer:
     """Lets *thinker* ponder between moves; one that is not *on* does nothing.
 
-    `expect` says which move was chosen, `begin` that nothing else is to be done, and `end`, before anything else is done with the
-    thinker, returns when it rests. All three are called by one thread.
+    `expect` is called with the chosen move, `begin` when there is nothing else to do, and `end` before the thinker is used again.
+    All three are called by one thread.
     """
 
     def __init__(self, thinker: Thinker, on: bool = True) -> None:

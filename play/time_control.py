@@ -1,9 +1,8 @@
 """Time control: how many seconds of the game clock a move may use.
 
-Reversi ends at a known move at the latest, and this engine solves the last twenty-odd squares exactly; a solved position is
-answered at once from then on. Before that a move gets time by its weight: little in the opening, where moves differ by little, most
-from about forty empty squares to the solution, for which `SOLVING_WEIGHT` is kept. From there on every move may use a large part
-of what is left.
+The number of moves left is bounded, and the engine solves the last twenty-odd squares; after that its moves take no time. Before, a
+move gets time by its weight: little in the opening, most from about forty empties to the solution, for which `SOLVING_WEIGHT` is
+reserved. From there on each move may use a large part of the rest.
 """
 
 from __future__ import annotations
@@ -15,25 +14,25 @@ from reversi_env import Position, ReversiError
 
 #: Empty squares from which on the engine tries to solve, with ten seconds left; one more or less for each doubling or halving.
 SOLVING_EMPTIES = 26
-#: What is kept for the solution, in weights of moves; and the part of the rest that it may use.
+#: Time reserved for the solution, in weights of moves; and the part of the rest that it may use.
 SOLVING_WEIGHT, SOLVING_PART = 5.0, 0.5
 #: A move's weight rises between these numbers of empty squares, from the first weight to the second.
 OPENING_EMPTIES, MIDGAME_EMPTIES = 52, 40
 OPENING_WEIGHT, MIDGAME_WEIGHT = 0.4, 1.4
-#: A move whose search has not settled may use its share so many times, but no larger part of what is left than this.
+#: A move whose search has not settled may use this multiple of its share, and at most this part of the rest.
 MAX_SHARES, MAX_PART = 2.5, 0.6
-#: Seconds of a move that go to the controller, the pipe and a busy machine, and the part of the clock kept for them.
+#: Overhead of a move in the controller, the pipe and a busy machine, in seconds and as a part of the clock.
 OVERHEAD_SECONDS, OVERHEAD_PART = 0.05, 0.02
-#: The least time that makes sense to ask for.
-LEAST_SECONDS = 0.002
+#: Minimum time of a search.
+MIN_SECONDS = 0.002
 
 
 @dataclass(frozen=True)
 class TimeControl:
-    """One side's time, in seconds: `left` now, and then, again and again, *period* seconds for every *moves* moves.
+    """The time of one side in seconds: *left* now, then *period* seconds for every *moves* moves.
 
-    ``in_period`` is the number of moves to be made within `left`, 0 while the main time lasts. Without *period* the main time
-    is all there is, with an *increment* added after every move.
+    ``in_period`` is the number of moves to be made within *left*, 0 during the main time. Without *period* there is only the main
+    time, with an *increment* after every move.
     """
 
     left: float
@@ -56,7 +55,7 @@ class TimeControl:
             seconds = usable / min(self.in_period, _moves_to_make(position))
         else:
             seconds = min(usable * _part(position.empties, usable) + self._gained(), self._largest())
-        return max(seconds, LEAST_SECONDS)
+        return max(seconds, MIN_SECONDS)
 
     def max_seconds(self, position: Position) -> float:
         """Return the maximum number of seconds for *position*, if the search has not settled by then."""
@@ -94,7 +93,7 @@ def _moves_to_make(position: Position) -> int:
 
 def _part(empties: int, usable: float) -> float:
     """Return the part of the *usable* seconds for a move."""
-    solving = SOLVING_EMPTIES + round(math.log2(max(usable, LEAST_SECONDS) / 10))
+    solving = SOLVING_EMPTIES + round(math.log2(max(usable, MIN_SECONDS) / 10))
     if empties <= solving:
         return SOLVING_PART
     return _weight(empties) / (sum(map(_weight, range(empties, solving, -2))) + SOLVING_WEIGHT)

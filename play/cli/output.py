@@ -1,4 +1,4 @@
-"""The frame of every command: a bar while it works, what is said after Ctrl-C, and its result as JSON or as a table."""
+"""Output of the commands: progress bar, messages after Ctrl-C, results as JSON or as a table."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ RESUME = "run the same command again to resume"
 
 
 class ProgressDisplay(Protocol):
-    """Brings the bar up to date: *done* of *total* (None: nobody knows) of what is being *doing*; *note* stands beside it."""
+    """Updates the bar: *done* of *total* (None: unknown) of the task *doing*, with a *note* beside it."""
 
     def __call__(self, doing: str, done: int, total: int | None, note: str = "") -> None:
         """Show it."""
@@ -25,9 +25,9 @@ class ProgressDisplay(Protocol):
 
 @contextmanager
 def progress_bar(*, lines: bool = False) -> Iterator[ProgressDisplay]:
-    """A bar on standard error with its rate and the time left, one after another for whatever is being done.
+    """Give a bar on standard error with its rate and the time left, for one task after another.
 
-    Where that is no terminal nothing is shown or, with *lines*, a line for each thing that is being done.
+    Without a terminal nothing is shown or, with *lines*, a line per task.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -67,7 +67,7 @@ def exit_on_interrupt(words: str | Callable[[], str]) -> Iterator[None]:
 
 @contextmanager
 def output_after_interrupt(interrupted: bool, words: str) -> Iterator[None]:
-    """Around the output of what there is: if Ctrl-C cut the work short, say *words* before it and end with that status after it."""
+    """If Ctrl-C ended the work, print *words* before the partial result and exit with its status after it."""
     if interrupted:
         print(f"reversi: {words}", file=sys.stderr)
     yield
@@ -82,7 +82,7 @@ def attributes(result: object, *names: str) -> dict[str, Any]:
 
 
 def print_json(result: dict[str, Any]) -> None:
-    """Write *result* as one line of JSON on standard output; what is not a number, as the error of a single game, is null."""
+    """Write *result* as one line of JSON on standard output, with null for NaN and infinities."""
     print(json.dumps(_without_nan(result), allow_nan=False), flush=True)
 
 
@@ -104,10 +104,10 @@ def print_table(
     gap: int | None = None,
     **look: Any,
 ) -> None:
-    """Print a table whose first columns, *words* of them, are texts, the others figures, which are never broken.
+    """Print a table whose first *words* columns are texts; the others are figures, which are never broken.
 
-    Where the terminal has fewer columns than *width* it may break lines, but nothing is cut off. With
-    a *gap*, of so many spaces between columns, the table has no lines but one. *look*: options of rich's table.
+    A terminal with fewer columns than *width* may break lines, but nothing is cut off. With a *gap*, the number of spaces between
+    columns, only the headings have a line. *look* are options of rich's table.
     """
     from rich.box import SIMPLE_HEAD
     from rich.console import Console

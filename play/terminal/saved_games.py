@@ -22,20 +22,20 @@ from reversi_env.storage.atomic import remove_temporary_files, write_atomically
 
 #: Larger files are not read as games.
 MAX_FILE_BYTES = 1 << 24
-#: Games that are kept for --resume, at most.
+#: Maximum number of games kept for --resume.
 MAX_KEPT = 20
-#: What such a file holds.
+#: The fields of such a file.
 _KINDS: dict[str, Any] = {"ggf": str, "black": str | None, "white": str | None, "adviser": str | None}
 _KINDS |= {"time": float | int | None}
 
 
 @dataclass
 class Settings:
-    """Who plays and how: an agent's spec for each side, None for a person. The first three are kept with an unfinished game.
+    """The players: an agent spec for each side, None for a person. The first three fields are saved with an unfinished game.
 
-    ``adviser`` gives the hints and values, by default the strongest agent. ``time`` (seconds per move) holds
-    beside the limits of a spec. ``opponent`` plays where a person asks for the computer. ``pause``
-    seconds are waited after every move of a game that is only watched. ``shows_bar``: the evaluation bar is on from the start.
+    ``adviser`` gives hints and values, by default the strongest agent. ``time`` (seconds per move) holds in addition to the limits
+    of a spec. ``opponent`` plays if a person asks for the computer. ``pause`` is the number of seconds after each move of a watched
+    game. ``shows_bar``: the evaluation bar is on from the start.
     """
 
     agents: dict[Colour, str | None]
@@ -63,10 +63,7 @@ def session_file() -> Path:
 
 
 def save_in_progress(path: Path, game: Game, settings: Settings) -> None:
-    """Write the game so that a crash at any moment leaves the old file or the new one; an OSError if it cannot be.
-
-    Of a game that is over, or has not begun, there is nothing to go on with, and no file.
-    """
+    """Write the game atomically, or raise an OSError; a game that is over or has not begun has no file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     if not os.access(path.parent, os.W_OK | os.X_OK):
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path.parent))
@@ -92,7 +89,7 @@ def unfinished_game() -> tuple[Game, Settings, Path]:
     """Return the newest unfinished game, how it was played, and its file."""
     paths = resumable_games()
     if not paths:
-        raise ReversiError(f"no unfinished game to go on with: expected one in {quoted(str(state_folder()), 300)}")
+        raise ReversiError(f"no unfinished game: expected one in {quoted(str(state_folder()), 300)}")
     try:
         kept = json.loads(paths[0].read_text(encoding="utf-8"))
         if not isinstance(kept, dict) or not all(isinstance(kept.get(key), kind) for key, kind in _KINDS.items()):
@@ -102,7 +99,7 @@ def unfinished_game() -> tuple[Game, Settings, Path]:
         return Game.from_ggf(kept["ggf"]), settings, paths[0]
     except (ValueError, RecursionError) as error:  # JSON and GGF errors are ValueErrors
         raise ReversiError(
-            f"file {quoted(str(paths[0]), 300)} is no game in progress, and may be deleted: {error}"
+            f"file {quoted(str(paths[0]), 300)} is not a saved game: expected one of reversi play; delete it: {error}"
         ) from None
 
 

@@ -23,28 +23,28 @@ from search.agents.external.process import EngineFailure
 from search.engine.limits import certainty
 
 HELP = """\
-Type a square such as d3 to play there. Other commands, which may be cut short:
+Type a square such as d3 to play there. Other commands (or their beginnings):
   hint            the best move          values      the value of every move
   eval            evaluation bar on/off  board       show the board again
   undo            take your move back    redo        make it again
   save [FILE]     write the game: GGF, or a transcript to FILE.txt
   save! [FILE]    the same, and replace a file that is there
-  load FILE [N]   go on with a game from a file (N: which one of a GGF file)
+  load FILE [N]   continue a game from a file (N: its number in a GGF file)
   new [COLOUR]    a new game, as black, white or both
   swap            change sides           level 1-10  change the level
   go              let the computer move for you
   moves           the moves so far       resign      give up
-  quit            leave; the game is kept for: reversi play --resume
-A side that cannot move passes by itself. Ctrl-C while the computer thinks
-makes it move at once."""
+  quit            leave; the game is saved for: reversi play --resume
+A side that cannot move passes automatically. Ctrl-C while the computer
+thinks makes it move at once."""
 
 _SIDES = {"black": {BLACK}, "white": {WHITE}, "both": {BLACK, WHITE}}
-#: Lines that stand below a board and its news: the side to move, the opening, the bar, the prompt.
+#: Lines below a board and its news: the side to move, the opening, the bar, the prompt.
 LINES_BELOW = 6
 
 
 class Session:
-    """Plays *game* on *screen* until its end, or until somebody leaves; *resumed* is the file that it comes from, if any."""
+    """A game on a screen until its end or until the player leaves; *resumed* is the file that it comes from, if any."""
 
     def __init__(self, game: Game, settings: storage.Settings, screen: Screen, resumed: Path | None = None) -> None:
         self.game, self.settings, self.screen = game, settings, screen
@@ -89,10 +89,10 @@ class Session:
         self._greet()
         self._keep()
         if self._keeps and self._resumed is not None and self._resumed != self._file:
-            self._resumed.unlink(missing_ok=True)  # it is in this session's own file now
+            self._resumed.unlink(missing_ok=True)  # saved in this session's own file
         try:
             for agent in filter(None, self.settings.agents.values()):
-                self._thinker(agent).prepare(self.game.rules)  # may compile: before the game, not after the first move
+                self._thinker(agent).prepare(self.game.rules)  # may compile, before the game begins
             self._show_board()
             while not (self.game.is_over() and self._is_watched):
                 self._step()
@@ -118,7 +118,7 @@ class Session:
         position = self.game.position
         try:
             thought, interrupted = self._thought(self._thinker(agent), position)
-        except EngineFailure as failure:  # another program has gone, or was ended since it cannot be hurried
+        except EngineFailure as failure:  # an external program has ended, or was killed because it cannot be stopped
             self.screen.show(str(failure), "error")
             self._paused = True
             return
@@ -293,7 +293,7 @@ class Session:
     def _swap(self, *_: str) -> None:
         people = self.settings.people
         if len(people) != 1:
-            raise ReversiError("nobody to change sides with: expected one person against the computer")
+            raise ReversiError("swap: expected a game of one person against the computer")
         self._seat({colour.other for colour in people})
         self.screen.show(f"you are {next(iter(self.settings.people))} now")
 
@@ -347,7 +347,7 @@ class Session:
         self, thinker: Thinker, position: Position, moves: int = 1, *, advises: bool = False
     ) -> tuple[Thought, bool]:
         """Return the agent's move, and whether Ctrl-C ended the search, whose best result so far it is then."""
-        abandonable(lambda: thinker.prepare(position.rules))  # may compile, where Ctrl-C leaves the game as it is
+        abandonable(lambda: thinker.prepare(position.rules))  # may compile; Ctrl-C leaves the game unchanged
         began = perf_counter()
         who, ending = (thinker.spec, "answer now") if advises else (position.turn, "move now")
         return interruptible(

@@ -17,7 +17,7 @@ from time import perf_counter
 
 import numpy as np
 
-from play.time_control import LEAST_SECONDS, OVERHEAD_PART, OVERHEAD_SECONDS, TimeControl
+from play.time_control import MIN_SECONDS, OVERHEAD_PART, OVERHEAD_SECONDS, TimeControl
 from reversi_env import Position, Rules
 from reversi_env.rules import BLACK, WHITE, Colour
 from search.engine.engine import Engine
@@ -33,7 +33,7 @@ def equal_shares(clock: TimeControl, position: Position) -> Limits:
     usable = max(0.0, clock.left * (1 - OVERHEAD_PART) - OVERHEAD_SECONDS)
     solving = 0.35 if position.empties > 2 else 0.5
     part = solving if position.empties <= 22 else 1 / ((position.empties - 21) // 2 + 6)
-    return Limits(time=max(usable * part, LEAST_SECONDS))
+    return Limits(time=max(usable * part, MIN_SECONDS))
 
 
 def weighted_shares(clock: TimeControl, position: Position) -> Limits:

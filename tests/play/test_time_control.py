@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from play.thinker import Thinker, default_agent
-from play.time_control import LEAST_SECONDS, OVERHEAD_SECONDS, TimeControl
+from play.time_control import MIN_SECONDS, OVERHEAD_SECONDS, TimeControl
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK
 from tests.oracles.strategies import reachable_positions
@@ -28,7 +28,7 @@ def test_the_main_time_lasts_to_the_end(size, main):
         if position.turn != BLACK or position.must_pass():
             continue
         share = clock.usual_seconds(position)
-        assert LEAST_SECONDS <= share <= clock.left
+        assert MIN_SECONDS <= share <= clock.left
         clock = clock.after(share + OVERHEAD_SECONDS / 10)
     assert clock.left > 0
 
@@ -57,7 +57,7 @@ def test_a_share_is_always_sensible(position, left, period, moves, in_period, in
     clock = TimeControl(left, period, moves, in_period, increment)
     share, most = clock.usual_seconds(position), clock.max_seconds(position)
     per_move = period / moves + increment if moves else 0  # a period begins while a move is thought about
-    assert LEAST_SECONDS <= share <= most <= max(left, per_move, LEAST_SECONDS)
+    assert MIN_SECONDS <= share <= most <= max(left, per_move, MIN_SECONDS)
     after = clock.after(share)
     assert after.left >= 0
     assert after.in_period <= max(moves, in_period)
@@ -69,7 +69,7 @@ def test_a_share_is_always_sensible(position, left, period, moves, in_period, in
 def test_moves_that_take_the_most_they_may_never_use_up_the_clock(clock):
     for position in longest_game(8):
         if position.turn == BLACK and not position.must_pass():
-            assert clock.max_seconds(position) <= max(clock.left, LEAST_SECONDS)
+            assert clock.max_seconds(position) <= max(clock.left, MIN_SECONDS)
             clock = clock.after(clock.max_seconds(position) + OVERHEAD_SECONDS / 50)
     assert clock.left > 0
 

@@ -1,12 +1,12 @@
-"""Learning and judging: labels, fits, games between agents, reviews of games, and reinforcement learning.
+"""Training and evaluation: datasets, fitting, matches and tournaments, game reviews, reinforcement learning.
 
-* Positions with scores to learn from: `LabelOptions`, `sample_positions`, `label_positions`, `generate` (on disk), `Labels`.
-* Networks fitted to them: `FitOptions`, `fit`.
-* Agents against each other: `play_match`, `TournamentOptions`, `run_tournament`; their games as data: `self_play`.
-* Judged by the solver: `ExactSet`, `EndgameOptions`, `noisy_endgames`; every move of a game: `analyse`.
-* Reinforcement learning: `score_policy`, how good any policy is; `ReversiVecEnv`, for stable-baselines3.
+* Labelled positions: `LabelOptions`, `sample_positions`, `label_positions`, `generate` (on disk), `Labels`.
+* Fitting networks to them: `FitOptions`, `fit`.
+* Games of agents: `play_match`, `TournamentOptions`, `run_tournament`; as data: `self_play`.
+* Evaluation by the solver: `ExactSet`, `EndgameOptions`, `noisy_endgames`; of every move of a game: `analyse`.
+* Reinforcement learning: `score_policy`, `PolicyScore`; `ReversiVecEnv` for stable-baselines3.
 
-Whatever needs an extra says so when it is used.
+An optional dependency that is missing is named when it is used.
 """
 
 import lazy_loader

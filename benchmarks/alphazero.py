@@ -123,13 +123,13 @@ def main() -> None:
     defaults = {"size": 6, "games": 256, "simulations": 8, "channels": 24, "blocks": 2, "rounds": 3}
     for name, value in defaults.items():
         parser.add_argument(f"--{name}", type=int, default=value)
-    given = vars(parser.parse_args())
-    beside = given.pop("peer"), given.pop("torch")
-    networks, batches = given.pop("networks"), given.pop("batches")
+    options = vars(parser.parse_args())
+    beside = options.pop("peer"), options.pop("torch")
+    networks, batches = options.pop("networks"), options.pop("batches")
     shapes = [tuple(map(int, text.split("x"))) for text in networks.split(",") if text]
-    for channels, blocks in shapes or [(given["channels"], given["blocks"])]:
-        for games in map(int, batches.split(",")) if batches else [given["games"]]:
-            settings = given | {"channels": channels, "blocks": blocks, "games": games}
+    for channels, blocks in shapes or [(options["channels"], options["blocks"])]:
+        for games in map(int, batches.split(",")) if batches else [options["games"]]:
+            settings = options | {"channels": channels, "blocks": blocks, "games": games}
             print(json.dumps(settings | compared(*beside, **settings), default=float), flush=True)
 
 

@@ -307,7 +307,10 @@ def _gpu_speed(report: Report, device: str, sizes: list[int]) -> None:
         label = f"random play, batch {size:,}"
         rates[str(size)] = report.measure(label, partial(speed.plies_per_second, device, size))
         report.row(label, millions("plies")(rates[str(size)]))
-    given, label = partial(speed.plies_per_second, device, sizes[-1], given=True), f"given actions, batch {sizes[-1]:,}"
+    given, label = (
+        partial(speed.plies_per_second, device, sizes[-1], given_actions=True),
+        f"given actions, batch {sizes[-1]:,}",
+    )
     report.figure("given_actions_plies_per_second", label, millions("plies"), given)
     best, each = max(rates.values()), speed.bytes_per_ply()
     report.result["bytes_per_ply"] = each

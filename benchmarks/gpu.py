@@ -58,17 +58,17 @@ def bytes_per_ply(size: int = 8) -> int:
     return 2 * squares + (squares + 1) + 2 * 5 * 8 + 4 + 4
 
 
-def plies_per_second(device: str, batch: int, *, given: bool = False, repeats: int = 3) -> float:
+def plies_per_second(device: str, batch: int, *, given_actions: bool = False, repeats: int = 3) -> float:
     """Plies a second of 8x8 two-player games, uint8 planes and masks written at every step, best of *repeats*.
 
-    Random legal moves are drawn inside the step's launch; with ``given=True`` every step is given actions instead (those
+    Random legal moves are drawn inside the step's launch; with ``given_actions=True`` every step is given actions instead (those
     of the first step again and again, most of them illegal and answered by a random move).
     """
-    envs = TorchVectorEnv(batch, device=device, illegal="random" if given else "lose", parallel=True)
+    envs = TorchVectorEnv(batch, device=device, illegal="random" if given_actions else "lose", parallel=True)
     envs.reset(seed=1)
     _, _, _, _, infos = envs.random_step()
     actions = infos["action_mask"].to(torch.uint8).argmax(-1)
-    step: Callable[[], Any] = (lambda: envs.step(actions)) if given else envs.random_step
+    step: Callable[[], Any] = (lambda: envs.step(actions)) if given_actions else envs.random_step
     for _ in range(WARM_UP_STEPS):
         step()
     wait_for(device)

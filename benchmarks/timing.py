@@ -65,15 +65,15 @@ def busy_process() -> Iterator[subprocess.Popen[bytes]]:
             process.kill()
 
 
-def seconds_of(command: list[str], given: str = "", **changes: str) -> float:
-    """Seconds from the launch of *command* to its end; *given* is its input, *changes* are made to its environment.
+def seconds_of(command: list[str], stdin: str = "", **changes: str) -> float:
+    """Seconds from the launch of *command* to its end; *stdin* is its input, *changes* are made to its environment.
 
     Python may keep its own compiled files, as it does by default.
     """
     environment = {key: value for key, value in os.environ.items() if key != "PYTHONDONTWRITEBYTECODE"} | changes
     began = perf_counter()
     subprocess.run(
-        [sys.executable, "-P", *command], input=given, text=True, env=environment, check=True, capture_output=True
+        [sys.executable, "-P", *command], input=stdin, text=True, env=environment, check=True, capture_output=True
     )
     return perf_counter() - began
 

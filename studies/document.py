@@ -161,10 +161,10 @@ def _measured(experiment: Experiment, options: Any, kept: Path, machine: str, pr
 
 
 def _within(progress: Progress, name: str, number: int, total: int) -> Progress:
-    def tell(doing: str, done: int, steps: int) -> None:
-        progress(f"{name} ({number + 1} of {total}): {doing}", done, steps)
+    def report(task: str, done: int, steps: int) -> None:
+        progress(f"{name} ({number + 1} of {total}): {task}", done, steps)
 
-    return tell
+    return report
 
 
 def _fingerprint(chosen: Sequence[Experiment]) -> str:

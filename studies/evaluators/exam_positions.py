@@ -42,9 +42,9 @@ def own_games(rules: Rules, empties: int, count: int, seed: int = 0) -> tuple[Bo
     spec, games = f"{strongest_evaluator(rules)}:depth=2", GAMES_EACH * count
     game_kwargs: dict[str, Any] = {"opening_plies": OPENING_PLIES[rules.size], "seed": derive_seed(seed, empties)}
     played = self_play(spec, games, rules, **game_kwargs)
-    there = np.flatnonzero(rules.square_count - np.bitwise_count(played.own | played.opp) == empties)
-    _, first = np.unique(played.game[there], return_index=True)  # a game with a pass there has two
-    own, opp = played.own[there[first]], played.opp[there[first]]
+    has_empties = np.flatnonzero(rules.square_count - np.bitwise_count(played.own | played.opp) == empties)
+    _, first = np.unique(played.game[has_empties], return_index=True)  # a game with a pass there has two
+    own, opp = played.own[has_empties][first], played.opp[has_empties][first]
     _, first = np.unique(np.stack(batch.canonical(own, opp)[:2], axis=-1), axis=0, return_index=True)
     chosen = np.sort(first)[:count]
     assert len(chosen) == count
@@ -57,13 +57,13 @@ def solved_positions(rules: Rules, files: list[Path], folder: Path, threads: int
     for empties, count in COUNTS.items():
         boards = wthor_sample(files, empties, count) if recorded else own_games(rules, empties, count)
         name, about = f"exam-{rules.size}-{rules.variant}-{empties}-{count}", {"empties": empties}
-        solving_kwargs: dict[str, Any] = {"threads": threads, "progress": _say}
+        solving_kwargs: dict[str, Any] = {"threads": threads, "progress": _print_progress}
         sets.append(solve_cached(name, rules, about, lambda boards=boards: (*boards, None), folder, **solving_kwargs))  # type: ignore[misc]
     return sets
 
 
-def _say(doing: str, done: int, total: int) -> None:
-    print(f"{doing}: {done} of {total}", flush=True)
+def _print_progress(task: str, done: int, total: int) -> None:
+    print(f"{task}: {done} of {total}", flush=True)
 
 
 def main() -> None:

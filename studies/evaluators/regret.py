@@ -45,7 +45,7 @@ class RegretMeasure:
             twice = next(spec for spec in self.agents if self.agents.count(spec) > 1)
             raise TrainError(f"agent {twice!r} is given twice: expected every agent once")
         for spec in self.agents:
-            agents.make_agent(spec).close()  # what is wrong is said now, not after the solving
+            agents.make_agent(spec).close()  # errors before the solving, not after it
 
     @property
     def command(self) -> str:

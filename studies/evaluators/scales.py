@@ -38,9 +38,9 @@ def greedy_positions(count: int, empties: int, rules: Rules, seed: int) -> tuple
     reached: list[tuple[np.ndarray, np.ndarray]] = []
     while own.size:
         own, opp = greedy_ply(own, opp, rules, generator)
-        there = np.bitwise_count(own | opp) == rules.square_count - empties
-        reached.append((own[there], opp[there]))
-        own, opp = own[~there], opp[~there]
+        is_reached = np.bitwise_count(own | opp) == rules.square_count - empties
+        reached.append((own[is_reached], opp[is_reached]))
+        own, opp = own[~is_reached], opp[~is_reached]
     boards = tuple(np.concatenate(parts) for parts in zip(*reached, strict=True))
     return boards[0], boards[1]
 

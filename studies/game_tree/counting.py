@@ -159,18 +159,18 @@ def _by_round(
     kept: dict[int, list[tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]]]
     kept = {number: [] for number in rounds}
 
-    def look(
+    def record(
         numbers: NDArray[np.int64], own: NDArray[np.uint64], opp: NDArray[np.uint64], a_moves: NDArray[np.bool_]
     ) -> None:
         discs = np.bitwise_count(own | opp)
         for number in np.unique(discs).tolist():
             if number in kept:
-                here = discs == number
-                kept[number].append((own[here], opp[here], numbers[here]))
+                of_round = discs == number
+                kept[number].append((own[of_round], opp[of_round], numbers[of_round]))
 
     black, white = (np.full(games, board, np.uint64) for board in rules.start_boards)
     player = RandomPlayer(rules)
-    play_games(player, player, Openings(black, white, np.ones(games, np.bool_)), rules, seed=seed, observer=look)
+    play_games(player, player, Openings(black, white, np.ones(games, np.bool_)), rules, seed=seed, observer=record)
     none = np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.int64)
     positions = {}
     for number, parts in kept.items():

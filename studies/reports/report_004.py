@@ -69,13 +69,13 @@ def _games(player: BatchPlayer, rules: Rules, seed: int, pairs: int = 200) -> di
     placed = np.bitwise_count(openings.own | openings.opp).astype(np.int64) - 4
     breadths: list[NDArray[np.uint8]] = []
 
-    def look(
+    def record(
         games: NDArray[np.int64], own: NDArray[np.uint64], opp: NDArray[np.uint64], a_moves: NDArray[np.bool_]
     ) -> None:
         placed[games] += 1
         breadths.append(np.bitwise_count(batch.legal_moves(own, opp, rules)))
 
-    play_games(player, player, openings, rules, seed=seed, observer=look)
+    play_games(player, player, openings, rules, seed=seed, observer=record)
     moves = np.concatenate(breadths)
     return {
         "games": int(placed.size),

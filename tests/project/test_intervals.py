@@ -28,11 +28,6 @@ def test_no_key_calls_a_standard_error_otherwise():
     assert not found
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/reference/glossary.md"])
-def test_the_convention_is_told(page):
-    assert re.search(r"±[^|#]*95\s%\sconfidence\sinterval", (REPOSITORY / page).read_text("utf-8"))
-
-
 #: An error is written with a space after the sign; "±100" is a range.
 ERROR = re.compile(r"± +<?[\d.]")
 KIND = re.compile(r"95 %|standard error")

@@ -19,7 +19,6 @@ from reversi_env import Position, Rules
 from reversi_env.batch import random_positions
 from reversi_env.compiler import kernel as compiling
 from search import agents, evaluators
-from search.agents.registry import AgentSpecError
 from search.agents.spec import make_agent
 from search.engine.engine import Engine
 from search.engine.limits import Limits
@@ -80,7 +79,7 @@ def test_values_of_a_file_are_those_of_its_weights(tmp_path):
 def test_weights_for_another_game_are_refused(small):
     network = evaluators.get_evaluator(f"network:weights={small}")
     for rules in (Rules(4), Rules(8, "reversed")):
-        with pytest.raises(WeightsError, match=rf"{small.name}' is for 4x4 reversed: expected one for {rules.size}x"):
+        with pytest.raises(WeightsError, match=f"{small.name}.* is for 4x4 reversed"):
             network.record(rules)
         with pytest.raises(WeightsError, match="is for 4x4 reversed"):
             make_agent(f"network:depth=2,weights={small}").choose(Position.initial(rules))
@@ -88,11 +87,11 @@ def test_weights_for_another_game_are_refused(small):
 
 def test_a_game_without_weights_says_so(monkeypatch, tmp_path):
     monkeypatch.setattr("models.evaluator.FOLDER", tmp_path)
-    with pytest.raises(WeightsError, match=r"4x4 reversed: the package has no weights for that game; .*weights=FILE"):
+    with pytest.raises(WeightsError, match="4x4 reversed"):
         NetworkEvaluator().record(Rules(4, "reversed"))
     for number in "12":
         (tmp_path / f"4x4-reversed-{number}.safetensors").touch()
-    with pytest.raises(WeightsError, match="2 weight files for 4x4 reversed in .*: expected one"):
+    with pytest.raises(WeightsError, match="2 weight files"):
         NetworkEvaluator().record(Rules(4, "reversed"))
 
 
@@ -114,34 +113,12 @@ def test_agents_take_weights_and_the_options_of_any_search(small):
     assert make_agent("network").evaluator is evaluators.get_evaluator("network")
 
 
-@pytest.mark.parametrize(
-    ("spec", "message"),
-    [
-        ("greedy:weights=x", "option 'weights' is unknown"),
-        ("network:wieghts=x", "did you mean 'weights'?"),
-        ("networt:depth=3", "did you mean 'network'?"),
-        ("network:depth=0", "depth='0'"),
-        ("network:weights=", "weights=''"),
-    ],
-)
-def test_bad_specs_are_named(spec, message):
-    with pytest.raises(AgentSpecError) as error:
-        make_agent(spec)
-    assert message in str(error.value)
-
-
 def test_a_missing_weight_file_is_named_when_a_game_needs_it():
-    with pytest.raises(WeightsError, match="weight file 'nowhere' cannot be read"):
+    with pytest.raises(WeightsError, match="nowhere"):
         make_agent("network:weights=nowhere").choose(Position.initial())
 
 
-@pytest.mark.parametrize(
-    "kind",
-    [
-        "deep",
-        pytest.param("linear", marks=pytest.mark.slow),
-    ],
-)
+@pytest.mark.parametrize("kind", ["deep", pytest.param("linear", marks=pytest.mark.slow)])
 def test_the_search_sees_the_network(kind, tmp_path):
     """Plain negamax over the static values and the engine, which has them compiled in and rounds them, agree."""
     rules = Rules(4, "reversed")
@@ -149,9 +126,9 @@ def test_the_search_sees_the_network(kind, tmp_path):
     engine, values = Engine(network, rules, megabytes=0.1), set()
     for plies in (0, 3, 5):
         position = midgame(rules, plies)
-        found = engine.search(position, Limits(depth=3, empties_exact=0))
-        assert found.value == pytest.approx(negamax(position, 3, network.static_value).value, abs=1 / UNIT)
-        values.add(found.value)
+        result = engine.search(position, Limits(depth=3, empties_exact=0))
+        assert result.value == pytest.approx(negamax(position, 3, network.static_value).value, abs=1 / UNIT)
+        values.add(result.value)
     assert len(values) == 3
 
 
@@ -197,8 +174,8 @@ from search.engine.table import TranspositionTable
 network = evaluators.get_evaluator("network:weights=" + sys.argv[1])
 rules = Rules(4, "reversed")
 engine = Engine(network, rules, megabytes=0.1)
-found = engine.search(Position.initial(rules), Limits(depth=6, empties_exact=0))
-print(found.move, found.value, found.nodes, network.static_value(Position.initial(rules)))
+result = engine.search(Position.initial(rules), Limits(depth=6, empties_exact=0))
+print(result.move, result.value, result.nodes, network.static_value(Position.initial(rules)))
 print(int(network.record(rules)["deep_rows"][0, 0]))
 print(sum(k.stats.cache_misses.total() for k in (midgame.search_root, evaluate._static_values)))
 print("torch" in sys.modules)
@@ -228,8 +205,8 @@ def test_cached_kernels_know_no_address(small):
 def test_an_edit_of_any_file_that_a_network_is_made_of_reaches_the_search(tmp_path, monkeypatch):
     """A kernel of the search is compiled for a network from files to its right, and not from the evaluator's file alone."""
     for module, record in ((deep_value, "DEEP_NET"), (pattern_value, "PATTERN_NET")):
-        found = compiling.TYPE_FINGERPRINTS[from_dtype(getattr(module, record))]
-        assert found == compiling.source_fingerprint(module.__file__)
+        result = compiling.TYPE_FINGERPRINTS[from_dtype(getattr(module, record))]
+        assert result == compiling.source_fingerprint(module.__file__)
     for folder in compiling.KERNEL_FOLDERS:
         shutil.copytree(REPOSITORY / folder, tmp_path / folder, ignore=shutil.ignore_patterns("__pycache__"))
     monkeypatch.setattr(compiling, "_PROJECT_ROOT", tmp_path)

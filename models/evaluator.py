@@ -1,4 +1,4 @@
-"""The evaluator ``network``: the trained weights of each game, or those of a file, behind the face of any evaluator."""
+"""The evaluator ``network``: the packaged weights of each game, or those of a file."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ FALLBACK_EVALUATOR = "six-factor"
 
 
 class NetworkEvaluator(Evaluator):
-    """A network by name: the package's weights for whatever game is asked for, or one file for one game.
+    """The packaged weights of every game, or one file for one game, which are read when a game first needs them.
 
-    Weights are read when a game first needs them. Values are in discs for the side to move under the rules' objective.
+    Values are in discs for the side to move under the rules' objective.
     """
 
     orders_endgames = True
@@ -56,16 +56,16 @@ class NetworkEvaluator(Evaluator):
         """The file with the weights for a game."""
         if self._path is not None:
             return Path(self._path)
-        found = sorted(FOLDER.glob(f"{rules.size}x{rules.size}-{rules.variant}-*.safetensors"))
+        paths = sorted(FOLDER.glob(f"{rules.size}x{rules.size}-{rules.variant}-*.safetensors"))
         game = f"{rules.size}x{rules.size} {rules.variant}"
-        if not found:
+        if not paths:
             raise WeightsError(
                 f"network for {game}: the package has no weights for that game; "
                 f"expected some that you train with `reversi train fit` and give as weights=FILE"
             )
-        if len(found) > 1:
-            raise WeightsError(f"{len(found)} weight files for {game} in {str(FOLDER)!r}: expected one")
-        return found[0]
+        if len(paths) > 1:
+            raise WeightsError(f"{len(paths)} weight files for {game} in {str(FOLDER)!r}: expected one")
+        return paths[0]
 
     def _load(self, rules: Rules) -> tuple[Network, CompiledNetwork]:
         key = (rules.size, rules.variant)

@@ -109,10 +109,10 @@ class TorchEvaluator(PythonEvaluator):
                 values = self.module(discs.to(torch.float32))
         if values.numel() != own.size:
             raise ReversiError(f"a module's output of shape {tuple(values.shape)}: expected {own.size} values")
-        found = values.reshape(-1).to("cpu", torch.float64).numpy()
-        if np.isnan(found).any():
+        outputs = values.reshape(-1).to("cpu", torch.float64).numpy()
+        if np.isnan(outputs).any():
             raise ReversiError(f"evaluator {self.name}: a module's value is not a number: expected numbers")
-        return found
+        return outputs
 
 
 class TorchAgent(Agent):
@@ -153,11 +153,11 @@ class TorchAgent(Agent):
                 solution.move, solution.score, position.empties, 100, line, solution.nodes, solution.seconds, ()
             )
         self._nodes = 1
-        squares, own, opp, values = self._ordered(np.uint64(position.own), np.uint64(position.opp), self._ties)
+        squares, own, opp, values = self._ordered_children(np.uint64(position.own), np.uint64(position.opp), self._ties)
         if squares[0] == PASS_SQUARE:
             values = np.array([-self._negamax(own[0], opp[0], -np.inf, np.inf, self.depth)])
         elif self.depth > 1:  # otherwise the values of the moves are there already
-            values = self._searched(own, opp)
+            values = self._root_values(own, opp)
         best = int(np.argmax(values))
         names = [rules.name_of(rules.action_of(int(sq))) if sq != PASS_SQUARE else "pass" for sq in squares]
         moves = tuple(MoveValue(name, float(value)) for name, value in zip(names, values, strict=True))
@@ -171,7 +171,7 @@ class TorchAgent(Agent):
             self._solver = Solver(position.rules, table=TranspositionTable(16))
         return self._solver.solve(position)
 
-    def _searched(self, own: Boards, opp: Boards) -> NDArray[np.float64]:
+    def _root_values(self, own: Boards, opp: Boards) -> NDArray[np.float64]:
         """Values of the root's children for the side to move at the root; an upper bound for all but the best."""
         values = np.full(own.size, -np.inf)
         for i in range(own.size):
@@ -183,7 +183,7 @@ class TorchAgent(Agent):
         self._nodes += 1
         if batch.is_over([own], [opp], self.evaluator.rules)[0]:
             return float(batch.final_scores([own], [opp], self.evaluator.rules)[0])
-        squares, owns, opps, values = self._ordered(own, opp)
+        squares, owns, opps, values = self._ordered_children(own, opp)
         if squares[0] == PASS_SQUARE:
             return -self._negamax(owns[0], opps[0], -beta, -alpha, depth)
         if depth == 1:
@@ -195,7 +195,7 @@ class TorchAgent(Agent):
                 break
         return best
 
-    def _ordered(
+    def _ordered_children(
         self, own: np.uint64, opp: np.uint64, tie_rng: np.random.Generator | None = None
     ) -> tuple[np.ndarray, Boards, Boards, NDArray[np.float64]]:
         """Squares, children (own, opp) and their values for the side to move here, best first: one batch for the module."""

@@ -119,7 +119,6 @@ class ZeroAgent(FileAgent[SavedResidual]):
         return torch.from_numpy(self._rng.gumbel(size=count)).float()
 
     def _players(self, rules: Rules) -> tuple[InferenceNetwork, TreeSearch | None, Solver | None]:
-        """Return the network on its device, its tree search, and the solver, of one game."""
         key = (rules.size, rules.variant)
         if key not in self._loaded:
             network, search = InferenceNetwork(self.load(rules).net, self.device), None

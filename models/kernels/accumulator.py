@@ -195,7 +195,6 @@ def _emit_digits(builder: ir.IRBuilder, sq: Any, digits: Any) -> list[Any]:
 
 
 def _emit_row(builder: ir.IRBuilder, number: Any, digits: Any) -> list[Any]:
-    """Vectors *number* of `digit_table`."""
     start = builder.add(digits, builder.mul(number, WORD(SIDE)))
     return [builder.load(_emit_place(builder, start, k), align=2 * lanes) for k, lanes in enumerate(LANES)]
 

@@ -220,13 +220,10 @@ class _Forward:
         return emit_relu(self.builder, total)
 
     def _part(self, head: Any, start: int, kind: ir.VectorType) -> Any:
-        """The vector at byte *start* of the head."""
         return emit_vector(self.builder, self.builder.add(head, WORD(start)), WORD(0), kind)
 
 
 def _sum_for(shape: Shape) -> Callable:
-    """The network's output for use in kernels."""
-
     @intrinsic
     def deep_sum(
         typing_context: Any,

@@ -96,7 +96,6 @@ def _emit_dots_avx2(builder: ir.IRBuilder, inputs: Any, weights: Any) -> Any:
 
 
 def _emit_dots(builder: ir.IRBuilder, inputs: Any, weights: Any) -> Any:
-    """The same for any CPU."""
     sums = builder.mul(*(_emit_widened(builder, vector) for vector in (inputs, weights)))
     for widened in (False, True):
         sums = _emit_widened(builder, sums) if widened else sums
@@ -105,12 +104,10 @@ def _emit_dots(builder: ir.IRBuilder, inputs: Any, weights: Any) -> Any:
 
 
 def _emit_widened(builder: ir.IRBuilder, vector: Any) -> Any:
-    """The same whole numbers in twice as many bits."""
     return builder.sext(vector, ir.VectorType(ir.IntType(2 * vector.type.element.width), vector.type.count))
 
 
 def _declared(builder: ir.IRBuilder, name: str, kind: ir.FunctionType) -> Any:
-    """An instruction as a function."""
     return builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
 
 
@@ -142,7 +139,6 @@ def emit_at_most(builder: ir.IRBuilder, vector: Any, bound: float) -> Any:
 
 
 def _emit_bounded(builder: ir.IRBuilder, vector: Any, beyond: str, bound: float) -> Any:
-    """The *bound* in place of numbers beyond it."""
     bounds = ir.Constant(vector.type, [bound] * vector.type.count)
     compare = builder.icmp_signed if isinstance(vector.type.element, ir.IntType) else builder.fcmp_ordered
     return builder.select(compare(beyond, vector, bounds), bounds, vector)

@@ -55,9 +55,9 @@ class Kernels:
         parent, action, leaf = (torch.empty_like(games) for _ in range(3))
         path = games.new_empty((count, plies + 1))
         outputs = (parent, action, leaf, path, *parent_state)
-        with _on(games.device):
+        with _device_guard(games.device):
             _select[(count,)](
-                *_fields(tree), gumbel.contiguous(), considered_visits, *outputs, number, nodes, plies, self._squares,
+                *_tree_tensors(tree), gumbel.contiguous(), considered_visits, *outputs, number, nodes, plies, self._squares,
                 puct=self._puct, width=self._width, length=triton.next_power_of_2(plies + 1), num_warps=1,
             )  # fmt: skip
         return Selection(parent, action, leaf, path, parent_state)
@@ -67,23 +67,22 @@ class Kernels:
     ) -> None:
         """Write states, logits and values of the leaves, and add visits and values along the paths."""
         count, nodes = tree.raw_values.shape
-        known = (
+        evaluated = (
             output.logits.contiguous(),
             output.values_in_discs.contiguous(),
             output.exact_scores,
             output.terminal.view(torch.uint8),
         )
-        given = (selection.parent, selection.action, selection.leaf, selection.path, *state, *known)
+        args = (selection.parent, selection.action, selection.leaf, selection.path, *state, *evaluated)
         plies = selection.path.shape[1] - 1
-        with _on(games.device):
+        with _device_guard(games.device):
             _expand_and_backup[(count,)](
-                *_fields(tree), *given, nodes, plies,
+                *_tree_tensors(tree), *args, nodes, plies,
                 size=self._size, width=self._width, length=triton.next_power_of_2(plies + 1), num_warps=1,
             )  # fmt: skip
 
 
-def _fields(tree: Tree) -> tuple[torch.Tensor, ...]:
-    """The tensors of a tree, its state's last."""
+def _tree_tensors(tree: Tree) -> tuple[torch.Tensor, ...]:
     return (
         tree.children,
         tree.prior_logits,
@@ -95,8 +94,7 @@ def _fields(tree: Tree) -> tuple[torch.Tensor, ...]:
     )
 
 
-def _on(device: torch.device) -> Any:
-    """Where kernels are launched meanwhile."""
+def _device_guard(device: torch.device) -> Any:
     return torch.cuda.device(device) if device.type == "cuda" else nullcontext()
 
 
@@ -110,7 +108,9 @@ def _softmax(prior_logits):
 
 
 @triton.jit
-def _node(children, prior_logits, raw_values, visits, value_sums, terminal, game, node, nodes, actions, lane):
+def _node_statistics(
+    children, prior_logits, raw_values, visits, value_sums, terminal, game, node, nodes, actions, lane
+):
     """`trees.node_of` one node: prior logits, visits and values of its actions; children, and 1 more where one is terminal."""
     inside, row = lane < actions, (game * nodes + node) * actions + lane
     child = tl.load(children + row, mask=inside, other=-1)
@@ -134,7 +134,7 @@ def _improved_logits(prior_logit, count, value):
 
 
 @triton.jit
-def _below(
+def _interior_action(
     children,
     prior_logits,
     raw_values,
@@ -149,7 +149,7 @@ def _below(
     puct: tl.constexpr,
 ):
     """Return the action that is selected at an interior node, as `_best` does."""
-    prior_logit, count, value, coded = _node(
+    prior_logit, count, value, coded = _node_statistics(
         children, prior_logits, raw_values, visits, value_sums, terminal, game, node, nodes, squares + 1, lane
     )
     if puct:
@@ -189,23 +189,23 @@ def _select(
     game, lane, steps = tl.program_id(0).to(tl.int64), tl.arange(0, width), tl.arange(0, length)
     parent = game * 0
     if puct:
-        action, child, goes_on = _below(
+        action, child, continues = _interior_action(
             children, prior_logits, raw_values, visits, value_sums, terminal, game, parent, nodes, squares, lane, puct
         )
     else:
-        known, count, value, coded = _node(
+        known, count, value, coded = _node_statistics(
             children, prior_logits, raw_values, visits, value_sums, terminal, game, parent, nodes, squares + 1, lane
         )
         left = (count == tl.load(considered_visits + game)) & (known > _ILLEGAL_LOGIT)
         gumbel_noise = tl.load(gumbel + game * (squares + 1) + lane, mask=lane <= squares, other=0.0)
         wanted = tl.where(left, gumbel_noise + _improved_logits(known, count, value), _ILLEGAL_LOGIT)
-        action, child, goes_on = _best(wanted, coded, lane)
+        action, child, continues = _best(wanted, coded, lane)
     leaf = tl.where(child < 0, number, child)
     path = tl.where(steps == 0, 0, tl.where(steps == 1, leaf, nodes))
     ply = 1
-    while goes_on & (ply < plies):
+    while continues & (ply < plies):
         parent = leaf
-        action, child, goes_on = _below(
+        action, child, continues = _interior_action(
             children, prior_logits, raw_values, visits, value_sums, terminal, game, parent, nodes, squares, lane, puct
         )
         leaf = tl.where(child < 0, number, child)

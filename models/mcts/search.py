@@ -337,7 +337,6 @@ class TreeSearch:
         return logits, discs
 
     def _solve(self, own: Tensor, opp: Tensor) -> Tensor:
-        """Return exact scores in discs for the side to move."""
         mine, theirs = (side.cpu().numpy().view(np.uint64) for side in (own, opp))
         if own.is_cuda:
             from search.gpu.solver import solve_batch_cuda

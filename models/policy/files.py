@@ -30,14 +30,14 @@ PACKAGED_NAME = "ppo"
 
 @dataclass(frozen=True)
 class SavedPolicy:
-    """A network with its game; ``record``: what is known about the training, as JSON has it."""
+    """A network with its game; ``record``: the JSON record of its training."""
 
     rules: Rules
     net: PolicyValueNet
     record: dict[str, Any]
 
     def description(self) -> dict[str, Any]:
-        """What a file says about itself."""
+        """Return the header of the file."""
         return {
             "format": FORMAT,
             "size": self.rules.size,
@@ -47,29 +47,28 @@ class SavedPolicy:
         }
 
     def to_bytes(self) -> bytes:
-        """The content of a safetensors file."""
+        """Return the content of a safetensors file."""
         tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in self.net.state_dict().items()}
         description = {**self.description(), "tensors": _hash_of(tensors)}
-        # in its order, which figures have in a log too
         return save(tensors, metadata={METADATA: json.dumps(description)})
 
 
 def packaged_policy(rules: Rules) -> Path:
     """Return the packaged policy of a game."""
-    found = sorted(FOLDER.glob(f"{PACKAGED_NAME}-{rules.size}x{rules.size}-{rules.variant}-*.safetensors"))
+    paths = sorted(FOLDER.glob(f"{PACKAGED_NAME}-{rules.size}x{rules.size}-{rules.variant}-*.safetensors"))
     game = f"{rules.size}x{rules.size} {rules.variant}"
-    if not found:
+    if not paths:
         raise WeightsError(
             f"rl for {game}: the package has no policy for that game; "
             f"expected one that you train with `reversi train ppo` and give as rl:FILE"
         )
-    if len(found) > 1:
-        raise WeightsError(f"{len(found)} policies for {game} in {str(FOLDER)!r}: expected one")
-    return found[0]
+    if len(paths) > 1:
+        raise WeightsError(f"{len(paths)} policies for {game} in {str(FOLDER)!r}: expected one")
+    return paths[0]
 
 
 def read_policy(path: Path | str) -> SavedPolicy:
-    """The policy in a file, whole and of this format; never runs code of the file's."""
+    """Return the policy in a file, which is checked; no code of the file is run."""
     path = Path(path)
     try:
         data = path.read_bytes()
@@ -77,7 +76,7 @@ def read_policy(path: Path | str) -> SavedPolicy:
         raise WeightsError(f"policy {str(path)!r} cannot be read: {error.strerror}") from None
     check_name(path, data, "policy")
     try:
-        return _assembled(*_from_safetensors(data))
+        return _assemble(*_from_safetensors(data))
     except ReversiError as error:
         raise WeightsError(f"policy {str(path)!r}: {error}") from None
     except (SafetensorError, ValueError, LookupError, TypeError, RuntimeError) as error:
@@ -100,10 +99,10 @@ def _hash_of(tensors: Mapping[str, Tensor]) -> str:
     return tensors_hash({name: tensor.numpy() for name, tensor in tensors.items()})
 
 
-def _assembled(description: Any, tensors: dict[str, Tensor]) -> SavedPolicy:
+def _assemble(description: Any, tensors: dict[str, Tensor]) -> SavedPolicy:
     if not isinstance(description, dict) or description.get("format") != FORMAT:
-        found = description.get("format") if isinstance(description, dict) else description
-        raise WeightsError(f"format {quoted(found)}: expected {FORMAT}")
+        file_format = description.get("format") if isinstance(description, dict) else description
+        raise WeightsError(f"format {quoted(file_format)}: expected {FORMAT}")
     rules = Rules(description["size"], description["variant"])
     architecture = dict(description["architecture"])
     if (kind := architecture.pop("kind", "policy")) != "policy":  # version 0.2 had Q-networks, too

@@ -106,7 +106,6 @@ class Learner:
     def _loss_and_metrics(
         self, own: Tensor, opp: Tensor, score: Tensor, policy: Tensor, symmetries: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return the loss of a batch, and the two metrics of `Losses`."""
         own, opp = transformed(own, symmetries), transformed(opp, symmetries)
         target = policy.gather(1, self._images[symmetries]).float() / POLICY_SCALE
         with torch.autocast(self.device.type, torch.bfloat16, enabled=self.is_gpu):

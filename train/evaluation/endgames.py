@@ -94,7 +94,6 @@ def _solver(rules: Rules, threads: int | None) -> Solver:
 
 
 def _move_values_in_turn(own: Boards, opp: Boards, solver: Solver) -> NDArray[np.int8]:
-    """The same as `move_values`."""
     rules = solver.rules
     values = np.full((len(own), rules.square_count), ILLEGAL, np.int8)
     for row, boards in zip(values, zip(own.tolist(), opp.tolist(), strict=True), strict=True):

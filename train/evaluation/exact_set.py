@@ -286,7 +286,6 @@ class ExactSet:
         return values
 
     def _judgement(self, *parts: NDArray[Any]) -> Judgement:
-        """Return the statistics from the regret, optimal and spoilt of every position."""
         worst = self.scores - np.where(self._values == ILLEGAL, 127, self._values).min(axis=1)
 
         def statistics(empties: int | None) -> RegretStatistics:

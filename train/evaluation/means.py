@@ -103,12 +103,10 @@ class Sample:
 
     @cached_property
     def _games_in_strata(self) -> NDArray[np.int64]:
-        """How many games each stratum has positions of."""
         return np.bincount(np.unique(self.strata * len(self.games) + self.games) // len(self.games))
 
     @cached_property
     def _game_weights(self) -> NDArray[np.float64]:
-        """What the positions of each game weigh together."""
         return np.bincount(self.games, self.weights).astype(np.float64)
 
 

@@ -98,7 +98,6 @@ class ObservingPlayer:
         return self._squares.astype(np.int64)[np.concatenate(actions)]
 
     def _turn(self, own: Boards, opp: Boards) -> OpponentTurns:
-        """The positions as an environment's opponent sees them."""
         records = np.zeros(own.size, episodes.STATE)
         records["own"], records["opp"], records["last_square"] = own, opp, -1
         records["legal"] = batch.legal_moves(own, opp, self.rules)
@@ -204,6 +203,5 @@ def examine(
 
 
 def _search_name(plies: int, solved: int) -> str:
-    """Return the name of a search in the table."""
     words = f"{plies} {'ply' if plies == 1 else 'plies'}"
     return f"{words}, solver {solved}" if solved else words

@@ -93,7 +93,6 @@ def make_puzzles(
 def _puzzles(
     own: np.ndarray, opp: np.ndarray, values: np.ndarray, options: PuzzleOptions, levels: Iterable[HumanAgent]
 ) -> Iterator[Puzzle]:
-    """The puzzles among positions whose moves have these values."""
     rules = options.rules
     ordered = np.sort(values.astype(np.int64), axis=1)
     best, second = ordered[:, -1], ordered[:, -2]

@@ -86,7 +86,6 @@ def csv_row(figures: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _figures_of(row: Mapping[str, str]) -> dict[str, Any]:
-    """What `csv_row` made a row of."""
     numbers = {name: float(row[name]) if row[name] else None for name in COLUMNS[3:-1]}
     for name in ("regret", "optimal", "spoilt"):
         low, high = numbers.pop(f"{name}_low"), numbers.pop(f"{name}_high")

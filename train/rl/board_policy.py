@@ -97,7 +97,6 @@ class BoardPolicy(MaskableActorCriticPolicy):
 
 
 def _net(space: spaces.Space, architecture: dict[str, Any], half_precision: bool) -> PolicyValueNet:
-    """A new network for the board that is observed, with the masks that it needs."""
     if not isinstance(space, spaces.Dict) or set(space) != {"observation", "action_mask"}:
         raise TrainError(
             f"observations of {type(space).__name__}: expected those of an environment with observation='dict'"

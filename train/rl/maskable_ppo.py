@@ -57,7 +57,6 @@ class MaskablePpoRun(PolicyRun):
             self._train()
 
     def _opponent_hashes(self) -> dict[str, str]:
-        """Return hashes of the weights that the opponents' specs name."""
         hashes = dict[str, str]()
         for spec in self.options.opponents:
             with agents.make_agent(spec) as agent:

@@ -229,7 +229,6 @@ class TensorPPO(PolicyRun):
         return is_own, logits
 
     def _sample_opening_plies(self) -> Tensor:
-        """Return a number of random plies to begin with, for each game."""
         count, envs = self.options.opening_plies + 1, (self.options.num_envs,)
         return torch.randint(count, envs, generator=self._generator, device=self.device)
 

@@ -1,4 +1,4 @@
-"""For the API reference: doctests and tables of a docstring as code blocks, since Markdown would make quotations of them."""
+"""Show doctests and tables of docstrings as code blocks in the API reference; Markdown would make quotations of them."""
 
 import re
 from typing import Any
@@ -11,10 +11,10 @@ _TABLE = re.compile(r"^=+ [= ]+\n(?:.*\n)*?^=+ [= ]+$(?:\n(?:.*\n)*?^=+ [= ]+$)?
 
 
 class Fences(griffe.Extension):
-    """Puts them between fences."""
+    """An extension of griffe that puts fences around doctests and tables."""
 
     def on_object(self, *, obj: griffe.Object, **kwargs: Any) -> None:
-        """Change the docstring of an object that was read."""
+        """Change the docstring of an object."""
         if obj.docstring is not None:
-            text = _DOCTEST.sub(lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", obj.docstring.value)
-            obj.docstring.value = _TABLE.sub(lambda found: f"```text\n{found[0].rstrip()}\n```", text)
+            text = _DOCTEST.sub(lambda match: f"```pycon\n{match[0].rstrip()}\n```\n", obj.docstring.value)
+            obj.docstring.value = _TABLE.sub(lambda match: f"```text\n{match[0].rstrip()}\n```", text)

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Blunders in a tournament game
 #
-# A game of the WTHOR database (2010, the second one), every move judged: what was it worth, and what did it give away? From 20 empty squares on the judge is exact.
+# A game of the WTHOR database (2010, the second one), with a verdict on every move: its value, and the discs that it lost. From 20 empty squares on the values are exact.
 
 # %%
 from reversi_env import read_transcript

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # First environment
 #
-# A game of Reversi as a Gymnasium environment: reset, masks, steps, and what the board looks like.
+# A game of Reversi as a Gymnasium environment: reset, masks, steps, and a picture of the board.
 
 # %%
 import gymnasium
@@ -15,7 +15,7 @@ observation.shape, info["action_mask"].sum()
 
 # %% [markdown]
 # The observation has two planes, own discs and the opponent's. `info["action_mask"]` has a 1 for every legal action: 36 squares and the pass.
-# A position draws itself.
+# A notebook shows a position as a picture.
 
 # %%
 env.unwrapped.position()
@@ -30,7 +30,7 @@ print(f"{len(rewards)} moves, reward {rewards[-1]:+.0f}")
 env.unwrapped.position()
 
 # %% [markdown]
-# How often does a random player beat the greedy one? A thousand games, all at once.
+# How often does a random player beat the greedy one? A thousand games at once:
 
 # %%
 envs = gymnasium.make_vec("Reversi-v0", num_envs=1000, size=6, opponent="greedy", colour="alternate")

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # MaskablePPO, and an agent you play
 #
-# A few thousand games on the 4×4 board with sb3-contrib's MaskablePPO, judged on the way by the exact solver.
+# A few thousand games on the 4×4 board with sb3-contrib's MaskablePPO, with the regret against the exact solver during training.
 
 # %%
 import numpy as np
@@ -32,7 +32,7 @@ model.learn(60_000)
 print(f"against random: {before:.0%} before, {score(model):.0%} after 60,000 steps")
 
 # %% [markdown]
-# An object with `predict` is an opponent: play against what was just trained, here by random moves in your place.
+# An object with `predict` is an opponent: play against the new policy, here by random moves.
 
 # %%
 import gymnasium

@@ -16,7 +16,7 @@ labels = label_positions(*sample_positions(options, 0), options)
 print(f"{len(labels)} positions, mean absolute score {np.abs(labels.score).mean():.1f} discs")
 
 # %% [markdown]
-# The network is a sum of rows over patterns of squares and a small head. A share of the positions is held out, mirror images on the same side.
+# The network is a sum of rows over patterns of squares, and a small head. A share of the positions is held out, with all symmetric images.
 
 # %%
 net = Trainable("deep", size=6)
@@ -26,7 +26,7 @@ report = fit(
 report.error_by_empties
 
 # %% [markdown]
-# Saved, it is an evaluator: compiled into the search, no torch at play. Against the best published heuristic, both three plies deep, with the endgame not solved by either:
+# The saved network is an evaluator, compiled into the search without torch. It plays the best published heuristic, both three plies deep and without an endgame solver:
 
 # %%
 from pathlib import Path

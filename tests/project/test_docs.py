@@ -199,6 +199,15 @@ def test_links_lead_somewhere():
     assert not broken
 
 
+def test_files_named_on_a_page_exist():
+    packages = "reversi_env|search|models|train|play|studies|benchmarks|tests"
+    missing = []
+    for page in [*REPOSITORY.glob("*.md"), *DOCS.rglob("*.md")]:
+        names = re.findall(rf"`((?:{packages})/[\w./-]+)`", page.read_text("utf-8"))
+        missing += [f"{page.name}: {name}" for name in names if not (REPOSITORY / name).exists()]
+    assert not missing
+
+
 def test_the_examples_of_the_models_page_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     examples = re.findall(

@@ -1,8 +1,8 @@
 """`DoubleAlpha`: the search of report 002, Double-Alpha Maximax with iterative deepening under the report's time control.
 
 >>> maximax = DoubleAlpha("sixteen-weight", Rules(4, "reversed"))
->>> found = maximax.search(Position.initial(maximax.rules), Limits(depth=12))
->>> found.value  # Black wins; all squares stand for a proven win
+>>> result = maximax.search(Position.initial(maximax.rules), Limits(depth=12))
+>>> result.value  # Black wins; all squares stand for a proven win
 16.0
 """
 

@@ -61,24 +61,24 @@ def test_the_ladder_changes_no_score(rules):
     plain, helped = Solver(rules, table=TranspositionTable(4)), solver_for(rules)
     assert helped.selective
     for position in positions_with(16, 3, rules, seed=5):
-        found, score = helped.solve(position), plain.solve(position).score
+        result, score = helped.solve(position), plain.solve(position).score
         assert helped.selectivity_levels(position) == (0, EXACT)
-        assert (found.score, found.confidence, found.proven) == (score, 100, True)
+        assert (result.score, result.confidence, result.proven) == (score, 100, True)
         assert helped.solve(position, wld=True).score == np.sign(score)
 
 
 def test_each_step_says_how_sure_it_is_and_the_last_is_exact():
     solver, position = solver_for(Rules()), positions_with(17, 1, Rules(), seed=3)[0]
     solver.prepare_search(None, None)
-    found = [solver.solve_at(position, step, 0) for step in range(EXACT + 1)]
+    result = [solver.solve_at(position, step, 0) for step in range(EXACT + 1)]
     assert (
-        [solution.confidence for solution in found]
+        [solution.confidence for solution in result]
         == [step.confidence for step in SELECTIVITIES]
         == [73, 87, 95, 98, 99, 100]
     )
-    assert [solution.proven for solution in found] == [False] * EXACT + [True]
-    assert found[-1].score == Solver().solve(position).score
-    for solution in found:
+    assert [solution.proven for solution in result] == [False] * EXACT + [True]
+    assert result[-1].score == Solver().solve(position).score
+    for solution in result:
         assert solution.move in position.legal_moves()
         assert solution.pv[0] == solution.move
 
@@ -124,8 +124,8 @@ def test_an_entry_of_a_lower_step_answers_nothing_on_a_higher_one():
 def test_an_engine_climbs_to_the_proof_if_it_has_the_time(climbing, rules):
     engine, position = climbing(rules), positions_with(15, 1, rules, seed=4)[0]
     assert list(engine.selectivity_levels(position, FOREVER)) == list(range(EXACT + 1))
-    found, score = engine.search(position, FOREVER), Solver(rules).solve(position).score
-    assert (found.value, found.confidence, found.exact, found.depth) == (score, 100, True, 15)
+    result, score = engine.search(position, FOREVER), Solver(rules).solve(position).score
+    assert (result.value, result.confidence, result.exact, result.depth) == (score, 100, True, 15)
 
 
 @pytest.mark.parametrize("multi_pv", [1, 64])
@@ -139,20 +139,20 @@ def test_what_the_last_finished_step_found_stands(climbing, multi_pv):
         return climb(position, step, guess)
 
     engine.solver.solve_at = stop_at_the_third_step
-    found = engine.search(position, FOREVER, multi_pv=multi_pv)
-    assert (found.confidence, found.exact, found.depth) == (87, False, 16)
-    assert found.move in position.legal_moves()
-    assert found.value == int(found.value)
+    result = engine.search(position, FOREVER, multi_pv=multi_pv)
+    assert (result.confidence, result.exact, result.depth) == (87, False, 16)
+    assert result.move in position.legal_moves()
+    assert result.value == int(result.value)
     if multi_pv > 1:
-        assert {entry.move for entry in found.moves} == set(position.legal_moves())
+        assert {entry.move for entry in result.moves} == set(position.legal_moves())
 
 
 def test_all_moves_get_the_values_that_a_solver_proves(climbing):
     rules = Rules(6)
     engine, position = climbing(rules), positions_with(13, 1, rules, seed=7)[0]
-    found = engine.search(position, FOREVER, multi_pv=64)
-    assert found.exact
-    assert {entry.move: entry.value for entry in found.moves} == Solver(rules).solve_all_moves(position)
+    result = engine.search(position, FOREVER, multi_pv=64)
+    assert result.exact
+    assert {entry.move: entry.value for entry in result.moves} == Solver(rules).solve_all_moves(position)
 
 
 def test_the_best_move_is_found_when_the_table_knows_all_moves_already():
@@ -160,9 +160,9 @@ def test_the_best_move_is_found_when_the_table_knows_all_moves_already():
     engine, solver = Engine("network", megabytes=4), Solver()
     for position in positions_with(16, 3, Rules(), seed=12):
         values = engine.search(position, Limits(empties_exact=16), multi_pv=64)
-        found = engine.search(position, Limits(empties_exact=16))
-        assert found.exact
-        assert found.value == values.value == -solver.solve(position.play(found.move)).score
+        result = engine.search(position, Limits(empties_exact=16))
+        assert result.exact
+        assert result.value == values.value == -solver.solve(position.play(result.move)).score
 
 
 def test_a_proven_value_comes_with_a_move_that_keeps_it_though_its_line_was_cut_off(monkeypatch):
@@ -171,16 +171,16 @@ def test_a_proven_value_comes_with_a_move_that_keeps_it_though_its_line_was_cut_
     monkeypatch.setattr(deepening.Search, "_deepen_iteratively", lambda *arguments, **options: None)
     monkeypatch.setattr(engine.solver, "_principal_variation", lambda *arguments, **options: ())
     for position in positions_with(15, 4, Rules(), seed=14):
-        found = engine.search(position, Limits(empties_exact=15))
-        assert (found.exact, found.value) == (True, -solver.solve(position.play(found.move)).score)
+        result = engine.search(position, Limits(empties_exact=15))
+        assert (result.exact, result.value) == (True, -solver.solve(position.play(result.move)).score)
 
 
 def test_a_position_that_loses_everything_is_solved_too():
     board = "XXXXXXXX" * 5 + "XXXOOXXX" + "--------" * 2
     position = Position.from_text(board, WHITE)
     score = Solver().solve(position).score
-    found = Engine("network", megabytes=4).search(position, Limits(empties_exact=16))
-    assert (found.exact, found.value) == (True, score)
+    result = Engine("network", megabytes=4).search(position, Limits(empties_exact=16))
+    assert (result.exact, result.value) == (True, score)
 
 
 def test_an_only_move_is_not_worth_a_game_clock():
@@ -215,9 +215,9 @@ def test_a_proven_win_is_played_though_its_score_is_not_known(climbing):
         return climb(position, step, guess)
 
     engine.solver.solve_at = stop_at_the_score
-    found = engine.search(won, FOREVER)
-    assert found.confidence == 99
-    assert solver.solve(won.play(found.move)).score <= -2
+    result = engine.search(won, FOREVER)
+    assert result.confidence == 99
+    assert solver.solve(won.play(result.move)).score <= -2
 
 
 # --- coefficients ---------------------------------------------------------------------------------

@@ -2,7 +2,6 @@
 
 import os
 import pickle
-import re
 from functools import cache
 
 import numpy as np
@@ -236,6 +235,18 @@ print(evaluate._static_values.stats.cache_misses.total())
 """
 
 
+CORNER_LEAD = """
+from reversi_env.kernels import popcount
+from search import evaluator
+from search.evaluators import register
+
+@register
+@evaluator(compiled=True, weights={"corner_value": 8})
+def corner_lead(board, own, opp):
+    return board.corner_value * (popcount(own & board.corners) - popcount(opp & board.corners))
+"""
+
+
 def run_outside(folder):
     """Output lines of a fresh process that uses the module in *folder*, with kernels cached beside it."""
     return output_of(USE_IT, PYTHONPATH=f"{folder}{os.pathsep}{REPOSITORY}", REVERSI_CACHE_DIR=folder / "cache")
@@ -243,15 +254,13 @@ def run_outside(folder):
 
 @pytest.mark.slow
 def test_a_user_adds_an_evaluator_from_outside(tmp_path):
-    """As the documentation has it, in a module of its own: compiled once, kept, and compiled anew after an edit."""
-    page = (REPOSITORY / "docs" / "reference" / "evaluators.md").read_text(encoding="utf-8")
-    (source,) = re.findall(r"```python\n# corner_lead.py\n(.*?)```", page, flags=re.DOTALL)
+    """In a module of its own: compiled once, cached, and compiled anew after an edit."""
     module = tmp_path / "corner_lead.py"
-    module.write_text(source)
+    module.write_text(CORNER_LEAD)
     values = ["[8.0, 0.0]", "[-8.0, 0.0]", "[0.0, 0.0]"]
     assert run_outside(tmp_path) == [*values, "1"]
     assert run_outside(tmp_path) == [*values, "0"]
-    module.write_text(source.replace("popcount(own & board.corners)", "2 * popcount(own & board.corners)"))
+    module.write_text(CORNER_LEAD.replace("popcount(own & board.corners)", "2 * popcount(own & board.corners)"))
     assert run_outside(tmp_path) == ["[24.0, 0.0]", "[-24.0, 0.0]", "[0.0, 8.0]", "1"]
 
 

@@ -92,11 +92,16 @@ def _parameter(one: OptionField, *names: str, shows_default: bool = False) -> Pa
         names,
         help=words,
         metavar=metavar,
+        show_default=_range_text if metavar == "LOW-HIGH" else None,
         negative=(),
         n_tokens=None if _shown_type(one) == list[str] else 1,
         converter=lambda _, tokens: one.parse([token.value for token in tokens]),
         allow_leading_hyphen=one.type in (int, float),
     )
+
+
+def _range_text(values: tuple[int, int]) -> str:
+    return "{}-{}".format(*values)
 
 
 def _with_letter(names: tuple[str, ...]) -> tuple[str, ...]:

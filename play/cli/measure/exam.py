@@ -14,7 +14,6 @@ from play.cli.options import (
     Cache,
     Json,
     Plot,
-    StartSize,
     Threads,
     VariantOrDefault,
     checked_plot,
@@ -66,7 +65,7 @@ def exam(
         tuple[int, ...] | None,
         integers("--empties", help="Numbers of empties to test, such as 10,14 (default: all there are)."),
     ] = None,
-    size: StartSize = None,
+    size: Annotated[int | None, integer("--size", help="Board size: 4, 6 or 8 (default: 8).")] = None,
     variant: VariantOrDefault = None,
     plot: Plot = None,
     annotate: Annotated[

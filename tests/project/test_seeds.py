@@ -37,7 +37,7 @@ from train.arena.openings import Openings, opening_sequence
 from train.arena.options import TournamentOptions
 from train.book.check import _sampled_rows
 from train.book.options import CheckOptions
-from train.evaluation.endgames import EndgameOptions, _sampled
+from train.evaluation.endgames import EndgameOptions, _sample
 from train.evaluation.exam import _known_scores, packaged_endgames, packaged_sets, wthor_sample
 from train.evaluation.ladder import Ladder
 from train.evaluation.options import PuzzleOptions
@@ -251,7 +251,7 @@ JOBS = {
         game.opening.moves for game, _ in play_match("random", "random", 2, RULES, opening_plies=12, seed=seed).sides
     },
     "report 003": openings(lambda seed: report_003.measure(report_003.PlyOptions(games=GAMES, seed=seed))),
-    "endgames": lambda seed: rows(*_sampled(EndgameOptions(positions=2, empties=(14, 14), seed=seed), 1)[:2]),
+    "endgames": lambda seed: rows(*_sample(EndgameOptions(positions=2, empties=(14, 14), seed=seed), 1)[:2]),
     "probcut": probcut,
     "label tuning": tuned_labels,
     "genetic": optimiser("genetic"),

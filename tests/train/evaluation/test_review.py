@@ -13,7 +13,7 @@ from search.engine.probcut import MARGIN
 from search.engine.solver import solve_all_moves
 from tests.oracles.strategies import random_moves
 from train import analyse, charts
-from train.evaluation.review import _judged, verdict
+from train.evaluation.review import _judge_move, verdict
 
 LOSER = Game(Position.initial(Rules(4, "reversed")), random_moves(Position.initial(Rules(4, "reversed")), 3))
 
@@ -84,7 +84,7 @@ def test_a_move_that_leaves_one_reply_is_looked_at_as_deeply(monkeypatch):
     monkeypatch.setattr(Engine, "search", searched)
     for move in narrow:
         depths.clear()
-        _judged(engine, position, move, 1, Limits(time=0.05, empties_exact=0))
+        _judge_move(engine, position, move, 1, Limits(time=0.05, empties_exact=0))
         reached += depths[1:]
     assert min(reached) > 1
 

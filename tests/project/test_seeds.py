@@ -19,7 +19,7 @@ from play.cli.measure import match
 from reversi_env import Position, Rules, batch
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from search import evaluators
-from search.agents import registry
+from search.agents import spec
 from search.agents.book import packaged_book
 from studies.evaluators import exam_positions
 from studies.game_tree import winner
@@ -231,7 +231,7 @@ JOBS = {
     "label error": label_error,
     "tournament": tournament,
     "stages": stages,
-    "pool_size": pool,
+    "opponent pool": pool,
     "alphazero": alphazero,
     "ppo": lambda seed: TrainingEnv(64, SelfPlayPool(("random",), Rules(4), 0.5, 2, seed)).seed(seed),
     "tensor ppo": recorded(tensor_ppo, TorchVectorEnv, "reset", lambda _, seed: range(seed, seed + 64), 1),
@@ -242,7 +242,7 @@ JOBS = {
     "winner": openings(lambda seed: winner.measure(winner.WinnerOptions(player="random", games=GAMES, seed=seed))),
     "match": recorded(
         lambda seed: match._play_here(("random", "random"), {}, 2, RULES, 0, seed, None),
-        registry,
+        spec,
         "make_agent",
         seed_of,
         2,

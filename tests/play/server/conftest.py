@@ -33,6 +33,10 @@ def eventually(condition: Callable[[], object], what: str = "the condition") -> 
     return found
 
 
+def refusal(response: httpx.Response) -> tuple[int, str]:
+    return response.status_code, response.json()["code"]
+
+
 def stop(api: "Api", database: Path) -> None:
     """End a server; its games are in the file then."""
     api.server.should_exit = True
@@ -50,9 +54,9 @@ def assert_described(response: httpx.Response) -> None:
 class Api:
     """A client of one server."""
 
-    def __init__(self, url: str, server: uvicorn.Server) -> None:
+    def __init__(self, url: str, server: uvicorn.Server | None = None) -> None:
         self.url, self.server = url, server
-        self.hall = server.config.app.state.hall
+        self.hall = server and server.config.app.state.hall
         self.http = httpx.Client(base_url=url, timeout=WAIT_SECONDS, verify=False)  # no certificates are read
 
     def call(self, method, path, token=None, **arguments):
@@ -72,6 +76,10 @@ class Api:
     def move(self, created, colour, move, ply):
         body = {"move": move, "ply": ply}
         return self.call("POST", f"/api/games/{created['game']}/moves", created["tokens"][colour], json=body)
+
+    def act(self, created, role, action):
+        """Take a move back or resign."""
+        return self.call("POST", f"/api/games/{created['game']}/{action}", created["tokens"][role])
 
     @contextmanager
     def socket(self, game, token=None, **options):

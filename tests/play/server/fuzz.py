@@ -1,17 +1,14 @@
-"""Nonsense for a server, the same for the same seed: heads, bodies, handshakes, frames, moves out of turn, requests cut short.
-
-``python -m tests.play.server.fuzz URL COUNT`` sends it to a server of this machine and tells what came back.
-"""
+"""Nonsense for a server, the same for the same seed: heads, bodies, handshakes, frames, moves out of turn, requests cut short."""
 
 import asyncio
 import json
-import os
 import random
 import struct
-import sys
 from collections import Counter
 from contextlib import suppress
 from urllib.parse import urlsplit
+
+from websockets.frames import Frame, Opcode
 
 #: Seconds that an answer is waited for: on a busy machine the first one may have to be compiled.
 PATIENCE = 300
@@ -156,35 +153,24 @@ def request(generator: random.Random, host: str, game: str, token: str) -> tuple
 
 def frame(generator: random.Random, payload: bytes) -> bytes:
     """A masked text frame; now and then one of another kind, a message in parts, or what breaks the protocol."""
-    kind = generator.random()
-    if kind < 0.02:
-        cuts = sorted(generator.randrange(len(payload) + 1) for _ in range(generator.randrange(1, 5)))
-        parts = [payload[start:end] for start, end in zip([0, *cuts], [*cuts, len(payload)], strict=True)]
-        firsts = [0x01, *[0x00] * (len(parts) - 2), 0x80]
-        return b"".join(_frame(generator, first, part) for first, part in zip(firsts, parts, strict=True))
-    if kind < 0.04:
-        return _frame(generator, generator.choice((0x82, 0x89, 0x8A)), payload[:125])
-    if kind < 0.045:
-        return _frame(generator, generator.randrange(256), payload)
-    if kind < 0.047:
-        return _frame(generator, 0x88, generator.choice((b"", b"\x03", b"\x00\x00", b"\x03\xe8\xff", payload)))
-    if kind < 0.048:
+    kind = generator.randrange(1000)
+    if kind < 20:
+        start, end = sorted(generator.randrange(len(payload) + 1) for _ in range(2))
+        return _frame(0x01, payload[:start]) + _frame(0x00, payload[start:end]) + _frame(0x80, payload[end:])
+    if kind < 40:
+        return _frame(generator.choice((0x82, 0x89, 0x8A)), payload[:125])
+    if kind < 45:
+        return _frame(generator.randrange(256), payload)
+    if kind < 47:
+        return _frame(0x88, generator.choice((b"", b"\x03", b"\x00\x00", b"\x03\xe8\xff", payload)))
+    if kind == 47:
         return b"\x81\xff" + struct.pack("!Q", generator.randrange(5_000, 2**63)) + b"abcd"
-    return _frame(generator, 0x81, payload)
+    return _frame(0x81, payload, mask=kind != 48)
 
 
-def _frame(generator: random.Random, first: int, payload: bytes) -> bytes:
-    masked = 0x80 if generator.random() > 0.001 else 0
-    length = len(payload)
-    head = bytes([first])
-    if length < 126:
-        head += bytes([masked | length])
-    elif length < 65_536:
-        head += bytes([masked | 126]) + struct.pack("!H", length)
-    else:
-        head += bytes([masked | 127]) + struct.pack("!Q", length)
-    mask = generator.randbytes(4) if masked else b""
-    return head + mask + (bytes(b ^ mask[i % 4] for i, b in enumerate(payload)) if masked else payload)
+def _frame(first: int, payload: bytes, mask: bool = True) -> bytes:
+    """A frame that may be against the protocol by its *first* byte."""
+    return bytes([first]) + Frame(Opcode.TEXT, payload).serialize(mask=mask)[1:]
 
 
 async def http_storm(host: str, port: int, game: str, token: str, count: int, generator: random.Random) -> Counter[int]:
@@ -237,7 +223,7 @@ async def socket_storm(
             opened = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), PATIENCE)
             codes[opened.split()[1].decode()] += 1
             if generator.random() < 0.9:
-                writer.write(frame(random.Random(1), json.dumps({"type": "join", "token": token}).encode()))
+                writer.write(_frame(0x81, json.dumps({"type": "join", "token": token}).encode()))
             for _ in range(25):
                 data = frame(generator, body(generator))
                 sent += 1
@@ -249,7 +235,7 @@ async def socket_storm(
                 writer.write(frame(generator, body(generator))[: generator.randrange(1, 20)])
                 writer.transport.abort()
                 continue
-            writer.write(frame(random.Random(1), b'{"type": "ping", "id": "the end"}'))
+            writer.write(_frame(0x81, b'{"type": "ping", "id": "the end"}'))
             data = await asyncio.wait_for(read_until(reader, b'"id":"the end"'), PATIENCE)
             for code in ("bad_message", "illegal_move", "wrong_ply", "spectator", "too_fast", "wrong_token", "joined"):
                 codes[code] += data.count(f'"code":"{code}"'.encode())
@@ -287,16 +273,3 @@ async def half_open(url: str, count: int) -> list[asyncio.StreamWriter]:
         writer.write((b"", b"GET", b"GET / HTTP/1.1\r\nHost: x\r\n", b"POST /api/games HTTP/1.1\r\nHo")[number % 4])
         writers.append(writer)
     return writers
-
-
-if __name__ == "__main__":
-    from time import perf_counter
-    from urllib.request import Request, urlopen
-
-    target, number = sys.argv[1], int(sys.argv[2])
-    assert urlsplit(target).hostname == "127.0.0.1", "only for servers of this machine"
-    with urlopen(Request(f"{target}/api/games", b"{}", method="POST")) as answer:
-        created = json.load(answer)
-    place, began = (target, created["game"], created["tokens"]["spectator"]), perf_counter()
-    outcome = asyncio.run(storm(*place, number, int(os.environ.get("SEED", 0))))
-    print({name: dict(counter) for name, counter in outcome.items()}, f"{perf_counter() - began:.0f} s")

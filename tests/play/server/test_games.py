@@ -9,24 +9,27 @@ from play.server.games.hall import RECORDED_PLIES
 from play.server.workers.pool import WorkerLost
 from reversi_env import Position, Rules
 from reversi_env.notation import read_ggf_game
+from search.agents.book import packaged_book
+from search.engine.solver import solve_all_moves
 from tests.oracles.strategies import random_moves, wthor_file, wthor_record
 from train.book.recorded import GameTree
 
-from .conftest import WAIT_SECONDS, eventually
+from .conftest import WAIT_SECONDS, eventually, refusal
 
 GREEDY = {"kind": "agent", "agent": "greedy"}
 
 
-def play_out(socket, colour, sent=-1):
-    """Play the first legal move until the game is over; the last state. The move of ply *sent* is on its way already."""
+def play_out(socket, colour, moves=64):
+    """Play the first legal move, at most so many times; the last state."""
+    sent = -1
     while True:
         # A ply may come again, when somebody enters or leaves.
         state = socket.until(
             lambda s, n=sent: s["status"] == "finished" or (s["turn"] == colour and len(s["moves"]) > n)
         )
-        if state["status"] == "finished":
+        if state["status"] == "finished" or not moves:
             return state
-        sent = len(state["moves"])
+        sent, moves = len(state["moves"]), moves - 1
         socket.send(type="move", move=state["legal"][0], ply=sent)
 
 
@@ -36,15 +39,20 @@ def play_out(socket, colour, sent=-1):
         (4, "reversed", "white", "greedy"),
         (6, "normal", "black", "six-factor:depth=2"),
         (8, "reversed", "black", "random"),
+        (4, "normal", "black", "six-factor:time=0.3,depth=3"),
     ],
 )
-def test_a_game_against_an_agent_is_played_to_its_end(api, size, variant, colour, agent):
-    other = "white" if colour == "black" else "black"
+def test_a_game_against_an_agent_survives_a_lost_line_and_is_played_to_its_end(special, size, variant, colour, agent):
+    api, other = special(ponder=True), "white" if colour == "black" else "black"
     created = api.create(size=size, variant=variant, **{other: {"kind": "agent", "agent": agent}})
     assert created["tokens"].keys() == {"spectator", colour}
     with api.socket(created["game"], created["tokens"][colour]) as socket:
         assert socket.role == colour
+        answered = play_out(socket, colour, moves=1)
+        socket.raw.socket.close()  # no goodbye is said
+    with api.socket(created["game"], created["tokens"][colour]) as socket:
         state = play_out(socket, colour)
+    assert state["moves"][: len(answered["moves"])] == answered["moves"]
     replayed = Position.initial(Rules(size, variant)).play_all(state["moves"])
     assert replayed.is_over()
     assert replayed.to_text() == state["board"]
@@ -56,32 +64,16 @@ def test_a_game_against_an_agent_is_played_to_its_end(api, size, variant, colour
     assert read_ggf_game(record).result == score
 
 
-def test_two_agents_play_while_somebody_watches_and_not_otherwise(api):
-    created = api.create(size=4, black=GREEDY, white=GREEDY)
+def test_two_agents_play_by_the_clock_while_somebody_watches_and_not_otherwise(api):
+    hurried = {"kind": "agent", "agent": "six-factor:time=2"}
+    created = api.create(size=4, black=GREEDY, white=hurried, clock={"seconds": 2, "increment": 0})
     assert api.state(created)["moves"] == []
     with api.socket(created["game"], created["tokens"]["spectator"]) as socket:
         state = socket.until(lambda s: s["status"] == "finished")
         assert state["spectators"] == 1
+        assert state["result"]["ending"] == "played"
         socket.send(type="move", move="a1", ply=0)
         assert socket.expect("error")["code"] == "spectator"
-
-
-def test_who_comes_back_finds_everything(api):
-    created = api.create(size=6, white=GREEDY)
-    with api.socket(created["game"], created["tokens"]["black"]) as socket:
-        first = socket.expect("state")
-        socket.send(type="move", move=first["legal"][0], ply=0)
-        answered = socket.until(lambda s: len(s["moves"]) >= 2)
-        socket.raw.socket.close()  # the line is cut, no goodbye is said
-    with api.socket(created["game"], created["tokens"]["black"]) as socket:
-        state = socket.expect("state")
-        assert state["moves"][:2] == answered["moves"][:2]
-        assert play_out_from(socket, state)["status"] == "finished"
-
-
-def play_out_from(socket, state):
-    socket.send(type="move", move=state["legal"][0], ply=len(state["moves"]))
-    return play_out(socket, state["turn"], sent=len(state["moves"]))
 
 
 def test_two_people_see_each_other_move_and_come_and_go(api):
@@ -101,65 +93,59 @@ def test_moves_that_are_refused_change_nothing(api):
     created = api.create(size=8, white=GREEDY)
     other = api.create(size=8)
     start = api.state(created)
-
-    def refused(status, code, response):
-        assert (response.status_code, response.json()["code"]) == (status, code)
-
-    refused(400, "illegal_move", api.move(created, "black", "a1", 0))
-    refused(400, "illegal_move", api.move(created, "black", "pass", 0))
-    refused(400, "illegal_move", api.move(created, "black", "zz9", 0))
-    refused(400, "bad_message", api.move(created, "black", 7, 0))
-    refused(409, "wrong_ply", api.move(created, "black", "d3", 1))
-    refused(403, "spectator", api.move(created, "spectator", "d3", 0))
-    path, watcher = f"/api/games/{created['game']}", created["tokens"]["spectator"]
-    for action in ("undo", "resign"):
-        refused(403, "spectator", api.call("POST", f"{path}/{action}", watcher))
-    refused(409, "not_your_turn", api.move(other, "white", "d3", 0))
     crossed = {"game": created["game"], "tokens": other["tokens"]}
-    refused(403, "wrong_token", api.move(crossed, "black", "d3", 0))
-    refused(401, "no_token", api.call("POST", f"{path}/moves", json={"move": "d3", "ply": 0}))
-    refused(404, "no_game", api.call("GET", "/api/games/nothere", "x" * 32))
+    for game, role, move, ply, expected in (
+        (created, "black", "a1", 0, (400, "illegal_move")),
+        (created, "black", "pass", 0, (400, "illegal_move")),
+        (created, "black", "zz9", 0, (400, "illegal_move")),
+        (created, "black", 7, 0, (400, "bad_message")),
+        (created, "black", "d3", 1, (409, "wrong_ply")),
+        (created, "spectator", "d3", 0, (403, "spectator")),
+        (other, "white", "d3", 0, (409, "not_your_turn")),
+        (crossed, "black", "d3", 0, (403, "wrong_token")),
+        ({"game": "nothere", "tokens": other["tokens"]}, "black", "d3", 0, (404, "no_game")),
+        ({"game": created["game"], "tokens": {"black": None}}, "black", "d3", 0, (401, "no_token")),
+    ):
+        assert refusal(api.move(game, role, move, ply)) == expected
+    for action in ("undo", "resign"):
+        assert refusal(api.act(created, "spectator", action)) == (403, "spectator")
     assert api.state(created) | {"spectators": 0} == start | {"spectators": 0}
     assert api.move(other, "black", "d3", 0).status_code == 200
-    refused(409, "wrong_ply", api.move(other, "black", "d3", 0))  # the same message once more
+    assert refusal(api.move(other, "black", "d3", 0)) == (409, "wrong_ply")  # the same message once more
     assert api.state(other)["moves"] == ["d3"]
 
 
 def test_take_back_against_an_agent_goes_to_the_last_choice(api):
-    created = api.create(size=6, white={"kind": "agent", "agent": "random:seed=1"})
-    undo = f"/api/games/{created['game']}/undo"
-    black = created["tokens"]["black"]
-    nothing = api.call("POST", undo, black)
-    assert (nothing.status_code, nothing.json()["code"]) == (409, "nothing_to_undo")
-    api.move(created, "black", "b3", 0)
-    eventually(lambda: api.state(created)["turn"] == "black" and api.state(created)["moves"])
-    before = api.state(created)
-    assert len(before["moves"]) >= 2
-    assert api.call("POST", undo, black).json()["moves"] == []
-    api.move(created, "black", "b3", 0)
-    eventually(lambda: api.state(created)["turn"] == "black" and api.state(created)["moves"])
-    assert api.state(created)["moves"] == before["moves"]  # a seeded agent answers as before
+    created, answers = api.create(size=6, white={"kind": "agent", "agent": "random:seed=1"}), []
+    assert refusal(api.act(created, "black", "undo")) == (409, "nothing_to_undo")
+    for _ in range(2):
+        api.move(created, "black", "b3", 0)
+        eventually(lambda: (state := api.state(created))["turn"] == "black" and state["moves"])
+        answers.append(api.state(created)["moves"])
+        assert api.act(created, "black", "undo").json()["moves"] == []
+    assert len(answers[0]) >= 2
+    assert answers[0] == answers[1]  # a seeded agent answers as before
 
 
 def test_take_back_between_people_needs_both(api):
     created = api.create(size=4)
-    tokens, undo = created["tokens"], f"/api/games/{created['game']}/undo"
+    tokens = created["tokens"]
     api.move(created, "black", "b1", 0)
-    assert api.call("POST", undo, tokens["black"]).json()["undo_request"] == "black"
+    assert api.act(created, "black", "undo").json()["undo_request"] == "black"
     with api.socket(created["game"], tokens["white"]) as white:
         assert white.expect("state")["undo_request"] == "black"
         white.send(type="decline")
         assert white.until(lambda s: s["undo_request"] is None)["moves"] == ["b1"]
         white.send(type="decline")
         assert white.expect("error")["code"] == "nothing_asked"
-        api.call("POST", undo, tokens["black"])
+        api.act(created, "black", "undo")
         white.until(lambda s: s["undo_request"] == "black")
         white.send(type="grant")
         assert white.until(lambda s: not s["moves"])["turn"] == "black"
         white.send(type="grant")  # too late, as after a move that came between: it must not become a wish of one's own
         assert white.expect("error")["code"] == "nothing_asked"
         api.move(created, "black", "b1", 0)
-        api.call("POST", undo, tokens["black"])
+        api.act(created, "black", "undo")
         white.until(lambda s: s["undo_request"] == "black")
         white.send(type="undo")  # both want it
         assert white.until(lambda s: not s["moves"])["turn"] == "black"
@@ -167,27 +153,12 @@ def test_take_back_between_people_needs_both(api):
 
 def test_resigning_ends_the_game_for_good(api):
     created = api.create(size=8, variant="reversed", black={"name": "Ann\u0007 ]"}, white=GREEDY)
-    path = f"/api/games/{created['game']}"
-    ended = api.call("POST", f"{path}/resign", created["tokens"]["black"]).json()
+    ended = api.act(created, "black", "resign").json()
     assert ended["result"] == {"winner": "white", "score": -64, "ending": "resigned"}
-    for action in ("resign", "undo"):
-        assert api.call("POST", f"{path}/{action}", created["tokens"]["black"]).status_code == 409
-    assert api.move(created, "black", "d3", 0).json()["code"] == "game_over"
-    record = api.call("GET", f"{path}/record", created["tokens"]["black"]).text
+    again = api.act(created, "black", "resign"), api.act(created, "black", "undo"), api.move(created, "black", "d3", 0)
+    assert [refusal(response) for response in again] == [(409, "game_over")] * 3
+    record = api.call("GET", f"/api/games/{created['game']}/record", created["tokens"]["black"]).text
     assert read_ggf_game(record).black == ended["black"]["name"] == "Ann ]"  # a name is printable
-
-
-def test_a_clock_makes_agents_hurry(api):
-    created = api.create(
-        size=4,
-        clock={"seconds": 2, "increment": 0},
-        black=GREEDY,
-        white={"kind": "agent", "agent": "six-factor:time=2"},
-    )
-    with api.socket(created["game"], created["tokens"]["spectator"]) as socket:
-        state = socket.until(lambda s: s["status"] == "finished")
-    assert state["result"]["ending"] == "played"
-    assert state["clock"]["white"] > 0
 
 
 @pytest.mark.parametrize(("agent", "ponders"), [("six-factor:time=0.3,depth=3", True), ("six-factor:depth=3", False)])
@@ -221,16 +192,7 @@ def test_an_agent_that_takes_its_time_ponders_until_a_person_moves_or_leaves(spe
     assert events.empty()
 
 
-def test_a_game_is_played_by_agents_that_ponder(special):
-    api = special(ponder=True)
-    created = api.create(size=4, white={"kind": "agent", "agent": "six-factor:time=0.3,depth=3"})
-    with api.socket(created["game"], created["tokens"]["black"]) as socket:
-        assert play_out(socket, "black")["result"]["ending"] == "played"
-
-
 def test_an_analysis_is_exact_near_the_end_and_agrees_with_the_solver(api):
-    from search.engine.solver import solve_all_moves
-
     position = Position.initial(Rules(4)).play_all(["b1", "a1", "c4"])
     body = {"board": position.to_text(), "turn": str(position.turn), "agent": "six-factor", "seconds": 0.3}
     found = api.call("POST", "/api/analyse", json=body).json()
@@ -251,40 +213,32 @@ def test_an_analysis_does_not_depend_on_the_side_that_evaluations_favour(api):
     assert max(values) - min(values) < 0.01
 
 
-def test_an_opening_has_its_name_and_its_moves_in_the_book(api):
-    from search.agents.book import packaged_book
-
-    start = {"board": Position.initial().to_text(), "turn": "black"}
-    moves, book = ["f5", "d6", "c3", "d3", "c4"], packaged_book(Rules())
-    for made in (moves[:2], moves):
-        found = api.call("POST", "/api/openings", json=start | {"moves": made}).json()
-        assert found["name"] == ("Tiger" if made == moves else "Perpendicular Opening")
-        known = book.moves(Position.initial().play_all(made)) if book else ()
-        expected = [(move.move, move.value, move.lines, move.plays) for move in known]
-        assert [tuple(move.values()) for move in found["moves"]] == expected
-        assert found["games"] == []
-    unnamed = start | {"variant": "reversed", "moves": moves}
-    assert api.call("POST", "/api/openings", json=unnamed).json()["name"] is None
-    refused = api.call("POST", "/api/openings", json=start | {"moves": ["a1"]})
-    assert (refused.status_code, refused.json()["code"]) == (400, "bad_moves")
-
-
-def test_recorded_games_are_told_beside_the_book(special, tmp_path):
-    """Under symmetries, for the game that they are of, in no more than the plies that are counted."""
+def test_openings_have_names_moves_of_the_book_and_recorded_games(special, tmp_path):
+    """Recorded games count under symmetries, in their own game, and in no more than the plies that are counted."""
     line = random_moves(Position.initial(), 1)
     games = [(["f5", "d6", "c3"], 40), (["c4", "e3", "f6"], 32), (["f5", "d6", "c4"], 20), (line, 10)]
-    (tmp_path / "wthor").mkdir()
-    (tmp_path / "wthor" / "a.wtb").write_bytes(wthor_file(*(wthor_record(*game) for game in games)))
+    (tmp_path / "a.wtb").write_bytes(wthor_file(*(wthor_record(*game) for game in games)))
     api = special(wthor=str(tmp_path))
 
-    def found(moves, **more):
+    def ask(moves, **more):
         asked = {"board": Position.initial().to_text(), "turn": "black", "moves": moves} | more
-        return [tuple(move.values()) for move in api.call("POST", "/api/openings", json=asked).json()["games"]]
+        return api.call("POST", "/api/openings", json=asked)
 
-    assert found(["f5", "d6"]) == [("c3", 2, 0.75, 8.0), ("c4", 1, 0.0, -24.0)]
-    assert found(["d3", "c5"]) == [("f6", 2, 0.75, 8.0), ("e6", 1, 0.0, -24.0)]
-    assert found(["f5", "d6"], variant="reversed") == []
-    assert [len(found(line[:plies])) for plies in (RECORDED_PLIES - 1, RECORDED_PLIES)] == [1, 0]
+    def recorded(moves, **more):
+        return [tuple(move.values()) for move in ask(moves, **more).json()["games"]]
+
+    moves, book = ["f5", "d6", "c3", "d3", "c4"], packaged_book(Rules())
+    for played, name in ((moves[:2], "Perpendicular Opening"), (moves, "Tiger")):
+        opening = ask(played).json()
+        assert opening["name"] == name
+        expected = [(m.move, m.value, m.lines, m.plays) for m in book.moves(Position.initial().play_all(played))]
+        assert [tuple(move.values()) for move in opening["moves"]] == expected
+    assert recorded(["f5", "d6"]) == [("c3", 2, 0.75, 8.0), ("c4", 1, 0.0, -24.0)]
+    assert recorded(["d3", "c5"]) == [("f6", 2, 0.75, 8.0), ("e6", 1, 0.0, -24.0)]
+    assert [len(recorded(line[:plies])) for plies in (RECORDED_PLIES - 1, RECORDED_PLIES)] == [1, 0]
+    assert recorded(moves[:2], variant="reversed") == []
+    assert ask(moves, variant="reversed").json()["name"] is None
+    assert refusal(ask(["a1"])) == (400, "bad_moves")
 
 
 def test_recorded_games_that_cannot_be_counted_are_told_of_in_the_log(special, tmp_path, monkeypatch, caplog):

@@ -30,12 +30,10 @@ WTHOR = struct.pack("<4BIHH4B", 20, 26, 1, 1, 2, 0, 1999, 8, 0, 0, 0) + 2 * (
             {"text": f"{BOARD} X; % one\n\n% none\n{BOARD} O; A1:+3"},
             [("normal", "black", [], None, "one"), ("normal", "white", [], None, "a1:+3")],
         ),
-        ({"text": ""}, []),
-        ({"text": f"{BOARD} X; % see ( ; x\r\n"}, [("normal", "black", [], None, "see ( ; x")]),
-        ({"text": f"\ufeff% c\r% d\r{BOARD} X;"}, [("normal", "black", [], None, "")]),
-        ({"file": b64encode(b" \n").decode()}, []),
-        ({"text": f"% FFO\n\n % one\n{BOARD} X;"}, [("normal", "black", [], None, "")]),
+        ({"text": f"\ufeff% c\r% d\r{BOARD} X; % see ( ; x\r\n"}, [("normal", "black", [], None, "see ( ; x")]),
         ({"text": GGF.replace("(;", "( ;")}, [("reversed", "black", ["b3"], "Ann", "so")]),
+        ({"text": ""}, []),
+        ({"file": b64encode(b" \n").decode()}, []),
         ({"file": b64encode(GGF.encode("latin-1")).decode()}, [("reversed", "black", ["b3"], "Ann", "so")]),
         ({"file": b64encode(GGF.encode("utf-16")).decode()}, [("reversed", "black", ["b3"], "Ann", "so")]),
         ({"file": b64encode(WTHOR).decode()}, [("normal", "black", ["f5", "d6"], "#12", "1999")] * 2),
@@ -48,24 +46,6 @@ def test_games_and_positions_are_read(api, request_, told):
     assert not read["more"]
     for game in read["games"]:
         assert Position.from_text(game["board"]).rules.size == game["size"]
-
-
-@pytest.mark.parametrize(
-    ("request_", "reason"),
-    [
-        ({"text": "f5 a1"}, "move 2"),
-        ({"text": BOARD + "X X"}, "17 squares"),
-        ({"text": BOARD + " X; h8:+3"}, "h8"),
-        ({"text": GGF + "(;GM[Othello]B[a1];)"}, "GGF game 2"),
-        ({"file": b64encode(WTHOR[:-1]).decode()}, "151 bytes"),
-        ({"file": "?"}, "base64"),
-        ({"file": b64encode(bytes(700_001)).decode()}, "length <= 700000"),
-    ],
-)
-def test_what_cannot_be_read_is_named(api, request_, reason):
-    bad = api.call("POST", "/api/transcripts", json=request_)
-    assert bad.status_code == 400
-    assert reason in bad.json()["message"]
 
 
 def test_of_many_games_some_are_told_at_a_time(api, monkeypatch):
@@ -92,5 +72,4 @@ def test_puzzles_are_given_by_rating_and_not_without_end(special):
     assert {one["rating"] for one in found[0]} == {round(sum(RATINGS[:2]) / 2)}  # one level misses them
     assert {one["rating"] for one in found[1800]} == {round(sum(RATINGS[5:7]) / 2)}  # and here six do: the nearest
     assert api.call("POST", "/api/puzzles", json={"size": 4}).json() == {"puzzles": []}
-    assert "expected an object" in api.call("POST", "/api/puzzles", json={"rating": -1}).json()["message"]
     assert [api.call("POST", "/api/puzzles", json={}).status_code for _ in range(2)] == [200, 429]

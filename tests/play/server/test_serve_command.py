@@ -2,6 +2,8 @@
 
 import signal
 import socket
+import sqlite3
+from contextlib import closing
 
 import pytest
 
@@ -16,50 +18,43 @@ from tests.oracles.strategies import wthor_file, wthor_record
 from .conftest import OPTIONS
 
 
-def test_a_port_that_is_taken_is_one_clear_line(reversi, tmp_path):
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        code, out, err = reversi("serve", "--port", port, "--database", tmp_path / "games")
-    assert (code, out) == (2, "")
-    assert err.startswith(f"reversi: cannot listen on 127.0.0.1:{port}: ")
-    assert err.count("\n") == 1
-
-
 @pytest.fixture
-def held(tmp_path):
-    """A database that another server uses."""
-    connection = opened(tmp_path / "held")
-    yield tmp_path / "held"
-    connection.close()
+def folder(tmp_path):
+    """Files that cannot be served: of nothing, of another program, of a server that runs, and with an illegal move."""
+    (tmp_path / "text").write_text("no database at all, but long enough to be looked at " * 20)
+    (tmp_path / "a.wtb").write_bytes(wthor_file(wthor_record(["f5", "a1"])))
+    with closing(sqlite3.connect(tmp_path / "other")) as other:
+        other.execute("CREATE TABLE things (a)")
+        other.commit()
+    with closing(opened(tmp_path / "held")):
+        yield tmp_path
 
 
 @pytest.mark.parametrize(
-    ("name", "reason"),
+    ("database", "option", "reason"),
     [
-        (".", "open"),
-        ("text", "not a database"),
-        ("held", "another server"),
-        ("nowhere/games", "folder"),
-        ("text/games", "folder"),
+        (".", (), "database"),
+        ("text", (), "not a database"),
+        ("held", (), "another server"),
+        ("other", (), "version 0"),
+        ("nowhere/games", (), "folder"),
+        ("text/games", (), "folder"),
+        ("games", ("--wthor", "."), "'a.wtb': WTHOR game 0: move 2"),
+        ("games", ("--port", "taken"), "cannot listen on 127.0.0.1"),
     ],
 )
-def test_a_database_that_cannot_be_used_is_one_clear_line_before_the_address(reversi, tmp_path, held, name, reason):
-    (tmp_path / "text").write_text("no database at all, but long enough to be looked at " * 20)
-    code, out, err = reversi("serve", "--port", 0, "--database", tmp_path / name)
+def test_what_cannot_be_served_is_one_clear_line_before_the_address(reversi, folder, database, option, reason):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        words = {".": folder, "taken": taken.getsockname()[1]}
+        options = ["--port", 0, "--database", folder / database, *(words.get(word, word) for word in option)]
+        code, out, err = reversi("serve", *options)
     assert (code, out) == (2, "")
-    assert err.startswith("reversi: database ")
+    assert err.startswith("reversi: ")
     assert reason in err
     assert err.count("\n") == 1
-    assert not (tmp_path / "nowhere").exists()
-
-
-def test_recorded_games_that_are_damaged_are_one_clear_line_before_the_address(reversi, tmp_path, monkeypatch):
-    (tmp_path / "a.wtb").write_bytes(wthor_file(wthor_record(["f5", "a1"])))
-    monkeypatch.setenv("REVERSI_DATA", str(tmp_path))
-    code, out, err = reversi("serve", "--port", 0, "--database", ":memory:")
-    assert (code, out) == (2, "")
-    assert err.startswith("reversi: WTHOR file 'a.wtb': WTHOR game 0: move 2: ")
-    assert err.count("\n") == 1
+    assert not (folder / "nowhere").exists()
+    with closing(sqlite3.connect(folder / "other", timeout=0)) as other:
+        other.execute("CREATE TABLE more (a)")  # it is not locked by the refusal
 
 
 def test_a_second_ctrl_c_cuts_nothing_off():

@@ -1,7 +1,5 @@
 """What one address may have of a server: of its processors, games, connections; and how addresses are told apart."""
 
-import asyncio
-import queue
 import threading
 from contextlib import ExitStack
 
@@ -17,7 +15,7 @@ from reversi_env import Position, ReversiError
 from search.engine.solver import Solver
 from tests.oracles.jobs import PATIENCE
 
-from .conftest import WAIT_SECONDS, stop
+from .conftest import stop
 from .test_refusals import connection
 
 PROXY = ("127.0.0.1",)
@@ -83,29 +81,6 @@ def test_records_are_read_by_workers(api, monkeypatch):
     monkeypatch.setattr(workers, "read_games", note)
     assert api.call("POST", "/api/transcripts", json={"text": "f5d6"}).json()["games"][0]["moves"] == ["f5", "d6"]
     assert threads == ["reversi-search"]
-
-
-def test_searches_of_those_who_left_are_dropped_and_begun_again_when_they_are_back(special, monkeypatch):
-    api, events = special(), queue.SimpleQueue()
-
-    async def search(client, job, game):
-        events.put("begun")
-        try:
-            await asyncio.Event().wait()
-        finally:
-            events.put("dropped")
-
-    monkeypatch.setattr(api.hall.pool, "search", search)
-    game = api.create(size=4, white={"kind": "agent", "agent": "six-factor:time=5"})
-    with (
-        api.socket(game["game"], game["tokens"]["black"]) as player,
-        api.socket(game["game"], game["tokens"]["spectator"]),
-    ):
-        player.send(type="move", move="b1", ply=0)
-        assert events.get(timeout=WAIT_SECONDS) == "begun"
-    assert events.get(timeout=WAIT_SECONDS) == "dropped"
-    assert api.state(game)["thinking"]  # asking is being there
-    assert events.get(timeout=WAIT_SECONDS) == "begun"
 
 
 def test_every_agent_has_a_time_limit(monkeypatch):

@@ -1,73 +1,52 @@
 """Games outlive the server: closed, dropped from memory, or killed."""
 
-import json
 import random
 import re
 import signal
-import sqlite3
 import threading
 import time
-import urllib.request
 
 import pytest
 
 from play.server import addresses
-from play.server.games.store import StoreError, opened
 from tests.oracles.jobs import children_of, launch
 from tests.search.agents.test_external import gone
 
-from .conftest import WAIT_SECONDS, eventually, stop
+from .conftest import WAIT_SECONDS, Api, eventually, refusal, stop
 from .test_clocks import in_loop
+from .test_refusals import REVIEW
 
 GREEDY = {"kind": "agent", "agent": "greedy"}
 
 
-def test_a_new_server_has_the_old_ones_games(special, tmp_path):
+def test_a_new_server_has_the_old_ones_games_under_narrower_limits(special, tmp_path):
     database = tmp_path / "games.sqlite3"
     first = special(database=database)
     running = first.create(size=6, variant="reversed", clock={"seconds": 100, "increment": 1})
     first.move(running, "black", "b3", 0)
     resigned = first.create(size=4, white=GREEDY)
-    first.call("POST", f"/api/games/{resigned['game']}/resign", resigned["tokens"]["black"])
+    first.act(resigned, "black", "resign")
+    slow = {"kind": "agent", "agent": "six-factor:time=4,exact=16"}
+    limited = first.create(size=4, white=slow)
     before = [first.state(running), first.state(resigned)]
     stop(first, database)
-    second = special(database=database)
+    second = special(database=database, longest_think=0.05)
     after = [second.state(running), second.state(resigned)]
     for old, new in zip(before, after, strict=True):
         old["clock"] = new["clock"] = None  # time goes on
         assert new == old
     assert second.move(running, "white", after[0]["legal"][0], 1).status_code == 200
-    wrong = second.call("GET", f"/api/games/{running['game']}", resigned["tokens"]["black"])
-    assert wrong.status_code == 403
-
-
-def test_a_game_goes_on_under_narrower_limits(special, tmp_path):
-    database = tmp_path / "games.sqlite3"
-    first = special(database=database)
-    created = first.create(size=4, white={"kind": "agent", "agent": "six-factor:time=4,exact=16"})
-    stop(first, database)
-    second = special(database=database, longest_think=0.05)
-    assert second.move(created, "black", "b1", 0).status_code == 200
-    assert second.hall.rooms[created["game"]].agents[1].seconds == 0.05
-    eventually(lambda: len(second.state(created)["moves"]) >= 2)
-    wanted = {"white": {"kind": "agent", "agent": "six-factor:time=4"}}
-    assert second.call("POST", "/api/games", json=wanted).status_code == 400
-
-
-def test_games_that_nobody_attends_leave_the_memory_and_come_back(special):
-    api = special(room_idle=0.0, sweep_every=0.02)
-    created = api.create(size=4, white=GREEDY)
-    api.move(created, "black", "b1", 0)
-    eventually(lambda: created["game"] not in api.hall.rooms, "the leaving")
-    state = api.state(created)
-    assert state["moves"][0] == "b1"
-    assert eventually(lambda: len(api.state(created)["moves"]) >= 2)  # the agent had not moved, or has
+    assert second.move({"game": running["game"], "tokens": resigned["tokens"]}, "black", "b1", 0).status_code == 403
+    assert second.move(limited, "black", "b1", 0).status_code == 200
+    assert second.hall.rooms[limited["game"]].agents[1].seconds == 0.05
+    eventually(lambda: len(second.state(limited)["moves"]) >= 2)
+    assert second.call("POST", "/api/games", json={"white": slow}).status_code == 400
 
 
 def test_old_games_are_forgotten(special, monkeypatch):
     api = special(room_idle=0.0, sweep_every=0.02, running_idle=3600.0, finished_kept=5 * 3600.0)
     running, finished = api.create(size=4), api.create(size=4)
-    api.call("POST", f"/api/games/{finished['game']}/resign", finished["tokens"]["black"])
+    api.act(finished, "black", "resign")
     token, clock = running["tokens"]["spectator"], time.time
     monkeypatch.setattr("play.server.games.hall.time.time", lambda: clock() + 2 * 3600)
     eventually(lambda: api.call("GET", f"/api/games/{running['game']}", token).status_code == 404, "forgetting")
@@ -82,14 +61,22 @@ def test_a_full_memory_makes_room(special):
         assert api.move(game, "black", "b1", 0).status_code == 200
 
 
+def failing(store, monkeypatch, wait=lambda: None):
+    """Let the next writes of *store* fail, after *wait*."""
+
+    def fail(connection):
+        wait()
+        connection.execute("INSERT INTO nowhere VALUES (1)")
+
+    monkeypatch.setattr(store, "save", lambda *_: store.run(fail))
+
+
 def test_a_game_that_cannot_be_written_is_not_told(special, monkeypatch):
     api = special()
     created = api.create(size=4)
-    store = api.hall.store
     with monkeypatch.context() as broken:
-        broken.setattr(store, "save", lambda *_: store.run(lambda c: c.execute("INSERT INTO nowhere VALUES (1)")))
-        refused = api.move(created, "black", "b1", 0)
-    assert (refused.status_code, refused.json()["code"]) == (503, "storage")
+        failing(api.hall.store, broken)
+        assert refusal(api.move(created, "black", "b1", 0)) == (503, "storage")
     assert api.state(created)["moves"] == []
     assert api.move(created, "black", "b1", 0).status_code == 200
 
@@ -98,11 +85,7 @@ def test_a_game_that_cannot_be_written_is_not_told(special, monkeypatch):
 def test_nobody_who_asks_is_told_of_a_move_before_it_is_written(special, monkeypatch, path):
     api = special()
     created = api.create(size=4)
-    store, room, asked = api.hall.store, api.hall.rooms[created["game"]], threading.Event()
-
-    def fail(connection):
-        assert asked.wait(WAIT_SECONDS)
-        connection.execute("INSERT INTO nowhere VALUES (1)")
+    room, asked = api.hall.rooms[created["game"]], threading.Event()
 
     def noticed(told):
         def tell():
@@ -113,47 +96,28 @@ def test_nobody_who_asks_is_told_of_a_move_before_it_is_written(special, monkeyp
         return tell
 
     with api.socket(created["game"], created["tokens"]["black"]) as black, monkeypatch.context() as broken:
-        broken.setattr(store, "save", lambda *_: store.run(fail))
+        failing(api.hall.store, broken, lambda: asked.wait(WAIT_SECONDS))
         black.send(type="move", move="b1", ply=0)
         eventually(lambda: room.game.moves, "the move")
         broken.setattr(room, "state", noticed(room.state))
         broken.setattr(room.game, "to_ggf", noticed(room.game.to_ggf))
         refused = api.call("GET", f"/api/games/{created['game']}{path}", created["tokens"]["white"])
-    assert (refused.status_code, refused.json()["code"]) == (503, "storage")
+    assert refusal(refused) == (503, "storage")
     assert api.state(created)["moves"] == []
-
-
-def test_another_programs_database_is_left_alone(tmp_path):
-    other = sqlite3.connect(tmp_path / "other")
-    other.execute("CREATE TABLE things (a)")
-    other.commit()
-    other.close()
-    with pytest.raises(StoreError, match="version 0") as refused:
-        opened(tmp_path / "other")
-    other = sqlite3.connect(tmp_path / "other", timeout=0)
-    other.execute("CREATE TABLE more (a)")  # not held any longer, even while the refusal is looked at
-    other.close()
-    assert refused.value
 
 
 # --- kill -9 ----------------------------------------------------------------------------------------
 
 
-class Killable:
+class Killable(Api):
     """A server in a process of its own."""
 
     def __init__(self, database):
         self.process = launch("serve", "--port", 0, "--workers", 1, "--database", database)
-        self.url = re.search(r"http://\S+", self.process.stdout.readline()).group()
-
-    def ask(self, path, token=None, body=None):
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(self.url + path, data, headers)
-        with urllib.request.urlopen(request, timeout=WAIT_SECONDS) as response:
-            return json.load(response)
+        super().__init__(re.search(r"http://\S+", self.process.stdout.readline()).group())
 
     def end(self, signal_number):
+        self.http.close()
         self.process.send_signal(signal_number)
         _, errors = self.process.communicate(timeout=WAIT_SECONDS)
         return self.process.returncode, errors
@@ -163,34 +127,27 @@ class Killable:
 def test_a_killed_server_has_lost_nothing_it_told(tmp_path):
     """Many games, half of them finished; every state that a client has seen must be there after the kill."""
     database, generator = tmp_path / "games.sqlite3", random.Random(1)
-    server = Killable(database)
-    seen = {}
+    server, seen, finished = Killable(database), [], 0
     for number in range(16):
-        body = {"size": 4, "white": GREEDY} if number % 2 else {"size": 4}
-        created = server.ask("/api/games", body=body)
-        path, tokens = f"/api/games/{created['game']}", created["tokens"]
-        state = server.ask(path, tokens["spectator"])
+        created = server.create(size=4, **({"white": GREEDY} if number % 2 else {}))
+        state = server.state(created)
         for _ in range(60 if number % 3 == 0 else number % 7):
-            if state["status"] == "finished":
-                break
-            if state["turn"] in tokens:
-                move = {"move": generator.choice(state["legal"]), "ply": len(state["moves"])}
-                state = server.ask(f"{path}/moves", tokens[state["turn"]], move)
-            else:
-                state = server.ask(path, tokens["spectator"])
-        if number % 5 == 0 and state["status"] == "running":
-            state = server.ask(f"{path}/resign", tokens["black"], {})
-        seen[created["game"]] = (tokens["spectator"], state)
+            if state["status"] == "running" and state["turn"] in created["tokens"]:
+                server.move(created, state["turn"], generator.choice(state["legal"]), len(state["moves"]))
+            state = server.state(created)
+        if number % 5 == 0:
+            server.act(created, "black", "resign")
+            state = server.state(created)
+        seen.append((created, state))
     workers = children_of(server.process.pid)
     server.end(signal.SIGKILL)
     eventually(lambda: all(map(gone, workers)), "the end of the workers")
     again = Killable(database)
-    finished = 0
-    for game, (token, before) in seen.items():
-        after = again.ask(f"/api/games/{game}", token)
+    for created, before in seen:
+        after = again.state(created)
         assert after["moves"][: len(before["moves"])] == before["moves"]
         if before["status"] == "finished":
-            assert after == before | {"black": after["black"], "white": after["white"]}
+            assert after == before
             finished += 1
     assert 3 < finished < 16
     status, errors = again.end(signal.SIGINT)  # and Ctrl-C ends it cleanly
@@ -199,13 +156,6 @@ def test_a_killed_server_has_lost_nothing_it_told(tmp_path):
 
 
 # --- reviews ----------------------------------------------------------------------------------------
-
-REVIEW = {
-    "board": "-----OX--XO-----",
-    "turn": "black",
-    "comment": "the start",
-    "moves": [{"move": "b1", "variations": [[{"move": "a2", "comment": "or this"}]]}, {"move": "a1"}],
-}
 
 
 def test_a_review_is_kept_under_a_name_until_it_is_old(special, tmp_path, monkeypatch):
@@ -224,29 +174,6 @@ def test_a_review_is_kept_under_a_name_until_it_is_old(special, tmp_path, monkey
     clock = time.time
     monkeypatch.setattr("play.server.games.hall.time.time", lambda: clock() + 366 * 86_400)
     eventually(lambda: second.call("GET", path).status_code == 404, "forgetting")
-
-
-@pytest.mark.parametrize(
-    ("changes", "reason"),
-    [
-        ({"board": "-" * 17}, "17 squares"),
-        ({"moves": [{"move": "z9"}]}, "$.moves[0].move"),
-        ({"moves": [{"move": "a1", "comment": "x" * 1001}]}, "length <= 1000"),
-        ({"moves": [{"move": "a1", "variations": [[{"move": "b1", "html": ""}]]}]}, "unknown field"),
-        ({"moves": [{"move": "a1"}] * 3000}, "expected at most 32768"),
-    ],
-)
-def test_reviews_are_checked(api, changes, reason):
-    refused = api.call("POST", "/api/reviews", json=REVIEW | changes)
-    assert refused.status_code in (400, 413)
-    assert reason in refused.json()["message"]
-
-
-def test_reviews_are_limited(special):
-    api = special(review_burst=2, reviews_per_second=0.0)
-    assert [api.call("POST", "/api/reviews", json=REVIEW).status_code for _ in range(3)] == [201, 201, 429]
-    deep = b'{"board": "----------------", "turn": "black", "moves": ' + b'[{"move": "a1", "variations": [' * 1000
-    assert api.call("POST", "/api/reviews", content=deep).status_code == 400
 
 
 def test_who_shares_too_much_pushes_out_his_own_reviews(special, monkeypatch):

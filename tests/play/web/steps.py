@@ -1,6 +1,7 @@
 """What the walks through the page have in common: what is done there, and what is looked at."""
 
 import os
+import re
 from io import BytesIO
 from pathlib import Path
 
@@ -44,6 +45,32 @@ def moves(page):
 
 def my_turn(page):
     expect(page.locator("#status")).to_contain_text("Your turn.", timeout=WAIT)
+
+
+def review(page, moves, size=8):
+    """Load a record of moves."""
+    page.click("#nav-review")
+    page.fill("#transcript", moves)
+    page.check(f"input[name=rsize][value='{size}']", force=True)
+    page.click("#loader button[type=submit]")
+    page.wait_for_url(re.compile("#review=."))
+
+
+def fits(page):
+    """Fail if something sticks out sideways."""
+    assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
+
+
+def contrast(first, second):
+    """The contrast of two colours, ``rgb(1, 2, 3)`` or numbers, by WCAG."""
+    dark, light = sorted(map(luminance, (first, second)))
+    return (light + 0.05) / (dark + 0.05)
+
+
+def luminance(colour):
+    parts = map(int, re.findall(r"\d+", colour)) if isinstance(colour, str) else colour
+    red, green, blue = (part / 3294.6 if part <= 10 else ((part / 255 + 0.055) / 1.055) ** 2.4 for part in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def shuts_nobody_out(page):

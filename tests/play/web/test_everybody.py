@@ -4,9 +4,9 @@ import re
 
 import pytest
 
-from tests.play.web.test_words import FORMS
+from tests.play.web.test_words import FORMS, WORDS
 
-from .steps import WAIT, choose, expect, is_faultless, my_turn, press_square
+from .steps import WAIT, choose, contrast, expect, fits, is_faultless, my_turn, press_square
 
 pytestmark = pytest.mark.slow
 
@@ -39,18 +39,6 @@ def test_the_keyboard_is_enough_and_screen_readers_are_told(open_page):
         expect(page.locator(":focus")).to_have_class(re.compile("square"))
 
 
-#: The contrast between an element's background and that of the card around it, by WCAG.
-CONTRAST = """element => {
-    const light = (node) => {
-        const parts = getComputedStyle(node).backgroundColor.match(/[\\d.]+/g).slice(0, 3).map((part) => part / 255);
-        const [r, g, b] = parts.map((part) => (part <= 0.04045 ? part / 12.92 : ((part + 0.055) / 1.055) ** 2.4));
-        return 0.2126 * r + 0.7152 * g + 0.0722 * b + 0.05;
-    };
-    const both = [light(element), light(element.closest(".card"))];
-    return Math.max(...both) / Math.min(...both);
-}"""
-
-
 def test_what_can_be_used_is_seen_and_so_is_the_focus(open_page):
     page = open_page()
     page.click("#nav-review")
@@ -65,7 +53,10 @@ def test_what_can_be_used_is_seen_and_so_is_the_focus(open_page):
     expect(switch).to_be_visible()
     for theme in ("light", "dark"):
         page.evaluate("theme => { document.documentElement.dataset.theme = theme; }", theme)
-        assert switch.evaluate(CONTRAST) >= 3
+        colours = switch.evaluate(
+            "element => [element, element.closest('.card')].map((one) => getComputedStyle(one).backgroundColor)"
+        )
+        assert contrast(*colours) >= 3
 
 
 def test_dark_and_light_on_all_screens(open_page):
@@ -81,51 +72,29 @@ def test_dark_and_light_on_all_screens(open_page):
     for width, height in ((844, 390), (640, 430), (390, 844), (1280, 720), (2560, 1300)):  # a phone, 200 %, screens
         page.set_viewport_size({"width": width, "height": height})
         board = page.locator("#board svg").bounding_box()
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        fits(page)
         assert board["y"] >= 0
         assert board["y"] + board["height"] <= height or width < height
         assert board["height"] > 0.68 * min(width, height)
 
-    drawn = page.evaluate("""async () => {
-        const { Chart } = await import("/page/chart.js");
-        const host = document.querySelector(".panel").appendChild(document.createElement("div"));
-        new Chart(host, () => {}).show([1, 4, null, -9, -2, null, 7].map((value) => ({ value, grade: "blunder" })), 0, 8);
-        const box = host.querySelector("circle.dot").getBoundingClientRect();
-        return { gaps: host.querySelectorAll(".curve").length, lone: host.querySelectorAll(".lone").length,
-                 dots: host.querySelectorAll(".dot").length, isRound: Math.abs(box.width - box.height) < 0.1,
-                 ticks: [...host.querySelectorAll(".tick")].map((tick) => tick.textContent) };
-    }""")
-    ticks = ["20", "8", "0", "8", "20", "2", "4", "6"]  # discs, and moves
-    assert drawn == {"gaps": 2, "lone": 1, "dots": 5, "isRound": True, "ticks": ticks}
 
-
-#: What the page says to browsers of a language: to start, one and two discs, whose turn it is, and what the server refuses.
-SAID = {
-    "en": ("en-GB", "Start", "1 disc", "2 discs", "Your turn.", "There is no request to take back a move."),
-    "fr": ("fr-CA", "Commencer", "1 pion", "2 pions", "À vous de jouer.", "Personne n’a demandé à reprendre un coup."),
-    "ja": ("ja-JP", "対局開始", "1石", "2石", "あなたの手番です。", "「待った」は求められていません。"),
-    "zh-Hans": ("zh-CN", "开始", "1 子", "2 子", "轮到您了。", "没有人请求悔棋。"),
-}
+LOCALES = {"en": "en-GB", "fr": "fr-CA", "ja": "ja-JP", "zh-Hans": "zh-CN"}
 
 
 def test_the_page_speaks_the_language_of_the_browser_or_the_one_chosen(open_page):
-    narrow = {"width": 320, "height": 640}
-
-    def fits(page):
-        assert page.evaluate("document.documentElement.scrollWidth") <= narrow["width"]
-
-    for language, (locale, start, one, two, turn, refused) in SAID.items():
-        page = open_page(narrow, locale=locale)
+    for language, locale in LOCALES.items():
+        words = WORDS[language]
+        page = open_page({"width": 320, "height": 640}, locale=locale)
         expect(page.locator("html")).to_have_attribute("lang", language)
-        expect(page.locator("#start")).to_have_text(start)
+        expect(page.locator("#start")).to_have_text(words["setup.start"])
         forms = page.evaluate("lang => new Intl.PluralRules(lang).resolvedOptions().pluralCategories", language)
         assert set(forms) - {"many"} == FORMS[language]  # many: whole millions in French
         fits(page)
         page.click("#nav-review")
-        white = page.locator("#player-white .count")
-        expect(white).to_have_attribute("aria-label", two)
+        white, discs = page.locator("#player-white .count"), words["count.discs"]
+        expect(white).to_have_attribute("aria-label", discs["other"].replace("{n}", "2"))
         page.locator("[data-square=d4]").press("Enter")
-        expect(white).to_have_attribute("aria-label", one)
+        expect(white).to_have_attribute("aria-label", discs.get("one", discs["other"]).replace("{n}", "1"))
         fits(page)
         page.click("#nav-puzzles")
         expect(page.locator("#puzzle-solve")).to_be_visible()
@@ -133,13 +102,13 @@ def test_the_page_speaks_the_language_of_the_browser_or_the_one_chosen(open_page
         page.click("#nav-new")
         choose(page, agent="greedy", size=4)
         page.click("#start")
-        expect(page.locator("#status")).to_have_text(turn)
+        expect(page.locator("#status")).to_have_text(words["status.mine"])
         page.evaluate("document.getElementById('refuse').click()")  # there was no wish to refuse
-        expect(page.locator("#toast")).to_have_text(refused)
+        expect(page.locator("#toast")).to_have_text(words["refused.nothing_asked"])
         fits(page)
         is_faultless(page)
     page.select_option("#language", "fr")
-    expect(page.locator("#status")).to_have_text(SAID["fr"][4])
-    expect(page.locator("html")).to_have_attribute("lang", "fr")
+    expect(page.locator("#status")).to_have_text(WORDS["fr"]["status.mine"])
     page.reload()
-    expect(page.locator("#status")).to_have_text(SAID["fr"][4])
+    expect(page.locator("html")).to_have_attribute("lang", "fr")
+    expect(page.locator("#status")).to_have_text(WORDS["fr"]["status.mine"])

@@ -8,7 +8,7 @@ import pytest
 from reversi_env import BLACK, WHITE, Position
 from search.engine.solver import solve_all_moves
 
-from .steps import PHONE, expect, picture, press_square, rating_text, shuts_nobody_out
+from .steps import PHONE, expect, fits, picture, press_square, rating_text, shuts_nobody_out
 
 pytestmark = pytest.mark.slow
 
@@ -27,7 +27,7 @@ def test_puzzles_are_solved_refuted_counted_and_kept(open_page):
     page.reload()  # the same puzzle is asked
     expect(page.locator(".square.legal")).to_have_count(len(position.legal_moves()))
     assert asked()[0] == puzzle
-    assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
+    fits(page)
 
     values = solve_all_moves(position)
     wrong = min(values, key=values.get)

@@ -10,10 +10,13 @@ import itertools
 import numpy as np
 import pytest
 
+from reversi_env import Rules
 from train.arena import sequential
+from train.arena.batch import RandomPlayer
 from train.arena.ratings import DROP_95, ELO, _Davidson, fit_ratings
 from train.arena.results import MAX_PAIR_EFFICIENCY, MAX_RARE_POINTS, Results
 from train.arena.sequential import PAIR_SCORES, ConfidenceSequence, Sprt, expected_score
+from train.evaluation.ladder import Ladder
 
 #: Each simulation twice: small for CI, and large.
 SIZES = [pytest.param(1, marks=pytest.mark.slow), pytest.param(10, marks=[pytest.mark.slow, pytest.mark.long])]
@@ -95,6 +98,28 @@ def test_elo_on_a_ladder_is_counted_from_its_anchor(scale, own, others):
             rating = fit_ratings(wins, draws, anchor=1).players[0]
             assert covered[-1] == (rating.low <= ELO * own <= rating.high)
     check(scale, f"ladder of {len(others)}, {ELO * own:.0f} Elo above the anchor", covered)
+
+
+@by_size
+def test_elo_of_a_random_policy_by_real_games(scale):
+    rules, covered = Rules(6), []
+    for seed in range(300 * scale):
+        standing = Ladder(rules, 40, seed, ("random", "greedy")).measure(RandomPlayer(rules))
+        covered.append(standing.low <= 0 <= standing.high)
+    check(scale, "random policy on a ladder of two", covered)
+
+
+@by_size
+def test_elo_in_tournaments(scale):
+    generator, strengths, covered = np.random.default_rng(11), np.array([1.2, 0.3, -0.4, -1.1]), []
+    for repetition in range(400 * scale):
+        wins, draws = simulated(generator, strengths, 0.5, 40)
+        player = repetition % 4
+        covered.append(is_covered(wins, draws, player, strengths[player]))
+        if repetition < 10:
+            rating = fit_ratings(wins, draws).players[player]
+            assert covered[-1] == (rating.low <= ELO * strengths[player] <= rating.high)
+    check(scale, "tournament of four", covered)
 
 
 # --- sequential -------------------------------------------------------------------------------------

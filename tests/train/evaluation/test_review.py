@@ -51,11 +51,11 @@ def test_searched_values_are_no_better_than_the_best_and_repeat_themselves():
 def test_by_the_clock_the_move_that_was_played_is_looked_at_as_selectively_as_the_best_one(monkeypatch):
     """Selective searches are deep in no time; whole ones to their depth would take for ever."""
     margins = []
-    set_active_margin = Engine.set_active_margin
+    original = Engine.set_active_margin
 
     def recorded(engine, margin):
         margins.append(margin)
-        set_active_margin(engine, margin)
+        original(engine, margin)
 
     monkeypatch.setattr(Engine, "set_active_margin", recorded)
     review = analyse("f5d6c3g5", "network", time=0.05)

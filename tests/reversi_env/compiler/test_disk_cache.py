@@ -59,77 +59,68 @@ def entries(cache):
     return sorted((cache / "kernels").rglob("*.kernel"))
 
 
+KEY = ("group", "name", "key")
+OTHER_KEYS = [("other", "name", "key"), ("group", "other", "key"), ("group", "name", "other")]
+
+
 def test_what_is_saved_is_found_again_under_its_own_key_only(cache):
-    files = KernelFiles("here")
-    files.write("group", "name", "key", b"code")
-    assert KernelFiles("here").read("group", "name", "key") == b"code"
-    for environment, *names in (
-        ("there", "group", "name", "key"),
-        ("here", "other", "name", "key"),
-        ("here", "group", "other", "key"),
-        ("here", "group", "name", "other"),
-    ):
-        assert KernelFiles(environment).read(*names) is None
+    KernelFiles("here").write(*KEY, b"code")
+    assert KernelFiles("here").read(*KEY) == b"code"
+    for environment, key in (("there", KEY), *(("here", other) for other in OTHER_KEYS)):
+        assert KernelFiles(environment).read(*key) is None
     [path] = entries(cache)
     assert path.parent == cache / "kernels" / "here" / "group"
 
 
-def test_an_entry_is_not_taken_for_another(cache):
-    files = KernelFiles("here")
-    files.write("group", "name", "a", b"code for a")
-    [one] = entries(cache)
-    files.write("group", "name", "b", b"code for b")
-    other = next(path for path in entries(cache) if path != one)
-    shutil.copy(one, other)
-    assert files.read("group", "name", "b") is None
-    assert not other.exists()
-    assert files.read("group", "name", "a") == b"code for a"
+def test_a_copied_file_is_not_taken_for_another_entry(cache):
+    files, other = KernelFiles("here"), ("group", "name", "other")
+    files.write(*KEY, b"code")
+    [path] = entries(cache)
+    files.write(*other, b"other code")
+    [copied] = set(entries(cache)) - {path}
+    shutil.copy(path, copied)
+    assert files.read(*other) is None
+    assert not copied.exists()
+    assert files.read(*KEY) == b"code"
 
 
 def test_damage_anywhere_is_found_and_the_file_removed(cache):
     files = KernelFiles("here")
-    files.write("group", "name", "key", bytes(range(200)))
+    files.write(*KEY, bytes(range(200)))
     [path] = entries(cache)
     whole = path.read_bytes()
     for cut in (0, 1, len(kernel_files.HEADER), len(whole) - 1):
         path.write_bytes(whole[:cut])
-        assert files.read("group", "name", "key") is None
+        assert files.read(*KEY) is None
         assert not path.exists()
     for place in range(0, len(whole), 7):
         path.write_bytes(whole[:place] + bytes([whole[place] ^ 1]) + whole[place + 1 :])
-        assert files.read("group", "name", "key") is None
+        assert files.read(*KEY) is None
     path.write_bytes(whole + b"\0")
-    assert files.read("group", "name", "key") is None
+    assert files.read(*KEY) is None
     path.write_bytes(whole)
-    assert files.read("group", "name", "key") == bytes(range(200))
+    assert files.read(*KEY) == bytes(range(200))
 
 
 def test_a_place_that_cannot_be_written_is_named_once_and_another_serves(cache, spare, capsys):
+    """The other one is only trusted while nobody else may write there."""
     cache.write_text("a file where the folder should be")
     files = KernelFiles("here")
     files.write("group", "name", "a", b"a")
     files.write("group", "name", "b", b"b")
-    said = capsys.readouterr().err
-    assert said.count("\n") == 1
-    assert str(cache) in said
-    assert "cannot be written" in said
-    assert "REVERSI_CACHE_DIR" in said
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert str(cache) in message
     again = KernelFiles("here")
     assert [again.read("group", "name", key) for key in "ab"] == [b"a", b"b"]
     assert capsys.readouterr().err == ""
-    [made] = spare.iterdir()
-    assert made.stat().st_mode & 0o077 == 0
+    [folder] = spare.iterdir()
+    assert folder.stat().st_mode & 0o077 == 0
+    folder.chmod(0o777)
+    assert KernelFiles("here").read("group", "name", "a") is None
 
 
-def test_a_temporary_place_that_others_may_write_is_not_trusted(cache, spare):
-    cache.write_text("a file where the folder should be")
-    KernelFiles("here").write("group", "name", "key", b"code")
-    [made] = spare.iterdir()
-    made.chmod(0o777)
-    assert KernelFiles("here").read("group", "name", "key") is None
-
-
-def test_a_full_disk_leaves_no_half_entry_and_nothing_is_lost(cache, monkeypatch, capsys):
+def test_a_full_disk_leaves_no_half_entry_and_nothing_is_lost(cache, monkeypatch):
     files, replace = KernelFiles("here"), os.replace
 
     def full(path, target):
@@ -138,10 +129,9 @@ def test_a_full_disk_leaves_no_half_entry_and_nothing_is_lost(cache, monkeypatch
         return replace(path, target)
 
     monkeypatch.setattr(os, "replace", full)
-    files.write("group", "name", "key", b"code")
-    assert "no space left" in capsys.readouterr().err
+    files.write(*KEY, b"code")
     assert not [path for path in cache.rglob("*") if path.is_file()]
-    assert files.read("group", "name", "key") == b"code"
+    assert files.read(*KEY) == b"code"
 
 
 def test_without_any_place_kernels_are_simply_not_kept(cache, monkeypatch, capsys):
@@ -152,42 +142,42 @@ def test_without_any_place_kernels_are_simply_not_kept(cache, monkeypatch, capsy
     monkeypatch.setattr(Path, "mkdir", nowhere)
     monkeypatch.setattr("tempfile.mkdtemp", nowhere)
     for _ in range(2):
-        files.write("group", "name", "key", b"code")
+        files.write(*KEY, b"code")
     assert capsys.readouterr().err.count("compiled at every start") == 1
-    assert files.read("group", "name", "key") is None
+    assert files.read(*KEY) is None
+
+
+def write_used(cache, environment, group, days):
+    """Write an entry of 1000 bytes that was used *days* ago."""
+    KernelFiles(environment).write(group, "name", "key", b"x" * 1000)
+    used = time.time() - days * DAY
+    os.utime(cache / "kernels" / environment / group, (used, used))
 
 
 def test_what_nobody_uses_is_removed_and_what_is_used_stays(cache):
-    now = time.time()
     for days, group in ((0, "new"), (MAX_UNUSED_DAYS - 1, "used"), (MAX_UNUSED_DAYS + 1, "old")):
-        KernelFiles("here").write(group, "name", "key", b"code")
-        os.utime(cache / "kernels" / "here" / group, (now - days * DAY,) * 2)
-    KernelFiles("gone").write("old", "name", "key", b"code")
-    os.utime(cache / "kernels" / "gone" / "old", (now - 2 * MAX_UNUSED_DAYS * DAY,) * 2)
+        write_used(cache, "here", group, days)
+    write_used(cache, "gone", "old", 2 * MAX_UNUSED_DAYS)
     left = cache / "kernels" / "here" / "new" / ".name-key.kernel.part"
     left.write_bytes(b"left by a process that was killed")
-    prune(cache / "kernels", now)
+    prune(cache / "kernels", time.time())
     assert {path.parent.name for path in entries(cache)} == {"new", "used"}
     assert not (cache / "kernels" / "gone").exists()
     assert not left.exists()
 
 
 def test_of_too_much_the_longest_unused_is_removed(cache, monkeypatch):
-    now = time.time()
     for days, group in ((3, "c"), (2, "b"), (0, "a")):
-        KernelFiles("here").write(group, "name", "key", b"x" * 1000)
-        os.utime(cache / "kernels" / "here" / group, (now - days * DAY,) * 2)
+        write_used(cache, "here", group, days)
     monkeypatch.setattr(kernel_files, "MAX_TOTAL_BYTES", 2500)
-    prune(cache / "kernels", now)
+    prune(cache / "kernels", time.time())
     assert {path.parent.name for path in entries(cache)} == {"a", "b"}
 
 
 def test_a_use_is_noted(cache):
-    KernelFiles("here").write("group", "name", "key", b"code")
-    group = cache / "kernels" / "here" / "group"
-    os.utime(group, (time.time() - 10 * DAY,) * 2)
-    assert KernelFiles("here").read("group", "name", "key") == b"code"
-    assert time.time() - group.stat().st_mtime < DAY
+    write_used(cache, "here", "group", 10)
+    assert KernelFiles("here").read(*KEY) is not None
+    assert time.time() - (cache / "kernels" / "here" / "group").stat().st_mtime < DAY
 
 
 def test_the_cache_is_where_the_variable_says_or_where_caches_are(monkeypatch, tmp_path):
@@ -205,7 +195,7 @@ def test_the_cache_is_where_the_variable_says_or_where_caches_are(monkeypatch, t
 
 
 def test_the_command_shows_and_clears(cache, reversi, json_lines):
-    KernelFiles("here").write("group", "name", "key", b"x" * 3000)
+    KernelFiles("here").write(*KEY, b"x" * 3000)
     (cache / "solved").mkdir()
     (cache / "solved" / "exact.npy").write_bytes(b"y" * 500)
     (cache / "mine.txt").write_text("not of this project")
@@ -268,40 +258,3 @@ def test_two_cpus_in_one_home_have_code_of_their_own(filled, tmp_path):
     before = set(entries(cache))
     assert work(cache, **other) == work(cache) == (WORK_RESULT, "")
     assert set(entries(cache)) == before
-
-
-@pytest.fixture
-def mounted(tmp_path):
-    """Mount a small disk with these options; the folder it is in. Skipped where nothing can be mounted."""
-    folders = []
-
-    def mount(options):
-        folder = tmp_path / f"disk{len(folders)}"
-        folder.mkdir()
-        try:
-            command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(folder)]
-            subprocess.run(command, check=True, capture_output=True)
-        except (OSError, subprocess.CalledProcessError):
-            pytest.skip("no disk can be mounted here, which needs root")
-        folders.append(folder)
-        return folder
-
-    yield mount
-    for folder in folders:
-        subprocess.run(["umount", str(folder)], check=True)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("options", "reason"), [("size=16k", "no space left"), ("ro", "read-only")])
-def test_a_full_disk_and_a_read_only_home(mounted, options, reason, tmp_path):
-    """Real ones: what cannot be kept there is kept in the temporary place, which is said once, and the next start finds it."""
-    disk = mounted(options)
-    temporary = tmp_path / "temporary"
-    temporary.mkdir()
-    result, said = work(disk, TMPDIR=temporary)
-    assert result == WORK_RESULT
-    assert said.count("\n") == 1
-    assert reason in said
-    assert work(disk, TMPDIR=temporary) == (WORK_RESULT, "")
-    assert list(temporary.rglob("*.kernel"))
-    assert not list(disk.rglob("*.part"))

@@ -49,10 +49,9 @@ class Counting:
 
 def whole_game(env, seed=1):
     env.reset(seed=seed)
-    while True:
-        result = env.step(env.sample_legal())
-        if result[2]:
-            return result
+    while not (result := env.step(env.sample_legal()))[2]:
+        pass
+    return result
 
 
 # --- names and specs
@@ -81,28 +80,16 @@ def test_the_built_in_names_import_nothing_for_it(monkeypatch):
         ReversiEnv(opponent="somebody")
 
 
-@pytest.mark.parametrize("name", ["gredy", "", "greedy:depth=x", "Random", "six factor"])
-def test_unknown_names_say_what_is_known(name):
-    for make in (ReversiEnv, ReversiVectorEnv):
-        with pytest.raises(SettingsError, match=r"opponent .*(expected|did you mean)"):
-            make(opponent=name)
+NAMES = ["gredy", "", "greedy:depth=x", "Random", "six factor"]
+NOT_OPPONENTS = [3, 2.5, object(), LastLegal, {"random": 1}, [3], lambda board: 0, [], (), OpponentPool()]
 
 
-@pytest.mark.parametrize("opponent", [3, 2.5, object(), LastLegal, {"random": 1}, [3]])
+@pytest.mark.parametrize("opponent", [*NAMES, *NOT_OPPONENTS, [OpponentPool(["random"])]])
 def test_what_cannot_play_is_refused(opponent):
-    with pytest.raises(SettingsError, match="expected a name or spec, a callable"):
-        ReversiEnv(opponent=opponent)
-
-
-def test_a_function_of_one_argument_is_refused():
-    with pytest.raises(SettingsError, match="expected a callable of two arguments, the board and the mask of legal"):
-        ReversiEnv(opponent=lambda board: 0)
-
-
-@pytest.mark.parametrize("opponent", [[], (), OpponentPool()])
-def test_no_opponents_at_all_are_not_two_players(opponent):
-    with pytest.raises(SettingsError, match="expected at least one, or opponent=None"):
-        ReversiEnv(opponent=opponent)
+    """Unknown names, objects without moves, a function of one argument, no opponents at all, a pool in a pool."""
+    for make in (ReversiEnv, ReversiVectorEnv):
+        with pytest.raises(SettingsError, match="opponent"):
+            make(opponent=opponent)
 
 
 def test_an_agent_that_does_not_know_the_game_is_refused_before_any_step():
@@ -110,7 +97,7 @@ def test_an_agent_that_does_not_know_the_game_is_refused_before_any_step():
     agent = make_agent("network")
     for opponent in ("network", "network:depth=1", agent, ["random", "network"], OpponentPool([agent])):
         for make in (ReversiEnv, ReversiVectorEnv):
-            with pytest.raises(ReversiError, match="network for 4x4 normal: the package has no weights for that game"):
+            with pytest.raises(ReversiError, match="network for 4x4"):
                 make(size=4, opponent=opponent)
             assert make(size=6, opponent=opponent)
     assert ReversiEnv(size=4, opponent=LastLegal())  # which has nothing to say about games
@@ -174,8 +161,7 @@ def test_a_ppo_model_without_masks_is_told_when_it_plays_an_illegal_move():
     """Plain PPO does not know what is legal; the error says so, and a callable around it chooses among the legal moves."""
     model = PPO("MlpPolicy", ReversiEnv(size=4, observation="flat"), n_steps=8, batch_size=8, seed=1, device="cpu")
     env = ReversiEnv(size=4, observation="flat", opponent=model)
-    message = r"played \d+, which is illegal"
-    with pytest.raises(IllegalMoveError, match=message):
+    with pytest.raises(IllegalMoveError, match="played"):
         [whole_game(env, seed) for seed in range(20)]
 
     def legal_ppo(board, mask):
@@ -194,16 +180,14 @@ def test_an_illegal_move_by_the_opponent_is_an_error_and_undone(move):
     env = ReversiEnv(size=4, opponent=lambda board, mask: move)
     env.reset(seed=1)
     before = env.get_state()
-    with pytest.raises(IllegalMoveError, match=f"played {move}, which is illegal"):
+    with pytest.raises(IllegalMoveError, match=f"played {move}"):
         env.step(env.sample_legal())
     before["random"] = env.get_state()["random"]  # `sample_legal` has drawn
     assert env.get_state() == before
-    envs = ReversiVectorEnv(
-        3, size=4, opponent=lambda boards, masks: np.array([masks[0].argmax(), move, move])[: len(masks)]
-    )
+    envs = ReversiVectorEnv(3, size=4, opponent=lambda boards, masks: np.array([masks[0].argmax(), move, move]))
     envs.reset(seed=1)
     states, masks, actions = envs.get_state(), envs.action_masks(), [1, 1, 1]
-    with pytest.raises(IllegalMoveError, match=f"played {move}, which is illegal"):
+    with pytest.raises(IllegalMoveError, match=f"played {move}"):
         envs.step(actions)
     assert (envs.get_state() == states).all()
     assert np.array_equal(envs.action_masks(), masks)
@@ -211,17 +195,13 @@ def test_an_illegal_move_by_the_opponent_is_an_error_and_undone(move):
 
 @pytest.mark.parametrize("answer", [None, 1.0, "a1", [1, 2], [], True])
 def test_an_answer_that_is_no_action_is_an_error(answer):
+    """In a batch an action for every game is expected."""
     env = ReversiEnv(size=4, opponent=lambda board, mask: answer)
-    env.reset(seed=1)
-    with pytest.raises(SettingsError, match=r"answered .*"):
-        env.step(1)
-
-
-def test_a_batch_opponent_must_answer_for_every_game():
-    envs = ReversiVectorEnv(3, size=4, opponent=lambda boards, masks: masks[0].argmax())
-    envs.reset(seed=1)
-    with pytest.raises(SettingsError, match="expected 3 action number"):
-        envs.step(envs.sample_legal())
+    envs = ReversiVectorEnv(3, size=4, opponent=lambda boards, masks: answer)
+    for one in (env, envs):
+        one.reset(seed=1)
+        with pytest.raises(SettingsError, match="opponent"):
+            one.step(one.sample_legal())
 
 
 def test_an_opponent_that_crashes_leaves_the_game_as_it_was():
@@ -275,21 +255,16 @@ def test_a_batch_opponent_is_called_once_a_step_with_all_its_games(mode):
     assert opponent.batches[0] == 16
 
 
-def test_new_episodes_and_replies_share_the_call_under_next_step():
+@pytest.mark.parametrize(("mode", "calls_per_step"), [("NEXT_STEP", 1), ("SAME_STEP", 2)])
+def test_new_episodes_and_replies_share_the_call_under_next_step(mode, calls_per_step):
     """As white the opponent begins: its first moves are asked for together with its replies in other games."""
     opponent = Counting()
-    envs = ReversiVectorEnv(16, size=4, opponent=opponent, colour="white")
+    envs = ReversiVectorEnv(16, size=4, opponent=opponent, colour="white", autoreset_mode=mode)
     envs.reset(seed=1)
     assert opponent.batches == [16]
     for step in range(1, 60):
         envs.step(envs.sample_legal())
-        assert len(opponent.batches) <= step + 1
-    opponent.batches.clear()
-    envs = ReversiVectorEnv(16, size=4, opponent=opponent, colour="white", autoreset_mode="SAME_STEP")
-    envs.reset(seed=1)
-    for step in range(1, 60):
-        envs.step(envs.sample_legal())
-        assert len(opponent.batches) <= 2 * step + 1
+        assert len(opponent.batches) <= calls_per_step * step + 1
 
 
 def test_in_a_pool_each_opponent_gets_its_own_games():
@@ -311,8 +286,8 @@ def drawn(envs, pool_size, resets=10):
     numbers = []
     for _ in range(resets):
         envs.reset()
-        numbers.append(envs.get_state()["opponent"])
-    return np.bincount(np.concatenate(numbers), minlength=pool_size) / (resets * envs.num_envs)
+        numbers.extend(envs.get_state()["opponent"])
+    return np.bincount(numbers, minlength=pool_size) / len(numbers)
 
 
 def test_opponents_are_drawn_in_proportion_to_their_weights():
@@ -382,15 +357,14 @@ def test_a_pool_can_be_shared_and_pickled():
 def test_weights_are_numbers(weight):
     pool = OpponentPool(["random"])
     for change in (lambda: pool.add("greedy", weight), lambda: pool.set_weight(0, weight)):
-        with pytest.raises(SettingsError, match="weight=.*expected a number of 0 or more"):
+        with pytest.raises(SettingsError, match="weight"):
             change()
-    assert len(pool) == 1
     assert pool.records()["cumulative_share"].tolist() == [1.0]
 
 
 @pytest.mark.parametrize("number", [-1, 1, "random", None])
 def test_opponents_have_numbers(number):
-    with pytest.raises(SettingsError, match="the pool has no opponent .*"):
+    with pytest.raises(SettingsError, match="opponent"):
         OpponentPool(["random"]).set_weight(number, 1.0)
 
 
@@ -400,12 +374,7 @@ def test_a_pool_needs_somebody_to_draw():
     env.reset(seed=1)
     pool.set_weight(0, 0.0)
     before = env.get_state()
-    with pytest.raises(SettingsError, match="all opponents of the pool have weight 0"):
+    with pytest.raises(SettingsError, match="weight"):
         env.reset()
     assert env.get_state() == before
     env.step(env.sample_legal())
-
-
-def test_pools_do_not_nest():
-    with pytest.raises(SettingsError, match="cannot contain a pool"):
-        OpponentPool([OpponentPool(["random"])])

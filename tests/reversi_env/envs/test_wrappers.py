@@ -8,7 +8,7 @@ from gymnasium.utils.env_checker import check_env
 
 from reversi_env import Rules
 from reversi_env.batch import action_images
-from reversi_env.envs import ReversiEnv, ReversiVectorEnv, SettingsError, TorchVectorEnv
+from reversi_env.envs import ReversiEnv, ReversiVectorEnv, SettingsError
 from reversi_env.envs.wrappers import (
     CanonicalPositions,
     SymmetryAugmentation,
@@ -160,17 +160,23 @@ def test_sampled_actions_are_legal_as_seen(wrapper):
         envs.step(envs.sample_legal())
 
 
-def test_an_episode_keeps_its_symmetry_and_all_eight_come():
+def test_an_episode_keeps_its_symmetry_which_the_seed_decides():
+    def drawn():
+        for seed in range(100):
+            _, info = env.reset(seed=seed)
+            _, _, _, _, after = env.step(env.sample_legal())
+            assert info["symmetry"] == after["symmetry"] == env.symmetry
+            yield env.symmetry
+
     env = SymmetryAugmentation(ReversiEnv(size=4))
-    drawn = []
-    for seed in range(100):
-        _, info = env.reset(seed=seed)
-        drawn.append(env.symmetry)
-        assert info["symmetry"] == env.symmetry
-        _, _, _, _, info = env.step(env.sample_legal())
-        assert info["symmetry"] == drawn[-1]
-    assert set(drawn) == set(range(8))
-    assert drawn[0] == (env.reset(seed=0), env.symmetry)[1]
+    symmetries = list(drawn())
+    assert symmetries == list(drawn())
+    assert set(symmetries) == set(range(8))
+    for seed in (5, np.int64(5), list(range(8))):
+        batches = [VectorSymmetryAugmentation(ReversiVectorEnv(8, size=4)) for _ in range(2)]
+        for envs in batches:
+            envs.reset(seed=seed)
+        assert np.array_equal(*(envs.symmetries for envs in batches))
 
 
 @pytest.mark.parametrize("wrapper", SYMMETRIC)
@@ -240,26 +246,11 @@ def test_extra_planes_and_other_forms(observation, dtype, channels_last):
         assert planes[2].sum() == 1
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"extra_planes": "legal"}, "extra_planes='legal'"),
-        ({"extra_planes": ["legal", "legal"]}, "each once"),
-        ({"dtype": "float16"}, "dtype='float16'"),
-        ({"channels_last": 1}, "channels_last=1"),
-        ({"observation": "flat", "channels_last": True}, "'flat' has no planes"),
-    ],
-)
-def test_forms_that_there_are_not(options, message):
-    with pytest.raises(SettingsError, match=message):
-        ReversiEnv(**options)
-
-
 @pytest.mark.parametrize("wrapper", SYMMETRIC)
 def test_other_games_are_refused(wrapper):
-    with pytest.raises(SettingsError, match="is not Reversi"):
+    with pytest.raises(SettingsError, match="Reversi"):
         wrapper(gymnasium.make("CartPole-v1"))
-    with pytest.raises(SettingsError, match="is not a batch of Reversi"):
+    with pytest.raises(SettingsError, match="Reversi"):
         VectorCanonicalPositions(gymnasium.make_vec("CartPole-v1", num_envs=2))
 
 
@@ -271,17 +262,3 @@ def test_check_env_accepts_wrapped_environments(wrap, size, hasty_window):
     with only_these_warnings(["is different from the unwrapped version"]):  # it says that it sees a wrapper
         check_env(env)
     assert env.spec.make().observation_space == env.observation_space
-
-
-@pytest.mark.parametrize("seed", [5, np.int64(5), list(range(8))], ids=repr)
-def test_the_same_seeds_turn_a_batch_in_the_same_way(seed):
-    def drawn():
-        wrapped, tensors = (
-            VectorSymmetryAugmentation(ReversiVectorEnv(8, size=4)),
-            TorchVectorEnv(8, size=4),
-        )
-        wrapped.reset(seed=seed)
-        tensors.reset(seed=seed)
-        return wrapped.symmetries.tolist(), tensors.np_random.random()
-
-    assert drawn() == drawn()

@@ -33,7 +33,6 @@ from models.kernels.simd import (
     emit_clipped,
     emit_concatenated,
     emit_dot_products_added,
-    emit_frozen,
     emit_horizontal_sum,
     emit_multiply_add,
     emit_relu,
@@ -41,6 +40,7 @@ from models.kernels.simd import (
     emit_sum,
     emit_vector,
 )
+from reversi_env.compiler.llvm import emit_freeze
 from reversi_env.kernels.bitboard import legal_moves
 from reversi_env.kernels.simd import emit_run_ends, popcount
 from reversi_env.rules import SIZES
@@ -186,7 +186,7 @@ class _Forward:
         places = [(builder.add(rows, WORD(self.shape.width * first)), number) for number, first in numbers]
         vectors = [builder.sext(emit_vector(builder, start, number, self.row), self.sums) for start, number in places]
         parts = [emit_sum(vectors[k::CHAINS], builder.add) for k in range(min(CHAINS, len(vectors)))]
-        return emit_sum([emit_frozen(builder, part) for part in parts], builder.add)
+        return emit_sum([emit_freeze(builder, part) for part in parts], builder.add)
 
     def value(self, sums: Any, head: Any) -> Any:
         """The value in discs of these sums."""

@@ -27,13 +27,6 @@ def emit_sum(vectors: list[Any], add: Callable[[Any, Any], Any]) -> Any:
     return vectors[0]
 
 
-def emit_frozen(builder: ir.IRBuilder, value: Any) -> Any:
-    """The same *value*, of which the compiler does not change how it came about: LLVM's ``freeze``."""
-    frozen = ir.Instruction(builder.block, value.type, "freeze", [value])
-    builder._insert(frozen)  # llvmlite has no function for it
-    return frozen
-
-
 def cpu_features(context: Any) -> set[str]:
     """What the CPU has that code is made for, in LLVM's words."""
     if not isinstance(context, CPUContext):

@@ -124,8 +124,9 @@ class TreeSearch:
         shape, device = (games, self.rules.square_count + 1), generator.device
         if self.method == "gumbel":
             return torch.empty(shape, device=device).exponential_(generator=generator).log_().neg_()
-        alpha = torch.full(shape, DIRICHLET_ALPHA_SUM / (self.rules.square_count / 6), device=device)
-        return torch._standard_gamma(alpha, generator=generator).clamp_(min=MIN_GAMMA)
+        seed = int(torch.randint(2**62, (1,), generator=generator, device=device))
+        samples = np.random.default_rng(seed).standard_gamma(DIRICHLET_ALPHA_SUM / (self.rules.square_count / 6), shape)
+        return torch.from_numpy(samples).to(device, torch.float32).clamp_(min=MIN_GAMMA)
 
     def run(self, roots: State, noise: Tensor | None = None) -> SearchOutput:
         """Search from these positions, ``(n,)``; without *noise* the search is deterministic.

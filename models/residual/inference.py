@@ -120,13 +120,11 @@ class TorchCompiled(WithFallback):
     """
 
     def __init__(self, function: Callable[..., Any], *, deterministic: bool = False) -> None:
-        from torch._dynamo.exc import TorchDynamoException
-
-        options: Any = None
-        if deterministic and "deterministic" in torch._inductor.list_options():
-            options = {"deterministic": True}
-        fast = torch.compile(function, dynamic=False, options=options)
-        super().__init__("compile", fast, function, TorchDynamoException)
+        try:
+            fast = torch.compile(function, dynamic=False, options={"deterministic": True} if deterministic else None)
+        except RuntimeError:  # older versions of torch have no such option
+            fast = torch.compile(function, dynamic=False)
+        super().__init__("compile", fast, function)
 
 
 class CudaGraphed:

@@ -10,8 +10,9 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core.cgutils import alloca_once
 from numba.extending import intrinsic
+
+from reversi_env.compiler.llvm import emit_kernel_call
 
 #: What is asked: own and opponent's board, alpha, beta, depth.
 _ARGUMENTS = (types.uint64, types.uint64, types.int64, types.int64, types.int64)
@@ -39,12 +40,6 @@ def call(
     """What the kernel at *address* gives, a whole number."""
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        convention = context.call_conv
-        kind = convention.get_function_type(types.int64, signature.args[1:])
-        answer, error = (alloca_once(builder, argument.pointee) for argument in kind.args[:2])
-        kernel = builder.inttoptr(args[0], kind.as_pointer())
-        packed = convention._get_arg_packer(signature.args[1:]).as_arguments(builder, args[1:])
-        builder.call(kernel, [answer, error, *packed])
-        return builder.load(answer)
+        return emit_kernel_call(context, builder, args[0], signature.args[1:], args[1:])
 
     return types.int64(types.int64, thread, net, *_ARGUMENTS), codegen

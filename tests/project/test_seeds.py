@@ -146,7 +146,7 @@ def pool(seed):
     for _ in range(3):
         made.add(PolicyValueNet(4, Architecture(4, 1)))
     words = [one.rng.bit_generator.state["state"]["state"] for one in made.baselines]
-    return [*words, *(one.generator.initial_seed() for one in made.selves)]
+    return [*words, *(one.generator.initial_seed() for one in made.snapshots)]
 
 
 def tensor_ppo(seed):

@@ -24,14 +24,8 @@ CYCLIC_IMPORTS = {
 }
 #: What is beyond a limit until it is tidied: modules, folders, and pairs of folders whose imports close a cycle.
 TEMPORARY = {
-    "models/kernels/simd.py",
-    "models/mcts/search.py",
-    "models/residual/inference.py",
     "play.cli play.terminal",
-    "search/kernels/addresses.py",
     "train.arena train.evaluation",
-    "train/alphazero/learner.py",
-    "train/rl/maskable_ppo.py",
 }
 
 

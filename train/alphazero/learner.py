@@ -20,6 +20,7 @@ with extra_libraries():
     import torch
     from torch import Tensor
     from torch.nn import functional
+    from torch.optim.swa_utils import get_ema_multi_avg_fn
 
 #: Huber delta, and the discs that count as 1 in the value loss.
 HUBER_DELTA, LOSS_SCALE = 12.0, 16.0
@@ -27,8 +28,9 @@ HUBER_DELTA, LOSS_SCALE = 12.0, 16.0
 POLICY_COEFFICIENT = 0.5
 #: Decoupled weight decay, maximum norm of a gradient, and steps of the learning rate's warm-up.
 WEIGHT_DECAY, MAX_GRAD_NORM, WARMUP_STEPS = 0.01, 1.0, 200
-#: Share of the new weights in their moving average.
-EMA_UPDATE_RATE = 0.01
+#: Share that the moving average of the weights keeps at every step.
+EMA_DECAY = 0.99
+update_average = get_ema_multi_avg_fn(EMA_DECAY)
 #: Steps between two reports.
 REPORT_INTERVAL = 50
 
@@ -100,7 +102,7 @@ class Learner:
         torch.nn.utils.clip_grad_norm_(self.net.parameters(), MAX_GRAD_NORM)
         self.optimiser.step()
         with torch.no_grad():
-            torch._foreach_lerp_(list(self.ema_net.parameters()), list(self.net.parameters()), EMA_UPDATE_RATE)
+            update_average(list(self.ema_net.parameters()), list(self.net.parameters()), 0)
         return metrics
 
     def _loss_and_metrics(

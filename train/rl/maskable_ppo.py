@@ -108,7 +108,7 @@ class MaskablePpoRun(PolicyRun):
         if end or evaluates or self.checkpoint_is_due():
             write_atomically(self.folder / MODEL, self._model_file())
             games, pool = self.env.state(), self.pool.state()
-            parts = {**model_state(self.model), "games": games, "pool": pool, "told": self.run_state()}
+            parts = {**self.model.checkpoint(), "games": games, "pool": pool, "told": self.run_state()}
             self.save(self._frozen_copy(), parts)
 
     def _evaluate(self) -> None:
@@ -151,8 +151,8 @@ class MaskablePpoRun(PolicyRun):
             self.set_run_state(parts["told"])
             snapshots = [self._read_snapshot(number) for number in range(parts["pool"]["selves"])]
             self.pool.set_state(parts["pool"], snapshots)
-            self.model._last_obs = self.env.set_state(parts["games"])
-            restore_model(parts, self.model)  # the random generators last: making a network draws from them
+            observations = self.env.set_state(parts["games"])
+            self.model.restore(parts, observations)  # the random generators last: making a network draws from them
             self.steps = self._tasks_done_at = int(self.model.num_timesteps)
         for path in (self.folder / SNAPSHOTS_FOLDER).glob("*.safetensors"):  # those after the checkpoint are made again
             if path.stem.isdigit() and int(path.stem) >= len(self.pool.snapshots):
@@ -213,8 +213,46 @@ class _LogWriter(KVWriter):
         """Do nothing."""
 
 
+#: Counters of stable-baselines3 that a run resumes from.
+_COUNTERS = ("num_timesteps", "_n_updates", "_episode_num", "_n_calls", "_current_progress_remaining")
+
+
+class _ResumableModel(MaskablePPO):
+    """MaskablePPO that resumes, without its environment: network, counters, pending log values, global random generators."""
+
+    def checkpoint(self) -> dict[str, State]:
+        log, (kind, keys, *gaussian) = self.logger, np.random.get_state()
+        state = {
+            "counters": {name: getattr(self, name) for name in _COUNTERS if hasattr(self, name)},
+            "episodes": list(self.ep_info_buffer or ()),
+            # The next line of the log has values of the last update, and of an evaluation since.
+            "noted": {name: (float(value), log.name_to_excluded[name]) for name, value in log.name_to_value.items()},
+            "started": np.asarray(self._last_episode_starts, np.uint8),
+            "torch": torch.get_rng_state().numpy(),
+            "numpy": np.asarray(keys),
+            "gaussian": [str(kind), *gaussian],
+        }
+        return {**network_state(self.policy, self.policy.optimizer), "model": state}
+
+    def restore(self, parts: Mapping[str, State], observations: Any) -> None:
+        """Restore a `checkpoint`; *observations* are those of the restored environment."""
+        state: Any = parts["model"]
+        restore_network(parts, self.policy, self.policy.optimizer)
+        for name, value in state["counters"].items():
+            setattr(self, name, value)
+        self.ep_info_buffer = deque(state["episodes"], maxlen=self._stats_window_size)
+        self.ep_success_buffer = deque(maxlen=self._stats_window_size)
+        for name, (value, excluded) in state["noted"].items():
+            self.logger.record(name, value, tuple(excluded))
+        self._last_obs = observations
+        self._last_episode_starts = state["started"].astype(bool)
+        torch.set_rng_state(torch.from_numpy(state["torch"]))
+        kind, *gaussian = state["gaussian"]
+        np.random.set_state((kind, state["numpy"], *gaussian))
+
+
 def _make_model(options: PpoOptions, env: TrainingEnv, device: str) -> Any:
-    return MaskablePPO(
+    return _ResumableModel(
         *(BoardPolicy, env),
         learning_rate=partial(_decayed_rate, options.learning_rate),
         gamma=1.0,
@@ -238,41 +276,3 @@ def _decayed_rate(rate: float, left: float) -> float:
     The last rollout goes beyond the total number of steps, so that *left* may be negative.
     """
     return rate * (0.1 + 0.9 * max(0.0, left))
-
-
-# --- checkpoints of a model -----------------------------------------------------------------------
-
-#: Counters of stable-baselines3 that a run resumes from.
-_COUNTERS = ("num_timesteps", "_n_updates", "_episode_num", "_n_calls", "_current_progress_remaining")
-
-
-def model_state(model: Any) -> dict[str, State]:
-    """Return the state of a model without its environment: network, counters, pending log values, global generators."""
-    log, (kind, keys, *gaussian) = model.logger, np.random.get_state()
-    state = {
-        "counters": {name: getattr(model, name) for name in _COUNTERS if hasattr(model, name)},
-        "episodes": list(model.ep_info_buffer or ()),
-        # The next line of the log has values of the last update, and of an evaluation since.
-        "noted": {name: (float(value), log.name_to_excluded[name]) for name, value in log.name_to_value.items()},
-        "started": np.asarray(model._last_episode_starts, np.uint8),
-        "torch": torch.get_rng_state().numpy(),
-        "numpy": np.asarray(keys),
-        "gaussian": [str(kind), *gaussian],
-    }
-    return {**network_state(model.policy, model.policy.optimizer), "model": state}
-
-
-def restore_model(parts: Mapping[str, State], model: Any) -> None:
-    """Restore the `model_state` of a model with its environment."""
-    state = parts["model"]
-    restore_network(parts, model.policy, model.policy.optimizer)
-    for name, value in state["counters"].items():
-        setattr(model, name, value)
-    model.ep_info_buffer = deque(state["episodes"], maxlen=model._stats_window_size)
-    model.ep_success_buffer = deque(maxlen=model._stats_window_size)
-    for name, (value, excluded) in state["noted"].items():
-        model.logger.record(name, value, tuple(excluded))
-    model._last_episode_starts = state["started"].astype(bool)
-    torch.set_rng_state(torch.from_numpy(state["torch"]))
-    kind, *gaussian = state["gaussian"]
-    np.random.set_state((kind, state["numpy"], *gaussian))

@@ -80,16 +80,21 @@ def test_time_runs_for_who_is_not_connected(special, hand, dropped):
 
 
 def test_games_out_of_memory_are_charged_whatever_happens_to_them(special, hand):
-    """Those that the sweeper takes out, as often as it likes, and the time of a move that was thought about meanwhile."""
-    api = special(monotonic=hand, room_idle=0.0, sweep_every=0.01)
+    """Those that the sweeper takes out, as often as it likes; used grace is not given back."""
+    api = special(monotonic=hand, room_idle=0.0, sweep_every=0.01, clock_grace=2.0)
     created = started(api)
     for gone in (10, 20, 30):
         eventually(lambda: created["game"] not in api.hall.rooms, "the leaving")
         hand.now += 10
         assert left(api, created) == 100 - gone
-    assert api.move(created, "white", "a1", 1).json()["clock"]["white"] == 70
+    hand.now += 71.5
+    assert api.move(created, "white", "a1", 1).json()["clock"]["white"] == 0
+    assert api.move(created, "black", "c4", 2).status_code == 200
     record = api.call("GET", f"/api/games/{created['game']}/record", created["tokens"]["spectator"]).text
-    assert read_ggf_game(record).annotations[1].seconds == 30
+    assert read_ggf_game(record).annotations[1].seconds == 101.5
+    eventually(lambda: created["game"] not in api.hall.rooms, "the leaving")
+    hand.now += 0.75
+    assert left(api, created) == LOST
 
 
 @pytest.mark.parametrize(
@@ -159,17 +164,6 @@ def test_a_move_that_is_taken_back_earns_no_increment(special, hand):
     undo("black", "white")  # both moves
     assert clocks() == (10, 1)
     assert not api.state(created)["moves"]
-
-
-def test_used_grace_is_not_given_back_by_a_drop(special, hand):
-    api = special(monotonic=hand, clock_grace=2.0)
-    created = started(api)
-    hand.now += 101.5
-    assert api.move(created, "white", "a1", 1).json()["clock"]["white"] == 0
-    assert api.move(created, "black", "c4", 2).status_code == 200
-    drop(api, created)
-    hand.now += 0.75
-    assert left(api, created) == LOST
 
 
 def test_a_time_that_is_up_is_seen_without_being_asked_for(special):

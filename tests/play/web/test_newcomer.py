@@ -2,12 +2,11 @@
 
 import re
 import shlex
-import subprocess
-import sys
 
 import pytest
 
 from tests.conftest import REPOSITORY
+from tests.oracles.jobs import launched
 
 from .steps import DESKTOP, PHONE, WAIT, expect, picture
 
@@ -31,25 +30,15 @@ def served(tmp_path):
     """The server as the guide starts it, but for its port and database: where it says that other machines find it."""
     [line] = re.findall("^reversi serve.*", WALK.read_text(), re.M)
     words = [*shlex.split(line)[1:], "--port", "0", "--workers", "0", "--database", tmp_path / "games"]
-    with subprocess.Popen(
-        [sys.executable, "-m", "play", *words],
-        cwd=REPOSITORY,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    ) as server:
-        try:
-            own, others = (next(server.stdout) for _ in range(2))
-            yield re.search(r"http://\S+", others if others.startswith("other machines") else own)[0]
-        finally:
-            server.terminate()
+    with launched(*words) as server:
+        own, others = (next(server.stdout) for _ in range(2))
+        yield re.search(r"http://\S+", others if others.startswith("other machines") else own)[0]
 
 
 def test_a_newcomer_follows_the_guide(browser, served):
     """From the command that serves to a friend who reads a variation; all is found under the name that the guide has for it."""
     (strength, size, start), help, (review,), _, (comment,), (share, copy), (own,) = names_of_steps()
-    context = browser.new_context(viewport=DESKTOP, reduced_motion="reduce", permissions=["clipboard-write"])
-    page = context.new_page()
+    page = browser.new_page(viewport=DESKTOP, reduced_motion="reduce", permissions=["clipboard-write"])
     page.set_default_timeout(WAIT)
     page.goto(served)
     expect(page.get_by_label(strength, exact=False).first).to_be_visible()
@@ -77,16 +66,13 @@ def test_a_newcomer_follows_the_guide(browser, served):
     page.get_by_role("button", name=share, exact=True).click()
     expect(page.locator("#invite-link")).to_have_value(re.compile(f"^{re.escape(served)}/review/"))
     page.get_by_role("button", name=copy, exact=True).click()
-    link, shown = (
-        page.locator("#invite-link").input_value(),
-        page.locator("#moves button > :first-child").all_inner_texts(),
-    )
 
-    friend = browser.new_context(viewport=PHONE).new_page()
-    friend.goto(link)
+    friend = browser.new_page(viewport=PHONE)
+    friend.goto(page.locator("#invite-link").input_value())
     expect(friend.locator("#moves .variation .remark")).to_have_text("Would this have been better?")
-    assert friend.locator("#moves button > :first-child").all_inner_texts() == shown
+    shown = "#moves button > :first-child"
+    expect(friend.locator(shown)).to_have_text(page.locator(shown).all_inner_texts())
     page.get_by_role("button", name=own, exact=True).click()
     expect(page.locator("#library-list a")).to_have_count(2)  # the game and its review
-    for one in (page, friend):
-        one.context.close()
+    page.close()
+    friend.close()

@@ -64,8 +64,10 @@ def test_an_answer_waits_until_the_discs_have_turned(open_page):
         window.knocks = 0;
         AudioBufferSourceNode.prototype.start = () => { knocks++; };
         window.shown = [];
-        const note = () => { const count = document.querySelectorAll(".piece[data-disc=X], .piece[data-disc=O]").length;
-            if (count !== shown.at(-1)?.count) shown.push({ count, at: performance.now() }); };
+        const note = () => {
+            const count = document.querySelectorAll(".piece[data-disc=X], .piece[data-disc=O]").length;
+            if (count !== shown.at(-1)?.count) shown.push({ count, at: performance.now() });
+        };
         new MutationObserver(note).observe(document.getElementById("board"), { subtree: true, attributes: true, childList: true });
     }""")
     choose(page, agent="greedy", size=6)

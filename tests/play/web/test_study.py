@@ -104,7 +104,6 @@ def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     expect(page.locator("#puzzle-kind option:checked")).to_have_text("My own blunders (1)")
     expect(page.locator(".square.legal")).to_have_count(4)
     page.click(".square[data-square=d3]")  # as in the game
-    expect(page.locator("#puzzle-verdict")).to_contain_text("d3 loses 4 discs")
     expect(page.locator("#puzzle-verdict")).to_contain_text("−14 instead of −10")
     page.click("#puzzle-next")
     expect(page.locator(".square.legal")).to_have_count(4)
@@ -172,9 +171,6 @@ def test_a_position_is_set_up_studied_and_sent(open_page, tmp_path):
     page.go_back()
     expect(page.locator("#choice-list button")).to_have_count(2)
     shuts_nobody_out(page)
-    page.fill("#transcript", "XXXX XXXX XXXX XXXX")
-    page.click("#loader button[type=submit]")
-    expect(page.locator("#toast")).to_contain_text("Neither side can move")
     corner.press("Enter")  # what was changed last is what will be studied
     expect(page.locator("#transcript")).to_have_value("")
     page.fill("#transcript", 500 * GAMES)  # more than a text may have
@@ -212,8 +208,6 @@ def test_a_position_is_set_up_studied_and_sent(open_page, tmp_path):
     expect(friend).to_have_url(re.compile("/#review="))
     expect(shown).to_have_text(["b1", "a1", "c1", "a3"])
     expect(friend.locator("#moves [aria-current=true] > :first-child")).to_have_text("a3")
-    friend.reload()
-    expect(shown).to_have_text(["b1", "a1", "c1", "a3"])
     friend.go_back()
     expect(shown).to_have_text(["b1", "a1", "c1"])
     fits(friend)

@@ -150,11 +150,6 @@ def test_our_own_engines_play_as_their_agents_do_in_this_process(tmp_path):
 # --- workers ----------------------------------------------------------------------------------------
 
 
-def test_jobs_are_done_here_without_workers():
-    with ProcessPool(0, Worker) as workers:
-        assert list(workers.results(iter([1, 2, 3]))) == [(job, os.getpid()) for job in (1, 2, 3)]
-
-
 @pytest.mark.slow
 def test_workers_do_every_job_once_and_what_they_raise_is_raised_here():
     with ProcessPool(2, Worker) as workers:

@@ -83,7 +83,7 @@ def test_bad_options(agents, others, complaint, tmp_path):
 # --- the games --------------------------------------------------------------------------------------
 
 
-def test_all_games_are_saved_in_both_formats(played):
+def test_all_games_are_saved_in_both_formats_and_read_back(played):
     folder, tournament = played
     lines = [json.loads(line) for line in (folder / GAMES).read_text().splitlines()]
     assert [line["game"] for line in lines] == list(range(12))
@@ -94,24 +94,12 @@ def test_all_games_are_saved_in_both_formats(played):
         assert game.final().is_over()
         assert game.final().score(BLACK) == game.result == line["discs"] == record.game.discs
         assert len(line["seconds"]) == len(game.moves) - line["opening"]
-    assert tournament.complete
-
-
-def test_the_folder_reads_back_as_it_was_played(played):
-    folder, tournament = played
     again = read_tournament(options(), folder)
     assert again.complete
+    assert tournament.complete
     for one, other in zip(tournament.records, again.records, strict=True):
         assert (one.fixture, one.game.moves, one.game.discs) == (other.fixture, other.game.moves, other.game.discs)
         assert one.game.seconds == other.game.seconds
-
-
-def test_the_same_again_with_the_same_seed_and_other_games_with_another(played, tmp_path):
-    folder, _ = played
-    run_tournament(options(), tmp_path / "again")
-    run_tournament(options(seed=1), tmp_path / "other")
-    assert (tmp_path / "again" / RECORDS).read_bytes() == (folder / RECORDS).read_bytes()
-    assert (tmp_path / "other" / RECORDS).read_bytes() != (folder / RECORDS).read_bytes()
 
 
 def test_tables_of_a_tournament(played):
@@ -217,27 +205,27 @@ def test_a_file_that_an_agent_names_may_not_change_under_way(tmp_path):
 
 
 def test_a_folder_without_a_finished_game_is_a_new_one(played, tmp_path):
+    """Another seed may follow, with other games."""
     folder, whole = played
+    first = []
 
     def stop(record, done):
+        first.append(record.game.moves)
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
         run_tournament(options(seed=7), tmp_path, on_game=stop)
+    assert first[0] != whole.records[0].game.moves
     (tmp_path / GAMES).write_text((tmp_path / GAMES).read_text()[:40])  # its only game, torn
-    again = run_tournament(options(), tmp_path)
-    assert [record.game.moves for record in again.records] == [record.game.moves for record in whole.records]
+    run_tournament(options(), tmp_path)
     assert json.loads((tmp_path / MANIFEST).read_text())["options"]["seed"] == 0
     assert (tmp_path / RECORDS).read_bytes() == (folder / RECORDS).read_bytes()
 
 
 def test_openings_that_cannot_be_read_leave_nothing_behind(tmp_path):
     (tmp_path / "words.txt").write_text("no opening at all\n")
-    for file, complaint in (
-        ("words.txt", "line 1 of "),
-        ("nothing.txt", "cannot be read"),
-    ):
-        with pytest.raises(ReversiError, match=complaint):
+    for file in ("words.txt", "nothing.txt"):
+        with pytest.raises(ReversiError, match=file):
             run_tournament(options(openings=str(tmp_path / file)), tmp_path / "out")
     assert not (tmp_path / "out").exists()
 
@@ -246,23 +234,23 @@ def test_damaged_folders_are_refused(played, tmp_path):
     folder, _ = played
     lines = (folder / GAMES).read_text().splitlines(keepends=True)
     manifest = (folder / MANIFEST).read_text()
-    for content, complaint in (
-        ([lines[0], "{]\n", lines[1]], "line 2 of .* cannot be read"),
-        ([lines[0], lines[0]], "line 2 of .*game 0"),
-        ([lines[0].replace("greedy", "random")], "game 0 is between"),
-        ([lines[0].replace('"moves": "', '"moves": "a1')], "line 1 of .* cannot be read"),
-        ([lines[0], re.sub('"discs": -?[0-9]+', '"discs": 63', lines[1])], "line 2 of .*63 discs"),
-        ([re.sub('"moves": "[^"]*', '"moves": "', lines[0])], "line 1 of .* cannot be read .the game is not over"),
+    for content, place in (
+        ([lines[0], "{]\n", lines[1]], "line 2"),
+        ([lines[0], lines[0]], "line 2"),
+        ([lines[0].replace("greedy", "random")], "game 0"),
+        ([lines[0].replace('"moves": "', '"moves": "a1')], "line 1"),
+        ([lines[0], re.sub('"discs": -?[0-9]+', '"discs": 63', lines[1])], "line 2"),
+        ([re.sub('"moves": "[^"]*', '"moves": "', lines[0])], "line 1"),
     ):
         (tmp_path / MANIFEST).write_text(manifest)
         (tmp_path / GAMES).write_text("".join(content))
-        with pytest.raises(ReversiError, match=complaint):
+        with pytest.raises(ReversiError, match=place):
             run_tournament(options(), tmp_path)
     (tmp_path / MANIFEST).write_text("{}")
-    with pytest.raises(ReversiError, match="expected a manifest of the format"):
+    with pytest.raises(ReversiError, match="manifest"):
         run_tournament(options(), tmp_path)
     (tmp_path / MANIFEST).unlink()
-    with pytest.raises(ReversiError, match="expected an empty folder"):
+    with pytest.raises(ReversiError, match="empty folder"):
         run_tournament(options(), tmp_path)
 
 
@@ -270,21 +258,23 @@ def test_damaged_folders_are_refused(played, tmp_path):
 
 
 def test_programs_that_fail_lose_their_games_and_the_tournament_goes_on(tmp_path):
-    specs = [program("crash"), program("hang", after=0, limit=0.1), program("illegal")]
-    tournament = run_tournament(options(*specs, "random", games=2), tmp_path)
+    kinds = {
+        program("crash"): "crash",
+        program("hang", after=0, limit=0.1): "timeout",
+        program("illegal"): "illegal",
+    }
+    made = options(*kinds, "random", games=2)
+    tournament = run_tournament(made, tmp_path)
     assert tournament.complete
     assert len(tournament.records) == 12
     by_name = {player.name: player for player in standings(tournament).players}
-    assert by_name["random"].wins == 6
-    assert by_name["random"].forfeits == []
-    kinds = {"crash": "crash", "hang": "timeout", "illegal": "illegal"}
-    for spec, kind in zip(specs, kinds.values(), strict=True):
+    assert (by_name["random"].wins, by_name["random"].forfeits) == (6, [])
+    for spec, kind in kinds.items():
         assert len(by_name[spec].forfeits) == by_name[spec].losses
         assert {forfeit.kind for forfeit in by_name[spec].forfeits} == {kind}
-    read_back = read_tournament(options(*specs, "random", games=2), tmp_path)
-    assert [r.game.forfeit for r in read_back.records] == [r.game.forfeit for r in tournament.records]
-    endings = {game.ending for game in read_ggf(tmp_path / RECORDS)}
-    assert endings == {"timeout", "resigned"}
+    forfeits = [record.game.forfeit for record in tournament.records]
+    assert [record.game.forfeit for record in read_tournament(made, tmp_path).records] == forfeits
+    assert {game.ending for game in read_ggf(tmp_path / RECORDS)} == {"timeout", "resigned"}
 
 
 def test_a_program_that_cannot_play_at_all_is_an_error_before_the_first_game(tmp_path):
@@ -298,26 +288,18 @@ def test_a_program_that_cannot_play_at_all_is_an_error_before_the_first_game(tmp
 # --- SPRT -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("seed", [3, 5])
-def test_between_an_agent_and_itself_the_sprt_accepts_no_difference(tmp_path, seed):
-    """Equally good moves are drawn by lot, so that it may err with other seeds: once in twenty times."""
-    agent = "six-factor:depth=1,table=0.1"
-    made = options(agent, agent, games=1000, sprt=Sprt(0, 50), seed=seed)
+@pytest.mark.parametrize(("depth", "opponent", "seed", "verdict"), [(1, 1, 3, "H0"), (1, 1, 5, "H0"), (4, 2, 0, "H1")])
+def test_an_sprt_stops_within_a_hundred_games(tmp_path, depth, opponent, seed, verdict):
+    """Equally good moves are drawn at random: with other seeds one test in twenty errs."""
+    agents = [f"six-factor:depth={plies},table=0.1" for plies in (depth, opponent)]
+    made = options(*agents, games=1000, sprt=Sprt(0, 50), seed=seed)
     tournament = run_tournament(made, tmp_path)
-    assert (tournament.verdict, tournament.complete) == ("H0", True)
+    assert (tournament.verdict, tournament.complete) == (verdict, True)
     assert len(tournament.records) <= 100
     assert tournament.pairs.sum() * 2 == len(tournament.records)
-    assert Sprt(0, 50).verdict(tournament.pairs) == "H0"
+    assert Sprt(0, 50).verdict(tournament.pairs) == verdict
     again = run_tournament(made, tmp_path)
-    assert len(again.records) == len(tournament.records)
-
-
-def test_between_depth_two_and_depth_four_the_sprt_stops_within_a_hundred_games(tmp_path):
-    deep, shallow = (f"six-factor:depth={depth},table=0.1" for depth in (4, 2))
-    tournament = run_tournament(options(deep, shallow, games=1000, sprt=Sprt(0, 50)), tmp_path)
-    assert tournament.verdict == "H1"
-    assert len(tournament.records) <= 100
-    assert len((tmp_path / GAMES).read_text().splitlines()) == len(tournament.records)
+    assert len(again.records) == len(tournament.records) == len((tmp_path / GAMES).read_text().splitlines())
 
 
 def test_openings_that_come_again_are_told(reversi, json_lines, tmp_path):
@@ -343,5 +325,5 @@ def test_an_answer_that_is_no_legal_move_is_named_with_who_gave_it(answer):
         def choose(self, position):
             return answer
 
-    with pytest.raises(ReversiError, match=f"Confused has chosen action {answer!r}"):
+    with pytest.raises(ReversiError, match="Confused"):
         play_match(Confused(), "greedy", 2, Rules(4), opening_plies=0)

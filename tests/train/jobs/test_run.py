@@ -85,7 +85,6 @@ def test_other_options_than_a_folder_was_begun_with_are_refused(name, begun):
     with pytest.raises(TrainError) as error:
         job.run(replace(job.options, **{option: value}), folder)
     assert f"{option}={getattr(job.options, option)!r}" in str(error.value)
-    assert f"not {value!r}, or another folder" in str(error.value)
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
@@ -110,7 +109,7 @@ def test_what_lies_beside_does_not_keep_a_job_from_its_own_folder(begun):
         (folder / "manifest.json").write_text("{}")
     with Run(folder, rl_preset(4)):
         (folder / CHECKPOINT).write_text("")
-    with pytest.raises(TrainError, match="has run.json, of another kind of run"), Run(folder, file=CHECKPOINT):
+    with pytest.raises(TrainError, match="another kind of run"), Run(folder, file=CHECKPOINT):
         pass
 
 
@@ -137,15 +136,6 @@ def test_a_damaged_manifest_is_named(name, begun):
     path.write_bytes(whole)
 
 
-def test_a_folder_of_another_kind_of_run_is_refused(tmp_path):
-    with Run(tmp_path, SelfPlayOptions()):
-        assert stored_options(tmp_path, SelfPlayOptions) == SelfPlayOptions()
-    with pytest.raises(TrainError, match="of another kind of run"):
-        stored_options(tmp_path, PpoOptions)
-    with pytest.raises(TrainError, match="of another kind of run"), Run(tmp_path, PpoOptions()):
-        pass
-
-
 def test_options_that_came_later_have_their_defaults_and_some_may_change(tmp_path):
     path = tmp_path / "run.json"
     with Run(tmp_path, PpoOptions()):
@@ -159,11 +149,10 @@ def test_options_that_came_later_have_their_defaults_and_some_may_change(tmp_pat
         extendable=("eval_games",),
     ):
         assert stored_options(tmp_path, PpoOptions) == PpoOptions(total_timesteps=2_000_000, eval_games=500)
-    for options, message in (
-        (PpoOptions(), "eval_games=500: expected 500 or more, not 400"),
-        (PpoOptions(eval_games=500, pool_size=7), "pool_size=6: expected the same value, not 7"),
-    ):
-        with pytest.raises(TrainError, match=message):
+    with pytest.raises(TrainError, match="another kind of run"):
+        stored_options(tmp_path, SelfPlayOptions)
+    for options, named in ((PpoOptions(), "eval_games=500"), (PpoOptions(eval_games=500, pool_size=7), "pool_size=6")):
+        with pytest.raises(TrainError, match=named):
             Run(tmp_path, options, changeable=("total_timesteps",), extendable=("eval_games",)).store_or_check_options()
 
 

@@ -170,9 +170,16 @@ def test_games_that_were_played_are_not_played_again(tmp_path, monkeypatch, exec
     assert cut == whole
 
 
-def test_too_many_positions_of_a_small_board_are_refused():
-    with pytest.raises(TrainError, match=r"only \d+ of 5000 different positions with 9 empties .* 4x4 board: expected"):
-        sample_positions(LabelOptions(size=4, count=5000, empties=(9, 9)), 0)
+@pytest.mark.parametrize(
+    ("options", "shard", "named"),
+    [
+        (LabelOptions(size=4, count=5000, empties=(9, 9)), 0, "9 empties"),
+        (LabelOptions(count=250, shard_rows=100), 3, "shard 3"),
+    ],
+)
+def test_more_positions_than_there_are_and_no_such_shard(options, shard, named):
+    with pytest.raises(TrainError, match=named):
+        sample_positions(options, shard)
 
 
 def test_where_fewer_will_do_those_that_there_are_come_back():
@@ -199,8 +206,3 @@ def test_where_fewer_will_do_those_that_there_are_come_back():
 def test_options_that_make_no_sense_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         LabelOptions(**changes)
-
-
-def test_a_shard_that_is_not_there():
-    with pytest.raises(TrainError, match="shard 3"):
-        sample_positions(LabelOptions(count=250, shard_rows=100), 3)

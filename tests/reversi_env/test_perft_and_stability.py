@@ -29,19 +29,10 @@ def test_the_table_reaches_as_deep_as_promised():
     assert {size: len(row) for size, row in TABLE.items()} == {"4": 14, "6": 11, "8": 11}
 
 
-def test_a_pass_is_a_ply_and_a_finished_game_is_not_counted():
-    must_pass = Position.from_text("XO-- ---- ---- ----")
-    assert must_pass.perft(0) == 1
-    assert must_pass.perft(1) == 1
-    white_passes = must_pass.play("c1")
-    assert white_passes.is_over()
-    assert white_passes.perft(1) == 0
-    assert white_passes.perft(3) == 0
-    only_opponent = Position.from_text("OX-- ---- ---- ----")
-    assert only_opponent.legal_moves() == ["pass"]
-    assert only_opponent.perft(1) == 1
-    assert only_opponent.perft(2) == 1
-    assert only_opponent.perft(3) == 0
+@pytest.mark.parametrize(("text", "leaves"), [("XO" + "-" * 14, [1, 1, 0]), ("OX" + "-" * 14, [1, 1, 1, 0])])
+def test_a_pass_is_a_ply_and_a_finished_game_is_not_counted(text, leaves):
+    position = Position.from_text(text)
+    assert [position.perft(depth) for depth in range(len(leaves))] == leaves
 
 
 def test_perft_agrees_with_play_through_positions():
@@ -102,18 +93,17 @@ def test_stable_discs_are_never_turned_in_play(size, seed):
     assert np.bitwise_count(stable_own | stable_opp).mean() > size * size / 2
 
 
-def test_known_cases():
-    corner = Position.from_text("XX-----O" + "-" * 56)
-    assert corner.stable(BLACK).bit_count() == 2
-    assert corner.stable(WHITE).bit_count() == 1
-    no_anchor = Position.from_text("-XX-----" + "-" * 56)
-    assert no_anchor.stable(BLACK) == 0
-    full = Position.from_text("X" * 33 + "O" * 31)
-    assert full.stable(BLACK).bit_count() == 33
-    assert full.stable(WHITE).bit_count() == 31
-
-
-def test_a_small_boards_edge_is_its_own():
+@pytest.mark.parametrize(
+    ("text", "black", "white"),
+    [
+        ("XX-----O" + "-" * 56, 2, 1),
+        ("-XX-----" + "-" * 56, 0, 0),
+        ("X" * 33 + "O" * 31, 33, 31),
+        ("X" + "-" * 35, 1, 0),
+        ("-X" + "-" * 34, 0, 0),
+    ],
+)
+def test_known_cases(text, black, white):
     """The corner of a 6x6 board is stable, although its square lies inside the 8x8 frame."""
-    assert Position.from_text("X" + "-" * 35).stable(BLACK) == 1 << 9
-    assert Position.from_text("-X" + "-" * 34).stable(BLACK) == 0
+    position = Position.from_text(text)
+    assert (position.stable(BLACK).bit_count(), position.stable(WHITE).bit_count()) == (black, white)

@@ -15,49 +15,36 @@ START = Position.initial()
 
 
 def test_the_start_is_the_books():
-    assert Position.initial().to_text() == "-" * 27 + "OX" + "-" * 6 + "XO" + "-" * 27
+    assert START.to_text() == "-" * 27 + "OX" + "-" * 6 + "XO" + "-" * 27
     assert Position.initial(Rules(start="parallel")).to_text() == "-" * 27 + "OO" + "-" * 6 + "XX" + "-" * 27
     assert Position.initial(Rules(4)).to_text() == "-----OX--XO-----"
     assert Position.initial(Rules(6)).turn == BLACK
 
 
+WIPE_OUT = ["e6", "f4", "e3", "f6", "g5", "d6", "e7", "f5", "c5"]
+
+
 def test_a_short_game_to_its_end():
-    """The shortest wipe-out: after nine moves no white disc is left."""
-    position = Position.initial().play_all(["e6", "f4", "e3", "f6", "g5", "d6", "e7", "f5", "c5"])
+    """The shortest wipe-out: after nine moves no white disc is left. In the reversed game white wins by it."""
+    position = START.play_all(WIPE_OUT)
     assert position.is_over()
-    assert position.discs(WHITE) == 0
-    assert position.discs(BLACK) == 13
-    assert position.disc_difference(BLACK) == 13
-    assert position.score(BLACK) == 64
-    assert position.score() == -64
+    assert (position.discs(BLACK), position.discs(WHITE), position.disc_difference(BLACK)) == (13, 0, 13)
+    assert position.score(BLACK) == -position.score() == 64
     assert position.winner() == BLACK
     assert position.legal_moves() == []
-    assert "black wins" in str(position)
+    other = Position.initial(Rules(variant="reversed")).play_all(WIPE_OUT)
+    assert (other.winner(), other.score(WHITE)) == (WHITE, 64)
 
 
-def test_the_reversed_game_turns_the_result():
-    moves = ["e6", "f4", "e3", "f6", "g5", "d6", "e7", "f5", "c5"]
-    position = Position.initial(Rules(variant="reversed")).play_all(moves)
-    assert position.winner() == WHITE
-    assert position.score(WHITE) == 64
-
-
-def test_a_draw_has_no_winner():
+def test_a_draw_and_a_running_game_have_no_winner():
     position = Position.from_text("X" * 32 + "O" * 32)
     assert position.is_over()
-    assert position.winner() is None
+    assert position.winner() is START.winner() is None
     assert position.score() == 0
-    assert "draw" in str(position)
-
-
-def test_a_running_game_has_no_score_and_no_winner():
-    assert Position.initial().winner() is None
-    with pytest.raises(PositionError, match="not over"):
-        Position.initial().score()
 
 
 def test_moves_by_name_number_and_pass():
-    start = Position.initial()
+    start = START
     assert start.play("f5") == start.play("F5") == start.play(37) == start.play(np.int64(37))
     must_pass = Position.from_text("OX--" + "-" * 12)
     passed = must_pass.play("pass")
@@ -69,20 +56,20 @@ def test_moves_by_name_number_and_pass():
 
 
 def test_positions_compare_hash_and_pickle_by_value():
-    a, b = Position.initial().play("f5"), Position.initial().play(37)
+    a, b = START.play("f5"), START.play(37)
     assert a == b
     assert len({a, b}) == 1
     assert pickle.loads(pickle.dumps(a)) == a
-    assert a != Position.initial().play("d3")
-    assert Position.initial(Rules(variant="reversed")) != Position.initial()
-    assert a.hash64() == b.hash64() != Position.initial().hash64()
+    assert a != START.play("d3")
+    assert Position.initial(Rules(variant="reversed")) != START
+    assert a.hash64() == b.hash64() != START.hash64()
     with pytest.raises(AttributeError):
         a.own = 0
 
 
 def test_the_hash_is_the_same_on_every_machine():
     """Tables that are written on one machine are read on another."""
-    assert Position.initial().hash64() == 0x5B98564F09357DA1
+    assert START.hash64() == 0x5B98564F09357DA1
 
 
 def test_printing_marks_the_legal_moves():
@@ -94,14 +81,7 @@ def test_printing_marks_the_legal_moves():
         "4 - - · -",
         "black to move (X 2, O 2)",
     ]
-
-
-def test_printing_says_where_the_fewest_discs_win():
-    """Nothing else of a board tells the two games apart."""
-    position = Position.initial(Rules(4, "reversed"))
-    assert str(position).splitlines()[-1] == "black to move (X 2, O 2, fewest win)"
-    over = Position.from_text("X" * 12 + "O" * 4, rules=position.rules)
-    assert str(over).splitlines()[-1] == "game over, white wins (X 12, O 4, fewest win)"
+    assert "fewest win" in str(Position.initial(Rules(4, "reversed")))
 
 
 def test_the_matrix_follows_the_fields_convention():
@@ -122,38 +102,35 @@ def test_actions_and_squares_of_small_boards():
 MATRICES = [[[0, 2], [0, 0]], np.zeros((8, 6)), np.zeros(64), np.full((8, 8), 3), "board", [[None] * 8] * 8]
 
 
+FULL = Position.from_text("X" * 64)
+
+
 @pytest.mark.parametrize(
-    ("error", "message", "ask", "arguments"),
+    ("error", "message", "call", "arguments"),
     [
-        *((RulesError, "expected one of 4, 6, 8", Rules, [n]) for n in (0, 2, 5, 7, 10, -8, "8", 8.5, None, True)),
-        (RulesError, "'anti'.*'normal' or 'reversed'", Rules, [8, "anti"]),
-        (RulesError, "'diagonal'.*'standard' or 'parallel'", Rules, [8, "normal", "diagonal"]),
-        (RulesError, r"rules 6", Position.initial, [6]),
-        (NotationError, "expected 0 to 16", Rules(4).name_of, [17]),
-        (ReversiError, "a1 by black is illegal: the legal moves are d3 c4 f5 e6", START.play, ["a1"]),
-        (ReversiError, "d4 by black is illegal", START.play, ["d4"]),
-        (ReversiError, "'i9' is not a square", START.play, ["i9"]),
-        (ReversiError, "'' is not a square", START.play, [""]),
-        (ReversiError, "is not a square", START.play, ["f5d6"]),
-        *((ReversiError, "pass by black is not allowed: the legal moves are", START.play, [p]) for p in (64, "pass")),
-        *((ReversiError, f"{move} is not a move: expected", START.play, [move]) for move in (65, -1, 3.0, None, True)),
-        *((IllegalMoveError, "the game is over", Position.from_text("X" * 64).play, [m]) for m in ("pass", "a1")),
-        (PositionError, "discs of both colours on a1", Position, [Rules(), 1, 1]),
-        *((PositionError, "off the board", Position, [Rules(), own, 0]) for own in (1 << 64, -1)),
-        *((PositionError, "expected an integer", Position, [Rules(), own, 0]) for own in (1.5, True, "1")),
-        (PositionError, "leave the 6x6 board", Position, [Rules(6), 1, 0]),
-        (PositionError, "not a colour", Position, [Rules(), 1, 2, 0]),
-        (PositionError, "63 squares", Position.from_text, ["X" * 63]),
-        (PositionError, "0 squares", Position.from_text, [""]),
-        (PositionError, r"'\?' at square h8", Position.from_text, ["X" * 63 + "?"]),
-        (PositionError, "not text", Position.from_text, [None]),
-        (PositionError, "expected 36", Position.from_text, ["-" * 64, BLACK, Rules(6)]),
+        *((RulesError, "4, 6, 8", Rules, [size]) for size in (0, 2, 5, 7, 10, -8, "8", 8.0, 8.5, None, True)),
+        (RulesError, "'anti'", Rules, [8, "anti"]),
+        (RulesError, "'diagonal'", Rules, [8, "normal", "diagonal"]),
+        (RulesError, "rules 6", Position.initial, [6]),
+        (NotationError, "16", Rules(4).name_of, [17]),
+        *((ReversiError, f"'{move}'|{move} by", START.play, [move]) for move in ("a1", "d4", "i9", "", "f5d6", "pass")),
+        *((ReversiError, "pass|move", START.play, [move]) for move in (64, 65, -1, 3.0, None, True)),
+        *((IllegalMoveError, "over", FULL.play, [move]) for move in ("pass", "a1")),
+        (PositionError, "not over", START.score, []),
+        (PositionError, "a1", Position, [Rules(), 1, 1]),
+        *((PositionError, "board|integer", Position, [Rules(), own, 0]) for own in (1 << 64, -1, 1.5, True, "1")),
+        (PositionError, "6x6", Position, [Rules(6), 1, 0]),
+        (PositionError, "colour", Position, [Rules(), 1, 2, 0]),
+        *((PositionError, "squares", Position.from_text, [text]) for text in ("X" * 63, "")),
+        (PositionError, "h8", Position.from_text, ["X" * 63 + "?"]),
+        (PositionError, "text", Position.from_text, [None]),
+        (PositionError, "36", Position.from_text, ["-" * 64, BLACK, Rules(6)]),
         *((ReversiError, ".", Position.from_matrix, [matrix]) for matrix in MATRICES),
     ],
 )
-def test_what_cannot_be_is_named(error, message, ask, arguments):
+def test_what_cannot_be_is_named(error, message, call, arguments):
     with pytest.raises(error, match=message):
-        ask(*arguments)
+        call(*arguments)
 
 
 anything = st.one_of(
@@ -161,28 +138,21 @@ anything = st.one_of(
 )
 
 
-@given(anything)
-def test_whatever_is_played_only_our_errors_escape(move):
-    with contextlib.suppress(ReversiError):
-        Position.initial(Rules(6)).play(move)
+board_text = st.text("XO-", min_size=16, max_size=16)
 
 
-@given(st.one_of(st.text(), st.text("XO-", min_size=16, max_size=16), anything))
-def test_whatever_text_is_read_only_our_errors_escape(text):
-    with contextlib.suppress(ReversiError):
-        Position.from_text(text)
-
-
-@given(anything, anything)
-def test_whatever_boards_are_given_only_our_errors_escape(own, opp):
-    with contextlib.suppress(ReversiError):
-        Position(Rules(), own, opp)
+@given(anything, anything, board_text)
+def test_whatever_comes_in_only_our_errors_escape(value, other, text):
+    calls = [(Position.initial(Rules(6)).play, value), (Position, Rules(), value, other)]
+    for call, *arguments in (*calls, *((Position.from_text, one) for one in (value, text))):
+        with contextlib.suppress(ReversiError):
+            call(*arguments)
 
 
 @pytest.mark.parametrize("colour", ["black", 0, 2, "X"])
 @pytest.mark.parametrize("ask", [Position.discs, Position.disc_difference, Position.stable, Position.frontier])
 def test_what_is_no_colour_is_refused(ask, colour):
-    with pytest.raises(PositionError, match="expected BLACK or WHITE"):
+    with pytest.raises(PositionError, match="BLACK"):
         ask(START, colour)
 
 
@@ -191,9 +161,3 @@ def test_a_turn_may_be_the_number_of_a_colour():
     assert position == START
     assert position.turn is BLACK
     assert repr(position.play("f5")) == repr(START.play("f5"))
-
-
-@pytest.mark.parametrize("size", [6.0, True, "6", None])
-def test_a_size_is_a_whole_number(size):
-    with pytest.raises(RulesError, match="expected one of 4, 6, 8"):
-        Rules(size)

@@ -80,22 +80,18 @@ def test_a_wrong_score_is_a_difference(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # JAX's own
+@pytest.mark.parametrize(
+    ("plies", "options"),
+    [(20_000, {"games": 340}), pytest.param(PLIES, {"workers": os.cpu_count()}, marks=pytest.mark.long)],
+)
 @pytest.mark.parametrize("name", MODULES)
-def test_the_rules_are_those_of(name):
+def test_the_rules_are_those_of(name, plies, options):
+    """The long one plays 10⁸ plies, or REVERSI_PLIES, on all cores; what the last run found is in docs/lab/speed.md."""
     pytest.importorskip(MODULES[name], reason=f"{name} is not installed, of the extra bench")
-    count = referee.check(name, 20_000, games=340)
-    assert count.plies >= 20_000
-    assert count.games >= 340
+    count = referee.check(name, plies, **options)
+    assert count.plies >= plies
+    assert count.games >= options.get("games", 0)
     assert count.passes > 0
-
-
-@pytest.mark.slow
-@pytest.mark.long
-@pytest.mark.parametrize("name", MODULES)
-def test_the_rules_are_those_of_others_over_many_plies(name):
-    """10⁸ plies, or REVERSI_PLIES, on all cores; what the last run found is in docs/lab/speed.md."""
-    pytest.importorskip(MODULES[name], reason=f"{name} is not installed, of the extra bench")
-    assert referee.check(name, PLIES, workers=os.cpu_count()).plies >= PLIES
 
 
 @pytest.mark.slow

@@ -102,10 +102,8 @@ def compare_games(start, playable, positions, seed):
         if len(moves):
             row, column = moves[np.random.randint(len(moves))]
             child = after_move(board, row, column)
-            own, opp = bitboard.play(
-                8 * (row + (8 - board.shape[0]) // 2) + column + (8 - board.shape[0]) // 2, *to_boards(board)
-            )
-            if (own, opp) != to_boards(child):
+            margin = (8 - board.shape[0]) // 2
+            if bitboard.play(8 * (row + margin) + column + margin, *to_boards(board)) != to_boards(child):
                 return 2, seen
             board = child
         elif slow_is_over(board):
@@ -192,13 +190,16 @@ def positions(boards, rules):
 
 def test_questions_about_positions(boards, rules, parallel):
     single = positions(boards, rules)
-    assert batch.legal_moves(*boards, rules, parallel=parallel).tolist() == [p.legal_board() for p in single]
-    assert batch.is_over(*boards, rules, parallel=parallel).tolist() == [p.is_over() for p in single]
-    assert batch.frontier(*boards, rules, parallel=parallel).tolist() == [p.frontier() for p in single]
-    assert batch.stable_discs(*boards, rules, parallel=parallel).tolist() == [p.stable() for p in single]
+    for question, expected in (
+        (batch.legal_moves, Position.legal_board),
+        (batch.is_over, Position.is_over),
+        (batch.frontier, Position.frontier),
+        (batch.stable_discs, Position.stable),
+    ):
+        assert question(*boards, rules, parallel=parallel).tolist() == [expected(p) for p in single]
     assert batch.position_hash(*boards, parallel=parallel).tolist() == [p.hash64() for p in single]
-    own, opp, symmetry = batch.canonical(*boards, parallel=parallel)
-    assert [Position(rules, int(a), int(b)) for a, b in zip(own, opp, strict=True)] == [p.canonical() for p in single]
+    *canonical, symmetry = batch.canonical(*boards, parallel=parallel)
+    assert positions(canonical, rules) == [p.canonical() for p in single]
     assert [p.transformed(int(k)) for p, k in zip(single, symmetry, strict=True)] == [p.canonical() for p in single]
     assert batch.image_hash(*boards).tolist() == [p.canonical().hash64() for p in single]
 
@@ -228,10 +229,11 @@ def test_nothing_turns_by_a_move_off_the_board():
     assert batch.flips(0, own, opp).tolist() == [1 << 9]
 
 
-def test_no_game_is_longer_than_two_plies_a_square():
-    for plies in (2**63, 129, np.array([1, 2**63], np.uint64)):
-        with pytest.raises(ReversiError, match=r"plies .*"):
-            batch.random_positions(2, plies)
+#: No game is longer than two plies per square, and no random one has 70.
+BAD_PLIES = [2**63, 129, 70, -1, 2.9, np.array([1, 2**63], np.uint64)]
+
+
+def test_perft_of_a_longer_game_than_there_is():
     assert Position.initial().perft(10**30) == 0
 
 
@@ -277,29 +279,22 @@ def test_random_games_have_the_known_mean_length():
     [
         (lambda: batch.legal_moves([1, 2], [4]), "own has 2 boards and opp 1"),
         (lambda: batch.legal_moves([[1]], [[2]]), "one-dimensional"),
-        (lambda: batch.legal_moves([1.5], [2.0]), "expected uint64"),
-        (lambda: batch.legal_moves([1], [1]), "discs of both colours on one square in position 0"),
-        (lambda: batch.legal_moves([1], [2], Rules(6)), "off the 6x6 board"),
-        (lambda: batch.play([0], *batch.start(1)), "square 0 is illegal in position 0"),
-        (lambda: batch.play([64], *batch.start(1)), "square 64 is illegal"),
-        (lambda: batch.play([65], *batch.start(1)), "square 65"),
-        (lambda: batch.play([19, 19], *batch.start(3)), "expected 3 integers"),
-        (lambda: batch.random_positions(1, -1), "plies -1"),
-        (lambda: batch.random_positions(3, 2.9), "plies 2.9"),
-        (lambda: batch.random_positions(3, [1, 2]), "one for each of 3 positions"),
-        (lambda: batch.random_positions(-1, 2), "count=-1"),
-        (lambda: batch.random_positions(1, 2, seed=1.7), "seed=1.7"),
-        (lambda: batch.random_positions(1, 2, 6), "expected Rules"),
-        (lambda: batch.random_plies(1, seed=-1), "seed=-1"),
-        (lambda: batch.random_positions(1, 70), "no random game of 70 plies"),
+        (lambda: batch.legal_moves([1.5], [2.0]), "uint64"),
+        (lambda: batch.legal_moves([1], [1]), "position 0"),
+        (lambda: batch.legal_moves([1], [2], Rules(6)), "6x6"),
+        *((lambda square=square: batch.play([square], *batch.start(1)), f"square {square}") for square in (0, 64, 65)),
+        (lambda: batch.play([19, 19], *batch.start(3)), "3"),
+        *((lambda plies=plies: batch.random_positions(2, plies), "plies") for plies in BAD_PLIES),
+        (lambda: batch.random_positions(3, [1, 2]), "3 positions"),
+        (lambda: batch.random_positions(-1, 2), "count"),
+        (lambda: batch.random_positions(1, 2, seed=1.7), "seed"),
+        (lambda: batch.random_positions(1, 2, 6), "Rules"),
+        (lambda: batch.random_plies(1, seed=-1), "seed"),
     ],
 )
 def test_bad_arrays_are_named(call, message):
     with pytest.raises(ReversiError, match=message):
         call()
-
-
-symmetries = st.integers(0, 7)
 
 
 def image_of(position, action, symmetry):
@@ -311,7 +306,7 @@ def image_of(position, action, symmetry):
     return rules.action_of(marked.own.bit_length() - 1)
 
 
-@given(reachable_positions(), symmetries)
+@given(reachable_positions(), st.integers(0, 7))
 def test_symmetry_commutes_with_play(position, symmetry):
     image = position.transformed(symmetry)
     actions = position.legal_actions()
@@ -320,39 +315,24 @@ def test_symmetry_commutes_with_play(position, symmetry):
         assert position.play(action).transformed(symmetry) == image.play(image_of(position, action, symmetry))
 
 
-@given(reachable_positions(), symmetries)
-def test_symmetries_are_undone_by_their_inverses(position, symmetry):
-    assert position.transformed(symmetry).transformed(int(INVERSE_SYMMETRY[symmetry])) == position
-
-
 @given(reachable_positions())
-def test_the_eight_symmetries_are_the_matrix_ones(position):
+def test_the_eight_symmetries_are_the_matrix_ones_with_inverses_and_one_canonical_form(position):
     matrix = position.to_matrix()
-    images = {position.transformed(symmetry).to_matrix().tobytes() for symmetry in range(8)}
+    images = [position.transformed(symmetry) for symmetry in range(8)]
     turned = [np.rot90(m, k) for m in (matrix, matrix.T) for k in range(4)]
-    assert images == {np.ascontiguousarray(m).tobytes() for m in turned}
-
-
-@given(reachable_positions(), symmetries)
-def test_all_images_have_one_canonical_form(position, symmetry):
-    canonical = position.canonical()
-    assert position.transformed(symmetry).canonical() == canonical
-    assert canonical in {position.transformed(k) for k in range(8)}
+    assert {image.to_matrix().tobytes() for image in images} == {np.ascontiguousarray(m).tobytes() for m in turned}
+    for symmetry, image in enumerate(images):
+        assert image.transformed(int(INVERSE_SYMMETRY[symmetry])) == position
+        assert image.canonical() == position.canonical() in images
 
 
 @given(game_positions())
-def test_discs_never_decrease_and_a_move_adds_one(positions):
+def test_a_move_adds_one_disc_and_turns_only_the_opponents(positions):
     """The round number is the disc count: it grows by one with each move and stays with a pass."""
     for before, after in itertools.pairwise(positions):
-        passed = before.must_pass()
-        assert after.round == before.round + (0 if passed else 1)
+        assert after.round == before.round + (not before.must_pass())
         assert after.turn == before.turn.other
         assert (before.own | before.opp) & ~(after.own | after.opp) == 0
-
-
-@given(game_positions())
-def test_a_move_turns_only_the_opponents_discs(positions):
-    for before, after in itertools.pairwise(positions):
         assert before.own & after.own == 0
         assert after.own & ~before.opp == 0
 

@@ -103,17 +103,13 @@ def successors(position, agent):
 # --- two players ----------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("start", STARTS)
+@pytest.mark.parametrize(
+    ("start", "count", "steps"),
+    [*((start, 8, 90) for start in STARTS), pytest.param("standard", 200, 130, marks=pytest.mark.slow)],
+)
 @pytest.mark.parametrize(("size", "variant"), GAMES)
-def test_two_player_games_are_the_same_everywhere(size, variant, start):
-    check_two_player_games(size, variant, start, count=8, steps=90)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("size", "variant"), GAMES)
-def test_thousands_of_two_player_games(size, variant):
-    finished = check_two_player_games(size, variant, "standard", count=200, steps=130)
-    assert finished >= 400
+def test_two_player_games_are_the_same_everywhere(size, variant, start, count, steps):
+    assert check_two_player_games(size, variant, start, count, steps) >= count
 
 
 def check_two_player_games(size, variant, start, count, steps):
@@ -185,46 +181,22 @@ def check_aec_game(recorded, i, seed, options):
     raise AssertionError("the game did not end")
 
 
-@pytest.mark.slow
-@pytest.mark.long
-def test_pure_states_play_a_million_games_of_the_vector_environment():
-    """200,000 of each kind but one: every board, mask, turn, reward and end, and nothing written on what was there."""
-    for size, variant in GAMES[1:]:
-        envs = ReversiVectorEnv(
-            20_000, size=size, variant=variant, opponent=None, reward="discs", autoreset_mode="SAME_STEP"
-        )
-        _, infos = envs.reset(seed=size)
-        start = functional.init(20_000, Rules(size, variant))
-        state, games = start, 0
-        while games < 200_000:
-            actions = envs.sample_legal()
-            observations, rewards, terminated, _, infos = envs.step(actions)
-            state = functional.step(state, actions)
-            assert np.array_equal(functional.is_over(state), terminated)
-            assert np.array_equal(functional.reward(state, "discs"), rewards.astype(np.float32))
-            games += int(terminated.sum())
-            state = functional.where(terminated, start, state)
-            assert np.array_equal(functional.observe(state), observations)
-            assert np.array_equal(functional.legal(state), infos["action_mask"] != 0)
-            assert np.array_equal(state.turn, infos["to_move"])
-
-
 # --- against an opponent --------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("colour", "start", "count", "steps"),
+    [
+        ("black", "standard", 3, 40),
+        ("alternate", "opening", 3, 40),
+        ("random", "endgame", 3, 40),
+        pytest.param("random", "opening", 30, 100, marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize("opponent", OPPONENTS)
 @pytest.mark.parametrize(("size", "variant"), GAMES)
-def test_games_against_opponents_are_the_same_everywhere(size, variant, opponent):
-    for colour, start in (("black", "standard"), ("alternate", "opening"), ("random", "endgame")):
-        check_games_against(OPPONENTS[opponent], size, variant, colour, start, count=3, steps=40)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("opponent", OPPONENTS)
-@pytest.mark.parametrize(("size", "variant"), GAMES)
-def test_thousands_of_games_against_opponents(size, variant, opponent):
-    finished = check_games_against(OPPONENTS[opponent], size, variant, "random", "opening", count=30, steps=100)
-    assert finished >= 60
+def test_games_against_opponents_are_the_same_everywhere(size, variant, opponent, colour, start, count, steps):
+    assert check_games_against(OPPONENTS[opponent], size, variant, colour, start, count, steps) >= count
 
 
 def check_games_against(opponent, size, variant, colour, start, count, steps):

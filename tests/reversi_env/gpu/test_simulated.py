@@ -27,24 +27,15 @@ def episodes_ended(*games):
 
 
 @pytest.mark.slow
-def test_whole_games_of_every_kind():
-    """4x4 to the end, against every opponent; the larger boards in two layouts. (The slow tests leave nothing out.)"""
-    small = ["4,normal,none,planes,13", "4,reversed,random,planes,8"]
-    small.append("4,normal,greedy,half,8,reward=shaped,discount=0.9,illegal=random")
-    others = ["6,normal,none,half,3", "8,normal,random,packed,3"]
-    ended = episodes_ended(*small, *others)
-    assert min(ended[: len(small)]) > 0
-
-
-@pytest.mark.slow
-def test_the_other_layouts_and_opponents():
-    """What the quick test leaves out, and whole games of a larger board; all in one process, whose start takes seconds."""
-    layouts = ((4, "packed"), (6, "planes"), (6, "packed"), (8, "half"))
-    games = [f"{size},normal,none,{layout},4,reward=discs" for size, layout in layouts]
-    games.append("8,reversed,greedy,planes,3")
-    whole = [*whole_games(4, [("reversed", "none"), ("normal", "random"), ("reversed", "greedy")])]
-    whole += whole_games(6, [("reversed", "none"), ("normal", "greedy")])
-    assert min(episodes_ended(*whole, *games)[: len(whole)]) > 0
+def test_every_layout_and_opponent():
+    """Whole games of the smaller boards, and beginnings on the others; all in one process, whose start takes seconds."""
+    whole = ["4,normal,greedy,half,8,reward=shaped,discount=0.9,illegal=random"]
+    whole += whole_games(4, [("normal", "none"), ("normal", "random"), ("reversed", "none"), ("reversed", "random")])
+    whole += whole_games(4, [("reversed", "greedy")]) + whole_games(6, [("reversed", "none"), ("normal", "greedy")])
+    layouts = ((4, "packed"), (6, "planes"), (6, "packed"), (6, "half"), (8, "half"))
+    others = [f"{size},normal,none,{layout},4,reward=discs" for size, layout in layouts]
+    others += ["8,normal,random,packed,3", "8,reversed,greedy,planes,3"]
+    assert min(episodes_ended(*whole, *others)[: len(whole)]) > 0
 
 
 def whole_games(size, kinds):

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from reversi_env import Position, ReversiError, Rules
+from reversi_env import Position, ReversiError
 from reversi_env.rendering import Window
 from tests.oracles.processes import output_of
 
@@ -33,39 +33,25 @@ def letter_at_centre(pixels: np.ndarray) -> str:
 
 
 @pytest.mark.parametrize("square_px", [8, 31, 64])
-@pytest.mark.parametrize("size", [4, 6, 8])
-def test_shape_and_type(size, square_px):
-    frame = render_rgb(Position.initial(Rules(size)), square_px=square_px)
-    side = size * square_px + 2 * round(square_px / 2)
-    assert (frame.shape, frame.dtype) == ((side, side, 3), np.uint8)
-
-
-@pytest.mark.parametrize("square_px", [8, 31, 64])
 def test_centres_tell_the_discs(position, last_move, square_px):
     frame, size = render_rgb(position, last_move, square_px=square_px), position.rules.size
+    side = size * square_px + 2 * round(square_px / 2)
+    assert (frame.shape, frame.dtype) == ((side, side, 3), np.uint8)
     others = [action for action in range(size * size) if action != last_move]
     letters = [letter_at_centre(square(frame, action, size, square_px)) for action in others]
     assert letters == [position.to_text()[action] for action in others]
 
 
-def test_last_move_changes_its_square_alone(position):
-    size = position.rules.size
-    plain = render_rgb(position)
-    for action in range(size * size):
+def test_last_move_changes_its_square_alone_and_leaves_the_disc_in_sight(position):
+    size, plain = position.rules.size, render_rgb(position)
+    for action, letter in enumerate(position.to_text()):
         marked = render_rgb(position, action)
         changed = square(marked, action, size)
+        assert letter_at_centre(changed) == letter
         assert (changed != square(plain, action, size)).any()
         changed[...] = square(plain, action, size)
         assert np.array_equal(marked, plain)
-
-
-def test_ring_leaves_the_centre_of_its_disc_in_sight(position):
-    for action, letter in enumerate(position.to_text()):
-        assert letter_at_centre(square(render_rgb(position, action), action, position.rules.size)) == letter
-
-
-def test_pass_leaves_no_mark(position):
-    assert np.array_equal(render_rgb(position, position.rules.pass_action), render_rgb(position))
+    assert np.array_equal(render_rgb(position, position.rules.pass_action), plain)
 
 
 def test_legal_moves_are_marked_and_other_empty_squares_are_bare(position):
@@ -91,11 +77,15 @@ def test_bad_size_is_refused(square_px):
         render_rgb(Position.initial(), square_px=square_px)
 
 
-def test_missing_pillow_is_named(monkeypatch):
+@pytest.mark.parametrize(
+    ("module", "package", "call"),
+    [("PIL", "pillow", lambda: render_rgb(Position.initial())), ("pygame", "pygame", Window)],
+)
+def test_a_missing_package_is_named(monkeypatch, module, package, call):
     error = pytest.importorskip("gymnasium.error").DependencyNotInstalled
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(error, match="pip install pillow"):
-        render_rgb(Position.initial())
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(error, match=package):
+        call()
 
 
 # pygame still asks for pkg_resources, which older setuptools answer with a warning.
@@ -124,52 +114,35 @@ def on_screen(pygame) -> np.ndarray:
     return pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
 
 
-def test_opens_with_the_first_frame_and_shows_it(pygame, window):
+def test_opens_with_the_first_frame_and_shows_every_frame(pygame, window):
     assert not window.is_open
     assert pygame.display.get_surface() is None
-    window.show(FRAME)
-    assert window.is_open
-    assert np.array_equal(on_screen(pygame), FRAME)
+    for frame in (FRAME, 255 - FRAME, FRAME[:20, :30]):
+        window.show(frame)
+        assert window.is_open
+        assert np.array_equal(on_screen(pygame), frame)
     assert pygame.display.get_caption()[0] == "a game"
 
 
-def test_next_frame_replaces_the_last_even_at_another_size(pygame, window):
+def test_survives_the_end_of_other_windows(pygame, window):
+    opened = Window(fps=0)
     window.show(FRAME)
-    window.show(255 - FRAME)
-    assert np.array_equal(on_screen(pygame), 255 - FRAME)
-    window.show(FRAME[:20, :30])
-    assert np.array_equal(on_screen(pygame), FRAME[:20, :30])
+    opened.show(FRAME)
+    for other in (opened, Window()):
+        other.close()
+        window.show(FRAME)
+        assert np.array_equal(on_screen(pygame), FRAME)
 
 
-def test_close_takes_it_off_the_screen_for_good(pygame, window):
+@pytest.mark.parametrize("by_user", [False, True])
+def test_a_closed_window_stays_closed_and_the_program_goes_on(pygame, window, by_user):
     window.show(FRAME)
-    window.close()
-    assert not window.is_open
-    assert pygame.display.get_surface() is None
-    window.close()
-    window.show(FRAME)
-    assert pygame.display.get_surface() is None
-
-
-def test_closing_an_unopened_window_leaves_others_alone(pygame, window):
-    window.show(FRAME)
-    Window().close()
-    assert np.array_equal(on_screen(pygame), FRAME)
-
-
-def test_survives_the_end_of_another_window(pygame, window):
-    other = Window(fps=0)
-    window.show(FRAME)
-    other.show(FRAME)
-    other.close()
-    window.show(FRAME)
-    assert np.array_equal(on_screen(pygame), FRAME)
-
-
-def test_user_can_close_it_and_the_program_goes_on(pygame, window):
-    window.show(FRAME)
-    pygame.event.post(pygame.event.Event(pygame.QUIT))
-    window.show(FRAME)
+    if by_user:
+        pygame.event.post(pygame.event.Event(pygame.QUIT))
+        window.show(FRAME)
+    else:
+        window.close()
+        window.close()
     assert not window.is_open
     window.show(FRAME)
     assert pygame.display.get_surface() is None
@@ -183,13 +156,6 @@ def test_frames_keep_the_pace(pygame):
         window.show(FRAME)
     assert time.perf_counter() - start >= 0.1
     window.close()
-
-
-def test_missing_pygame_is_named(monkeypatch):
-    error = pytest.importorskip("gymnasium.error").DependencyNotInstalled
-    monkeypatch.setitem(sys.modules, "pygame", None)
-    with pytest.raises(error, match="pip install pygame"):
-        Window()
 
 
 def test_prints_nothing(pygame, monkeypatch):

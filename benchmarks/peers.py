@@ -174,7 +174,6 @@ def _logits_and_values(net: dict[str, Any], state: Any) -> tuple[Any, Any]:
 
 
 def _searched_move(simulations: int, game: Any, net: dict[str, Any], state: Any, key: Any) -> Any:
-    """Return the states after a searched move in all games."""
     import jax
     import jax.numpy as jnp
     import mctx
@@ -241,7 +240,6 @@ def alphazero(games: int, simulations: int, channels: int, blocks: int, rounds: 
 
 
 def main(peer: str, *words: str) -> None:
-    """Print the figures of a peer."""
     if peer == "alphazero":
         print(json.dumps(alphazero(*map(int, words))))
         return

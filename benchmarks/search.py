@@ -38,7 +38,6 @@ def midgame_positions(
 
 
 def ffo_problems() -> list[Problem]:
-    """FFO problems 40 to 44."""
     with as_file(files("reversi_env").joinpath("data/ffo-40-44.obf")) as path:
         return list(read_obf(path))
 

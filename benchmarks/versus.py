@@ -47,7 +47,6 @@ class Checkout:
         return answer
 
     def close(self) -> None:
-        """End the process."""
         self._process.communicate()
 
 
@@ -79,7 +78,6 @@ def subjects() -> dict[str, list[dict[str, Any]]]:
 
 @contextmanager
 def two_checkouts(other: Path) -> Iterator[tuple[Checkout, Checkout]]:
-    """Processes of this checkout and of the other."""
     from reversi_env import ReversiError
 
     if not (other / "search" / "__init__.py").is_file():

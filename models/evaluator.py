@@ -49,11 +49,9 @@ class NetworkEvaluator(Evaluator):
         return self.weights(rules).record.get("probcut")
 
     def identity(self, rules: Rules) -> bytes:
-        """The file with the weights."""
         return self.file(rules).read_bytes()
 
     def file(self, rules: Rules) -> Path:
-        """The file with the weights for a game."""
         if self._path is not None:
             return Path(self._path)
         paths = sorted(FOLDER.glob(f"{rules.size}x{rules.size}-{rules.variant}-*.safetensors"))

@@ -64,7 +64,6 @@ class FileAgent(Agent, Generic[Saved]):
     prepare = check
 
     def content_hashes(self, rules: Rules) -> dict[str, str]:
-        """Return the hash of the file."""
         return {file_name(self.kind, self._weights) if self._weights else self.kind: file_hash(self.path(rules))}
 
     def evaluator(self, rules: Rules) -> TorchEvaluator:

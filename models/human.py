@@ -85,7 +85,6 @@ class HumanAgent(Agent):
 
     @property
     def style(self) -> Level:
-        """The parameters of the level."""
         return LEVELS[self.level - 1]
 
     def choose(self, position: Position) -> int:
@@ -146,7 +145,6 @@ class HumanAgent(Agent):
         return engine
 
     def search_agent(self, rules: Rules) -> SearchAgent:
-        """Return the agent that searches in that game."""
         key = (rules.size, rules.variant)
         if key not in self._searchers:
             limits = Limits(depth=self.style.depth, empties_exact=self.style.exact)
@@ -161,7 +159,6 @@ class HumanAgent(Agent):
         return self.search_agent(rules).content_hashes(rules) | {f"human:level={self.level}": style}
 
     def prepare(self, rules: Rules) -> None:
-        """Prepare the engine of a game."""
         self.search_agent(rules).prepare(rules)
 
     def stop(self) -> None:

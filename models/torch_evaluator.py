@@ -135,7 +135,6 @@ class TorchAgent(Agent):
         return self.__dict__ | {"_solver": None}  # a copy makes its own when it first needs one
 
     def choose(self, position: Position) -> int:
-        """The best action."""
         move = self.search(position).move
         return position.rules.action_from_name(move if move is not None else "pass")
 

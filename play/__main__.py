@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import sys
 
-#: Exit status after Ctrl-C: 128 + SIGINT, as in `play.cli.interrupt`, which is not loaded yet.
+#: Exit status after Ctrl-C: 128 + SIGINT, as in `play.interrupt`, which is not loaded yet.
 INTERRUPTED = 130
 
 

@@ -53,17 +53,14 @@ class Game:
 
     @property
     def rules(self) -> Rules:
-        """The rules of the game."""
         return self.start.rules
 
     @property
     def position(self) -> Position:
-        """The present position."""
         return self.positions[-1]
 
     @property
     def turn(self) -> Colour:
-        """The side to move."""
         return self.position.turn
 
     @property
@@ -180,7 +177,6 @@ class Game:
     # --- records ----------------------------------------------------------------------------------
 
     def record(self) -> Record:
-        """Return the game as a record, which has all that can be stored of it."""
         noted = any(note != Annotation() for note in self.annotations)
         result = float(self.score()) if self.is_over() else None
         notes = self.annotations if noted else ()
@@ -188,7 +184,6 @@ class Game:
 
     @classmethod
     def from_record(cls, record: Record) -> Game:
-        """Return the game of *record*, at its last move."""
         game = cls(record.start, record.black, record.white)
         notes = record.annotations or [Annotation()] * len(record.moves)
         for move, note in zip(record.moves, notes, strict=True):
@@ -205,7 +200,6 @@ class Game:
 
     @classmethod
     def from_ggf(cls, text: str) -> Game:
-        """Read one game of GGF."""
         return cls.from_record(read_ggf_game(text))
 
     def to_transcript(self) -> str:

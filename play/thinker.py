@@ -50,7 +50,6 @@ class Thought:
 
     @property
     def exact(self) -> bool:
-        """Whether the value is proven."""
         return self.confidence == 100
 
 

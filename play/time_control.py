@@ -92,7 +92,6 @@ def _moves_to_make(position: Position) -> int:
 
 
 def _part(empties: int, usable: float) -> float:
-    """Return the part of the *usable* seconds for a move."""
     solving = SOLVING_EMPTIES + round(math.log2(max(usable, MIN_SECONDS) / 10))
     if empties <= solving:
         return SOLVING_PART

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from functools import cache
 from numbers import Integral
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -278,3 +278,19 @@ def action_images(size: int) -> np.ndarray:
         for symmetry in range(SYMMETRIES)
     ]
     return np.array(images, np.int64)
+
+
+def action_table(rules: Rules) -> NDArray[np.int64]:
+    """Return the action of every square of the frame, -1 outside the board; the pass at `PASS_SQUARE`."""
+    table = np.full(PASS_SQUARE + 1, -1, np.int64)
+    for action, square in enumerate(rules.squares()):
+        table[square] = action
+    table[PASS_SQUARE] = rules.pass_action
+    return table
+
+
+def by_action(children: Children, values: NDArray[Any], count: int, rules: Rules, illegal: float) -> NDArray[Any]:
+    """Return the values of the children of *count* positions as a table (count, squares) without passes."""
+    table = np.full((count, rules.square_count + 1), illegal, values.dtype)
+    table[children.parent, action_table(rules)[children.square]] = values
+    return table[:, :-1]

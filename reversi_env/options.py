@@ -42,7 +42,6 @@ class OptionField:
 
     @property
     def is_tuple(self) -> bool:
-        """Whether it has several values."""
         return get_origin(self.type) is tuple
 
     def widened(self, other: OptionField) -> OptionField:
@@ -192,7 +191,6 @@ class Options:
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:
-        """All options that have a default, as `as_dict` has them."""
         known = option_fields(cls)  # type: ignore[arg-type]
         return {one.name: _plain(one.default) for one in known if one.default is not MISSING}
 
@@ -242,7 +240,6 @@ class GameOptions(Options):
 
     @property
     def rules(self) -> Rules:
-        """The game."""
         return Rules(self.size, self.variant)
 
 

@@ -115,7 +115,7 @@ def show(
     plot: Path | None,
 ) -> None:
     """Measure, then print the result as JSON or as tables, and write the figure if it is asked for."""
-    from play.cli.interrupt import abandonable
+    from play.interrupt import abandonable
     from studies.sections import print_section, with_provenance
     from studies.study import provenance
     from train.jobs.provenance import cpu_name
@@ -150,7 +150,7 @@ def everything(
     resumes after Ctrl-C or a crash: until the page is written, results are
     cached in ~/.cache/reversi-lab/experiments, or under REVERSI_CACHE_DIR.
     """
-    from play.cli.interrupt import abandonable
+    from play.interrupt import abandonable
     from reversi_env.errors import ReversiError, require
     from studies.document import experiments, run_all
     from train.jobs.provenance import cpu_name

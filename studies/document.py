@@ -58,7 +58,6 @@ _PLAYING = ("network", "six-factor", "position-stability", "ten-weight", "sixtee
 
 
 def experiments() -> tuple[Experiment, ...]:
-    """All experiments, in the order of the document."""
     evaluator: dict[Variant, str] = {"normal": "six-factor", "reversed": "sixteen-weight"}
     player: dict[Variant, str] = {"normal": "six-factor", "reversed": "ten-weight"}
     depths = {8: 8, 6: 8, 4: 6}

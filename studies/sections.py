@@ -26,7 +26,6 @@ class Table:
     rows: Sequence[Sequence[str]]
 
     def markdown(self) -> str:
-        """The table with its title above it."""
         rule = ["---", *(["---:"] * (len(self.columns) - 1))]
         lines = [_row(self.columns), f"|{'|'.join(rule)}|", *(_row(row) for row in self.rows)]
         return "\n".join([f"*{self.title}*", "", *lines])
@@ -56,7 +55,6 @@ class Section:
 
     @property
     def figures(self) -> list[Figure]:
-        """Return the blocks that are figures."""
         return [block for block in self.blocks if isinstance(block, Figure)]
 
     def markdown(self, folder: str = "experiments") -> str:
@@ -122,7 +120,6 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def game_name(result: Mapping[str, Any]) -> str:
-    """The game that something was measured in."""
     return f"{result['size']}×{result['size']} {result['variant']}"
 
 

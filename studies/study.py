@@ -28,7 +28,6 @@ class StudyOptions(GameOptions):
 
     @property
     def command(self) -> str:
-        """What repeats the study."""
         words = ["reversi", self.study]
         for one in option_fields(type(self)):  # type: ignore[arg-type]  # mypy: no Hashable of a frozen class's type
             value, name = getattr(self, one.name), f"--{one.name.replace('_', '-')}"

@@ -83,7 +83,6 @@ class _Tree:
         return score if self.win is None else self.win * ((score > 0) - (score < 0))
 
     def result(self, value_and_move: ValueAndMove, depth: int) -> SearchResult:
-        """The outcome of the finished search."""
         value, move = value_and_move
         return SearchResult(value, move, self.nodes, depth, proven=self.estimates == 0)
 

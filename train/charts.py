@@ -88,7 +88,6 @@ def drawn(draw: Callable[[Any], None], height: float = HEIGHT, kind: str = "svg"
 
 
 def panels(figure: Any, count: int, titles: tuple[str, ...] = (), *, share_y: bool = False) -> list[Any]:
-    """Return *count* panels in a row, with titles."""
     axes = figure.subplots(1, count, sharey=share_y, squeeze=False)[0]
     for axis, title in zip(axes, titles, strict=False):
         axis.set_title(title, loc="left")

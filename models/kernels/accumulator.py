@@ -96,8 +96,6 @@ def states_on_stack(typing_context: Any, own: Any, opp: Any, digits: Any) -> Any
 
 @intrinsic
 def write_states(typing_context: Any, own: Any, opp: Any, digits: Any, accumulator: Any) -> Any:
-    """Write the states of a position to *accumulator*."""
-
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
         *boards_and_digits, accumulator = args
         for k, (mine, theirs) in enumerate(zip(*_emit_both_sums(builder, *boards_and_digits), strict=True)):

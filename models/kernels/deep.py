@@ -98,7 +98,6 @@ class Shape(NamedTuple):
 
     @property
     def constant(self) -> int:
-        """The constant's place."""
         return self.second + self.units
 
     @property
@@ -189,7 +188,6 @@ class _Forward:
         return emit_sum([emit_freeze(builder, part) for part in parts], builder.add)
 
     def value(self, sums: Any, head: Any) -> Any:
-        """The value in discs of these sums."""
         builder, shape, place = self.builder, self.shape, self.place
         inputs = self._inputs(sums)
         parts = []

@@ -28,7 +28,6 @@ class Pattern:
 
     @property
     def state_count(self) -> int:
-        """Number of states."""
         return int(3 ** len(self.squares))
 
     @property
@@ -85,7 +84,6 @@ class PatternSet:
 
     @property
     def state_count(self) -> int:
-        """Number of states of all patterns together."""
         return int(self.offsets[-1])
 
     @cached_property

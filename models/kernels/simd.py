@@ -73,7 +73,6 @@ def emit_dot_products_added(context: Any, builder: ir.IRBuilder, totals: Any, in
 
 
 def _emit_dots_arm(builder: ir.IRBuilder, totals: Any, inputs: Any, weights: Any) -> Any:
-    """Four totals at a time."""
     four, byte = ir.VectorType(ir.IntType(32), 4), ir.VectorType(ir.IntType(8), 16)
     dots = _declared(builder, "llvm.aarch64.neon.sdot.v4i32.v16i8", ir.FunctionType(four, [four, byte, byte]))
     halves = [[emit_half(builder, vector, second) for vector in (totals, weights, inputs)] for second in (False, True)]

@@ -72,13 +72,11 @@ class Node(NamedTuple):
 
     @property
     def improved_logits(self) -> Tensor:
-        """Logits of the improved policy."""
         strength = VALUE_SCALE * (MAXVISIT_INIT + self.visits.amax(1))
         return self.prior_logits + strength[:, None] * self.values
 
 
 def node_of(tree: Tree, games: Tensor, node: Tensor) -> Node:
-    """Return one node of every tree with the statistics of its children."""
     children, prior_logits = tree.children[games, node], tree.prior_logits[games, node]
     visited, index = children >= 0, children.clamp(min=0)
     visits = torch.where(visited, tree.visits.gather(1, index), 0.0)

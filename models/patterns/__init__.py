@@ -22,7 +22,6 @@ NETWORKS: dict[str, type[Network]] = {kind.name: kind for kind in (PatternNet, D
 
 
 def checked_network(name: str) -> str:
-    """The name, if it is one of a network."""
     if name not in NETWORKS:
         raise WeightsError(f"network {quoted(name)}: expected one of {', '.join(NETWORKS)}")
     return name

@@ -36,7 +36,6 @@ class PatternNetwork(Network):
 
     @classmethod
     def row(cls, size: int) -> int:
-        """Rows of one phase."""
         return patterns_of(size).weight_count + 2 * COUNTS + cls.empties_rows
 
     def search_record(self, dtype: np.dtype) -> np.ndarray:

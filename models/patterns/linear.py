@@ -83,5 +83,4 @@ class PatternNet(PatternNetwork):
 
     @classmethod
     def by_empties(cls, parameters: Mapping[str, Tensor]) -> Tensor:
-        """The constants."""
         return parameters["constants"]

@@ -36,7 +36,6 @@ class ArraySpec(NamedTuple):
 
     @property
     def is_integer(self) -> bool:
-        """Whether its numbers are whole."""
         return np.dtype(self.dtype).kind != "f"
 
     @property
@@ -129,7 +128,6 @@ class Network:
         return {}
 
     def compiled(self) -> CompiledNetwork:
-        """The network as the search wants it."""
         raise NotImplementedError
 
     def search_record(self, dtype: np.dtype) -> np.ndarray:
@@ -196,7 +194,6 @@ class Network:
         return cls(rules=rules, record=record or {}, **arrays)
 
     def parameters(self) -> dict[str, np.ndarray]:
-        """The parameters, float32."""
         return {name: array.dequantise(getattr(self, name)) for name, array in self.arrays(self.rules).items()}
 
     def __post_init__(self) -> None:

@@ -20,12 +20,10 @@ class StraightThrough(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, tensor: Tensor, rounded: Tensor) -> Tensor:
-        """The rounded form."""
         return rounded.view_as(rounded)
 
     @staticmethod
     def backward(ctx: Any, grad_output: Tensor) -> tuple[Tensor, None]:
-        """The tensor's gradient."""
         return grad_output, None
 
 
@@ -58,7 +56,6 @@ class Trainable(nn.Module):
 
     @property
     def device(self) -> torch.device:
-        """Where the parameters are."""
         return next(self.parameters()).device
 
     @property

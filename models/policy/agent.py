@@ -26,11 +26,9 @@ class _PolicyFileAgent(FileAgent[SavedPolicy]):
     read = staticmethod(read_policy)
 
     def path(self, rules: Rules) -> Path:
-        """Return the given file, or the packaged one of the game."""
         return packaged_policy(rules) if self._weights is None else Path(self._weights)
 
     def content_hashes(self, rules: Rules) -> dict[str, str]:
-        """Return the hash of the policy's file."""
         return {file_name("rl", self._weights or PACKAGED_NAME): file_hash(self.path(rules))}
 
 
@@ -66,11 +64,9 @@ class PolicySearchAgent(_PolicyFileAgent):
         return TorchEvaluator(value, rules, inputs="boards", scale=rules.square_count, name="rl")
 
     def choose(self, position: Position) -> int:
-        """Return the best action."""
         with single_torch_thread():
             return self.alpha_beta(position.rules).choose(position)
 
     def search(self, position: Position) -> SearchResult:
-        """Return the result of the search; values in discs."""
         with single_torch_thread():
             return self.alpha_beta(position.rules).search(position)

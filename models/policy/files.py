@@ -37,7 +37,6 @@ class SavedPolicy:
     record: dict[str, Any]
 
     def description(self) -> dict[str, Any]:
-        """Return the header of the file."""
         return {
             "format": FORMAT,
             "size": self.rules.size,
@@ -54,7 +53,6 @@ class SavedPolicy:
 
 
 def packaged_policy(rules: Rules) -> Path:
-    """Return the packaged policy of a game."""
     paths = sorted(FOLDER.glob(f"{PACKAGED_NAME}-{rules.size}x{rules.size}-{rules.variant}-*.safetensors"))
     game = f"{rules.size}x{rules.size} {rules.variant}"
     if not paths:

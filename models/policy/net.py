@@ -98,7 +98,6 @@ class PolicyValueNet(nn.Module):
         return logits, self._value(maps)
 
     def values(self, discs: Tensor, mask: Tensor) -> Tensor:
-        """Return the values alone."""
         return self._value(self.trunk(discs, mask))
 
     def of_boards(self, own: np.ndarray, opp: np.ndarray) -> tuple[Tensor, Tensor]:

@@ -32,7 +32,6 @@ class InferenceNetwork:
         self._forward = fused_network(self._net) if self._is_gpu else self._net
 
     def load_weights(self, net: ResidualNet) -> None:
-        """Copy the weights of *net*."""
         with torch.no_grad():
             for mine, theirs in zip(self._net.parameters(), net.parameters(), strict=True):
                 mine.copy_(theirs)

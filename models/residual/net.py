@@ -60,7 +60,6 @@ class ResidualBlock(nn.Module):
             nn.init.zeros_(zero)
 
     def forward(self, maps: Tensor) -> Tensor:
-        """Return maps of the same shape."""
         return torch.relu(maps + self.second(torch.relu(self.first(maps))))
 
 
@@ -164,7 +163,6 @@ class SavedResidual:
         return file_content(tensors, {"architecture": ARCHITECTURE, **game, **shape, "record": self.record})
 
     def file_name(self, data: bytes) -> str:
-        """Return the name of the file with that content."""
         return named_by_hash(f"zero-{self.rules.size}x{self.rules.size}-{self.rules.variant}", data)
 
 

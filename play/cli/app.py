@@ -27,7 +27,7 @@ from cyclopts import (
 )
 
 from play.cli.clone import CloneError, has_clone
-from play.cli.interrupt import resend_swallowed_interrupt
+from play.interrupt import resend_swallowed_interrupt
 from reversi_env.errors import ReversiError, did_you_mean
 
 #: Exit status when the reader of standard output has closed it: 128 + SIGPIPE.

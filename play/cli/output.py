@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, Protocol
 
-from play.cli.interrupt import INTERRUPTED
+from play.interrupt import INTERRUPTED
 
 #: What to do after an interruption.
 RESUME = "run the same command again to resume"
@@ -18,9 +18,7 @@ RESUME = "run the same command again to resume"
 class ProgressDisplay(Protocol):
     """Updates the bar: *done* of *total* (None: unknown) of the task *doing*, with a *note* beside it."""
 
-    def __call__(self, doing: str, done: int, total: int | None, note: str = "") -> None:
-        """Show it."""
-        ...
+    def __call__(self, doing: str, done: int, total: int | None, note: str = "") -> None: ...
 
 
 @contextmanager
@@ -76,7 +74,6 @@ def output_after_interrupt(interrupted: bool, words: str) -> Iterator[None]:
 
 
 def attributes(result: object, *names: str) -> dict[str, Any]:
-    """Return attributes of *result*, as JSON has them."""
     values = {name: getattr(result, name) for name in names}
     return {name: list(value) if isinstance(value, tuple) else value for name, value in values.items()}
 

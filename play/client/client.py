@@ -119,7 +119,6 @@ class Client:
             raise ConnectError(f"{self.url} created {quoted(created)}: expected a game and its tokens") from None
 
     def play(self, ticket: Ticket, player: ClientPlayer) -> Game:
-        """Play the game of *ticket* to its end."""
         session = _Session(ticket, player)
         address = f"{self.url.replace('http', 'ws', 1)}/api/games/{quote(ticket.game)}/socket"
         lost_at: float | None = None

@@ -57,11 +57,9 @@ class Person(ClientPlayer):
         self._screen.show(f"You play {role}. {HELP}")
 
     def on_notice(self, text: str) -> None:
-        """Show it."""
         self._screen.show(text, "error")
 
     def on_state(self, game: Game) -> None:
-        """Show the board."""
         self._shown = game.moves
         self._screen.show("\n" + render_ansi(game.position, game.last_action, colour=self._screen.colour))
 
@@ -81,7 +79,6 @@ class Person(ClientPlayer):
             self._explain(word, legal)
 
     def grants_undo(self) -> bool:
-        """Ask the person."""
         return self._screen.read("your opponent asks to take back; allow? [y/n] ").lower().startswith("y")
 
     def _explain(self, word: str, legal: list[str]) -> None:

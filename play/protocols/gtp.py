@@ -91,7 +91,6 @@ class GtpEngine:
 
     @property
     def position(self) -> Position:
-        """The present position."""
         return self._positions[-1]
 
     def answer(self, line: str) -> str | None:
@@ -201,7 +200,6 @@ class GtpEngine:
         self._positions.pop()
 
     def _seen_by(self, colour: Colour) -> Position:
-        """Return the present position with *colour* to move."""
         return self.position if self.position.turn == colour else _other_to_move(self.position)
 
     # --- the clock --------------------------------------------------------------------------------

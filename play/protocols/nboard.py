@@ -75,7 +75,6 @@ class NBoardEngine:
         }
 
     def run(self, line: str) -> None:
-        """Execute one line."""
         self.ponderer.end()
         name, _, rest = line.strip().partition(" ")
         if name not in self._commands:

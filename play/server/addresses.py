@@ -37,7 +37,6 @@ def known_as(host: str) -> str:
 
 
 def network(text: str) -> IPv4Network | IPv6Network:
-    """Return the network, or the address as one, that *text* names."""
     try:
         return ip_network(text)
     except ValueError:
@@ -47,7 +46,6 @@ def network(text: str) -> IPv4Network | IPv6Network:
 
 
 def url(host: str, port: int) -> str:
-    """Return the URL of the page at an address."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 

@@ -104,11 +104,9 @@ class ServerOptions(Options):
         self.trusted()  # refuses a proxy that is no address
 
     def trusted(self) -> tuple[IPv4Network | IPv6Network, ...]:
-        """Return the networks of the proxies."""
         return tuple(map(network, self.proxies or ()))
 
     def file(self) -> str | Path:
-        """Return the database, or ``:memory:``."""
         return self.database or default_database()
 
     def hosts(self) -> tuple[str, ...]:

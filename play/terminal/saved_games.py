@@ -47,7 +47,6 @@ class Settings:
 
     @property
     def people(self) -> set[Colour]:
-        """The sides that people play."""
         return {colour for colour, agent in self.agents.items() if agent is None}
 
 
@@ -117,7 +116,6 @@ def save(game: Game, name: str | None, *, replace: bool) -> Path:
 
 
 def load(name: str, number: int, like: Game) -> tuple[Game, int]:
-    """Return game *number*, from 1, of a file, and the number of its games (`game_in_text`)."""
     path = Path(name).expanduser()
     place = f"file {quoted(str(path), 300)}"
     try:
@@ -143,7 +141,6 @@ def game_in_text(text: str, number: int, like: Game, place: str) -> tuple[Game, 
 
 
 def selected(number: int, count: int) -> int:
-    """Return the index of game *number*, counted from 1, of *count*."""
     if not 1 <= number <= count:
         raise ReversiError(f"game {number}: expected a number from 1 to {count}")
     return number - 1

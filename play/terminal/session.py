@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter, sleep
 
-from play.cli.interrupt import INTERRUPTED, abandonable, interruptible
 from play.game import Game
+from play.interrupt import INTERRUPTED, abandonable, interruptible
 from play.terminal import saved_games as storage
 from play.terminal.evaluation_text import bar_text, hint_text, value_lines
 from play.terminal.screen import Screen
@@ -225,7 +225,6 @@ class Session:
             self.screen.show(str(error), "error")
 
     def _matching_command(self, word: str) -> Callable[..., object]:
-        """Return the only command that begins with *word*."""
         name = {"?": "help", "exit": "quit"}.get(word.lower(), word.lower())
         if name in self._commands:
             return self._commands[name]

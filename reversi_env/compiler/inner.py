@@ -128,7 +128,6 @@ class KernelCompiler(CompilerBase):
             _building.depth -= 1
 
     def define_pipelines(self) -> list[PassManager]:
-        """The steps, in one pipeline."""
         steps = DefaultPassBuilder.define_nopython_pipeline(self.state)
         if _building.depth == 1:
             return [steps]

@@ -112,7 +112,6 @@ class KernelStore:
         return entry
 
     def write(self, signature: Any, codegen: Any, entry: bytes) -> None:
-        """Keep the entry for *signature*."""
         _files(codegen.magic_tuple()).write(*self._cache_key(signature, codegen), entry)
 
     def explain_failure(self, error: Exception, argument_types: str) -> None:

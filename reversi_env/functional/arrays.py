@@ -27,12 +27,10 @@ def game_of(rules: Rules) -> tuple[np.ndarray, np.ndarray]:
 
 
 def as_array(field: Any) -> np.ndarray:
-    """Itself."""
     return np.asarray(field)
 
 
 def as_words(board: Any) -> np.ndarray:
-    """Boards as uint64."""
     array = np.asarray(board)
     if array.dtype.kind not in "ui":
         raise PositionError(f"boards of {array.dtype}: expected integers, the bits of a board")
@@ -40,7 +38,6 @@ def as_words(board: Any) -> np.ndarray:
 
 
 def from_boards(kind: Any, own: np.ndarray, opp: np.ndarray, turn: Any) -> Any:
-    """The states of positions."""
     game, _ = game_of(kind.rules)
     if (own & opp).any() or ((own | opp) & ~game["playable"][0]).any():
         raise PositionError(
@@ -61,7 +58,6 @@ def _checked_turns(turn: Any) -> np.ndarray:
 
 
 def step(state: Any, action: Any, out: Any = None) -> Any:
-    """The states after the actions."""
     actions = np.asarray(action)
     if actions.dtype.kind not in "iu":
         raise IllegalMoveError(f"actions of {actions.dtype}: expected integers from 0 to {state.rules.pass_action}")
@@ -81,7 +77,6 @@ def step(state: Any, action: Any, out: Any = None) -> Any:
 
 
 def legal(state: Any) -> np.ndarray:
-    """The masks."""
     _, squares = game_of(state.rules)
     boards = _flat(state.legal, state.shape)
     masks = np.empty((boards.size, squares.size + 1), np.bool_)
@@ -90,7 +85,6 @@ def legal(state: Any) -> np.ndarray:
 
 
 def observe(state: Any) -> np.ndarray:
-    """The planes."""
     _, squares = game_of(state.rules)
     own, opp = (_flat(field, state.shape) for field in state[:2])
     planes = np.empty((own.size, 2 * squares.size), np.int8)
@@ -99,7 +93,6 @@ def observe(state: Any) -> np.ndarray:
 
 
 def score(state: Any) -> np.ndarray:
-    """The results in discs."""
     own, opp, _, _, status = (_flat(field, state.shape) for field in state)
     scores = np.empty(own.size, np.int8)
     states.score_states(own.size, own, opp, status, game_of(state.rules)[0], scores)
@@ -114,7 +107,6 @@ def reward(state: Any, kind: str) -> np.ndarray:
 
 
 def symmetry(state: Any, k: Any) -> Any:
-    """The states turned."""
     numbers = np.asarray(k)
     check_symmetries(numbers.dtype.kind in "iu" and bool(((numbers >= 0) & (numbers < 8)).all()), k)
     shape = broadcast_shape(np.broadcast_shapes, state.shape, numbers.shape)
@@ -138,7 +130,6 @@ def _flat(field: Any, shape: Sequence[int]) -> np.ndarray:
 
 
 def broadcast_shape(broadcast: Any, shape: Any, other: Any) -> Any:
-    """The shape that both have together."""
     if shape == other:
         return shape
     try:
@@ -155,7 +146,6 @@ def check_out(out: Any, kind: Any, shape: Any) -> None:
 
 
 def out_fits(fits: bool) -> None:
-    """Refuse, or not."""
     if not fits:
         raise ReversiError(
             "out: expected states of the same game and of the result's shape, each in one piece of memory"

@@ -31,7 +31,6 @@ class State(NamedTuple):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The games' shape."""
         return tuple(self.own.shape)
 
     def __reduce__(self) -> tuple[Any, ...]:

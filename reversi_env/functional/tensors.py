@@ -19,7 +19,6 @@ where, copied = torch.where, torch.clone
 
 
 def stacked(fields: Any, axis: int) -> torch.Tensor:
-    """Along a new axis."""
     return torch.stack(tuple(fields), dim=axis)
 
 
@@ -44,7 +43,6 @@ def as_tensor(field: Any, device: Any) -> torch.Tensor:
 
 
 def as_words(board: torch.Tensor) -> torch.Tensor:
-    """Boards as int64."""
     if board.dtype != torch.int64:
         raise PositionError(f"boards of {board.dtype}: expected torch.int64, the bits of a board")
     return board
@@ -58,7 +56,6 @@ def from_boards(kind: Any, own: torch.Tensor, opp: torch.Tensor, turn: Any) -> A
 
 
 def step(state: Any, action: Any, out: Any = None) -> Any:
-    """The states after the actions."""
     if out is None and torch.compiler.is_compiling():
         return type(state)(*_call_operator("step", state, action))
     actions = _as_int64(action, state.own.device)
@@ -73,14 +70,12 @@ def step(state: Any, action: Any, out: Any = None) -> Any:
 
 
 def legal(state: Any) -> torch.Tensor:
-    """The masks."""
     if torch.compiler.is_compiling():
         return _call_operator("legal", state)[0]
     return _gpu().legal(state) if state.own.is_cuda else torch.from_numpy(arrays.legal(_views(state)))
 
 
 def observe(state: Any) -> torch.Tensor:
-    """The planes."""
     if torch.compiler.is_compiling():
         return _call_operator("observe", state)[0]
     if state.own.is_cuda:
@@ -89,7 +84,6 @@ def observe(state: Any) -> torch.Tensor:
 
 
 def score(state: Any) -> torch.Tensor:
-    """The results in discs."""
     if torch.compiler.is_compiling():
         return _call_operator("score", state)[0]
     return _gpu().score(state) if state.own.is_cuda else torch.from_numpy(arrays.score(_views(state)))
@@ -169,7 +163,6 @@ def _shapes(
 
 
 def _as_int64(values: Any, device: Any) -> torch.Tensor | None:
-    """Integers as int64 on the device; None if they are none."""
     try:
         tensor = torch.as_tensor(values, device=device)
     except (TypeError, ValueError, RuntimeError):

@@ -5,7 +5,7 @@ block's observations and masks, which are one contiguous piece of memory each: t
 whatever environment they belong to, so that every access is as wide as the memory likes. What is left is to spend few
 instructions on eight bytes: boards are staged such that any eight squares in a row are one shift away.
 
-The rules, the opponents and the random generator are the CPU's own functions (`rollout`, `episodes`), which numba compiles
+The rules, the opponents and the random generator are the CPU's own functions (`autoreset`, `episodes`), which numba compiles
 for the GPU when they are called from here. A kernel is compiled for one game, whose numbers are constants in it.
 """
 
@@ -19,8 +19,7 @@ import numpy as np
 from reversi_env.envs.settings import Settings
 from reversi_env.errors import extra_libraries
 from reversi_env.gpu.driver import SIMULATED, GpuError, cuda, launcher, require_gpu, shared_array
-from reversi_env.kernels import autoreset as rollout
-from reversi_env.kernels import episodes
+from reversi_env.kernels import autoreset, episodes
 from reversi_env.kernels.autoreset import (
     AGENT,
     FINAL_OPP,
@@ -308,7 +307,7 @@ with extra_libraries():
     import torch
 
 LAYOUTS = {"packed": PACKED, "planes": BYTES, "half": HALVES}
-#: What a reset may change of a game, in the order of `rollout.set_start`.
+#: What a reset may change of a game, in the order of `autoreset.set_start`.
 START_FIELDS = ["start_own", "start_opp", "start_turn", "opening_plies", "empties", "colour"]
 
 
@@ -338,12 +337,12 @@ class DeviceBatch:
         def zeros(*shape: int, dtype: torch.dtype = torch.int64) -> torch.Tensor:
             return torch.zeros(shape, dtype=dtype, device=device)
 
-        self._words, self.flags = zeros(rollout.WORDS, count), zeros(rollout.FLAGS, count, dtype=torch.uint8)
+        self._words, self.flags = zeros(autoreset.WORDS, count), zeros(autoreset.FLAGS, count, dtype=torch.uint8)
         self.rewards = zeros(count, dtype=torch.float32)
         # At least one word each: an array of none has no address.
         planes, masks = zeros(max(plane_words, 1)), zeros(max(mask_words, 1))
-        self.boards, self.legal = self._words[: rollout.LEGAL].T, self._words[rollout.LEGAL]
-        self.final_boards = self._words[rollout.FINAL_OWN :].T
+        self.boards, self.legal = self._words[: autoreset.LEGAL].T, self._words[autoreset.LEGAL]
+        self.final_boards = self._words[autoreset.FINAL_OWN :].T
         numbers = planes.view(torch.float16 if layout == "half" else torch.uint8)
         self.planes = numbers[: rows * 2 * squares].view(rows, 2, size, size)
         flat_masks = masks.view(torch.uint8)[: rows * (squares + 1)]
@@ -362,7 +361,7 @@ class DeviceBatch:
         self._only_gpu = SIMULATED or torch.cuda.device_count() == 1
 
     def reset(self, orders: np.ndarray, seeds: np.ndarray, game: np.ndarray) -> None:
-        """Carry out the orders (`rollout.BEGIN`, `rollout.SEED`) with the given seeds, on *game*."""
+        """Carry out the orders (`autoreset.BEGIN`, `autoreset.SEED`) with the given seeds, on *game*."""
         start = game[START_FIELDS].tolist()[0]
         numbers = np.array([number % 2**64 for number in start], np.uint64)
         # The tensors may go when this returns: torch gives their memory to nobody before the kernel is through.
@@ -386,18 +385,19 @@ class DeviceBatch:
         return boards, turned
 
     def get_states(self) -> np.ndarray:
-        """The states as `STATE` records on the CPU."""
         states = np.zeros(self._count, episodes.STATE)
         words = self._words.cpu().numpy().view(np.uint64)
-        rollout.words_to_states(words, self._game, self._kind, states)
+        autoreset.words_to_states(words, self._game, self._kind, states)
         return states
 
     def set_states(self, states: np.ndarray) -> None:
         """Go on from these records."""
-        words = np.zeros((rollout.WORDS, self._count), np.uint64)
-        rollout.states_to_words(states, words)
-        self._words[: rollout.FINAL_OWN] = torch.from_numpy(words[: rollout.FINAL_OWN].view(np.int64)).to(self._device)
-        for row, name in ((rollout.TO_MOVE, "turn"), (rollout.AGENT, "agent")):
+        words = np.zeros((autoreset.WORDS, self._count), np.uint64)
+        autoreset.states_to_words(states, words)
+        self._words[: autoreset.FINAL_OWN] = torch.from_numpy(words[: autoreset.FINAL_OWN].view(np.int64)).to(
+            self._device
+        )
+        for row, name in ((autoreset.TO_MOVE, "turn"), (autoreset.AGENT, "agent")):
             self.flags[row] = torch.from_numpy(states[name].astype(np.uint8)).to(self._device)
         nothing = np.zeros(self._count, np.uint8)
         self.reset(nothing, nothing.astype(np.uint64), self._game)  # writes the observations

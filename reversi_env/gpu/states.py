@@ -111,7 +111,6 @@ def _observers(squares: int) -> tuple[Any, Any]:
 
 
 def step(state: Any, actions: torch.Tensor, out: Any = None) -> Any:
-    """The states after the actions."""
     shape = arrays.broadcast_shape(torch.broadcast_shapes, state.own.shape, actions.shape)
     if out is None:
         out = type(state)(*(torch.empty(shape, dtype=field.dtype, device=field.device) for field in state))
@@ -131,7 +130,6 @@ def step(state: Any, actions: torch.Tensor, out: Any = None) -> Any:
 
 
 def legal(state: Any) -> torch.Tensor:
-    """The masks."""
     boards, squares = _flat(state.legal, state.own.shape), state.rules.square_count
     words = _words(state, kernels.word_counts(squares, kernels.BYTES, boards.numel())[1])
     _launch(state, "masks", _argument(boards), _argument(words))
@@ -140,7 +138,6 @@ def legal(state: Any) -> torch.Tensor:
 
 
 def observe(state: Any) -> torch.Tensor:
-    """The planes."""
     own, opp = (_flat(field, state.own.shape) for field in state[:2])
     size = state.rules.size
     words = _words(state, kernels.word_counts(size * size, kernels.BYTES, own.numel())[0])
@@ -149,7 +146,6 @@ def observe(state: Any) -> torch.Tensor:
 
 
 def score(state: Any) -> torch.Tensor:
-    """The results in discs."""
     own, opp, _, _, status = (_flat(field, state.own.shape) for field in state)
     scores = torch.empty(own.shape, dtype=torch.int8, device=own.device)
     _launch(state, "score", _argument(own), _argument(opp), shared_array(status), shared_array(scores))
@@ -157,7 +153,6 @@ def score(state: Any) -> torch.Tensor:
 
 
 def symmetry(state: Any, numbers: torch.Tensor) -> Any:
-    """The states turned."""
     shape = arrays.broadcast_shape(torch.broadcast_shapes, state.own.shape, numbers.shape)
     columns = [_flat(field, shape) for field in (*state[:3], numbers)]
     boards = [torch.empty(shape, dtype=torch.int64, device=numbers.device) for _ in range(3)]

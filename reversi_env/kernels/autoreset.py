@@ -129,7 +129,6 @@ def child_of(own, opp, legal, sq):
 
 @loop(grain=512)
 def reset_rows(share, states, games, kind, orders, seeds, rewards, flags):
-    """Reset the environments that have an order."""
     while claim_rows(share):
         for i in claimed_rows(share):
             if orders[i] != 0:
@@ -167,7 +166,6 @@ def expand_rows(share, states, squares, children, flipped):
 
 @kernel
 def states_to_words(states, words):
-    """Every state as a column of words."""
     for i in range(states.size):
         own, opp, legal, random, meta = words_of(states[i])
         words[OWN, i], words[OPP, i], words[LEGAL, i], words[RANDOM, i], words[META, i] = own, opp, legal, random, meta
@@ -175,7 +173,6 @@ def states_to_words(states, words):
 
 @kernel
 def words_to_states(words, games, kind, states):
-    """The reverse of `states_to_words`."""
     for i in range(states.size):
         own, opp, legal, random, meta = words[OWN, i], words[OPP, i], words[LEGAL, i], words[RANDOM, i], words[META, i]
         load(states[i], games[0], kind, own, opp, legal, random, meta)

@@ -1,4 +1,4 @@
-"""Episodes: the step that every environment shares, compiled once.
+"""Episodes: the step that every environment shares, with the opponent's reply and the reward, compiled once.
 
 The single environment is a batch of one, the vector environment a batch of many, and both go through `step_action` and
 `begin_episode`; that is why the same seed and the same actions give the same game in each. An episode is one `STATE` record, the

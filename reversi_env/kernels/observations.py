@@ -136,7 +136,6 @@ def observe_rows_as_planes(share, states, squares, observations, masks, to_move)
 
 @kernel
 def observe_rows_flat(share, states, squares, observations, masks, to_move):
-    """`observe_rows_as_planes` for flat observations."""
     for i in claimed_rows(share):
         _write_flat(states[i], squares, observations, masks, i)
         to_move[i] = states[i].turn
@@ -151,7 +150,6 @@ def observe_planes(share, states, squares, observations, masks, to_move):
 
 @loop(grain=512)
 def observe_flat(share, states, squares, observations, masks, to_move):
-    """`observe_planes` for flat observations."""
     while claim_rows(share):
         observe_rows_flat(share, states, squares, observations, masks, to_move)
 

@@ -46,7 +46,6 @@ def core_count() -> int:
 
 
 def _word(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-    """Pointer to word ``args[1]`` of the array ``args[0]``."""
     array = context.make_array(signature.args[0])(context, builder, value=args[0])
     return builder.gep(array.data, [args[1]])
 

@@ -248,7 +248,6 @@ def run_ends(typing_context: Any, own: Any, opp: Any) -> Any:
 
 
 def emit_run_ends(context: Any, builder: Any, own: Any, opp: Any) -> Any:
-    """`run_ends` for other intrinsics."""
     if _has_wide_vectors(context):
         return emit_ends_by_lanes(builder, own, opp)
     if _is_arm(context):

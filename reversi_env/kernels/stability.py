@@ -135,7 +135,6 @@ def safe_discs(own: int, opp: int, squares: int) -> int:
 
 
 def build_table() -> np.ndarray:
-    """The whole table, from the definition."""
     table = np.zeros((3, 3**8), np.uint8)
     for margin, squares in enumerate((0xFF, 0x7E, 0x3C)):
         for own in range(256):

@@ -50,7 +50,6 @@ def score_of(own, opp, status, game):
 
 @loop(grain=2048)
 def start_states(share, own, opp, games, legal, status):
-    """The legal moves and the status of positions."""
     while claim_rows(share):
         for i in claimed_rows(share):
             moves, over = legal_moves_and_over(own[i], opp[i], games[0].playable)
@@ -69,7 +68,6 @@ def step_states(share, own, opp, legal, turn, status, actions, games, own_after,
 
 @loop(grain=4096)
 def score_states(share, own, opp, status, games, scores):
-    """`score_of` for every state."""
     while claim_rows(share):
         for i in claimed_rows(share):
             scores[i] = score_of(own[i], opp[i], status[i], games[0])
@@ -77,7 +75,6 @@ def score_states(share, own, opp, status, games, scores):
 
 @loop(grain=4096)
 def transform_boards(share, boards, symmetries, flipped):
-    """Every board under its symmetry."""
     while claim_rows(share):
         for i in claimed_rows(share):
             flipped[i] = transform(boards[i], symmetries[i])

@@ -47,7 +47,6 @@ def transpose(board):
 
 @kernel
 def transform(board, symmetry):
-    """*board* under symmetry 0-7."""
     if symmetry & 1:
         board = mirror_rows(board)
     if symmetry & 2:

@@ -5,7 +5,7 @@
     (;GM[Othello]PC[GGS/os]DT[2003.12.15_12:33:18.MST]PB[Ann]PW[Bob]RB[2196.37]RW[2200.35]TI[5:00//2:00]TY[8]RE[+12.00]
     BO[8 -------- -------- -------- ---O*--- ---*O--- -------- -------- -------- *]B[d3//0.01]W[c5/-1.50/4.2];)
 
-A file holds any number of games. The syntax is described in `reversi_env.notation.ggf`; the properties mean:
+A file holds any number of games. The properties mean:
 
 ====== =================================================================================================================
 GM     the game, ``Othello``
@@ -296,12 +296,10 @@ def check_end(text: str, offset: int) -> None:
 
 
 def is_property_name(name: str) -> bool:
-    """Say whether *name* can be the name of a property."""
     return re.fullmatch(_NAME, name) is not None
 
 
 def write_properties(properties: Iterable[Property]) -> str:
-    """Write one game."""
     return f"(;{''.join(f'{name}[{_escaped(value)}]' for name, value in properties)};)"
 
 

@@ -29,7 +29,6 @@ def file_bytes(path: str | os.PathLike[str]) -> bytes:
 
 
 def contents(source: BytesSource) -> bytes:
-    """Return the bytes that *source* stands for."""
     if isinstance(source, IN_MEMORY):
         return bytes(source)
     if isinstance(source, (str, os.PathLike)):

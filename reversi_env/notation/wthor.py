@@ -76,7 +76,6 @@ NAME_BYTES = {".jou": 20, ".trn": 26}
 
 
 def _squares_by_byte() -> np.ndarray:
-    """Return the square of each of the 256 values of a move byte."""
     squares = np.full(256, _NOT_A_MOVE, np.int8)
     squares[0] = NO_MOVE
     for sq in range(SQUARES):

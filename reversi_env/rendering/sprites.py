@@ -49,7 +49,6 @@ def layers(cell: Cell, turn: Colour, square_px: int) -> list[Image.Image]:
 
 @lru_cache(maxsize=16)
 def disc(colour: Colour, square_px: int) -> Image.Image:
-    """A disc and its shadow on a transparent square."""
     side = _OVERSAMPLING * square_px
     sprite = _shadow(side)
     face = round(2 * theme.DISC_RADIUS * side)
@@ -72,7 +71,6 @@ def legal_mark(colour: Colour, square_px: int) -> Image.Image:
 
 @lru_cache(maxsize=8)
 def last_mark(square_px: int) -> Image.Image:
-    """The ring on the last move."""
     side = _OVERSAMPLING * square_px
     sprite = Image.new("RGBA", (side, side))
     box = _circle_box(side, theme.LAST_RADIUS + theme.LAST_WIDTH / 2)
@@ -117,7 +115,6 @@ def _shadow_alpha(level: int, solid: float) -> int:
 
 
 def _ramp(side: int, centre: tuple[float, float], radius: float) -> Image.Image:
-    """Levels from 0 at the centre to 255 at the radius and beyond."""
     along = (np.arange(side, dtype=np.float32) + 0.5) / side
     distance = np.hypot(along[:, None] - centre[1], along - centre[0])
     return Image.fromarray(np.minimum(255 / radius * distance, 255).astype(np.uint8))

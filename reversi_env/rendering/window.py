@@ -28,7 +28,6 @@ class Window:
 
     @property
     def is_open(self) -> bool:
-        """Whether the window is on the screen."""
         return self._open
 
     def show(self, frame: np.ndarray) -> None:

@@ -23,7 +23,6 @@ except ImportError:  # pragma: no cover - Windows: no locks there
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file atomically."""
     with atomic_writer(path) as stream:
         stream.write(data)
 

@@ -132,11 +132,9 @@ class Book:
 
     @property
     def sha256(self) -> str:
-        """The hash of the content."""
         return hashlib.sha256(self.to_bytes()).hexdigest()
 
     def to_bytes(self) -> bytes:
-        """Return the content of the file."""
         header = {
             "format": FORMAT,
             "size": self.rules.size,

@@ -18,9 +18,9 @@ from reversi_env import Position, Rules
 from reversi_env.rules import PASS_NAME, checked_rules
 from search.agents.searching import SearchAgent, spec_limits
 from search.agents.simple import REPORT_002_EVALUATOR
-from search.engine.clock import SearchTimer, StopLatency, StopSwitch
 from search.engine.limits import Limits, MoveValue, SearchResult, check_game
 from search.engine.threads import NO_NODE_LIMIT
+from search.engine.timer import SearchTimer, StopLatency, StopSwitch
 from search.evaluators.registry import Evaluator, get_evaluator
 from search.kernels.double_alpha import DOUBLE_ALPHA_STATE, ENTRY, search_position
 

@@ -173,7 +173,6 @@ class AgentKind:
 
     @property
     def option_names(self) -> set[str]:
-        """The names of the options."""
         return {one.name for one in fields(self.options)}
 
     def make(self, *arguments: Any, **options: Any) -> Agent:
@@ -224,7 +223,6 @@ def names() -> tuple[str, ...]:
 
 
 def option_names(name: str) -> tuple[str, ...]:
-    """Return the options that the agent of that name takes."""
     return tuple(sorted(agent_kind(name).option_names))
 
 

@@ -75,7 +75,6 @@ class SearchAgent(Agent):
         return self.engine(rules)
 
     def book(self, rules: Rules) -> Book | None:
-        """Return the book of that game; None without one."""
         from search.agents.book import book_for
 
         return None if self._book is None else book_for(self._book, rules)
@@ -149,7 +148,6 @@ def search_agent(
     weights: str | None = None,
     **options: Any,
 ) -> SearchAgent:
-    """Return the agent of an evaluator by the options of a spec."""
     if weights is not None:
         evaluator = file_name(str(evaluator), weights)
     return SearchAgent(evaluator, spec_limits(depth, time, nodes, exact), **options)

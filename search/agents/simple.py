@@ -26,7 +26,6 @@ class RandomAgent(Agent):
         self._generator = np.random.default_rng(seed)
 
     def choose(self, position: Position) -> int:
-        """Return a random legal action."""
         actions = position.legal_actions()
         return actions[int(self._generator.integers(len(actions)))]
 
@@ -105,16 +104,13 @@ class ExactAgent(Agent):
         self._fallback.check(rules)
 
     def prepare(self, rules: Rules) -> None:
-        """Prepare the other agent and the solver."""
         self._fallback.prepare(rules)
         self.solver(rules)
 
     def content_hashes(self, rules: Rules) -> dict[str, str]:
-        """Return the hashes of the other agent."""
         return self._fallback.content_hashes(rules)
 
     def stop(self) -> None:
-        """Stop the solvers."""
         for solver in list(self._solvers.values()):
             solver.stop()
 
@@ -128,5 +124,4 @@ def greedy_invincible_agent(*, evaluator: str = REPORT_002_EVALUATOR, seed: int 
 
 
 def exact_agent(*, exact: int = 16, seed: int = 0, **options: Any) -> ExactAgent:
-    """Return the agent ``exact``."""
     return ExactAgent(RandomAgent(seed), exact, **options)

@@ -88,7 +88,6 @@ class AgentSpec:
 
     @property
     def is_program(self) -> bool:
-        """Whether it is an external program."""
         return bool(self.command)
 
     @property

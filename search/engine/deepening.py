@@ -12,11 +12,11 @@ from reversi_env import Position
 from reversi_env.errors import check_integer
 from reversi_env.kernels.frame import squares_of
 from reversi_env.rules import PASS_NAME
-from search.engine.clock import IterationHistory, SearchTimer
 from search.engine.limits import Limits, MoveValue, SearchResult, check_game
 from search.engine.probcut import EXACT, SELECTIVITIES
 from search.engine.solver import Solution
 from search.engine.threads import NO_NODE_LIMIT, sharing
+from search.engine.timer import IterationHistory, SearchTimer
 from search.kernels import midgame
 from search.kernels.evaluate import INFINITY, UNIT
 from search.kernels.table import NO_MOVE

@@ -1,6 +1,6 @@
 """`Engine`: the tables, threads and ProbCut parameters of searches with one evaluator; `search.engine.deepening` runs one search.
 
-Timers live in Python (`search.engine.clock`); the kernels only count nodes and look at a stop flag. A fixed depth or node limit on
+Timers live in Python (`search.engine.timer`); the kernels only count nodes and look at a stop flag. A fixed depth or node limit on
 one thread gives the same result every time, from the same state of the table; a time limit cannot.
 """
 
@@ -12,13 +12,13 @@ import numpy as np
 
 from reversi_env import Position, Rules
 from reversi_env.rules import checked_rules
-from search.engine.clock import StopLatency, StopSwitch
 from search.engine.deepening import Search
 from search.engine.limits import Limits, SearchResult
 from search.engine.probcut import CUT_FIELDS, END_FIELDS, MARGIN, checked_margin, load_probcut
 from search.engine.solver import Solver
 from search.engine.table import TranspositionTable
 from search.engine.threads import ThreadGroup, checked_threads, make_thread_states
+from search.engine.timer import StopLatency, StopSwitch
 from search.evaluators.base import Evaluator
 from search.evaluators.registry import get_evaluator
 from search.kernels.thread_state import SHARING_THREAD_STATE

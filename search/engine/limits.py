@@ -60,7 +60,6 @@ class SearchResult:
 
     @property
     def exact(self) -> bool:
-        """Whether the value is proven."""
         return self.confidence == 100
 
 

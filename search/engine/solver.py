@@ -17,7 +17,6 @@ from reversi_env.kernels.bitboard import PASS_SQUARE
 from reversi_env.kernels.parallel import core_count
 from reversi_env.rules import checked_rules
 from search import evaluators
-from search.engine.clock import StopSwitch
 from search.engine.limits import check_game
 from search.engine.probcut import EXACT, SELECTIVITIES, load_probcut
 from search.engine.table import TranspositionTable
@@ -30,6 +29,7 @@ from search.engine.threads import (
     run_in_threads,
     sharing,
 )
+from search.engine.timer import StopSwitch
 from search.evaluators.registry import Evaluator
 from search.kernels import endgame, midgame
 
@@ -69,7 +69,6 @@ class Solution:
 
     @property
     def proven(self) -> bool:
-        """Whether the value is exact."""
         return self.lower >= self.upper and self.confidence == 100
 
 
@@ -219,7 +218,6 @@ class Solver:
         return dict(sorted(values.items(), key=lambda item: -item[1]))
 
     def load_kernels(self) -> None:
-        """Compile or load the kernels."""
         nearly_over = Position.from_text("XO-".ljust(self.rules.square_count, "X"), rules=self.rules)
         solver = Solver(self.rules, table=TranspositionTable(0.001), evaluator=self._evaluator, selective=False)
         solver.solve(nearly_over)
@@ -242,13 +240,11 @@ class Solver:
         return lower, upper, int(self.thread_states["nodes"].sum())
 
     def clear(self) -> None:
-        """Clear the tables."""
         self.table.clear()
         if self._estimates:
             self._estimates.clear()
 
     def prepare_search(self, hints: TranspositionTable | None, node_limit: int | None) -> None:
-        """Prepare searches of one position, or of its moves."""
         self._shallow_tables[:] = 0
         self.table.new_search()
         self.table.attach_endgame(
@@ -348,7 +344,6 @@ def solve(
     table: TranspositionTable | None = None,
     evaluator: Evaluator | str | None = None,
 ) -> Solution:
-    """Solve one position."""
     return Solver(position.rules, threads=threads, table=table, evaluator=evaluator).solve(position, wld=wld)
 
 

@@ -85,7 +85,6 @@ class TranspositionTable:
             rehash(self.address, used, self.bucket_mask)
 
     def load_kernels(self) -> None:
-        """Compile or load the kernel of `reserve`."""
         rehash(self.address, 0, self.bucket_mask)
 
     def _used(self) -> np.ndarray:

@@ -18,8 +18,8 @@ import numpy as np
 
 from reversi_env import Rules
 from reversi_env.errors import check_integer
-from search.engine.clock import StopSwitch
 from search.engine.probcut import EXACT
+from search.engine.timer import StopSwitch
 from search.kernels.abdada import BUSY_WORDS
 from search.kernels.table import SHALLOW_WORDS
 from search.kernels.thread_state import THREAD_STATE

@@ -119,7 +119,6 @@ class FunctionEvaluator(PythonEvaluator):
         self._function, self.written_for = function, written_for
 
     def __call__(self, position: Position) -> float:
-        """Return the value of the function."""
         return self._function(position)
 
     def static_value(self, position: Position) -> float:

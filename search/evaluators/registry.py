@@ -52,7 +52,6 @@ def formulas() -> tuple[str, ...]:
 
 
 def get_formula(name: str) -> Formula:
-    """Return the formula of that name, or of ``name:weights=PATH``."""
     evaluator = get_evaluator(name)
     if not isinstance(evaluator, Formula):
         raise EvaluatorError(f"evaluator {quoted(name)} is no formula: expected one of {', '.join(formulas())}")

@@ -60,7 +60,6 @@ def mark_busy(marks, own, opp, depth):
 
 @kernel
 def unmark_busy(marks, slot):
-    """Remove a mark."""
     if slot >= 0:
         store_word(marks, slot, _FREE)
 

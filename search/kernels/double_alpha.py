@@ -91,7 +91,6 @@ def estimate(thread, net, own, opp):
 
 @kernel
 def static_value(thread, net, own, opp):
-    """Value without search."""
     return utility(thread, own, opp) if is_over(own, opp, thread.playable) else estimate(thread, net, own, opp)
 
 

@@ -439,5 +439,4 @@ def solve_one(thread_states, nets, own, opp, guess):
 
 
 def best_move_with_value(thread_states, nets, own, opp, score):
-    """Return `find_move_with_value`."""
     return _mtdf_or_find_move(thread_states, nets, own, opp, score, True)

@@ -166,5 +166,4 @@ def _call(typing_context, address, own, opp):
 
 @evaluator(CALLBACK)
 def callback_value(net, own, opp):
-    """What the function says."""
     return _call(net.value_function, own, opp)

@@ -99,7 +99,6 @@ def weighted_difference(own, opp, classes, weights):
 
 @kernel
 def relative_difference(mine, theirs):
-    """(mine - theirs) / (mine + theirs), 0 if both are 0."""
     return (mine - theirs) / max(mine + theirs, 1)
 
 
@@ -249,7 +248,6 @@ def cell_utility(net, own, opp):
 
 @evaluator(DISCS)
 def discs(net, own, opp):
-    """Disc difference."""
     return in_discs(net, net.disc_weight * disc_difference(own, opp))
 
 

@@ -78,7 +78,6 @@ def last_one(thread, own, opp, sq):
 
 @kernel
 def terminal_score(thread, own, opp):
-    """Return the value of a terminal position."""
     return thread.sign * final_score(own, opp, thread.playable)
 
 

@@ -65,7 +65,6 @@ LOOK_AHEAD_DEPTH = 4
 
 @kernel
 def terminal_value(thread, own, opp):
-    """Return the exact value of a terminal position."""
     return UNIT * thread.sign * final_score(own, opp, thread.playable)
 
 

@@ -45,13 +45,11 @@ def pack(lower, upper, move, second_move, depth, generation):
 
 @kernel
 def lower_of(data):
-    """Return the lower bound of the value."""
     return np.int64(data & np.uint64(0xFFFF)) - _OFFSET
 
 
 @kernel
 def upper_of(data):
-    """Return the upper bound of the value."""
     return np.int64((data >> np.uint64(16)) & np.uint64(0xFFFF)) - _OFFSET
 
 
@@ -86,7 +84,6 @@ def bucket_of(own, opp, bucket_mask):
 
 @kernel
 def prefetch(table, own, opp, bucket_mask):
-    """Prefetch the position's bucket."""
     bucket = bucket_of(own, opp, bucket_mask)
     prefetch_word(table, bucket)
     prefetch_word(table, bucket + WORDS_PER_BUCKET - 1)  # a bucket spans two cache lines
@@ -275,8 +272,6 @@ def store_word(typing_context: Any, address: Any, index: Any, word: Any) -> Any:
 
 @intrinsic
 def prefetch_word(typing_context: Any, address: Any, index: Any) -> Any:
-    """Prefetch word *index* of the array at *address*."""
-
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         byte, number = ir.PointerType(ir.IntType(8)), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])

@@ -49,7 +49,6 @@ class RegretMeasure:
 
     @property
     def command(self) -> str:
-        """What repeats it."""
         chosen, (low, high) = self.positions, self.positions.span
         words = " ".join(f"'{spec}'" if " " in spec else spec for spec in self.agents)
         return (
@@ -103,7 +102,6 @@ def to_csv(result: Mapping[str, Any]) -> str:
 
 @report("regret")
 def section(results: Results) -> Iterator[Block]:
-    """Endgame regret."""
     for one in results:
         rows = []
         for entry in (*one["agents"], {"agent": "random play, expected", **one["chance"]}):

@@ -78,7 +78,6 @@ def raw_values(evaluator: evaluators.Formula, own: np.ndarray, opp: np.ndarray, 
 
 
 def main() -> None:
-    """Fit and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--positions", type=int, default=10_000, help="positions of every game")
     parser.add_argument("--seed", type=int, default=1)

@@ -47,7 +47,6 @@ class StructuralOptions(EvaluatorStudyOptions, study="measure structural"):
         self.labels()
 
     def labels(self) -> LabelOptions:
-        """What the roots are."""
         return LabelOptions(self.size, self.variant, self.positions, self.empties, self.seed, play_depth=1)
 
 

@@ -117,7 +117,6 @@ def _jackknife(
 
 @report("breadth")
 def section(results: Results) -> Iterator[Block]:
-    """Breadth by round."""
     largest = next((one for one in results if one["size"] == 8), results[0])
     yield (
         "Legal moves of the side to move, by round (number of discs), in games of uniformly random moves. A side that "

@@ -122,7 +122,6 @@ def _round(
 
 @report("winner")
 def section(results: Results) -> Iterator[Block]:
-    """What the winner has."""
     yield (
         "The side that will win, less the side that will lose, by round. Safe discs are those proven never to turn "
         "again. Report 002 has this heading and leaves it empty."

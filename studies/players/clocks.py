@@ -42,7 +42,6 @@ def weighted_shares(clock: TimeControl, position: Position) -> Limits:
 
 
 def as_played(clock: TimeControl, position: Position) -> Limits:
-    """The limits of today."""
     return Limits(time=clock.max_seconds(position), soft=clock.usual_seconds(position))
 
 
@@ -81,7 +80,6 @@ def play_game(
 
 
 def main() -> None:
-    """Play and print."""
     parser = argparse.ArgumentParser(
         prog="python -m studies.players.clocks", description=(__doc__ or "").partition("\n")[0]
     )

@@ -60,7 +60,6 @@ def wins(result: Mapping[str, Any]) -> str:
 
 
 def discs(result: Mapping[str, Any]) -> str:
-    """Discs a game."""
     return with_error(result["discs"], result["discs_standard_error"], 1)
 
 

@@ -60,7 +60,6 @@ def measure(options: LadderOptions, progress: Progress = no_progress) -> dict[st
 
 
 def match(options: LadderOptions, first: str, second: str) -> PlayerResults:
-    """The first player's results."""
     tournament_options = TournamentOptions(
         (first, second), options.games, options.size, options.variant, seed=options.seed
     )
@@ -95,7 +94,6 @@ def _matched(options: LadderOptions) -> list[float]:
 
 @report("levels")
 def section(results: Results) -> Iterator[Block]:
-    """Levels for people."""
     yield (
         "Every opening of six random plies from both sides (4×4: two). Points of a level against the next lower one, its games "
         "against `greedy` won–drawn–lost and lost by wipe-out, Elo by all of these games, and the share of positions in "

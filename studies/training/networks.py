@@ -44,5 +44,4 @@ def measure(options: NetworksOptions, progress: Progress = no_progress) -> dict[
 
 @report("networks")
 def section(results: Results) -> Iterator[Block]:
-    """Networks side by side."""
     yield from tables("network", results)

@@ -22,11 +22,6 @@ CYCLIC_IMPORTS = {
     ("reversi_env.gpu", "reversi_env.envs"),
     ("reversi_env.gpu", "reversi_env.functional"),
 }
-#: What is beyond a limit until it is tidied: modules, folders, and pairs of folders whose imports close a cycle.
-TEMPORARY = {
-    "play.cli play.terminal",
-    "train.arena train.evaluation",
-}
 
 
 def files(*suffixes):
@@ -102,7 +97,7 @@ def test_no_folder_imports_itself_by_way_of_others():
         importer = folder_of(module)
         for folder in map(folder_of, others):
             nested = f"{folder}.".startswith(f"{importer}.") or f"{importer}.".startswith(f"{folder}.")
-            if not nested and (importer, folder) not in CYCLIC_IMPORTS and f"{importer} {folder}" not in TEMPORARY:
+            if not nested and (importer, folder) not in CYCLIC_IMPORTS:
                 imported.setdefault(importer, set()).add(folder)
     check_acyclic(imported)
 
@@ -117,7 +112,7 @@ def test_modules_are_neither_long_nor_tiny():
         for name, count in lines.items()
         if count > MAX_LINES or (count < MIN_LINES and not name.endswith("__init__.py"))
     }
-    assert not wrong.keys() - TEMPORARY, wrong
+    assert not wrong
 
 
 def test_folders_have_few_modules():
@@ -125,7 +120,7 @@ def test_folders_have_few_modules():
     for path in files(".py", ".js"):
         if path.name != "__init__.py":
             counts[name_of(path.parent)] = counts.get(name_of(path.parent), 0) + 1
-    assert not {folder for folder, count in counts.items() if count > MAX_MODULES} - TEMPORARY
+    assert not {folder for folder, count in counts.items() if count > MAX_MODULES}
 
 
 # --- names ----------------------------------------------------------------------------------------
@@ -158,9 +153,7 @@ def test_private_names_stay_in_their_module():
                     continue  # perhaps of a base class
                 case ast.Attribute(attr=name) if is_private(name) and name not in allowed:
                     wrong.append((path, f"{node.lineno} .{name}, of {owners.get(name, 'a library')}"))
-    wrong = [
-        f"{path}:{use}" for path, use in wrong if not path.startswith("reversi_env/compiler/") and path not in TEMPORARY
-    ]
+    wrong = [f"{path}:{use}" for path, use in wrong if not path.startswith("reversi_env/compiler/")]
     assert not wrong, "\n".join(wrong)
 
 

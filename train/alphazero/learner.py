@@ -128,7 +128,6 @@ class Learner:
         return {**network_state(self.net, self.optimiser), "mean": mean}
 
     def load_state(self, parts: dict[str, Any]) -> None:
-        """Resume from a `state`."""
         restore_network(parts, self.net, self.optimiser)
         self.ema_net.load_state_dict({name: torch.from_numpy(array) for name, array in parts["mean"].items()})
         self._inference.load_weights(self.ema_net)

@@ -76,7 +76,6 @@ _DEVICE_PRESETS: dict[str, dict[str, Any]] = {
 
 
 def preset(size: int = 8, device: str = "cpu", **changes: Any) -> SelfPlayOptions:
-    """Return the options for a board on a device, with *changes*."""
     by_size = dict(zip(_SIZE_COLUMNS, _SIZE_PRESETS.get((size, device), ()), strict=False))
     options: dict[str, Any] = {**_DEVICE_PRESETS.get(device, {}), **by_size, "size": size, "device": device}
     return SelfPlayOptions(**(options | changes))

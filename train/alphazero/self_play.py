@@ -45,7 +45,6 @@ class Positions(NamedTuple):
 
     @staticmethod
     def concatenate(parts: list[Positions]) -> Positions:
-        """Return the positions of all parts, in order."""
         return Positions(*(torch.cat(columns) for columns in zip(*parts, strict=True)))
 
 
@@ -66,7 +65,6 @@ class ChosenMoves(NamedTuple):
 
     @staticmethod
     def zeros(count: int, rules: Rules, device: torch.device) -> ChosenMoves:
-        """Return zeros for *count* positions."""
         policy = torch.zeros((count, rules.square_count), dtype=torch.uint8, device=device)
         action, value, is_greedy = (
             policy.new_zeros(count, dtype=kind) for kind in (torch.int64, torch.float32, torch.bool)
@@ -89,7 +87,6 @@ Choose = Callable[[State, Tensor], ChosenMoves]
 def make_search(
     network: PolicyValueFunction, options: SelfPlayOptions, device: torch.device, threads: int | None = 1
 ) -> TreeSearch:
-    """Return the search that plays the games."""
     on_gpu = device.type == "cuda"
     return TreeSearch(
         network,

@@ -61,7 +61,6 @@ class RandomPlayer:
         self._playable = np.uint64(rules.playable)
 
     def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
-        """Return random squares."""
         squares = np.empty(own.size, np.int64)
         choose_at_random(own, opp, self._playable, rng_states, squares)
         return squares
@@ -100,7 +99,6 @@ class EvaluatorPlayer:
         self._local = threading.local()
 
     def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
-        """Return the best squares."""
         squares = np.empty(own.size, np.int64)
         solved = np.bitwise_count(~(own | opp) & np.uint64(self.rules.playable)) <= self.exact
         if solved.any():
@@ -147,7 +145,6 @@ class AgentPlayer:
         self._agent, self._rules = agent, rules
 
     def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
-        """Return the agent's squares."""
         positions = (Position(self._rules, *boards) for boards in zip(own.tolist(), opp.tolist(), strict=True))
         return np.array([self._rules.square_of(self._agent.choose(position)) for position in positions], np.int64)
 

@@ -49,7 +49,6 @@ class PlayedGame:
     forfeit: Forfeit | None = None
 
     def discs_of(self, colour: Colour) -> int:
-        """Return the score for one side."""
         return self.discs if colour == BLACK else -self.discs
 
     def seconds_of(self, colour: Colour) -> list[float]:
@@ -67,7 +66,6 @@ class PlayerResults(Results):
 
     @classmethod
     def of(cls, sides: Iterable[tuple[PlayedGame, Colour]], **others: Any) -> Self:
-        """Return the results of these games."""
         sides = tuple(sides)
         discs = np.array([game.discs_of(colour) for game, colour in sides], np.int64)
         return cls(discs, sides=sides, **others)
@@ -79,23 +77,19 @@ class PlayerResults(Results):
 
     @property
     def opponent(self) -> PlayerResults:
-        """The results of the other side."""
         return PlayerResults.of(((game, colour.other) for game, colour in self.sides), paired=self.paired)
 
     @property
     def forfeits(self) -> list[Forfeit]:
-        """The forfeits of the player."""
         forfeits = ((game.forfeit, colour) for game, colour in self.sides)
         return [forfeit for forfeit, colour in forfeits if forfeit is not None and forfeit.colour == colour]
 
     @cached_property
     def seconds(self) -> list[float]:
-        """Seconds of each of the player's moves."""
         return [taken for game, colour in self.sides for taken in game.seconds_of(colour)]
 
     @property
     def seconds_per_move(self) -> float:
-        """Mean seconds per move."""
         return sum(self.seconds) / max(1, len(self.seconds))
 
 

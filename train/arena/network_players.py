@@ -20,7 +20,6 @@ from models.residual.net import PolicyValueFunction, best_policy_actions
 from reversi_env import ReversiError, Rules, batch, functional
 from reversi_env.errors import extra_libraries, quoted
 from train.arena.batch import Boards, Indices, RngStates, perfect_moves, uniform_samples
-from train.evaluation.exact_set import by_action
 
 with extra_libraries():
     import torch
@@ -67,7 +66,6 @@ class PlanesPlayer(NetworkPlayer):
         self.network = network
 
     def network_output(self, own: Boards, opp: Boards) -> Table:
-        """Return the network's output for positions."""
         parameter = next(self.network.parameters(), None) if isinstance(self.network, torch.nn.Module) else None
         like = torch.empty(0) if parameter is None else parameter
         boards = torch.stack([board_tensor(own), board_tensor(opp)], dim=1).to(like.device)
@@ -80,7 +78,6 @@ class PolicyPlayer(PlanesPlayer):
     """Plays by a policy network: logits ``(n, size² + 1)``, of which the last is the pass's."""
 
     def move_scores(self, own: Boards, opp: Boards) -> Table:
-        """Return the logits of the legal moves."""
         legal = batch.legal_moves(own, opp, self.rules)[:, None] >> self._squares.astype(np.uint64) & np.uint64(1)
         return np.where(legal, self.network_output(own, opp)[:, :-1], -np.inf)
 
@@ -92,7 +89,7 @@ class ValuePlayer(PlanesPlayer):
         """Return the negated values of the positions after the moves."""
         children = batch.expand(own, opp, self.rules)
         values = -self.network_output(children.own, children.opp).reshape(-1)
-        return by_action(children, values, len(own), self.rules, -np.inf)
+        return batch.by_action(children, values, len(own), self.rules, -np.inf)
 
 
 # --- policy-value networks of PPO -----------------------------------------------------------------
@@ -131,7 +128,6 @@ class BatchPolicyPlayer(NetworkPlayer):
         self.net, self.symmetric = net, symmetric
 
     def move_scores(self, own: Boards, opp: Boards) -> Table:
-        """Return the logits of the legal moves."""
         return policy_logits(self.net, own, opp, symmetric=self.symmetric)[:, :-1]
 
 
@@ -143,7 +139,6 @@ class ValueSearchPlayer(NetworkPlayer):
         self.net, self.depth, self.exact = net, depth, exact
 
     def move_scores(self, own: Boards, opp: Boards) -> Table:
-        """Return the values of the moves in discs."""
         return network_move_values(self.net, own, opp, self.rules, self.depth).astype(np.float64)
 
     def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
@@ -168,7 +163,7 @@ def network_move_values(net: PolicyValueNet, own: Boards, opp: Boards, rules: Ru
         rows = slice(start, start + CHUNK)
         children = batch.expand(own[rows], opp[rows], rules)
         values = _negamax(net, children.own, children.opp, rules, depth - 1)
-        table[rows] = by_action(children, -values, len(own[rows]), rules, -np.inf)
+        table[rows] = batch.by_action(children, -values, len(own[rows]), rules, -np.inf)
     return table
 
 

@@ -44,7 +44,6 @@ class Opening:
 
     @property
     def position(self) -> Position:
-        """The position after the moves."""
         return self.start.play_all(self.moves)
 
 
@@ -188,7 +187,6 @@ class Openings:
 
     @property
     def games(self) -> int:
-        """Number of games."""
         return self.own.size
 
     def repeated(self, times: int) -> Openings:

@@ -83,7 +83,6 @@ class TournamentOptions(Options):
 
     @property
     def rules(self) -> Rules:
-        """The game played."""
         return Rules(self.size, self.variant)
 
     # --- players ----------------------------------------------------------------------------------

@@ -192,7 +192,6 @@ class _Davidson:
         return utilities - np.logaddexp.reduce(utilities, axis=1, keepdims=True)
 
     def _newton_step(self, unknowns: np.ndarray, conditions: np.ndarray) -> np.ndarray:
-        """Return Newton's step, along the conditions."""
         features, counts = self.features, self.counts
         chances = np.exp(self._log_chances(unknowns))
         games = counts.sum(axis=1)
@@ -231,7 +230,6 @@ class TournamentRow(PlayerResults):
 
     @property
     def overruns(self) -> int:
-        """Number of overruns."""
         return 0 if self.allowed is None else sum(taken > OVERRUN_FACTOR * self.allowed for taken in self.seconds)
 
 

@@ -35,12 +35,10 @@ class Results:
 
     @property
     def games(self) -> int:
-        """Games played."""
         return len(self.discs)
 
     @property
     def wins(self) -> int:
-        """Games that A won."""
         return int((self.discs > 0).sum())
 
     @property
@@ -50,7 +48,6 @@ class Results:
 
     @property
     def losses(self) -> int:
-        """Games that A lost."""
         return int((self.discs < 0).sum())
 
     @property
@@ -99,7 +96,6 @@ class Results:
         return f"{score} of {games}, {self.discs_per_game:+.1f} discs a game"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return all figures for JSON."""
         return {
             "games": self.games,
             "wins": self.wins,

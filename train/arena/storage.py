@@ -33,7 +33,6 @@ class GameRecord:
     game: PlayedGame
 
     def points_of(self, player: int) -> float:
-        """Return the points of *player*: 1, 0.5 or 0."""
         discs = self.game.discs_of(BLACK if self.fixture.black == player else WHITE)
         return 0.5 + 0.5 * ((discs > 0) - (discs < 0))
 
@@ -57,7 +56,6 @@ class TournamentFolder(Run):
         return as_hashes(content_hashes)
 
     def read(self) -> list[GameRecord]:
-        """Return the games so far."""
         records: dict[int, GameRecord] = {}
         for number, line in enumerate(self._games.read(), 1):
             try:
@@ -70,7 +68,6 @@ class TournamentFolder(Run):
         return list(records.values())
 
     def append(self, record: GameRecord) -> None:
-        """Append a game atomically."""
         self._games.append(_line(record, self.options))
 
     def write_all(self, records: Sequence[GameRecord]) -> None:

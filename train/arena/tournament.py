@@ -44,7 +44,6 @@ class Tournament:
             self.add(record)
 
     def add(self, record: GameRecord) -> None:
-        """Add a game."""
         self.by_number[record.fixture.index] = record
         sprt = self.options.sprt
         while sprt is not None and self.verdict is None:
@@ -61,7 +60,6 @@ class Tournament:
 
     @property
     def complete(self) -> bool:
-        """Whether all games are played."""
         return self.verdict is not None or len(self.by_number) == self.end
 
     @property
@@ -185,13 +183,11 @@ class GamePlayer:
         self._programs: dict[int, Agent] = {}
 
     def __call__(self, job: tuple[Fixture, Opening]) -> GameRecord:
-        """Play one game."""
         fixture, opening = job
         players = {BLACK: self._agent(fixture.black, fixture.index), WHITE: self._agent(fixture.white, fixture.index)}
         return GameRecord(fixture, play_game(players, opening))
 
     def close(self) -> None:
-        """End the programs."""
         for agent in self._programs.values():
             agent.close()
 

@@ -52,7 +52,6 @@ class BookMoves(NamedTuple):
     loss: NDArray[np.int64]
 
     def of(self, which: NDArray[np.bool_]) -> BookMoves:
-        """Return the moves of a mask."""
         return BookMoves(*(column[which] for column in self))
 
 

@@ -37,7 +37,6 @@ class SearchOptions(GameOptions):
 
     @property
     def searches_with(self) -> Evaluator:
-        """The evaluator."""
         from search import evaluators
         from search.agents.spec import AgentSpec
 

@@ -57,14 +57,12 @@ class Tree:
 
     @property
     def is_inner(self) -> NDArray[np.bool_]:
-        """Whether a position is expanded."""
         inner = np.zeros(len(self), np.bool_)
         inner[self._parent] = True
         return inner
 
     @property
     def is_exact(self) -> NDArray[np.bool_]:
-        """Whether a value is exact."""
         return self.depth >= self.rules.square_count - np.bitwise_count(self.own | self.opp).astype(np.int64)
 
     def rows(self, own: Boards, opp: Boards) -> Rows:
@@ -95,7 +93,6 @@ class Tree:
         return new
 
     def set(self, rows: Rows, value: NDArray[np.int64], depth: NDArray[np.int64]) -> None:
-        """Set the values of positions by search."""
         self.value[rows], self.depth[rows] = value, depth
 
     def propagate(self, margin: float, loss_plies: float = 0.0) -> BookCosts:

@@ -25,7 +25,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from reversi_env import Position, Rules, batch
 from reversi_env.errors import TrainError
-from reversi_env.kernels.bitboard import PASS_SQUARE
 from search import evaluators
 from search.agents.base import Agent
 from search.agents.spec import AgentSpec
@@ -73,7 +72,6 @@ class Judgement:
     overall: RegretStatistics
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the statistics as JSON."""
         return plain(asdict(self.overall)) | {"by_empties": [plain(asdict(part)) for part in self.by_empties]}
 
     @classmethod
@@ -103,12 +101,10 @@ class Errors:
 
     @cached_property
     def absolute(self) -> NDArray[np.float64]:
-        """The absolute error of each value."""
         return np.abs(self.values - self.scores)
 
     @property
     def mean(self) -> float:
-        """Mean absolute error in discs."""
         return float(self.absolute.mean())
 
     @property
@@ -149,7 +145,6 @@ class ExactSet:
     def of_values(
         cls, rules: Rules, own: Boards, opp: Boards, values: NDArray[np.int8], games: NDArray[np.int64] | None = None
     ) -> ExactSet:
-        """Return the set of positions with the values of all moves."""
         return cls(rules, own, opp, values.max(axis=1, initial=ILLEGAL).astype(np.int64), values, games)
 
     @classmethod
@@ -221,7 +216,7 @@ class ExactSet:
         values[over] = batch.final_scores(children.own[over], children.opp[over], self.rules)
         order = np.lexsort((children.square, values, children.parent))  # the lowest for the opponent first
         best = order[np.searchsorted(children.parent[order], np.arange(len(self)))]
-        return action_table(self.rules)[children.square[best]]
+        return batch.action_table(self.rules)[children.square[best]]
 
     # --- players ----------------------------------------------------------------------------------
 
@@ -240,10 +235,11 @@ class ExactSet:
     def batch_regret(self, player: BatchPlayer) -> Judgement:
         """Judge a player of many games at once."""
         rows = np.arange(len(self))
-        return self.judge(action_table(self.rules)[player.choose(self.own, self.opp, rows, rows.astype(np.uint64))])
+        return self.judge(
+            batch.action_table(self.rules)[player.choose(self.own, self.opp, rows, rows.astype(np.uint64))]
+        )
 
     def judge(self, actions: ArrayLike) -> Judgement:
-        """Return the statistics of actions, one for each position."""
         values = self.chosen_values(actions)
         return self._judgement(self.scores - values, values == self.scores, np.sign(values) < np.sign(self.scores))
 
@@ -263,7 +259,6 @@ class ExactSet:
         return self._judgement(*((weights * part).sum(axis=1) for part in parts))
 
     def random_play(self) -> Judgement:
-        """Return the expected statistics of random play."""
         return self.judge_probabilities(self.masks)
 
     def chosen_values(self, actions: ArrayLike) -> NDArray[np.int64]:
@@ -301,22 +296,6 @@ class ExactSet:
         return Judgement(tuple(statistics(int(empties)) for empties in np.unique(self.empties)), statistics(None))
 
 
-def action_table(rules: Rules) -> NDArray[np.int64]:
-    """Return the action of every square of the frame, -1 outside the board; the pass at `PASS_SQUARE`."""
-    table = np.full(PASS_SQUARE + 1, -1, np.int64)
-    for action, square in enumerate(rules.squares()):
-        table[square] = action
-    table[PASS_SQUARE] = rules.pass_action
-    return table
-
-
-def by_action(children: batch.Children, values: NDArray[Any], count: int, rules: Rules, illegal: float) -> NDArray[Any]:
-    """Return the values of the children of *count* positions as a table (count, squares) without passes."""
-    table = np.full((count, rules.square_count + 1), illegal, values.dtype)
-    table[children.parent, action_table(rules)[children.square]] = values
-    return table[:, :-1]
-
-
 def move_values(
     own: Boards,
     opp: Boards,
@@ -330,4 +309,4 @@ def move_values(
     scores = solve_batch(
         children.own, children.opp, rules, threads=threads, progress=lambda done: progress(done, len(children.own))
     )
-    return by_action(children, -scores.astype(np.int8), len(own), rules, ILLEGAL)
+    return batch.by_action(children, -scores.astype(np.int8), len(own), rules, ILLEGAL)

@@ -80,15 +80,12 @@ class Exam:
     marks: tuple[ExamResult, ...]
 
     def mark(self, evaluator: str, empties: int) -> ExamResult:
-        """Return the result of one evaluator with one number of empties."""
         return next(mark for mark in self.marks if (mark.evaluator, mark.empties) == (evaluator, empties))
 
     def names(self) -> tuple[str, ...]:
-        """Return the names of the evaluators."""
         return tuple(dict.fromkeys(mark.evaluator for mark in self.marks))
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the exam as JSON."""
         return asdict(self) | {"marks": [plain(asdict(mark)) for mark in self.marks]}
 
 

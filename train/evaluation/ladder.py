@@ -44,7 +44,6 @@ class PolicyStanding:
 
     @property
     def elo_origin(self) -> str:
-        """The player or players with Elo 0."""
         return "random" if "random" in self.scores else "the mean of these players"
 
     def as_dict(self) -> dict[str, Any]:

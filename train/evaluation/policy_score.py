@@ -49,7 +49,6 @@ class PolicyScore:
         return self.standing.elo
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the score as JSON."""
         return {**self.standing.as_dict(), "regret": self.regret.as_dict()}
 
     def __str__(self) -> str:

@@ -52,13 +52,11 @@ class Puzzle:
         return round(sum(ends) / 2)
 
     def line(self) -> str:
-        """The puzzle as a line of OBF."""
         about = f"margin {self.margin}, missed by {self.missed}"
         return write_obf_line(Problem(self.position, ((self.move, self.value),), about))
 
     @classmethod
     def of(cls, problem: Problem) -> Puzzle:
-        """The puzzle on a line of OBF."""
         try:
             [(move, value)], words = problem.scores, problem.comment.replace(",", "").split()
             return cls(problem.position, move, value, int(words[1]), int(words[-1]))

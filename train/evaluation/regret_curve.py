@@ -52,7 +52,6 @@ class RegretCurve:
         write_csv(self.path, rows, COLUMNS)
 
     def figure(self, x_label: str = "steps") -> charts.Figure:
-        """The curve, drawn."""
         points = sorted(self.points.items())
         steps, judgements = [step for step, _ in points], [one for _, one in points]
         return curve_figure(steps, judgements, self.positions.random_play(), x_label)

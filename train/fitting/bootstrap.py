@@ -102,7 +102,6 @@ class Bootstrap:
         return {name: round(spent, 1) for name, spent in zip(TIMES, seconds, strict=True)}
 
     def metrics(self) -> list[dict[str, Any]]:
-        """Return the metrics of the finished stages."""
         paths = map(self._path, range(len(self.stages)))
         return [read_weights(path).record["figures"][-1] for path in paths if path.exists()]
 

@@ -118,11 +118,9 @@ class CompiledBackend(FitBackend):
         self._quantise()
 
     def state(self) -> State:
-        """Return weights and moments."""
         return {**self.weights(), **{name: moment.copy() for name, moment in self.moments.items()}}
 
     def load(self, state: State) -> None:
-        """Load weights and moments."""
         for name, array in (self.active_arrays | self.moments).items():
             array[:] = state[name].reshape(array.shape)
         self._quantise()

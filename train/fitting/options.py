@@ -50,14 +50,12 @@ class FitOptions(Options):
     )
 
     def batch_size_for(self, positions: int) -> int:
-        """Return the batch size for a number of positions."""
         if self.batch_size is not None:
             return self.batch_size
         wanted = 2 ** round(math.log2(max(1, positions / STEPS_PER_EPOCH)))
         return min(max(wanted, MIN_BATCH), MAX_BATCH)
 
     def learning_rate_at(self, step: int, steps: int) -> float:
-        """Return the learning rate at *step* of *steps*, counted from 0."""
         return self.learning_rate * (1 + math.cos(math.pi * step / steps)) / 2
 
     def jitter_at(self, epoch: int) -> float:

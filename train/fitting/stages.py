@@ -41,7 +41,6 @@ class Stage:
 
     @property
     def name(self) -> str:
-        """Return a name such as ``exact-1-14``."""
         kind = f"depth{self.depth}" if self.depth else "exact"
         return f"{kind}-{self.low}-{self.high}{'-joint' if self.joint else ''}"
 

@@ -63,7 +63,6 @@ class FitBackend(ABC):
         return float(total / self.count)
 
     def learning_rate_at(self, step: int) -> float:
-        """Return the learning rate at a *step* of the fit."""
         return self.options.learning_rate_at(step, self.options.epochs * self.steps)
 
     @abstractmethod
@@ -164,7 +163,6 @@ class TorchBackend(FitBackend):
         return torch.cat(values).cpu().numpy()
 
     def weights(self) -> State:
-        """Return a copy of all weights."""
         return {name: weights.cpu().numpy().copy() for name, weights in self.net.state_dict().items()}
 
     def load_weights(self, weights: State) -> None:
@@ -172,7 +170,6 @@ class TorchBackend(FitBackend):
         self.net.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
 
     def state(self) -> State:
-        """Return weights and moments."""
         state = self.optimiser.state
         moments = {
             f"{name}:{key}": state[parameter][key].cpu().numpy().copy()
@@ -182,7 +179,6 @@ class TorchBackend(FitBackend):
         return {**self.weights(), **moments}
 
     def load(self, state: State) -> None:
-        """Load weights and moments."""
         self.load_weights({name: state[name] for name in self.net.state_dict()})
         for name, parameter in self.net.named_parameters():
             self.optimiser.state[parameter] = {

@@ -42,7 +42,6 @@ class Trees:
 
     @property
     def nodes(self) -> int:
-        """Number of nodes of all trees."""
         return len(self.own)
 
     @property
@@ -52,12 +51,10 @@ class Trees:
 
     @property
     def finished(self) -> NDArray[np.bool_]:
-        """Which nodes are finished games."""
         return batch.is_over(self.own, self.opp, self.rules)
 
     @property
     def roots(self) -> NDArray[np.int64]:
-        """Indices of the roots."""
         return self.first[:-1]
 
     def select(self, trees: ArrayLike) -> Trees:

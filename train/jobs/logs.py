@@ -79,11 +79,9 @@ class JsonLines:
         )
 
     def append(self, line: Any) -> None:
-        """Append a line atomically."""
         append_atomically(self.path, (json.dumps(line) + "\n").encode())
 
     def replace(self, lines: Iterable[Any]) -> None:
-        """Replace all lines."""
         write_atomically(self.path, "".join(json.dumps(line) + "\n" for line in lines).encode())
 
 

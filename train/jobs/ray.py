@@ -71,7 +71,6 @@ class RayCluster:
         return self._last_cpus
 
     def workers(self, make: WorkerFactory, *arguments: Any, cpus: int = 1) -> RayWorkers:
-        """Return workers with *cpus* CPUs each."""
         most = max(int(node["Resources"].get("CPU", 0)) for node in self._ray.nodes() if node["Alive"])
         if cpus > most:  # Ray would wait without end
             raise ReversiError(f"{cpus} threads per worker: expected at most {most}, the CPUs of the largest machine")

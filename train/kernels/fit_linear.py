@@ -146,7 +146,6 @@ def adam(weights, gradient, first_moment, second_moment, rate, decay, step):
 
 @kernel
 def clip_in_place(numbers, most):
-    """Clip every number to ± *most*."""
     for i in range(numbers.size):
         numbers[i] = min(max(numbers[i], -most), most)
 

@@ -39,7 +39,6 @@ GAME_SETTINGS = np.dtype(
 
 @kernel
 def random_below(word, bound):
-    """Return an integer from 0 to *bound* - 1 from 64 random bits."""
     return np.int64(((word >> _HALF) * np.uint64(bound)) >> _HALF)
 
 

@@ -100,11 +100,9 @@ class Manifest:
 
     @property
     def complete(self) -> bool:
-        """Whether all shards are finished."""
         return len(self.shards) == self.options.shards
 
     def to_json(self) -> str:
-        """Return the text of ``manifest.json``."""
         content = {
             "format": FORMAT,
             "options": self.options.as_dict(),

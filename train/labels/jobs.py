@@ -69,7 +69,6 @@ class LabelWorker:
         self._players: SamplingPlayers | None = None
 
     def __call__(self, job: PlayJob | LabelJob) -> tuple[int, Scores] | tuple[int, Positions]:
-        """Run a job."""
         if isinstance(job, LabelJob):
             return job.number, self._label(job.own, job.opp).score
         return job.number, self._play(job)

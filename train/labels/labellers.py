@@ -68,7 +68,6 @@ def exact_scores(
 
 
 def check_device(device: str) -> None:
-    """Raise for an unknown device."""
     if device not in DEVICES:
         raise TrainError(f"device {quoted(device)}: expected one of {', '.join(DEVICES)}")
 

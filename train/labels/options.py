@@ -95,7 +95,6 @@ class LabelOptions(GameOptions):
 
     @property
     def shards(self) -> int:
-        """Number of files."""
         return -(-self.count // self.shard_rows)
 
     @property

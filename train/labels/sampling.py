@@ -69,19 +69,16 @@ def sample_positions(
 
 
 def rows_in_block(options: LabelOptions, shard: int) -> range:
-    """Return the rows of a shard in its block."""
     begin, rows = block_rows(options, shard // options.shards_per_block).start, options.rows(shard)
     return range(rows.start - begin, rows.stop - begin)
 
 
 def block_rows(options: LabelOptions, block: int) -> range:
-    """Return the rows of a block in the dataset."""
     shards = block_shards(options, block)
     return range(options.rows(shards[0]).start, options.rows(shards[-1]).stop)
 
 
 def block_shards(options: LabelOptions, block: int) -> range:
-    """Return the indices of the shards of a block."""
     return range(block * options.shards_per_block, min((block + 1) * options.shards_per_block, options.shards))
 
 
@@ -242,7 +239,6 @@ class _Sampling:
 
     @cached_property
     def _header(self) -> Any:
-        """The header that a checkpoint of this sampling has."""
         player = evaluators.get_evaluator(self.options.player).sha256(self.options.rules)
         header = {"options": self.options.as_dict(), "player_sha256": player, "block": self.block}
         return json.loads(json.dumps({**header, "wanted": self._wanted, "fewer": self.fewer}))

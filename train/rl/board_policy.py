@@ -44,7 +44,6 @@ class _NoFeatures(BaseFeaturesExtractor):
         super().__init__(observation_space, 1)
 
     def forward(self, observations: Observation) -> Observation:
-        """The same."""
         return observations
 
 
@@ -82,11 +81,9 @@ class BoardPolicy(MaskableActorCriticPolicy):
         return values.unsqueeze(1), distribution.log_prob(actions), distribution.entropy()
 
     def get_distribution(self, obs: Any, action_masks: Any = None) -> MaskableDistribution:
-        """The policy in the given positions."""
         return self._run(obs)[0]
 
     def predict_values(self, obs: Any) -> Tensor:
-        """The values of the given positions."""
         return self.net.values(obs["observation"], obs["action_mask"]).unsqueeze(1)
 
     def _run(self, obs: Observation) -> tuple[MaskableDistribution, Tensor]:
@@ -109,6 +106,5 @@ def _net(space: spaces.Space, architecture: dict[str, Any], half_precision: bool
 
 
 def net_of(policy: nn.Module) -> PolicyValueNet:
-    """Return the network inside a policy."""
     assert isinstance(policy.net, PolicyValueNet)
     return policy.net

@@ -201,7 +201,6 @@ class _LogWriter(KVWriter):
         self._run = run
 
     def write(self, key_values: dict[str, Any], key_excluded: dict[str, Any], step: int = 0) -> None:
-        """Append one line."""
         values = {
             key: float(value)
             for key, value in key_values.items()

@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from models.policy.net import PolicyValueNet
-from reversi_env import Rules
+from reversi_env import Rules, batch
 from reversi_env.envs import OpponentPool
 from reversi_env.errors import extra_libraries
 from reversi_env.options import derive_seed
 from search import agents
 from train.arena.batch import AgentPlayer, compiled_player
 from train.arena.network_players import BatchPolicy
-from train.evaluation.exact_set import action_table
 
 with extra_libraries():
     import torch
@@ -50,7 +49,7 @@ class Baseline:
         if rows.size:
             own, opp = discs_to_boards(discs[rows], self._rules)
             states = self.rng.integers(1, _MAX_STATE, rows.size, np.uint64)
-            actions[rows] = action_table(self._rules)[self._player.choose(own, opp, rows, states)]
+            actions[rows] = batch.action_table(self._rules)[self._player.choose(own, opp, rows, states)]
         return actions
 
 

@@ -101,7 +101,6 @@ class PolicyRun:
         self._saved_at = time.perf_counter()
 
     def run_state(self) -> State:
-        """Return the state of the run for a checkpoint."""
         return {
             "device": self.device_name,
             "seconds": self.elapsed,

@@ -88,7 +88,6 @@ class PpoLoss(nn.Module):
         self.net, self._ent_coef = net, ent_coef
 
     def forward(self, batch: Rollout) -> tuple[Tensor, Tensor]:
-        """Return loss and metrics."""
         logits, new_values = self.net(batch.obs, batch.masks)
         log_probs = torch.log_softmax(mask_illegal(logits, batch.masks), 1)
         log_ratio = log_probs.gather(1, batch.actions.unsqueeze(1)).squeeze(1) - batch.log_probs

@@ -52,7 +52,6 @@ class ReversiVecEnv(VecEnv):
 
     @property
     def opponents(self) -> OpponentPool:
-        """The opponents that are drawn from, one for every episode."""
         return self.games.opponents
 
     def reset(self) -> Any:
@@ -67,7 +66,6 @@ class ReversiVecEnv(VecEnv):
         return observations
 
     def step_async(self, actions: np.ndarray) -> None:
-        """Keep the actions for `step_wait`."""
         self._actions = actions
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:

@@ -47,7 +47,6 @@ class Objective(ABC):
 
     @property
     def rules(self) -> Rules:
-        """The game."""
         return Rules(self.size, self.variant)
 
     @abstractmethod
@@ -129,7 +128,6 @@ class WinRate(Objective):
         return replace(self, seed=derive_seed(self.seed, CHECK_STREAM), games=max(self.games, 10_000))
 
     def content_hashes(self) -> dict[str, str]:
-        """Return the hashes of the opponents' weights."""
         return {name: evaluators.get_evaluator(name).sha256(self.rules) for name in self.panel if name != "random"}
 
     def _opponent(self, name: str) -> BatchPlayer:

@@ -53,7 +53,6 @@ class Genetic(Optimiser):
         self._asked: Any = None
 
     def ask(self) -> Points:
-        """Return the next generation."""
         self._asked = self._algorithm.ask()
         return np.array(self._asked.get("X"), np.float64)
 
@@ -82,12 +81,10 @@ class CmaEs(Optimiser):
         self._asked: list[Points] = []
 
     def ask(self) -> Points:
-        """Return samples of the distribution."""
         self._asked = self._strategy.ask()
         return self._seen(np.array(self._asked, np.float64))
 
     def tell(self, losses: NDArray[np.float64]) -> None:
-        """Update the distribution."""
         self._strategy.tell(self._asked, losses.tolist())
 
     def favourite(self) -> Points | None:

@@ -54,7 +54,6 @@ class Space:
 
     @property
     def size(self) -> int:
-        """Number of dimensions."""
         return self.low.size
 
     def evaluator(self, point: ArrayLike) -> Formula:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from play.cli.interrupt import interruptible
 from play.cli.options import (
     AgentOption,
     Json,
@@ -14,6 +13,7 @@ from play.cli.options import (
 )
 from play.cli.output import attributes, output_after_interrupt, print_json
 from play.cli.positions import DEFAULT, PositionChoice, PositionText, read_problems
+from play.interrupt import interruptible
 
 if TYPE_CHECKING:
     from reversi_env import Position

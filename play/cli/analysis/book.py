@@ -196,7 +196,6 @@ def _plays(book: Book, checked: CheckedMove) -> bool:
 
 
 def _book(file: Path | None, rules: Rules, *, needed: bool = True) -> Book | None:
-    """Return the book of *file* or the package; None if the package has none of the game and none is *needed*."""
     from search.agents.book import PACKAGED, book_for, packaged_book
 
     if file is None and not needed:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-from play.cli.interrupt import INTERRUPTED, interruptible
 from play.cli.options import Json, flag, integer, number, text
 from play.cli.output import attributes, print_json
 from play.cli.positions import DEFAULT, PositionChoice, PositionText, read_problems
+from play.interrupt import INTERRUPTED, interruptible
 
 if TYPE_CHECKING:
     from reversi_env import Position

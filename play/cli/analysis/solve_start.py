@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from play.cli.interrupt import INTERRUPTED, interruptible
 from play.cli.options import checked_parent
 from play.cli.output import print_json
+from play.interrupt import INTERRUPTED, interruptible
 from reversi_env import BLACK, Position, ReversiError, Rules
 from reversi_env.errors import quoted
 from reversi_env.storage.atomic import atomic_writer, exclusive_lock

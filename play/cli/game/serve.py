@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from play.cli.interrupt import INTERRUPTED
 from play.cli.options import (
     NOTHING,
     Json,
@@ -22,6 +21,7 @@ from play.cli.options import (
     text,
 )
 from play.cli.output import print_json
+from play.interrupt import INTERRUPTED
 from play.server.options import ServerOptions
 
 if TYPE_CHECKING:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from play.cli.interrupt import interruptible
 from play.cli.options import NOTHING, Json, integer, options_of
 from play.cli.output import attributes, output_after_interrupt, print_json, print_table, progress_bar
+from play.interrupt import interruptible
 from train.arena.options import TournamentOptions
 
 if TYPE_CHECKING:
@@ -187,7 +187,6 @@ def as_dict(agent_a: str, agent_b: str, result: PlayerResults) -> dict[str, Any]
 
 
 def print_result(agent_a: str, agent_b: str, rules: Rules, result: PlayerResults) -> None:
-    """Print the result as a table."""
     from reversi_env.errors import count_noun
 
     last = ", the last one from one side" if result.games % 2 else ""

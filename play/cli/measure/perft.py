@@ -32,7 +32,7 @@ def perft(
     compared with the published table as far as it goes. One ply more
     takes about ten times as long.
     """
-    from play.cli.interrupt import abandonable
+    from play.interrupt import abandonable
     from reversi_env import Position, Rules
 
     position = Position.initial(Rules(size))

@@ -55,7 +55,6 @@ class Clock:
         return float("inf") if self.running is None else self.left(self.running, now) + self.grace
 
     def stop(self, now: float) -> None:
-        """Stop the time that runs."""
         if self.running is not None:
             self._left[self.running] = self.left(self.running, now)
         self.running = None

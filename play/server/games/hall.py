@@ -88,7 +88,6 @@ class Hall:
     # --- games ------------------------------------------------------------------------------------
 
     async def create(self, request: messages.CreateGame, client: str) -> messages.Created:
-        """Create and store a game."""
         if not self._creations.try_acquire(client):
             raise Refused(429, "too_many_games", "too many new games from this address; try again later")
         if self.running[client] >= self.options.client_games:
@@ -208,7 +207,6 @@ class Hall:
         return messages.Shared(name)
 
     async def review(self, name: str) -> messages.Review:
-        """Return a stored review."""
         with _storage_errors_refused():
             content = await self.store.review(name)
         if content is None:
@@ -239,7 +237,6 @@ class Hall:
                 return await asyncio.to_thread(_puzzles, request)
 
     async def analyse(self, request: messages.AnalyseRequest, client: str) -> messages.Analysis:
-        """Search a position."""
         position = _position(request)
         agent = catalogue.evaluator(request.agent, position.rules.size)
         seconds = min(request.seconds, self.options.longest_analysis)

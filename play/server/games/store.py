@@ -134,11 +134,9 @@ class GameRow:
     client: str = ""
 
     def rules(self) -> Rules:
-        """Return the rules of the game."""
         return Rules(self.size, self.variant, self.start)
 
     def values(self) -> dict[str, Any]:
-        """Return the values to store, by column."""
         return vars(self) | {"black": json.dumps(vars(self.black)), "white": json.dumps(vars(self.white))}
 
 

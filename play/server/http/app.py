@@ -64,7 +64,6 @@ class Lag:
         self._lags: deque[float] = deque(maxlen=MAX_LAGS)
 
     async def watch(self) -> None:
-        """Measure for ever."""
         loop = asyncio.get_running_loop()
         while True:
             began = loop.time()

@@ -66,7 +66,6 @@ def endpoint(method: str, path: str, name: str, *refuses: int, status: int = 200
 
 @endpoint("GET", "/api/health", "health")
 async def health(hall: Hall, request: Request) -> messages.Health:
-    """The server's health."""
     lag = request.app.state.lag
     lags = lag.quantile(0.5), lag.quantile(0.99), lag.quantile(1.0)
     connections, pool = hall.connections.total(), hall.pool
@@ -84,13 +83,11 @@ async def agents(hall: Hall, request: Request) -> messages.Agents:
 
 @endpoint("POST", "/api/games", "createGame", 503, status=201)
 async def create(hall: Hall, request: Request, body: messages.CreateGame) -> messages.Created:
-    """Create a game."""
     return await hall.create(body, client_of(request))
 
 
 @endpoint("GET", "/api/games/{id}", "game", 503)
 async def state(room: Room, role: Role) -> messages.State:
-    """A game's state."""
     return await room.when_stored(room.state())
 
 
@@ -102,7 +99,6 @@ async def record(room: Room, role: Role) -> str:
 
 @endpoint("POST", "/api/games/{id}/moves", "move", 409, 503)
 async def move(room: Room, role: Role, body: messages.MoveRequest) -> bytes:
-    """Make a move."""
     return await room.move(role, body.move, body.ply)
 
 
@@ -114,13 +110,11 @@ async def undo(room: Room, role: Role) -> bytes:
 
 @endpoint("POST", "/api/games/{id}/resign", "resign", 409, 503)
 async def resign(room: Room, role: Role) -> bytes:
-    """Resign the game."""
     return await room.resign(role)
 
 
 @endpoint("POST", "/api/analyse", "analyse", 503)
 async def analyse(hall: Hall, request: Request, body: messages.AnalyseRequest) -> messages.Analysis:
-    """Search a position."""
     return await _while_there(request, hall.analyse(body, client_of(request)))
 
 
@@ -150,7 +144,6 @@ async def share(hall: Hall, request: Request, body: messages.Review) -> messages
 
 @endpoint("GET", "/api/reviews/{id}", "review", 404, 503)
 async def review(hall: Hall, request: Request) -> messages.Review:
-    """A stored review."""
     return await hall.review(request.path_params["id"])
 
 

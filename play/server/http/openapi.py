@@ -28,7 +28,6 @@ _MESSAGES = (*get_args(messages.Incoming), messages.Joined, messages.State, mess
 
 
 def document() -> dict[str, Any]:
-    """Return the OpenAPI 3.1 document."""
     kinds = [kind for e in ENDPOINTS for kind in (e.takes, e.answers) if kind is not None]
     _, schemas = msgspec.json.schema_components([*kinds, *_MESSAGES], ref_template="#/components/schemas/{name}")
     paths: dict[str, dict[str, Any]] = {}

@@ -42,7 +42,6 @@ class TimedProtocol(H11Protocol):
     proxies: tuple[Any, ...] = ()
 
     def connection_made(self, transport: Any) -> None:
-        """Start the timeout."""
         super().connection_made(transport)
         self._timeout: asyncio.TimerHandle | None = None
         self._start_timeout()
@@ -59,7 +58,6 @@ class TimedProtocol(H11Protocol):
             self._cancel_timeout()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Cancel the timeout."""
         self._cancel_timeout()
         super().connection_lost(exc)
 

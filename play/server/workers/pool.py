@@ -166,7 +166,6 @@ class Pool:
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def start(self) -> None:
-        """Start the workers."""
         self._loop = asyncio.get_running_loop()
         self._workers = [self._new_worker() for _ in range(max(1, self.workers))]
         self._watch = self._loop.create_task(self._kill_hung_workers())
@@ -182,7 +181,6 @@ class Pool:
 
     @property
     def waiting(self) -> int:
-        """Searches that wait for a worker."""
         return len(self._waiting)
 
     def pids(self) -> list[int | None]:

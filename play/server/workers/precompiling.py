@@ -72,7 +72,6 @@ def _end_with_the_server() -> None:
 
 
 def main() -> None:
-    """Run the process."""
     if hasattr(os, "nice"):
         os.nice(19)
     threading.Thread(target=_end_with_the_server, daemon=True).start()

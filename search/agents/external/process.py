@@ -68,7 +68,6 @@ class EngineProcess:
         return self._end.alive and self._process.poll() is None
 
     def send(self, line: str) -> None:
-        """Write a line to the program."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(line.encode() + b"\n")

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from play.cli.analysis.solve_start import CHECKPOINT_FORMAT
-from play.cli.interrupt import INTERRUPTED
 from play.cli.measure.match import print_result
 from play.cli.measure.tournament import print_cross_table
+from play.interrupt import INTERRUPTED
 from reversi_env import Position, Rules
 from search import agents
 from search.engine.solver import solve_all_moves

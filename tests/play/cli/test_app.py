@@ -105,7 +105,7 @@ def test_the_system_refuses_in_one_line(reversi, monkeypatch, error, status, lin
     def refused(work):
         raise error
 
-    monkeypatch.setattr("play.cli.interrupt.abandonable", refused)
+    monkeypatch.setattr("play.interrupt.abandonable", refused)
     assert reversi("perft", "--size", 4, "--depth", 1) == (status, "", line)
 
 

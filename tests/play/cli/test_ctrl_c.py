@@ -16,10 +16,10 @@ from pathlib import Path
 
 import pytest
 
+from play import interrupt as interrupting
 from play.__main__ import INTERRUPTED as ENTRY_STATUS
 from play.cli import app as cli
-from play.cli import interrupt as interrupting
-from play.cli.interrupt import INTERRUPTED, interruptible
+from play.interrupt import INTERRUPTED, interruptible
 from reversi_env import Position
 from tests.conftest import REPOSITORY
 from tests.oracles.jobs import ANALYSIS, PATIENCE, launched

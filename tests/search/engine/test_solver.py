@@ -13,10 +13,10 @@ from reversi_env.kernels.bitboard import flips
 from reversi_env.notation import read_obf
 from reversi_env.rules import BLACK, WHITE
 from search import Evaluator, evaluators
-from search.engine.clock import StopSwitch
 from search.engine.solver import BATCH_CHUNK, Solver, solve, solve_all_moves, solve_batch
 from search.engine.table import TranspositionTable
 from search.engine.threads import make_thread_states
+from search.engine.timer import StopSwitch
 from search.kernels import endgame, last_squares
 from tests.oracles import search as brute_force
 from tests.oracles.jobs import PATIENCE, wait_until

@@ -7,12 +7,12 @@ import pytest
 
 from reversi_env import Position, Rules, batch
 from search.engine import threads as thread_group
-from search.engine.clock import StopSwitch
 from search.engine.engine import Engine
 from search.engine.limits import Limits
 from search.engine.solver import Solver, solve
 from search.engine.table import TranspositionTable
 from search.engine.threads import CoreUsage, ThreadGroup
+from search.engine.timer import StopSwitch
 from search.kernels.thread_state import THREAD_STATE
 from tests.oracles.processes import PATIENCE, in_background, wait_until
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from play.cli.interrupt import INTERRUPTED
+from play.interrupt import INTERRUPTED
 from reversi_env import ReversiError
 from tests.oracles.jobs import PATIENCE, children_of, launched, wait_until
 from tests.search.agents.test_external import FAKE, gone

@@ -67,7 +67,7 @@ train.rl.policy_run.CHECKPOINT_SECONDS = 0
 #: As from the start, but from 22 empty squares on, and with a checkpoint whenever the last one is written.
 SOLVE = f"""
 from types import SimpleNamespace
-from play.cli import interrupt as interruptible
+from play import interrupt as interruptible
 from play.cli.analysis import solve_start
 from reversi_env import Position, Rules
 later = Position.initial(Rules(6)).play_all("d5 c5 b2 e3 c6 b4 f3 f2 a5 a4".split())

@@ -7,11 +7,10 @@ from typing import ClassVar
 import pytest
 
 from reversi_env import Rules
-from search.engine import clock as clock_module
-from search.engine import deepening
-from search.engine.clock import MAX_VALUE_DROP, IterationHistory
+from search.engine import deepening, timer
 from search.engine.engine import Engine
 from search.engine.limits import Limits
+from search.engine.timer import MAX_VALUE_DROP, IterationHistory
 from search.kernels.evaluate import UNIT
 from studies import textbook
 from tests.oracles.jobs import PATIENCE
@@ -38,7 +37,7 @@ class ManualTimer(threading.Timer):
 
 @pytest.fixture
 def timers(monkeypatch):
-    monkeypatch.setattr(clock_module.threading, "Timer", ManualTimer)
+    monkeypatch.setattr(timer.threading, "Timer", ManualTimer)
     ManualTimer.started.clear()
     return ManualTimer.started
 
@@ -81,7 +80,7 @@ def test_an_iteration_that_was_held_up_does_not_end_the_search(monkeypatch):
         return depth < 7 and iterate(search, depth, **options)
 
     monkeypatch.setattr(deepening.Search, "_iterate", held_up)
-    monkeypatch.setattr(clock_module, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(timer, "perf_counter", lambda: now[0])
     assert engine.search(position, Limits(time=4000)).depth == 6
 
 
@@ -134,7 +133,7 @@ def searched(engine, monkeypatch, position, limits, seconds=100):
     engine.clear()
     with monkeypatch.context() as patch:
         patch.setattr(deepening.Search, "_iterate", slow)
-        patch.setattr(clock_module, "perf_counter", lambda: now[0])
+        patch.setattr(timer, "perf_counter", lambda: now[0])
         return engine.search(position, limits).depth
 
 
@@ -210,25 +209,25 @@ def test_a_late_clock_does_not_stop_the_next_search():
 
 
 def test_how_late_results_come_is_learnt_at_once_and_forgotten_slowly():
-    lateness = clock_module.StopLatency()
-    assert lateness.seconds == clock_module.MIN_STOP_SECONDS
+    lateness = timer.StopLatency()
+    assert lateness.seconds == timer.MIN_STOP_SECONDS
     lateness.observe(0.1)
     assert lateness.seconds == 0.1
     lateness.observe(0.0)
-    assert lateness.seconds == pytest.approx(0.1 * clock_module.LATENCY_DECAY)
+    assert lateness.seconds == pytest.approx(0.1 * timer.LATENCY_DECAY)
     for _ in range(200):
         lateness.observe(0.0)
-    assert lateness.seconds == clock_module.MIN_STOP_SECONDS
+    assert lateness.seconds == timer.MIN_STOP_SECONDS
 
 
 def test_after_a_long_sleep_the_clock_rings_no_earlier_than_a_share_of_the_limit(monkeypatch):
     now, rung = [0.0], threading.Event()
-    lateness, limits = clock_module.StopLatency(), Limits(time=1000)
-    monkeypatch.setattr(clock_module, "perf_counter", lambda: now[0])
-    clock = clock_module.SearchTimer(limits, lateness, lambda: 1000.0, rung.set)
+    lateness, limits = timer.StopLatency(), Limits(time=1000)
+    monkeypatch.setattr(timer, "perf_counter", lambda: now[0])
+    clock = timer.SearchTimer(limits, lateness, lambda: 1000.0, rung.set)
     clock.start()
     clock._timer.function()  # it rings now
     now[0] = 50_000.0
     clock.end()
     assert rung.is_set()
-    assert lateness.seconds == clock_module.MAX_SHARE_OF_LIMIT * 1000
+    assert lateness.seconds == timer.MAX_SHARE_OF_LIMIT * 1000

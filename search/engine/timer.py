@@ -1,4 +1,7 @@
-"""Time limits of searches: timers, the history of iterations under a game clock, and stop flags."""
+"""Time limits of searches: timers, the history of iterations under a game clock, and stop flags.
+
+How much time a move gets under a game clock is decided by `play.time_control`.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,6 @@ class SearchTimer:
         return perf_counter() - self._began
 
     def start(self) -> None:
-        """Start the timer, if there is a limit."""
         if self._limits.time is not None:
             self._schedule(min(self._limits.soft or math.inf, self._limits.time))
 

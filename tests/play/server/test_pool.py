@@ -7,6 +7,7 @@ import signal
 import threading
 import weakref
 from time import thread_time
+from typing import ClassVar
 
 import msgspec
 import pytest
@@ -33,7 +34,7 @@ from .conftest import refusal
 class FakeWorker:
     """A worker that answers when the test says so."""
 
-    all: list["FakeWorker"]
+    all: ClassVar[list["FakeWorker"]] = []
 
     def __init__(self, is_process, on_answer, on_end):
         self.on_answer, self.sent, self.searches, self.last_game = on_answer, [], {}, ""
@@ -48,13 +49,6 @@ class FakeWorker:
     async def answer(self, cpu):
         self.on_answer(self, [Answer(job.number, cpu) for job in self.sent[-1]])
         await settle()
-
-
-@pytest.fixture
-def fakes(monkeypatch):
-    FakeWorker.all = []
-    monkeypatch.setattr(pools, "Worker", FakeWorker)
-    return FakeWorker.all
 
 
 async def settle():
@@ -78,7 +72,6 @@ def scenario(workers):
     """Run a test with a pool of so many fake workers, in an event loop; what is still searched at its end is cancelled."""
 
     def wrap(test):
-        @pytest.mark.usefixtures("fakes")
         def run():
             async def within():
                 pool = Pool(workers)
@@ -87,14 +80,16 @@ def scenario(workers):
                 pool.close()
                 await asyncio.gather(*asyncio.all_tasks() - {asyncio.current_task()}, return_exceptions=True)
 
-            asyncio.run(within())
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(FakeWorker, "all", [])
+                patch.setattr(pools, "Worker", FakeWorker)
+                asyncio.run(within())
 
         return run
 
     return wrap
 
 
-@pytest.mark.usefixtures("fakes")
 @pytest.mark.parametrize("unit", ["game", "client"])
 def test_who_used_much_waits_for_those_who_used_little(unit):
     """A game, or a client in all its games."""

@@ -19,7 +19,7 @@ from play.server.options import ServerOptions
 from reversi_env import Position
 
 from .conftest import eventually
-from .fuzz import ODD_NAMES, ODD_PATHS
+from .fuzz import ODD_NAMES, ODD_PATHS, UPGRADE
 
 SPECS = (
     "gtp:/bin/sh -c id|gtp|nboard:edax|network:weights=/etc/passwd|network:weights=x|network:book=/etc/passwd|exact:exact=60|"
@@ -150,9 +150,7 @@ def test_a_silent_socket_and_half_a_body_are_not_waited_for(special):
     assert status_of(api, b"/api/games", b"Host: 127.0.0.1", b"Content-Length: 100", method=b"POST", body=b"{") == 408
 
 
-UPGRADE = "Upgrade: websocket\r\nConnection: Upgrade\r\n"
-KEY = "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-HANDSHAKE = tuple((UPGRADE + KEY + "Sec-WebSocket-Version: 13").encode().split(b"\r\n"))
+HANDSHAKE = tuple(UPGRADE.split(b"\r\n")[:-1])
 HTTP, SOCKET = (b"/api/health", ()), (b"/api/games/x/socket", HANDSHAKE)
 
 
@@ -232,19 +230,20 @@ def test_a_body_that_turns_into_nonsense_ends_the_connection(api, path, origin, 
 def test_bad_handshakes_end_the_connection_and_the_server_ends_well_after_them(special):
     """The connections stay open on the client's side while the server closes: `running` checks that it does."""
     api = special()
+    kinds, key, version = HANDSHAKE[:2], HANDSHAKE[2], HANDSHAKE[3]
     odd = (
-        UPGRADE,
-        UPGRADE + "Sec-WebSocket-Key: x\r\nSec-WebSocket-Version: 13\r\n",
-        UPGRADE + KEY + "Sec-WebSocket-Version: 99\r\n",
-        UPGRADE + KEY + KEY + "Sec-WebSocket-Version: 13\r\n",
-        UPGRADE + KEY + "Sec-WebSocket-Version: 13\r\nContent-Length: 99999\r\n",
-        UPGRADE + KEY + "Sec-WebSocket-Version: 13\r\nTransfer-Encoding: chunked\r\n",
+        kinds,
+        (*kinds, b"Sec-WebSocket-Key: x", version),
+        (*kinds, key, b"Sec-WebSocket-Version: 99"),
+        (*HANDSHAKE, key),
+        (*HANDSHAKE, b"Content-Length: 99999"),
+        (*HANDSHAKE, b"Transfer-Encoding: chunked"),
     )
     with ExitStack() as stack:
         for fields in odd:
             raw = stack.enter_context(connection(api))
             with suppress(ConnectionError):
-                raw.sendall(f"GET /api/games/x/socket HTTP/1.1\r\nHost: 127.0.0.1\r\n{fields}\r\n".encode())
+                raw.sendall(head(b"GET", SOCKET[0], b"Host: 127.0.0.1", *fields))
                 answer = raw.makefile("rb").read()
                 assert answer == b"" or answer.split()[1] == b"400", fields
         api.server.should_exit = True

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from .steps import WAIT, choose, expect, my_turn, play_some, review, until
+from .steps import choose, expect, my_turn, play_some, review, until
 
 pytestmark = pytest.mark.slow
 
@@ -14,7 +14,7 @@ def invitation(page):
     choose(page, mode="friend", size=4)
     page.click("#start")
     link = page.locator("#invite-link")
-    expect(link).to_have_value(re.compile("/#join=.+"), timeout=WAIT)
+    expect(link).to_have_value(re.compile("/#join=.+"))
     return link.input_value().split("/", 3)[3]
 
 

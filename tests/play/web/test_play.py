@@ -24,13 +24,13 @@ def test_a_game_with_take_back_reload_and_a_change_of_variant(open_page, server)
     assert discs == 4 + len([move for move in played if move != "pass"])
 
     page.click("#undo")
-    expect(page.locator("#moves button")).to_have_count(len(played) - 2, timeout=WAIT)
+    expect(page.locator("#moves button")).to_have_count(len(played) - 2)
     my_turn(page)
 
     page.reload()
     my_turn(page)
     # the list may come after the words
-    expect(page.locator("#moves button")).to_have_count(len(played) - 2, timeout=WAIT)
+    expect(page.locator("#moves button")).to_have_count(len(played) - 2)
     assert moves(page) == played[:-2]
     play_some(page, 1)
 
@@ -100,7 +100,7 @@ def test_two_agents_are_watched_to_the_end(open_page, server):
     assert len(moves(page)) < len(room.game.moves)  # the game is over, and the page has stopped
     page.select_option("#speed", "Fast")
     page.click("#pause")
-    expect(page.locator("#status")).to_contain_text(re.compile("win|draw"), timeout=WAIT)
+    expect(page.locator("#status")).to_contain_text(re.compile("win|draw"))
     expect(page.locator("#undo")).to_be_hidden()
     expect(page.locator("#watching")).to_be_hidden()
     fits(page)
@@ -112,7 +112,7 @@ def test_a_friend_joins_by_the_link(open_page):
     mine.click("#start")
     expect(mine.locator("#analysis")).to_be_hidden()
     link = mine.locator("#invite-link")
-    expect(link).to_have_value(re.compile(r"http://127\.0\.0\.1:\d+/#join=.+\.white\..{32}"), timeout=WAIT)
+    expect(link).to_have_value(re.compile(r"http://127\.0\.0\.1:\d+/#join=.+\.white\..{32}"))
     expect(mine.locator("#invite-warning")).to_be_visible()  # another machine has another 127.0.0.1
     for script in ("", "delete Navigator.prototype.clipboard"):  # without encryption there is none
         mine.evaluate(script)
@@ -128,7 +128,7 @@ def test_a_friend_joins_by_the_link(open_page):
         mine.wait_for_function("pasted !== null")
         assert mine.evaluate("pasted") == link.input_value()
     friend = open_page(PHONE, address=link.input_value().split("/", 3)[3])
-    expect(friend.locator("#status")).to_contain_text("Waiting for black", timeout=WAIT)
+    expect(friend.locator("#status")).to_contain_text("Waiting for black")
     expect(mine.locator("#invite")).to_be_hidden(timeout=WAIT)
     my_turn(mine)
     mine.locator(".square.legal").first.click()
@@ -164,16 +164,16 @@ def test_a_dropped_connection_comes_back(open_page, server):
     page = open_page()
     choose(page, mode="here", size=4)
     page.click("#start")
-    expect(page.locator("#status")).to_have_text("Black to move.", timeout=WAIT)
+    expect(page.locator("#status")).to_have_text("Black to move.")
     room = max(server.hall.rooms.values(), key=lambda room: room.created)
     loop = server.hall.store._loop
     loop.call_soon_threadsafe(server.hall.drop, room, "put away by a test")
     eventually(lambda: (now := server.hall.rooms.get(room.id)) not in (None, room) and now.members, "the return")
-    expect(page.locator("#status")).to_have_text("Black to move.", timeout=WAIT)
+    expect(page.locator("#status")).to_have_text("Black to move.")
     page.locator(".square.legal").first.click()
-    expect(page.locator("#status")).to_have_text("White to move.", timeout=WAIT)
+    expect(page.locator("#status")).to_have_text("White to move.")
     page.click("#undo")  # both sides sit here, so it needs nobody else
-    expect(page.locator("#status")).to_have_text("Black to move.", timeout=WAIT)
+    expect(page.locator("#status")).to_have_text("Black to move.")
     expect(page.locator("#moves button")).to_have_count(0)
 
 

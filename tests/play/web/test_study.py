@@ -28,12 +28,12 @@ def test_analysis_shows_values_the_line_and_the_course_of_the_game(open_page):
     expect(best.first).to_be_visible(timeout=WAIT)  # equally good moves are all marked
     legal = page.locator(".square.legal").count()
     assert page.locator(".square.valued").count() == legal
-    expect(page.locator("#line .verdict")).to_contain_text("depth", timeout=WAIT)
+    expect(page.locator("#line .verdict")).to_contain_text("depth")
     expect(page.locator("#bar")).to_be_visible()
-    expect(page.locator("#chart .curve")).to_have_count(1, timeout=WAIT)
+    expect(page.locator("#chart .curve")).to_have_count(1)
     if legal > 1:  # hovering over another move tells its own value and line
         page.locator(".square.legal:not(.best)").first.hover()
-        expect(page.locator("#line .verdict")).to_contain_text("for black", timeout=WAIT)
+        expect(page.locator("#line .verdict")).to_contain_text("for black")
     page.reload()  # the wish for analysis is remembered in this game
     expect(best.first).to_be_visible(timeout=WAIT)
     shuts_nobody_out(page)

@@ -10,7 +10,7 @@ from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_suppo
 from stable_baselines3 import DQN, PPO
 from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
-from stable_baselines3.common.vec_env import DummyVecEnv, VecMonitor
+from stable_baselines3.common.vec_env import DummyVecEnv
 
 from reversi_env.envs import OpponentPool, ReversiEnv, SettingsError
 from reversi_env.envs.wrappers import SymmetryAugmentation
@@ -25,6 +25,10 @@ def single(**options):
     return gymnasium.make("Reversi-v0", size=4, **options)
 
 
+def wrapped(**options):
+    return SymmetryAugmentation(single(**options))
+
+
 def batch(**options):
     return ReversiVecEnv(8, size=4, **options)
 
@@ -33,11 +37,12 @@ def batch(**options):
 
 
 @pytest.mark.parametrize(
-    ("make", "observation"), [(single, "dict"), *((batch, observation) for observation in POLICIES)]
+    ("make", "observation"),
+    [(single, "dict"), (wrapped, "planes"), *((batch, observation) for observation in POLICIES)],
 )
 def test_maskable_ppo_learns(make, observation):
     env = make(observation=observation, colour="random")
-    steps = 512 if make is single else 64
+    steps = 64 if make is batch else 512
     model = MaskablePPO(POLICIES[observation], env, n_steps=steps, batch_size=256, n_epochs=2, seed=1, device="cpu")
     before = [parameter.detach().clone() for parameter in model.policy.parameters()]
     model.learn(512)
@@ -49,32 +54,18 @@ def test_maskable_ppo_learns(make, observation):
 
 @pytest.mark.parametrize("make", [single, batch])
 def test_ppo_learns_without_masks(make):
-    """It plays illegal actions and loses by them: that is what the default policy for illegal actions is for."""
+    """By default an illegal action loses the game."""
     model = PPO("MlpPolicy", make(observation="flat"), n_steps=64, batch_size=64, n_epochs=2, seed=1, device="cpu")
     model.learn(512)
-    assert model.num_timesteps >= 512
     assert model.ep_info_buffer[0]["r"] == -1
 
 
 @pytest.mark.parametrize("make", [single, batch])
 def test_dqn_learns(make):
-    model = DQN(
-        "MlpPolicy",
-        make(observation="flat", illegal="random"),
-        learning_starts=200,
-        buffer_size=5000,
-        train_freq=8,
-        seed=1,
-    )
+    env = make(observation="flat", illegal="random")
+    model = DQN("MlpPolicy", env, learning_starts=200, buffer_size=5000, train_freq=8, seed=1)
     model.learn(600)
-    assert model.num_timesteps >= 600
     assert model._n_updates > 5
-
-
-def test_maskable_ppo_learns_through_a_wrapper():
-    model = MaskablePPO("MlpPolicy", SymmetryAugmentation(single()), n_steps=256, n_epochs=1, seed=1, device="cpu")
-    model.learn(512)
-    assert model.num_timesteps == 512
 
 
 def test_a_model_learns_against_its_own_past():
@@ -119,8 +110,8 @@ def test_maskable_ppo_learns_by_self_play_with_a_negative_gamma():
 def test_the_batch_is_the_same_as_sb3s_own(options):
     options |= {"size": 4}
     ours, theirs = ReversiVecEnv(5, **options), DummyVecEnv([lambda: Monitor(ReversiEnv(**options))] * 5)
-    for env in (ours, theirs):
-        env.seed(3)
+    ours.seed(3)
+    theirs.seed(3)
     assert ours.observation_space == theirs.observation_space
     assert ours.action_space == theirs.action_space
     assert same(ours.reset(), theirs.reset())
@@ -151,48 +142,43 @@ def test_the_batch_is_the_same_as_sb3s_own(options):
 
 
 def test_masks_are_found_as_sb3_contrib_looks_for_them():
-    env = batch()
+    env, one = batch(), single()
     env.seed(1)
     env.reset()
-    assert is_masking_supported(env)
-    masks = env.env_method("action_masks")
-    assert len(masks) == 8
-    assert all(mask.shape == (17,) and mask.dtype == np.bool_ for mask in masks)
-    assert np.array_equal(env.env_method("action_masks", indices=[2, 5]), [masks[2], masks[5]])
-    assert np.array_equal(env.action_masks(), masks)
-    one = single()
     one.reset(seed=1)
+    masks = env.env_method("action_masks")
+    assert np.array_equal(env.action_masks(), masks)
+    assert np.array_equal(env.env_method("action_masks", indices=[2, 5]), [masks[2], masks[5]])
+    assert is_masking_supported(env)
     assert is_masking_supported(one)
     assert get_action_masks(one).dtype == np.bool_
 
 
-def test_what_can_be_asked_of_the_batch():
+def test_attributes_of_the_batch():
     env = batch(opponent="greedy", render_mode="rgb_array")
     env.reset()
     assert env.get_attr("num_envs", indices=[0, 1]) == [8, 8]
     assert env.get_attr("opponents", indices=0) == [env.opponents]
-    assert env.opponents[0] == "greedy"
     assert len(env.env_method("sample_legal")) == 8
     assert env.env_is_wrapped(Monitor) == [True] * 8
     assert env.env_is_wrapped(gymnasium.Wrapper, indices=[1]) == [False]
     assert not env.has_attr("nothing")
-    with pytest.raises(AttributeError, match="share their attributes"):
+    with pytest.raises(AttributeError, match="copy"):
         env.set_attr("copy", True)
-    frame = env.render()
-    assert (frame.dtype, frame.shape[2]) == (np.uint8, 3)
-    env.close()
+    with pytest.raises(SettingsError, match="copy=False"):
+        batch(copy=False)
+    assert env.render().dtype == np.uint8
 
 
-def test_reset_options_are_passed_on():
+def test_reset_options_are_used_once_and_are_the_same_for_all():
     env = batch(opponent="random")
     env.set_options({"empties": 5})
     env.seed(1)
-    first = env.reset()
-    assert (16 - first.reshape(8, -1).sum(1) >= 4).all()
-    assert (16 - first.reshape(8, -1).sum(1) <= 5).all()
+    discs = env.reset().reshape(8, -1).sum(1)
+    assert ((discs >= 11) & (discs <= 12)).all()
     assert (env.reset().reshape(8, -1).sum(1) == 4).all()
     env.set_options([{"empties": 5}] * 7 + [{}])
-    with pytest.raises(SettingsError, match="the same options for all"):
+    with pytest.raises(SettingsError, match="options"):
         env.reset()
 
 
@@ -225,22 +211,10 @@ def test_one_model_plays_both_sides():
 
 
 def test_evaluation_needs_no_monitor():
-    """The episode statistics are the environment's own, so SB3 does not warn; a `VecMonitor` around it counts the same."""
+    """The episode statistics are the environment's own, so SB3 does not warn."""
     env = batch(observation="flat")
     env.seed(1)
     model = PPO("MlpPolicy", env, n_steps=8, batch_size=64, seed=1, device="cpu")
-    rewards, lengths = evaluate_policy(model, env, n_eval_episodes=20, return_episode_rewards=True)
-    assert len(rewards) == len(lengths) == 20
+    rewards, _ = evaluate_policy(model, env, n_eval_episodes=20, return_episode_rewards=True)
+    assert len(rewards) == 20
     assert set(rewards) <= {-1.0, 0.0, 1.0}
-    with pytest.warns(UserWarning, match="already wrapped"):
-        monitored = VecMonitor(env)
-    monitored.reset()
-    for _ in range(20):
-        _, _, dones, infos = monitored.step(env.games.sample_legal())
-        for i in np.flatnonzero(dones):
-            assert 0 < infos[i]["episode"]["l"] <= 14
-
-
-def test_what_it_keeps_is_not_written_over():
-    with pytest.raises(SettingsError, match="copy=False: expected True"):
-        ReversiVecEnv(4, size=4, copy=False)

@@ -1,12 +1,9 @@
 """The exam: the sample, the truth and the marks against plain twins; the command, its cache and its plot."""
 
-import json
-
 import numpy as np
 import pytest
 
 from models.patterns import read_weights
-from play.cli.measure.exam import print_elo_note
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.errors import TrainError
 from reversi_env.notation import read_wthor
@@ -51,7 +48,7 @@ def test_the_sample_is_of_the_games_and_the_same_for_the_same_seed(games):
 
 def test_images_of_one_position_count_once(games):
     assert len(sample(wthor_files(games), 60, 1)[0]) == 1
-    with pytest.raises(TrainError, match="1 position with 60 empty squares: expected at least 2"):
+    with pytest.raises(TrainError, match="60 empty squares"):
         sample(wthor_files(games), 60, 2)
 
 
@@ -59,14 +56,23 @@ def test_games_are_found_by_folder_or_variable(games, monkeypatch, tmp_path):
     assert wthor_files(games) == wthor_files(games.parent)
     monkeypatch.setenv("REVERSI_DATA", str(games.parent))
     assert wthor_files() == wthor_files(games)
-    with pytest.raises(TrainError, match=r"no WTHOR files in .*: expected \*.wtb"):
+    with pytest.raises(TrainError, match=tmp_path.name):
         wthor_files(tmp_path)
     monkeypatch.delenv("REVERSI_DATA")
-    with pytest.raises(TrainError, match=r"no games: expected a folder .* --wthor or the variable REVERSI_DATA"):
+    with pytest.raises(TrainError, match="REVERSI_DATA"):
         wthor_files()
 
 
 # --- marks ----------------------------------------------------------------------------------------
+
+
+def one_ply_move(position, judge):
+    """The first of the moves with the best value of the position after it."""
+    values = {}
+    for move in position.legal_moves():
+        child = position.play(move)
+        values[move] = -child.score() if child.is_over() else -judge.static_value(child)
+    return max(values, key=values.get)
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
@@ -75,18 +81,11 @@ def test_greedy_moves_are_those_of_plain_python(variant):
     own, opp = batch.random_positions(150, 31, rules, seed=2)
     kept = ~batch.is_over(own, opp, rules) & (batch.legal_moves(own, opp, rules) != 0)
     own, opp = own[kept], opp[kept]
-    assert own.size > 20
-    ended, found = 0, ExactSet.scored(own, opp, rules).one_ply_actions(judge).tolist()
-    for pair, chosen in zip(boards((own, opp)), found, strict=True):
-        position, best = Position(rules, *pair), None
-        for action in position.legal_actions():
-            child = position.play(action)
-            ended += child.is_over()
-            value = -child.score() if child.is_over() else -judge.static_value(child)
-            if best is None or value > best[0]:
-                best = value, action
-        assert chosen == best[1]
-    assert ended
+    positions = [Position(rules, *pair) for pair in boards((own, opp))]
+    actions = ExactSet.scored(own, opp, rules).one_ply_actions(judge)
+    assert [rules.name_of(int(action)) for action in actions] == [one_ply_move(p, judge) for p in positions]
+    assert len(positions) > 20
+    assert any(position.play(move).is_over() for position in positions for move in position.legal_moves())
 
 
 def test_marks_are_those_of_plain_python(games, tmp_path):
@@ -106,16 +105,19 @@ def test_marks_are_those_of_plain_python(games, tmp_path):
             assert mark.scale == pytest.approx(scale)
             assert mark.error == pytest.approx(np.mean(errors))
             assert mark.bias == pytest.approx(np.mean(np.clip(scale * np.array(values), -64, 64) - exact))
-            regrets = [regret(position, judge) for position in positions]
+            values_of_moves = [solve_all_moves(position) for position in positions]
+            regrets = [
+                max(of_moves.values()) - of_moves[one_ply_move(position, judge)]
+                for position, of_moves in zip(positions, values_of_moves, strict=True)
+            ]
             assert mark.regret == pytest.approx(np.mean(regrets))
             assert mark.best_moves == pytest.approx(np.mean([r == 0 for r in regrets]))
 
 
 def test_scores_that_the_files_have_are_taken(games, tmp_path):
     """With 24 empty squares; each is for black in the file, and nothing is known about the moves."""
-    passing = [
-        wthor_record(random_moves(Position.initial(), seed)) for seed in (508, 655)
-    ]  # white is to move with 24 empties
+    # white is to move with 24 empties
+    passing = [wthor_record(random_moves(Position.initial(), seed)) for seed in (508, 655)]
     (tmp_path / "passing.wtb").write_bytes(wthor_file(*passing))
     files, tmp_path = [*wthor_files(games), tmp_path / "passing.wtb"], tmp_path / "solved"
     tmp_path.mkdir()
@@ -142,15 +144,6 @@ def test_scores_that_the_files_have_are_taken(games, tmp_path):
     assert int(next(reversed_papers).empties[0]) == 10  # those scores are of the normal game
 
 
-def regret(position, judge):
-    values = {}
-    for move in position.legal_moves():
-        child = position.play(move)
-        values[move] = -child.score() if child.is_over() else -judge.static_value(child)
-    exact = solve_all_moves(position)
-    return max(exact.values()) - exact[max(values, key=values.get)]
-
-
 def test_a_scale_is_the_best_one():
     values, scores = np.array([1.0, -2.0, 3.0]), np.array([3.0, -5.0, 8.0])
     scale = least_squares_scale(values, scores)
@@ -158,19 +151,27 @@ def test_a_scale_is_the_best_one():
     assert least_squares_scale(np.zeros(3), scores) == 0
 
 
-def test_bad_exams(games):
-    files = wthor_files(games)
-    with pytest.raises(TrainError, match="recorded games on 6x6: expected 8x8"):
-        next(recorded_sets(files, Rules(6)))
-    with pytest.raises(TrainError, match="1 position: expected 2 or more"):
-        next(recorded_sets(files, Rules(), positions=1))
-    with pytest.raises(TrainError, match="11 empty squares: expected some of 10, 12, 14, 16, 18, 20"):
-        next(packaged_sets(Rules(), empties=[11]))
-    with pytest.raises(TrainError, match="1000 positions with 10 empty squares: expected no more than the package has"):
-        next(packaged_sets(Rules(), positions=1000))
-    with pytest.raises(TrainError, match="no solved positions for 4x4: expected 6x6 or 8x8"):
-        next(packaged_sets(Rules(4)))
-    with pytest.raises(ReversiError, match="'disks' is unknown"):
+@pytest.mark.parametrize(
+    ("rules", "options", "name"),
+    [
+        (Rules(), {"empties": [11]}, "11"),
+        (Rules(), {"positions": 1000}, "1000"),
+        (Rules(4), {}, "4x4"),
+    ],
+)
+def test_positions_that_the_package_does_not_have(rules, options, name):
+    with pytest.raises(TrainError, match=name):
+        next(packaged_sets(rules, **options))
+
+
+@pytest.mark.parametrize(("rules", "positions", "name"), [(Rules(6), 300, "6x6"), (Rules(), 1, "1 position")])
+def test_positions_that_files_do_not_have(games, rules, positions, name):
+    with pytest.raises(TrainError, match=name):
+        next(recorded_sets(wthor_files(games), rules, positions=positions))
+
+
+def test_an_unknown_evaluator_is_named():
+    with pytest.raises(ReversiError, match="disks"):
         examine(("disks",), Rules(), [])
 
 
@@ -192,7 +193,7 @@ def test_the_packages_positions_are_solved_right():
 def test_damage_to_the_packages_positions_is_the_installations(tmp_path, monkeypatch):
     monkeypatch.setattr("train.evaluation.exam.PACKAGED", tmp_path)
     (tmp_path / "8x8-normal.npz").write_bytes(b"damaged")
-    with pytest.raises(TrainError, match=r"8x8-normal.npz' cannot be read .* the installation is damaged: install"):
+    with pytest.raises(TrainError, match="8x8-normal.npz"):
         packaged_endgames(Rules())
 
 
@@ -213,16 +214,11 @@ def test_the_command_prints_tables_json_and_a_plot(games, tmp_path, reversi, jso
     arguments = ("exam", "--wthor", games, "-e", 6, "-e", 8, "-p", 10, "--cache", tmp_path, "--threads", 1)
     status, out, _ = reversi(*arguments, "--plot", tmp_path / "errors.svg")
     assert status == 0
-    assert "mean absolute error" in out
-    assert "regret" in out
-    assert all(name in out for name in ("network", *evaluators.published_names(), "always 0"))
-    (result,) = json_lines(*arguments, "--plot", tmp_path / "errors.png")
+    assert all(name in out for name in ("network", *evaluators.published_names()))
+    assert "six-factor" in (tmp_path / "errors.svg").read_text()
+    (result,) = json_lines(*arguments)
     assert [paper["empties"] for paper in result["papers"]] == [6, 8]
     assert len(result["marks"]) == 2 * (1 + len(evaluators.published_names()))
-    assert json.dumps(result)
-    drawn = (tmp_path / "errors.svg").read_text()
-    assert all(f"<!-- {words} -->" in drawn for words in ("network", "six-factor", "empty squares", "6", "8"))
-    assert (tmp_path / "errors.png").read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.parametrize(("size", "variant"), [(8, "normal"), (8, "reversed"), (6, "normal"), (6, "reversed")])
@@ -250,31 +246,13 @@ def test_the_results_go_into_the_record_of_the_weights(games, tmp_path, reversi)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--plot", "errors.gif"), "plot 'errors.gif': expected a name that ends in .svg, .png or .pdf"),
-        (("--wthor", "nowhere"), "no WTHOR files in 'nowhere'"),
-        (("--weights", "nowhere"), "weight file 'nowhere' cannot be read"),
-        (("--size", "6"), "recorded games on 6x6: expected 8x8"),
-    ],
+    ("option", "value"), [("--plot", "errors.gif"), ("--wthor", "nowhere"), ("--weights", "nowhere")]
 )
-def test_the_command_says_what_is_wrong(games, tmp_path, reversi, arguments, message):
-    given = {"--wthor": str(games), "--cache": str(tmp_path)} | dict([arguments])
-    status, out, err = reversi("exam", *(text for option in given.items() for text in option))
+def test_the_command_names_a_wrong_option(games, tmp_path, reversi, option, value):
+    options = {"--wthor": games, "--cache": tmp_path, option: value}
+    status, out, err = reversi("exam", *(text for pair in options.items() for text in pair))
     assert (status, out) == (2, "")
-    assert message in err
-
-
-@pytest.mark.slow
-def test_the_network_does_better_than_every_heuristic_on_tournament_games(external_data, tmp_path):
-    names = ("network", *evaluators.published_names())
-    files = wthor_files(external_data)
-    result = examine(names, Rules(), recorded_sets(files, Rules(), positions=300, empties=(10, 14), folder=tmp_path))
-    for empties in (10, 14):
-        network, *others = (result.mark(name, empties) for name in names)
-        assert network.error < 9
-        assert network.error < min(mark.error for mark in others) - 2
-        assert network.regret < min(mark.regret for mark in others) - 1
+    assert value in err
 
 
 def test_packaged_positions_can_be_made_again(monkeypatch, tmp_path):
@@ -284,9 +262,3 @@ def test_packaged_positions_can_be_made_again(monkeypatch, tmp_path):
     assert [(len(one), set(one.empties.tolist())) for one in sets] == [(4, {5}), (2, {6})]
     for one in sets:
         assert one.scores.tolist() == solve_batch(one.own, one.opp, one.rules).tolist()
-
-
-@pytest.mark.parametrize(("cell", "notes"), [("≥ +212", 1), ("-32…+12", 0)])
-def test_a_bound_on_elo_is_explained_below_the_table(cell, notes, capsys):
-    print_elo_note([("policy", "100.0", "", cell)])
-    assert capsys.readouterr().out.count("95 % bounds") == notes

@@ -38,15 +38,8 @@ ROUNDING = 1e-3
 
 
 def values(network, own, opp):
-    compiled = network.compiled()
+    compiled = network.compiled()  # keeps the arrays to which its record points
     return static_values(compiled.record, own, opp)
-
-
-def images(own, opp, rules):
-    """The boards under symmetries 1 to 7."""
-    for symmetry in range(1, 8):
-        turned = [Position(rules, int(a), int(b)).transformed(symmetry) for a, b in zip(own, opp, strict=True)]
-        yield batch.from_positions(turned)
 
 
 @every_kind
@@ -56,20 +49,18 @@ def test_torch_and_search_agree(size, kind):
     network, (own, opp) = random_network(kind, size, variant="reversed"), some_boards(size)
     with torch.no_grad():
         expected = Trainable.of(network)(board_tensor(own), board_tensor(opp)).numpy()
-    limit, found = size * size - 0.5, values(network, own, opp)
-    assert np.abs(found - np.clip(expected, -limit, limit)).max() <= ROUNDING
-    assert np.unique(found).size > found.size / 2
+    limit, compiled_values = size * size - 0.5, values(network, own, opp)
+    assert np.abs(compiled_values - np.clip(expected, -limit, limit)).max() <= ROUNDING
+    assert np.unique(compiled_values).size > own.size / 2
 
 
 @every_kind
 @every_size
 def test_plain_python_and_search_agree(size, kind):
-    network, (own, opp) = (
-        random_network(kind, size, seed=3),
-        some_boards(size, 100 if kind == "linear" else 30),
-    )
+    count, tolerance = (100, 0) if kind == "linear" else (30, ROUNDING)
+    network, (own, opp) = random_network(kind, size, seed=3), some_boards(size, count)
     expected = [twins.value(network, a, b) for a, b in zip(own, opp, strict=True)]
-    assert values(network, own, opp).tolist() == pytest.approx(expected, abs=0 if kind == "linear" else ROUNDING)
+    assert values(network, own, opp).tolist() == pytest.approx(expected, abs=tolerance)
 
 
 @every_kind
@@ -78,7 +69,9 @@ def test_the_value_is_the_same_under_all_symmetries(size, kind):
     network, (own, opp) = random_network(kind, size, seed=1), some_boards(size, 60)
     expected = values(network, own, opp)
     assert np.unique(expected).size > 20
-    for image in images(own, opp, network.rules):
+    positions = [Position(network.rules, int(a), int(b)) for a, b in zip(own, opp, strict=True)]
+    for symmetry in range(1, 8):
+        image = batch.from_positions([position.transformed(symmetry) for position in positions])
         assert np.array_equal(values(network, *image), expected)
 
 
@@ -116,10 +109,8 @@ def carried_and_whole(thread_states, nets, own, opp, playable, squares, seed):
     refresh_accumulator(net, accumulator_of(thread, level), own, opp)
     while True:
         accumulator, moves = accumulator_of(thread, level), bitboard.legal_moves(own, opp, playable)
-        compared, wrong = (
-            compared + 1,
-            wrong + (accumulator_value(net, accumulator, level, own, opp, moves) != evaluate(net, own, opp)),
-        )
+        value = accumulator_value(net, accumulator, level, own, opp, moves)
+        compared, wrong = compared + 1, wrong + (value != evaluate(net, own, opp))
         if moves == 0:
             own, opp, passes = opp, own, passes + 1
             refresh_accumulator(net, accumulator, own, opp)

@@ -6,8 +6,7 @@ import numpy as np
 
 from reversi_env.envs.settings import Settings
 from reversi_env.errors import extra_libraries
-from reversi_env.kernels import autoreset as rollout
-from reversi_env.kernels import episodes, observations
+from reversi_env.kernels import autoreset, episodes, observations
 
 with extra_libraries():
     import torch
@@ -22,7 +21,7 @@ class HostBatch:
         squares, size = self._squares.size, settings.size
         self._states = np.zeros(count, episodes.STATE)
         self._states["over"] = 1
-        self._flags = np.zeros((rollout.FLAGS, count), np.uint8)
+        self._flags = np.zeros((autoreset.FLAGS, count), np.uint8)
         self._rewards = np.zeros(count, np.float32)
         self._finals = np.zeros((count, 2), np.uint64)
         self._no_actions = np.zeros(1, np.int64)
@@ -40,9 +39,9 @@ class HostBatch:
         self.planes = self._bytes if self._halves is None else self._halves
 
     def reset(self, orders: np.ndarray, seeds: np.ndarray, game: np.ndarray) -> None:
-        """Carry out the orders (`rollout.BEGIN`, `rollout.SEED`) with the given seeds, on *game*."""
+        """Carry out the orders (`autoreset.BEGIN`, `autoreset.SEED`) with the given seeds, on *game*."""
         written = (self._rewards, self._flags)
-        rollout.reset_rows(
+        autoreset.reset_rows(
             orders.size, self._states, game, self._kind, orders, seeds, *written, parallel=self._parallel
         )
         self._observe()
@@ -52,14 +51,14 @@ class HostBatch:
         action_array = self._no_actions if actions is None else actions.numpy()
         written = (self._rewards, self._flags, self._finals)
         played = (self._states, self._game, actions is None, action_array)
-        rollout.step_rows(self._states.size, *played, *written, parallel=self._parallel)
+        autoreset.step_rows(self._states.size, *played, *written, parallel=self._parallel)
         self._observe()
 
     def children(self) -> tuple[torch.Tensor, torch.Tensor]:
         """The boards after every move, int64 (2, N, squares), and the discs turned, int8 (N, squares)."""
         shape = (self._states.size, self._squares.size)
         boards, turned = np.empty((2, *shape), np.uint64), np.empty(shape, np.int8)
-        rollout.expand_rows(self._states.size, self._states, self._squares, boards, turned, parallel=self._parallel)
+        autoreset.expand_rows(self._states.size, self._states, self._squares, boards, turned, parallel=self._parallel)
         return torch.from_numpy(boards.view(np.int64)), torch.from_numpy(turned)
 
     def get_states(self) -> np.ndarray:
@@ -69,13 +68,13 @@ class HostBatch:
     def set_states(self, states: np.ndarray) -> None:
         """Go on from these records."""
         self._states[:] = states
-        self._flags[rollout.TO_MOVE], self._flags[rollout.AGENT] = states["turn"], states["agent"]
+        self._flags[autoreset.TO_MOVE], self._flags[autoreset.AGENT] = states["turn"], states["agent"]
         self._observe()
 
     def _observe(self) -> None:
         if self._layout == "packed":
             return
-        to_move = self._flags[rollout.TO_MOVE].view(np.int8)
+        to_move = self._flags[autoreset.TO_MOVE].view(np.int8)
         rows = (self._states, self._squares, self._planes, self._masks, to_move)
         observations.observe_planes(self._states.size, *rows, parallel=self._parallel)
         if self._halves is not None:

@@ -28,8 +28,7 @@ from reversi_env.envs.settings import (
 )
 from reversi_env.envs.torch_batch import HostBatch
 from reversi_env.errors import check_integer, extra_libraries, quoted
-from reversi_env.kernels import autoreset as rollout
-from reversi_env.kernels import episodes
+from reversi_env.kernels import autoreset, episodes
 
 with extra_libraries():
     import torch
@@ -132,7 +131,7 @@ class TorchVectorEnv(VectorEnv):
         self._set_up()
         self._begun = False
         entropy = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
-        self._batch.reset(np.full(self.num_envs, rollout.SEED, np.uint8), entropy, self.settings.game())
+        self._batch.reset(np.full(self.num_envs, autoreset.SEED, np.uint8), entropy, self.settings.game())
 
     # --- stepping ---------------------------------------------------------------------------------
 
@@ -150,7 +149,7 @@ class TorchVectorEnv(VectorEnv):
         which = reset_mask(options, self.num_envs, self._begun)
         seeds, seeded = seed_words(seed, self.num_envs)
         super().reset(seed=shared_seed(seed, self.num_envs))
-        orders = np.where(which, rollout.BEGIN + rollout.SEED * seeded, 0).astype(np.uint8)
+        orders = np.where(which, autoreset.BEGIN + autoreset.SEED * seeded, 0).astype(np.uint8)
         self._batch.reset(orders, seeds, settings.game())
         if (self.get_state()["failed"][which] != 0).any():
             self._begun = False
@@ -236,7 +235,7 @@ class TorchVectorEnv(VectorEnv):
         self.device = self._batch.rewards.device
         self._infos = self._named_tensors()
         self._truncated = torch.zeros(self.num_envs, dtype=torch.bool, device=self.device)
-        self._terminated = self._batch.flags[rollout.TERMINATED].view(torch.bool)
+        self._terminated = self._batch.flags[autoreset.TERMINATED].view(torch.bool)
 
     def _make_batch(self) -> HostBatch | DeviceBatch:
         arguments = (self.num_envs, self.settings, self._kind, self.layout)
@@ -252,12 +251,12 @@ class TorchVectorEnv(VectorEnv):
             "action_mask": self._batch.masks,
             "legal": self._batch.legal,
             "boards": self._batch.boards,
-            "to_move": flags[rollout.TO_MOVE],
-            "agent": flags[rollout.AGENT],
-            "illegal_action": flags[rollout.ILLEGAL].view(torch.bool),
+            "to_move": flags[autoreset.TO_MOVE],
+            "agent": flags[autoreset.AGENT],
+            "illegal_action": flags[autoreset.ILLEGAL].view(torch.bool),
             "final_boards": self._batch.final_boards,
-            "final_score": flags[rollout.FINAL_SCORE].view(torch.int8),
-            "winner": flags[rollout.WINNER].view(torch.int8),
+            "final_score": flags[autoreset.FINAL_SCORE].view(torch.int8),
+            "winner": flags[autoreset.WINNER].view(torch.int8),
         }
         if self.layout == "packed":
             del named["action_mask"]

@@ -92,6 +92,21 @@ def test_short_ffo_problems(ffo_paths):
         assert solver.solve(problem.position).score == problem.best_score, number
 
 
+@pytest.mark.slow
+@pytest.mark.long
+def test_long_ffo_problems(ffo_paths):
+    solver = Solver(threads=2, table=TranspositionTable(256))
+    for number, problem in ffo(ffo_paths, range(26, 39)):
+        assert solver.solve(problem.position).score == problem.best_score, number
+
+
+def test_every_listed_move_of_short_ffo_problems(ffo_paths):
+    solver = Solver()
+    for number, problem in ffo(ffo_paths, range(1, 40)):
+        if problem.position.empties <= 15:
+            assert solver.solve_all_moves(problem.position) == dict(problem.scores), number
+
+
 #: Some of the problems 45 to 59 of the FFO suite (http://www.radagast.se/othello/ffotest.html), with 24 to 26 empty squares.
 LONGER_FFO = {
     45: ("---XXXX-X-XXXO--XXOXOO--XXXOXO--XXOXXO---OXXXOO-O-OOOO------OO--", BLACK, 6),
@@ -100,6 +115,15 @@ LONGER_FFO = {
     49: ("--OX-O----XXOO--OOOOOXX-OOOOOX--OOOXOXX-OOOOXX-----OOX----X-O---", BLACK, 16),
     50: ("----X-----XXX----OOOXOOO-OOOXOOO-OXOXOXO-OOXXOOO--OOXO----O--O--", BLACK, 10),
 }
+
+
+@pytest.mark.slow
+@pytest.mark.long
+@pytest.mark.parametrize("number", LONGER_FFO)
+def test_ffo_problems_from_45_on(number):
+    board, side, score = LONGER_FFO[number]
+    position = Position.from_text(board, side)
+    assert Solver(threads=2, table=TranspositionTable(1024), evaluator="network").solve(position).score == score
 
 
 @pytest.mark.slow

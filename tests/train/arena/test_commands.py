@@ -57,9 +57,8 @@ def test_the_result_for_people(reversi, tmp_path, here):
     spec = f"gtp[limit=60]:{sys.executable} {FAKE} gtp --fail crash --after 2"
     code, out, _ = reversi("tournament", spec, "random", "--games", 2, "--size", 6, "--out", tmp_path / "out")
     assert code == 0
-    assert "6x6 normal, 2 games, every opening from both sides" in out
-    for text in ("gtp[limit=60]", "lost 2 by forfeit, crash: ", "Elo is not determined", "≥ ", "≤ "):
-        assert text in out
+    assert "lost 2 by forfeit, crash: " in out
+    assert "Elo is not determined" in out
 
 
 def test_an_sprt_says_what_it_found(reversi, json_lines, tmp_path, here):

@@ -54,7 +54,7 @@ def positions_of(book):
 def test_an_option_of_the_evaluator_that_nobody_would_hear_of_is_refused(option):
     name = option.partition("=")[0]
     for kind in (BookOptions, CheckOptions):
-        with pytest.raises(TrainError, match=f"option '{name}' of evaluator 'six-factor:{option}': expected weights"):
+        with pytest.raises(TrainError, match=name):
             kind(evaluator=f"six-factor:{option}")
 
 
@@ -277,13 +277,13 @@ def test_a_build_grows_and_goes_on_to_the_same_bytes(folder, tmp_path):
 
 def test_a_book_that_is_damaged_or_none_is_refused_with_its_name(folder, tmp_path):
     data, path = (folder / BOOK).read_bytes(), tmp_path / "broken.safetensors"
+    with pytest.raises(BookError, match="broken"):
+        read_book(path)
     for wrong in (data[:-1], data[:200], data[:-9] + b"\0" + data[-8:], data.replace(b"book-1", b"book-2"), b""):
         path.write_bytes(wrong)
-        with pytest.raises(BookError, match=r"book '.*broken\.safetensors' cannot be read"):
+        with pytest.raises(BookError, match="broken"):
             read_book(path)
-    with pytest.raises(BookError, match=r"nowhere.* cannot be read"):
-        read_book(tmp_path / "nowhere")
-    with pytest.raises(BookError, match="is of 6x6 normal: expected one of 8x8 normal"):
+    with pytest.raises(BookError, match="6x6 normal"):
         book_for(str(folder / BOOK), Rules())
 
 
@@ -341,10 +341,10 @@ def test_recorded_games_are_counted_by_move_as_by_hand(tmp_path):
 
 
 def test_a_folder_without_whole_games_is_refused(tmp_path):
-    with pytest.raises(ReversiError, match="no WTHOR files in .*none'"):
+    with pytest.raises(ReversiError, match="none"):
         GameTree(tmp_path / "none")
     (tmp_path / "a.wtb").write_bytes(wthor_file(wthor_record(["f5", "d6"]), wthor_record(["f5", "f5"])))
-    with pytest.raises(ReversiError, match="WTHOR file 'a.wtb': WTHOR game 1: move 2: "):
+    with pytest.raises(ReversiError, match="'a.wtb'.*game 1"):
         GameTree(tmp_path)
 
 
@@ -352,21 +352,21 @@ def test_a_folder_without_whole_games_is_refused(tmp_path):
 
 
 def test_an_agent_plays_by_the_book_only_if_it_is_told(folder, book):
-    spec = f"six-factor:depth=1,book={folder / BOOK}"
-    best = book.moves(START)[0]
-    found = make_agent(spec).search(START)
-    assert (found.move, found.value, found.nodes) == (best.move, best.value, 0)
-    assert found.pv[: len(book.line(START))] == book.line(START)
+    spec, best = f"six-factor:depth=1,book={folder / BOOK}", book.moves(START)[0]
+    result = make_agent(spec).search(START)
+    assert (result.move, result.value, result.nodes) == (best.move, best.value, 0)
+    assert result.pv[: len(book.line(START))] == book.line(START)
     assert make_agent("six-factor:depth=1").search(START).nodes > 0
-    after = START.play_all(book.line(START))
-    assert make_agent(spec).search(after).nodes > 0
-    three = [p for p in positions_of(book) if sorted(move.plays for move in book.moves(p))[:3] == [False, True, True]]
-    two = three[0]
-    drawn = {make_agent(f"{spec},variety=3,seed={seed}").search(two).move for seed in range(20)}
-    assert drawn == {move.move for move in book.moves(two) if move.plays}  # however wide the variety
-    assert {make_agent(f"{spec},seed={seed}").search(two).value for seed in range(3)} == {book.moves(two)[0].value}
-    with pytest.raises(BookError, match="is of 6x6 normal"):
+    assert make_agent(spec).search(START.play_all(book.line(START))).nodes > 0
+    position = next(
+        at for at in positions_of(book) if sorted(move.plays for move in book.moves(at))[:3] == [False, True, True]
+    )
+    drawn = [make_agent(f"{spec},variety=3,seed={seed}").search(position).move for seed in range(20)]
+    assert set(drawn) == {move.move for move in book.moves(position) if move.plays}  # however wide the variety
+    drawn = [make_agent(f"{spec},seed={seed}").search(position).value for seed in range(3)]
+    assert set(drawn) == {book.moves(position)[0].value}
+    with pytest.raises(BookError, match="6x6 normal"):
         make_agent(spec).check(Rules(8))
     if packaged_book(Rules(4)) is None:
-        with pytest.raises(BookError, match="the package has no book of 4x4 normal"):
+        with pytest.raises(BookError, match="4x4 normal"):
             make_agent("six-factor:book=yes").check(Rules(4))

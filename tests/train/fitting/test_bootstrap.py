@@ -69,17 +69,6 @@ def test_a_stage_leaves_the_phases_below_alone(whole):
     assert (second.weights[5:] == second.weights[4]).all()  # and above as the highest
 
 
-@pytest.mark.slow
-def test_labels_of_a_later_stage_are_searches_of_the_network_before(whole):
-    folder, _ = whole
-    with np.load(folder / "stage-01-labels.npz") as saved:
-        own, opp, score, exact = (saved[name] for name in ("own", "opp", "score", "exact"))
-    network = evaluators.get_evaluator(f"network:weights={folder / 'stage-00.safetensors'}")
-    searched = search_batch(own[~exact], opp[~exact], network, SMALL_RULES, 2)
-    assert (score[~exact] == searched).all()
-    assert (~exact).sum() == 75  # of nine empties: the others are solved
-
-
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_the_smallest_board_from_nothing(tmp_path, variant):
     trained = train_from_scratch(tmp_path, BootstrapOptions(size=4, variant=variant), command="reversi train")

@@ -64,8 +64,8 @@ def test_deeper_searches_than_were_measured_are_foretold_too(fitted):
 @pytest.mark.slow
 def test_an_engine_prunes_where_the_clock_or_the_nodes_are_limited(fitted):
     engine = Engine(f"network:weights={fitted[0]}", RULES)
-    assert engine._margin_for(Limits(nodes=1000)) == engine._margin_for(Limits(time=0.1)) == MARGIN
-    assert engine._margin_for(Limits(depth=6)) == 0
+    assert engine.margin_for(Limits(nodes=1000)) == engine.margin_for(Limits(time=0.1)) == MARGIN
+    assert engine.margin_for(Limits(depth=6)) == 0
     plain = Engine(f"network:weights={fitted[0]}", RULES)
     plain.set_probcut(0.0)
     limits = Limits(nodes=100_000, empties_exact=0)
@@ -114,7 +114,7 @@ def test_the_command(reversi, tmp_path, monkeypatch, former):
     assert code == 0
     assert "deep" in out
     mended = Path(out.rpartition("weights: ")[2].strip())
-    assert Engine(f"network:weights={mended}", RULES)._margin_for(Limits(nodes=1000)) == MARGIN
+    assert Engine(f"network:weights={mended}", RULES).margin_for(Limits(nodes=1000)) == MARGIN
     code, _, err = reversi("train", "probcut", former, "--out", former)
     assert code == 2
     assert former.name in err

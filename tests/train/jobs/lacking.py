@@ -43,7 +43,6 @@ def main(address, folder, out):
         Path("a.txt").write_text("from here")
         [[_, text, spec]] = said(cluster.workers(Reader, Options(("x:weights=a.txt",))), 1)
         found["shipped"] = [text, spec]
-        found["cpus"] = cluster.cpus()
         build_id, on_ray.build_id = on_ray.build_id, lambda: "0.0-another"
         found["build"] = said(cluster.workers(Worker), 1)
         on_ray.build_id = build_id

@@ -34,7 +34,7 @@ def test_a_lost_workers_job_is_done_again_but_not_for_ever(tmp_path):
         results = list(pool.results(iter([1, "die once", 2, 3])))
         assert {job for job, _ in results} == {1, "die once", 2, 3}
         assert (tmp_path / "died").exists()
-        with pytest.raises(ReversiError, match="ended with status -9 in the middle of a job, as did 3 others"):
+        with pytest.raises(ReversiError, match="status -9"):
             list(pool.results(iter(["die"])))
 
 
@@ -69,53 +69,26 @@ def test_a_worker_that_dies_in_the_middle_of_its_answer_is_replaced(monkeypatch)
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "workers"),
     [
-        SMALL,
-        replace(SMALL, variant="reversed", labeller="six-factor:depth=2,exact=8", shard_rows=90),
-        replace(SMALL, size=4, count=60, empties=(1, 4), shard_rows=7, block_rows=30),
+        (SMALL, 0),
+        (replace(SMALL, variant="reversed", labeller="six-factor:depth=2,exact=8", shard_rows=90), 0),
+        (replace(SMALL, size=4, count=60, empties=(1, 4), shard_rows=7, block_rows=30), 0),
+        pytest.param(SMALL, 2, marks=pytest.mark.slow),
     ],
 )
-def test_labels_made_of_jobs_are_the_same_to_the_byte(tmp_path, options, monkeypatch):
-    """Through the jobs of a cluster, done here; pieces and shards of sizes that do not divide each other."""
+def test_labels_made_of_jobs_are_the_same_to_the_byte(tmp_path, options, workers, monkeypatch):
+    """In this process and in two; pieces and shards of sizes that do not divide each other."""
     monkeypatch.setattr("train.labels.jobs.MIN_ROWS", 64)
     generate(options, tmp_path / "whole")
     steps = []
-    generate(options, tmp_path / "jobs", executor=LocalExecutor(0), progress=lambda *step: steps.append(step))
+    generate(options, tmp_path / "jobs", executor=LocalExecutor(workers), progress=lambda *step: steps.append(step))
+    generate(options, tmp_path / "jobs", executor=object())  # Nothing is missing: no workers are asked for.
     assert files(tmp_path / "jobs") == files(tmp_path / "whole")
     rows = [done for doing, done, _ in steps if doing == "labelling"]
     assert rows == sorted(set(rows))
     assert rows[-1] == options.count
     assert {doing for doing, *_ in steps} == {"sampling", "labelling"}
-
-
-def test_labels_go_on_after_an_interruption_among_jobs(tmp_path, monkeypatch):
-    monkeypatch.setattr("train.labels.jobs.MIN_ROWS", 64)
-    generate(SMALL, tmp_path / "whole")
-
-    def interrupt(doing, done, total):
-        if doing == "labelling" and done > 600:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        generate(SMALL, tmp_path / "cut", executor=LocalExecutor(0), progress=interrupt)
-    assert 0 < len(list((tmp_path / "cut").glob("shard-*.parquet"))) < SMALL.shards
-    generate(SMALL, tmp_path / "cut", executor=LocalExecutor(0))
-    assert files(tmp_path / "cut") == files(tmp_path / "whole")
-    # nobody is called where nothing is missing
-    generate(SMALL, tmp_path / "cut", executor=_Nobody())
-
-
-class _Nobody:
-    def workers(self, make, *arguments, cpus=1):
-        raise AssertionError
-
-
-@pytest.mark.slow
-def test_labels_of_two_processes_are_the_same_to_the_byte(tmp_path):
-    generate(SMALL, tmp_path / "whole")
-    generate(SMALL, tmp_path / "two", executor=LocalExecutor(2))
-    assert files(tmp_path / "two") == files(tmp_path / "whole")
 
 
 def test_jobs_are_smaller_where_positions_are_harder_or_few():
@@ -139,14 +112,12 @@ def test_jobs_know_the_parts_of_the_hash_space_that_blocks_keep():
 def test_files_that_options_name_travel_and_are_found_where_they_are_put(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "network").write_text("a file with the name of an agent")
-    for name in ("w.txt", "other.txt"):
+    other = str(tmp_path / "other.txt")
+    for name in ("w.txt", other):
         (tmp_path / name).write_text(name)
-    options = Options(("network:weights=w.txt,depth=2", "x:weights=none.txt", "network"), str(tmp_path / "other.txt"))
+    options = Options(("network:weights=w.txt,depth=2", "x:weights=none.txt", "network"), other)
     sent = collect_files([options, 5])
-    assert [(file.name, file.content) for file in sent] == [
-        ("w.txt", b"w.txt"),
-        (str(tmp_path / "other.txt"), b"other.txt"),
-    ]
+    assert [(file.name, file.content) for file in sent] == [(name, name.encode()) for name in ("w.txt", other)]
     assert unpack(sent) == {}  # they are here
     assert with_local_paths(options, {}) is options
     (tmp_path / "w.txt").write_text("changed")  # as another machine may have it
@@ -154,13 +125,12 @@ def test_files_that_options_name_travel_and_are_found_where_they_are_put(tmp_pat
     copies.mkdir()
     places = unpack(sent, copies)
     assert list(places) == ["w.txt"]
-    assert unpack(sent, copies) == places  # once a machine
     moved = with_local_paths(options, places)
     assert moved.specs[1:] == options.specs[1:]
     assert moved.specs[0].endswith(".txt,depth=2")
     assert Reader(replace(moved, specs=(moved.specs[0].removesuffix(",depth=2"),)))(0)[1] == "w.txt"
     next(copies.iterdir()).write_text("damaged")
-    unpack(sent, copies)
+    assert unpack(sent, copies) == places  # one copy per machine, which is checked
     assert next(copies.iterdir()).read_text() == "w.txt"
     assert with_local_paths(5, places) == 5
 
@@ -170,24 +140,25 @@ def test_a_command_line_that_is_too_long_for_a_files_name_is_none():
 
 
 def test_a_build_is_known_by_all_that_decides_and_nothing_else(tmp_path, monkeypatch):
+    """By code, tables, books and the names of weights, and by no compiled files."""
     monkeypatch.setattr(cluster_files, "ROOT", tmp_path)
     fresh = build_id.__wrapped__
-    found = [fresh()]
-    for name in (
-        "search/engine/engine.py",
-        "reversi_env/kernels/table.npy",
+
+    def written(name, content):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(content)
+        return fresh()
+
+    names = (
+        "search/engine.py",
+        "search/table.npy",
         "models/weights/a.safetensors",
         "search/agents/books/b.safetensors",
-    ):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        for content in ("new", "changed"):
-            (tmp_path / name).write_text(content)
-            found.append(fresh())
-    assert len(set(found)) == len(found) - 1  # weights are known by their names
-    (tmp_path / "search" / "engine.cpython-311.pyc").write_text("compiled")
-    (tmp_path / "studies").mkdir()
-    (tmp_path / "studies" / "winner.py").write_text("new")
-    assert fresh() == found[-1] != fresh("studies")
+    )
+    found = [fresh(), *(written(name, content) for name in names for content in ("new", "changed"))]
+    assert len(set(found)) == len(found) - 1
+    assert written("search/engine.cpython-311.pyc", "compiled") == found[-1]
+    assert written("studies/winner.py", "new") == found[-1] != fresh("studies")
 
 
 # --- refusals -------------------------------------------------------------------------------------
@@ -215,16 +186,12 @@ def test_code_in_the_working_folder_that_workers_would_take_for_ours(reversi, mo
     monkeypatch.chdir(tmp_path)
     code, out, err = reversi("label", "out", "--count", 5, "--ray", "local")
     assert (code, out) == (2, "")
-    assert err.startswith(f"reversi: '{tmp_path / 'models.py'}' hides this project's package 'models'")
+    assert "models.py" in err
 
 
 def test_a_cluster_that_does_not_answer(reversi, tmp_path):
     pytest.importorskip("ray", reason="Ray is not installed: the extra 'cluster' has it")
-    for command in (
-        ("label", tmp_path / "out", "--count", 5),
-        ("tournament", "greedy", "random", "--size", 4, "--out", tmp_path / "games"),
-    ):
+    for command in (("label", tmp_path, "--count", 5), ("tournament", "greedy", "random", "--out", tmp_path)):
         code, out, err = reversi(*command, "--ray", "127.0.0.1:1")
-        assert (code, out) == (2, "")
-        assert err.startswith("reversi: Ray cluster 127.0.0.1:1 does not answer")
-        assert err.count("\n") == 1
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        assert "127.0.0.1:1" in err

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from dataclasses import replace
@@ -23,6 +24,7 @@ from search.engine.table import TranspositionTable
 from search.evaluators.formula import formula_file
 from tests.oracles.jobs import files
 from tests.oracles.search import canonical_rows
+from train.jobs.processes import LocalExecutor
 from train.labels import LabelOptions, Labels, generate, label_positions, read, read_manifest, sample_positions
 from train.labels import dataset as storage
 from train.labels.labellers import check_solvable
@@ -125,13 +127,11 @@ class CrashingDisk:
         return function
 
 
-def labelled_rows(folder):
+def labelled_rows(folder, executor):
     """Make SMALL in *folder*; how far it was whenever it labelled something."""
-    rows = []
-    generate(
-        SMALL, folder, threads=1, progress=lambda doing, done, total: rows.append(done) if doing == "labelling" else 0
-    )
-    return rows
+    steps = []
+    generate(SMALL, folder, threads=1, executor=executor, progress=lambda *step: steps.append(step))
+    return [done for doing, done, _ in steps if doing == "labelling"]
 
 
 def test_a_crash_at_any_step_leaves_a_folder_to_go_on_with(made, tmp_path, monkeypatch):
@@ -150,23 +150,17 @@ def test_a_crash_at_any_step_leaves_a_folder_to_go_on_with(made, tmp_path, monke
             with pytest.raises(TrainError, match=f"has {done // 40} of 3 shards: expected all"):
                 read(folder)
             assert len(read(folder, partial=True)) == done
-        assert all(rows > done for rows in labelled_rows(folder))  # nothing that the manifest has is made again
+        executor = LocalExecutor(0) if step % 2 else None
+        assert all(rows > done for rows in labelled_rows(folder, executor))  # nothing in the manifest is made again
         assert files(folder) == files(made)
 
 
 # --- trouble --------------------------------------------------------------------------------------
 
 
-def copy(made, folder):
-    folder.mkdir(exist_ok=True)
-    for name, data in files(made).items():
-        (folder / name).write_bytes(data)
-    return folder
-
-
 def test_a_flipped_byte_is_found_and_the_file_named(made, tmp_path):
     for name in ("shard-00000.parquet", "shard-00002.parquet"):
-        folder = copy(made, tmp_path / name)
+        folder = shutil.copytree(made, tmp_path / name)
         data = bytearray((folder / name).read_bytes())
         data[len(data) // 2] ^= 1
         (folder / name).write_bytes(data)
@@ -186,7 +180,7 @@ def test_a_flipped_byte_is_found_and_the_file_named(made, tmp_path):
     [("score", np.nan), ("score", np.inf), ("score", -16.5), ("empties", 3), ("own", 2**64 - 1), ("opp", 1)],
 )
 def test_rows_that_cannot_be_are_refused_whatever_the_hash_says(made, tmp_path, column, number):
-    folder = copy(made, tmp_path / "odd")
+    folder = shutil.copytree(made, tmp_path / "odd")
     manifest = read_manifest(folder)
     labels = storage.read_shard(folder, manifest.shards[1], SMALL.rules)
     changed = getattr(labels, column).copy()
@@ -223,7 +217,7 @@ def test_folders_that_hold_something_else(made, tmp_path):
         (tmp_path / "manifest.json").write_text(text)
         with pytest.raises(TrainError, match="manifest.json' cannot be read"):
             read(tmp_path)
-    folder = copy(made, tmp_path / "no manifest")
+    folder = shutil.copytree(made, tmp_path / "no manifest")
     (folder / "manifest.json").unlink()
     with pytest.raises(TrainError, match="no manifest.json"):
         generate(SMALL, folder)

@@ -52,14 +52,10 @@ def positions_of(rules, seed=0):
 
 @pytest.mark.parametrize("size", [4, 6, 8])
 def test_planes_show_the_board(size):
-    own, opp = some_boards(size, 20)
-    shown = board_planes(torch.stack([board_tensor(own), board_tensor(opp)], dim=1), size).numpy()
-    assert shown.shape == (own.size, 2, size, size)
-    rules = Rules(size)
-    for action in range(size * size):
-        sq, cell = np.uint64(rules.square_of(action)), divmod(action, size)
-        for plane, boards in enumerate((own, opp)):
-            assert np.array_equal(shown[:, plane, cell[0], cell[1]], boards >> sq & np.uint64(1))
+    rules, boards = Rules(size), some_boards(size, 20)
+    planes = board_planes(torch.stack([board_tensor(side) for side in boards], dim=1), size).numpy()
+    expected = [[side >> np.uint64(sq) & np.uint64(1) for sq in rules.squares()] for side in boards]
+    assert np.array_equal(planes.reshape(-1, 2, size * size), np.transpose(expected, (2, 0, 1)))
 
 
 def test_values_do_not_depend_on_the_batch_and_stay_inside_the_range():
@@ -130,23 +126,29 @@ def test_lots_are_drawn_where_moves_are_equal():
     assert len({TorchAgent(evaluator).choose(start) for _ in range(3)}) == 1
 
 
-def test_what_is_wrong_is_said():
-    with pytest.raises(ReversiError, match="inputs='pixels': expected 'planes' or 'boards'"):
-        TorchEvaluator(TinyNet(4), Rules(4), inputs="pixels")
-    with pytest.raises(ReversiError, match="depth=0"):
-        TorchAgent(tiny(4), 0)
-    with pytest.raises(ReversiError, match=r"evaluator of type TinyNet: expected TorchEvaluator\(module\)"):
-        TorchAgent(TinyNet(4))
-    with pytest.raises(ReversiError, match="expected one of"):
-        TorchAgent(tiny(4)).choose(Position.initial(Rules(6)))
-    with pytest.raises(ReversiError, match="expected those of"):
-        tiny(4).static_value(Position.initial(Rules(4, "reversed")))
-    with pytest.raises(ReversiError, match=r"output of shape \(1, 2, 4, 4\): expected 1 values"):
-        TorchEvaluator(nn.Identity(), Rules(4)).static_value(Position.initial(Rules(4)))
+@pytest.mark.parametrize(
+    ("use", "name"),
+    [
+        (lambda: TorchEvaluator(TinyNet(4), Rules(4), inputs="pixels"), "pixels"),
+        (lambda: TorchAgent(tiny(4), 0), "depth=0"),
+        (lambda: TorchAgent(TinyNet(4)), "TinyNet"),
+        (lambda: TorchAgent(tiny(4)).choose(Position.initial(Rules(6))), "size=6"),
+        (lambda: tiny(4).static_value(Position.initial(Rules(4, "reversed"))), "reversed"),
+        (lambda: TorchEvaluator(nn.Identity(), Rules(4)).static_value(Position.initial(Rules(4))), "shape"),
+        (lambda: Engine(tiny(6), Rules(4)), "size=4"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::search.evaluators.function.SlowEvaluatorWarning")
+def test_bad_input_is_named(use, name):
+    with pytest.raises(ReversiError, match=name):
+        use()
+
+
+def test_values_that_are_no_numbers_are_refused():
     diverged = tiny(4)
     diverged.module.head.bias.data.fill_(torch.nan)
     for use in (diverged.static_value, TorchAgent(diverged, exact=0).choose):
-        with pytest.raises(ReversiError, match="a module's value is not a number: expected numbers"):
+        with pytest.raises(ReversiError, match="not a number"):
             use(Position.initial(Rules(4)))
 
 
@@ -156,5 +158,3 @@ def test_the_engine_searches_with_a_module_too():
     evaluator, start = tiny(6), Position.initial(Rules(6))
     found = Engine(evaluator, Rules(6)).search(start, Limits(depth=3, empties_exact=0))
     assert found.value == pytest.approx(TorchAgent(evaluator, depth=3).search(start).value, abs=0.02)
-    with pytest.raises(ReversiError, match="expected those of"):
-        Engine(evaluator, Rules(4))

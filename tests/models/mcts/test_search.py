@@ -2,6 +2,8 @@
 
 import math
 import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
 from types import SimpleNamespace
 
 import numpy as np
@@ -70,12 +72,15 @@ def softmax(logits):
     return {action: math.exp(logit - highest) / total for action, logit in logits.items()}
 
 
+@dataclass
 class Reference:
-    def __init__(
-        self, network, rules, simulations, *, method="gumbel", max_considered_actions=16, exact=0, max_depth=24
-    ):
-        self.network, self.rules, self.simulations, self.method = network, rules, simulations, method
-        self.max_considered_actions, self.exact, self.max_depth = max_considered_actions, exact, max_depth
+    network: Callable
+    rules: Rules
+    simulations: int
+    method: str = "gumbel"
+    max_considered_actions: int = 16
+    exact: int = 0
+    max_depth: int = 24
 
     def run(self, position, noise):
         root = Node(self, position)
@@ -176,7 +181,7 @@ def test_a_search_whose_kernels_cannot_run_goes_on_without_them_and_says_so(monk
     monkeypatch.setattr(tree_search, "kernels_for", lambda device: SimpleNamespace(Kernels=Kernels))
     monkeypatch.setattr(torch, "compile", lambda function, **how: function)
     search = TreeSearch(random_function(4), rules, 6, compiled=True)
-    with pytest.warns(RuntimeWarning, match="torch cannot run a kernel for .*: no compiler here") as caught:
+    with pytest.warns(RuntimeWarning, match="no compiler here") as caught:
         output = [search.run(roots) for _ in range(2)]
     torch.testing.assert_close(output, [expected, expected])
     assert len(caught) == 2
@@ -202,42 +207,34 @@ def test_kernels_that_find_something_else_are_not_used(monkeypatch):
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always")
             search._check_kernels(roots, noise)
-        assert (
-            [str(warning.message)[:45] for warning in caught] == []
-            if right
-            else ["the kernels of the tree search are not used: "]
-        )
+        assert len(caught) == (0 if right else 1)
         torch.testing.assert_close(search.run(roots, noise), plain.run(roots, noise))
 
 
-def test_a_search_finds_a_move_that_wins_everything():
-    """Far better than the network, which knows nothing: with the terminal of games in sight it is often perfect."""
-    rules = Rules(4)
-    own, opp = batch.random_positions(400, 8, rules, seed=2)
-    own, opp = (side[~batch.is_over(own, opp, rules)] for side in (own, opp))
-    search = TreeSearch(lambda own, opp: (torch.zeros(len(own), 16), torch.zeros(len(own))), rules, 64)
-    roots = functional.from_boards(board_tensor(own), board_tensor(opp), rules)
-    after = functional.step(roots, search.run(roots).action)
-    scores = -solve_batch(*(side.numpy().view(np.uint64) for side in after[:2]), rules).astype(int)
-    assert (scores == solve_batch(own, opp, rules)).mean() > 0.8  # about 0.85
-
-
-@pytest.mark.parametrize("method", ["gumbel", "puct"])
-@pytest.mark.parametrize("variant", ["normal", "reversed"])
-def test_with_exact_leaves_it_plays_the_value_of_the_solver(variant, method):
-    """All positions after a move are solved, and every move is visited."""
+@pytest.mark.parametrize(
+    ("variant", "method", "plies", "exact", "share"),
+    [
+        ("normal", "gumbel", 8, 0, 0.8),
+        ("normal", "gumbel", 5, 10, 1),
+        ("normal", "puct", 5, 10, 1),
+        ("reversed", "gumbel", 5, 10, 1),
+        ("reversed", "puct", 5, 10, 1),
+    ],
+)
+def test_a_search_without_a_network_plays_the_value_of_the_solver(variant, method, plies, exact, share):
+    """Always if all positions after a move are solved, and mostly with ends of games in sight."""
 
     def uniform(own, opp):
         return torch.zeros(len(own), 16), torch.zeros(len(own))
 
     rules = Rules(4, variant)
-    own, opp = batch.random_positions(300, 5, rules, seed=3)
+    own, opp = batch.random_positions(300, plies, rules, seed=3)
     own, opp = (side[batch.legal_moves(own, opp, rules) != 0] for side in (own, opp))
-    search = TreeSearch(uniform, rules, 64, method=method, exact=rules.square_count - 6)
+    search = TreeSearch(uniform, rules, 64, method=method, exact=exact)
     roots = functional.from_boards(board_tensor(own), board_tensor(opp), rules)
     after = functional.step(roots, search.run(roots).action)
     scores = -solve_batch(*(side.numpy().view(np.uint64) for side in after[:2]), rules).astype(int)
-    assert (scores == solve_batch(own, opp, rules)).all()
+    assert (scores == solve_batch(own, opp, rules)).mean() >= share
 
 
 @pytest.mark.parametrize("wrong", [{"method": "uct"}, {"simulations": 0}])

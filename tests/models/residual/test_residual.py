@@ -79,21 +79,6 @@ def test_an_input_plane_says_whether_the_number_of_empties_is_odd():
     assert (planes[0][:, 5] == odd[:, None, None]).all()
 
 
-def test_the_packaged_6x6_network_does_not_use_the_plane_of_odd_empties():
-    """It was trained with five planes, and saved with zeros for the sixth: the same logits and values."""
-    rules = Rules(6)
-    net, boards = make_agent("zero").load(rules).net, boards_of(rules)[2:]
-    planes, (logits, values) = [], net(*boards)
-    hook = net.entry.register_forward_hook(lambda module, args, output: planes.append(args[0]))
-    net(*boards)
-    hook.remove()
-    with torch.no_grad():
-        five = torch.nn.functional.conv2d(planes[0][:, :5], net.entry.weight[:, :5], net.entry.bias, padding=1)
-        expected = net.heads(net.blocks(torch.relu(five)))
-    assert torch.equal(logits, expected[0])
-    assert torch.equal(values, expected[1])
-
-
 # --- inference --------------------------------------------------------------------------------------
 
 
@@ -147,37 +132,29 @@ def test_a_file_gives_the_network_back_with_values_equal_in_all_images(weights):
     assert np.ptp(values) > 0
 
 
-def test_wrong_files_and_files_of_another_game_are_refused(weights, tmp_path):
-    data = weights.read_bytes()
-    (tmp_path / "foreign.safetensors").write_bytes(b"\x80\x04cposix\nsystem\n.")
-    (tmp_path / weights.name).write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
-    (tmp_path / "other.safetensors").write_bytes(data.replace(b'channels\\": 4', b'channels\\": 6', 1))
-    for name, message in (
-        ("foreign.safetensors", "safetensors"),
-        (weights.name, "damaged"),
-        ("other.safetensors", "other"),
-        ("none", "cannot be read"),
+def test_files_of_another_network_or_game_are_refused(weights, tmp_path):
+    other = tmp_path / "other.safetensors"
+    other.write_bytes(weights.read_bytes().replace(b'channels\\": 4', b'channels\\": 6', 1))
+    for spec, rules, name in (
+        (f"zero:{other}", Rules(4), "other"),
+        (f"zero:{weights}", Rules(6), "4x4 normal"),
+        ("zero", Rules(4, "reversed"), "4x4 reversed"),
     ):
-        with pytest.raises(WeightsError, match=message):
-            make_agent(f"zero:{tmp_path / name}").check(Rules(4))
-    with pytest.raises(WeightsError, match="is for 4x4 normal"):
-        make_agent(f"zero:{weights},depth=1").choose(Position.initial(Rules(6)))
-    with pytest.raises(WeightsError, match="4x4 reversed"):
-        make_agent("zero").check(Rules(4, "reversed"))
+        with pytest.raises(WeightsError, match=name):
+            make_agent(spec).check(rules)
 
 
 def test_the_agent_plays_with_and_without_search(weights):
-    options = (
-        "",
-        "simulations=12",
-        "simulations=6,exact=5",
-        "temperature=3",
-        "simulations=4,temperature=2",
-        "depth=2,exact=0",
-    )
     ends = set()
-    for spec in options:
-        agent, position = make_agent(f"zero:{weights},{spec}".rstrip(",")), Position.initial(Rules(4))
+    for options in (
+        "",
+        ",simulations=12",
+        ",simulations=6,exact=5",
+        ",temperature=3",
+        ",simulations=4,temperature=2",
+        ",depth=2,exact=0",
+    ):
+        agent, position = make_agent(f"zero:{weights}{options}"), Position.initial(Rules(4))
         while not position.is_over():
             action = agent.choose(position)
             assert action in position.legal_actions()

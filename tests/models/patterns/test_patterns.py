@@ -30,22 +30,17 @@ def test_the_patterns_are_what_their_names_say(size):
         assert found["corner 3x3"] == {(r, c) for r in range(3) for c in range(3)}
         assert found["corner 2x5"] == {(r, c) for r in range(2) for c in range(5)}
         assert len(found["corner triangle"]) == 10
-    for row in range(1, size // 2):
-        assert found[f"row {row + 1}"] == {(row, c) for c in range(size)}
 
 
 @every_size
 def test_every_pattern_has_each_of_its_places_once(size):
     patterns = patterns_of(size)
+    assert len(patterns.instances) == {4: 14, 6: 38, 8: 50}[size]
     for number, pattern in enumerate(patterns.patterns):
         places = [frozenset(pattern.image(symmetry)) for n, symmetry in patterns.instances if n == number]
         assert set(places) == {frozenset(pattern.image(symmetry)) for symmetry in range(SYMMETRIES)}
         assert len(places) == len(set(places)) in (1, 2, 4, 8)
         assert all(1 << sq & Rules(size).playable for place in places for sq in place)
-
-
-def test_numbers_of_instances():
-    assert {size: len(patterns_of(size).instances) for size in SIZES} == {4: 14, 6: 38, 8: 50}
 
 
 @every_size

@@ -79,10 +79,10 @@ def test_a_run_resumes_with_its_own_options_and_state_alone(tmp_path):
     assert all(learner.optimiser.state[one]["exp_avg"].stride() == one.stride() for one in parameters)
     state["net"]["entry.weight"] = state["net"]["entry.weight"][:, :5]
     save_checkpoint(tmp_path / STATE, state)
-    with pytest.raises(TrainError, match="another kind of network"):
+    with pytest.raises(TrainError, match="network"):
         SelfPlayRun(tmp_path, options).run()
     (tmp_path / STATE).write_bytes(b"nothing")
-    with pytest.raises(TrainError, match="cannot be read"):
+    with pytest.raises(TrainError, match=STATE):
         SelfPlayRun(tmp_path, options).run()
 
 

@@ -1,20 +1,17 @@
 """Self-play: its games against the rules and the solver, value targets, the greedy opponent."""
 
 from functools import partial
-from itertools import product
 
 import numpy as np
 import pytest
 import torch
 
-from models.bitboards import bit_counts, board_planes, board_tensor, legal_moves
-from reversi_env import Position, Rules, batch, functional
+from models.bitboards import bit_counts, board_planes, legal_moves
+from reversi_env import Position, Rules, functional
 from search.engine.solver import solve_batch
-from train.alphazero.learner import Learner
 from train.alphazero.options import SelfPlayOptions, preset
 from train.alphazero.self_play import (
     ChosenMoves,
-    Positions,
     apply_greedy_opponent,
     make_search,
     play_games,
@@ -40,9 +37,8 @@ def disc_difference(own, opp):
 @pytest.mark.parametrize(("variant", "search"), [("normal", "gumbel"), ("reversed", "gumbel"), ("reversed", "puct")])
 def test_positions_have_legal_policies_and_results_of_their_games_as_values(variant, search):
     """Near the end that is the exact score; before it, with λ = 1, the result of a later solved position."""
-    options = SelfPlayOptions(
-        6, variant, games=40, exact=9, td_lambda=1.0, simulations=4, greedy_share=0.0, search=search
-    )
+    shape = {"games": 40, "exact": 9, "td_lambda": 1.0, "simulations": 4, "greedy_share": 0.0}
+    options = SelfPlayOptions(6, variant, search=search, **shape)
     rules, solve = options.rules, solver(options.rules)
     tree_search = make_search(disc_difference, options, CPU)
     positions = play_generation(tree_search, solve, options, 3, CPU)
@@ -128,21 +124,9 @@ def test_the_temperature_scales_the_noise(method):
     assert (moves(1.0, 1).action != moves(1.0, 2).action).any()
 
 
-def test_presets_are_options():
-    for size, device in product((4, 6, 8), ("cpu", "cuda")):
-        options = preset(size, device)
-        assert (options.size, options.device) == (size, device)
-        assert options.exact < options.rules.square_count - options.opening_plies
-
-
-def test_a_learner_works_where_torch_cannot_compile(monkeypatch):
-    def refused(*_):
-        raise RuntimeError("no compiler here")
-
-    monkeypatch.setattr(torch, "compile", lambda function, **kwargs: refused)
-    options = preset(4, "cpu", batch_size=16, channels=4, blocks=1)
-    own, opp = (board_tensor(side) for side in batch.random_positions(20, 6, options.rules, seed=1))
-    positions = Positions(own, opp, torch.ones(20), torch.ones(20, 16, dtype=torch.uint8))
-    with pytest.warns(RuntimeWarning, match="cannot compile .*no compiler here"):
-        losses = Learner(options, CPU, compiled=True).learn(positions, 2, lambda step: 1.0, seed=1)
-    assert losses == Learner(options, CPU).learn(positions, 2, lambda step: 1.0, seed=1)
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+@pytest.mark.parametrize("size", [4, 6, 8])
+def test_presets_are_options(size, device):
+    options = preset(size, device)
+    assert (options.size, options.device) == (size, device)
+    assert options.exact < options.rules.square_count - options.opening_plies

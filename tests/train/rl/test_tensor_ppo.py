@@ -1,7 +1,6 @@
 """PPO on tensors: its arithmetic against slow twins, its games against the rules, its run in a folder that is killed."""
 
 import sys
-from functools import partial
 
 import numpy as np
 import pytest
@@ -13,34 +12,17 @@ from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import TrainError
 from search.agents.spec import make_agent
 from tests.oracles.jobs import results
-from train.evaluation.endgames import EndgameOptions, noisy_endgames
-from train.evaluation.ladder import Ladder
-from train.jobs.checkpoints import load_checkpoint, save_checkpoint
+from train.jobs.checkpoints import save_checkpoint
 from train.jobs.run import CHECKPOINT, Run
 from train.rl import policy_run, tensor_ppo
 from train.rl.options import preset
 from train.rl.tensor_ppo import PpoLoss, Rollout, TensorPPO, gae
 
-SMALL = {
-    "size": 4,
-    "algorithm": "tensor-ppo",
-    "channels": 4,
-    "blocks": 1,
-    "num_envs": 32,
-    "num_steps": 8,
-    "batch_size": 64,
-}
-SMALL |= {"total_timesteps": 768, "n_epochs": 2, "snapshot_every": 256, "pool_size": 2, "past_self_share": 0.5}
-SMALL |= {"eval_every": 512, "eval_games": 2}
+from .conftest import killed_until_it_ends
 
-
-@pytest.fixture
-def quick(monkeypatch, tmp_path):
-    """A ladder of one baseline, a few solved endgames, nothing drawn."""
-    monkeypatch.setattr("train.charts.is_installed", lambda library: False)
-    monkeypatch.setattr(policy_run, "Ladder", partial(Ladder, baselines=("random",)))
-    endgames = noisy_endgames(EndgameOptions(4, positions=5, empties=(3, 5)), tmp_path)
-    monkeypatch.setattr(policy_run, "noisy_endgames", lambda options: endgames)
+SMALL = {"size": 4, "algorithm": "tensor-ppo", "channels": 4, "blocks": 1, "num_envs": 32, "num_steps": 8}
+SMALL |= {"total_timesteps": 768, "batch_size": 64, "n_epochs": 2, "snapshot_every": 256, "pool_size": 2}
+SMALL |= {"past_self_share": 0.5, "eval_every": 512, "eval_games": 2}
 
 
 def test_advantages_are_those_of_the_definition():
@@ -130,15 +112,10 @@ def test_a_rollout_is_of_games_whose_sides_are_who_they_should_be(tmp_path, vari
             logs = torch.log_softmax(mask_illegal(net(flat.obs, flat.masks)[0], flat.masks), 1)
         again, who = logs.gather(1, flat.actions[:, None])[:, 0], flat.loss_mask == float(net is training._net)
         if net is not training._net:
-            who &= (
-                flat.log_probs - (1 / flat.masks.sum(1)).log()
-            ).abs() > 1e-5  # no random move of another game's opening
+            random_log_probs = -flat.masks.sum(1).log()  # of moves in the opening of another game
+            who &= (flat.log_probs - random_log_probs).abs() > 1e-5
         assert who.sum() > 20
         assert torch.allclose(again[who], flat.log_probs[who], atol=1e-5)
-
-
-class Killed(BaseException):
-    """As sudden as a signal."""
 
 
 @pytest.mark.usefixtures("quick", "no_litter")
@@ -146,25 +123,13 @@ def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, m
     monkeypatch.setattr(policy_run, "CHECKPOINT_SECONDS", 0.0)
     whole = TensorPPO(tmp_path / "whole", preset(**SMALL))
     whole.run()
-    resumed = []
-
-    def save(*arguments):
-        save_checkpoint(*arguments)
-        raise Killed
-
-    monkeypatch.setattr(policy_run, "save_checkpoint", save)
-    while len(resumed) < 5:
-        try:
-            TensorPPO(tmp_path / "killed", preset(**SMALL)).run()
-        except Killed:
-            resumed.append(load_checkpoint(tmp_path / "killed" / CHECKPOINT)["run"]["steps"])
-        else:
-            break
-    assert resumed == [256, 512, 768]
+    folder = tmp_path / "killed"
+    checkpoints = killed_until_it_ends(lambda: TensorPPO(folder, preset(**SMALL)).run(), folder)
+    assert [checkpoint["run"]["steps"] for checkpoint in checkpoints] == [256, 512, 768]
     expected = results(tmp_path / "whole")
     assert {"policy.safetensors", "log.csv", "evaluations.csv", "run.json", CHECKPOINT} == set(expected)
-    assert results(tmp_path / "killed") == expected
-    agent = make_agent(f"rl:{tmp_path / 'killed' / 'policy.safetensors'}")
+    assert results(folder) == expected
+    agent = make_agent(f"rl:{folder / 'policy.safetensors'}")
     assert agent.choose(Position.initial(Rules(4))) in Position.initial(Rules(4)).legal_actions()
     assert read_policy(whole.policy).record["training"] == "tensor-ppo"
     assert whole.evaluations[-1].keys() >= {"regret", "steps_per_second", "rungs"}
@@ -178,7 +143,7 @@ def test_what_it_cannot_do_is_refused(tmp_path):
             TensorPPO(tmp_path, preset(**SMALL), device="cuda")
     Run(tmp_path, preset(**SMALL)).store_or_check_options()
     save_checkpoint(tmp_path / CHECKPOINT, {"run": {"device": "cuda"}})
-    with pytest.raises(TrainError, match="device cuda"):
+    with pytest.raises(TrainError, match="cuda"):
         TensorPPO(tmp_path, preset(**SMALL)).run()
 
 

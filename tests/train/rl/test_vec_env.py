@@ -12,7 +12,7 @@ from stable_baselines3.common.evaluation import evaluate_policy
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
-from reversi_env.envs import OpponentPool, ReversiEnv, SettingsError
+from reversi_env.envs import ReversiEnv, SettingsError
 from reversi_env.envs.wrappers import SymmetryAugmentation
 from tests.oracles.games import draw_legal, last_legal, same
 from train.rl.vec_env import ReversiVecEnv
@@ -66,20 +66,6 @@ def test_dqn_learns(make):
     model = DQN("MlpPolicy", env, learning_starts=200, buffer_size=5000, train_freq=8, seed=1)
     model.learn(600)
     assert model._n_updates > 5
-
-
-def test_a_model_learns_against_its_own_past():
-    """Self-play: the pool grows while training, and the copies play."""
-    pool = OpponentPool(["random"])
-    env = ReversiVecEnv(8, size=4, observation="flat", colour="random", opponent=pool)
-    model = MaskablePPO("MlpPolicy", env, n_steps=64, batch_size=128, n_epochs=1, seed=1, device="cpu")
-    for generation in range(3):
-        model.learn(512, reset_num_timesteps=False)
-        past = MaskablePPO("MlpPolicy", env, n_steps=64, batch_size=128, device="cpu")
-        past.set_parameters(model.get_parameters())
-        assert env.opponents.add(past) == generation + 1
-    model.learn(512, reset_num_timesteps=False)
-    assert set(env.games.get_state()["opponent"]) > {0}
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import pytest
+from sb3_contrib import MaskablePPO
 
 from reversi_env import Position, Rules, batch
 from reversi_env.envs import ReversiEnv
@@ -21,6 +22,8 @@ from train.evaluation import endgames
 from train.evaluation.endgames import EndgameOptions, noisy_endgames
 from train.evaluation.exact_set import ILLEGAL, ExactSet, Judgement
 from train.evaluation.regret_curve import RegretCurve
+from train.rl.callbacks import RegretCallback
+from train.rl.vec_env import ReversiVecEnv
 
 SMALL = EndgameOptions(6, "normal", 12, (3, 7))
 
@@ -85,28 +88,21 @@ def test_the_file_is_used_again_and_is_the_same_for_the_same_options(small, cach
     assert dataclasses.replace(SMALL, seed=1).name != SMALL.name
 
 
-@pytest.mark.parametrize("damage", [b"", b"no zip file", b"PK\x03\x04 cut off"])
-def test_a_damaged_file_is_named(damage, tmp_path):
-    path = tmp_path / f"{SMALL.name}.npz"
-    path.write_bytes(damage)
-    with pytest.raises(TrainError, match=r"noisy-games-6x6-normal-3-7-12-0\.npz.*delete it"):
-        noisy_endgames(SMALL, tmp_path)
-
-
-def test_a_file_with_other_contents_is_refused(small, cache, tmp_path):
+def test_a_damaged_file_is_named_and_an_older_one_is_solved_again(small, cache, tmp_path):
     path, whole = tmp_path / f"{SMALL.name}.npz", (cache / f"{SMALL.name}.npz").read_bytes()
     about = {"format": endgames.FORMAT, **SMALL.as_dict()}
 
     def file_of(**changes):
-        with np.load(io.BytesIO(whole)) as saved:
-            np.savez(path, **{**saved, "about": json.dumps(about | changes)})
+        with np.load(io.BytesIO(whole)) as saved, io.BytesIO() as data:
+            np.savez(data, **{**saved, "about": json.dumps(about | changes)})
+            return data.getvalue()
 
-    for spoil in (lambda: path.write_bytes(whole[:-40]), lambda: file_of(seed=5)):
-        spoil()
-        with pytest.raises(TrainError, match="delete it"):
+    for content in (b"", b"no zip file", b"PK\x03\x04 cut off", whole[:-40], file_of(seed=5)):
+        path.write_bytes(content)
+        with pytest.raises(TrainError, match=path.name):
             noisy_endgames(SMALL, tmp_path)
-    for changes in ({"digest": "of 0.1"}, {"format": 1}):  # of older versions: taken, and solved again
-        file_of(**changes)
+    for changes in ({"digest": "of 0.1"}, {"format": 1}):
+        path.write_bytes(file_of(**changes))
         assert noisy_endgames(SMALL, tmp_path).digest == small.digest
 
 
@@ -162,31 +158,23 @@ def test_overall_counts_every_number_of_empties_alike():
     assert (overall.regret, overall.optimal, overall.spoilt, overall.positions) == (3.0, 0.25, 0.75, 3)
 
 
-def test_expected_figures_are_the_mean_over_the_draws(small):
-    generator = np.random.default_rng(0)
-    weights = generator.random(small.masks.shape) * small.masks
-    expected = small.judge_probabilities(weights).overall
+def test_expected_figures_are_the_mean_over_the_moves(small):
+    weights = np.random.default_rng(0).random(small.masks.shape) * small.masks
     shares = weights[:, :-1] / weights[:, :-1].sum(axis=1, keepdims=True)
-    drawn = []
-    for _ in range(100):
-        actions = [generator.choice(shares.shape[1], p=row) for row in shares]
-        drawn.append(small.judge(np.array(actions)).overall.regret)
-    assert np.mean(drawn) == pytest.approx(expected.regret, abs=4 * np.std(drawn) / 10)
+    losses = np.where(small.values == ILLEGAL, 0, small.scores[:, None] - small.values.astype(int))
+    assert small.judge_probabilities(weights).overall.regret == pytest.approx((shares * losses).sum(axis=1).mean())
     one_hot = np.eye(small.rules.square_count + 1)[best_actions(small)]
     assert small.judge_probabilities(one_hot).overall.regret == 0
 
 
 def test_illegal_actions_are_named(small):
     actions = best_actions(small)
-    actions[5] = int(np.flatnonzero(~small.masks[5, :-1])[0])
-    with pytest.raises(TrainError, match=rf"action {actions[5]} is illegal in position 5"):
-        small.judge(actions)
-    for wrong in (36, -1, 37):
+    for wrong in (int(np.flatnonzero(~small.masks[5, :-1])[0]), 36, -1, 37):
         actions[5] = wrong
-        with pytest.raises(TrainError, match=f"action {wrong} is illegal in position 5"):
+        with pytest.raises(TrainError, match=rf"action {wrong} .*position 5"):
             small.judge(actions)
     for wrong in (actions[:-1], actions.astype(float)):
-        with pytest.raises(TrainError, match="actions of"):
+        with pytest.raises(TrainError, match="actions"):
             small.judge(wrong)
     with pytest.raises(TrainError, match="probabilities"):
         small.judge_probabilities(np.zeros(small.masks.shape))
@@ -208,8 +196,8 @@ def test_figures_agree_with_the_wrapper(variant, tmp_path):
 
 
 def test_agents_that_solve_give_away_nothing(small):
-    assert small.regret(agents.make_agent("exact:exact=8")).overall.optimal == 1
-    assert small.regret("exact:exact=8").overall.optimal == 1
+    for agent in ("exact:exact=8", agents.make_agent("exact:exact=8")):
+        assert small.regret(agent).overall.optimal == 1
 
 
 def test_a_curve_is_read_again_and_forgets_what_is_done_again(small, tmp_path):
@@ -233,21 +221,19 @@ def test_a_curve_of_other_positions_or_none_is_refused(small, tmp_path, cache):
     path = tmp_path / "regret.csv"
     RegretCurve(path, small).add(0, small.random_play())
     other = noisy_endgames(dataclasses.replace(SMALL, seed=3, positions=3), cache)
-    with pytest.raises(TrainError, match="is of other positions"):
+    with pytest.raises(TrainError, match=path.name):
         RegretCurve(path, other)
     path.write_text("step,empties\n1,2\n")
-    with pytest.raises(TrainError, match=r"regret\.csv.*cannot be read"):
+    with pytest.raises(TrainError, match=path.name):
         RegretCurve(path, small)
 
 
-@pytest.mark.parametrize("kind", ["svg", pytest.param("png", marks=pytest.mark.slow)])
-def test_a_curve_is_drawn(small, tmp_path, kind):
+def test_a_curve_is_drawn(small, tmp_path):
     curve = RegretCurve(tmp_path / "regret.csv", small)
     curve.add(0, small.random_play())
     curve.add(10, small.judge(best_actions(small)))
-    curve.figure().save(tmp_path / f"plot.{kind}")
-    begins = {"svg": b"<?xml", "png": b"\x89PNG"}
-    assert (tmp_path / f"plot.{kind}").read_bytes().startswith(begins[kind])
+    curve.figure().save(tmp_path / "plot.svg")
+    assert (tmp_path / "plot.svg").read_bytes().startswith(b"<?xml")
 
 
 # --- the command ----------------------------------------------------------------------------------
@@ -262,35 +248,32 @@ def test_the_command_judges_players_side_by_side(json_lines, cache, tmp_path):
     assert exact["regret"] == 0 < greedy["regret"]
     assert result["positions"] == 60
     rows = list(csv.DictReader(table.read_text().splitlines()))
-    assert len(rows) == 3 * 6
     assert float(rows[0]["regret"]) == pytest.approx(greedy["regret"])
-    assert b"<svg" in plot.read_bytes()
+    assert plot.exists()
     (again,) = json_lines("measure", "regret", *arguments)
     assert [entry["by_empties"] for entry in again["agents"]] == [entry["by_empties"] for entry in result["agents"]]
 
 
 def test_the_command_draws_checkpoints_over_their_numbers(json_lines, cache, tmp_path):
-    specs = ["random:seed=20", "greedy:seed=10"]
-    arguments = ["-n", 6, "-p", 12, "-e", "3-7", "--cache", cache, "--curve", "--plot", tmp_path / "c.svg"]
-    (result,) = json_lines("measure", "regret", *specs, *arguments)
+    arguments = ["random:seed=20", "greedy:seed=10", "-n", 6, "-p", 12, "-e", "3-7", "--cache", cache]
+    (result,) = json_lines("measure", "regret", *arguments, "--curve", "--plot", tmp_path / "c.svg")
     assert [entry["step"] for entry in result["agents"]] == [20, 10]
-    assert b"<svg" in (tmp_path / "c.svg").read_bytes()
+    assert (tmp_path / "c.svg").exists()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "name"),
     [
-        (["gredy"], "did you mean 'greedy'"),
-        (["greedy", "greedy"], "given twice"),
+        (["gredy"], "gredy"),
+        (["greedy", "greedy"], "greedy"),
         (["greedy", "-e", "1-4"], "empties=1-4"),
-        (["greedy", "--plot", "x.gif"], "expected a name that ends in"),
+        (["greedy", "--plot", "x.gif"], "x.gif"),
     ],
 )
-def test_the_command_says_what_is_wrong_in_one_line(reversi, arguments, words):
+def test_the_command_names_what_is_wrong(reversi, arguments, name):
     status, out, err = reversi("measure", "regret", *arguments)
     assert (status, out) == (2, "")
-    assert words in err
-    assert len(err.strip().splitlines()) == 1
+    assert name in err
 
 
 def test_no_torch_is_loaded():
@@ -303,11 +286,6 @@ def test_no_torch_is_loaded():
 
 def training(folder, small, steps, **options):
     """A few steps of MaskablePPO with the callback."""
-    from sb3_contrib import MaskablePPO
-
-    from train.rl.callbacks import RegretCallback
-    from train.rl.vec_env import ReversiVecEnv
-
     callback = RegretCallback(small, folder, every=64, **options)
     env = ReversiVecEnv(8, size=6)
     model = MaskablePPO("MlpPolicy", env, n_steps=8, batch_size=32, n_epochs=1, seed=0, policy_kwargs={"net_arch": [8]})
@@ -322,8 +300,6 @@ def test_a_training_yields_a_curve_and_goes_on_with_it(small, tmp_path):
     masks = small.masks
     actions, _ = model.predict(small.observations, action_masks=masks, deterministic=True)
     assert callback.curve.points[128] == small.judge(actions)
-    from train.rl.callbacks import RegretCallback
-
     onward = RegretCallback(small, tmp_path, every=64)
     model.learn(64, callback=onward, reset_num_timesteps=False)
     assert sorted(onward.curve.points) == [0, 64, 128, 192]
@@ -331,8 +307,6 @@ def test_a_training_yields_a_curve_and_goes_on_with_it(small, tmp_path):
 
 
 def test_the_callback_takes_a_policy_of_its_own_and_refuses_nonsense(small, tmp_path):
-    from train.rl.callbacks import RegretCallback
-
     _, callback, _ = training(tmp_path, small, 64, policy=lambda observations, masks: masks.argmax(axis=1))
     assert callback.curve.points[64] == small.judge(small.masks.argmax(axis=1))
     with pytest.raises(TrainError, match="every=0"):

@@ -259,16 +259,12 @@ def test_random_positions_are_reproducible_and_of_the_asked_length(rules):
     assert (discs == 10).mean() > (0.5 if rules.size == 4 else 0.99)
 
 
-def test_random_play_is_uniform():
-    """The four first moves are equally likely: chi-square below the 0.1 % point of three degrees of freedom."""
+def test_random_play_is_uniform_and_games_have_the_known_mean_length():
+    """Chi-square of the four first moves is below its 0.1 % point; random 8x8 games last about 60.4 plies with passes."""
     _own, opp = batch.random_positions(40_000, 1, seed=2)
     _, counts = np.unique(opp, return_counts=True)
     assert counts.size == 4
     assert ((counts - 10_000) ** 2 / 10_000).sum() < 16.27
-
-
-def test_random_games_have_the_known_mean_length():
-    """Random 8x8 games last about 60.4 plies with passes; serial and parallel play the same games."""
     plies = batch.random_plies(20_000, seed=9)
     assert plies == batch.random_plies(20_000, seed=9, parallel=True)
     assert abs(plies / 20_000 - 60.4) < 0.2
@@ -338,25 +334,17 @@ def test_a_move_adds_one_disc_and_turns_only_the_opponents(positions):
 
 
 @given(reachable_positions())
-def test_swapping_the_sides_swaps_the_results(position):
+def test_colours_are_only_names_and_swapping_the_sides_swaps_the_results(position):
+    """Positions come back from their text and matrix."""
+    painted = Position(position.rules, position.own, position.opp, position.turn.other)
+    assert painted.legal_moves() == position.legal_moves()
+    assert painted.to_text() == position.to_text().translate(str.maketrans("XO", "OX"))
     swapped = Position(position.rules, position.opp, position.own, position.turn.other)
     assert swapped.is_over() == position.is_over()
     assert swapped.disc_difference() == -position.disc_difference()
     if position.is_over():
         assert swapped.score() == -position.score()
         assert swapped.winner() == position.winner()
-
-
-@given(reachable_positions())
-def test_colours_are_only_names(position):
-    """Painting every disc in the other colour changes nothing but the names."""
-    painted = Position(position.rules, position.own, position.opp, position.turn.other)
-    assert painted.legal_moves() == position.legal_moves()
-    assert painted.to_text() == position.to_text().translate(str.maketrans("XO", "OX"))
-
-
-@given(reachable_positions())
-def test_text_and_matrix_round_trip(position):
     assert Position.from_text(position.to_text(), position.turn, position.rules) == position
     assert Position.from_matrix(position.to_matrix(), position.turn, position.rules) == position
 

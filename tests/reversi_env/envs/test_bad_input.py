@@ -84,20 +84,15 @@ def test_illegal_actions_may_raise(make):
 
 @opponents
 @pytest.mark.parametrize("parallel", [False, True])
-def test_illegal_actions_may_raise_in_a_batch(opponent, parallel):
-    envs = batch(opponent=opponent, illegal="raise", parallel=parallel)
+@pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
+def test_illegal_actions_may_raise_in_a_batch(opponent, parallel, mode):
+    """It plays on; under NEXT_STEP the action of a finished game is ignored, and need not be legal."""
+    envs = batch(mode, opponent=opponent, illegal="raise", parallel=parallel)
     before = envs.get_state()
     for actions, first in (([1, 5, 0], 1), ([16, 1, 1], 0), ([1, 1, 2], 2)):
         with pytest.raises(InvalidAction, match=f"action {actions[first]} of game {first}"):
             envs.step(actions)
         assert (envs.get_state() == before).all()
-    envs.step([1, 1, 1])
-
-
-@pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
-def test_a_batch_that_raises_plays_on_through_the_ends_of_games(mode):
-    """Under NEXT_STEP the action of a finished game is ignored, and need not be legal."""
-    envs = batch(mode, opponent="random", illegal="raise")
     for _ in range(60):
         envs.step(envs.sample_legal())
 
@@ -303,29 +298,23 @@ def test_the_aec_environment_has_no_single_agent_options_and_names_unknown_ones(
         aec.env(**{name: value})
 
 
-BAD_COUNTS = [0, -1, 1.5, "2", True, None]
-
-
 @pytest.mark.parametrize(
-    "options",
+    ("name", "values"),
     [
-        *({"num_envs": count} for count in BAD_COUNTS),
-        {"max_episode_steps": 0},
-        *({"autoreset_mode": mode} for mode in ("same", 3, None)),
+        ("num_envs", [0, -1, 1.5, "2", True, None]),
+        ("max_episode_steps", [0]),
+        ("autoreset_mode", ["same", 3, None]),
     ],
-    ids=str,
 )
-def test_a_batch_has_a_size_and_a_mode(options):
-    with pytest.raises(SettingsError, match=next(iter(options))):
-        ReversiVectorEnv(**{"num_envs": 2} | options)
+def test_a_batch_has_a_size_and_a_mode(name, values):
+    for value in values:
+        with pytest.raises(SettingsError, match=name):
+            ReversiVectorEnv(**{"num_envs": 2} | {name: value})
 
 
-def test_nobody_elses_side_is_shown():
+def test_unknown_agents_and_options_of_all_episodes_are_named():
     with pytest.raises(SettingsError, match="nobody"):
         game().observe("nobody")
-
-
-def test_options_of_all_episodes_that_are_unknown_are_named():
     envs = ReversiVectorEnv(num_envs=2)
     with pytest.raises(SettingsError, match="empty"):
         envs.begin_with(empty=12)

@@ -54,36 +54,14 @@ def test_a_pass_is_the_only_action_where_there_is_no_move():
     """After e6f6c4e7e8d8g7f8 black has no move: the mask allows the pass alone, and after it white moves again."""
     env = two_player(NORMAL8)
     _, _, terminated, _, info = play_out(env, moves_of(PASS_AFTER, NORMAL8))
-    assert not terminated
-    assert info["to_move"] == number_of(BLACK)
-    assert np.flatnonzero(info["action_mask"]).tolist() == [64]
-    assert env.sample_legal() == 64
+    assert (terminated, info["to_move"]) == (False, number_of(BLACK))
+    assert np.flatnonzero(info["action_mask"]).tolist() == [env.sample_legal()] == [64]
     observation, reward, terminated, _, info = env.step(64)
     after = position_after(PASS_AFTER, NORMAL8).play("pass")
     assert (reward, terminated, info["illegal_action"]) == (0.0, False, False)
     assert info["to_move"] == number_of(WHITE)
     assert np.array_equal(observation, board_of(after))
     assert np.array_equal(info["action_mask"], mask_of(after))
-
-
-@pytest.mark.parametrize(("game", "action"), [("", 64), (PASS_AFTER, 0)])
-def test_a_pass_is_illegal_while_there_is_a_move_and_a_move_where_one_must_pass(game, action):
-    env = two_player(NORMAL8)
-    _, reward, terminated, _, info = play_out(env, [*moves_of(game, NORMAL8), action])
-    assert (reward, terminated, info["illegal_action"]) == (-1.0, True, True)
-
-
-def test_the_opponents_pass_is_made_for_it():
-    """c4b4a4d4d2 on the 4x4 board: white must pass, so black sees its own next move at once, and nobody is asked."""
-    env, actions = scripted_game(ENDS_AFTER_A_PASS, NORMAL4, BLACK)
-    env.reset(seed=1)
-    _, _, terminated, _, info = play_out(env, actions[:3])
-    after = position_after("c4b4a4d4d2--", NORMAL4)
-    assert not terminated
-    assert env.opponents[0].actions == []
-    assert len(env.opponents[0].seen) == 2
-    assert np.array_equal(info["action_mask"], mask_of(after))
-    assert env.position() == after
 
 
 @pytest.mark.parametrize(("size", "variant"), GAMES)
@@ -179,6 +157,9 @@ def test_the_end_in_the_aec_environment(game, rules):
 @pytest.mark.parametrize("reward", ["win", "discs"])
 def test_an_illegal_action_loses(reward):
     """-1 for who played it, +1 for the other, whatever is counted; the board stays, and the view is the loser's."""
+    for text, action in (("", 64), (PASS_AFTER, 0)):  # a pass where there is a move, and a move where there is none
+        _, received, terminated, _, info = play_out(two_player(NORMAL8), [*moves_of(text, NORMAL8), action])
+        assert (received, terminated, info["illegal_action"]) == (-1.0, True, True)
     env = two_player(NORMAL4, reward=reward)
     env.step(env.sample_legal())
     before = env.position()
@@ -423,18 +404,3 @@ def test_seeds_of_a_batch():
     for i in range(3):
         single.reset(seed=5 + i)
         assert single.position() == counted[i]
-
-
-def test_only_the_marked_games_are_reset():
-    envs = ReversiVectorEnv(4, size=4, opponent=None, autoreset_mode="DISABLED")
-    envs.reset(seed=1)
-    for _ in range(3):
-        envs.step(envs.sample_legal())
-    before, mask = envs.get_state(), np.array([False, True, False, True])
-    options = {"reset_mask": mask}
-    _, infos = envs.reset(seed=9, options=options)
-    after = envs.get_state()
-    assert (after[~mask] == before[~mask]).all()
-    assert [position == Position.initial(Rules(4)) for position in envs.positions()] == mask.tolist()
-    assert infos["action_mask"].shape == (4, 17)
-    assert options["reset_mask"] is mask

@@ -246,12 +246,11 @@ def test_an_opponent_that_writes_into_what_it_sees_does_no_harm():
 @pytest.mark.parametrize("mode", ["NEXT_STEP", "DISABLED"])
 def test_a_batch_opponent_is_called_once_a_step_with_all_its_games(mode):
     opponent = Counting()
-    envs = ReversiVectorEnv(16, size=4, opponent=opponent, colour="alternate", autoreset_mode=mode)
+    envs = ReversiVectorEnv(16, size=4, opponent=opponent, autoreset_mode=mode)
     envs.reset(seed=1)
-    assert opponent.batches == []
-    for step in range(1, 5):
-        envs.step(envs.sample_legal())
+    for step in range(4):
         assert len(opponent.batches) == step
+        envs.step(envs.sample_legal())
     assert opponent.batches[0] == 16
 
 
@@ -268,13 +267,12 @@ def test_new_episodes_and_replies_share_the_call_under_next_step(mode, calls_per
 
 
 def test_in_a_pool_each_opponent_gets_its_own_games():
-    first, second = Counting(), Counting()
-    envs = ReversiVectorEnv(64, size=4, opponent=[first, second, "random"])
+    counting = [Counting(), Counting()]
+    envs = ReversiVectorEnv(64, size=4, opponent=[*counting, "random"])
     envs.reset(seed=1)
     envs.step(envs.sample_legal())
     counts = np.bincount(envs.get_state()["opponent"], minlength=3)
-    assert first.batches == [counts[0]]
-    assert second.batches == [counts[1]]
+    assert [opponent.batches for opponent in counting] == [[counts[0]], [counts[1]]]
     assert counts.min() > 8
 
 
@@ -312,16 +310,13 @@ def test_a_pool_changes_between_episodes():
     pool = OpponentPool(["random"])
     env = ReversiEnv(size=4, opponent=pool)
     env.reset(seed=1)
-    number = pool.add(last_legal, weight=1e9)
-    env.step(env.sample_legal())
-    assert env.get_state()["opponent"][0] == 0
-    env.reset()
-    assert env.get_state()["opponent"][0] == number == 1
-    pool.set_weight(1, 0.0)
-    env.step(env.sample_legal())
-    assert env.get_state()["opponent"][0] == 1
-    env.reset()
-    assert env.get_state()["opponent"][0] == 0
+    assert pool.add(last_legal, weight=1e9) == 1
+    for running, drawn_next in ((0, 1), (1, 0)):
+        env.step(env.sample_legal())
+        assert env.get_state()["opponent"][0] == running
+        env.reset()
+        assert env.get_state()["opponent"][0] == drawn_next
+        pool.set_weight(1, 0.0)
     assert (len(pool), pool[0], pool[1]) == (2, "random", last_legal)
 
 

@@ -47,10 +47,10 @@ class ReversiEnv(SingleGameMixin, gym.Env):
 
     There are two ways to use it:
 
-    * **Single-agent view** (an ``opponent`` is given): the agent plays one colour, the opponent's moves are part of the
+    * **Single-agent view** (with an ``opponent``): the agent plays one colour, the opponent's moves are part of the
       environment. The opponent's passes are played automatically; the agent's pass is an action.
-    * **Two-player mode** (``opponent=None``): the caller moves for both sides in turn. The observation is seen from the
-      side to move, the reward belongs to the player who has just moved.
+    * **Two-player mode** (``opponent=None``): the caller moves for both sides in turn. The observation is from the side
+      to move. The reward belongs to the player that has just moved.
 
     ## Action space
 
@@ -59,7 +59,8 @@ class ReversiEnv(SingleGameMixin, gym.Env):
 
     ## Observation space
 
-    From the side to move (at the end of the single-agent view: from the agent):
+    Observations are from the side to move. In the single-agent view the last observation of an episode is from the
+    agent:
 
     * ``observation="planes"``: ``Box(0, 1, (2, n, n), int8)``, own discs and opponent's discs;
     * ``observation="flat"``: ``Box(-1, 1, (n * n,), int8)``, +1 own, -1 opponent's, 0 empty;
@@ -81,41 +82,41 @@ class ReversiEnv(SingleGameMixin, gym.Env):
 
     * ``reward="win"``: +1 for a win, 0 for a draw, -1 for a loss;
     * ``reward="discs"``: the final score over ``n * n``, from -1 to 1; empty squares count for the winner;
-    * ``reward="shaped"``: as ``"win"``, and at every step :math:`F(s, s') = \gamma\Phi(s') - \Phi(s)` on top, where
-      :math:`\Phi = (m - m') / (2 (m + m'))` compares the number of moves of the agent and its opponent, :math:`\Phi =
-      0` once the game is over, and :math:`\gamma` is ``discount``, to be set to the learner's own.
+    * ``reward="shaped"``: as ``"win"``, and at every step :math:`F(s, s') = \gamma\Phi(s') - \Phi(s)` is added. The
+      potential :math:`\Phi = (m - m') / (2 (m + m'))` compares the number of moves of the agent and its opponent;
+      :math:`\Phi = 0` once the game is over. :math:`\gamma` is ``discount``; set it to the learner's discount factor.
 
     Shaping does not change the optimal policies (potential-based shaping). Proof: along an episode :math:`s_0, \dots,
     s_T` the shaping terms add up, discounted, to :math:`\sum_t \gamma^t (\gamma\Phi(s_{t+1}) - \Phi(s_t)) =
-    \gamma^T\Phi(s_T) - \Phi(s_0) =
-    -\Phi(s_0)`, since the sum telescopes and :math:`\Phi(s_T) = 0`. Every policy's return from :math:`s_0` changes by
-    the same number, which no action influences; so the order of the policies, and with it the best ones, stay (Ng,
-    Harada and Russell, 1999). In two-player mode a player does not see the transitions that the other one makes, the
-    sum does not telescope, and the option is refused.
+    \gamma^T\Phi(s_T) - \Phi(s_0) = -\Phi(s_0)`, since the sum telescopes and :math:`\Phi(s_T) = 0`. Every policy's
+    return from :math:`s_0` changes by the same number, which no action influences. The order of the policies is
+    therefore unchanged, and the optimal ones stay optimal (Ng, Harada and Russell, 1999). In two-player mode a player
+    does not see the other player's transitions. The sum does not telescope, so the environment raises an error.
 
     ## Illegal actions
 
-    ``illegal="lose"`` (default): the episode ends with reward -1. ``"raise"``: `gymnasium.error.InvalidAction`, and
-    nothing has changed. ``"random"``: a random legal action is played instead. ``info["illegal_action"]`` reports
-    it. A value that is not an integer, or an array of one integer, from 0 to ``n * n`` always raises.
+    ``illegal="lose"`` (default): the episode ends with reward -1. ``"raise"``: `gymnasium.error.InvalidAction` is
+    raised, and the state is unchanged. ``"random"``: a random legal action is played instead. Unless it raises,
+    ``info["illegal_action"]`` is then true. An action must be an integer, or an array of one integer, from 0 to ``n *
+    n``. Any other value raises an error in every mode.
 
     ## Info
 
-    ``action_mask``; ``to_move``: 0 for black, 1 for white (at the end: whose view the observation is); ``agent``: the
-    agent's colour likewise (single-agent view); ``illegal_action``; ``rewards``: the step's rewards of (black, white),
-    in two-player mode. At the end of a game also ``score``: its result in discs, empty squares to the winner, for the
-    agent or, in two-player mode, for the player that acted (an illegal action loses all squares); ``winner``: 0 black, 1
-    white, -1 nobody; ``opponent``: the opponent's number in the pool (single-agent view).
+    ``action_mask``; ``to_move``: 0 for black, 1 for white (at the end: the player whose view the observation is);
+    ``agent``: the agent's colour, 0 or 1 (single-agent view); ``illegal_action``; ``rewards``: the step's rewards of
+    (black, white), in two-player mode. At the end of a game also ``score``: the result in discs for the agent or, in
+    two-player mode, for the player that acted; empty squares count for the winner, an illegal action loses all squares;
+    ``winner``: 0 black, 1 white, -1 nobody; ``opponent``: the opponent's index in the pool (single-agent view).
 
     ## Starting state
 
-    The standard start, or ``start``: ``"parallel"``, a `Position`, or a board text with black to move. On top of it
-    ``opening_plies`` random plies, or random play until ``empties`` squares are left; if the opponent is to move then,
-    it does. A start that leaves the agent nothing to decide is drawn again. ``reset(options=…)`` takes ``start``,
-    ``opening_plies``, ``empties`` and ``colour`` for one episode.
+    The standard start, or ``start``: ``"parallel"``, a `Position`, or a board text with black to move.
+    ``opening_plies`` random plies follow, or random play until ``empties`` squares are left. If the opponent is to move
+    then, it moves. If the game ends before the agent has a decision, another start is drawn. ``reset(options=…)`` takes
+    ``start``, ``opening_plies``, ``empties`` and ``colour`` for one episode.
 
-    ``reset(seed=…)`` decides this episode and all that follow it: openings, colours, the draws from the pool, the
-    built-in opponents' moves. (Opponents of your own keep their own generators.)
+    ``reset(seed=…)`` seeds this episode and all that follow: openings, colours, samples from the pool and moves of the
+    built-in opponents. Custom opponents have their own random generators.
 
     ## Episode end
 
@@ -177,16 +178,16 @@ class ReversiEnv(SingleGameMixin, gym.Env):
         self.action_space = self.settings.action_space()
         self._board_size = self._squares.size * (1 if self.settings.observation == "flat" else 2)
         self._over, self._turn = True, 0
-        #: The action of the last `step`, on the board as it lies here: what a wrapper around it may have turned.
+        #: The last action as `step` received it, after any transformation by a symmetry wrapper.
         self.last_action: int | None = None
         self._read_pool()
 
     # --- Gymnasium's API --------------------------------------------------------------------------
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode. Same seed, same episodes from then on; without a seed the next episode follows the last one.
+        """Begin an episode. The same seed gives the same episodes; without a seed the random generator continues.
 
-        *options* may have ``start``, ``opening_plies``, ``empties`` and ``colour``, for this episode; others give a warning.
+        *options* may have ``start``, ``opening_plies``, ``empties`` and ``colour`` for this episode; other keys give a warning.
         """
         settings = self.settings.with_options(options)
         warn_unknown_options(options, RESET_OPTIONS)
@@ -225,27 +226,27 @@ class ReversiEnv(SingleGameMixin, gym.Env):
         return self._observation(board, mask), reward, self._over, False, info
 
     def action_masks(self) -> np.ndarray:
-        """The legal actions as booleans, for sb3-contrib's maskable algorithms."""
+        """Return the legal actions as booleans, for sb3-contrib's maskable algorithms."""
         return self._observe()[1][0].view(np.bool_)
 
     # --- state ------------------------------------------------------------------------------------
 
     def get_state(self) -> np.ndarray:
-        """Everything that decides how the episode goes on, the random generator included: a record to keep or to pickle.
+        """Return the complete state of the episode, with its random generator, as a numpy record that can be pickled.
 
-        (What an opponent of your own remembers is the opponent's.)
+        The internal state of a custom opponent is not included.
         """
         return self._state.copy()
 
     def set_state(self, state: np.ndarray) -> None:
-        """Go back to a state that `get_state` has given, in this or in another environment of the same game."""
+        """Restore a state from `get_state`, of this or of another environment of the same game."""
         if self._pool_version != self.opponents.version:
             self._read_pool()
         self._state = checked_states(state, 1, self.settings, self._pool)
         self._over, self._turn = bool(state["over"][0]), int(state["turn"][0])
 
     def clone(self) -> ReversiEnv:
-        """An independent copy in the same state; opponents and spaces are shared, not copied (as `deepcopy` does)."""
+        """Return an independent copy in the same state. It shares opponents and spaces, which `deepcopy` copies."""
         twin = copy.copy(self)
         twin._state = self._state.copy()
         twin.np_random = copy.deepcopy(self.np_random)

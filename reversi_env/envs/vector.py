@@ -1,4 +1,4 @@
-"""The vector environment: many games, one compiled call a step, no Python per game."""
+"""The vector environment: one compiled call steps all games, without Python code per game."""
 
 from __future__ import annotations
 
@@ -46,29 +46,30 @@ RENDER_MODES = ["ansi", "rgb_array"]
 
 
 class ReversiVectorEnv(VectorEnv):
-    """*num_envs* games of `ReversiEnv` in one batch: same options, same rules, same games for the same seeds.
+    """*num_envs* games of `ReversiEnv` in one batch, with the same options, rules and games for the same seeds.
 
     Environment *i* of a reset with ``seed=s`` plays exactly the episodes of a single environment with ``seed=s + i``.
-    Neighbouring seeds therefore share most of their games; `reversi_env.options.derive_seed` spreads the seeds of several runs.
+    Runs with neighbouring seeds therefore share most of their games; `reversi_env.options.derive_seed` gives unrelated
+    seeds.
 
     * ``opponent``: as in `ReversiEnv`. ``"random"`` and ``"greedy"`` move inside the kernel. Any other opponent is
-      called once a step, with all games in which it is to move (under ``SAME_STEP`` once more, where it begins new
-      episodes). ``None`` is two-player mode: each action is for the side to move of its game.
-    * ``autoreset_mode``: Gymnasium's three. ``NEXT_STEP`` (default): the step after the end ignores the action, begins
-      the next episode and gives reward 0. ``SAME_STEP``: the observation is already the next episode's,
-      ``infos["final_obs"]`` and ``infos["final_info"]`` hold the end. ``DISABLED``: call ``reset(options={"reset_mask":
-      mask})``.
-    * ``copy=False`` returns the same observation and mask buffers at every step, overwritten by the next: faster, for
-      callers that copy anyway.
-    * ``max_episode_steps``: an episode that has not ended after so many steps is truncated (None, the default: none is).
-    * ``parallel``: whether a step runs on several threads, one per core. None (default): from about a thousand games on. True:
-      always. If other processes occupy the cores, the threads pause. The games do not depend on it.
+      called once per step, with all games in which it is to move. Under ``SAME_STEP`` it is called again if it moves
+      first in a new episode. ``None`` is two-player mode: each action is for the side to move of its game.
+    * ``autoreset_mode``: one of Gymnasium's three modes. ``NEXT_STEP`` (default): the step after the end ignores the
+      action, begins the next episode and gives reward 0. ``SAME_STEP``: the observation is the first of the next
+      episode, and ``infos["final_obs"]`` and ``infos["final_info"]`` hold the end. ``DISABLED``: call
+      ``reset(options={"reset_mask": mask})``.
+    * ``copy=False`` returns the same observation and mask buffers at every step, and the next step overwrites them.
+      This is faster, for callers that copy the data themselves.
+    * ``max_episode_steps``: maximum number of steps before an episode is truncated (default: None, no limit).
+    * ``parallel``: whether a step runs on several threads, one per core. None (default): with about a thousand games or
+      more. True: always. Threads sleep while idle. The games do not depend on this option.
 
-    ``infos``, each with a row for every game: ``action_mask`` (int8), ``to_move`` (0 black, 1 white),
-    ``illegal_action``, and ``agent`` in the single-agent view. (In two-player mode a reward belongs to the player that
-    was to move before the step; the other one's is its negative.) Where a game has ended there are ``score``, ``winner``
-    and, with opponents, ``opponent`` too, as in `ReversiEnv`; under ``SAME_STEP`` in ``final_info``. `sample_legal` draws
-    a random legal action for every game.
+    ``infos`` has arrays with one row per game: ``action_mask`` (int8), ``to_move`` (0 black, 1 white),
+    ``illegal_action``, and ``agent`` in the single-agent view. In two-player mode a reward belongs to the player that
+    was to move before the step; the other player's reward is its negative. Games that have ended also have ``score``,
+    ``winner`` and, with opponents, ``opponent``, as in `ReversiEnv`. Under ``SAME_STEP`` these are in ``final_info``.
+    `sample_legal` draws a random legal action for every game.
 
     >>> import gymnasium, reversi_env
     >>> envs = gymnasium.make_vec("Reversi-v0", num_envs=4096, opponent=None)
@@ -148,7 +149,7 @@ class ReversiVectorEnv(VectorEnv):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode in every game, or in those that ``options["reset_mask"]`` marks; other options as in `ReversiEnv`."""
+        """Begin an episode in every game, or in those of ``options["reset_mask"]``. Other options are as in `ReversiEnv`."""
         settings = self.settings.with_options(options)
         warn_unknown_options(options, (*RESET_OPTIONS, "reset_mask"))
         which = reset_mask(options, self.num_envs, self._begun)
@@ -189,7 +190,7 @@ class ReversiVectorEnv(VectorEnv):
         return self._observations(), rewards, terminated, truncated, infos
 
     def render(self) -> tuple[Any, ...] | None:
-        """Every game's board as text or as an RGB array, by ``render_mode``."""
+        """Return the board of every game as text or as an RGB array, depending on ``render_mode``."""
         if self.render_mode is None:
             logger.warn(
                 "render() does nothing without a render_mode: make the environment with render_mode='rgb_array'"
@@ -203,7 +204,7 @@ class ReversiVectorEnv(VectorEnv):
         return tuple(draw(position_of(state, self.rules), last_action_of(state, self.rules)) for state in self._states)
 
     def begin_with(self, **options: Any) -> None:
-        """Begin all episodes from now on with these options of `reset`; those that run go on as they are."""
+        """Begin all later episodes with these options of `reset`; running episodes are not changed."""
         if unknown := options.keys() - set(RESET_OPTIONS):
             raise SettingsError(f"begin_with({min(unknown)}=…): expected some of {', '.join(RESET_OPTIONS)}")
         self.settings = self.settings.with_options(options)
@@ -212,28 +213,28 @@ class ReversiVectorEnv(VectorEnv):
     # --- legal actions and state ------------------------------------------------------------------
 
     def action_masks(self) -> np.ndarray:
-        """The legal actions of every game as booleans."""
+        """Return the legal actions of every game as booleans."""
         return self._masks.astype(np.bool_)
 
     def sample_legal(self) -> np.ndarray:
-        """A uniformly random legal action for every game, each from its own seeded generator."""
+        """Return a uniformly random legal action for every game, each from the game's own seeded generator."""
         actions = np.empty(self.num_envs, np.int64)
         observations.sample_all(self.num_envs, self._states, self._game, actions, parallel=self.parallel)
         return actions
 
     def positions(self) -> list[Position]:
-        """Every game's position, seen from the side whose view the observation is."""
+        """Return the position of every game, from the same side as the observation."""
         return [position_of(state, self.rules) for state in self._states]
 
     def get_state(self) -> np.ndarray:
-        """Everything that decides how the episodes go on: records to keep or to pickle.
+        """Return the complete states of all episodes as numpy records that can be pickled.
 
-        Steps are not counted in them: after `set_state` an episode has its ``max_episode_steps`` again.
+        They have no step counters: after `set_state` an episode has all its ``max_episode_steps`` again.
         """
         return self._states.copy()
 
     def set_state(self, states: np.ndarray) -> None:
-        """Go back to states that `get_state` has given, in this or in another environment of the same game."""
+        """Restore states from `get_state`, of this or of another environment of the same game."""
         if self._pool_version != self.opponents.version:
             self._read_pool()
         self._states = checked_states(states, self.num_envs, self.settings, self._pool)
@@ -244,11 +245,11 @@ class ReversiVectorEnv(VectorEnv):
         self._observe_all()
 
     def observe(self) -> tuple[np.ndarray, np.ndarray]:
-        """The boards and the legal actions as they are now, from the side whose view the observation is."""
+        """Return the current boards and masks of legal actions, from the same side as the observation."""
         return self.settings.boards(self._boards, self._masks, self._states).copy(), self._masks.copy()
 
     def clone(self) -> ReversiVectorEnv:
-        """An independent copy in the same state; opponents and spaces are shared, not copied (as `deepcopy` does)."""
+        """Return an independent copy in the same state. It shares opponents and spaces, which `deepcopy` copies."""
         twin = copy.copy(self)
         twin._states, twin.np_random = self._states.copy(), copy.deepcopy(self.np_random)
         twin._steps = self._steps.copy()

@@ -27,16 +27,21 @@ class SelfPlayOptions(GameOptions):
     simulations: int = option(16, "Tree-search simulations per move.", low=1, high=10_000)
     search: Literal["gumbel", "puct"] = option("gumbel", "Tree search: gumbel (Gumbel AlphaZero) or puct.")
     max_considered_actions: int = option(8, "With gumbel: number of actions considered at the root.", low=1, high=64)
-    temperature: float = option(1.0, "Sampling temperature of the moves; 0 plays the best move.", low=0.0, high=64.0)
+    temperature: float = option(
+        1.0, "Sampling temperature of the self-play moves; 0 plays the best move.", low=0.0, high=64.0
+    )
     exact: int = option(
-        14, "Solve positions with at most this many empties (0: none); on a GPU no leaves of the tree.", low=0, high=16
+        14,
+        "Solve positions with at most this many empties (0: none); on a CPU also leaves of the tree.",
+        low=0,
+        high=16,
     )
     opening_plies: int = option(16, "Maximum number of random plies before a game.", low=0, high=32)
     td_lambda: float = option(
         0.95, "Lambda of the TD(lambda) value targets: 1 uses the game result, 0 the search value.", low=0.0, high=1.0
     )
     eval_every: int = option(
-        5, "Generations between evaluations; the last one follows the final steps.", low=1, high=10_000
+        5, "Generations between evaluations; the last evaluation follows the final steps.", low=1, high=10_000
     )
     eval_games: int = option(
         200,

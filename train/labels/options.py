@@ -44,7 +44,7 @@ class LabelOptions(GameOptions):
     )
     temperature: tuple[float, ...] = option(
         (0.5, 1.0, 2.0),
-        "Move temperatures in discs; each side of a game draws one; 0 plays the best move.",
+        "Sampling temperatures in discs; each side of a game draws one; 0 plays the best move.",
         low=0,
         high=1000,
     )
@@ -56,7 +56,10 @@ class LabelOptions(GameOptions):
     )
     random_share: float = option(0.03, "Share of games with random moves only.", low=0, high=MAX_RANDOM_SHARE)
     block_rows: int = option(
-        1 << 23, "Positions deduplicated per block, 40 bytes each; every block replays all games.", low=1, high=1 << 30
+        1 << 23,
+        "Positions per block of the deduplication, 40 bytes each; every block plays all games again.",
+        low=1,
+        high=1 << 30,
     )
 
     def __post_init__(self) -> None:

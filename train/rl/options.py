@@ -40,11 +40,13 @@ class PpoOptions(GameOptions):
     baseline_share: float = option(
         0.3, "With maskable: share of games against baselines; the others are against snapshots.", low=0.0, high=1.0
     )
-    past_self_share: float = option(0.25, "With tensor: share of games against snapshots.", low=0.0, high=1.0)
+    past_self_share: float = option(
+        0.25, "With tensor: share of games in which a snapshot plays one side.", low=0.0, high=1.0
+    )
     snapshot_every: int = option(65_536, "Steps between snapshots added to the opponent pool.", low=1, high=10**12)
-    pool_size: int = option(6, "Number of snapshots drawn from at a time.", low=1, high=64)
+    pool_size: int = option(6, "Number of snapshots that play at a time.", low=1, high=64)
     opening_plies: int = option(6, "Maximum number of random plies before a game.", low=0)
-    symmetric: bool = option(True, "Show each game under a random board symmetry.")
+    symmetric: bool = option(True, "Transform each game by one of the eight board symmetries.")
     eval_every: int = option(131_072, "Steps between evaluations.", low=1, high=10**12)
     eval_games: int = option(
         400, "Evaluation games against each baseline of the ladder (even).", low=2, high=100_000, even=True

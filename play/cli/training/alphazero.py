@@ -34,11 +34,11 @@ def alphazero(
 
     Example: reversi train alphazero --out runs/zero --size 6
 
-    Thousands of games are searched at once, by Gumbel AlphaZero or PUCT; the
-    network learns the search policies and the results of the games. Its policy
-    without search is evaluated regularly against a ladder of baselines and in
-    solved endgames. Unset options use the preset of the board and the device: a
-    CPU is enough for 4x4 and 6x6.
+    A tree search (Gumbel AlphaZero or PUCT) plays many games in parallel. The
+    network is trained on the search policies and on value targets from game
+    results and search values. Its policy without search is evaluated regularly
+    against a ladder of baselines and in solved endgames. Defaults depend on
+    --size and --device. A CPU is enough for 4x4 and 6x6.
 
     Run the same command again to resume after Ctrl-C or a crash; --out alone is
     enough. The folder has zero-….safetensors for the agent zero:FILE, log.csv,

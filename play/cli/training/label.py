@@ -47,19 +47,20 @@ def label(
 
     Example: reversi label labels/10-14 --count 1000000 --empties 10-14
 
-    Positions come from games with a random opening and noisy play by --player;
-    every number of empties gets equally many, and no two are symmetric to each
-    other. Each side of a game draws one of --noise and one of --temperature: a
-    move that is worse by one temperature is e times less likely; 0 plays the
-    best move. Scores are in discs for the side to move. With an evaluator as
-    --labeller, such as six-factor:depth=4,exact=10, only positions with few
-    empties are solved; above 24 (26 on 6x6, 16 on a GPU) none can be.
-    network:depth=8,mean=2,probcut=1 averages the searches to 7 and 8 plies,
-    both with ProbCut.
+    Positions come from games with a random opening. Then --player samples its
+    moves from a softmax over values in discs, and some moves are random. Each
+    side of a game draws one of --noise and one of --temperature. Every number
+    of empties gets the same number of positions, without symmetric duplicates.
+
+    Scores are in discs for the side to move. By default positions are solved,
+    which needs at most 24 empties (26 on 6x6, 16 on a GPU). --labeller
+    six-factor:depth=4,exact=10 searches 4 plies and solves positions with at
+    most 10 empties. network:depth=8,mean=2,probcut=1 averages the searches to
+    7 and 8 plies, both with ProbCut.
 
     Run the same command again to resume after Ctrl-C or a crash: the files are
-    the same. OUT/manifest.json lists them with their SHA-256. With --ray all
-    machines of a cluster play and solve, with the same result.
+    the same. OUT/manifest.json lists them with their SHA-256. --ray distributes
+    the work over the machines of a cluster, with the same result.
     """
     from reversi_env.errors import ReversiError, count_noun
     from train.labels import generate

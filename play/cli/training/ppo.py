@@ -48,16 +48,16 @@ def ppo(
 
     Example: reversi train ppo --out runs/first --size 6
 
-    The agent plays snapshots of itself and baselines, and learns by
-    MaskablePPO; with --device cuda by tensor PPO, which plays thousands of
-    games at once on the GPU. It is evaluated regularly against a ladder of
-    baselines and in solved endgames. Unset options use the preset of the game.
-    The folder gets policy.safetensors for the agents rl:FILE and
-    rl-search:FILE, curve.svg and regret.svg, log.csv,
-    evaluations.csv, and logs for TensorBoard.
+    On a CPU, MaskablePPO trains the policy against baselines and snapshots of
+    itself. With --device cuda a PPO in torch tensors trains it by self-play,
+    in thousands of games at once on the GPU. The policy is evaluated regularly
+    against a ladder of baselines and in solved endgames. Defaults depend on
+    --size and --algorithm. The folder gets policy.safetensors for the agents
+    rl:FILE and rl-search:FILE, curve.svg, regret.svg, log.csv, evaluations.csv,
+    and logs for TensorBoard.
 
     Run the same command again to resume after Ctrl-C or a crash; --out alone is
-    enough. With more steps a finished training continues.
+    enough. A larger --total-timesteps continues a finished training.
     """
     from play.first_start import prepare_parts
     from reversi_env.errors import require

@@ -59,7 +59,8 @@ def _environment(_: str) -> None:
 def _endgames(_: str) -> None:
     import tempfile
 
-    from train.evaluation.endgames import EndgameOptions, noisy_endgames
+    from train.evaluation.endgames import noisy_endgames
+    from train.evaluation.options import EndgameOptions
 
     with tempfile.TemporaryDirectory() as folder:
         noisy_endgames(EndgameOptions(size=4, empties=(2, 3), positions=1), Path(folder), threads=1)

@@ -1,7 +1,7 @@
 """The commands of `reversi experiment` and `reversi measure`: studies, measured and shown.
 
 `experiment`: statistics of the game, and what five reports measured, measured again. `measure`: how good evaluators are, by two of
-report 002's performance models, and players in solved endgames. A study is loaded when its command runs or shows its help.
+report 002's performance models, and players in solved endgames. A study is loaded when its command runs.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from play.cli.options import (
     text,
 )
 from play.cli.output import RESUME, exit_on_interrupt, print_json, progress_bar
-from train.evaluation.endgames import EndgameOptions
+from train.evaluation.options import EndgameOptions
 
 if TYPE_CHECKING:
     from studies.sections import Section
@@ -86,18 +86,20 @@ def __getattr__(name: str) -> Any:
     group, _, study = name.partition(" ")
     if study not in STUDIES.get(group, {}):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from studies.study import EvaluatorStudyOptions
+    from studies import options as all_options
 
-    module = import_module(f"studies.{STUDIES[group][study][0]}")
-    options = next(value for value in vars(module).values() if getattr(value, "study", None) == name)
+    options: Any = next(value for value in vars(all_options).values() if getattr(value, "study", None) == name)
+    path = f"studies.{STUDIES[group][study][0]}"
 
     def command(*names: str, chosen: Any = NOTHING, plot: Plot = None, as_json: Json = False) -> None:
+        module = import_module(path)
         show(module.measure, module.section, options(names=names, **chosen), as_json, plot)
 
     def command_without_names(*, chosen: Any = NOTHING, plot: Plot = None, as_json: Json = False) -> None:
+        module = import_module(path)
         show(module.measure, module.section, options(**chosen), as_json, plot)
 
-    result = command if issubclass(options, EvaluatorStudyOptions) else command_without_names
+    result = command if issubclass(options, all_options.EvaluatorStudyOptions) else command_without_names
     result.__annotations__ |= {"chosen": options_of(options), "names": EvaluatorNames}
     return result
 
@@ -116,8 +118,7 @@ def show(
 ) -> None:
     """Measure, then print the result as JSON or as tables, and write the figure if it is asked for."""
     from play.interrupt import abandonable
-    from studies.sections import print_section, with_provenance
-    from studies.study import provenance
+    from studies.sections import print_section, provenance, with_provenance
     from train.jobs.provenance import cpu_name
 
     checked_plot(plot)

@@ -23,8 +23,7 @@ from studies.evaluators import structural
 from studies.game_tree import branching, breadth, nodes, winner
 from studies.reports import maximax, report_000, report_001, report_002, report_003, report_004
 from studies.reports import tuning as label_tuning
-from studies.sections import with_provenance
-from studies.study import provenance
+from studies.sections import provenance, with_provenance
 from train.jobs.logs import Progress, no_progress
 from train.jobs.run import Run
 from train.jobs.shipping import build_id

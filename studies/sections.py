@@ -6,6 +6,7 @@ import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from functools import wraps
 from typing import Any
 
@@ -15,6 +16,7 @@ from rich.table import Table as RichTable
 
 from train.arena.results import Z_95
 from train.charts import HEIGHT, Figure, panels
+from train.jobs.provenance import commit
 
 
 @dataclass(frozen=True)
@@ -152,6 +154,11 @@ def with_interval(value: float, interval: Sequence[float] | None, digits: int = 
 def count(value: float) -> str:
     """A large number with thousands apart."""
     return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def provenance(machine: str) -> dict[str, str | None]:
+    """Commit, machine and date of what was measured just now."""
+    return {"commit": commit("studies"), "machine": machine, "date": f"{datetime.now(UTC):%Y-%m-%d}"}
 
 
 def with_provenance(section: Section, results: Sequence[Mapping[str, Any]]) -> Section:

@@ -2,9 +2,9 @@ from .arena.batch import self_play as self_play
 from .arena.match import play_match as play_match
 from .arena.options import TournamentOptions as TournamentOptions
 from .arena.tournament import run_tournament as run_tournament
-from .evaluation.endgames import EndgameOptions as EndgameOptions
 from .evaluation.endgames import noisy_endgames as noisy_endgames
 from .evaluation.exact_set import ExactSet as ExactSet
+from .evaluation.options import EndgameOptions as EndgameOptions
 from .evaluation.policy_score import PolicyScore as PolicyScore
 from .evaluation.policy_score import score_policy as score_policy
 from .evaluation.review import analyse as analyse

@@ -8,21 +8,18 @@ said how many plies deeper the old program had to search to play as well as the 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Position
-from reversi_env.options import option
-from search import evaluators
 from search.engine.engine import Engine
 from search.engine.limits import Limits
 from studies.game_tree.counting import positions_of_games
+from studies.options import DepthOptions
 from studies.players.duels import duel, points, points_and_bars
 from studies.sections import Block, Results, Table, count, game_name, panel_by_game, report, with_interval
-from studies.study import EvaluatorStudyOptions
 from train import charts
 from train.arena.batch import EvaluatorPlayer
 from train.evaluation.means import Sample, plain
@@ -30,27 +27,6 @@ from train.jobs.logs import Progress, no_progress
 
 #: Handicaps in plies that are tried on each side at most.
 MAX_HANDICAP = 4
-
-
-@dataclass(frozen=True)
-class DepthOptions(EvaluatorStudyOptions, study="measure depth"):
-    """Which evaluators; positions searched; seconds a position, and plies; the baseline, and games for each handicap.
-
-    Plies gained are measured at ``play_depth``: the evaluator searches so deep, the baseline deeper and deeper until it is
-    as good (or the other way round).
-    """
-
-    positions: int = option(12, "Positions searched.", low=2)
-    seconds: float = option(0.1, "For each of them.", low=0.01)
-    depth: int = option(8, "Plies that nodes are counted to.", low=1)
-    baseline: str = option("cell-utility", "Evaluator played against.")
-    play_depth: int = option(2, "Plies searched in games.", low=1, high=6)
-    games: int = option(80, "Games for each handicap.", low=4, even=True)
-    seed: int = option(0, "Random seed.", low=0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        evaluators.get_evaluator(self.baseline).record(self.rules)
 
 
 def measure(options: DepthOptions, progress: Progress = no_progress) -> dict[str, Any]:

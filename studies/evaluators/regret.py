@@ -19,8 +19,9 @@ from search import agents
 from studies.sections import Block, Results, Table, game_name, report, with_interval
 from train import charts
 from train.charts import Figure
-from train.evaluation.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.endgames import noisy_endgames
 from train.evaluation.exact_set import Judgement
+from train.evaluation.options import EndgameOptions
 from train.evaluation.regret_curve import COLUMNS, csv_row, curve_figure
 from train.jobs.logs import Progress, csv_text, no_progress
 

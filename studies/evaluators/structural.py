@@ -7,47 +7,23 @@ solver. The evaluator's errors at all nodes are added up, and credited to the ro
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from reversi_env.options import option
 from search import evaluators
 from search.evaluators.formula import Formula
+from studies.options import StructuralOptions
 from studies.sections import Block, Results, Table, game_name, panel_by_game, report, with_error
-from studies.study import EvaluatorStudyOptions
 from train import charts
 from train.arena.results import Z_95
 from train.evaluation.exact_set import ExactSet
 from train.evaluation.means import Sample
 from train.fitting.trees import Trees, back_up, grow_trees
 from train.jobs.logs import Progress, no_progress
-from train.labels import LabelOptions, label_positions
+from train.labels import label_positions
 from train.labels.sampling import sample_games
-
-
-@dataclass(frozen=True)
-class StructuralOptions(EvaluatorStudyOptions, study="measure structural"):
-    """Which evaluators, on how many trees of how many plies, over roots with so many empty squares.
-
-    But for ``as_is``, a formula's values are first multiplied by the number that suits them best, by least squares over all nodes.
-    A network is judged as it is.
-    """
-
-    positions: int = option(300, "Trees.", low=2)
-    empties: tuple[int, int] = option((8, 10), "Empty squares at the roots, as in 8-10.")
-    plies: int = option(2, "Plies below a root.", low=1, high=3)
-    as_is: bool = option(False, "Do not scale formulas to fit best.")
-    seed: int = option(0, "Random seed.", low=0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.labels()
-
-    def labels(self) -> LabelOptions:
-        return LabelOptions(self.size, self.variant, self.positions, self.empties, self.seed, play_depth=1)
 
 
 def measure(options: StructuralOptions, progress: Progress = no_progress) -> dict[str, Any]:

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from reversi_env import Position, ReversiError
-from reversi_env.options import option
-from search import evaluators
 from search.engine import probcut_fit
 from search.engine.engine import Engine
 from search.engine.limits import Limits
 from search.engine.probcut import coefficients
 from studies.game_tree.counting import MINIMAX, REFINEMENTS, Refinement, count_nodes, positions_of_games
+from studies.options import BranchingOptions
 from studies.sections import Block, Results, Table, count, game_name, report
-from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
 from train.evaluation.means import Sample, plain
@@ -28,26 +25,6 @@ MINIMAX_DEPTH = 6
 #: ProbCut is fitted on so many positions, and prunes at so many standard deviations.
 FIT_POSITIONS, MARGIN = 60, 1.5
 ENGINE_ROW = "the engine (root apart)"
-
-
-@dataclass(frozen=True)
-class BranchingOptions(StudyOptions, study="experiment branching"):
-    """Which game and evaluator; positions from random games; depth of the deepest search."""
-
-    evaluator: str = option("six-factor", "Evaluator at the leaves.")
-    games: int = option(12, "Random games that positions are taken from.", low=1)
-    depth: int = option(8, "Deepest search, in plies.", low=2, high=12)
-    seed: int = option(0, "Random seed.", low=0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        evaluators.get_evaluator(self.evaluator)
-
-    @property
-    def rounds(self) -> list[int]:
-        """Rounds at which positions are taken: three of the middle game, with room for the search on a small board."""
-        squares = self.rules.square_count
-        return sorted({max(4, min(share * squares // 16, squares - self.depth - 1)) for share in (5, 7, 9)})
 
 
 def measure(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from time import perf_counter
 from typing import Any
 
@@ -11,17 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules
-from reversi_env.errors import TrainError
-from reversi_env.options import option
 from studies.game_tree.kernels import ROUNDS, count_breadths
+from studies.options import GAME_GROUPS, BreadthOptions
 from studies.sections import Block, Results, Table, game_name, report, with_error
-from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
 from train.jobs.logs import Progress, no_progress
 
-#: Groups that the games are counted in; the spread between them gives the errors.
-GROUPS = 100
 #: Rounds that report 002 calls the middle of the 8x8 game.
 MIDDLE = (25, 52)
 #: Report 002: the means over rounds 4-63 and 25-52, and by round from 4 to 63, of 40 games.
@@ -33,19 +28,6 @@ PUBLISHED = (
     *(7.65, 7.5, 6.675, 6.95, 5.55, 5.3, 4.46341463, 4.15, 3.475, 2.825, 2.11904762, 1.43478261, 0.70175439),
 )
 PUBLISHED_GAMES = 40
-
-
-@dataclass(frozen=True)
-class BreadthOptions(StudyOptions, study="experiment breadth"):
-    """Which game, and how many random games."""
-
-    games: int = option(20_000, "Random games, a multiple of 100.")
-    seed: int = option(0, "Random seed.", low=0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.games < GROUPS or self.games % GROUPS:
-            raise TrainError(f"games={self.games}: expected a multiple of {GROUPS}, whose groups tell the error")
 
 
 def middle_rounds(rules: Rules) -> tuple[int, int]:
@@ -70,12 +52,12 @@ def measure(options: BreadthOptions, progress: Progress = no_progress) -> dict[s
 
 def _count(options: BreadthOptions, *, one_line: bool) -> dict[str, Any]:
     rules = options.rules
-    moves, visits = (np.zeros((GROUPS, ROUNDS), np.int64) for _ in range(2))
-    lengths = np.zeros(GROUPS, np.int64)
+    moves, visits = (np.zeros((GAME_GROUPS, ROUNDS), np.int64) for _ in range(2))
+    lengths = np.zeros(GAME_GROUPS, np.int64)
     own, opp = (np.uint64(board) for board in rules.start_boards)
     began = perf_counter()
-    drawn = (options.games // GROUPS, np.uint64(options.seed), one_line)
-    count_breadths(GROUPS, own, opp, np.uint64(rules.playable), *drawn, moves, visits, lengths)
+    drawn = (options.games // GAME_GROUPS, np.uint64(options.seed), one_line)
+    count_breadths(GAME_GROUPS, own, opp, np.uint64(rules.playable), *drawn, moves, visits, lengths)
     seconds = perf_counter() - began
     rounds = np.arange(4, rules.square_count)
     low, high = middle_rounds(rules)

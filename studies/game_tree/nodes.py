@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from reversi_env import batch
-from reversi_env.options import option
-from reversi_env.rules import Variant
-from search import evaluators
 from studies.game_tree.counting import ALPHA_BETA, SORTED, Refinement, count_nodes, positions_by_round
+from studies.options import NodesOptions
 from studies.sections import Block, Results, Table, count, game_name, report
-from studies.study import StudyOptions
 from train import charts
 from train.arena.results import Z_95, standard_error
 from train.charts import Figure
@@ -37,20 +33,6 @@ PUBLISHED_MEAN = 26046.6291
 #: … and at round 25, by depth: its hypothesis b^(d/2) and the nodes it counted. It calls the slope of the first on the second h.
 PUBLISHED_FIT = {2: (1.0, 14.55), 4: (65.4966, 296.35), 8: (4289.8110, 55950.05)}
 PUBLISHED_SLOPE, PUBLISHED_SHIFT = 0.07629278861048339, 21.33424487500785
-
-
-@dataclass(frozen=True)
-class NodesOptions(StudyOptions, study="experiment nodes"):
-    """Which game, with which evaluator at the leaves, and in how many random games a round is met."""
-
-    variant: Variant = option("reversed", "Rules: normal (most discs win) or reversed (fewest discs win).")
-    evaluator: str = option("sixteen-weight", "Evaluator at the leaves.")
-    games: int = option(16, "Random games that positions are taken from.", low=2)
-    seed: int = option(0, "Random seed.", low=0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        evaluators.get_evaluator(self.evaluator)
 
 
 def measure(options: NodesOptions, progress: Progress = no_progress) -> dict[str, Any]:

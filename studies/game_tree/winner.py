@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
-from reversi_env.options import option
 from search.evaluators.formula import square_classes
+from studies.options import WinnerOptions
 from studies.sections import Block, Results, Table, game_name, report, with_error
-from studies.study import StudyOptions
 from train import charts
 from train.arena.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.arena.openings import Openings
@@ -25,21 +23,6 @@ from train.jobs.logs import Progress, no_progress
 #: What is counted, in this order.
 FEATURES = ("corners", "safe discs", "moves", "discs")
 ROUNDS = 65
-
-
-@dataclass(frozen=True)
-class WinnerOptions(StudyOptions, study="experiment winner"):
-    """Which game, who plays both sides, and how deep it searches."""
-
-    player: str = option("random", "The player: random, or an evaluator.")
-    depth: int = option(1, "Plies that it searches.", low=1, high=8)
-    games: int = option(20_000, "Games.", low=2, even=True)
-    seed: int = option(0, "Random seed.", low=0)
-
-    @property
-    def openings(self) -> int:
-        """Random plies at the beginning: an evaluator would else play few different games."""
-        return 0 if self.player == "random" else max(2, 10 * self.rules.square_count // 64)
 
 
 def measure(options: WinnerOptions, progress: Progress = no_progress) -> dict[str, Any]:

@@ -8,7 +8,6 @@ solved positions, by processor time; then, for each time, the longest search of 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from time import process_time
 from typing import Any
 
@@ -18,37 +17,22 @@ from models.evaluator import strongest_evaluator
 from models.torch_evaluator import single_torch_thread
 from models.zero import ZeroAgent
 from reversi_env import Position
-from reversi_env.options import option
 from search import agents
 from search.agents.base import Agent
+from studies.options import BridgeOptions
 from studies.sections import Block, Results, Table, game_name, report, with_interval
-from studies.study import StudyOptions
 from train import charts
 from train.arena.options import TournamentOptions
 from train.arena.ratings import standings
 from train.arena.tournament import Tournament, missing_games
 from train.charts import Figure
-from train.evaluation.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.endgames import noisy_endgames
 from train.evaluation.exact_set import ExactSet
+from train.evaluation.options import EndgameOptions
 from train.jobs.logs import Progress, no_progress
 
 #: Empty squares from which on all ways but the policies solve: those that are judged have more.
 SOLVED = 8
-
-
-@dataclass(frozen=True)
-class BridgeOptions(StudyOptions, study="measure bridge"):
-    """Which game, which network, and how much is measured."""
-
-    size: int = option(6, "Board size: 4, 6 or 8.")
-    weights: str | None = option(None, "File of reversi train alphazero; by default the package's.")
-    positions: int = option(100, "Positions for each number of empty squares.", low=1, high=100_000)
-    empties: tuple[int, int] = option((10, 16), "Empty squares of the positions, as in 10-16.")
-    simulations: int = option(512, "Of the longest tree search.", low=8, high=100_000)
-    depth: int = option(3, "Plies of the deepest search over its value.", low=1, high=10)
-    compiled_depth: int = option(10, "Plies of the deepest search over a compiled network.", low=1, high=30)
-    games: int = option(20, "Games of each pairing at equal time; 0: none.", low=0, even=True)
-    seed: int = option(0, "Random seed.", low=0, high=(1 << 32) - 1)
 
 
 def ways(options: BridgeOptions) -> dict[str, list[str]]:

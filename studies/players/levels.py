@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +11,10 @@ import numpy as np
 from models.human import LEVELS
 from reversi_env import BLACK, WHITE
 from reversi_env.notation import read_wthor
-from reversi_env.options import option
 from search.agents.spec import make_agent
+from studies.options import LadderOptions
 from studies.players.duels import points, wins
 from studies.sections import Block, Results, Table, game_name, report
-from studies.study import StudyOptions
 from train.arena.match import PlayerResults
 from train.arena.options import TournamentOptions
 from train.arena.ratings import fit_ratings
@@ -25,17 +23,6 @@ from train.evaluation.exam import wthor_files
 from train.jobs.logs import Progress, no_progress
 
 GREEDY = "greedy"
-
-
-@dataclass(frozen=True)
-class LadderOptions(StudyOptions, study="measure levels"):
-    """Which game, how many games a pairing, and where the games of people are."""
-
-    games: int = option(200, "Games of each pairing.", low=2, even=True)
-    seed: int = option(0, "Random seed.", low=0)
-    workers: int = option(0, "Processes that play; 0: this one.", low=0)
-    wthor: str | None = option(None, "Folder with WTHOR files, to be compared with what people played.")
-    positions: int = option(1000, "Positions of these games that the levels are asked.", low=1)
 
 
 def measure(options: LadderOptions, progress: Progress = no_progress) -> dict[str, Any]:

@@ -6,23 +6,21 @@ The report has the heading for it (section 4.3) and no content.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Position
-from reversi_env.options import option
-from search import agents, evaluators
+from search import agents
 from search.agents.double_alpha import DoubleAlpha
 from search.agents.searching import SearchAgent
 from search.engine.limits import Limits
 from search.kernels.evaluate import UNIT
 from studies.game_tree.counting import ALPHA_BETA, REFINEMENTS, SORTED, count_nodes, positions_of_games
+from studies.options import MaximaxOptions
 from studies.players.duels import duel, points
 from studies.sections import Block, Results, Table, count, game_name, report, with_interval
-from studies.study import StudyOptions
 from train.arena.batch import AgentPlayer
 from train.evaluation.means import Sample, plain
 from train.jobs.logs import Progress, no_progress
@@ -32,22 +30,6 @@ DEPTHS = (2, 4, 6, 8)
 MIDDLE, LATE = (24, 32, 40), (48,)
 #: Alpha-beta with the engine's table and deepening, but without its selective cuts.
 DEEPENING = REFINEMENTS[7]
-
-
-@dataclass(frozen=True)
-class MaximaxOptions(StudyOptions, study="experiment maximax"):
-    """Which game and evaluator; positions searched; seconds a position; games and seconds a move."""
-
-    evaluator: str = option("sixteen-weight", "Evaluator of both searches.")
-    positions: int = option(12, "Positions for each round.", low=2)
-    seconds: float = option(0.1, "Seconds for each position.", low=0.001)
-    games: int = option(40, "Games at equal time.", low=4, even=True)
-    move_seconds: float = option(0.01, "Seconds for each move of a game.", low=0.001)
-    seed: int = option(0, "Random seed of positions and openings.", low=0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        evaluators.get_evaluator(self.evaluator).record(self.rules)
 
 
 def measure(options: MaximaxOptions, progress: Progress = no_progress) -> dict[str, Any]:

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from reversi_env.options import option
-from reversi_env.rules import Variant
 from search import evaluators
 from search.evaluators.published import POSITION_STABILITY_ORIGINAL
+from studies.options import GammaOptions
 from studies.players.duels import duel, points, points_and_bars, pooled, wins
 from studies.sections import Block, Results, Table, game_name, report
-from studies.study import StudyOptions
 from train import charts
 from train.arena.batch import EvaluatorPlayer
 from train.arena.results import wilson_interval
@@ -27,16 +24,6 @@ PANEL = ("six-factor", "ten-weight", "sixteen-weight", "four-attribute", "cell-u
 #: The report's wins and losses: by γ against opponents ranked 41-50, by table against those ranked 41-60.
 PUBLISHED = {0.5: (7, 13), 0.7: (9, 11), 0.9: (7, 13)}
 PUBLISHED_TABLES = {"original": (9, 11), "adjusted": (11, 9)}
-
-
-@dataclass(frozen=True)
-class GammaOptions(StudyOptions, study="experiment 000"):
-    """Which game; games against each opponent, for each γ; plies searched."""
-
-    variant: Variant = option("reversed", "Rules: normal (most discs win) or reversed (fewest discs win).")
-    games: int = option(100, "Games against each opponent.", low=4, even=True)
-    depth: int = option(3, "Plies searched.", low=1, high=6)
-    seed: int = option(0, "Random seed.", low=0)
 
 
 def measure(options: GammaOptions, progress: Progress = no_progress) -> dict[str, Any]:

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from reversi_env.options import option
+from studies.options import LevelOptions
 from studies.players.duels import discs, duel, player, points, points_and_bars
 from studies.sections import Block, Results, Table, game_name, panel_by_game, report
-from studies.study import StudyOptions
 from train import charts
 from train.arena.batch import EvaluatorPlayer
 from train.jobs.logs import Progress, no_progress
 
 NAME = "six-factor"
 LEVELS = (1, 2, 3, 4)
-
-
-@dataclass(frozen=True)
-class LevelOptions(StudyOptions, study="experiment 001"):
-    """Which game, and games between each pair of levels."""
-
-    games: int = option(200, "Games of each pair of levels.", low=4, even=True)
-    seed: int = option(0, "Random seed.", low=0)
 
 
 def measure(options: LevelOptions, progress: Progress = no_progress) -> dict[str, Any]:

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from reversi_env.options import option
-from reversi_env.rules import Variant
 from search import evaluators
 from search.evaluators.formula import Formula
+from studies.options import GreedyOptions
 from studies.players.duels import duel, player, points
 from studies.sections import Block, Results, Table, game_name, report
-from studies.study import StudyOptions
 from train import charts
 from train.charts import Figure
 from train.jobs.logs import Progress, no_progress
@@ -35,18 +32,6 @@ SETTINGS = {
     f"last {EXACT} perfect v. random": (EXACT, 0),
     f"last {EXACT} perfect, both": (EXACT, EXACT),
 }
-
-
-@dataclass(frozen=True)
-class GreedyOptions(StudyOptions, study="experiment 002"):
-    """Which game; games for every figure; and the budget of a tuning."""
-
-    variant: Variant = option("reversed", "Rules: normal (most discs win) or reversed (fewest discs win).")
-    games: int = option(1000, "Games for each figure.", low=4, even=True)
-    generations: int = option(30, "Rounds of a tuning.", low=1)
-    population: int = option(24, "Candidates a round.", low=4)
-    tuning_games: int = option(500, "Games of a candidate.", low=2)
-    seed: int = option(0, "Random seed.", low=0)
 
 
 def measure(options: GreedyOptions, progress: Progress = no_progress) -> dict[str, Any]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from reversi_env import batch
-from reversi_env.options import derive_seed, option
+from reversi_env.options import derive_seed
 from search import evaluators
+from studies.options import PlyOptions
 from studies.players.duels import OPENING_PLIES, discs, points
 from studies.sections import Block, Results, Table, game_name, panel_by_game, report
-from studies.study import StudyOptions
 from train import charts
 from train.arena.batch import EvaluatorPlayer, play_games
 from train.arena.openings import Openings, passed
@@ -22,15 +21,6 @@ from train.tuning.objectives import rescaled
 NAME = "four-attribute"
 #: The report's teammate's PositionalHeuristic is not printed; this one is mostly a table of squares.
 POSITIONAL = "cell-utility"
-
-
-@dataclass(frozen=True)
-class PlyOptions(StudyOptions, study="experiment 003"):
-    """Which game; games for each ply and colour; the deepest search."""
-
-    games: int = option(100, "Games for each ply and colour.", low=2)
-    deepest: int = option(6, "Most plies searched.", low=1, high=8)
-    seed: int = option(0, "Random seed.", low=0)
 
 
 def measure(options: PlyOptions, progress: Progress = no_progress) -> dict[str, Any]:

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
-from reversi_env.options import option
 from studies.game_tree.counting import ALPHA_BETA, MINIMAX, count_nodes, positions_of_games
+from studies.options import PruningOptions
 from studies.sections import Block, Results, Table, count, game_name, report, with_error
-from studies.study import StudyOptions
 from train import charts
 from train.arena.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.arena.openings import Openings
@@ -24,15 +22,6 @@ from train.jobs.logs import Progress, no_progress
 
 NAME = "cell-utility"
 PUBLISHED_LENGTH, PUBLISHED_BREADTH, PUBLISHED_PRUNED = 58, 10, 8
-
-
-@dataclass(frozen=True)
-class PruningOptions(StudyOptions, study="experiment 004"):
-    """Which game; random games that positions are taken from, one a round; the deepest search with pruning."""
-
-    games: int = option(4, "Random games that positions are taken from.", low=1)
-    depth: int = option(7, "Deepest search, in plies.", low=3, high=10)
-    seed: int = option(0, "Random seed.", low=0)
 
 
 def measure(options: PruningOptions, progress: Progress = no_progress) -> dict[str, Any]:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
-from reversi_env.options import derive_seed, option
+from reversi_env.options import derive_seed
+from studies.options import LabelTuningOptions
 from studies.sections import Block, Results, Table, game_name, panel_by_game, report
-from studies.study import StudyOptions
 from train import charts
 from train.jobs.logs import Progress, no_progress
 from train.tuning.objectives import LabelError
@@ -16,18 +15,6 @@ from train.tuning.optimisers import OPTIMISERS
 from train.tuning.options import TuneOptions
 from train.tuning.run import tune
 from train.tuning.space import PUBLISHED
-
-
-@dataclass(frozen=True)
-class LabelTuningOptions(StudyOptions, study="experiment tuning"):
-    """Which game; exact scores tuned against, and as many to measure on; empty squares; budget; runs with other seeds."""
-
-    positions: int = option(4000, "Exact scores.", low=10)
-    empties: tuple[int, int] = option((8, 12), "Empty squares, as in 8-12.")
-    generations: int = option(40, "Rounds of a tuning.", low=1)
-    population: int = option(16, "Candidates a round.", low=4)
-    seeds: int = option(2, "Runs of each optimiser.", low=1)
-    seed: int = option(0, "Random seed.", low=0)
 
 
 def measure(options: LabelTuningOptions, progress: Progress = no_progress) -> dict[str, Any]:

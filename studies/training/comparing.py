@@ -7,7 +7,6 @@ worst static value.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,9 +15,8 @@ from models.bitboards import board_tensor
 from models.patterns.trainable import Trainable
 from reversi_env import batch
 from reversi_env.errors import extra_libraries
-from reversi_env.options import option
+from studies.options import ComparisonOptions
 from studies.sections import Block, Results, Table, game_name, plus_minus
-from studies.study import StudyOptions
 from train.evaluation.means import Sample, plain
 from train.fitting.fit import FitOptions, fit
 from train.fitting.trees import Trees, grow_trees
@@ -33,20 +31,10 @@ with extra_libraries():
 EXAM_SEED = 1_000_000
 
 
-@dataclass(frozen=True)
-class ComparisonOptions(StudyOptions):
-    """The positions, and how many times all is done, with other games and other orders."""
-
-    size: int = option(6, "Board size: 4, 6 or 8.")
-    empties: tuple[int, int] = option((6, 10), "Empty squares, as in 6-10.")
-    positions: int = option(20_000, "Positions of every seed.", low=1)
-    exam: int = option(5_000, "Positions that the networks are measured on.", low=1)
-    seeds: int = option(3, "How many times all is done, with other games.", low=1)
-
-    def labels(self, seed: int, count: int) -> Labels:
-        """Solved positions from the games of a seed."""
-        options = LabelOptions(self.size, self.variant, count, self.empties, seed, play_depth=1)
-        return label_positions(*sample_block(options, 0), options)
+def solved_labels(options: ComparisonOptions, seed: int, count: int) -> Labels:
+    """Return solved positions from the games of a seed."""
+    sampled = LabelOptions(options.size, options.variant, count, options.empties, seed, play_depth=1)
+    return label_positions(*sample_block(sampled, 0), sampled)
 
 
 #: What is measured, as `Measured` names it.
@@ -75,7 +63,7 @@ def compare(
     for seed in range(options.seeds):
         progress(f"labels of seed {seed}", seed, options.seeds)
         seen = trees(seed)
-        exam = unseen(grow_trees(options.labels(EXAM_SEED + seed, options.exam)), seen)
+        exam = unseen(grow_trees(solved_labels(options, EXAM_SEED + seed, options.exam)), seen)
         for name, net, data, fit_options in ways(seen, seed):
             progress(f"seed {seed}, {name}", seed, options.seeds)
             fit(net, data, fit_options)

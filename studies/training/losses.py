@@ -8,35 +8,25 @@ positions of other games that no network has seen, not even as a successor (`stu
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from models.patterns.trainable import Trainable
-from reversi_env.options import option
+from studies.options import LossesOptions
 from studies.sections import Block, Results, report
-from studies.training.comparing import EXAM_SEED, ComparisonOptions, Way, compare, tables
+from studies.training.comparing import EXAM_SEED, Way, compare, solved_labels, tables
 from train.fitting.fit import FitOptions
 from train.fitting.trees import Trees, grow_trees, single_nodes
 from train.jobs.logs import Progress, no_progress
-
-
-@dataclass(frozen=True)
-class LossesOptions(ComparisonOptions, study="experiment losses"):
-    """What to compare on; ``epochs`` are times that each network sees as many positions as the trees have nodes."""
-
-    plies: int = option(1, "Depth of the trees.", low=1, high=3)
-    epochs: int = option(10, "Times that a network sees as many positions as the trees have.", low=1)
-    batch_size: int = option(1024, "Positions a step, successors included.", low=1)
-    learning_rate: float = option(0.03, "Adam's step at the beginning, in discs.")
 
 
 def measure(options: LossesOptions, progress: Progress = no_progress) -> dict[str, Any]:
     """Error and regret of a network for each way to use the labels."""
 
     def trees(seed: int) -> Trees:
-        return grow_trees(options.labels(seed, options.positions), options.plies)
+        return grow_trees(solved_labels(options, seed, options.positions), options.plies)
 
     def ways(trees: Trees, seed: int) -> Iterator[Way]:
         for name, (data, fit_options) in _ways(options, trees, seed).items():
@@ -60,7 +50,7 @@ def _ways(options: LossesOptions, trees: Trees, seed: int) -> dict[str, tuple[Tr
     structural = replace(plain, loss="structural", plies=options.plies, batch_size=batch_size)
     half = replace(structural, consistency=0.5, ply_weight=0.5)
     roots = single_nodes(trees, trees.roots)
-    others = single_nodes(options.labels(EXAM_SEED // 2 + seed, nodes.nodes))
+    others = single_nodes(solved_labels(options, EXAM_SEED // 2 + seed, nodes.nodes))
     return {
         "plain: roots alone, seen more often": (roots, replace(plain, epochs=more, patience=more)),
         "plain: all nodes, each for itself": (nodes, plain),

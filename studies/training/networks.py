@@ -7,31 +7,24 @@ are measured on positions of other games that none has seen (`studies.training.c
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from models.patterns import NETWORKS
 from models.patterns.trainable import Trainable
-from reversi_env.options import option
+from studies.options import NetworksOptions
 from studies.sections import Block, Results, report
-from studies.training.comparing import ComparisonOptions, Way, compare, tables
+from studies.training.comparing import Way, compare, solved_labels, tables
 from train.fitting.options import preset
 from train.fitting.trees import Trees, single_nodes
 from train.jobs.logs import Progress, no_progress
-
-
-@dataclass(frozen=True)
-class NetworksOptions(ComparisonOptions, study="experiment networks"):
-    """What to compare on."""
-
-    epochs: int | None = option(None, "Instead of those of reversi train.", low=1)
 
 
 def measure(options: NetworksOptions, progress: Progress = no_progress) -> dict[str, Any]:
     """Error and regret of every kind of network."""
 
     def labels(seed: int) -> Trees:
-        return single_nodes(options.labels(seed, options.positions))
+        return single_nodes(solved_labels(options, seed, options.positions))
 
     def ways(labels: Trees, seed: int) -> Iterator[Way]:
         for network in NETWORKS:

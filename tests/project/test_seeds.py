@@ -37,10 +37,10 @@ from train.arena.openings import Openings, opening_sequence
 from train.arena.options import TournamentOptions
 from train.book.check import _sampled_rows
 from train.book.options import CheckOptions
-from train.evaluation.endgames import EndgameOptions, _sample
+from train.evaluation.endgames import _sample
 from train.evaluation.exam import _known_scores, packaged_endgames, packaged_sets, wthor_sample
 from train.evaluation.ladder import Ladder
-from train.evaluation.options import PuzzleOptions
+from train.evaluation.options import EndgameOptions, PuzzleOptions
 from train.evaluation.policy_score import score_policy
 from train.fitting import probcut as cuts
 from train.fitting.bootstrap import Bootstrap

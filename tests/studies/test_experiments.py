@@ -21,7 +21,7 @@ from studies.game_tree.counting import positions_of_games
 from studies.reports import maximax, report_000, report_001, report_002, report_003, report_004, tuning
 from studies.sections import Section, Table, count, print_section, with_error, with_provenance
 from studies.training import losses
-from studies.training.comparing import Measured, judge, mean_figures, unseen
+from studies.training.comparing import Measured, judge, mean_figures, solved_labels, unseen
 from train.charts import Figure
 from train.fitting.trees import grow_trees
 
@@ -241,7 +241,7 @@ def test_every_way_is_measured_with_every_seed():
 
 
 def test_an_untrained_network_and_the_solver_are_judged_on_positions_that_were_not_seen():
-    exam = grow_trees(TINY.labels(7, 100))
+    exam = grow_trees(solved_labels(TINY, 7, 100))
     untrained = judge(Trainable("linear", 6), exam)
     assert untrained.error == pytest.approx(np.abs(exam.score[exam.roots]).mean())
     assert untrained.regret > 0
@@ -255,7 +255,7 @@ def test_an_untrained_network_and_the_solver_are_judged_on_positions_that_were_n
 
     assert judge(Solver(), exam) == Measured(0.0, 0.0)
     assert not len(unseen(exam, exam))
-    assert 75 < len(unseen(grow_trees(TINY.labels(2, 100)), exam)) <= 100
+    assert 75 < len(unseen(grow_trees(solved_labels(TINY, 2, 100)), exam)) <= 100
 
 
 # --- reports and their document -------------------------------------------------------------------

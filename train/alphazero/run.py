@@ -28,10 +28,11 @@ from train.alphazero.self_play import COLUMNS, Positions, make_search, play_gene
 from train.arena.batch import BatchPlayer
 from train.arena.network_players import ZeroPlayer
 from train.charts import COLOURS, GREY, Figure, labels, panels
-from train.evaluation.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.endgames import noisy_endgames
 from train.evaluation.exact_set import ExactSet
 from train.evaluation.exam import packaged_sets
 from train.evaluation.ladder import Ladder, ladder_figure
+from train.evaluation.options import EndgameOptions
 from train.fitting.fit import checked_device
 from train.jobs.checkpoints import load_checkpoint, save_checkpoint
 from train.jobs.logs import Progress, load_arrays, no_progress, save_arrays, write_csv

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,11 +17,11 @@ from numpy.typing import NDArray
 from models.evaluator import strongest_evaluator
 from reversi_env import Position, Rules, batch
 from reversi_env.errors import TrainError
-from reversi_env.options import GameOptions, option
 from reversi_env.storage.user_cache import cache_folder
 from search.engine.solver import Solver
 from search.engine.table import TranspositionTable
 from train.evaluation.exact_set import ILLEGAL, Boards, ExactSet, move_values
+from train.evaluation.options import EndgameOptions
 from train.jobs.logs import Progress, load_arrays, no_progress, save_arrays
 from train.labels import LabelOptions
 from train.labels.sampling import sample_games
@@ -35,9 +34,6 @@ TABLE_MIB = 128
 BATCH_CHUNK, CHUNK = 512, 8
 #: Boards, and the game that each is of; None: of one game each.
 SampledPositions = tuple[Boards, Boards, NDArray[np.int64] | None]
-#: With one empty square there is no choice; with more than this, solving all moves takes minutes.
-MIN_EMPTIES, MAX_EMPTIES = 2, 18
-DEFAULT_EMPTIES = 14
 #: Positions sampled for each that is wanted, at first and at most: with few empties many have a single move.
 SAMPLED_SHARE, MAX_SAMPLED_SHARE = 4, 64
 
@@ -119,44 +115,6 @@ def _read(
 
 
 # --- noisy games ----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class EndgameOptions(GameOptions):
-    """Positions of noisy games, as many with each number of empty squares, each with a choice of two moves or more.
-
-    By default 2 to 14 empties, on the 4x4 board 2 to 11. Small boards have fewer positions than are wanted near the start; all
-    there are that the games come through are taken then.
-    """
-
-    positions: int = option(200, "Positions per number of empties.", low=1, high=100_000)
-    empties: tuple[int, int] | None = option(
-        None, "Number of empties, such as 4-12 (default: 2-14, on the 4x4 board 2-11)."
-    )
-    seed: int = option(0, "Random seed.", low=0, high=(1 << 32) - 1)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        most = min(MAX_EMPTIES, self.rules.square_count - 5)
-        if self.empties is None:
-            object.__setattr__(self, "empties", (MIN_EMPTIES, min(DEFAULT_EMPTIES, most)))
-        low, high = self.span
-        if not MIN_EMPTIES <= low <= high <= most:
-            raise TrainError(
-                f"empties={low}-{high}: expected a range from {MIN_EMPTIES} to {most} on the {self.size}x{self.size} board"
-            )
-
-    @property
-    def span(self) -> tuple[int, int]:
-        """Lowest and highest number of empty squares, both included."""
-        assert self.empties is not None
-        return self.empties
-
-    @property
-    def name(self) -> str:
-        """What the file with these positions is called."""
-        low, high = self.span
-        return f"noisy-games-{self.size}x{self.size}-{self.variant}-{low}-{high}-{self.positions}-{self.seed}"
 
 
 def noisy_endgames(

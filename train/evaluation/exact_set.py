@@ -3,7 +3,8 @@
 The solver values all moves once (`train.evaluation.endgames`); to judge a player then means to look up its moves.
 
 >>> from search import agents, evaluators
->>> from train.evaluation.endgames import EndgameOptions, noisy_endgames
+>>> from train.evaluation.endgames import noisy_endgames
+>>> from train.evaluation.options import EndgameOptions
 >>> exact_set = noisy_endgames(EndgameOptions(size=6, positions=20, empties=(4, 6)))  # doctest: +SKIP
 >>> exact_set.regret(agents.make_agent("greedy")).overall.regret  # discs per move  # doctest: +SKIP
 4.27

@@ -1,4 +1,4 @@
-"""`PuzzleOptions`; nothing heavy is imported, since the help of `reversi puzzles` reads them."""
+"""`PuzzleOptions` and `EndgameOptions`; nothing heavy is imported, since help pages are made from them."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from train.labels.options import LabelOptions
 BATCH, CANDIDATES_PER_PUZZLE = 128, 40
 #: No number of levels that miss a puzzle has more than this share of all puzzles.
 MAX_SHARE_PER_DIFFICULTY = 0.2
+#: With one empty square there is no choice; with more than this, solving all moves takes minutes.
+MIN_EMPTIES, MAX_EMPTIES = 2, 18
+DEFAULT_EMPTIES = 14
 
 
 @dataclass(frozen=True)
@@ -41,3 +44,41 @@ class PuzzleOptions(GameOptions):
     def max_per_difficulty(self) -> int:
         """Puzzles that so many levels miss and no others, at most."""
         return max(1, round(MAX_SHARE_PER_DIFFICULTY * self.count))
+
+
+@dataclass(frozen=True)
+class EndgameOptions(GameOptions):
+    """Positions of noisy games, as many with each number of empty squares, each with a choice of two moves or more.
+
+    By default 2 to 14 empties, on the 4x4 board 2 to 11. Small boards have fewer positions than are wanted near the start; all
+    there are that the games come through are taken then.
+    """
+
+    positions: int = option(200, "Positions per number of empties.", low=1, high=100_000)
+    empties: tuple[int, int] | None = option(
+        None, "Number of empties, such as 4-12 (default: 2-14, on the 4x4 board 2-11)."
+    )
+    seed: int = option(0, "Random seed.", low=0, high=(1 << 32) - 1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        most = min(MAX_EMPTIES, self.rules.square_count - 5)
+        if self.empties is None:
+            object.__setattr__(self, "empties", (MIN_EMPTIES, min(DEFAULT_EMPTIES, most)))
+        low, high = self.span
+        if not MIN_EMPTIES <= low <= high <= most:
+            raise TrainError(
+                f"empties={low}-{high}: expected a range from {MIN_EMPTIES} to {most} on the {self.size}x{self.size} board"
+            )
+
+    @property
+    def span(self) -> tuple[int, int]:
+        """Lowest and highest number of empty squares, both included."""
+        assert self.empties is not None
+        return self.empties
+
+    @property
+    def name(self) -> str:
+        """What the file with these positions is called."""
+        low, high = self.span
+        return f"noisy-games-{self.size}x{self.size}-{self.variant}-{low}-{high}-{self.positions}-{self.seed}"

@@ -22,10 +22,11 @@ from reversi_env.kernels import episodes, observations
 from train.arena.batch import BatchPlayer, Boards, EvaluatorPlayer, Indices, RngStates
 from train.arena.network_players import BatchPolicyPlayer, ValueSearchPlayer
 from train.arena.ratings import rating_text
-from train.evaluation.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.endgames import noisy_endgames
 from train.evaluation.exact_set import ExactSet, Judgement
 from train.evaluation.exam import packaged_endgames
 from train.evaluation.ladder import Ladder, PolicyStanding
+from train.evaluation.options import EndgameOptions
 from train.jobs.logs import Progress, no_progress
 
 #: Options of an environment that define the observations of a policy.

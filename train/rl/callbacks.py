@@ -1,6 +1,8 @@
 """`RegretCallback`: a learning curve against the truth for any stable-baselines3 training.
 
->>> from train.evaluation.endgames import EndgameOptions, noisy_endgames
+>>> from train.evaluation.endgames import noisy_endgames
+
+>>> from train.evaluation.options import EndgameOptions
 >>> truth = noisy_endgames(EndgameOptions(size=6))  # doctest: +SKIP
 >>> model.learn(1_000_000, callback=RegretCallback(truth, folder, every=50_000))  # doctest: +SKIP
 """

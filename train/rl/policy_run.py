@@ -11,9 +11,10 @@ from typing import Any
 from models.policy.files import SavedPolicy
 from models.policy.net import PolicyValueNet
 from reversi_env.storage.atomic import write_atomically
-from train.evaluation.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.endgames import noisy_endgames
 from train.evaluation.exact_set import ExactSet
 from train.evaluation.ladder import Ladder, elo_text, flat_row, ladder_figure
+from train.evaluation.options import EndgameOptions
 from train.jobs.checkpoints import State, check_same_device, save_checkpoint
 from train.jobs.logs import write_csv
 from train.jobs.run import CHECKPOINT

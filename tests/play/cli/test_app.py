@@ -13,12 +13,14 @@ from play.cli import app as cli
 from play.cli.app import ALIASES, COMMANDS, GROUPS, application
 from tests.conftest import REPOSITORY
 
-#: Shows the help of every command in one process, and prints which of them load heavy libraries. Those of a clone may.
+#: Shows the help of every command in one process, and prints which of them load heavy libraries.
 LOADED = """
 import contextlib, io, json, sys
+from play.cli import clone
 from play.cli.app import CLONE_COMMANDS, COMMANDS, application
 loaded = {}
-for path in ["", *sorted({*COMMANDS} - {*CLONE_COMMANDS})]:
+studies = [f"{group} {name}" for group in CLONE_COMMANDS for name in getattr(clone, group) if name[0] != "-"]
+for path in ["", *COMMANDS, *studies]:
     arguments = [*path.split(), "--help"]
     with contextlib.redirect_stdout(io.StringIO()):
         application(arguments)(arguments)

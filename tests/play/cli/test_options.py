@@ -19,8 +19,7 @@ from reversi_env.options import MAX_INTEGER, GameOptions, OptionField, option, o
 from train.alphazero.options import SelfPlayOptions
 from train.arena.options import TournamentOptions
 from train.book.options import BookOptions, CheckOptions
-from train.evaluation.endgames import EndgameOptions
-from train.evaluation.options import PuzzleOptions
+from train.evaluation.options import EndgameOptions, PuzzleOptions
 from train.fitting.options import FitOptions
 from train.labels.options import LabelOptions
 from train.rl.options import PpoOptions

@@ -19,8 +19,9 @@ from search.engine.solver import solve_all_moves
 from search.regret import ExactRegret
 from tests.oracles.jobs import PATIENCE
 from train.evaluation import endgames
-from train.evaluation.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.endgames import noisy_endgames
 from train.evaluation.exact_set import ILLEGAL, ExactSet, Judgement
+from train.evaluation.options import EndgameOptions
 from train.evaluation.regret_curve import RegretCurve
 from train.rl.callbacks import RegretCallback
 from train.rl.vec_env import ReversiVecEnv

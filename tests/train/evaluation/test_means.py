@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from reversi_env import Rules
-from train.evaluation.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.endgames import noisy_endgames
 from train.evaluation.exact_set import ILLEGAL, ExactSet, Judgement
 from train.evaluation.means import Sample
+from train.evaluation.options import EndgameOptions
 
 #: How many samples a coverage is measured by: it is off by 0.7 % (one standard error) or 0.22 %.
 SOME, MANY = 1000, 10_000

@@ -7,8 +7,9 @@ from reversi_env import Rules, batch
 from reversi_env.envs import SettingsError
 from reversi_env.errors import IllegalMoveError, TrainError
 from train import PolicyScore, score_policy
-from train.evaluation.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.endgames import noisy_endgames
 from train.evaluation.ladder import Ladder
+from train.evaluation.options import EndgameOptions
 
 RULES, BASELINES = Rules(4, "reversed"), ("random", "greedy")
 OPTIONS = {"games": 12, "opponents": BASELINES, "seed": 3}

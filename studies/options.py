@@ -1,0 +1,305 @@
+"""The options of all studies, which know the command that repeats them; nothing heavy is imported, since help reads them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from reversi_env.errors import TrainError
+from reversi_env.options import GameOptions, option, option_fields
+from reversi_env.rules import Variant
+from train.labels.options import LabelOptions
+
+#: Groups that random games are counted in; the spread between them gives the errors.
+GAME_GROUPS = 100
+
+
+def _evaluator(name: str) -> Any:
+    from search import evaluators
+
+    return evaluators.get_evaluator(name)
+
+
+@dataclass(frozen=True)
+class StudyOptions(GameOptions):
+    """Options of a study, in the order of the command's."""
+
+    #: The command after ``reversi``, an argument of the class.
+    study: ClassVar[str]
+
+    def __init_subclass__(cls, study: str = "") -> None:
+        cls.study = study
+
+    @property
+    def command(self) -> str:
+        words = ["reversi", self.study]
+        for one in option_fields(type(self)):  # type: ignore[arg-type]  # mypy: no Hashable of a frozen class's type
+            value, name = getattr(self, one.name), f"--{one.name.replace('_', '-')}"
+            if not one.help:  # evaluators: they stand by themselves
+                words[2:2] = value
+            elif value is None or one.type is bool:
+                words += [name] if value else []
+            else:
+                words += [name, "-".join(map(str, value)) if one.is_tuple else str(value)]
+        return " ".join(words)
+
+    def measured(self, **values: Any) -> dict[str, Any]:
+        """What was found, with the game it was found in and the command that finds it again."""
+        return {
+            "size": self.size,
+            "variant": self.variant,
+            **values,
+            "command": self.command,
+            "options": self.as_dict(),
+        }
+
+
+@dataclass(frozen=True)
+class EvaluatorStudyOptions(StudyOptions):
+    """Options of a study of evaluators, by default the published ones."""
+
+    names: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.names:
+            from search import evaluators
+
+            object.__setattr__(self, "names", evaluators.published_names())
+        super().__post_init__()
+        for name in self.names:
+            _evaluator(name).record(self.rules)  # what is missing is missed now
+
+
+@dataclass(frozen=True)
+class BreadthOptions(StudyOptions, study="experiment breadth"):
+    """Which game, and how many random games."""
+
+    games: int = option(20_000, "Random games, a multiple of 100.")
+    seed: int = option(0, "Random seed.", low=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.games < GAME_GROUPS or self.games % GAME_GROUPS:
+            raise TrainError(f"games={self.games}: expected a multiple of {GAME_GROUPS}, whose groups tell the error")
+
+
+@dataclass(frozen=True)
+class NodesOptions(StudyOptions, study="experiment nodes"):
+    """Which game, with which evaluator at the leaves, and in how many random games a round is met."""
+
+    variant: Variant = option("reversed", "Rules: normal (most discs win) or reversed (fewest discs win).")
+    evaluator: str = option("sixteen-weight", "Evaluator at the leaves.")
+    games: int = option(16, "Random games that positions are taken from.", low=2)
+    seed: int = option(0, "Random seed.", low=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _evaluator(self.evaluator)
+
+
+@dataclass(frozen=True)
+class WinnerOptions(StudyOptions, study="experiment winner"):
+    """Which game, who plays both sides, and how deep it searches."""
+
+    player: str = option("random", "The player: random, or an evaluator.")
+    depth: int = option(1, "Plies that it searches.", low=1, high=8)
+    games: int = option(20_000, "Games.", low=2, even=True)
+    seed: int = option(0, "Random seed.", low=0)
+
+    @property
+    def openings(self) -> int:
+        """Random plies at the beginning: an evaluator would else play few different games."""
+        return 0 if self.player == "random" else max(2, 10 * self.rules.square_count // 64)
+
+
+@dataclass(frozen=True)
+class BranchingOptions(StudyOptions, study="experiment branching"):
+    """Which game and evaluator; positions from random games; depth of the deepest search."""
+
+    evaluator: str = option("six-factor", "Evaluator at the leaves.")
+    games: int = option(12, "Random games that positions are taken from.", low=1)
+    depth: int = option(8, "Deepest search, in plies.", low=2, high=12)
+    seed: int = option(0, "Random seed.", low=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _evaluator(self.evaluator)
+
+    @property
+    def rounds(self) -> list[int]:
+        """Rounds at which positions are taken: three of the middle game, with room for the search on a small board."""
+        squares = self.rules.square_count
+        return sorted({max(4, min(share * squares // 16, squares - self.depth - 1)) for share in (5, 7, 9)})
+
+
+@dataclass(frozen=True)
+class GammaOptions(StudyOptions, study="experiment 000"):
+    """Which game; games against each opponent, for each γ; plies searched."""
+
+    variant: Variant = option("reversed", "Rules: normal (most discs win) or reversed (fewest discs win).")
+    games: int = option(100, "Games against each opponent.", low=4, even=True)
+    depth: int = option(3, "Plies searched.", low=1, high=6)
+    seed: int = option(0, "Random seed.", low=0)
+
+
+@dataclass(frozen=True)
+class LevelOptions(StudyOptions, study="experiment 001"):
+    """Which game, and games between each pair of levels."""
+
+    games: int = option(200, "Games of each pair of levels.", low=4, even=True)
+    seed: int = option(0, "Random seed.", low=0)
+
+
+@dataclass(frozen=True)
+class GreedyOptions(StudyOptions, study="experiment 002"):
+    """Which game; games for every figure; and the budget of a tuning."""
+
+    variant: Variant = option("reversed", "Rules: normal (most discs win) or reversed (fewest discs win).")
+    games: int = option(1000, "Games for each figure.", low=4, even=True)
+    generations: int = option(30, "Rounds of a tuning.", low=1)
+    population: int = option(24, "Candidates a round.", low=4)
+    tuning_games: int = option(500, "Games of a candidate.", low=2)
+    seed: int = option(0, "Random seed.", low=0)
+
+
+@dataclass(frozen=True)
+class MaximaxOptions(StudyOptions, study="experiment maximax"):
+    """Which game and evaluator; positions searched; seconds a position; games and seconds a move."""
+
+    evaluator: str = option("sixteen-weight", "Evaluator of both searches.")
+    positions: int = option(12, "Positions for each round.", low=2)
+    seconds: float = option(0.1, "Seconds for each position.", low=0.001)
+    games: int = option(40, "Games at equal time.", low=4, even=True)
+    move_seconds: float = option(0.01, "Seconds for each move of a game.", low=0.001)
+    seed: int = option(0, "Random seed of positions and openings.", low=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _evaluator(self.evaluator).record(self.rules)
+
+
+@dataclass(frozen=True)
+class PlyOptions(StudyOptions, study="experiment 003"):
+    """Which game; games for each ply and colour; the deepest search."""
+
+    games: int = option(100, "Games for each ply and colour.", low=2)
+    deepest: int = option(6, "Most plies searched.", low=1, high=8)
+    seed: int = option(0, "Random seed.", low=0)
+
+
+@dataclass(frozen=True)
+class PruningOptions(StudyOptions, study="experiment 004"):
+    """Which game; random games that positions are taken from, one a round; the deepest search with pruning."""
+
+    games: int = option(4, "Random games that positions are taken from.", low=1)
+    depth: int = option(7, "Deepest search, in plies.", low=3, high=10)
+    seed: int = option(0, "Random seed.", low=0)
+
+
+@dataclass(frozen=True)
+class LabelTuningOptions(StudyOptions, study="experiment tuning"):
+    """Which game; exact scores tuned against, and as many to measure on; empty squares; budget; runs with other seeds."""
+
+    positions: int = option(4000, "Exact scores.", low=10)
+    empties: tuple[int, int] = option((8, 12), "Empty squares, as in 8-12.")
+    generations: int = option(40, "Rounds of a tuning.", low=1)
+    population: int = option(16, "Candidates a round.", low=4)
+    seeds: int = option(2, "Runs of each optimiser.", low=1)
+    seed: int = option(0, "Random seed.", low=0)
+
+
+@dataclass(frozen=True)
+class ComparisonOptions(StudyOptions):
+    """The positions, and how many times all is done, with other games and other orders."""
+
+    size: int = option(6, "Board size: 4, 6 or 8.")
+    empties: tuple[int, int] = option((6, 10), "Empty squares, as in 6-10.")
+    positions: int = option(20_000, "Positions of every seed.", low=1)
+    exam: int = option(5_000, "Positions that the networks are measured on.", low=1)
+    seeds: int = option(3, "How many times all is done, with other games.", low=1)
+
+
+@dataclass(frozen=True)
+class LossesOptions(ComparisonOptions, study="experiment losses"):
+    """What to compare on; ``epochs`` are times that each network sees as many positions as the trees have nodes."""
+
+    plies: int = option(1, "Depth of the trees.", low=1, high=3)
+    epochs: int = option(10, "Times that a network sees as many positions as the trees have.", low=1)
+    batch_size: int = option(1024, "Positions a step, successors included.", low=1)
+    learning_rate: float = option(0.03, "Adam's step at the beginning, in discs.")
+
+
+@dataclass(frozen=True)
+class NetworksOptions(ComparisonOptions, study="experiment networks"):
+    """What to compare on."""
+
+    epochs: int | None = option(None, "Instead of those of reversi train.", low=1)
+
+
+@dataclass(frozen=True)
+class StructuralOptions(EvaluatorStudyOptions, study="measure structural"):
+    """Which evaluators, on how many trees of how many plies, over roots with so many empty squares.
+
+    But for ``as_is``, a formula's values are first multiplied by the number that suits them best, by least squares over all nodes.
+    A network is judged as it is.
+    """
+
+    positions: int = option(300, "Trees.", low=2)
+    empties: tuple[int, int] = option((8, 10), "Empty squares at the roots, as in 8-10.")
+    plies: int = option(2, "Plies below a root.", low=1, high=3)
+    as_is: bool = option(False, "Do not scale formulas to fit best.")
+    seed: int = option(0, "Random seed.", low=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.labels()
+
+    def labels(self) -> LabelOptions:
+        return LabelOptions(self.size, self.variant, self.positions, self.empties, self.seed, play_depth=1)
+
+
+@dataclass(frozen=True)
+class DepthOptions(EvaluatorStudyOptions, study="measure depth"):
+    """Which evaluators; positions searched; seconds a position, and plies; the baseline, and games for each handicap.
+
+    Plies gained are measured at ``play_depth``: the evaluator searches so deep, the baseline deeper and deeper until it is
+    as good (or the other way round).
+    """
+
+    positions: int = option(12, "Positions searched.", low=2)
+    seconds: float = option(0.1, "For each of them.", low=0.01)
+    depth: int = option(8, "Plies that nodes are counted to.", low=1)
+    baseline: str = option("cell-utility", "Evaluator played against.")
+    play_depth: int = option(2, "Plies searched in games.", low=1, high=6)
+    games: int = option(80, "Games for each handicap.", low=4, even=True)
+    seed: int = option(0, "Random seed.", low=0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _evaluator(self.baseline).record(self.rules)
+
+
+@dataclass(frozen=True)
+class LadderOptions(StudyOptions, study="measure levels"):
+    """Which game, how many games a pairing, and where the games of people are."""
+
+    games: int = option(200, "Games of each pairing.", low=2, even=True)
+    seed: int = option(0, "Random seed.", low=0)
+    workers: int = option(0, "Processes that play; 0: this one.", low=0)
+    wthor: str | None = option(None, "Folder with WTHOR files, to be compared with what people played.")
+    positions: int = option(1000, "Positions of these games that the levels are asked.", low=1)
+
+
+@dataclass(frozen=True)
+class BridgeOptions(StudyOptions, study="measure bridge"):
+    """Which game, which network, and how much is measured."""
+
+    size: int = option(6, "Board size: 4, 6 or 8.")
+    weights: str | None = option(None, "File of reversi train alphazero; by default the package's.")
+    positions: int = option(100, "Positions for each number of empty squares.", low=1, high=100_000)
+    empties: tuple[int, int] = option((10, 16), "Empty squares of the positions, as in 10-16.")
+    simulations: int = option(512, "Of the longest tree search.", low=8, high=100_000)
+    depth: int = option(3, "Plies of the deepest search over its value.", low=1, high=10)
+    compiled_depth: int = option(10, "Plies of the deepest search over a compiled network.", low=1, high=30)
+    games: int = option(20, "Games of each pairing at equal time; 0: none.", low=0, even=True)
+    seed: int = option(0, "Random seed.", low=0, high=(1 << 32) - 1)

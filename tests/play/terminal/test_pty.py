@@ -194,22 +194,6 @@ def test_ctrl_d_leaves_and_resume_goes_on_after_kill_9(terminal):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("environment", [{"TERM": "dumb"}, {"NO_COLOR": "1"}])
-def test_terminals_without_colours(terminal, environment):
-    game = terminal(*AGENT, "--size", "4", **environment)
-    game.until(r"black> ")
-    game.line("b1")
-    os.write(game.controller, b"quit\n")
-    assert game.end() == 0
-    board = game.raw.partition("black> ")[0]
-    assert CLEAR not in game.raw
-    assert "\x1b[48" not in game.raw
-    assert "\x1b[3" not in game.raw
-    assert "1  . + . ." in board
-    assert board.isascii()
-
-
-@pytest.mark.slow
 def test_a_watched_game_can_be_paused(terminal):
     game = terminal("--watch", "--agent", "six-factor:time=3600", "--opponent", "greedy", "--size", "6")
     game.until(r"black is thinking")

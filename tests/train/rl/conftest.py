@@ -5,8 +5,9 @@ from functools import partial
 import pytest
 
 from tests.oracles.policies import no_litter, policy_file, positions, small_training, tiny_net
-from train.evaluation.endgames import EndgameOptions, noisy_endgames
+from train.evaluation.endgames import noisy_endgames
 from train.evaluation.ladder import Ladder
+from train.evaluation.options import EndgameOptions
 from train.jobs.checkpoints import load_checkpoint, save_checkpoint
 from train.jobs.run import CHECKPOINT
 from train.rl import policy_run

@@ -56,7 +56,7 @@ class PositionOptions:
     game: GameNumber = None
     after: Annotated[
         int | None,
-        integer("--after", help="Take the position after this many moves of the game (default: the last one)."),
+        integer("--after", help="Use the position after this many moves of the game (default: its last position)."),
     ] = None
     size: StartSize = None
     variant: VariantOrDefault = None

@@ -31,34 +31,34 @@ ASPIRATION_WINDOW = 3 * UNIT
 SOLVE_NODES, SOLVE_GROWTH = 1.0, 2.15
 FIRST_LEVEL_NODES, FIRST_LEVEL_GROWTH = 30.0, 1.58
 SOLVE_NODES_PER_SECOND = 12e6
-#: Share of the time that an expected solution may take, and the first level, which is often much quicker than expected. It is
-#: smaller in a multi-PV search, where the values of some of the moves are of no use.
+#: Maximum expected time of a solution and of the first selectivity level, as shares of the limit. The level is often much faster
+#: than expected. A multi-PV search has a smaller share, because it needs the values of all its moves.
 SOLVE_SHARE, FIRST_LEVEL_SHARE, FIRST_LEVEL_SHARE_MULTI_PV = 0.4, 4.0, 0.5
-#: Depth of the search before a solution, or before selective endgame search: it gives a fallback move and hints for the order.
-#: Where the first level may take more than RISKY_TIME_SHARE of the limit, it takes a share of the time: else three searches of
-#: four with 26 empties and 0.1 s ended with ten plies, where a third of the time reaches twenty (docs/lab/search.md).
+#: Depth of the search before a solution, or before selective endgame search: it gives a fallback move and move ordering.
+#: Where the first level may exceed RISKY_TIME_SHARE of the limit, the midgame search first gets SHARE_BEFORE_SELECTIVE.
+#: Trials with 26 empties and 0.1 s: docs/lab/search.md.
 DEPTH_BEFORE_SOLVING, DEPTH_BEFORE_SELECTIVE = 8, 10
 RISKY_TIME_SHARE, SHARE_BEFORE_SELECTIVE = 0.5, 0.3
-#: A search to a fixed depth solves from so many empties more on: the solver is that much faster.
+#: A search to depth *d* solves positions with up to *d* + SOLVE_BEYOND_DEPTH empties, because the solver is much faster.
 SOLVE_BEYOND_DEPTH = 6
-#: Empties from which on a search with no limit at all solves.
+#: Maximum empties at which a search without limits solves at once.
 UNLIMITED_SOLVE_EMPTIES = 12
 MAX_DEPTH = 60
-#: Iterations are searched by one thread until so many nodes are visited, a few milliseconds: waking the others takes one.
+#: Nodes, a few milliseconds, before other threads join the iterations: to wake them takes a millisecond.
 SINGLE_THREAD_NODES = 20_000
-#: A whole tree to depth *d* has about ``DEPTH_NODES * DEPTH_GROWTH ** d`` nodes. The table uses no more memory
-#: than one entry for so many of them: a small table stays in the caches.
+#: A whole tree to depth *d* has about ``DEPTH_NODES * DEPTH_GROWTH ** d`` nodes. The table has one
+#: entry per NODES_PER_ENTRY nodes at most: a small table stays in the processor's caches.
 DEPTH_NODES, DEPTH_GROWTH, NODES_PER_ENTRY = 30.0, 2.6, 2
-#: Share of an iteration's time that its first move takes, at least.
+#: Minimum share of an iteration's time that its first move takes.
 FIRST_MOVE_SHARE = 0.4
-#: Under a game clock a move that is so many discs ahead of all others, by searches two plies less deep, is played after this
-#: share of the soft limit: 102 of 400 midgame positions at 0.1 s; in 2 of them the whole time finds another move.
+#: Easy move: under a game clock, a move this far ahead of all others is played after this share of the soft limit. A search two
+#: plies less deep compares them. Of 400 midgame positions at 0.1 s, 102 had one; in 2 of these the whole time gave another move.
 EASY_MOVE_MARGIN = 4 * UNIT
 EASY_MOVE_TIME_SHARE = 0.2
 
 
 class Search:
-    """One search: its clock, its root moves and what it knows so far."""
+    """One search: its timer, its root moves, and its results so far."""
 
     def __init__(
         self,
@@ -193,13 +193,13 @@ class Search:
         return self._target_seconds() - self.timer.elapsed() > FIRST_MOVE_SHARE * last
 
     def _target_seconds(self) -> float:
-        soft, most = self.limits.soft, self.limits.time or math.inf
-        return most if soft is None or self.solves or not self.history.is_settled else min(soft, most)
+        soft, hard = self.limits.soft, self.limits.time or math.inf
+        return hard if soft is None or self.solves or not self.history.is_settled else min(soft, hard)
 
     def _is_easy_move(self) -> bool:
         """Return whether one move is far ahead of all others by a search two plies less deep than the last iteration."""
-        soft, whole = self.limits.soft, self.limits.depth is not None or self.multi_pv > 1
-        if soft is None or whole or not self.history.is_steady or self.timer.elapsed() < EASY_MOVE_TIME_SHARE * soft:
+        soft, no_clock = self.limits.soft, self.limits.depth is not None or self.multi_pv > 1
+        if soft is None or no_clock or not self.history.is_steady or self.timer.elapsed() < EASY_MOVE_TIME_SHARE * soft:
             return False
         low, others = int(self.values[0]) - EASY_MOVE_MARGIN, np.ascontiguousarray(self.squares[1:])
         values = np.full(others.size, -INFINITY, np.int64)
@@ -209,10 +209,10 @@ class Search:
     # --- searching --------------------------------------------------------------------------------
 
     def _deepen_iteratively(self, levels: Sequence[int]) -> None:
-        deepest, team = self._depth_before(levels), len(self.thread_states) > 1 and len(levels) in (0, EXACT + 1)
-        for depth in range(1, min(deepest, self.position.empties) + 1):
+        max_depth, parallel = self._depth_before(levels), len(self.thread_states) > 1 and len(levels) in (0, EXACT + 1)
+        for depth in range(1, min(max_depth, self.position.empties) + 1):
             began = self.timer.elapsed()
-            if not self._iterate(depth, helpers=team and self._nodes() > SINGLE_THREAD_NODES):
+            if not self._iterate(depth, helpers=parallel and self._nodes() > SINGLE_THREAD_NODES):
                 break
             self.depth = depth
             if depth >= self.position.empties:  # nothing is pruned to the end of the game
@@ -280,7 +280,7 @@ class Search:
         return finished[best]
 
     def _apply_iteration(self, values: np.ndarray) -> None:
-        """Sort the moves by the values of a complete iteration; moves with an upper bound only stay behind the best."""
+        """Sort the moves by the values of a complete iteration; moves with only an upper bound stay behind the best."""
         order = (-values).argsort(kind="stable")
         self.squares, self.values = self.squares[order], values[order]
 
@@ -307,13 +307,13 @@ class Search:
             self._apply_values(values, selectivity)
 
     def _best_move_at(self, selectivity: int, guess: int) -> dict[str, int]:
-        solution = self._ask_solver(self.position, selectivity, guess)
-        lost = solution.upper == -self.position.rules.square_count  # by every move alike
+        solution = self._solve_at(self.position, selectivity, guess)
+        lost = solution.upper == -self.position.rules.square_count  # every move loses by the maximum score
         move = solution.move or (self._name(int(self.squares[0])) if lost or selectivity < EXACT else None)
         if solution.lower == solution.upper and move:
             self.pv = solution.pv
             return {move: solution.score}
-        if solution.lower >= guess and solution.move:  # a move that keeps the value, at a higher level than before
+        if solution.lower >= guess and solution.move:  # proven at this level to keep the value of the last one
             self._bring_to_front_by_name(solution.move)
         return {}
 
@@ -321,7 +321,7 @@ class Search:
         values = {}
         for sq in self.squares:
             move = self._name(int(sq))
-            solution = self._ask_solver(self.position.play(move), selectivity, -guess)
+            solution = self._solve_at(self.position.play(move), selectivity, -guess)
             if solution.lower != solution.upper:
                 return {}
             values[move] = -solution.score
@@ -332,7 +332,7 @@ class Search:
         if move is not None:
             self._bring_to_front_by_name(move)
 
-    def _ask_solver(self, position: Position, selectivity: int, guess: int) -> Solution:
+    def _solve_at(self, position: Position, selectivity: int, guess: int) -> Solution:
         solution = self.engine.solver.solve_at(position, selectivity, guess)
         self.solver_nodes = solution.nodes
         return solution

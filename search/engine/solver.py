@@ -35,16 +35,16 @@ from search.kernels import endgame, midgame
 
 #: Positions that a thread of `solve_batch` takes at a time.
 BATCH_CHUNK = 64
-#: From so many empties on, the first selectivity level is searched before the exact one.
+#: Minimum empties at which the first selectivity level is searched before the exact one.
 SELECTIVE_EMPTIES = 16
-#: Table of a solver's own estimates, in MiB.
+#: Table of a solver's own midgame searches, in MiB.
 ESTIMATE_TABLE_MIB = 16
 #: Table of each `solve_batch` thread, in MiB: small enough for the processor's cache.
 BATCH_TABLE_MIB = 1.0
 #: Maximum empties of a position that is solved on a GPU (`search.gpu.endgame`).
 MAX_GPU_EMPTIES = 16
-#: Maximum empties of a position that is solved for a label or a regret, by board size: about a minute of one core, several in the
-#: reversed game (with the table of `solve_batch`, 8x8 and 24 empties: more than 600 million nodes).
+#: Maximum empties of a position that is solved for a label or a regret, by board size. One core takes about a minute,
+#: in the reversed game several (8x8, 24 empties, table of `solve_batch`: more than 600 million nodes).
 MAX_SOLVED_EMPTIES = {4: 12, 6: 26, 8: 24}
 
 
@@ -54,8 +54,8 @@ class Solution:
 
     ``score``: the value in discs under perfect play (empties to the winner; positive: the side to move wins; for
     ``wld`` only its sign). ``move`` and ``pv``: a best move and line by names; ``move`` is None when the game is over.
-    ``lower`` and ``upper`` differ only after a stop or at the node limit; the line may then be incomplete, and without a line the
-    move is not proven to be best. ``confidence`` in percent: below 100 after a search at a selectivity level below the last.
+    ``lower`` and ``upper`` differ only after a stop or at the node limit. ``pv`` may then be incomplete; if it is empty,
+    ``move`` is not proven to be best. ``confidence`` in per cent: below 100 after a search at a selectivity level below the last.
     """
 
     score: int
@@ -75,8 +75,8 @@ class Solution:
 class Solver:
     """Solves positions of one game exactly and keeps its transposition table between them.
 
-    *threads* share the table. An *evaluator* is used for move ordering: a network makes the search a fifth as large, and no value
-    depends on it. If it has ProbCut coefficients for searches to the end (`search.engine.probcut`), a *selective* solver uses them
+    *threads* share the table. An *evaluator* orders the moves: a network reduces the nodes to a fifth, and values do not
+    depend on it. If it has ProbCut coefficients for searches to the end (`search.engine.probcut`), a *selective* solver uses them
     for a first guess of value and moves. `stop` may be called from any thread. `bounds` are those of the present position. One
     position is solved at a time: a second call waits for the first.
     """
@@ -103,7 +103,7 @@ class Solver:
                 load_probcut(self.thread_states, self._evaluator, self.rules)
         self._shallow_tables = attach_shallow_tables(self.thread_states)
         self._window = -self.rules.square_count, self.rules.square_count
-        #: Estimates of the shallow searches that ProbCut makes, unless the caller has a table of them.
+        #: Table of ProbCut's shallow searches, unless the caller passes *hints*.
         self._estimates: TranspositionTable | None = None
         self.switch = StopSwitch(self.thread_states)
         self._thread_group = ThreadGroup(self.thread_states, self.switch)
@@ -143,7 +143,7 @@ class Solver:
         hints: TranspositionTable | None,
         node_limit: int | None,
     ) -> Solution:
-        # an earlier stop request still holds: for jobs of several positions
+        # `solve` and `solve_all_moves` withdraw an earlier stop; between the positions of one job it stays in force
         began = perf_counter()
         check_game(position, self.rules)
         for name, number in (("guess", guess), ("node_limit", node_limit)):
@@ -153,10 +153,10 @@ class Solver:
             raise ReversiError(f"node_limit={quoted(node_limit)}: expected at least 0 and less than {1 << 63}")
         if guess is not None:
             guess = max(-self.rules.square_count, min(self.rules.square_count, int(guess)))
-        asked = self._window = self._checked_window(window, wld)
+        search_window = self._window = self._checked_window(window, wld)
         self.prepare_search(hints, node_limit)
         for selectivity in self.selectivity_levels(position):
-            lower, upper = self._narrow_bounds(position, *asked, guess, selectivity=selectivity)
+            lower, upper = self._narrow_bounds(position, *search_window, guess, selectivity=selectivity)
             guess = lower
         if wld:
             lower, upper = _sign(lower), _sign(upper)
@@ -165,8 +165,8 @@ class Solver:
         pv: tuple[str, ...] = ()
         if lower == upper and not wld:
             pv = self._principal_variation(position, lower)
-        elif lower == upper >= 0:  # any move that wins, or draws, will do
-            pv = self._principal_variation(position, 2 * lower, longest=1)
+        elif lower == upper >= 0:  # any move that wins or draws
+            pv = self._principal_variation(position, 2 * lower, max_plies=1)
         solution = self._solution(position, (lower, upper), pv, EXACT, began)
         move = solution.move or next(iter(position.legal_moves()), None)
         return replace(solution, move=move, pv=() if wld else pv)
@@ -184,13 +184,16 @@ class Solver:
             upper = lower
         pv: tuple[str, ...] = ()
         if lower == upper:
-            pv = self._principal_variation(position, lower) if selectivity == EXACT else self._table_line(position)
+            pv = self._principal_variation(position, lower) if selectivity == EXACT else self._table_pv(position)
         return self._solution(position, (lower, upper), pv, selectivity, began)
 
     def winning_move(self, position: Position, guess: int) -> str | None:
-        """Return a move that is proven to win, or to draw if none wins, after `prepare_search`; None if all lose or time ends."""
+        """Return a move that is proven to win, or to draw if none wins; call `prepare_search` first.
+
+        None means that all moves lose or that a limit was reached.
+        """
         lower, upper = self._narrow_bounds(position, -2, 2, guess, selectivity=EXACT)
-        line = self._principal_variation(position, lower, longest=1) if lower >= max(0, upper) else ()
+        line = self._principal_variation(position, lower, max_plies=1) if lower >= max(0, upper) else ()
         return line[0] if line else None
 
     def _solution(
@@ -275,26 +278,26 @@ class Solver:
             self._narrow_bounds_in_parallel(boards, start)
         if selectivity == EXACT:
             return int(thread_states["lower"].max()), int(thread_states["upper"].min())
-        # selective: other threads may have other bounds than the one that completed its search
+        # selective bounds may differ between threads: take those of the thread that completed its search
         ended = int(np.argmax(thread_states["lower"] >= thread_states["upper"]))
         return int(thread_states["lower"][ended]), int(thread_states["upper"][ended])
 
     def _narrow_bounds_in_parallel(self, boards: tuple[np.uint64, np.uint64], guess: int) -> None:
         thread_states = self.thread_states
 
-        def close_in(k: int) -> bool:
+        def run_mtdf(k: int) -> bool:
             endgame.solve_one(thread_states[k : k + 1], self._nets, *boards, guess)
             return bool(thread_states["lower"][k] >= thread_states["upper"][k])
 
         with sharing(thread_states):
-            self._thread_group.run(close_in, stop_when_any_ends=True)
+            self._thread_group.run(run_mtdf, stop_when_any_ends=True)
         if int(thread_states["nodes"].max()) <= int(thread_states["node_limit"][0]):
             self.switch.release()
 
-    def _principal_variation(self, position: Position, score: int, longest: int = 200) -> tuple[str, ...]:
+    def _principal_variation(self, position: Position, score: int, max_plies: int = 200) -> tuple[str, ...]:
         names: list[str] = []
         thread = self.thread_states[:1]
-        while not position.is_over() and not self.switch.requested and len(names) < longest:
+        while not position.is_over() and not self.switch.requested and len(names) < max_plies:
             if position.must_pass():
                 move: str | int = "pass"
             else:
@@ -307,7 +310,7 @@ class Solver:
             position, score = position.play(move), -score
         return tuple(names)
 
-    def _table_line(self, position: Position) -> tuple[str, ...]:
+    def _table_pv(self, position: Position) -> tuple[str, ...]:
         names: list[str] = []
         while not position.is_over():
             move = "pass" if position.must_pass() else self._table_move(position)
@@ -321,11 +324,11 @@ class Solver:
         most = self.rules.square_count
         if window is None:
             return (-2, 2) if wld else (-most, most)
-        given = window if isinstance(window, (tuple, list)) else ()
-        whole = [bound for bound in given if isinstance(bound, Integral) and not isinstance(bound, bool)]
-        if not len(given) == len(whole) == 2 or not -most <= whole[0] <= whole[1] <= most:
-            raise ReversiError(f"window {quoted(window)}: expected two whole numbers in order from {-most} to {most}")
-        lower, upper = map(int, whole)
+        bounds = window if isinstance(window, (tuple, list)) else ()
+        integers = [bound for bound in bounds if isinstance(bound, Integral) and not isinstance(bound, bool)]
+        if not len(bounds) == len(integers) == 2 or not -most <= integers[0] <= integers[1] <= most:
+            raise ReversiError(f"window {quoted(window)}: expected two ascending integers from {-most} to {most}")
+        lower, upper = map(int, integers)
         return lower - lower % 2, upper + upper % 2  # all scores are even
 
     def _table_move(self, position: Position) -> str | None:

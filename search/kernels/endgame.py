@@ -11,7 +11,7 @@ Layers, from the end of the game backwards:
 * more: transposition table, stability cut-off, moves sorted so that the opponent gets the fewest replies
   (`null_window`).
 
-A node is a position that is searched, one with a single empty square included.
+Every searched position counts as a node, also with a single empty square.
 """
 
 from __future__ import annotations
@@ -50,27 +50,28 @@ from search.kernels.table import (
 
 #: Maximum empties of the hand-written code, and of move ordering by parity alone.
 LAST_EMPTIES, PARITY_EMPTIES = 4, 6
-#: From so many empties on, all children are probed in the table before any is searched.
-LOOK_AHEAD_EMPTIES = 9
-#: Up to so many empties parity counts about as much as a reply; with more, empty squares next to the own discs count instead.
+#: Minimum empties of enhanced transposition cut-offs (ETC): all children are probed in the table before any is searched.
+ETC_EMPTIES = 9
+#: Maximum empties at which parity counts about half as much as a reply. With more empties it counts less, and the opponent's
+#: potential mobility counts too.
 PARITY_RANK_EMPTIES = 12
-#: From so many empties on, threads defer positions that another one is searching (ABDADA).
+#: Minimum empties at which threads defer positions that another thread is searching (ABDADA).
 SHARE_EMPTIES = 11
-#: From so many empties on, a thread checks whether another one has resolved an ancestor.
+#: Minimum empties at which a thread checks whether another thread has resolved an ancestor.
 ABANDON_EMPTIES = 12
-#: From so many empties on, the table of midgame estimates is probed for a first move.
+#: Minimum empties at which the midgame's table is probed for a first move.
 HINT_EMPTIES = 12
 
 #: Weight of one disc of static evaluation in a move's rank, where a reply counts 18.
 VALUE_RANK = 10.0
-#: From so many empties on, the static evaluation counts in the ranks, if there is an evaluator.
+#: Minimum empties at which the static evaluation counts in the ranks, if there is an evaluator.
 RANK_EMPTIES = 13
 
-#: Without a guess the solver makes its own, by a search of so many plies.
+#: Stands for a missing guess of the value; a search to GUESS_DEPTH plies then replaces it.
 NO_GUESS, GUESS_DEPTH = -99, 8
-#: From so many empties on, every selectivity level but the exact one may prune by ProbCut.
+#: Minimum empties at which every selectivity level except the exact one may prune by ProbCut.
 PROBCUT_EMPTIES = 13
-#: ProbCut is tried where the static evaluation is so many standard deviations outside the window.
+#: ProbCut is tried if the static evaluation is this many standard deviations outside the window.
 ENDGAME_PROBCUT_SCREEN = 0.7
 
 #: A record without weights: moves are ranked without an evaluator.
@@ -79,11 +80,11 @@ NO_EVALUATOR = np.dtype([("no_evaluator", np.int64)])
 
 @evaluator(NO_EVALUATOR)
 def no_value(net, own, opp):
-    """Stand in for an evaluator; `rank_empties` prevents its use."""
+    """Return 0: a placeholder of the evaluator. The default of `rank_empties` prevents its use."""
     return 0.0
 
 
-#: Value from which on a stability cut-off is tried, by empties (Edax's thresholds).
+#: Minimum alpha at which a stability cut-off is tried, by empties (Edax's thresholds).
 STABILITY_THRESHOLDS = np.array(
     [99, 99, 99, 99, 6, 8, 10, 12, 14, 16, *(20 + 2 * (e - 10) for e in range(10, 25)), *([49] * 40)], np.int64
 )
@@ -125,8 +126,8 @@ def solve_by_parity(thread, own, opp, alpha, passed):
 @kernel
 def stability_upper_bound(thread, own, opp):
     """Return an upper bound of the value by the stable discs that count against the side to move."""
-    wrong = stable_discs(opp, own, thread.playable) if thread.sign > 0 else stable_discs(own, opp, thread.playable)
-    return thread.squares - 2 * popcount(wrong)
+    stable = stable_discs(opp, own, thread.playable) if thread.sign > 0 else stable_discs(own, opp, thread.playable)
+    return thread.squares - 2 * popcount(stable)
 
 
 @kernel
@@ -198,8 +199,8 @@ def store_bounds(thread, own, opp, lower, upper, move, count):
 
 
 @kernel
-def refuting_child(thread, own, opp, count, listed, alpha):
-    """Return a bound above *alpha* that the table entry of a child proves, or WORST."""
+def etc_bound(thread, own, opp, count, listed, alpha):
+    """Return a bound above *alpha* that the table entry of a child proves (ETC), or WORST."""
     for i in range(listed):
         flipped = thread.flipped[count, i]
         child_own, child_opp = opp ^ flipped, own | flipped | ONE << np.uint64(thread.square[count, i])
@@ -210,7 +211,7 @@ def refuting_child(thread, own, opp, count, listed, alpha):
 
 
 @kernel
-def deciding_bound(thread, data, alpha, count):
+def cutoff_bound(thread, data, alpha, count):
     """Return the bound of a table entry that decides whether the value is above *alpha*, or WORST."""
     if depth_of(data) >= entry_depth(thread, count):
         if lower_of(data) > alpha:
@@ -221,11 +222,11 @@ def deciding_bound(thread, data, alpha, count):
 
 
 @kernel
-def deciding_table_bound(thread, own, opp, alpha):
+def table_cutoff_bound(thread, own, opp, alpha):
     """Return a table bound that decides whether the value is above *alpha*, or WORST."""
     count = thread.squares - popcount(own | opp)
     data = probe_tables(thread, own, opp, count)
-    return deciding_bound(thread, data, alpha, count) if data else WORST
+    return cutoff_bound(thread, data, alpha, count) if data else WORST
 
 
 @kernel
@@ -233,7 +234,7 @@ def resolved_ancestor(thread, count):
     """Return the level (empties) of the ancestor nearest to the root that another thread has resolved, or 0."""
     for level in range(thread.root, count, -1):
         own, opp = thread.path_own[level], thread.path_opp[level]
-        if deciding_table_bound(thread, own, opp, thread.path_alpha[level]) > WORST:
+        if table_cutoff_bound(thread, own, opp, thread.path_alpha[level]) > WORST:
             return level
     return 0
 
@@ -300,7 +301,7 @@ def null_window(thread, net, own, opp, alpha, count):
     data = probe_tables(thread, own, opp, count)
     first, second = NO_MOVE, NO_MOVE
     if data:
-        bound = deciding_bound(thread, data, alpha, count)
+        bound = cutoff_bound(thread, data, alpha, count)
         if bound > WORST:
             return bound
         first, second = move_of(data), second_move_of(data)
@@ -311,8 +312,8 @@ def null_window(thread, net, own, opp, alpha, count):
     if bound > WORST:
         return bound
     listed = list_moves(thread, net, own, opp, moves, count, first, second)
-    if count >= LOOK_AHEAD_EMPTIES and count != thread.root:  # the root needs a move, not only a bound
-        bound = refuting_child(thread, own, opp, count, listed, alpha)
+    if count >= ETC_EMPTIES and count != thread.root:  # the root needs a move, not only a bound
+        bound = etc_bound(thread, own, opp, count, listed, alpha)
         if bound > alpha:
             return bound
     shares = thread.busy != 0 and count >= SHARE_EMPTIES
@@ -334,12 +335,12 @@ def null_window(thread, net, own, opp, alpha, count):
             slot = mark_busy(thread.busy, child_own, child_opp, count)
         value = -null_window(thread, net, child_own, child_opp, -alpha - 1, count - 1)
         unmark_busy(thread.busy, slot)
-        if thread.stop or thread.abandon:  # the value is void
+        if thread.stop or thread.abandon:  # the value is invalid
             if thread.stop or thread.abandon != count:
                 return alpha
             thread.abandon = 0  # another thread has resolved this node
-            bound = deciding_table_bound(thread, own, opp, alpha)
-            # if the entry has been overwritten: search again
+            bound = table_cutoff_bound(thread, own, opp, alpha)
+            # without a bound, the entry has been overwritten: search again
             return bound if bound > WORST else null_window(thread, net, own, opp, alpha, count)
         if value > best:
             best, best_sq = value, sq
@@ -426,7 +427,7 @@ def find_move_with_value(thread_states, nets, own, opp, score):
 
 @kernel
 def _mtdf_or_find_move(thread_states, nets, own, opp, number, finds):
-    # one entry for both, so that the solver within is compiled once
+    # one entry point for both, so that numba compiles the solver only once
     if finds:
         return find_move_with_value(thread_states, nets, own, opp, number)
     mtdf(thread_states[0], nets[0], own, opp, number)
@@ -434,7 +435,7 @@ def _mtdf_or_find_move(thread_states, nets, own, opp, number, finds):
 
 
 def solve_one(thread_states, nets, own, opp, guess):
-    """Run `mtdf` with the first of *thread_states*; its bounds are the window before and the result after."""
+    """Run `mtdf` with the first of *thread_states*: its ``lower`` and ``upper`` are first the window, then the result."""
     _mtdf_or_find_move(thread_states, nets, own, opp, guess, False)
 
 

@@ -8,13 +8,13 @@ from reversi_env.compiler.kernel import kernel
 from search.kernels.evaluate import INFINITY
 from search.kernels.ordering import empties_of, static_value
 
-#: ProbCut is tried where the static evaluation is so many standard deviations outside the window; elsewhere it seldom succeeds.
+#: ProbCut is tried if the static evaluation is this many standard deviations outside the window; otherwise it seldom succeeds.
 PROBCUT_SCREEN = 0.7
 #: Maximum nesting of ProbCut: a shallow search may prune by ProbCut too.
 MAX_PROBCUT_NESTING = 2
-#: At this depth the static evaluation alone prunes nodes, since any search would cost as much as it saves. Its margin is so many
-#: times that of a shallow search.
-STATIC_DEPTH, STATIC_SAFETY = 2, 1.4
+#: At STATIC_DEPTH the static evaluation replaces the shallow search, since any search would cost as much as it saves. Its margin is
+#: the usual one times STATIC_MARGIN_FACTOR.
+STATIC_DEPTH, STATIC_MARGIN_FACTOR = 2, 1.4
 
 
 @kernel
@@ -30,18 +30,18 @@ def may_probcut(thread, depth, level):
 
 @kernel
 def static_bound(thread, net, own, opp, moves, alpha, depth, rank):
-    """Return the bound of the null window above *alpha* that the static evaluation predicts to fail, or -INFINITY.
+    """Return ``alpha + 1`` for a predicted fail high, *alpha* for a predicted fail low, -INFINITY for no prediction.
 
-    *moves* are the legal ones, and *rank* is that of the move that led there.
+    The static evaluation predicts the null window above *alpha*. *moves* are the legal moves, *rank* is for `static_value`.
     """
     level = empties_of(thread, own, opp)
-    if level <= depth:  # to the end of the game nothing is cut
+    if level <= depth:  # a search to the end of the game is never pruned
         return -INFINITY
     static = static_value(thread, net, own, opp, moves, level, rank)
-    safety = STATIC_SAFETY * thread.cut_margin * thread.cut_deviation[depth, level]
-    if static >= alpha + 1 + safety:
+    margin = STATIC_MARGIN_FACTOR * thread.cut_margin * thread.cut_deviation[depth, level]
+    if static >= alpha + 1 + margin:
         return alpha + 1
-    return alpha if static <= alpha - safety else -INFINITY
+    return alpha if static <= alpha - margin else -INFINITY
 
 
 @kernel
@@ -54,13 +54,13 @@ def probcut_side(thread, static, alpha, beta, depth, level):
 
 
 @kernel
-def probcut_window(bound, side, safety, slope, shift):
+def probcut_window(bound, side, margin, slope, shift):
     """Return the lower end of the null window of ProbCut's shallow search.
 
-    *bound* is the deep search's bound on the *side* (1 fail high, -1 fail low) that may be pruned. The value predicted by
-    *slope* and *shift* has to be *safety* units beyond it.
+    *side* is 1 for a fail high, -1 for a fail low, and *bound* is the value that proves it at full depth. The prediction by
+    *slope* and *shift* must be *margin* units beyond *bound*.
     """
-    threshold = np.int64((bound + side * safety - shift) / slope)
+    threshold = np.int64((bound + side * margin - shift) / slope)
     threshold = min(max(threshold, -INFINITY + 2), INFINITY - 2)
     return threshold - 1 if side > 0 else threshold
 
@@ -69,12 +69,12 @@ def probcut_window(bound, side, safety, slope, shift):
 def probcut_trial(thread, net, own, opp, moves, alpha, depth, level, rank):
     """Return the side (0: none) and the `probcut_window` of a ProbCut trial at a node with the null window above *alpha*.
 
-    *moves* are the legal ones, and *rank* is that of the move that led there.
+    *moves* are the legal moves, *rank* is for `static_value`.
     """
     if not may_probcut(thread, depth, level):
         return 0, alpha
     static = static_value(thread, net, own, opp, moves, level, rank)
     side = probcut_side(thread, static, alpha, alpha + 1, depth, level)
-    safety = thread.cut_margin * thread.cut_deviation[depth, level]
+    margin = thread.cut_margin * thread.cut_deviation[depth, level]
     bound = alpha + 1 if side > 0 else alpha
-    return side, probcut_window(bound, side, safety, thread.cut_slope[depth], thread.cut_shift[depth])
+    return side, probcut_window(bound, side, margin, thread.cut_slope[depth], thread.cut_shift[depth])

@@ -1,9 +1,11 @@
 """The transposition table: fixed memory, four entries per bucket, shared by threads without a lock.
 
-An entry is three words: own board and opponent's board, both scrambled with the data, and the data. It matches a position only if
-both boards do, so that an entry torn by two concurrent writes matches no position (after Hyatt and Mann, 2002; their ``^ data``
-could turn two writes of one position into an entry of another one). The data word has, from the lowest bit: lower and upper bound
-(16 bits each, offset 2**15), best and second-best move (8 bits each, 64: none), depth and generation (8 bits each).
+An entry is three words: own board, opponent's board and data. Both boards are XORed with a hash of the data, much as in the
+lockless hashing of Hyatt and Mann (2002). A probe compares both boards, so an entry torn by two concurrent writes matches no
+position. With their XOR of the data itself, two writes of one position could give an entry of another.
+
+The data word has, from the lowest bit: lower and upper bound (16 bits each, offset 2**15), best and second-best move (8 bits each,
+64: none), depth and generation (8 bits each).
 
 Replacement has two tiers: three entries of a bucket are replaced by depth, the fourth always. Empty entries are filled first and in
 order, so that no entry follows an empty one; then entries of earlier generations are replaced.
@@ -61,7 +63,7 @@ def move_of(data):
 
 @kernel
 def second_move_of(data):
-    """Return the best move before the present one, 64 if there is none."""
+    """Return the previous best move, 64 if there is none."""
     return np.int64((data >> np.uint64(40)) & np.uint64(0xFF))
 
 
@@ -112,7 +114,7 @@ def probe(table, bucket, own, opp):
     for way in range(WAYS):
         at = bucket + way * WORDS_PER_ENTRY
         data = load_word(table, at + 2)
-        if not data:  # no entry follows: not waiting for the second cache line saves 1.5 % of the midgame
+        if not data:  # no entry follows; not loading the second cache line saves 1.5 % of the midgame's time
             break
         if _matches(table, at, data, own, opp):
             return data
@@ -121,7 +123,7 @@ def probe(table, bucket, own, opp):
 
 @kernel
 def store(table, bucket, own, opp, lower, upper, move, depth, generation):
-    """Store a result: it narrows bounds of equal depth and replaces those of less depth; the former best move becomes the second.
+    """Store a result: narrow bounds of equal depth, or replace bounds of less depth. The previous best move becomes the second.
 
     If estimates of equal depth contradict each other, because of deeper table entries or ProbCut, the new bounds replace the old.
     """
@@ -165,9 +167,9 @@ def _update(table, at, own, opp, data, lower, upper, move, depth, generation):
 
 @kernel
 def rehash(table, buckets, bucket_mask):
-    """Move the entries of the first *buckets* buckets to those that a larger *bucket_mask* gives; all others are empty.
+    """Move the entries of the first *buckets* buckets to their buckets in a table grown to *bucket_mask*, whose rest is empty.
 
-    No two old buckets share a new one, and the order of the entries is kept.
+    A new bucket receives entries of one old bucket only, in their order.
     """
     for bucket in range(0, buckets * WORDS_PER_BUCKET, WORDS_PER_BUCKET):
         for way in range(WAYS):
@@ -194,7 +196,7 @@ def _put(table, bucket, own, opp, data):
 # --- shallow table ---------------------------------------------------------------------------------
 
 
-#: Minimum and maximum empties of its positions.
+#: Minimum and maximum empties of a position in the shallow table.
 MIN_EMPTIES, MAX_EMPTIES = 7, 9
 #: Selectivity level of all entries: nothing is pruned near the end (`search.kernels.endgame`).
 EXACT = 5

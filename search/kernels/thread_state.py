@@ -92,7 +92,7 @@ SHARING_THREAD_STATE = np.dtype(
 #: Bits of ``switches``: moves that cannot matter are left out; moves with few replies (on the last ply the one that last refuted),
 #: then those of a good value, are searched first; later moves are tried with a null window; children are looked up in the table
 #: before any is searched.
-ALPHA_BETA, REPLY_ORDER, VALUE_ORDER, NULL_WINDOWS, LOOK_AHEAD = (1 << bit for bit in range(5))
+ALPHA_BETA, REPLY_ORDER, VALUE_ORDER, NULL_WINDOWS, ETC = (1 << bit for bit in range(5))
 
 
 def uses(thread: Any, refinement: int) -> bool:

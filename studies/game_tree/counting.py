@@ -21,7 +21,7 @@ from search.evaluators.registry import get_evaluator
 from search.kernels.evaluate import INFINITY
 from search.kernels.midgame import negamax
 from search.kernels.thread_state import ALPHA_BETA as PRUNES
-from search.kernels.thread_state import LOOK_AHEAD, NULL_WINDOWS, REPLY_ORDER, THREAD_STATE, VALUE_ORDER
+from search.kernels.thread_state import ETC, NULL_WINDOWS, REPLY_ORDER, THREAD_STATE, VALUE_ORDER
 from train.arena.batch import RandomPlayer, play_games
 from train.arena.openings import Openings
 
@@ -52,7 +52,7 @@ class Refinement:
 
 
 _ORDERED = PRUNES | REPLY_ORDER | VALUE_ORDER
-_ALL = _ORDERED | NULL_WINDOWS | LOOK_AHEAD
+_ALL = _ORDERED | NULL_WINDOWS | ETC
 #: The engine's refinements in the order in which they are added. All but the last leave the value as it is.
 REFINEMENTS = (
     Refinement("minimax", 0),

@@ -55,7 +55,7 @@ class TournamentOptions(Options):
     )
     plies: int | None = option(
         None,
-        "Opening length in plies (default: 6; 2 for random openings on 4x4; for a file the whole line).",
+        "Opening length in plies (default: 6; 2 for random openings on 4x4; a whole line of a file).",
         low=0,
         high=60,
     )

@@ -50,8 +50,8 @@ def analyse(
 
               reversi analyse positions.obf --agent six-factor --depth 0
 
-    Values are in discs for the side to move. Near the end of a game the value
-    is exact or has a confidence in per cent; both are printed. A file of OBF
+    Values are in discs for the side to move. Near the end of a game the output
+    says whether the value is exact, or its confidence in per cent. A file of OBF
     lines is analysed line by line. Ctrl-C ends the search early and shows the
     best result so far.
     """

@@ -46,15 +46,15 @@ def solve(
               reversi solve start --size 4
 
     Empty squares count for the winner. Lines that cannot be read are reported
-    with their number, the rest is solved, and the exit status is 1. Up to 20
-    empties take a second or less; three more take about ten times as long.
-    With --order network, if the game has weights, a third of the nodes is
-    enough.
+    with their line number, the others are solved, and the exit status is 1. Up
+    to 20 empties take a second or less; three more empties take about ten times
+    as long. --order network reduces the nodes to a third, where a network for
+    the board size and variant exists.
 
-    POSITION start solves the whole game: milliseconds on 4x4, minutes on 6x6
-    (with --order network --threads 2 --table 4096), not feasible on 8x8.
-    Bounds, nodes and speed are shown. With --checkpoint an interrupted job can
-    be resumed.
+    POSITION start solves the whole game. It takes milliseconds on 4x4, minutes
+    on 6x6 (with --order network --threads 2 --table 4096), and is not feasible
+    on 8x8. Bounds, nodes and speed are shown. With --checkpoint an interrupted
+    job can be resumed.
     """
     from reversi_env.errors import ReversiError
 

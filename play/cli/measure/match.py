@@ -43,7 +43,7 @@ def match(
     ] = 200,
     plies: Annotated[
         int | None,
-        integer("--plies", help="Opening length in plies (default: 6, on 4x4 2; for a file the whole line).", high=60),
+        integer("--plies", help="Opening length in plies (default: 6, 2 on 4x4, a whole line of a file).", high=60),
     ] = None,
     chosen: MatchChoice = NOTHING,
     workers: Annotated[
@@ -58,20 +58,20 @@ def match(
 
     Agents: random, greedy, greedy-invincible, exact, double-alpha, and every
     evaluator by name: network, six-factor, four-attribute, cell-utility,
-    ten-weight, sixteen-weight, position-stability, mobility, discs; human has
-    ten levels; rl, zero and rl-search:FILE are policies of reversi train.
+    ten-weight, sixteen-weight, position-stability, mobility, discs. human
+    has ten levels. rl, rl-search:FILE and zero play networks of reversi train.
     Options follow a colon, as in six-factor:depth=6,seed=1: depth, time, nodes,
     level, exact, threads, table, seed, weights, probcut, book, variety,
     evaluator, temperature, simulations, device (table: docs/reference/agents.md).
-    --time, --depth and --nodes hold for searching agents whose spec sets none.
+    --time, --depth and --nodes are defaults for specs of searching agents.
 
     Other programs play too: "gtp:gtp-rhino -l 3 -b 0", or
     "nboard[limit=5]:COMMAND LINE"; one that crashes, plays an illegal move or
     exceeds its limit (60 s per move) loses that game.
 
-    With --workers, or with other openings than random, agents are created
-    again for each game, as in a tournament: the games are the same on any
-    number of processes. Ctrl-C ends the match early and shows the games so far.
+    With --workers, or with openings other than random, each game gets new
+    agents. Any number of processes then plays the same games. Ctrl-C ends the
+    match early and shows the games so far.
     """
     from reversi_env import Rules
     from train.arena.match import PlayerResults

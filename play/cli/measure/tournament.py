@@ -38,7 +38,7 @@ def tournament(
     *agents: Annotated[
         str,
         Parameter(
-            help="Agent specs; all stands for every named agent, published for the published heuristics.",
+            help="Agent specs. The word all means every named agent, published all published heuristics.",
         ),
     ],
     out: Annotated[
@@ -46,7 +46,7 @@ def tournament(
     ] = None,
     chosen: TournamentChoice = NOTHING,
     sprt: Annotated[
-        str | None, text("--sprt", help="Stop by an SPRT of Elo difference E0 against E1.", metavar="E0,E1")
+        str | None, text("--sprt", help="Stop when an SPRT accepts H0 (Elo difference E0) or H1 (E1).", metavar="E0,E1")
     ] = None,
     errors: Annotated[
         float | None, number("--errors", help="Error rates alpha and beta of the SPRT (default: 0.05).")
@@ -64,11 +64,11 @@ def tournament(
     options and a plot. After an interruption the same command resumes; with
     more --games it adds to the games in the folder.
 
-    Is A stronger than B by 50 Elo, or not stronger at all? To play until that
-    is known: reversi tournament six-factor:depth=4 greedy --sprt 0,50 -g 1000
+    An SPRT plays until one hypothesis is accepted, here 0 or 50 Elo:
+    reversi tournament six-factor:depth=4 greedy --sprt 0,50 -g 1000
 
     Agents and their options: reversi match --help. With --ray all machines of a
-    cluster play; the games are the same.
+    cluster play the same games as one machine would.
     """
     from reversi_env import ReversiError
 

@@ -28,7 +28,7 @@ from search.kernels.ordering import (
     NOT_RANKED,
     late_move_reduction,
 )
-from search.kernels.probcut import STATIC_DEPTH, STATIC_SAFETY
+from search.kernels.probcut import STATIC_DEPTH, STATIC_MARGIN_FACTOR
 from tests.search.engine.test_engine import at_depth, some_positions
 
 
@@ -109,7 +109,7 @@ def null_window(cuts):
 def test_near_the_leaves_the_evaluation_alone_cuts_beyond_either_end_of_a_null_window(cuts, null_window):
     for position in some_positions(Rules(), 8, seed=4, empties=30):
         static = round(evaluators.get_evaluator("six-factor").static_value(position) * UNIT)
-        far = 2 + int(STATIC_SAFETY * UNIT * cuts.spread.deviation(STATIC_DEPTH, 0, 30))
+        far = 2 + int(STATIC_MARGIN_FACTOR * UNIT * cuts.spread.deviation(STATIC_DEPTH, 0, 30))
         above, below = static + far, static - far
         assert null_window(position, above, 1.0) == (above, 1)
         assert null_window(position, below - 1, 1.0) == (below, 1)

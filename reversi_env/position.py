@@ -1,4 +1,4 @@
-"""`Position`: a board with the side to move, immutable and printable — the friendly face of the kernels."""
+"""`Position`: an immutable board with the side to move, which calls the kernels."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ _DISCS = str.maketrans("012", "-XO")
 class Position:
     """A position: the rules, the discs of the side to move (`own`) and of the other side (`opp`), and whose turn it is.
 
-    `own` and `opp` are Python ints, bit ``sq`` set for a disc on square ``sq`` of the 8x8 frame. Positions compare and
-    hash by value and never change: `play` returns a new one.
+    `own` and `opp` are Python ints. A disc on square ``sq`` of the 8x8 frame sets bit ``sq``. Positions never change, and
+    compare and hash by value: `play` returns a new position.
 
     >>> position = Position.initial()
     >>> position.legal_moves()
@@ -54,42 +54,45 @@ class Position:
             if isinstance(board, np.integer):  # kernels and arrays give numpy integers; keep one representation
                 object.__setattr__(self, name, int(board))
             elif not isinstance(board, int) or isinstance(board, bool):
-                raise PositionError(f"board {name} is {quoted(board)}: expected an integer with a bit for every disc")
+                raise PositionError(f"board {name} is {quoted(board)}: expected an integer; set a bit for every disc")
         if (self.own | self.opp) & ~self.rules.playable:
             raise PositionError(
-                f"disc off the board: boards {self.own:#x} and {self.opp:#x} leave the {self.rules.size}x{self.rules.size} board"
+                f"boards {self.own:#x} and {self.opp:#x}: expected no disc off the {self.rules.size}x{self.rules.size} board; "
+                "check size and bits"
             )
         if self.own & self.opp:
             overlap = ", ".join(self._names(self.own & self.opp))
-            raise PositionError(f"discs of both colours on {overlap}: expected at most one disc a square")
+            raise PositionError(
+                f"discs of both colours on {overlap}: expected at most one disc per square; remove one of them"
+            )
         if self.turn.__class__ is not Colour:
             if isinstance(self.turn, bool) or self.turn not in (BLACK, WHITE):
                 raise PositionError(f"turn {quoted(self.turn)} is not a colour: expected BLACK or WHITE")
             object.__setattr__(self, "turn", Colour(self.turn))
 
-    # --- making positions -------------------------------------------------------------------------
+    # --- constructors ------------------------------------------------------------------------------
 
     @classmethod
     def initial(cls, rules: Rules | None = None) -> Position:
-        """The start of the game, black to move."""
+        """Return the start position, black to move."""
         rules = checked_rules(rules)
         black, white = rules.start_boards
         return cls(rules, black, white, BLACK)
 
     @classmethod
     def from_colours(cls, rules: Rules, black: int, white: int, turn: Colour = BLACK) -> Position:
-        """The position with these black and white discs."""
+        """Return the position with these black and white discs."""
         return cls(rules, black, white, turn) if turn == BLACK else cls(rules, white, black, turn)
 
     @classmethod
     def from_text(cls, text: str, turn: Colour = BLACK, rules: Rules | None = None) -> Position:
-        """Read a board of one character a square, row by row, white space ignored.
+        """Read a board from text: one character per square, row by row; white space is ignored.
 
         Black is ``X x * B b ●``, white is ``O o 0 W w ○``, empty is ``- . _``. Without *rules* the size follows from
         the length.
         """
         if not isinstance(text, str):
-            raise PositionError(f"board {quoted(text)} is not text: expected one character a square")
+            raise PositionError(f"board {quoted(text)} is not text: expected one character per square")
         squares = "".join(text.split())
         if rules is None:
             sizes = {size * size: size for size in (4, 6, 8)}
@@ -119,7 +122,7 @@ class Position:
         try:
             cells = np.asarray(matrix)
         except ValueError:
-            raise PositionError(f"{quoted(matrix)} is not a matrix: its rows differ in length") from None
+            raise PositionError(f"matrix {quoted(matrix)}: expected rows of equal length") from None
         if cells.dtype.kind not in "iuf":
             raise PositionError(f"matrix of {cells.dtype}: expected numbers -1, 0 and 1")
         if cells.ndim != 2 or cells.shape[0] != cells.shape[1]:
@@ -128,14 +131,14 @@ class Position:
         if cells.shape != (rules.size, rules.size):
             raise PositionError(f"matrix of shape {cells.shape}: expected {rules.size} x {rules.size}")
         if not np.isin(cells, (-1, 0, 1)).all():
-            raise PositionError(f"matrix with other entries than -1, 0, 1: {quoted(np.unique(cells).tolist())}")
+            raise PositionError(f"matrix with entries {quoted(np.unique(cells).tolist())}: expected -1, 0 and 1")
         boards = [
             sum(1 << rules.square_of(int(action)) for action in np.flatnonzero(cells == colour))
             for colour in (BLACK, WHITE)
         ]
         return cls.from_colours(rules, boards[0], boards[1], turn)
 
-    # --- reading it -------------------------------------------------------------------------------
+    # --- queries ----------------------------------------------------------------------------------
 
     @property
     def black(self) -> int:
@@ -149,7 +152,7 @@ class Position:
 
     @property
     def round(self) -> int:
-        """The round number: the count of discs on the board."""
+        """Number of discs on the board."""
         return (self.own | self.opp).bit_count()
 
     @property
@@ -158,13 +161,13 @@ class Position:
         return self.rules.square_count - self.round
 
     def discs(self, colour: Colour | None = None) -> int:
-        """Number of discs of *colour*, or of both."""
+        """Return the number of discs of *colour*, by default of both colours."""
         if colour is None:
             return self.round
         return (self.own if self._is_turn(colour) else self.opp).bit_count()
 
     def _is_turn(self, colour: Colour | None) -> bool:
-        """Whether *colour* is that of the side to move; ``None`` is."""
+        """Return whether *colour*, by default the side to move, is the side to move."""
         if colour is None or colour == self.turn:
             return True
         if colour == -self.turn:
@@ -172,65 +175,65 @@ class Position:
         raise PositionError(f"colour {quoted(colour)}: expected BLACK or WHITE, or None for the side to move")
 
     def legal_board(self) -> int:
-        """Board of the squares where the side to move may play."""
+        """Return the board of the squares where the side to move may play."""
         return int(bitboard.legal_moves(*self._boards(), np.uint64(self.rules.playable)))
 
     def legal_actions(self) -> list[int]:
-        """The legal actions in order: squares, or the pass alone; none when the game is over."""
+        """Return the legal actions in ascending order: squares, or only the pass; an empty list if the game is over."""
         moves = self.legal_board()
         if moves:
             return [self.rules.action_of(sq) for sq in squares_of(moves)]
         return [] if self.is_over() else [self.rules.pass_action]
 
     def legal_moves(self) -> list[str]:
-        """The legal moves by name: squares, or ``['pass']``; none when the game is over."""
+        """Return the names of the legal moves: squares, or ``['pass']``; an empty list if the game is over."""
         return [self.rules.name_of(action) for action in self.legal_actions()]
 
     def must_pass(self) -> bool:
-        """Whether the side to move has no square to play on and the other side has."""
+        """Return whether the side to move has no legal square, but the other side has one."""
         return not self.legal_board() and not self.is_over()
 
     def is_over(self) -> bool:
-        """Whether neither side can move."""
+        """Return whether neither side can move."""
         return bool(bitboard.is_over(*self._boards(), np.uint64(self.rules.playable)))
 
     def disc_difference(self, colour: Colour | None = None) -> int:
-        """Discs of *colour* (by default the side to move) minus the other's, as they lie."""
+        """Return the discs of *colour* (by default the side to move) minus the other side's, without the empty squares."""
         difference = self.own.bit_count() - self.opp.bit_count()
         return difference if self._is_turn(colour) else -difference
 
     def score(self, colour: Colour | None = None) -> int:
-        """Result of the finished game in discs for *colour* (by default the side to move): positive means that it won.
+        """Return the result of the finished game in discs for *colour* (by default the side to move), positive for a win.
 
         The empty squares count for the winner. In the reversed game the side with fewer discs wins.
         """
         if not self.is_over():
             raise PositionError(
-                "the game is not over, so it has no score: disc_difference() counts the discs as they lie"
+                "score() of an unfinished game: expected a finished game; use disc_difference() to count the discs"
             )
         final = self.rules.sign * int(bitboard.final_score(*self._boards(), np.uint64(self.rules.playable)))
         return final if self._is_turn(colour) else -final
 
     def winner(self) -> Colour | None:
-        """The side that won; ``None`` for a draw and while the game goes on."""
+        """Return the side that won; ``None`` for a draw or an unfinished game."""
         if not self.is_over() or self.own.bit_count() == self.opp.bit_count():
             return None
         return self.turn if self.score() > 0 else self.turn.other
 
     def stable(self, colour: Colour | None = None) -> int:
-        """Board of discs of *colour* (by default the side to move) proven safe for the rest of the game."""
+        """Return the board of discs of *colour* (by default the side to move) that can provably never be flipped."""
         boards = self._boards() if self._is_turn(colour) else self._boards()[::-1]
         return int(stable_discs(*boards, np.uint64(self.rules.playable)))
 
     def frontier(self, colour: Colour | None = None) -> int:
-        """Board of discs of *colour* (by default the side to move) that touch an empty square."""
+        """Return the board of discs of *colour* (by default the side to move) that touch an empty square."""
         boards = self._boards() if self._is_turn(colour) else self._boards()[::-1]
         return int(bitboard.frontier(*boards, np.uint64(self.rules.playable)))
 
     # --- playing ----------------------------------------------------------------------------------
 
     def play(self, move: Move) -> Position:
-        """The position after *move*: a square name, an action number, or the pass (by name or number)."""
+        """Return the position after *move*: a square name, an action number, or the pass (by name or number)."""
         action = self._action(move)
         own, opp = self._boards()
         if action == self.rules.pass_action:
@@ -248,62 +251,62 @@ class Position:
         return Position(self.rules, int(next_own), int(next_opp), self.turn.other)
 
     def play_all(self, moves: Iterable[Move]) -> Position:
-        """The position after all *moves* in turn."""
+        """Return the position after all *moves*, one after the other."""
         position = self
         for move in moves:
             position = position.play(move)
         return position
 
     def perft(self, depth: int) -> int:
-        """Number of move sequences of exactly *depth* plies (a pass is a ply, games that end earlier do not count)."""
+        """Return the number of move sequences of exactly *depth* plies; a pass is a ply, games that end earlier do not count."""
         if not isinstance(depth, int) or isinstance(depth, bool) or depth < 0:
             raise RulesError(f"depth {quoted(depth)}: expected an integer of at least 0")
         if depth > 2 * self.rules.square_count:
-            return 0  # no game is that long, however often somebody passes
+            return 0  # no game is longer, even with passes
         return int(count_sequences(*self._boards(), np.uint64(self.rules.playable), depth))
 
     # --- symmetry ---------------------------------------------------------------------------------
 
     def transformed(self, symmetry: int) -> Position:
-        """The image under symmetry 0-7 of the square (see `reversi_env.kernels.symmetry`)."""
+        """Return the image under one of the eight symmetries, 0-7 (see `reversi_env.kernels.symmetry`)."""
         if not isinstance(symmetry, Integral) or symmetry not in range(8):
             raise PositionError(f"symmetry {quoted(symmetry)} does not exist: expected 0 to 7")
         own, opp = (int(transform(board, int(symmetry))) for board in self._boards())
         return Position(self.rules, own, opp, self.turn)
 
     def canonical(self) -> Position:
-        """The one position that stands for all eight images of this one."""
+        """Return the canonical form: the same position for all eight symmetric images."""
         own, opp, _ = canonical(*self._boards())
         return Position(self.rules, int(own), int(opp), self.turn)
 
     def hash64(self) -> int:
-        """A 64-bit hash of the boards seen from the side to move, the same on every machine."""
+        """Return a 64-bit hash of the boards seen from the side to move; it is the same on every machine."""
         return int(position_hash(*self._boards()))
 
-    # --- writing it -------------------------------------------------------------------------------
+    # --- output -----------------------------------------------------------------------------------
 
     def to_text(self) -> str:
-        """One character a square, row by row: X black, O white, - empty."""
-        # The bits of each board as decimal digits, black's added to twice white's: a digit a square, and twenty times as fast.
+        """Return one character per square, row by row: X black, O white, - empty."""
+        # Decimal digits from the bits, black plus twice white, give one digit per square: twenty times faster than a loop.
         digits = int(f"{self.black:b}") + 2 * int(f"{self.white:b}")
         frame = str(digits).zfill(64)[::-1].translate(_DISCS)
         size, first = self.rules.size, 9 * self.rules.margin
         return "".join(frame[at : at + size] for at in range(first, first + 8 * size, 8))
 
     def to_matrix(self) -> np.ndarray:
-        """The n x n int8 matrix of -1 (black), 0 (empty) and +1 (white)."""
+        """Return the n x n int8 matrix of -1 (black), 0 (empty) and +1 (white)."""
         cells = [(self.white >> sq & 1) - (self.black >> sq & 1) for sq in self.rules.squares()]
         return np.array(cells, np.int8).reshape(self.rules.size, self.rules.size)
 
     def __repr__(self) -> str:
-        """The board as `from_text` reads it: what a prompt shows can be typed in."""
+        """Return Python code that creates this position with `from_text`."""
         size, text = self.rules.size, self.to_text()
         rows = "\n".join(text[start : start + size] for start in range(0, size * size, size))
         rules = "" if self.rules == Rules(size) else f", {self.rules!r}"
         return f'Position.from_text("""\n{rows}""", {self.turn.name}{rules})'
 
     def __str__(self) -> str:
-        """The board with the legal moves marked ``·``, and a line that says who is to move or who won."""
+        """Return the board with the legal moves marked ``·``, and a line with the side to move or the winner."""
         from reversi_env.rendering.scene import status
 
         size, legal = self.rules.size, self.legal_board()
@@ -313,7 +316,7 @@ class Position:
         return "\n".join([header, *rows, status(self, names=("X", "O"))])
 
     def _repr_svg_(self) -> str:
-        """The board as a picture, for notebooks."""
+        """Return the board as an SVG picture, for notebooks."""
         from reversi_env.rendering.svg import render_svg
 
         return render_svg(self)
@@ -322,7 +325,7 @@ class Position:
         return "X" if self.black >> sq & 1 else "O" if self.white >> sq & 1 else empty
 
     def _boards(self) -> tuple[np.uint64, np.uint64]:
-        """(own, opp) as the kernels want them: the border between Python ints and uint64."""
+        """Return (own, opp) as uint64, the type that the kernels need."""
         return np.uint64(self.own), np.uint64(self.opp)
 
     def _names(self, board: int) -> list[str]:

@@ -191,7 +191,7 @@ def _reason(error: CycloptsError) -> str:
     if isinstance(error, UnknownCommandError) and error.unused_tokens:
         before, [name, *_] = " ".join(error.command_chain or ()), error.unused_tokens
         names = [path.removeprefix(before).strip() for path in (*COMMANDS, *GROUPS) if path.startswith(before)]
-        return f"command {_shortened(name)!r} is unknown{did_you_mean(name, names)}"
+        return f"command {_shortened(name)!r} is unknown{did_you_mean(name, names)}: expected a command from the list"
     argument = error.argument
     if isinstance(error, MissingArgumentError) and argument is not None:
         return f"{argument.name} is missing: expected a value"

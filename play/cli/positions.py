@@ -140,7 +140,9 @@ class _Source:
         elif isfile(text):  # noqa: PTH113 - a Path refuses a text that is too long for a name
             self.place, lines = text, _lines_of_file(text)
         elif text.lower().endswith(_GAME_FILES):
-            raise ReversiError(f"file {quoted(text, 300)} cannot be read: no such file or directory")
+            raise ReversiError(
+                f"file {quoted(text, 300)} cannot be read: expected an existing file; check its name and folder"
+            )
         else:
             lines = [text]
         self.lines, first = iter(lines), []
@@ -162,7 +164,7 @@ class _Source:
             return Game(options.rules)
         if not self.is_game:
             raise ReversiError(f"{quoted(self.text, 300)}: expected moves such as f5d6c3, GGF text, or a file of these")
-        number, place = options.game or 1, self.place or "the typed game"
+        number, place = options.game or 1, self.place or "the moves on the command line"
         if self.is_wthor:
             records = read_wthor(Path(self.text))
             count = len(records)

@@ -102,7 +102,7 @@ class Client:
         except (URLError, OSError, ValueError) as error:
             reason = getattr(error, "reason", None) or error
             raise UnreachableError(
-                f"cannot reach {self.url}: {_plain(str(reason))}; expected a server there, see `reversi serve`"
+                f"{self.url} ({_plain(str(reason))}): expected a server there; start one with `reversi serve`, or check the address"
             ) from None
 
     def create(self, rules: Rules, colour: Colour, opponent: str | None) -> tuple[Ticket, Ticket | None]:

@@ -26,18 +26,21 @@ from search.agents.simple import INVINCIBLE_EMPTIES, ExactAgent
 from search.agents.spec import AgentSpec
 
 _TEXTS = {
-    "human": ("Human-like", "ten levels, from a beginner to more than most people can beat"),
-    "network": ("Network", "alpha-beta with a trained pattern network; the strongest"),
-    "six-factor": ("Six factors", "corners, mobility, frontier, table: report 001"),
-    "four-attribute": ("Four attributes", "parity, mobility, corners, stability: report 003"),
-    "cell-utility": ("Cell utility", "a table of squares, discs and mobility: report 004"),
+    "human": ("Human-like", "ten levels, from a beginner to stronger than most people"),
+    "network": ("Network", "looks ahead with a trained network; the strongest"),
+    "six-factor": ("Six factors", "corners, legal moves, discs next to empty squares, values of squares: report 001"),
+    "four-attribute": ("Four attributes", "discs, legal moves, corners, safe discs: report 003"),
+    "cell-utility": ("Cell utility", "values of squares, discs and legal moves: report 004"),
     "position-stability": ("Position and stability", "written for the reversed game: report 000"),
-    "double-alpha": ("Double Alpha", "the search and the sixteen evolved weights of report 002"),
-    "ten-weight": ("Ten weights", "an evolved table of squares: report 002"),
+    "double-alpha": ("Double Alpha", "the search of report 002, with sixteen weights from simulated evolution"),
+    "ten-weight": ("Ten weights", "values of squares from simulated evolution: report 002"),
     "mobility": ("Mobility", "counts legal moves only"),
     "discs": ("Disc counter", "counts discs only"),
     "rl": ("Self-taught", "trained by self-play; does not search"),
-    "greedy-invincible": ("Greedy, then perfect", "plays greedily, and the last twelve squares perfectly"),
+    "greedy-invincible": (
+        "Greedy, then perfect",
+        "plays the move with the best disc count right now, and the last twelve squares perfectly",
+    ),
     "greedy": ("Greedy", "plays the move with the best disc count right now"),
     "random": ("Random", "any legal move"),
 }

@@ -31,7 +31,7 @@ class ServerOptions(Options):
 
     host: str = option("127.0.0.1", "Address to listen on; 0.0.0.0 accepts other machines.")
     port: int = option(DEFAULT_PORT, "Port to listen on; 0 takes any free one.", low=0, high=65535)
-    database: str | None = option(None, "SQLite file of the games (default: in the user data folder).")
+    database: str | None = option(None, "SQLite file that stores the games (default: in the user data folder).")
     workers: int | None = option(
         None,
         "Number of search processes (default: one per core); 0 searches in a thread of the server.",
@@ -39,13 +39,16 @@ class ServerOptions(Options):
         high=256,
     )
     longest_think: float = option(5.0, "Maximum thinking time of an agent per move, in seconds.", low=0.05, high=600)
-    allowed_hosts: tuple[str, ...] | None = option(None, "Additional allowed Host header; repeat for more.")
+    allowed_hosts: tuple[str, ...] | None = option(
+        None, "Host name under which browsers reach the server; repeat for more."
+    )
     proxies: tuple[str, ...] | None = option(
         None, "Address of a trusted proxy that sets X-Forwarded-For; repeat for more."
     )
-    ponder: bool = option(False, "Let agents ponder while a worker is idle.")
+    ponder: bool = option(False, "Let agents think during the opponent's turn while a search process is idle.")
     wthor: str | None = option(
-        None, "Folder with WTHOR files; the page shows their move statistics (default: $REVERSI_DATA)."
+        None,
+        "Folder with recorded games (WTHOR files); the page shows how often each move was played (default: $REVERSI_DATA).",
     )
     longest_analysis: float = 2.0
     deepest: int = 16

@@ -88,7 +88,9 @@ def unfinished_game() -> tuple[Game, Settings, Path]:
     """Return the newest unfinished game, how it was played, and its file."""
     paths = resumable_games()
     if not paths:
-        raise ReversiError(f"no unfinished game: expected one in {quoted(str(state_folder()), 300)}")
+        raise ReversiError(
+            f"--resume: expected an unfinished game in {quoted(str(state_folder()), 300)}; start one without --resume"
+        )
     try:
         kept = json.loads(paths[0].read_text(encoding="utf-8"))
         if not isinstance(kept, dict) or not all(isinstance(kept.get(key), kind) for key, kind in _KINDS.items()):

@@ -1,4 +1,4 @@
-"""Evaluators made of functions: in plain Python, which is slow, or compiled into the search.
+"""Evaluators from functions: in plain Python, which is slow, or compiled as a part of the search.
 
 >>> from reversi_env import Position
 >>> from reversi_env.kernels import popcount
@@ -46,9 +46,9 @@ class SlowEvaluatorWarning(UserWarning):
 
 
 class PythonEvaluator(Evaluator):
-    """An evaluator that the search calls in Python for every position: any code will do, but it is slow.
+    """An evaluator that the search calls in Python for every position; it may run any code, but is slow.
 
-    A subclass defines `static_value`. Whatever that raises ends the search, and is raised by it.
+    A subclass defines `static_value`. If `static_value` raises an exception, the search stops and raises the same exception.
     """
 
     def __init__(self, name: str, description: str = "") -> None:
@@ -82,7 +82,7 @@ class PythonEvaluator(Evaluator):
 
     @contextmanager
     def during_search(self, stop: Callable[[], None]) -> Iterator[None]:
-        """Return the context of a search: a failure calls *stop*, and is raised at the end."""
+        """Return the context of a search. An exception of the evaluator calls *stop*; the context raises it at its end."""
         self._stops.append(stop)
         try:
             yield
@@ -112,7 +112,7 @@ class PythonEvaluator(Evaluator):
 
 
 class FunctionEvaluator(PythonEvaluator):
-    """A Python function as an evaluator; calling it calls the function."""
+    """An evaluator that uses a Python function; calling the evaluator calls the function."""
 
     def __init__(self, function: ValueFunction, name: str, written_for: Variant = "normal") -> None:
         super().__init__(name, (function.__doc__ or "").partition("\n")[0])
@@ -122,7 +122,7 @@ class FunctionEvaluator(PythonEvaluator):
         return self._function(position)
 
     def static_value(self, position: Position) -> float:
-        """Return the function's value within the range of scores, negated in the game that it was not written for."""
+        """Return the function's value, limited to the range of scores, and negated unless it was written for this game."""
         result = self._function(position)
         try:
             value = float(result)
@@ -130,7 +130,7 @@ class FunctionEvaluator(PythonEvaluator):
             value = math.nan
         if math.isnan(value):
             raise EvaluatorError(
-                f"evaluator {self.name} gave {quoted(result)} for {position.to_text()}: expected a number"
+                f"evaluator {self.name} gave {quoted(result)} for {position.to_text()}: expected a number; correct the function"
             )
         limit = position.rules.square_count - 0.5
         return max(-limit, min(limit, value if self.written_for == position.rules.variant else -value))
@@ -160,18 +160,20 @@ def evaluator(
 ) -> Any:
     """Decorate a function that returns a position's value in discs for the side to move.
 
-    A plain function takes a `Position` and is any Python: about ten thousand positions per second. With *compiled* numba compiles
-    it into the search, as fast as the published heuristics. It then takes two boards (uint64), *own* and *opp*, or a record and the
-    boards: the record has the *weights* by name and ``playable``, ``corners``, ``edge_rows``, ``edge_columns`` and
-    ``square_classes``. `reversi_env.kernels` has functions of boards. NaN counts as 0 there; in plain Python it raises.
+    A plain function takes a `Position` and may use all of Python; it evaluates about ten thousand positions per second. With
+    *compiled* numba compiles the function as a part of the search, and it is as fast as the published heuristics. A compiled
+    function takes two boards (uint64), *own* and *opp*, or a record and the two boards. The record has the *weights* by name, and
+    the boards ``playable``, ``corners``, ``edge_rows``, ``edge_columns`` and ``square_classes``. `reversi_env.kernels` has
+    functions that take boards. NaN counts as 0 in a compiled function, and raises an `EvaluatorError` in a plain one.
 
-    The values are negated in the game that it was not *written_for*. The *name* is that of the function, with hyphens.
+    *written_for* is the game of the function; in the other game its values are negated. *name* is by default the function's name
+    with hyphens.
     """
 
     def make(given: Callable[..., Any]) -> Evaluator:
         if not callable(given) or isinstance(given, type) or not hasattr(given, "__name__"):
             raise EvaluatorError(
-                f"{quoted(given)} is no function: expected one, or models.TorchEvaluator(module) for a torch module"
+                f"{quoted(given)} is no function: expected a function; for a torch module use models.TorchEvaluator(module)"
             )
         if written_for not in get_args(Variant):
             raise EvaluatorError(f"written_for={quoted(written_for)}: expected one of {', '.join(get_args(Variant))}")
@@ -179,7 +181,9 @@ def evaluator(
         if compiled:
             return _formula(given, named, dict(weights or {}), written_for)
         if weights is not None:
-            raise EvaluatorError(f"weights of evaluator {named}: expected them with compiled=True")
+            raise EvaluatorError(
+                f"weights of evaluator {named}: expected compiled=True with weights; add compiled=True"
+            )
         return FunctionEvaluator(given, named, written_for)
 
     return make if function is None else make(function)
@@ -199,25 +203,27 @@ def _check_compiles(name: str, function: Any, arguments: tuple[Any, ...]) -> Non
     try:
         function.compile(arguments)
     except KeyError as error:
-        raise EvaluatorError(f"evaluator {name} asks its record for {error}: expected a weight, or playable") from None
+        raise EvaluatorError(
+            f"field {error} in evaluator {name}: expected a field of its record; add it to weights, or correct its name"
+        ) from None
     except FAILURES as error:
         raise EvaluatorError(
-            f"evaluator {name} cannot be compiled ({_numba_error_summary(error)}): expected other code"
+            f"evaluator {name} ({_numba_error_summary(error)}): expected code that numba can compile; change that line"
         ) from None
     given = function.overloads[arguments].signature.return_type
     if not isinstance(given, (types.Number, types.Boolean)):
-        raise EvaluatorError(f"evaluator {name} gives {given}: expected a number, the value in discs")
+        raise EvaluatorError(f"evaluator {name} returns {given}: expected a number; return the value in discs")
 
 
 def _formula(function: Callable[..., Any], name: str, weights: dict[str, Weight], written_for: Variant) -> Formula:
-    """The function, compiled, under a record type of its own: that is how the search tells evaluators apart."""
-    # A function that is changed and defined again, in a notebook or with another constant, is another one.
+    """Return the compiled function as a formula; a record type of its own identifies it in the search."""
+    # A function that was changed, in a notebook or by another constant, needs a new identity.
     code = code_fingerprint(function)
     source = hashlib.sha256(f"{fingerprint(function)} {code}".encode()).hexdigest()
     mark = f"{checked_name(name)}-{source[:16]}".replace("-", "_")
     for taken in weights.keys() & {field[0] for field in BOARD_FIELDS}:
         raise EvaluatorError(
-            f"weight {quoted(taken)} of evaluator {name}: expected another name, the record has that field"
+            f"weight {quoted(taken)} of evaluator {name}: expected a name that is not a field of the record; rename the weight"
         )
     fields = [(key, np.float64, np.shape(weight)) for key, weight in weights.items()]
     kind, inner = record_type((mark, np.uint8), *fields), njit(nogil=True, error_model="numpy")(function)
@@ -232,7 +238,9 @@ def _formula(function: Callable[..., Any], name: str, weights: dict[str, Weight]
 
     count = function.__code__.co_argcount
     if count not in (2, 3):
-        raise EvaluatorError(f"evaluator {name} takes {count} arguments: expected (own, opp) or (record, own, opp)")
+        raise EvaluatorError(
+            f"evaluator {name} has {count} parameters: expected (own, opp) or (record, own, opp); change its parameters"
+        )
     register_function(kind, of_boards if count == 2 else of_record, source)
     boards = (types.uint64, types.uint64)
     explanations[mark] = partial(_check_compiles, name, inner, boards if count == 2 else (from_dtype(kind), *boards))

@@ -1,12 +1,12 @@
 """The published heuristics: formulas with their weights.
 
-Each heuristic was written for one of the two games. In the other its value is negated: what is good where discs are wanted is bad
-where they are not. That holds for `mobility` too, though report 002 argues against it: see ``docs/evaluators.md`` for measurements.
+Each heuristic was written for one of the two games. In the other game its value is negated, because there the aim is the opposite.
+This includes `mobility`, although report 002 argues against it; ``docs/lab/evaluators.md`` has measurements.
 
-A position table is ten numbers, one for each class of squares of the 8x8 board. On a smaller board a square has the number of the
-8x8 square at the same distances from its nearest edges: the middle rows and columns are left out.
+A position table has ten numbers, one for each class of squares of the 8x8 board. On a smaller board a square has the number of the
+8x8 square with the same distances to its nearest edges.
 
-Where a report is unclear, the decision is documented at the compiled formula in `search.kernels.heuristics`.
+If a report is unclear, a comment at the compiled formula in `search.kernels.heuristics` gives the interpretation.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from search.kernels import heuristics
 POSITION_STABILITY_ORIGINAL = (-500, 50, -1, -5, 45, -1, -1, -1, -2, -1)
 POSITION_STABILITY_ADJUSTED = (-100, 25, -1, -5, 45, -1, -1, -1, -2, -1)
 
-#: Discs on the 8x8 board up to which report 002 sees the opening, and the number of moves that it measures mobility by.
+#: Report 002: the opening has at most this many discs on the 8x8 board; mobility is divided by this number of moves.
 LAST_EARLY_ROUND = 24
 MANY_MOVES = 12
 
 
 def _normalised(weights: Weights, rules: Rules) -> dict[str, Any]:
-    """The table divided by the sum of its absolute values over the board, so that values lie within ±1."""
+    """Return the table divided by the sum of its absolute values over the board; values are then within ±1."""
     table = np.array(weights["table"])
     sizes = np.array([board.bit_count() for board in square_classes(rules)])
     return {"bad_to_own": table / max(float(np.abs(table) @ sizes), np.finfo(float).tiny)}

@@ -116,7 +116,7 @@ FULL = Position.from_text("X" * 64)
         *((ReversiError, f"'{move}'|{move} by", START.play, [move]) for move in ("a1", "d4", "i9", "", "f5d6", "pass")),
         *((ReversiError, "pass|move", START.play, [move]) for move in (64, 65, -1, 3.0, None, True)),
         *((IllegalMoveError, "over", FULL.play, [move]) for move in ("pass", "a1")),
-        (PositionError, "not over", START.score, []),
+        (PositionError, "finished", START.score, []),
         (PositionError, "a1", Position, [Rules(), 1, 1]),
         *((PositionError, "board|integer", Position, [Rules(), own, 0]) for own in (1 << 64, -1, 1.5, True, "1")),
         (PositionError, "6x6", Position, [Rules(6), 1, 0]),

@@ -133,7 +133,9 @@ def wthor_files(folder: str | os.PathLike[str] | None = None) -> list[Path]:
         )
     found = _wthor_files_in(Path(given)) or _wthor_files_in(Path(given) / "wthor")
     if not found:
-        raise TrainError(f"no WTHOR files in {str(given)!r}: expected *.wtb there, or in a folder wthor below it")
+        raise TrainError(
+            f"no WTHOR files in {str(given)!r}: expected *.wtb there, or in its subfolder wthor; name another folder"
+        )
     return found
 
 

@@ -22,7 +22,7 @@ class PuzzleOptions(GameOptions):
     """Which puzzles; the same options give the same ones."""
 
     count: int = option(1000, "Number of puzzles.", low=1, high=100_000)
-    empties: tuple[int, int] = option((8, 14), "Number of empties, such as 8-14.")
+    empties: tuple[int, int] = option((8, 14), "Range of the number of empty squares, such as 8-14.")
     margin: int = option(4, "Minimum gap between the best and the second-best move, in discs.", low=2, high=64)
     seed: int = option(0, "Random seed.", low=0, high=(1 << 32) - 1)
 
@@ -32,7 +32,7 @@ class PuzzleOptions(GameOptions):
             raise TrainError("puzzles on the 4x4 board, which has too few positions: expected size 6 or 8")
         low, high = self.empties
         if not 3 <= low <= high <= 16:
-            raise TrainError(f"empties={low}-{high}: expected a range from 3 to 16")
+            raise TrainError(f"empties={low}-{high}: expected LOW-HIGH from 3 to 16; put the smaller number first")
 
     @property
     def candidates(self) -> LabelOptions:

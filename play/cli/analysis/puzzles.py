@@ -27,14 +27,14 @@ def puzzles(
 
     Example: reversi puzzles puzzles/8x8 --count 1000 --empties 8-14
 
-    Positions of noisy games are solved. Those with one best move, by --margin
-    discs or more, are shown to the ten levels of the agent human; the number
-    of levels that miss it is the difficulty. OUT/puzzles.obf has one puzzle
-    per line: board, side to move, the move with its score, margin and number
-    of levels that miss it.
+    The command plays games with random errors and solves their endgames. A
+    puzzle has one move that is better than all others by --margin discs or
+    more. The difficulty of a puzzle is the number of the ten human-like levels
+    that do not find this move. OUT/puzzles.obf has one puzzle per line: board,
+    side to move, best move with its score, margin and difficulty.
 
-    Run the same command again to resume after Ctrl-C or a crash: the file is
-    the same.
+    After Ctrl-C or a crash, run the same command again: it resumes, and the
+    result is the same file.
     """
     from reversi_env.errors import count_noun
     from train.evaluation.puzzles import FILE, make_puzzles

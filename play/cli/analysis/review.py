@@ -29,14 +29,19 @@ def review(
     /,
     *,
     evaluator: Annotated[
-        str | None, text("--evaluator", help="Evaluator (default: the strongest for the game).", metavar="SPEC")
+        str | None,
+        text(
+            "--evaluator", help="Evaluator that gives the values (default: the strongest for the game).", metavar="SPEC"
+        ),
     ] = None,
     depth: Annotated[
         int | None,
         integer("--depth", help="Search depth in plies (default: 8 if no time is given).", low=2, high=60),
     ] = None,
     time: Annotated[float | None, number("--time", help="Seconds per move.", low=0.001, high=1e6)] = None,
-    exact: Annotated[int | None, integer("--exact", help="Solve positions with at most this many empties.")] = None,
+    exact: Annotated[
+        int | None, integer("--exact", help="Solve positions with at most this many empty squares.")
+    ] = None,
     game_number: GameNumber = None,
     threads: SearchThreads = 1,
     size: StartSize = None,

@@ -45,7 +45,14 @@ def play(
     pause: Annotated[
         float, number("--pause", help="With --watch: seconds to wait after a move.", low=0, high=60)
     ] = 0.0,
-    adviser: Annotated[str | None, text("--adviser", help="Agent that gives hints and values.", metavar="SPEC")] = None,
+    adviser: Annotated[
+        str | None,
+        text(
+            "--adviser",
+            help="Agent that gives hints and values (default: the strongest agent for the game).",
+            metavar="SPEC",
+        ),
+    ] = None,
     evaluation: Annotated[bool, flag("--eval", help="Show the evaluation bar from the start.")] = False,
     where: PositionChoice = DEFAULT,
     resume: Annotated[bool, flag("--resume", "-r", help="Resume the last unfinished game.")] = False,
@@ -59,7 +66,7 @@ def play(
 
               reversi play --watch --agent network --opponent six-factor:depth=6
 
-    Type a square such as d3 to play there, help for everything else: hints,
+    Type a square such as d3 to play there. Type help for all other words: hints,
     values of all moves, take-back, save and load. The game is saved after every
     move; --resume continues it.
     """
@@ -100,7 +107,7 @@ def _settings(rules: Rules, spec: str, opponent: str | None, colour: Colours, wa
     from reversi_env import BLACK, WHITE, ReversiError
 
     if opponent is not None and not watch:
-        raise ReversiError("--opponent without --watch: expected --agent for the agent that you play against")
+        raise ReversiError("--opponent: expected --watch with it; to play against this agent yourself, use --agent")
     if watch:
         return Settings({BLACK: spec, WHITE: opponent or spec}, opponent=spec)
     people = {"black": {BLACK}, "white": {WHITE}, "both": {BLACK, WHITE}}[colour]

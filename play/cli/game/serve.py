@@ -70,15 +70,20 @@ def connect(
     /,
     *,
     level: Level = None,
-    agent: Annotated[str | None, text("--agent", help="Agent that plays on this side.", metavar="SPEC")] = None,
+    agent: Annotated[str | None, text("--agent", help="Agent that plays in your place.", metavar="SPEC")] = None,
     opponent: Annotated[
-        str, text("--opponent", help="Agent of the server, or friend to wait for a person.", metavar="SPEC")
+        str,
+        text(
+            "--opponent",
+            help="Opponent: an agent of the server, or the word friend to wait for a person.",
+            metavar="SPEC",
+        ),
     ] = "human:level=1",
     join: Annotated[
         str | None,
         text("--join", "-j", help="Ticket or invitation link of a game to join or rejoin.", metavar="TICKET"),
     ] = None,
-    colour: Annotated[Literal["black", "white"], Parameter(("--colour", "-c"), help="The side to play.")] = "black",
+    colour: Annotated[Literal["black", "white"], Parameter(("--colour", "-c"), help="Your side.")] = "black",
     size: Size = 8,
     variant: VariantName = "normal",
     as_json: Json = False,
@@ -87,9 +92,10 @@ def connect(
 
     Example: reversi connect 127.0.0.1 --level 4 --opponent human:level=1
 
-    Without --level or --agent you play in this terminal. A game with a friend
-    prints a ticket, which the friend gives to --join, and a link for a
-    browser. Your own ticket lets you rejoin after a lost connection or Ctrl-C.
+    Without --level or --agent you play in this terminal. With --opponent friend
+    the command prints a ticket and a link. Your friend joins with --join TICKET
+    or opens the link in a browser. After a lost connection or Ctrl-C, rejoin
+    with --join and your own ticket.
     """
     from play.client.client import Client, Ticket, server_url
     from play.client.players import Computer, Person

@@ -325,7 +325,9 @@ def opened(path: str | Path) -> sqlite3.Connection:
             _prepare(connection, path)
         except sqlite3.Error as error:
             reason = "another server uses it" if "locked" in str(error) else str(error)
-            raise StoreError(f"database {str(path)!r}: {reason}; expected a file of this server's games") from None
+            raise StoreError(
+                f"database {str(path)!r} ({reason}): expected a database of games that no other server uses; name another file"
+            ) from None
         refused.pop_all()
     return connection
 

@@ -233,7 +233,7 @@ def test_openings_are_named_and_empty_squares_are_the_winners(open_page, server)
     choose(page, agent="network", strength=4, colour="white", size=8)
     page.click("#start")
     my_turn(page)
-    expect(page.locator("#player-black .note")).to_contain_text("6 plies")
+    expect(page.locator("#player-black .note")).to_contain_text("6 moves ahead")
     room = max(server.hall.rooms.values(), key=lambda room: room.created)
     assert room._row.black.agent == "network:depth=6,book=yes,variety=1"
     review(page, "f5d6c5f4e7f6g5e6e3")  # white has no disc left: the empty squares are black's

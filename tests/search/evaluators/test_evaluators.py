@@ -325,7 +325,7 @@ def test_a_compiled_function_may_be_changed_and_defined_again():
     [
         (lambda: evaluator(7), "7 is no function"),
         (lambda: evaluator(lambda position: 0), "<lambda>"),
-        (lambda: evaluator(compiled=True, name="one")(lambda own: 0), "arguments"),
+        (lambda: evaluator(compiled=True, name="one")(lambda own: 0), "parameters"),
         (lambda: evaluator(compiled=True, name="six", weights={"corners": 1})(lambda net, own, opp: 0), "'corners'"),
         (lambda: evaluator(weights={"a": 1}, name="two")(lambda position: 0), "compiled=True"),
         (lambda: evaluator(name="four", written_for="Normal")(lambda position: 0), "written_for='Normal'"),

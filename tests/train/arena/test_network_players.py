@@ -11,6 +11,7 @@ from models.policy import Architecture
 from models.policy.net import PolicyValueNet, ValueFromBoards
 from models.torch_evaluator import TorchAgent, TorchEvaluator
 from reversi_env import Position, ReversiError, Rules, batch
+from reversi_env.batch import action_table
 from search import Agent
 from search.engine.solver import solve_all_moves
 from train import self_play
@@ -25,7 +26,6 @@ from train.arena.network_players import (
     network_move_values,
 )
 from train.arena.openings import Openings
-from train.evaluation.exact_set import action_table
 
 RULES = Rules(6)
 

@@ -8,7 +8,6 @@ import pytest
 from models import human
 from reversi_env import Rules
 from reversi_env.errors import TrainError
-from train.evaluation import puzzles
 from train.evaluation.exact_set import ILLEGAL, move_values
 from train.evaluation.options import PuzzleOptions
 from train.evaluation.puzzles import FILE, LOG, make_puzzles, packaged_puzzles
@@ -42,7 +41,7 @@ def test_every_puzzle_of_the_package_has_one_best_move_by_the_solver(rules, coun
 
 @pytest.mark.slow
 def test_a_run_goes_on_where_it_was_to_the_same_file(tmp_path, monkeypatch):
-    monkeypatch.setattr(puzzles, "BATCH", 16)
+    monkeypatch.setattr("train.evaluation.options.BATCH", 16)
     options = PuzzleOptions(6, "normal", 8, (5, 7), 4, 1)
     found = make_puzzles(options, tmp_path / "whole")
     assert_one_best_move(found, Rules(6))

@@ -72,7 +72,7 @@ from play.cli.analysis import solve_start
 from reversi_env import Position, Rules
 later = Position.initial(Rules(6)).play_all("d5 c5 b2 e3 c6 b4 f3 f2 a5 a4".split())
 solve_start.Position = SimpleNamespace(initial=lambda rules: later)
-interruptible.LOOK_SECONDS, run = 0.001, solve_start._Job.run
+interruptible.POLL_SECONDS, run = 0.001, solve_start._Job.run
 solve_start._Job.run = lambda job, seconds: run(job, 0)
 {REVERSI}
 """

@@ -201,7 +201,7 @@ class Options:
         for name in values:
             if name not in known:
                 near = did_you_mean(name, known)
-                raise TrainError(f"option {quoted(name)} is unknown{near}: expected some of {', '.join(known)}")
+                raise cls.error(f"option {quoted(name)} is unknown{near}: expected some of {', '.join(known)}")
         return cls(**values)
 
     @classmethod
@@ -215,7 +215,7 @@ class Options:
                     raise ValueError("expected a value")
                 values[name] = known[name].parse([text]) if name in known else text
             except ValueError as error:
-                raise TrainError(f"{name}={quoted(text)}: {error}") from None
+                raise cls.error(f"{name}={quoted(text)}: {error}") from None
         return cls.from_dict(defaults | values)
 
 

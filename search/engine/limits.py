@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reversi_env import Position, ReversiError, Rules
-from reversi_env.errors import TrainError, quoted
+from reversi_env.errors import quoted
 from reversi_env.options import Options, option
+
+
+class LimitsError(ReversiError):
+    """Limits that no search can have."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +23,8 @@ class Limits(Options):
     best; an unstable one may use up to ``time``.
     """
 
+    error = LimitsError
+
     time: float | None = option(None, "Seconds of wall clock.", low=1e-9, high=1e9)
     depth: int | None = option(None, "Depth in plies.", low=1, high=10**9)
     nodes: int | None = option(None, "Nodes per thread.", low=1, high=(1 << 63) - 1)
@@ -28,7 +34,7 @@ class Limits(Options):
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.soft is not None and self.time is None:
-            raise TrainError(f"soft={quoted(self.soft)} without time: expected a time limit, too")
+            raise LimitsError(f"soft={quoted(self.soft)} without time: expected a time limit, too")
 
 
 @dataclass(frozen=True)

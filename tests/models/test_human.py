@@ -69,7 +69,7 @@ def test_the_last_level_beats_the_first_and_a_level_that_is_none_is_refused():
 
 def test_the_ladder_that_was_measured_has_steady_steps_and_is_what_the_levels_are_rated_by():
     """Of 200 games each: 65 to 80 % against the next lower, the first as strong as greedy play, from the third on no wipe-out."""
-    text = (Path(__file__).parents[2] / "docs" / "guide" / "play.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "lab" / "play.md").read_text()
     row = r"^\| (\d+) \| ([\d.]*) ?\| (\d+)–(\d+)–(\d+) \| (\d+) \| (−?\d+) \| \d+ \|$"
     levels, below, wins, draws, losses, wiped, elo = zip(*re.findall(row, text, re.MULTILINE), strict=True)
     assert [int(level) for level in levels] == list(range(1, len(LEVELS) + 1))

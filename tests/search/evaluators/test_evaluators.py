@@ -398,21 +398,21 @@ def with_as(own, opp):
 
 
 @pytest.mark.parametrize(
-    ("function", "message"),
+    ("function", "reason"),
     [
         (lambda own, opp: own + "x", "signature add(uint64, Literal[str](x)), line"),
         (lambda record, own, opp: record + "x", "signature add(record, Literal[str](x)), line"),
         (lambda own, opp: no_such_name(own), "(NameError: name 'no_such_name' is not defined)"),  # noqa: F821
         (lambda own, opp: own.bit_count(), "(Unknown attribute 'bit_count' of type uint64, line"),
         (with_as, "construct is not supported)"),
-        (lambda record, own, opp: record.nothing, "asks its record for 'nothing': expected a weight"),
-        (lambda own, opp: None, "gives none: expected a number"),
+        (lambda record, own, opp: record.nothing, "nothing"),
+        (lambda own, opp: None, "none"),
     ],
 )
-def test_code_that_cannot_be_compiled_is_told_in_a_line(function, message):
+def test_code_that_cannot_be_compiled_is_told_in_a_line(function, reason):
     """Numba's own message is of a hundred lines, on the search's kernels, in which the evaluator's are hard to find."""
     mine = evaluator(compiled=True, name="mine")(function)
     for use in (lambda: Engine(mine), lambda: mine.static_value(Position.initial())):
-        with pytest.raises(EvaluatorError, match=r"evaluator mine .*: expected [^\n]*$") as error:
+        with pytest.raises(EvaluatorError, match=r"evaluator mine[^\n]*: expected [^\n]*$") as error:
             use()
-        assert message in str(error.value)
+        assert reason in str(error.value)

@@ -19,7 +19,7 @@ from tests.oracles.referee import DifferenceError, Seen, compare
 PLIES = int(os.environ.get("REVERSI_PLIES", 10**8))
 MODULES = {"openspiel": "pyspiel", "pgx": "pgx"}
 #: What the comparison must do without, on a machine that has no more than it needs.
-NOT_NEEDED = ("gymnasium", "pettingzoo", "platformdirs", "safetensors", "PIL", "cyclopts", "rich", "torch", "pytest")
+NOT_NEEDED = ("pettingzoo", "platformdirs", "safetensors", "PIL", "cyclopts", "rich", "torch", "pytest")
 
 
 class Twin:

@@ -99,7 +99,7 @@ def test_the_bench_compares_with_both_wrappers(json_lines, monkeypatch):
 
 @pytest.mark.slow
 def test_the_bench_measures():
-    command = [sys.executable, "-m", "benchmarks.rl", "small", "ours", "1"]
+    command = [sys.executable, "-m", "benchmarks.rl", "sb3", "small", "ours", "1"]
     found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
     assert found["steps_per_second"] > 0
     assert 0 < found["step"] < 1

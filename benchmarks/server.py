@@ -43,7 +43,7 @@ QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
 #: and at their ends.
 ATTACKER = "203.0.113.1"
 ATTACKED_AGENTS = {"network:time=5": 60, "six-factor:time=0.1": 20, "greedy-invincible:exact=18": 20}
-#: What is posted over and over, by so many at once: positions that ended a worker once, the longest analyses, the longest texts.
+#: Requests of the attack, and how many clients repeat each: positions that once ended a worker, the longest analyses and texts.
 POSTED: tuple[tuple[str, dict[str, Any], int], ...] = (
     ("/api/analyse", {"board": "X" * 16, "turn": "black", "seconds": 1e-12}, 3),
     ("/api/analyse", {"board": "-" * 27 + "OX------XO" + "-" * 27, "turn": "black", "seconds": 60}, 8),

@@ -62,11 +62,11 @@ class ArraySpec(NamedTuple):
             return self.project(parameters)
         if not self.is_integer:
             return parameters
-        found, library = parameters * self.scale, array_module(parameters)
-        library.round(found, out=found)
-        library.clip(found, -self.max_integer, self.max_integer, out=found)
-        found /= self.scale
-        return found
+        scaled, library = parameters * self.scale, array_module(parameters)
+        library.round(scaled, out=scaled)
+        library.clip(scaled, -self.max_integer, self.max_integer, out=scaled)
+        scaled /= self.scale
+        return scaled
 
 
 class CompiledNetwork(NamedTuple):

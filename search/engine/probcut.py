@@ -64,7 +64,7 @@ def probcut_depth(deep: int) -> int:
 
 
 def endgame_probcut_depth(empties: int) -> int:
-    """Return the depth of the search that predicts the score with so many *empties*; 0: none, the end itself is as near."""
+    """Return the depth of the search that predicts the score at *empties* empty squares; 0 if the end is as near."""
     if empties < PROBCUT_EMPTIES:
         return 0
     return 2 if empties < 16 else 4 if empties < 21 else 6

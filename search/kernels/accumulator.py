@@ -66,7 +66,7 @@ def update_for_value(net: Any, accumulator: Any, sq: Any, flipped: Any) -> None:
 
 
 def accumulator_value(net: Any, accumulator: Any, empties: Any, own: Any, opp: Any, moves: Any) -> float:
-    """Return `evaluate` of the boards of *accumulator*, with so many *empties* and these legal *moves*."""
+    """Return `evaluate` of the boards of *accumulator*, with *empties* empty squares and the legal *moves*."""
     raise TypeError("accumulator_value is compiled into kernels")
 
 

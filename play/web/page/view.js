@@ -165,8 +165,8 @@ export function renderLine() {
   else if (!analysis) showLine(words(study.failed ? "line.none" : "line.thinking"), study.failed);
   else if (hover && hover in analysis.moves && hover !== analysis.move) {
     const child = study.get(after(here, hover, line.size), line.variant);
-    const worth = signed(analysis.moves[hover].value, analysis.exact ? 0 : 1);
-    showLine(words("line.move", { move: hover, value: worth, colour: colourName(here.turn) }), "", [hover, ...(child?.pv ?? [])]);
+    const text = signed(analysis.moves[hover].value, analysis.exact ? 0 : 1);
+    showLine(words("line.move", { move: hover, value: text, colour: colourName(here.turn) }), "", [hover, ...(child?.pv ?? [])]);
   } else {
     const { value } = valueOf(here), [kind, n] = analysis.confidence ? ["line.sure", analysis.confidence] : ["line.depth", analysis.depth];
     showLine(words("line.verdict", { lead: leadText(value, analysis.exact), sure: analysis.exact ? words("line.exact") : words(kind, { n }) }), pastVerdict(here), analysis.pv);

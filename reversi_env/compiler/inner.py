@@ -20,11 +20,10 @@ import threading
 import warnings
 from collections.abc import Callable
 from functools import cache
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from llvmlite.binding import add_symbol, address_of_symbol, parse_assembly, parse_bitcode
 from numba.core import sigutils
-from numba.core.caching import _Cache
 from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import CompilerBase, CompileResult, DefaultPassBuilder, _LowerResult
 from numba.core.compiler_machinery import PassManager, register_pass
@@ -35,22 +34,12 @@ from numba.core.serialize import dumps
 from numba.core.typed_passes import NativeLowering
 from numba.core.typeinfer import TypeInferer
 
-
-class Store(Protocol):
-    """Where compiled versions of one kernel are kept."""
-
-    def read(self, signature: Any, codegen: Any) -> bytes | None:
-        """Return the entry for *signature*, or None if it has to be compiled."""
-
-    def write(self, signature: Any, codegen: Any, entry: bytes) -> None:
-        """Keep the entry for *signature*."""
-
-    def explain_failure(self, error: Exception, argument_types: str) -> None:
-        """Raise a clearer error than *error*, if the types of the arguments allow one."""
+if TYPE_CHECKING:
+    from reversi_env.compiler.kernel import KernelStore
 
 
 class _Building(threading.local):
-    """How many kernels this thread is building, each for the one before."""
+    """The number of kernels that this thread is compiling, each for the one before."""
 
     depth = 0
 
@@ -59,35 +48,34 @@ _building = _Building()
 
 
 def is_inner() -> bool:
-    """Whether a kernel that is asked for now is for another one that is being built."""
+    """Return whether a kernel that is requested now is part of another one."""
     return _building.depth > 0
 
 
 def _once(return_type: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """*return_type* of a function that calls itself, as far as it follows without those calls: asked once for a kernel of ours."""
+    """Return *return_type* with its result cached for every kernel of this project."""
 
-    def remembered(inferer: Any) -> Any:
-        if not is_inner():  # others' functions
+    def cached_return_type(inferer: Any) -> Any:
+        if not is_inner():  # a function of another package
             return return_type(inferer)
-        if getattr(inferer, "found_return_type", None) is None:
-            inferer.found_return_type = return_type(inferer)
-        return inferer.found_return_type
+        if getattr(inferer, "cached_type", None) is None:
+            inferer.cached_type = return_type(inferer)
+        return inferer.cached_type
 
-    return remembered
+    return cached_return_type
 
 
 TypeInferer.return_types_from_partial = _once(TypeInferer.return_types_from_partial)  # type: ignore[method-assign]
 
 
 class InnerEntry:
-    """Stands for the entry point that an inner kernel does not have; the compiler tells functions apart by it."""
+    """Placeholder for the entry point that an inner kernel does not have."""
 
 
 class InnerLibrary(JITCodeLibrary):
-    """The code of an inner kernel and of all that it calls; whoever takes it in optimises it and makes machine code of it."""
+    """The LLVM IR of an inner kernel and of all that it calls, not yet optimised."""
 
     def finalize(self) -> None:
-        """Link the kernels that this one calls."""
         self._raise_if_finalized()
         for library in dict.fromkeys(self._linking_libraries):
             self._reload_init.update(library._reload_init)
@@ -99,12 +87,11 @@ class InnerLibrary(JITCodeLibrary):
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class InnerLowering(NativeLowering):
-    """Translates an inner kernel to LLVM's language."""
+    """Lowers an inner kernel to LLVM IR, without wrappers and machine code, and registers it for its callers."""
 
     _name = "inner_lowering"
 
     def run_pass(self, state: Any) -> bool:
-        """Do without wrappers and machine code, and let other kernels find the result."""
         context = state.targetctx
         state.library = InnerLibrary(context.codegen(), state.func_id.func_qualname)
         state.flags.no_cpython_wrapper = state.flags.no_cfunc_wrapper = state.flags.no_compile = True
@@ -120,7 +107,6 @@ class KernelCompiler(CompilerBase):
     """Numba's compiler, with another last step for inner kernels."""
 
     def compile_extra(self, func: Any) -> Any:
-        """Compile the Python function *func*; kernels that it calls are compiled within."""
         _building.depth += 1
         try:
             return super().compile_extra(func)
@@ -139,16 +125,15 @@ class KernelCompiler(CompilerBase):
 
 
 class KernelDispatcher(CPUDispatcher):
-    """Numba's dispatcher, which builds a kernel anew and in full when Python first calls one that was built for others."""
+    """Numba's dispatcher, which compiles an inner kernel again, in full, when Python first calls it."""
 
     _cache: KernelCache
 
     def compile(self, sig: Any) -> Any:
-        """The entry point for *sig*, compiled or from the cache if need be."""
         arguments = tuple(sigutils.normalize_signature(sig)[0])
-        known: Any = self.overloads.get(arguments)
-        if known is not None and isinstance(known.entry_point, InnerEntry) and not is_inner():
-            self.overloads.pop(arguments, None)  # another thread may have been here
+        overload: Any = self.overloads.get(arguments)
+        if overload is not None and isinstance(overload.entry_point, InnerEntry) and not is_inner():
+            self.overloads.pop(arguments, None)  # another thread may have removed it
         try:
             return super().compile(sig)
         except Exception as error:
@@ -157,25 +142,20 @@ class KernelDispatcher(CPUDispatcher):
             raise
 
     def add_overload(self, cres: Any) -> None:
-        """Make a result known: to Python too, if it is a full one."""
+        """Register a result, for calls from Python too unless it is an inner kernel."""
         if isinstance(cres.entry_point, InnerEntry):
             self.overloads[tuple(cres.signature.args)] = cres
             return
-        for environment in cres._find_referenced_environments():  # those of the inner kernels have not been set
+        for environment in cres._find_referenced_environments():  # not yet set for the inner kernels
             cres.codegen.set_env(environment.env_name, environment)
         super().add_overload(cres)  # last: from here on another thread may call it
 
 
-class KernelCache(_Cache):
-    """Numba's interface to the `Store` of one kernel."""
+class KernelCache:
+    """The `KernelStore` of one kernel, with the methods of numba's cache that its dispatcher calls."""
 
-    def __init__(self, function: Callable, store: Store) -> None:
+    def __init__(self, function: Callable, store: KernelStore) -> None:
         self._function, self.store = function, store
-
-    @property
-    def cache_path(self) -> str:
-        """Nothing: numba shows this path to users of its own cache."""
-        return ""
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         """Return the compiled function for *sig*, or None if it has to be compiled."""
@@ -185,7 +165,7 @@ class KernelCache(_Cache):
         return entry and _Entry(*pickle.loads(entry)).result(target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep what was compiled for *sig*, unless it contains addresses of this process."""
+        """Save the compiled function for *sig*, unless it contains addresses of this process."""
         if is_inner():
             return
         if data.library.has_dynamic_globals or data.lifted:
@@ -197,46 +177,32 @@ class KernelCache(_Cache):
             return
         self.store.write(sig, data.codegen, dumps(tuple(_Entry.of(data))))
 
-    def enable(self) -> None:
-        """Do nothing: the cache is always in use."""
-
-    def disable(self) -> None:
-        """Do nothing: the cache is always in use."""
-
-    def flush(self) -> None:
-        """Do nothing: entries of other sources are never found, and removed after a while."""
-
 
 class _Entry(NamedTuple):
-    """A compiled function as it is saved, in the order of numba's own, with what makes loading it quick."""
+    """A compiled function as it is saved. The first three fields make it quick to load."""
 
-    #: The functions outside of it that the code calls, but for those of LLVM and Python, which are always there.
+    #: External functions that the code calls, except those of LLVM and Python, which are always present.
     called: frozenset[str]
-    #: The functions and variables that it defines.
+    #: Functions and variables that the code defines.
     defined: frozenset[str]
-    #: Its code in LLVM's language, for kernels that take it in.
+    #: LLVM IR, for kernels that inline it.
     bitcode: bytes
-    #: What numba saves, without that code.
+    #: Numba's own content, without the IR.
     reduced: tuple[Any, ...]
 
     @classmethod
     def of(cls, result: Any) -> _Entry:
-        """The entry for a result of numba's compiler."""
         module = result.library._final_module
+        values = [*module.functions, *module.global_variables]
         declared = (function.name for function in module.functions if function.is_declaration)
         called = frozenset(name for name in declared if not name.startswith(("llvm.", "Py", "_Py")))
-        named = (
-            thing.name
-            for things in (module.functions, module.global_variables)
-            for thing in things
-            if not thing.is_declaration
-        )
+        defined = frozenset(value.name for value in values if not value.is_declaration)
         (name, kind, (machine_code, bitcode)), *rest = result._reduce()
         empty = parse_assembly(str(result.codegen._create_empty_module(name))).as_bitcode()
-        return cls(called, frozenset(named), bitcode, ((name, kind, (machine_code, empty)), *rest))
+        return cls(called, defined, bitcode, ((name, kind, (machine_code, empty)), *rest))
 
     def result(self, context: Any) -> Any:
-        """The result again. LLVM's code is only read if another kernel is compiled that takes it in."""
+        """Return the compiled function. The IR is read only when another kernel that inlines it is compiled."""
         _provide_runtime()
         if not all(map(address_of_symbol, self.called)):
             context.refresh()  # loads all that numba can compile, which takes half a second
@@ -249,12 +215,12 @@ class _Entry(NamedTuple):
 
 @cache
 def _provide_runtime() -> None:
-    """Let compiled code find numba's runtime; what compiling needs of it besides takes longer, and is left to numba."""
+    """Make numba's runtime visible to compiled code, without the slower parts that only a compilation needs."""
     for name, address in _nrt.c_helpers.items():
         add_symbol(name if name.startswith("_") else f"NRT_{name}", address)
 
 
-def build(function: Callable, options: dict[str, Any], store: Store) -> Any:
+def build(function: Callable, options: dict[str, Any], store: KernelStore) -> Any:
     """Return numba's dispatcher of *function*, which compiles it at the first call."""
     dispatcher: Any = KernelDispatcher(function, targetoptions=options, pipeline_class=KernelCompiler)
     dispatcher._cache = KernelCache(function, store)

@@ -32,16 +32,7 @@ def work(cache, **environment):
 
 
 @pytest.fixture
-def spare(tmp_path, monkeypatch):
-    """Where temporary files go in this test."""
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(folder))
-    return folder
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch, spare):
+def cache(tmp_path, monkeypatch):
     """An empty cache folder."""
     monkeypatch.setenv("REVERSI_CACHE_DIR", str(tmp_path / "cache"))
     return tmp_path / "cache"
@@ -102,48 +93,20 @@ def test_damage_anywhere_is_found_and_the_file_removed(cache):
     assert files.read(*KEY) == bytes(range(200))
 
 
-def test_a_place_that_cannot_be_written_is_named_once_and_another_serves(cache, spare, capsys):
-    """The other one is only trusted while nobody else may write there."""
-    cache.write_text("a file where the folder should be")
+def refused(*arguments, **options):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("system_call", [(os, "replace"), (Path, "mkdir")], ids=["full disk", "read-only"])
+def test_an_unwritable_cache_is_reported_once_and_has_no_partial_entries(cache, monkeypatch, capsys, system_call):
+    monkeypatch.setattr(*system_call, refused)
     files = KernelFiles("here")
-    files.write("group", "name", "a", b"a")
-    files.write("group", "name", "b", b"b")
+    for _ in range(2):
+        files.write(*KEY, b"code")
     message = capsys.readouterr().err
     assert message.count("\n") == 1
     assert str(cache) in message
-    again = KernelFiles("here")
-    assert [again.read("group", "name", key) for key in "ab"] == [b"a", b"b"]
-    assert capsys.readouterr().err == ""
-    [folder] = spare.iterdir()
-    assert folder.stat().st_mode & 0o077 == 0
-    folder.chmod(0o777)
-    assert KernelFiles("here").read("group", "name", "a") is None
-
-
-def test_a_full_disk_leaves_no_half_entry_and_nothing_is_lost(cache, monkeypatch):
-    files, replace = KernelFiles("here"), os.replace
-
-    def full(path, target):
-        if str(target).startswith(str(cache)):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-        return replace(path, target)
-
-    monkeypatch.setattr(os, "replace", full)
-    files.write(*KEY, b"code")
     assert not [path for path in cache.rglob("*") if path.is_file()]
-    assert files.read(*KEY) == b"code"
-
-
-def test_without_any_place_kernels_are_simply_not_kept(cache, monkeypatch, capsys):
-    def nowhere(*arguments, **options):
-        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-
-    files = KernelFiles("here")
-    monkeypatch.setattr(Path, "mkdir", nowhere)
-    monkeypatch.setattr("tempfile.mkdtemp", nowhere)
-    for _ in range(2):
-        files.write(*KEY, b"code")
-    assert capsys.readouterr().err.count("compiled at every start") == 1
     assert files.read(*KEY) is None
 
 

@@ -4,14 +4,14 @@ from tests.oracles.processes import output_of
 
 SCRIPT = """
 import warnings
-from numba.core import caching
-del caching._Cache
+from numba.core import codegen
+del codegen.JITCodeLibrary
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     from reversi_env import Position
     from reversi_env.compiler import kernel
     print(kernel.building is None, Position.initial().perft(5))
-    print(sum("_Cache" in str(warning.message) for warning in caught))
+    print(sum("JITCodeLibrary" in str(warning.message) for warning in caught))
 """
 
 

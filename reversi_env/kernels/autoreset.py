@@ -26,7 +26,7 @@ from reversi_env.kernels.symmetry import mix
 #: Rows of a batch's words on a GPU. The last two are the boards of the last finished episode.
 OWN, OPP, LEGAL, RANDOM, META, FINAL_OWN, FINAL_OPP = range(7)
 WORDS = 7
-#: Rows of a batch's flags, a byte each: what a step tells beside the reward, and the last finished episode's score and winner.
+#: Rows of a batch's flags, a byte each: results of a step beside the reward, and the last finished episode's score and winner.
 TERMINATED, TO_MOVE, ILLEGAL, AGENT, FINAL_SCORE, WINNER = range(6)
 FLAGS = 6
 #: What a reset does with an environment; added up.
@@ -102,9 +102,9 @@ def step_state(state, game, sq):
     """Play *sq* and, where that ends the episode, begin the next one.
 
     Returns the reward, whether the episode has ended, whether *sq* was illegal, and the end: boards as the observation
-    would show them, with score and winner as `final_score_and_winner` tells them (0 and -1 if there is no end).
+    would show them, with score and winner as `final_score_and_winner` returns them (0 and -1 if there is no end).
     """
-    if state.over:  # no start was found for this episode: look again
+    if state.over:  # no start was found for this episode: draw another
         begin_episode_against(state, game)
         return 0.0, False, False, state.own, state.opp, 0, -1
     reward = step_square(state, game, sq)
@@ -117,7 +117,7 @@ def step_state(state, game, sq):
 
 @kernel
 def child_of(own, opp, legal, sq):
-    """After the move *sq*: the boards seen by the next side to move, and the discs turned; nothing of it if it is illegal."""
+    """After the move *sq*: the boards seen by the next side to move, and the number of flipped discs; all zero if it is illegal."""
     if (legal & bit_of(sq)) == NO_SQUARE:
         return NO_SQUARE, NO_SQUARE, np.int64(0)
     flipped = flips(sq, own, opp)

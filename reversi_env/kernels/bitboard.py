@@ -44,7 +44,7 @@ def legal_moves(own, opp, playable):
 
 @kernel
 def flips(sq, own, opp):
-    """Discs of *opp* that turn when *own* plays at *sq*; empty if the move is illegal."""
+    """Discs of *opp* that are flipped when *own* plays at *sq*; empty if the move is illegal."""
     return outflanked(sq, own, opp)
 
 

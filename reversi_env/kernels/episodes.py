@@ -6,8 +6,8 @@ game that is played one `GAME` record, so that a kernel takes two arrays and no 
 
 Two-player mode (an empty pool of opponents): every action is for the side to move. Otherwise the agent has one colour,
 an opponent is drawn from the pool at the beginning of every episode, and it moves between the agent's actions: by a
-built-in policy, or, if it is ``EXTERNAL``, by whoever calls `opponent_moves`. The opponent's passes are made for it;
-the agent's own are actions of its own.
+built-in policy, or, if it is ``EXTERNAL``, by the caller of `opponent_moves`. The opponent's passes are automatic; a pass
+of the agent is an action.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ STATE = np.dtype(
         ("over", np.int8),
         ("illegal", np.int8),  # whether the last action was illegal
         ("last_square", np.int8),  # the last move made by either side, 64 for a pass, -1 before the first
-        ("failed", np.int8),  # the random start that was asked for was not found
-        ("game", np.int8),  # which game it is, for those who keep states; kernels do not look at it
+        ("failed", np.int8),  # no random start was found
+        ("game", np.int8),  # number of the game, checked when a state is restored; kernels ignore it
     ],
     align=True,
 )
@@ -72,7 +72,7 @@ GAME = np.dtype(
         ("discount", np.float64),
         ("start_turn", np.int64),
         ("opening_plies", np.int64),  # random plies before the first action
-        ("empties", np.int64),  # random plies until so many squares are empty; -1: not asked for
+        ("empties", np.int64),  # random plies until so many squares are empty; -1: none
         ("squares", np.int64),  # squares of the board
         ("sign", np.int64),  # +1 normal, -1 reversed
         ("colour", np.int64),
@@ -112,7 +112,7 @@ def _advance(state, game, sq):
 
 @kernel
 def _greedy_square(state, game):
-    """The legal square that turns the most discs (in the reversed game: the fewest), ties drawn by lot."""
+    """The legal square that flips the most discs (in the reversed game: the fewest), ties broken at random."""
     best_gain, best = -1000, NO_SQUARE
     moves = state.legal
     while moves != NO_SQUARE:
@@ -261,7 +261,9 @@ def final_score_and_winner(state, game):
     The score is in discs, empty squares to the winner, for the agent or, in two-player mode, for the player that acted; an
     illegal action loses all squares. The winner is 0 for black, 1 for white, -1 for nobody.
     """
-    lost = state.illegal and game.illegal == ILLEGAL_LOSES  # nothing was played: it is still the turn of who acted
+    lost = (
+        state.illegal and game.illegal == ILLEGAL_LOSES
+    )  # nothing was played: it is still the turn of the player that acted
     score = -game.squares if lost else game.sign * final_score(state.own, state.opp, game.playable)
     winner = state.turn if score > 0 else 1 - state.turn if score < 0 else -1
     return score if lost or state.kind != NO_OPPONENT else -score, winner
@@ -306,7 +308,7 @@ def collect_agent_reward(state, game):
     return reward
 
 
-# --- one environment: the batch kernels' bodies without the loop, and with what Python wants to know as a tuple
+# --- one environment: the bodies of the batch kernels, with the results as a tuple
 
 
 @kernel

@@ -48,9 +48,9 @@ def random_square(board, word):
 
 @kernel
 def random_plies(own, opp, playable, limit, state):
-    """Play at most *limit* uniformly random legal moves and passes: (own, opp, plies played, generator state) thereafter.
+    """Play at most *limit* uniformly random legal moves and passes: (own, opp, plies played, generator state).
 
-    The boards are seen by the side to move then. Fewer plies than *limit* mean that the game is over.
+    The boards are from the side to move at the end. Fewer plies than *limit* mean that the game is over.
     """
     for ply in range(limit):
         moves = legal_moves(own, opp, playable)

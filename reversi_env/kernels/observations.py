@@ -55,7 +55,7 @@ def action_of_square(sq, game):
 
 @kernel
 def first_invalid_action(states, games, actions, only_legal):
-    """The lowest index whose action is none, or with *only_legal* an illegal one in a running episode; else their number."""
+    """The lowest index whose action is out of range, or with *only_legal* illegal in a running episode; else their number."""
     if not only_legal and not _any_out_of_range(actions, games[0].squares):
         return states.size
     for i in range(states.size):
@@ -68,7 +68,7 @@ def first_invalid_action(states, games, actions, only_legal):
 
 @kernel
 def _any_out_of_range(actions, last):
-    """Whether an action is not among 0 … *last*. Looks at all of them: without a way out LLVM vectorises it."""
+    """Whether an action is not among 0 … *last*. Without an early exit LLVM vectorises the loop."""
     beyond = False
     for i in range(actions.size):
         beyond |= np.uint64(actions[i]) > np.uint64(last)  # a negative one is huge

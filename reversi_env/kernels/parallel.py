@@ -243,12 +243,12 @@ def shared_pool() -> Pool:
 
 
 def _configured_threads() -> int:
-    wanted = os.environ.get("REVERSI_THREADS")
-    if not wanted:
+    threads = os.environ.get("REVERSI_THREADS")
+    if not threads:
         return core_count()
-    if not wanted.isdecimal() or not 1 <= int(wanted) <= MAX_THREADS:
-        raise ReversiError(f"REVERSI_THREADS={quoted(wanted)}: expected an integer from 1 to {MAX_THREADS}")
-    return int(wanted)
+    if not threads.isdecimal() or not 1 <= int(threads) <= MAX_THREADS:
+        raise ReversiError(f"REVERSI_THREADS={quoted(threads)}: expected an integer from 1 to {MAX_THREADS}")
+    return int(threads)
 
 
 def _reset_after_fork() -> None:

@@ -33,26 +33,24 @@ def popcount(typing_context: Any, board: Any) -> Any:
     return types.int64(types.uint64), codegen
 
 
+def _zero_counter(name: str) -> Any:
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        counter = builder.module.declare_intrinsic(name, [I64], ir.FunctionType(I64, [I64, I1]))
+        return builder.call(counter, [args[0], ir.Constant(I1, 1)])
+
+    return codegen
+
+
 @intrinsic
 def trailing_zeros(typing_context: Any, board: Any) -> Any:
     """Index of the lowest set bit, as int64. Undefined for an empty board."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        counter = builder.module.declare_intrinsic("llvm.cttz", [I64], ir.FunctionType(I64, [I64, I1]))
-        return builder.call(counter, [args[0], ir.Constant(I1, 1)])
-
-    return types.int64(types.uint64), codegen
+    return types.int64(types.uint64), _zero_counter("llvm.cttz")
 
 
 @intrinsic
 def leading_zeros(typing_context: Any, board: Any) -> Any:
     """Number of unset bits above the highest set one, as uint64. Undefined for an empty board."""
-
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        counter = builder.module.declare_intrinsic("llvm.ctlz", [I64], ir.FunctionType(I64, [I64, I1]))
-        return builder.call(counter, [args[0], ir.Constant(I1, 1)])
-
-    return types.uint64(types.uint64), codegen
+    return types.uint64(types.uint64), _zero_counter("llvm.ctlz")
 
 
 @intrinsic
@@ -115,7 +113,7 @@ def run_ends_scalar(own: np.uint64, opp: np.uint64) -> np.uint64:
 
 
 def outflanked_by_shifts(sq: int, own: np.uint64, opp: np.uint64) -> np.uint64:
-    """The *opp* discs between square *sq* and an *own* disc: no table and no branch, which is what a GPU likes."""
+    """The *opp* discs between square *sq* and an *own* disc, without table and branches: fastest on a GPU."""
     square = np.uint64(1) << np.uint64(sq)
     inner = opp & np.uint64(INNER_COLUMNS)
     flipped = _axis_closed(square, own, inner, np.uint64(1)) | _axis_closed(square, own, opp, np.uint64(8))
@@ -168,24 +166,12 @@ def _features(context: Any) -> set[str]:
 
 
 class _Lanes:
-    """Emits LLVM code on four 64-bit lanes, one lane an axis."""
+    """Emits LLVM code on four 64-bit lanes, one per axis."""
 
     def __init__(self, builder: Any, opp: Any) -> None:
         self.builder = builder
-        self.step = self._constants(AXIS_STEPS)
-        self.twice = self._constants(2 * AXIS_STEPS)
-        self.zero = self._constants(np.zeros(4, np.uint64))
-        self.inside = builder.and_(self.spread(opp), self._constants(AXIS_MASKS))
-
-    @staticmethod
-    def _constants(values: np.ndarray) -> ir.Constant:
-        return ir.Constant(FOUR_LANES, [ir.Constant(I64, int(value)) for value in values])
-
-    def spread(self, board: Any) -> Any:
-        lanes = ir.Constant(FOUR_LANES, ir.Undefined)
-        for lane in range(4):
-            lanes = self.builder.insert_element(lanes, board, ir.Constant(ir.IntType(32), lane))
-        return lanes
+        self.step, self.twice = _lanes(*AXIS_STEPS), _lanes(*(2 * AXIS_STEPS))
+        self.inside = builder.and_(_spread(builder, opp), _lanes(*AXIS_MASKS))
 
     def run(self, start: Any, shift: Any) -> Any:
         """The run of inside discs next to *start*, up to six long, in the direction of *shift*."""
@@ -196,19 +182,13 @@ class _Lanes:
         run = either(run, both(pairs, shift(run, self.twice)))
         return either(run, both(pairs, shift(run, self.twice)))
 
-    def union(self, one: Any, other: Any) -> Any:
-        """All squares of both directions and all four axes as one board."""
-        lanes = self.builder.or_(one, other)
-        boards = [self.builder.extract_element(lanes, ir.Constant(ir.IntType(32), lane)) for lane in range(4)]
-        return self.builder.or_(self.builder.or_(boards[0], boards[1]), self.builder.or_(boards[2], boards[3]))
-
 
 def emit_ends_by_lanes(builder: Any, own: Any, opp: Any) -> Any:
     """`run_ends`, four axes at a time."""
     lanes = _Lanes(builder, opp)
-    own_lanes = lanes.spread(own)
+    own_lanes = _spread(builder, own)
     ends = [shift(lanes.run(own_lanes, shift), lanes.step) for shift in (builder.shl, builder.lshr)]
-    return lanes.union(*ends)
+    return _united(builder, builder.or_(*ends))
 
 
 def emit_ends_by_words(builder: Any, own: Any, opp: Any) -> Any:
@@ -295,8 +275,9 @@ class _Rays:
         return self.builder.load(self.builder.gep(pointer, [number]), align=32)
 
 
-def _lanes(value: int) -> ir.Constant:
-    return ir.Constant(FOUR_LANES, [ir.Constant(I64, value)] * 4)
+def _lanes(*values: int) -> ir.Constant:
+    """Return four constants, or four times the same one."""
+    return ir.Constant(FOUR_LANES, [ir.Constant(I64, int(value)) for value in values] * (4 // len(values)))
 
 
 def _spread(builder: Any, board: Any) -> Any:
@@ -338,13 +319,13 @@ def emit_by_reversal(builder: Any, sq: Any, own: Any, opp: Any) -> Any:
 def emit_by_runs(builder: Any, sq: Any, own: Any, opp: Any) -> Any:
     """`outflanked` where lanes are shifted by counts of their own."""
     lanes = _Lanes(builder, opp)
-    square_lanes, own_lanes = lanes.spread(builder.shl(ir.Constant(I64, 1), sq)), lanes.spread(own)
+    square_lanes, own_lanes = (_spread(builder, board) for board in (builder.shl(ir.Constant(I64, 1), sq), own))
     flipped = []
     for shift in (builder.shl, builder.lshr):
         run = lanes.run(square_lanes, shift)
-        closed = builder.icmp_unsigned("!=", builder.and_(shift(run, lanes.step), own_lanes), lanes.zero)
-        flipped.append(builder.select(closed, run, lanes.zero))
-    return lanes.union(*flipped)
+        closed = builder.icmp_unsigned("!=", builder.and_(shift(run, lanes.step), own_lanes), _lanes(0))
+        flipped.append(builder.select(closed, run, _lanes(0)))
+    return _united(builder, builder.or_(*flipped))
 
 
 @intrinsic

@@ -1,4 +1,4 @@
-"""Discs that can never be turned again.
+"""Discs that can never be flipped again.
 
 `stable_discs` is a sound lower bound: every disc it names is safe for the rest of the game, though a deeper proof may
 find more. A disc is safe if, along each of the four axes, the line through it is full, or it stands at the line's end,
@@ -7,7 +7,6 @@ or the next disc along the axis is a safe disc of its own colour. Edges are deci
 
 from __future__ import annotations
 
-from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,11 @@ COLUMN_TO_ROW = np.uint64(0x0102_0408_1020_4080)
 TOP_BITS = np.uint64(56)
 LINE = np.uint64(0xFF)
 FRAME_BORDER = np.uint64(0xFF81_8181_8181_81FF)
+#: ``TERNARY[bits]``: the eight bits read as ternary digits 0 and 1.
+TERNARY = np.array([sum(3**i for i in range(8) if bits >> i & 1) for bits in range(256)], np.int64)
+#: ``EDGE_TABLE[margin, TERNARY[own] + 2 * TERNARY[opp]]``: discs on an edge that no filling of its empty squares can
+#: flip, eight bits. `safe_on_line` (`tests/oracles/rules.py`) computes the same.
+EDGE_TABLE = np.load(Path(__file__).with_name("edge_stability.npy"))
 
 
 @kernel
@@ -96,55 +100,3 @@ def stable_discs(own, opp, playable):
         if grown == safe:
             return safe
         safe = grown
-
-
-# --- table of stable discs on an edge --------------------------------------------------------------
-
-
-TABLE_FILE = Path(__file__).with_name("edge_stability.npy")
-#: ``TERNARY[bits]``: the eight bits read as ternary digits 0 and 1.
-TERNARY = np.array([sum(3**i for i in range(8) if bits >> i & 1) for bits in range(256)], np.int64)
-
-
-def _turned(square: int, mover: int, other: int) -> int:
-    """Discs of *other* on the edge that turn when *mover* puts a disc on *square*."""
-    flipped = 0
-    for step in (1, -1):
-        run, at = 0, square + step
-        while 0 <= at < 8 and other >> at & 1:
-            run |= 1 << at
-            at += step
-        if 0 <= at < 8 and mover >> at & 1:
-            flipped |= run
-    return flipped
-
-
-@cache
-def safe_discs(own: int, opp: int, squares: int) -> int:
-    """Discs of both colours that no filling of the empty ones among *squares* can turn. All three are eight-bit lines."""
-    safe = own | opp
-    for square in range(8):
-        bit = 1 << square
-        if not (squares & ~(own | opp) & bit):
-            continue
-        flipped = _turned(square, own, opp)
-        safe &= ~flipped & safe_discs(own | bit | flipped, opp ^ flipped, squares)
-        flipped = _turned(square, opp, own)
-        safe &= ~flipped & safe_discs(own ^ flipped, opp | bit | flipped, squares)
-    return safe
-
-
-def build_table() -> np.ndarray:
-    table = np.zeros((3, 3**8), np.uint8)
-    for margin, squares in enumerate((0xFF, 0x7E, 0x3C)):
-        for own in range(256):
-            for opp in range(256):
-                if not own & opp and not (own | opp) & ~squares:
-                    table[margin, TERNARY[own] + 2 * TERNARY[opp]] = safe_discs(own, opp, squares)
-    return table
-
-
-EDGE_TABLE = np.load(TABLE_FILE) if TABLE_FILE.exists() else build_table()
-
-if __name__ == "__main__":
-    np.save(TABLE_FILE, build_table())

@@ -23,7 +23,7 @@ def _swap(board, mask, distance):
 
 @kernel
 def mirror_rows(board):
-    """Turn the board upside down: a1 and a8 change places."""
+    """Mirror top and bottom: a1 and a8 change places."""
     board = _swap(board, np.uint64(0x00FF_00FF_00FF_00FF), np.uint64(8))
     board = _swap(board, np.uint64(0x0000_FFFF_0000_FFFF), np.uint64(16))
     return (board >> np.uint64(32)) | (board << np.uint64(32))

@@ -154,6 +154,8 @@ class KernelDispatcher(CPUDispatcher):
 class KernelCache:
     """The `KernelStore` of one kernel, with the methods of numba's cache that its dispatcher calls."""
 
+    cache_path = ""  # which numba's statistics show
+
     def __init__(self, function: Callable, store: KernelStore) -> None:
         self._function, self.store = function, store
 

@@ -1,8 +1,8 @@
 """The rules over arrays of positions, at compiled speed and with the GIL released.
 
 Positions are two uint64 arrays: `own`, the discs of the side to move, and `opp`. Squares are the 8x8 frame's, 0-63, and
-64 is the pass. Large batches are shared out among threads, one a core, which sleep in between; ``parallel=False`` keeps
-to the calling thread, ``parallel=True`` shares out small batches too. The results are the same.
+64 is the pass. Large batches run on several threads, one per core; with ``parallel=False`` they run on the calling thread,
+with ``parallel=True`` small batches run on several threads too. The results are the same.
 
 >>> import numpy as np
 >>> own, opp = start(1000)
@@ -13,22 +13,23 @@ True
 from __future__ import annotations
 
 from functools import cache
-from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from reversi_env.errors import IllegalMoveError, PositionError, RulesError, quoted
+from reversi_env.errors import IllegalMoveError, PositionError, RulesError, check_integer, quoted
 from reversi_env.kernels import arrays as loops
 from reversi_env.kernels.bitboard import PASS_SQUARE
 from reversi_env.kernels.games import count_random_plies, random_positions_loop
+from reversi_env.kernels.parallel import Loop
 from reversi_env.position import Position
 from reversi_env.rules import Rules, checked_rules
 
 Boards = NDArray[np.uint64]
 Squares = NDArray[np.int64]
 NORMAL_8X8 = Rules()
+MAX_SEED = 2**64 - 1
 
 
 class Children(NamedTuple):
@@ -53,22 +54,19 @@ def from_positions(positions: list[Position]) -> tuple[Boards, Boards]:
 
 def legal_moves(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool | None = None) -> Boards:
     """Board of legal squares for every position."""
-    own, opp = checked_boards(own, opp, rules)
-    out = np.empty_like(own)
-    loops.legal_moves(own.size, own, opp, np.uint64(rules.playable), out, parallel=parallel)
-    return out
+    return _each(loops.legal_moves, np.uint64, own, opp, rules, parallel)
 
 
 def flips(
     squares: ArrayLike, own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool | None = None
 ) -> Boards:
-    """Discs that turn when each position's side to move plays on its square; empty where the move is illegal or a pass."""
+    """Discs that are flipped when each position's side to move plays on its square; empty where the move is illegal or a pass."""
     own, opp = checked_boards(own, opp, rules)
     squares = _squares(squares, own)
     out = np.empty_like(own)
     loops.flips(own.size, squares, own, opp, out, parallel=parallel)
     off = np.uint64(rules.playable) >> (squares & 63).astype(np.uint64) & np.uint64(1) == 0
-    out[off] = 0  # by a pass nothing has turned anyway
+    out[off] = 0
     return out
 
 
@@ -93,40 +91,28 @@ def is_over(
     own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool | None = None
 ) -> NDArray[np.bool_]:
     """Whether neither side can move."""
-    own, opp = checked_boards(own, opp, rules)
-    out = np.empty(own.size, np.bool_)
-    loops.is_over(own.size, own, opp, np.uint64(rules.playable), out, parallel=parallel)
-    return out
+    return _each(loops.is_over, np.bool_, own, opp, rules, parallel)
 
 
 def final_scores(
     own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool | None = None
 ) -> NDArray[np.int8]:
     """Scores of finished games in discs for the side to move: positive means that it won under the rules' objective."""
-    own, opp = checked_boards(own, opp, rules)
-    out = np.empty(own.size, np.int8)
-    loops.final_score(own.size, own, opp, np.uint64(rules.playable), out, parallel=parallel)
-    return out * np.int8(rules.sign)
+    return _each(loops.final_score, np.int8, own, opp, rules, parallel) * np.int8(rules.sign)
 
 
 def frontier(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool | None = None) -> Boards:
     """Own discs that touch an empty square."""
-    own, opp = checked_boards(own, opp, rules)
-    out = np.empty_like(own)
-    loops.frontier(own.size, own, opp, np.uint64(rules.playable), out, parallel=parallel)
-    return out
+    return _each(loops.frontier, np.uint64, own, opp, rules, parallel)
 
 
 def stable_discs(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8, *, parallel: bool | None = None) -> Boards:
-    """Own discs proven safe for the rest of the game."""
-    own, opp = checked_boards(own, opp, rules)
-    out = np.empty_like(own)
-    loops.stable_discs(own.size, own, opp, np.uint64(rules.playable), out, parallel=parallel)
-    return out
+    """Own discs that can provably never be flipped."""
+    return _each(loops.stable_discs, np.uint64, own, opp, rules, parallel)
 
 
 def planes(own: ArrayLike, opp: ArrayLike, rules: Rules = NORMAL_8X8) -> NDArray[np.uint8]:
-    """What the environments show of each position: uint8 (n, 2, size, size), own discs and the opponent's, 0 and 1."""
+    """Observation planes of every position: uint8 (n, 2, size, size), own discs and the opponent's, 0 and 1."""
     boards = np.stack([np.asarray(own, np.uint64), np.asarray(opp, np.uint64)], axis=1)[:, :, None]
     squares = np.array(list(rules.squares()), np.uint64)
     return (boards >> squares & np.uint64(1)).astype(np.uint8).reshape(-1, 2, rules.size, rules.size)
@@ -183,12 +169,14 @@ def random_positions(
     A game that ends earlier is played again with other moves until it does not, so all positions have a history of
     exactly that length — unless a hundred tries fail, which raises: no random game is that long.
     """
-    rules, count, seed = checked_rules(rules), _whole("count", count), _whole("seed", seed)
-    array = np.asarray(plies)
-    most, whole = 2 * rules.square_count, array.dtype.kind in "iu" and array.shape in ((), (count,))
-    if not whole or (array < 0).any() or (array > most).any():
+    rules = checked_rules(rules)
+    check_integer("count", count, 0, error=RulesError)
+    check_integer("seed", seed, 0, MAX_SEED, RulesError)
+    array, max_plies = np.asarray(plies), 2 * rules.square_count
+    fits = array.dtype.kind in "iu" and array.shape in ((), (count,))
+    if not fits or (array < 0).any() or (array > max_plies).any():
         raise RulesError(
-            f"plies {quoted(plies)}: expected an integer from 0 to {most}, or one for each of {count} positions"
+            f"plies {quoted(plies)}: expected an integer from 0 to {max_plies}, or one for each of {count} positions"
         )
     lengths = np.broadcast_to(array.astype(np.int64), (count,)).copy()
     own, opp = start(count, rules)
@@ -205,17 +193,21 @@ def random_positions(
 
 def random_plies(games: int, rules: Rules = NORMAL_8X8, *, seed: int = 0, parallel: bool | None = None) -> int:
     """Play *games* random games from the start and return their plies, passes included, all together."""
-    rules, games, seed = checked_rules(rules), _whole("games", games), _whole("seed", seed)
+    rules = checked_rules(rules)
+    check_integer("games", games, 0, error=RulesError)
+    check_integer("seed", seed, 0, MAX_SEED, RulesError)
     black, white = (np.uint64(board) for board in rules.start_boards)
     lengths = np.empty(games, np.int64)
     count_random_plies(games, black, white, np.uint64(rules.playable), np.uint64(seed), lengths, parallel=parallel)
     return int(lengths.sum())
 
 
-def _whole(name: str, number: int) -> int:
-    if isinstance(number, bool) or not isinstance(number, Integral) or not 0 <= number < 1 << 64:
-        raise RulesError(f"{name}={quoted(number)}: expected an integer of at least 0")
-    return int(number)
+def _each(run: Loop, dtype: Any, own: ArrayLike, opp: ArrayLike, rules: Rules, parallel: bool | None) -> NDArray[Any]:
+    """Return the results of a loop with one output per position."""
+    own, opp = checked_boards(own, opp, rules)
+    out = np.empty(own.size, dtype)
+    run(own.size, own, opp, np.uint64(rules.playable), out, parallel=parallel)
+    return out
 
 
 def checked_boards(own: ArrayLike, opp: ArrayLike, rules: Rules | None = None) -> tuple[Boards, Boards]:
@@ -230,13 +222,12 @@ def checked_boards(own: ArrayLike, opp: ArrayLike, rules: Rules | None = None) -
         arrays.append(np.ascontiguousarray(array, np.uint64))
     if arrays[0].size != arrays[1].size:
         raise PositionError(f"own has {arrays[0].size} boards and opp {arrays[1].size}: expected as many")
-    if (arrays[0] & arrays[1]).any():
-        raise PositionError(
-            f"discs of both colours on one square in position {int(np.argmax(arrays[0] & arrays[1] != 0))}"
-        )
-    if rules is not None and ((arrays[0] | arrays[1]) & ~np.uint64(rules.playable)).any():
+    first, second = arrays
+    if (first & second).any():
+        raise PositionError(f"discs of both colours on one square in position {int(np.argmax(first & second != 0))}")
+    if rules is not None and ((first | second) & ~np.uint64(rules.playable)).any():
         raise PositionError(f"a disc lies off the {rules.size}x{rules.size} board")
-    return arrays[0], arrays[1]
+    return first, second
 
 
 def _squares(squares: ArrayLike, own: Boards) -> Squares:

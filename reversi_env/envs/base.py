@@ -1,4 +1,4 @@
-"""What the Gymnasium and the PettingZoo environment have in common: one game, its random generator and its pictures."""
+"""The base of the Gymnasium and the PettingZoo environment: one game, its random generator and its pictures."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from reversi_env.position import Position
 
 RENDER_MODES = ["ansi", "rgb_array", "human"]
 RENDER_FPS = 4
-#: Marks the only environment, for the kernels that take a batch.
+#: The mask and the index of the only environment, for kernels that take a batch.
 ALL = np.ones(1, np.bool_)
 FIRST = np.zeros(1, np.int64)
 
 
 class SingleGameMixin:
-    """The state of one game. Mixed into the environments, which say how it is stepped."""
+    """The state of one game, without its step."""
 
     metadata: dict[str, Any]
     render_mode: str | None
@@ -63,17 +63,16 @@ class SingleGameMixin:
         return None
 
     def close(self) -> None:
-        """Close the window, if there is one."""
         if self._window is not None:
             self._window.close()
             self._window = None
 
     def position(self) -> Position:
-        """The position, seen from the side whose view the observation is."""
+        """The position, from the same side as the observation."""
         return position_of(self._state[0], self.rules)
 
     def end_of_game(self) -> dict[str, int]:
-        """The finished game's ``score``, in discs for the agent or who acted last, and ``winner``: 0, 1, or -1 for nobody."""
+        """The finished game's ``score`` in discs for the agent or the player that acted last, and ``winner`` (0, 1; -1: nobody)."""
         score, winner = np.zeros((2, 1), np.int64)
         episodes.write_final_results(self._state, self._game, FIRST, score, winner)
         return {"score": int(score[0]), "winner": int(winner[0])}
@@ -102,19 +101,16 @@ class SingleGameMixin:
 
     def action_number(self, action: Any) -> int:
         """Return *action* as an int: an integer, or an array or tensor of one, from 0 to the pass."""
+        number = action
         if type(action) is not int:
             try:
-                array = np.ndim(action) > 0 and hasattr(action, "reshape") and np.prod(action.shape) == 1
-                scalar = action.reshape(-1)[0] if array else action
-                number = None if _is_bool(scalar) or np.ndim(scalar) else operator.index(scalar)
-            except TypeError:
-                number = None
-            if number is None:
-                raise InvalidAction(f"action {quoted(action)}: expected an integer from 0 to {self.rules.pass_action}")
-            action = number
-        if not 0 <= action <= self.rules.pass_action:
-            raise InvalidAction(f"action {action}: expected an integer from 0 to {self.rules.pass_action}")
-        return action
+                number = action.item() if hasattr(action, "item") else action
+                number = -1 if isinstance(number, bool) else operator.index(number)
+            except (TypeError, ValueError, RuntimeError):  # RuntimeError: torch's, for several elements
+                number = -1
+        if not 0 <= number <= self.rules.pass_action:
+            raise InvalidAction(f"action {quoted(action)}: expected an integer from 0 to {self.rules.pass_action}")
+        return int(number)
 
     def _refuse_if_illegal(self, action: int, mask: np.ndarray) -> None:
         if not mask[action]:
@@ -123,8 +119,3 @@ class SingleGameMixin:
             raise InvalidAction(
                 f"action {action} ({name}) is illegal here: expected one of {legal}, see the action mask"
             )
-
-
-def _is_bool(value: Any) -> bool:
-    """Whether *value* is a truth value: Python's, or an array's or tensor's, whose types tell it by their names."""
-    return isinstance(value, bool) or str(getattr(value, "dtype", "")).endswith("bool")

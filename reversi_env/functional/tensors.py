@@ -115,46 +115,31 @@ def symmetry(state: Any, k: Any) -> Any:
 _EAGER: dict[str, Any] = {"step": step, "symmetry": symmetry, "legal": legal, "observe": observe, "score": score}
 
 
-# --- in a graph of torch.compile: all of it is one operator, of which torch knows the shapes of the results ----------------
+# --- torch.compile: every function is one call of an operator whose result shapes torch knows -----------------------------
 
 
 def _call_operator(name: str, state: Any, numbers: Any = 0) -> list[torch.Tensor]:
     rules, tensor = state.rules, torch.as_tensor(numbers, device=state.own.device)
-    return _operator(name, *state, tensor, rules.size, rules.variant)
+    return _operator(name, list(state), tensor, rules.size, rules.variant)
 
 
 @torch.library.custom_op("reversi_env::functional", mutates_args=())
 def _operator(
-    name: str,
-    own: torch.Tensor,
-    opp: torch.Tensor,
-    legal: torch.Tensor,
-    turn: torch.Tensor,
-    status: torch.Tensor,
-    numbers: torch.Tensor,
-    size: int,
-    variant: str,
+    name: str, fields: list[torch.Tensor], numbers: torch.Tensor, size: int, variant: str
 ) -> list[torch.Tensor]:
-    state = restored(size, cast(Variant, variant), own, opp, legal, turn, status)
+    state = restored(size, cast(Variant, variant), *fields)
     result = _EAGER[name](state, numbers) if name in ("step", "symmetry") else _EAGER[name](state)
     return [result] if isinstance(result, torch.Tensor) else list(result)
 
 
 @_operator.register_fake
 def _shapes(
-    name: str,
-    own: torch.Tensor,
-    opp: torch.Tensor,
-    legal: torch.Tensor,
-    turn: torch.Tensor,
-    status: torch.Tensor,
-    numbers: torch.Tensor,
-    size: int,
-    variant: str,
+    name: str, fields: list[torch.Tensor], numbers: torch.Tensor, size: int, variant: str
 ) -> list[torch.Tensor]:
+    own, status = fields[0], fields[-1]
     if name in ("step", "symmetry"):
         shape = torch.broadcast_shapes(own.shape, numbers.shape)
-        return [field.new_empty(shape) for field in (own, opp, legal, turn, status)]
+        return [field.new_empty(shape) for field in fields]
     if name == "score":
         return [status.new_empty(own.shape)]
     if name == "legal":

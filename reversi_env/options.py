@@ -1,7 +1,7 @@
-"""`Options`: what a job is asked to do, as a frozen dataclass whose fields say by themselves what they are and may be.
+"""`Options`: the options of a job, as a frozen dataclass that checks its fields.
 
-A field is declared by `option`, with its help, its bounds or its choices; the type is its annotation. The check of all fields, the
-form in JSON and the command line's options follow from that::
+A field is declared by `option`, with its help, bounds or choices; the type is its annotation. The check of all fields, the form in
+JSON and the options of the command line follow from that::
 
     @dataclass(frozen=True)
     class FitOptions(Options):
@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass, replace
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import cache
 from numbers import Integral
 from types import NoneType, UnionType
@@ -28,7 +28,7 @@ from reversi_env.rules import Rules, Variant
 
 @dataclass(frozen=True)
 class OptionField:
-    """What is known of one option: its type without None, whether it may be None, help, bounds (both included), choices."""
+    """One option: its type without None, whether it may be None, default, help, bounds (inclusive) and choices."""
 
     name: str
     type: Any
@@ -44,59 +44,52 @@ class OptionField:
     def is_tuple(self) -> bool:
         return get_origin(self.type) is tuple
 
-    def widened(self, other: OptionField) -> OptionField:
-        """The same, with the bounds of both."""
-        low = None if self.low is None or other.low is None else min(self.low, other.low)
-        high = None if self.high is None or other.high is None else max(self.high, other.high)
-        return replace(self, low=low, high=high)
+    @property
+    def item_types(self) -> tuple[Any, ...]:
+        """The types of a tuple's items, or the only type."""
+        return get_args(self.type) if self.is_tuple else (self.type,)
 
     def wrong(self, value: Any) -> str | None:
-        """What was expected instead of *value*; None if nothing is wrong with it."""
+        """Return what was expected instead of *value*, or None if *value* is valid."""
         if value is None and self.optional:
             return None
-        if self.is_tuple:
-            return self._wrong_items(value)
-        if self.choices:
-            known = any(type(value) is type(choice) and value == choice for choice in self.choices)
-            return None if known else f"one of {', '.join(map(str, self.choices))}"
-        kind = self.type
-        if kind not in _KINDS or self._fits(kind, value):
+        if self.choices and not self.is_tuple:
+            valid = any(type(value) is type(choice) and value == choice for choice in self.choices)
+            return None if valid else f"one of {', '.join(map(str, self.choices))}"
+        kind, *others = self.item_types
+        if kind not in _KINDS:
             return None
-        return f"{'an even number' if self.even else _KINDS[kind]}{self._range}"
+        count = None if others == [...] else 1 + len(others)
+        items = value if self.is_tuple else (value,)
+        right_count = isinstance(items, tuple) and (len(items) == count if count else bool(items))
+        if right_count and all(self._fits(kind, item) for item in items):
+            return None
+        plural = f"{_COUNTS.get(count, count)} {_KINDS[kind].partition(' ')[2]}s"
+        return f"{plural if self.is_tuple else 'an even number' if self.even else _KINDS[kind]}{self._range}"
 
     def parse(self, texts: Sequence[str]) -> Any:
-        """Return the value that *texts* stand for; a `ValueError` says what was expected.
+        """Return the value of command-line *texts*. A `ValueError` says what was expected.
 
-        A pair of integers is a range such as ``10-14``, several numbers are separated by commas or are texts of their own, as
-        several words are.
+        A pair of integers is a range such as ``10-14``. Several numbers are separated by commas or are separate texts; words
+        are separate texts.
         """
-        value: Any
-        kind, *others = get_args(self.type) if self.is_tuple else (self.type,)
-        if kind not in _NUMBERS:
-            value = tuple(texts) if self.is_tuple else texts[-1]
-        else:
-            is_range = (kind, *others) == (int, int)
+        value: Any = tuple(texts) if self.is_tuple else texts[-1]
+        kind = self.item_types[0]
+        if kind in (int, float):
+            is_range = self.item_types == (int, int)
             parts = texts[-1].split("-") if is_range else ",".join(texts).split(",") if self.is_tuple else [texts[-1]]
-            if is_range and len(parts) == 1:
-                parts *= 2
             try:
-                numbers = tuple(_NUMBERS[kind](part) for part in parts)
+                numbers = tuple(kind(part) for part in parts)
             except ValueError:
                 numbers = ()
-            value = numbers if self.is_tuple else numbers[0] if numbers else texts[-1]
             if any(abs(number) > MAX_INTEGER for number in numbers if isinstance(number, int)):
                 raise ValueError(f"expected a number up to {MAX_INTEGER}")
+            if is_range and len(numbers) == 1:
+                numbers *= 2
+            value = numbers if self.is_tuple else numbers[0] if numbers else texts[-1]
         if expected := self.wrong(value):
             raise ValueError(f"expected {expected}")
         return value
-
-    def _wrong_items(self, values: Any) -> str | None:
-        kind, *others = get_args(self.type)
-        count = None if others == [...] else 1 + len(others)
-        right_size = isinstance(values, tuple) and (len(values) == count if count else bool(values))
-        if kind not in _KINDS or (right_size and all(self._fits(kind, value) for value in values)):
-            return None
-        return f"{_COUNTS.get(count, count)} {_KINDS[kind].partition(' ')[2]}s{self._range}"
 
     def _fits(self, kind: Any, value: Any) -> bool:
         if kind in (bool, str):
@@ -113,19 +106,10 @@ class OptionField:
         return f", {self.low} or more" if self.high is None else f" from {_number(self.low)} to {_number(self.high)}"
 
 
-#: The largest integer that a text may stand for.
+#: The largest integer that a text may have.
 MAX_INTEGER = 10**15
 _COUNTS = {None: "one or more", 2: "two", 3: "three"}
 _KINDS = {int: "an integer", float: "a number", bool: "True or False", str: "a text"}
-
-
-def _integer(text: str) -> int:
-    if len(text) > 100:
-        raise ValueError("too long")  # Python itself refuses only thousands of digits
-    return int(text)
-
-
-_NUMBERS: dict[Any, Any] = {int: _integer, float: float}
 
 
 def _number(value: float) -> str:
@@ -141,35 +125,36 @@ def option(
     choices: Sequence[Any] = (),
     even: bool = False,
 ) -> Any:
-    """A field of `Options`. *low* and *high* bound a number, or every number of a tuple; a Literal brings its *choices* itself.
+    """Declare a field of `Options`. *low* and *high* bound a number, or every number of a tuple. A Literal has its own *choices*.
 
-    An *even* number is one of games: every opening is played from both sides.
+    Numbers of games are *even*, because every opening is played with both colours.
     """
-    about = {"help": help, "low": low, "high": high, "choices": tuple(choices), "even": even}
-    return field(default=default, metadata=about)
+    return field(
+        default=default, metadata={"help": help, "low": low, "high": high, "choices": tuple(choices), "even": even}
+    )
 
 
 @cache
 def option_fields(kind: type[Options]) -> tuple[OptionField, ...]:
-    """All options of a class, in order: for whoever makes a command line or a table of them."""
+    """Return all options of a class, in order."""
     hints = get_type_hints(kind)
-    return tuple(_described(one, hints[one.name]) for one in fields(kind))
+    return tuple(_option_field(one, hints[one.name]) for one in fields(kind))
 
 
-def _described(one: Any, hint: Any) -> OptionField:
+def _option_field(one: Any, hint: Any) -> OptionField:
     optional = get_origin(hint) in (Union, UnionType) and NoneType in get_args(hint)
     if optional:
         hint = next(part for part in get_args(hint) if part is not NoneType)
-    about = {"help": "", "low": None, "high": None, "choices": (), **one.metadata}
-    about["choices"] = about["choices"] or (get_args(hint) if get_origin(hint) is Literal else ())
-    return OptionField(one.name, hint, optional, one.default, **about)
+    metadata = {"help": "", "low": None, "high": None, "choices": (), **one.metadata}
+    metadata["choices"] = metadata["choices"] or (get_args(hint) if get_origin(hint) is Literal else ())
+    return OptionField(one.name, hint, optional, one.default, **metadata)
 
 
 @dataclass(frozen=True)
 class Options:
-    """Base of all options. A value that is wrong raises an `error`, which names the option and what was expected.
+    """Base of all options. A wrong value raises `error`, which names the option and what was expected.
 
-    A class that has more to check does so in its own ``__post_init__``, after this one's.
+    A subclass with more checks has its own ``__post_init__``, which calls this one first.
     """
 
     error: ClassVar[type[ReversiError]] = TrainError
@@ -177,26 +162,26 @@ class Options:
     def __post_init__(self) -> None:
         for one in option_fields(type(self)):  # type: ignore[arg-type]  # mypy: no Hashable of a frozen class's type
             value = getattr(self, one.name)
-            if one.is_tuple and isinstance(value, list):  # as JSON has it
+            if one.is_tuple and isinstance(value, list):  # from JSON
                 value = tuple(value)
-            elif isinstance(value, Integral) and not isinstance(value, int):  # as numpy has it
+            elif isinstance(value, Integral) and not isinstance(value, int):  # from numpy
                 value = int(value)
             object.__setattr__(self, one.name, value)
             if expected := one.wrong(value):
                 raise self.error(f"{one.name}={quoted(value)}: expected {expected}")
 
     def as_dict(self) -> dict[str, Any]:
-        """The options as JSON and files have them."""
+        """Return the options as JSON values."""
         return _plain(self)
 
     @classmethod
     def defaults(cls) -> dict[str, Any]:
-        known = option_fields(cls)  # type: ignore[arg-type]
-        return {one.name: _plain(one.default) for one in known if one.default is not MISSING}
+        options = option_fields(cls)  # type: ignore[arg-type]
+        return {one.name: _plain(one.default) for one in options if one.default is not MISSING}
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> Self:
-        """The options of `as_dict`, or some of them; a name that is none of theirs is refused."""
+        """Return the options of `as_dict`, or of a part of it. An unknown name raises `error`."""
         known = [one.name for one in fields(cls)]
         for name in values:
             if name not in known:
@@ -229,7 +214,7 @@ def _plain(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class GameOptions(Options):
-    """Options of a job about one game; a game that does not exist is refused."""
+    """Options of a job about one game."""
 
     size: int = option(8, "Board size: 4, 6 or 8.")
     variant: Variant = option("normal", "Rules: normal (most discs win) or reversed (fewest discs win).")

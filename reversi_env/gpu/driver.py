@@ -1,28 +1,32 @@
-"""The one place that imports `numba.cuda`: what it needs before the import, what is missing, arrays and streams.
+"""The one place that imports `numba.cuda`: errors, shared arrays and launches.
 
-Import it only when a GPU is asked for. It raises a `MissingExtra` without numba-cuda, and `GpuError` if that cannot work. With
-``NUMBA_ENABLE_CUDASIM=1`` in the environment numba simulates a GPU on the CPU, slowly, one Python thread for each of the
-GPU's; `SIMULATED` tells.
+Import it only when a GPU is requested. It raises a `MissingExtra` without numba-cuda, and `GpuError` if that cannot work. With
+``NUMBA_ENABLE_CUDASIM=1`` in the environment numba simulates a GPU on the CPU, slowly, with one Python thread per GPU thread;
+`SIMULATED` is then true.
 """
 
 from __future__ import annotations
 
 import warnings
+from contextlib import nullcontext
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numba.core import config
 
-from reversi_env.errors import ReversiError, is_installed, missing_extra_error
+from reversi_env.errors import ReversiError, extra_libraries, is_installed, missing_extra_error
+
+with extra_libraries():
+    import torch
 
 
 class GpuError(ReversiError):
-    """A GPU was asked for, and there is none that can be used."""
+    """A GPU was requested, and none can be used."""
 
 
 def _keep_old_numpy_names() -> None:
-    """Numba-cuda 0.30 names functions at import time that numpy 2.5 no longer has; none of them is ever called here."""
+    """Numba-cuda 0.30 refers at import time to functions that numpy 2.5 no longer has. None of them is called here."""
     if tuple(map(int, np.__version__.split(".")[:2])) < (2, 4):
         return
     for old, new in (("row_stack", "vstack"), ("in1d", "isin"), ("trapz", "trapezoid")):
@@ -59,7 +63,7 @@ def require_gpu() -> None:
 
 
 def _driver_error() -> str | None:
-    """What keeps NVIDIA's driver from working, in one line; None: nothing does."""
+    """Return in one line why NVIDIA's driver does not work, or None if it does."""
     driver = cuda.cudadrv.driver.driver
     try:
         reason = None if driver.is_available else driver.initialization_error
@@ -69,7 +73,7 @@ def _driver_error() -> str | None:
 
 
 class _ExternalArray:
-    """Memory that somebody else owns, described for numba as an array of a type of our choice."""
+    """Memory of another owner, described for numba as an array of any type."""
 
     def __init__(self, owner: Any, address: int, shape: tuple[int, ...], dtype: np.dtype) -> None:
         self.owner = owner
@@ -92,22 +96,20 @@ def shared_array(tensor: Any, dtype: Any = None) -> Any:
     return cuda.as_cuda_array(memory, sync=False)
 
 
-@lru_cache(maxsize=64)
-def stream_of(handle: int) -> Any:
-    """Numba's name for torch's stream with this handle; 0 is the default stream of both."""
-    return cuda.external_stream(handle) if handle and not SIMULATED else 0
-
-
-def launcher(kernel: Any, blocks: int, threads: int, handle: int) -> Any:
-    """A kernel that so many blocks of threads run on torch's stream with this handle, to be called with its arguments."""
-    if SIMULATED:  # whose kernels remember the last one's blocks
-        return kernel[blocks, threads]
-    return _ready(kernel, blocks, threads, handle)
+def launch(kernel: Any, threads: int, block: int, device: torch.device, *arguments: Any) -> None:
+    """Run a kernel on torch's current stream of the *device*, with at least so many *threads* in blocks of *block*."""
+    blocks = (threads + block - 1) // block
+    if SIMULATED:  # its kernels remember the number of blocks of the last launch
+        kernel[blocks, block](*arguments)
+        return
+    run = configured_kernel(kernel, blocks, block, torch.cuda.current_stream(device).cuda_stream)
+    with nullcontext() if torch.cuda.device_count() == 1 else cuda.gpus[device.index]:
+        run(*arguments)
 
 
 @lru_cache(maxsize=256)
-def _ready(kernel: Any, blocks: int, threads: int, handle: int) -> Any:
+def configured_kernel(kernel: Any, blocks: int, block: int, stream: int) -> Any:
     with warnings.catch_warnings():
-        # how many games there are is the caller's choice; numba would tell every number of blocks below 128
+        # The number of games is the caller's choice; numba warns of fewer than 128 blocks.
         warnings.filterwarnings("ignore", ".*Grid size .*low occupancy")
-        return kernel[blocks, threads, stream_of(handle)]
+        return kernel[blocks, block, cuda.external_stream(stream) if stream else 0]

@@ -2,8 +2,8 @@
 
 A block of threads steps its environments and leaves their boards in shared memory. Then the same threads write the
 block's observations and masks, which are one contiguous piece of memory each: thread after thread the next eight bytes,
-whatever environment they belong to, so that every access is as wide as the memory likes. What is left is to spend few
-instructions on eight bytes: boards are staged such that any eight squares in a row are one shift away.
+whatever environment they belong to, so every access has the full width of the memory. Boards are staged so that any eight
+consecutive squares need only one shift.
 
 The rules, the opponents and the random generator are the CPU's own functions (`autoreset`, `episodes`), which numba compiles
 for the GPU when they are called from here. A kernel is compiled for one game, whose numbers are constants in it.
@@ -18,7 +18,7 @@ import numpy as np
 
 from reversi_env.envs.settings import Settings
 from reversi_env.errors import extra_libraries
-from reversi_env.gpu.driver import SIMULATED, GpuError, cuda, launcher, require_gpu, shared_array
+from reversi_env.gpu.driver import SIMULATED, GpuError, cuda, launch, require_gpu, shared_array
 from reversi_env.kernels import autoreset, episodes
 from reversi_env.kernels.autoreset import (
     AGENT,
@@ -92,8 +92,13 @@ def block_size(squares: int, layout: int) -> int:
 
 def _observer(squares: int, layout: int) -> Any:
     """A device function: all threads of a block write the observations and masks of the block's environments."""
-    if layout == PACKED:  # the boards are the state itself
-        return _nothing()
+    if layout == PACKED:  # the boards are the state itself: there is nothing to write
+
+        @cuda.jit(device=True)
+        def no_observation(rows, own, opp, legal, count, observations, masks):
+            pass
+
+        return no_observation
     block = block_size(squares, layout)
     write_planes, write_masks = plane_writer(squares, layout, block), mask_writer(squares, block)
 
@@ -179,16 +184,6 @@ def mask_writer(squares: int, block: int) -> Any:
                 environment += one
 
     return write_masks
-
-
-def _nothing() -> Any:
-    """The device function for packed boards, which are the state itself: there is nothing to write."""
-
-    @cuda.jit(device=True)
-    def observe(rows, own, opp, legal, count, observations, masks):
-        pass
-
-    return observe
 
 
 def game_maker(constants: tuple) -> Any:
@@ -358,13 +353,12 @@ class DeviceBatch:
         constants = tuple(value.item() for value in self._game[0])
         self._kernels = kernels_for(constants, kind, code)
         self._block = block_size(squares, code)
-        self._only_gpu = SIMULATED or torch.cuda.device_count() == 1
 
     def reset(self, orders: np.ndarray, seeds: np.ndarray, game: np.ndarray) -> None:
         """Carry out the orders (`autoreset.BEGIN`, `autoreset.SEED`) with the given seeds, on *game*."""
         start = game[START_FIELDS].tolist()[0]
         numbers = np.array([number % 2**64 for number in start], np.uint64)
-        # The tensors may go when this returns: torch gives their memory to nobody before the kernel is through.
+        # The tensors may be freed on return: torch does not reuse their memory before the kernel has ended.
         arrays = [shared_array(torch.from_numpy(a.view(np.int64)).to(self._device)) for a in (numbers, seeds)]
         order_array = shared_array(torch.from_numpy(orders).to(self._device))
         arguments = (arrays[0], order_array, arrays[1])
@@ -403,11 +397,4 @@ class DeviceBatch:
         self.reset(nothing, nothing.astype(np.uint64), self._game)  # writes the observations
 
     def _launch(self, name: str, *arguments: Any, threads: int = 0) -> None:
-        handle = 0 if SIMULATED else torch.cuda.current_stream(self._device).cuda_stream
-        blocks = ((threads or self._count) + self._block - 1) // self._block
-        kernel = launcher(getattr(self._kernels, name), blocks, self._block, handle)
-        if self._only_gpu:
-            kernel(*arguments)
-        else:
-            with cuda.gpus[self._device.index]:
-                kernel(*arguments)
+        launch(getattr(self._kernels, name), threads or self._count, self._block, self._device, *arguments)

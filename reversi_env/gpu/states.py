@@ -1,6 +1,6 @@
-"""`reversi_env.functional` for tensors on a GPU: one launch a call, one thread a state, outputs that are torch's own memory.
+"""`reversi_env.functional` for tensors on a GPU: one launch per call, one thread per state, results in torch tensors.
 
-The rules are those of `core/states`, the observations are written as the environments write them (`kernels`).
+The rules are those of `reversi_env.kernels.states`; observations are written as by the environments (`reversi_env.gpu.episodes`).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ import numpy as np
 from reversi_env.errors import extra_libraries
 from reversi_env.functional import arrays
 from reversi_env.gpu import episodes as kernels
-from reversi_env.gpu.driver import SIMULATED, cuda, launcher, require_gpu, shared_array
+from reversi_env.gpu.driver import cuda, launch, require_gpu, shared_array
 from reversi_env.gpu.episodes import LEGAL_ROW, MASK_ROW
 from reversi_env.kernels.autoreset import compact, mask_rows, plane_rows
 from reversi_env.kernels.bitboard import NO_SQUARE
@@ -33,7 +33,7 @@ class Kernels(NamedTuple):
 
     step: Any
     score: Any
-    turn: Any
+    symmetry: Any
     planes: Any
     masks: Any
     block: int
@@ -67,16 +67,15 @@ def kernels_of(rules: Rules) -> Kernels:
             scores[i] = score_of(own[i], opp[i], status[i], game)
 
     @cuda.jit
-    def turn(own, opp, legal, symmetries, own_out, opp_out, legal_out):
+    def symmetry(own, opp, legal, symmetries, own_out, opp_out, legal_out):
         i = cuda.grid(1)
         if i < own.size:
             own_out[i] = transform(own[i], symmetries[i])
             opp_out[i] = transform(opp[i], symmetries[i])
             legal_out[i] = transform(legal[i], symmetries[i])
 
-    return Kernels(
-        step, score, turn, *_observers(rules.square_count), kernels.block_size(rules.square_count, kernels.BYTES)
-    )
+    block = kernels.block_size(rules.square_count, kernels.BYTES)
+    return Kernels(step, score, symmetry, *_observers(rules.square_count), block)
 
 
 def _observers(squares: int) -> tuple[Any, Any]:
@@ -118,14 +117,8 @@ def step(state: Any, actions: torch.Tensor, out: Any = None) -> Any:
         arrays.check_out(out, type(state), shape)
         arrays.out_fits(all(field.is_contiguous() and field.device == state.own.device for field in out))
     columns = [_flat(field, shape) for field in (*state, actions)]
-    _launch(
-        state,
-        "step",
-        *map(_argument, columns[:5]),
-        shared_array(columns[5]),
-        *map(_argument, out),
-        count=columns[5].numel(),
-    )
+    arguments = (*map(_argument, columns[:5]), shared_array(columns[5]), *map(_argument, out))
+    _launch(state, "step", *arguments, count=columns[5].numel())
     return out
 
 
@@ -156,14 +149,8 @@ def symmetry(state: Any, numbers: torch.Tensor) -> Any:
     shape = arrays.broadcast_shape(torch.broadcast_shapes, state.own.shape, numbers.shape)
     columns = [_flat(field, shape) for field in (*state[:3], numbers)]
     boards = [torch.empty(shape, dtype=torch.int64, device=numbers.device) for _ in range(3)]
-    _launch(
-        state,
-        "turn",
-        *map(_argument, columns[:3]),
-        shared_array(columns[3]),
-        *map(_argument, boards),
-        count=columns[3].numel(),
-    )
+    arguments = (*map(_argument, columns[:3]), shared_array(columns[3]), *map(_argument, boards))
+    _launch(state, "symmetry", *arguments, count=columns[3].numel())
     return type(state)(*boards, *(field.expand(shape).clone() for field in state[3:]))
 
 
@@ -182,14 +169,6 @@ def _argument(tensor: torch.Tensor) -> Any:
 
 
 def _launch(state: Any, name: str, *arguments: Any, count: int | None = None) -> None:
-    threads = state.own.numel() if count is None else count
-    if not threads:
-        return
-    device, made = state.own.device, kernels_of(state.rules)
-    handle = 0 if SIMULATED else torch.cuda.current_stream(device).cuda_stream
-    kernel = launcher(getattr(made, name), (threads + made.block - 1) // made.block, made.block, handle)
-    if SIMULATED or torch.cuda.device_count() == 1:
-        kernel(*arguments)
-    else:
-        with cuda.gpus[device.index]:
-            kernel(*arguments)
+    if threads := state.own.numel() if count is None else count:
+        compiled = kernels_of(state.rules)
+        launch(getattr(compiled, name), threads, compiled.block, state.own.device, *arguments)

@@ -108,7 +108,7 @@ try:
 except ValueError as error:
     print(type(error).__name__, error)
 import warnings
-from reversi_env.gpu.driver import cuda, launcher, require_gpu
+from reversi_env.gpu.driver import configured_kernel, cuda, require_gpu
 
 class DriverWithoutGpu:
     @property
@@ -124,7 +124,7 @@ cuda.cudadrv.driver.driver = driver
 kernel = cuda.jit(lambda numbers: None)
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
-    launcher(kernel, 3, 32, 0)
+    configured_kernel(kernel, 3, 32, 0)
     assert not told, "few games are the caller's choice"
     kernel[2, 32]
     assert told, "nothing is told of kernels that are not ours"

@@ -10,7 +10,7 @@ A file holds any number of games. The properties mean:
 ====== =================================================================================================================
 GM     the game, ``Othello``
 TY     the type: the size; with ``a``, anti-Othello (the reversed variant); with ``r`` and a number, a random start of
-       so many discs; ``s`` (synchro: two games at once), ``k`` (komi), ``b`` and ``w`` say how colours were dealt out
+       so many discs; ``s`` (synchro: two games at once), ``k`` (komi), ``b`` and ``w``: how colours were assigned
 BO     the start: the size, the squares row by row (``*`` black, ``O`` white, ``-`` empty) and the side to move
 B, W   a move by black or white: the square or ``PA`` for a pass, then the evaluation (in discs, for the mover) and the
        seconds it took, each after a slash and either of them possibly empty or missing
@@ -21,9 +21,8 @@ RE     the result in discs for black, ``?`` if unknown; then ``:r`` resigned, ``
 `Game.tags` keeps all other properties as they are (PC place, DT date, RB and RW ratings, TI, TB and TW clocks, KB, KW
 and KM komi …), and TY if it says more than size and variant.
 
-A pass may be left out where the rules force it. Without BO the game starts from the standard start. Boards of other
-sizes than 4, 6 and 8 are refused. A game reads back as it was written, but for ``Rules.start``, which a record cannot
-tell: its board says where the discs were.
+A pass may be left out where the rules force it. Without BO the game starts from the standard start. Board sizes are 4, 6
+and 8. A game reads back as it was written, except for ``Rules.start``: the record has the board instead.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from reversi_env.notation.game import Annotation, Ending, Game
 from reversi_env.notation.obf import side_from_character
 from reversi_env.notation.text import TextSource, text_lines, within
 from reversi_env.position import Position
-from reversi_env.rules import BLACK, PASS_NAME, WHITE, Colour, Rules
+from reversi_env.rules import BLACK, PASS_NAME, WHITE, Rules
 
 WRITTEN_PASS = "PA"
 _MOVERS = {"B": BLACK, "W": WHITE}
@@ -74,7 +73,8 @@ def read_ggf_game(text: str) -> Game:
         raise NotationError(f"GGF game {quoted(text)} is not text: expected (;GM[Othello]…;)")
     with within(f"GGF game {quoted(text)}"):
         properties, end = read_properties(text, 0)
-        check_end(text, end)
+        if not is_blank(text, end):
+            raise NotationError(f"{_excerpt(text, end)} after the game: expected nothing more")
         return _game_of(properties)
 
 
@@ -85,7 +85,8 @@ def write_ggf(game: Game) -> str:
     customary = [name for name in _CUSTOMARY_ORDER if name in properties]
     others = [name for name in properties if name not in _CUSTOMARY_ORDER]
     header = [(name, properties[name]) for name in customary + others]
-    return write_properties([*header, ("BO", _board_text(game.start)), *_move_properties(game)])
+    entries = (*header, ("BO", _board_text(game.start)), *_move_properties(game))
+    return f"(;{''.join(f'{name}[{_SPECIAL.sub(_ESCAPED, value)}]' for name, value in entries)};)"
 
 
 # --- reading --------------------------------------------------------------------------------------
@@ -107,7 +108,7 @@ def _game_of(properties: Iterable[Property]) -> Game:
 
 
 def _split_properties(properties: Iterable[Property]) -> tuple[dict[str, str], list[Property]]:
-    """Part the properties that are said once, by name, from the moves in order."""
+    """Separate the properties that occur once, by name, from the moves in order."""
     tags: dict[str, str] = {}
     moves = []
     for name, value in properties:
@@ -155,28 +156,25 @@ def _read_result(value: str) -> tuple[float | None, Ending | None]:
 
 
 def _replay(start: Position, recorded: Iterable[Property]) -> tuple[tuple[str, ...], tuple[Annotation, ...]]:
-    """Replay the moves: their names with every pass explicit, and their annotations unless there are none at all."""
+    """Replay the moves: their names with every pass explicit, and their annotations unless all are empty."""
     position = start
     moves: list[str] = []
     annotations: list[Annotation] = []
-    for number, (mover, value) in enumerate(recorded, 1):
-        with within(f"move {number}, {mover}[{quoted(value)}]"):
+    for number, (letter, value) in enumerate(recorded, 1):
+        mover = _MOVERS[letter]
+        with within(f"move {number}, {letter}[{quoted(value)}]"):
             move, annotation = _read_move(value)
-            played, position = _played(position, _MOVERS[mover], move)
-        moves.extend(played)
-        annotations.extend([Annotation()] * (len(played) - 1) + [annotation])
-    noted = any(annotation != Annotation() for annotation in annotations)
-    return tuple(moves), tuple(annotations) if noted else ()
-
-
-def _played(position: Position, mover: Colour, move: str) -> tuple[list[str], Position]:
-    """Play *mover*'s *move*, after the pass by the other side that the record may leave out."""
-    played = [move]
-    if position.turn != mover and position.must_pass():
-        played, position = [PASS_NAME, move], position.play(PASS_NAME)
-    if position.turn != mover:
-        raise NotationError(f"it is not {mover}'s turn: expected a move by {position.turn}")
-    return played, position.play(move)
+            if position.turn != mover and position.must_pass():  # a pass that the record leaves out
+                position = position.play(PASS_NAME)
+                moves.append(PASS_NAME)
+                annotations.append(Annotation())
+            if position.turn != mover:
+                raise NotationError(f"it is not {mover}'s turn: expected a move by {position.turn}")
+            position = position.play(move)
+        moves.append(move)
+        annotations.append(annotation)
+    is_annotated = any(annotation != Annotation() for annotation in annotations)
+    return tuple(moves), tuple(annotations) if is_annotated else ()
 
 
 def _read_move(value: str) -> tuple[str, Annotation]:
@@ -199,14 +197,14 @@ def _read_number(text: str) -> float:
 
 
 def _type_of(rules: Rules) -> str:
-    """Name the plainest game type with these rules."""
+    """Return the shortest game type with these rules."""
     return f"{rules.size}{'a' if rules.variant == 'reversed' else ''}"
 
 
 def _checked_tags(game: Game) -> dict[str, str]:
-    """Return the tags, every one of which can be a property of its own."""
+    """Return the tags if each can be written as a property."""
     for name, value in game.tags.items():
-        if not isinstance(value, str) or name in _NOT_TAGS or not is_property_name(name):
+        if not isinstance(value, str) or name in _NOT_TAGS or not re.fullmatch(_NAME, name):
             raise NotationError(
                 f"tag {quoted(name)} with value {quoted(value)}: expected a free property name and text"
             )
@@ -261,54 +259,37 @@ _GAME_BEGIN = re.compile(r"\s*(?:[0-9]+\s*)?\(\s*;")
 _GAME_END = re.compile(r"\s*;\s*\)")
 _PROPERTY = re.compile(rf"\s*({_NAME})\s*\[([^\]\\]*(?:\\.[^\]\\]*)*)\]", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_SPECIAL, _ESCAPED = re.compile(r"[\\\]]"), r"\\\g<0>"
 
 
 def read_properties(text: str, offset: int) -> tuple[list[Property], int]:
     """Read the properties of the game that begins at *offset*: (properties, offset where the game ends)."""
     begin = _GAME_BEGIN.match(text, offset)
     if begin is None:
-        raise NotationError(f"{_found(text, offset)}: expected '(;'")
+        raise NotationError(f"{_excerpt(text, offset)}: expected '(;'")
     offset = begin.end()
     properties = []
     while (end := _GAME_END.match(text, offset)) is None:
         entry = _PROPERTY.match(text, offset)
         if entry is None:
-            raise NotationError(f"{_found(text, offset)}: expected a property like B[d3], or ';)'")
+            raise NotationError(f"{_excerpt(text, offset)}: expected a property like B[d3], or ';)'")
         properties.append((entry[1], _ESCAPE.sub(r"\1", entry[2])))
         offset = entry.end()
     return properties, end.end()
 
 
 def looks_like_ggf(text: str) -> bool:
-    """Say whether *text* begins as a game does, perhaps with a number before it, and nothing else that we read does."""
+    """Return whether *text* begins like a GGF game, with or without a number before it."""
     return _GAME_BEGIN.match(text) is not None
 
 
 def is_blank(text: str, offset: int) -> bool:
-    """Say whether nothing but white space follows."""
+    """Return whether only white space follows."""
     return _SPACE.fullmatch(text, offset) is not None
 
 
-def check_end(text: str, offset: int) -> None:
-    """Raise if anything but white space follows."""
-    if not is_blank(text, offset):
-        raise NotationError(f"{_found(text, offset)} after the game: expected nothing more")
-
-
-def is_property_name(name: str) -> bool:
-    return re.fullmatch(_NAME, name) is not None
-
-
-def write_properties(properties: Iterable[Property]) -> str:
-    return f"(;{''.join(f'{name}[{_escaped(value)}]' for name, value in properties)};)"
-
-
-def _escaped(value: str) -> str:
-    return value.replace("\\", "\\\\").replace("]", "\\]")
-
-
-def _found(text: str, offset: int) -> str:
-    """Describe what stands at *offset*, for an error message."""
+def _excerpt(text: str, offset: int) -> str:
+    """Return the text at *offset* for an error message."""
     if offset >= len(text):
         return "end of the text"
     return f"{quoted(text[offset : offset + 40])} at character {offset + 1}"

@@ -25,22 +25,11 @@ bytes  game
        passes
 ====== =================================================================================================================
 
-The names are in two files beside those of the games, usually ``WTHOR.JOU`` (players) and ``WTHOR.TRN`` (tournaments): the same
-header and then 20 or 26 bytes a name, in Latin-1, filled up with zeros; the number of a name is its place, from 0.
+The names are in two files of the same folder, usually ``WTHOR.JOU`` (players) and ``WTHOR.TRN`` (tournaments): the same header,
+then 20 or 26 bytes per name, in Latin-1 with trailing zeros, numbered from 0.
 
-What the files of 1977 to 2012 show (36 files, 111,296 games, replayed):
-
-* Every game is legal from the standard start, with passes where the rules force them, and every game begins with 56.
-  The start is its own mirror image in the main diagonal, so as far as legality goes the column could as well come
-  first; it is the custom to turn games so that they begin with f5 that makes 56 row 5, column 6.
-* 110,883 games were played out, 4,929 of them with empty squares left. In every single one the recorded score is
-  black's discs *with the empty squares given to the winner*, or halved in a draw (6 games of 31-31). 2,662 games prove
-  it: in the others the board is full, or white won and black's discs are what they are.
-* 413 games stop earlier, with 1 to 35 empty squares (resignation, time, a score sheet that breaks off), and the file
-  does not say why. Their score is what the tournament counted and does not follow from the last position: it is black's
-  discs as they lie in 20 games, with the empty squares for the winner in 31, and the theoretical score in 17.
-
-So a score may be checked against the moves, or learnt from, only where `WthorFile.replay` ends in a finished game.
+Scores are checked against the moves, or learnt from, only where `WthorFile.replay` ends in a finished game: a game that stops
+earlier has the tournament's score, which does not follow from its last position (docs/reference/files.md).
 """
 
 from __future__ import annotations
@@ -161,9 +150,9 @@ class WthorFile:
         return Replays(*replay_games(self.squares, *_start()))
 
     def positions(self, empties: int) -> tuple[np.ndarray, np.ndarray]:
-        """The position of every game with that many empty squares, in the order of the games: boards (own, opp).
+        """Return the position of every game with that many empty squares: boards (own, opp) of the side to move, which has a move.
 
-        They are seen by the side to move, which has a move. Games that end earlier, or right there, are left out.
+        Games that end there or earlier are left out.
         """
         if not 0 <= empties <= SQUARES - 4:
             raise NotationError(f"{quoted(empties)} empty squares: expected 0 to {SQUARES - 4}")
@@ -171,31 +160,34 @@ class WthorFile:
         return own[reached], opp[reached]
 
     def played(self, plies: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Where the games stood after so many moves, and how they went on: boards (own, opp), squares and results (int8).
+        """Return the positions after *plies* moves, the next moves and the results: boards (own, opp), squares, discs (int8).
 
-        Boards and results, in discs as recorded, are the side's that makes the move. Games that do not go on are left out.
+        Boards and recorded results are for the side that makes the move. Games that end there are left out.
         """
         if not 0 <= plies < SQUARES - 4:
             raise NotationError(f"{quoted(plies)} moves: expected 0 to {SQUARES - 5}")
         squares = self.squares[:, plies]
-        own, opp, reached = positions_with(self.squares, *_start(), SQUARES - 4 - plies)
-        black = replay_games(self.squares[:, :plies], *_start())[0]
-        result = 2 * self.scores.astype(np.int64) - SQUARES
-        result = np.where(own == black, result, -result).astype(np.int8)
+        own, opp, reached, results = self._scored(plies, self.scores)
         reached &= squares != NO_MOVE
-        return own[reached], opp[reached], squares[reached], result[reached]
+        return own[reached], opp[reached], squares[reached], results[reached]
 
     def solved_positions(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The positions with as many empty squares as the header's depth, and their exact scores: boards (own, opp), int8.
+        """Return the positions with as many empty squares as the header's depth, and the file's exact scores.
 
-        Scores are in discs for the side to move. The file has them, for every game; nothing is solved here.
+        Boards (own, opp), and int8 scores in discs for the side to move.
         """
-        plies = SQUARES - 4 - self.header.depth
-        own, opp, reached = positions_with(self.squares, *_start(), self.header.depth)
+        own, opp, reached, scores = self._scored(SQUARES - 4 - self.header.depth, self.theoretical_scores)
+        return own[reached], opp[reached], scores[reached]
+
+    def _scored(self, plies: int, discs: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """Return boards (own, opp) after *plies* moves, whether the games reach them, and scores for the side to move.
+
+        *discs* are black's discs at the end.
+        """
+        own, opp, reached = positions_with(self.squares, *_start(), SQUARES - 4 - plies)
         black = replay_games(self.squares[:, :plies], *_start())[0]
-        score = 2 * self.theoretical_scores.astype(np.int64) - SQUARES
-        score = np.where(own == black, score, -score).astype(np.int8)
-        return own[reached], opp[reached], score[reached]
+        scores = 2 * discs.astype(np.int64) - SQUARES
+        return own, opp, reached, np.where(own == black, scores, -scores).astype(np.int8)
 
     def _names(self, index: int) -> list[str]:
         rules = Position.initial().rules

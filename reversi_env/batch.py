@@ -80,10 +80,8 @@ def play(
     loops.play(own.size, squares, own, opp, np.uint64(rules.playable), next_own, next_opp, legal, parallel=parallel)
     if not legal.all():
         index = int(np.argmin(legal))
-        raise IllegalMoveError(
-            f"square {squares[index]} is illegal in position {index} (own {own[index]:#x}, opp {opp[index]:#x}): "
-            f"expected one of its legal squares, or {PASS_SQUARE} to pass where there is none"
-        )
+        boards = f"own {own[index]:#x}, opp {opp[index]:#x}"
+        raise IllegalMoveError(f"square {squares[index]} in position {index} ({boards}): expected a legal move or pass")
     return next_own, next_opp
 
 
@@ -129,7 +127,6 @@ def canonical(
 
 
 def position_hash(own: ArrayLike, opp: ArrayLike, *, parallel: bool | None = None) -> Boards:
-    """A 64-bit hash of every position."""
     own, opp = checked_boards(own, opp)
     out = np.empty_like(own)
     loops.position_hash(own.size, own, opp, out, parallel=parallel)
@@ -175,9 +172,7 @@ def random_positions(
     array, max_plies = np.asarray(plies), 2 * rules.square_count
     fits = array.dtype.kind in "iu" and array.shape in ((), (count,))
     if not fits or (array < 0).any() or (array > max_plies).any():
-        raise RulesError(
-            f"plies {quoted(plies)}: expected an integer from 0 to {max_plies}, or one for each of {count} positions"
-        )
+        raise RulesError(f"plies {quoted(plies)}: expected 0 to {max_plies}, for all or for each of {count} positions")
     lengths = np.broadcast_to(array.astype(np.int64), (count,)).copy()
     own, opp = start(count, rules)
     reached = np.empty(count, np.bool_)
@@ -185,9 +180,7 @@ def random_positions(
         count, own, opp, np.uint64(rules.playable), lengths, np.uint64(seed), reached, parallel=parallel
     )
     if not reached.all():
-        raise RulesError(
-            f"no random game of {int(lengths[~reached].max())} plies found on the {rules.size}x{rules.size} board"
-        )
+        raise RulesError(f"plies {int(lengths[~reached].max())}: no random game is that long, expected fewer")
     return own, opp
 
 
@@ -216,9 +209,7 @@ def checked_boards(own: ArrayLike, opp: ArrayLike, rules: Rules | None = None) -
     for name, board in (("own", own), ("opp", opp)):
         array = np.asarray(board)
         if array.ndim != 1 or array.dtype.kind not in "ui":
-            raise PositionError(
-                f"{name} is an array of {array.dtype} and shape {array.shape}: expected uint64, one-dimensional"
-            )
+            raise PositionError(f"{name} of {array.dtype} and shape {array.shape}: expected uint64, one-dimensional")
         arrays.append(np.ascontiguousarray(array, np.uint64))
     if arrays[0].size != arrays[1].size:
         raise PositionError(f"own has {arrays[0].size} boards and opp {arrays[1].size}: expected as many")
@@ -234,13 +225,10 @@ def _squares(squares: ArrayLike, own: Boards) -> Squares:
     """Check and convert the squares of a batch; one number serves all positions."""
     array = np.asarray(squares)
     if array.dtype.kind not in "ui" or array.ndim > 1 or array.size not in (1, own.size):
-        raise PositionError(
-            f"squares of {array.dtype} and shape {array.shape}: expected {own.size} integers from 0 to 64"
-        )
-    if ((array < 0) | (array > PASS_SQUARE)).any():
-        raise PositionError(
-            f"square {int(array[(array < 0) | (array > PASS_SQUARE)].flat[0])}: expected 0 to 63, or 64 to pass"
-        )
+        raise PositionError(f"squares of {array.dtype} and shape {array.shape}: expected {own.size} integers")
+    wrong = array[(array < 0) | (array > PASS_SQUARE)]
+    if wrong.size:
+        raise PositionError(f"square {int(wrong.flat[0])}: expected 0 to 63, or 64 to pass")
     return np.broadcast_to(array.astype(np.int64), own.shape).copy()
 
 

@@ -105,6 +105,5 @@ def load_entry_point(name: str) -> Any:
     except ReversiError:
         raise
     except Exception as error:
-        raise EntryPointError(
-            f"entry point {name!r} ({entry.value}) cannot be loaded, {type(error).__name__}: {error}: expected one that works"
-        ) from error
+        reason = f"{type(error).__name__}: {error}"
+        raise EntryPointError(f"entry point {name!r} ({entry.value}) cannot be loaded: {reason}") from error

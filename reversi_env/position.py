@@ -15,7 +15,7 @@ from reversi_env.kernels.bitboard import perft as count_sequences
 from reversi_env.kernels.frame import squares_of
 from reversi_env.kernels.stability import stable_discs
 from reversi_env.kernels.symmetry import canonical, position_hash, transform
-from reversi_env.rules import BLACK, COLUMN_NAMES, WHITE, Colour, Rules, checked_rules
+from reversi_env.rules import BLACK, COLUMN_NAMES, SIZES, WHITE, Colour, Rules, checked_rules
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -56,15 +56,13 @@ class Position:
             elif not isinstance(board, int) or isinstance(board, bool):
                 raise PositionError(f"board {name} is {quoted(board)}: expected an integer; set a bit for every disc")
         if (self.own | self.opp) & ~self.rules.playable:
+            size = self.rules.size
             raise PositionError(
-                f"boards {self.own:#x} and {self.opp:#x}: expected no disc off the {self.rules.size}x{self.rules.size} board; "
-                "check size and bits"
+                f"boards {self.own:#x} and {self.opp:#x}: expected discs on the {size}x{size} board only"
             )
         if self.own & self.opp:
             overlap = ", ".join(self._names(self.own & self.opp))
-            raise PositionError(
-                f"discs of both colours on {overlap}: expected at most one disc per square; remove one of them"
-            )
+            raise PositionError(f"discs of both colours on {overlap}: expected at most one disc per square")
         if self.turn.__class__ is not Colour:
             if isinstance(self.turn, bool) or self.turn not in (BLACK, WHITE):
                 raise PositionError(f"turn {quoted(self.turn)} is not a colour: expected BLACK or WHITE")
@@ -95,25 +93,19 @@ class Position:
             raise PositionError(f"board {quoted(text)} is not text: expected one character per square")
         squares = "".join(text.split())
         if rules is None:
-            sizes = {size * size: size for size in (4, 6, 8)}
-            if len(squares) not in sizes:
-                raise PositionError(
-                    f"board {quoted(text)} has {count_noun(len(squares), 'square')}: expected 16, 36 or 64"
-                )
-            rules = Rules(sizes[len(squares)])
-        if len(squares) != rules.square_count:
-            raise PositionError(
-                f"board {quoted(text)} has {count_noun(len(squares), 'square')}: expected {rules.square_count}"
-            )
+            sizes = {size * size: size for size in SIZES}
+            rules = Rules(sizes[len(squares)]) if len(squares) in sizes else None
+        if rules is None or len(squares) != rules.square_count:
+            count, expected = count_noun(len(squares), "square"), rules.square_count if rules else "16, 36 or 64"
+            raise PositionError(f"board {quoted(text)} has {count}: expected {expected}")
         boards = {BLACK: 0, WHITE: 0}
         for action, character in enumerate(squares):
             colour = _DISC_CHARACTERS.get(character)
             if colour is not None:
                 boards[colour] |= 1 << rules.square_of(action)
             elif character not in _EMPTY_CHARACTERS:
-                raise PositionError(
-                    f"{quoted(character)} at square {rules.name_of(action)} of board {quoted(text)}: expected X, O or -"
-                )
+                place = f"square {rules.name_of(action)} of board {quoted(text)}"
+                raise PositionError(f"{quoted(character)} at {place}: expected X, O or -")
         return cls.from_colours(rules, boards[BLACK], boards[WHITE], turn)
 
     @classmethod
@@ -157,7 +149,6 @@ class Position:
 
     @property
     def empties(self) -> int:
-        """Number of empty squares."""
         return self.rules.square_count - self.round
 
     def discs(self, colour: Colour | None = None) -> int:
@@ -194,7 +185,6 @@ class Position:
         return not self.legal_board() and not self.is_over()
 
     def is_over(self) -> bool:
-        """Return whether neither side can move."""
         return bool(bitboard.is_over(*self._boards(), np.uint64(self.rules.playable)))
 
     def disc_difference(self, colour: Colour | None = None) -> int:
@@ -208,9 +198,7 @@ class Position:
         The empty squares count for the winner. In the reversed game the side with fewer discs wins.
         """
         if not self.is_over():
-            raise PositionError(
-                "score() of an unfinished game: expected a finished game; use disc_difference() to count the discs"
-            )
+            raise PositionError("score(): expected a finished game; use disc_difference() to count the discs")
         final = self.rules.sign * int(bitboard.final_score(*self._boards(), np.uint64(self.rules.playable)))
         return final if self._is_turn(colour) else -final
 
@@ -244,9 +232,8 @@ class Position:
         sq = self.rules.square_of(action)
         if not self.legal_board() >> sq & 1:
             expected = " ".join(self.legal_moves()) or "none, the game is over"
-            raise IllegalMoveError(
-                f"{self.rules.name_of(action)} by {self.turn} is illegal: the legal moves are {expected}"
-            )
+            name = self.rules.name_of(action)
+            raise IllegalMoveError(f"{name} by {self.turn} is illegal: the legal moves are {expected}")
         next_own, next_opp = bitboard.play(sq, own, opp)
         return Position(self.rules, int(next_own), int(next_opp), self.turn.other)
 
@@ -310,7 +297,9 @@ class Position:
         from reversi_env.rendering.scene import status
 
         size, legal = self.rules.size, self.legal_board()
-        squares = [self._character(sq, "·" if legal >> sq & 1 else "-") for sq in self.rules.squares()]
+        squares = [
+            "·" if legal >> sq & 1 else disc for sq, disc in zip(self.rules.squares(), self.to_text(), strict=True)
+        ]
         header = "  " + " ".join(COLUMN_NAMES[:size])
         rows = [f"{row + 1} {' '.join(squares[size * row : size * (row + 1)])}" for row in range(size)]
         return "\n".join([header, *rows, status(self, names=("X", "O"))])
@@ -320,9 +309,6 @@ class Position:
         from reversi_env.rendering.svg import render_svg
 
         return render_svg(self)
-
-    def _character(self, sq: int, empty: str) -> str:
-        return "X" if self.black >> sq & 1 else "O" if self.white >> sq & 1 else empty
 
     def _boards(self) -> tuple[np.uint64, np.uint64]:
         """Return (own, opp) as uint64, the type that the kernels need."""
@@ -336,6 +322,5 @@ class Position:
             return self.rules.action_from_name(move)
         if isinstance(move, (int, np.integer)) and not isinstance(move, bool) and 0 <= move <= self.rules.pass_action:
             return int(move)
-        raise IllegalMoveError(
-            f"{quoted(move)} is not a move: expected a square name, 'pass' or a number from 0 to {self.rules.pass_action}"
-        )
+        last = self.rules.pass_action
+        raise IllegalMoveError(f"{quoted(move)} is not a move: expected a square, 'pass' or a number from 0 to {last}")

@@ -37,7 +37,6 @@ class Colour(IntEnum):
 
     @property
     def other(self) -> Colour:
-        """The opponent."""
         return Colour(-self.value)
 
     def __str__(self) -> str:
@@ -88,7 +87,6 @@ class Rules:
 
     @property
     def square_count(self) -> int:
-        """Number of squares on the board."""
         return self.size * self.size
 
     @property
@@ -135,10 +133,8 @@ class Rules:
         columns = COLUMN_NAMES[: self.size]
         if len(text) == 2 and text[0] in columns and text[1] in "12345678"[: self.size]:
             return self.size * (int(text[1]) - 1) + columns.index(text[0])
-        last = f"{columns[-1]}{self.size}"
-        raise NotationError(
-            f"{quoted(name)} is not a square of the {self.size}x{self.size} board: expected a1 to {last}, or pass"
-        )
+        board, last = f"{self.size}x{self.size} board", f"{columns[-1]}{self.size}"
+        raise NotationError(f"{quoted(name)} is not a square of the {board}: expected a1 to {last}, or pass")
 
 
 def checked_rules(rules: Rules | None) -> Rules:

@@ -12,7 +12,7 @@ from gymnasium import logger
 from gymnasium.error import InvalidAction, ResetNeeded
 
 from reversi_env.envs.settings import Settings, SettingsError, last_action_of, position_of
-from reversi_env.errors import quoted
+from reversi_env.errors import check_integer, quoted
 from reversi_env.kernels import episodes, observations
 from reversi_env.position import Position
 
@@ -44,9 +44,7 @@ class SingleGameMixin:
     def render(self) -> Any:
         """The board as text, as an RGB array, or in a window, by ``render_mode``."""
         if self.render_mode is None:
-            logger.warn(
-                "render() does nothing without a render_mode: make the environment with render_mode='ansi', for instance"
-            )
+            logger.warn("render() does nothing without a render_mode: expected render_mode='ansi', for instance")
             return None
         position, last = self.position(), last_action_of(self._state[0], self.rules)
         if not position.own | position.opp:
@@ -86,8 +84,7 @@ class SingleGameMixin:
 
     def _seed(self, seed: int | None) -> None:
         word = np.random.SeedSequence().generate_state(1, np.uint64)[0] if seed is None else seed
-        if not isinstance(word, (int, np.integer)) or word < 0:
-            raise SettingsError(f"seed {quoted(seed)}: expected an integer of at least 0")
+        check_integer("seed", word, 0, error=SettingsError)
         episodes.seed_all(self._state, np.array([int(word) % 2**64], np.uint64), ALL)
 
     @contextmanager
@@ -116,6 +113,4 @@ class SingleGameMixin:
         if not mask[action]:
             legal = ", ".join(f"{number} ({self.rules.name_of(int(number))})" for number in np.flatnonzero(mask))
             name = self.rules.name_of(action)
-            raise InvalidAction(
-                f"action {action} ({name}) is illegal here: expected one of {legal}, see the action mask"
-            )
+            raise InvalidAction(f"action {action} ({name}) is illegal: expected one of {legal}, see the action mask")

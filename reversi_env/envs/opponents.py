@@ -1,20 +1,18 @@
-"""Opponents for the single-agent view: built-in policies, agents by spec, callables, policies, and pools that grow while training.
+"""Opponents for the single-agent view: built-in policies, agents by spec, callables, models, and pools that grow in training.
 
 An opponent is one of:
 
 * ``"random"`` or ``"greedy"``: played inside the compiled step;
-* any other text: an agent spec such as ``"greedy:seed=7"``, made by `search.make_agent`, which is imported for
-  the first of them;
-* an object with ``choose(position) -> action``: an agent that thinks in `Position`; if it has ``check(rules)`` too, that
-  is called when an environment is made, and raises an error where it cannot play that game;
-* an object with ``predict(observation, …) -> (action, state)``: a stable-baselines3 model; it is given ``action_masks``
-  if it takes them;
-* a callable ``policy(board, action_mask) -> action``. In a vector environment both arrays have a leading axis of games,
-  and so has the answer;
+* any other text: an agent spec such as ``"greedy:seed=7"``, made by `search.make_agent`;
+* an object with ``choose(position) -> action``: an agent. Its ``check(rules)``, if it has one, is called when an environment
+  is made and raises an error for a game that it cannot play;
+* an object with ``predict(observation, …) -> (action, state)``: a stable-baselines3 model, called with ``action_masks`` if it
+  accepts them;
+* a callable ``policy(board, action_mask) -> action``. In a vector environment all three arrays have a leading axis of games;
 * an `OpponentPool`, or a list of the above: one is drawn for every episode.
 
-A model is shown the environment's own observation (planes, flat or dict) from the opponent's side, a callable the board
-part of it. The two built-in opponents draw from the environment's seeded generator; any other keeps its own.
+A model gets the environment's own observation (planes, flat or dict) from the opponent's side, a callable the board part of
+it. The two built-in opponents draw from the environment's seeded generator; any other has its own.
 """
 
 from __future__ import annotations
@@ -33,7 +31,7 @@ from reversi_env.kernels import episodes
 from reversi_env.position import Position
 from reversi_env.rules import Rules
 
-#: Makes an agent from a spec. It is imported when a spec is first used.
+#: The function that makes an agent from a spec, imported on first use.
 MAKE_AGENT = "search.agents.spec:make_agent"
 _EXTERNAL = episodes.EXTERNAL_OPPONENT
 BUILT_IN = {"random": episodes.RANDOM_OPPONENT, "greedy": episodes.GREEDY_OPPONENT}
@@ -58,10 +56,10 @@ class OpponentPool:
             self.add(opponent)
 
     def add(self, opponent: Any, weight: float = 1.0) -> int:
-        """Add an opponent, drawn in proportion to *weight*; its number."""
+        """Add an opponent, drawn in proportion to *weight*. Return its number."""
         if isinstance(opponent, OpponentPool):
             raise SettingsError("a pool cannot contain a pool: expected its opponents one by one")
-        player, weight = Opponent(opponent), _checked_weight(weight)  # nothing has changed if either is refused
+        player, weight = Opponent(opponent), _checked_weight(weight)  # both are checked before the pool changes
         self._players.append(player)
         self._weights.append(weight)
         self.version += 1
@@ -86,7 +84,6 @@ class OpponentPool:
         return self._players[number]
 
     def records(self) -> np.ndarray:
-        """The kernels' POOL records."""
         records = np.zeros(len(self), episodes.POOL)
         if len(self):
             weights = np.cumsum(self._weights)
@@ -99,45 +96,41 @@ class OpponentPool:
 
 @dataclass(frozen=True)
 class OpponentTurns:
-    """The games in which an opponent is to move, seen from its side, one row each."""
+    """The games in which an opponent is to move, from its side, one row per game."""
 
     positions: Callable[[], list[Position]]
     boards: np.ndarray
     masks: np.ndarray
-    as_dict: bool  # whether a model is shown the mask too
+    as_dict: bool  # whether a model gets the mask too
 
 
 @runtime_checkable
 class SupportsChoose(Protocol):
-    """An opponent that is shown positions: an agent."""
+    """An opponent that gets positions: an agent."""
 
-    def choose(self, position: Position) -> int:
-        """A legal action."""
-        ...
+    def choose(self, position: Position) -> int: ...
 
 
 @runtime_checkable
 class SupportsPredict(Protocol):
-    """An opponent that is shown observations: a policy of stable-baselines3, or one like it."""
+    """An opponent that gets observations: a model of stable-baselines3, or one like it."""
 
-    def predict(self, observation: Any) -> Any:
-        """Actions, and whatever else."""
-        ...
+    def predict(self, observation: Any) -> Any: ...
 
 
 def _accepts_arguments(function: Any, count: int) -> bool:
-    """Whether it can be called with so many arguments; where nobody can tell, it is taken to be so."""
+    """Return whether *function* can be called with *count* arguments; true if it has no signature."""
     try:
         inspect.signature(function).bind(*[None] * count)
-    except TypeError:  # or is not callable at all
+    except TypeError:  # or not callable
         return False
     except ValueError:  # not written in Python
-        return True
+        pass
     return True
 
 
 class Opponent:
-    """One opponent, made callable in one way whatever it is."""
+    """One opponent of any kind, with the same interface."""
 
     def __init__(self, opponent: Any) -> None:
         self.opponent = opponent
@@ -151,23 +144,21 @@ class Opponent:
                     f"opponent {quoted(opponent)}: expected a name or spec, a callable, an object with choose() or predict(), "
                     "a pool, or None for two-player mode"
                 )
-        self._is_chooser, self._is_model = (
-            isinstance(self._agent, SupportsChoose),
-            isinstance(self._agent, SupportsPredict),
-        )
+        self._is_chooser = isinstance(self._agent, SupportsChoose)
+        self._is_model = isinstance(self._agent, SupportsPredict)
         if self.kind == _EXTERNAL and not (self._is_chooser or self._is_model or _accepts_arguments(self._agent, 2)):
             raise SettingsError(
-                f"opponent {quoted(opponent)}: expected a callable of two arguments, the board and the mask of legal actions"
+                f"opponent {quoted(opponent)}: expected a callable of two arguments, board and action mask"
             )
         self._accepts_masks = self._is_model and "action_masks" in inspect.signature(self._agent.predict).parameters
 
     def check(self, rules: Rules) -> None:
-        """Refuse a game that it cannot play, if it can tell."""
+        """Call the agent's own check of the game, if it has one."""
         if self._is_chooser and _accepts_arguments(getattr(self._agent, "check", None), 1):
             self._agent.check(rules)
 
     def actions(self, turn: OpponentTurns, *, batched: bool) -> np.ndarray:
-        """Its legal actions in the given games; with ``batched=False`` it is shown the only game without a leading axis."""
+        """Return its legal actions; with ``batched=False`` it gets the only game without a leading axis."""
         legal = turn.masks != 0
         if self._is_chooser:
             answer: Any = [self._agent.choose(position) for position in turn.positions()]
@@ -176,9 +167,7 @@ class Opponent:
             answer = self._predict(boards, masks, turn.as_dict) if self._is_model else self._agent(boards, masks)
         actions = np.asarray(answer)
         if actions.size != len(legal) or actions.dtype.kind not in "iu":
-            raise SettingsError(
-                f"opponent {quoted(self.opponent)} answered {quoted(answer)}: expected {len(legal)} action number(s)"
-            )
+            raise SettingsError(f"opponent {quoted(self.opponent)}: {quoted(answer)}, expected {len(legal)} action(s)")
         return self._checked(actions.reshape(-1).astype(np.int64), legal)
 
     def _predict(self, boards: np.ndarray, masks: np.ndarray, as_dict: bool) -> Any:
@@ -196,14 +185,13 @@ class Opponent:
             hint = (
                 "; its predict() takes no action_masks, a callable could choose among the legal ones" if blind else ""
             )
-            raise IllegalMoveError(
-                f"opponent {quoted(self.opponent)} played {actions[game]}, which is illegal: expected one of {expected}{hint}"
-            )
+            played = f"{quoted(self.opponent)} played {actions[game]}"
+            raise IllegalMoveError(f"opponent {played}, which is illegal: expected one of {expected}{hint}")
         return actions
 
 
 def as_pool(opponent: Any, rules: Rules) -> OpponentPool:
-    """The pool that an environment's ``opponent`` option means in that game; empty for None, the two-player mode."""
+    """Return the pool of an environment's ``opponent`` option, empty for None (two-player mode)."""
     if opponent is None:
         return OpponentPool()
     if not isinstance(opponent, (OpponentPool, list, tuple)):

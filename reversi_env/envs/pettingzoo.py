@@ -26,7 +26,7 @@ _TWO_PLAYER_POOL = np.zeros(0, episodes.POOL)
 _SINGLE_AGENT = dict.fromkeys(
     ("opponent", "colour", "observation", "extra_planes", "dtype", "channels_last", "discount")
 )
-#: The attributes that change while a game is played.
+#: Attributes that change during a game.
 _CHANGING = (
     *("_state", "_board", "_mask", "_turn", "_over", "_begun", "agents", "agent_selection"),
     *("rewards", "_cumulative_rewards", "terminations", "truncations", "infos"),
@@ -55,22 +55,15 @@ class raw_env(SingleGameMixin, AECEnv):  # noqa: N801 - PettingZoo's name for it
     Turns strictly alternate, passes included: a learner that plays both agents and takes the next observation's value for the
     future needs ``gamma=-1``, since that value is the other agent's.
 
-    A game in progress can be cloned, deep-copied and pickled, or kept and taken up again with `get_state` and
-    `set_state`.
+    A game in progress can be cloned, deep-copied and pickled, or saved and restored (`get_state`, `set_state`).
     """
 
     def __init__(self, *, render_mode: str | None = None, **settings: Any) -> None:
         super().__init__()
-        self.metadata = {
-            "render_modes": RENDER_MODES,
-            "name": "reversi_v0",
-            "is_parallelizable": False,
-            "render_fps": RENDER_FPS,
-        }
+        self.metadata = {"name": "reversi_v0", "render_modes": RENDER_MODES, "render_fps": RENDER_FPS}
+        self.metadata["is_parallelizable"] = False
         if settings.keys() & _SINGLE_AGENT or settings.get("reward") == "shaped":
-            raise SettingsError(
-                f"{', '.join(_SINGLE_AGENT)} and shaped rewards belong to ReversiEnv: expected none of them here"
-            )
+            raise SettingsError(f"{', '.join(_SINGLE_AGENT)}, shaped rewards: expected none, they are ReversiEnv's")
         self._set_up(Settings.of(settings | {"observation": "dict"}), render_mode)
         self.possible_agents = list(PLAYERS)
         self.agents: list[str] = []
@@ -83,11 +76,9 @@ class raw_env(SingleGameMixin, AECEnv):  # noqa: N801 - PettingZoo's name for it
         self._turn, self._over, self._begun = 0, True, False
 
     def observation_space(self, agent: str) -> gym.spaces.Space:
-        """The same for both agents."""
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> gym.spaces.Space:
-        """The same for both agents."""
         return self.action_spaces[agent]
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
@@ -136,7 +127,7 @@ class raw_env(SingleGameMixin, AECEnv):  # noqa: N801 - PettingZoo's name for it
             self.render()
 
     def last(self, observe: bool = True) -> tuple[dict[str, np.ndarray] | None, float, bool, bool, dict[str, Any]]:
-        """What the selected agent sees, its reward since its last turn, and whether its game has ended."""
+        """Return the selected agent's observation, reward since its last turn, and whether its game has ended."""
         self._require_a_game()
         result: Any = super().last(observe)
         return result
@@ -159,19 +150,19 @@ class raw_env(SingleGameMixin, AECEnv):  # noqa: N801 - PettingZoo's name for it
         return np.stack([black, white, np.full_like(black, self._turn)])
 
     def get_state(self) -> dict[str, Any]:
-        """Everything that decides how the game goes on, the random generator included: to keep or to pickle."""
+        """Return the complete state of the game, with its random generator."""
         self._require_a_game()
         return {name: copy.deepcopy(getattr(self, name)) for name in _CHANGING}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Go back to a state that `get_state` has given, in this or in another environment of the same game."""
+        """Restore a state from `get_state`, of this or of another environment of the same game."""
         if not isinstance(state, dict) or set(state) != set(_CHANGING):
             raise SettingsError(f"state {quoted(state)}: expected what get_state() returned")
         checked_states(state["_state"], 1, self.settings, _TWO_PLAYER_POOL)
         self.__dict__.update(copy.deepcopy(state))
 
     def clone(self) -> raw_env:
-        """An independent copy in the same state; the spaces are shared, not copied (as `deepcopy` does)."""
+        """Return an independent copy in the same state. It shares the spaces, which `deepcopy` copies."""
         twin = copy.copy(self)
         twin.__dict__.update(copy.deepcopy({name: self.__dict__[name] for name in _CHANGING if name in self.__dict__}))
         return twin
@@ -191,7 +182,6 @@ class raw_env(SingleGameMixin, AECEnv):  # noqa: N801 - PettingZoo's name for it
 
 
 def env(**options: Any) -> raw_env:
-    """The environment, with every check built in."""
     return raw_env(**options)
 
 

@@ -30,7 +30,6 @@ def register_all() -> None:
 
 
 def register_with_pettingzoo() -> None:
-    """Register the AEC environments."""
     from pettingzoo.env_registry import registration
 
     for name, variant in IDS.items():

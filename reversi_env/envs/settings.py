@@ -1,4 +1,4 @@
-"""What an environment is asked to play, checked and turned into the records that the kernels read."""
+"""The options of an environment, their checks, and the records that the kernels read."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class SettingsError(ReversiError):
 
 
 class UnknownOptionError(SettingsError, TypeError):
-    """An option that does not exist, in Python's own words: libraries that try options out look for them in a `TypeError`."""
+    """An option that does not exist. It is a `TypeError` too, as for any function."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class Settings(GameOptions):
 
     @classmethod
     def of(cls, options: dict[str, Any]) -> Settings:
-        """The settings with these options, all of which must exist."""
+        """Return the settings with these options. An unknown one raises an `UnknownOptionError`."""
         known = [field.name for field in fields(cls)]
         for name in options:
             if name not in known:
@@ -82,7 +82,6 @@ class Settings(GameOptions):
 
     @property
     def rules(self) -> Rules:
-        """The game."""
         parallel = isinstance(self.start, str) and self.start == "parallel"
         return Rules(self.size, self.variant, "parallel" if parallel else "standard")
 
@@ -97,7 +96,7 @@ class Settings(GameOptions):
         raise SettingsError(f"start={quoted(self.start)}: expected 'standard', 'parallel', a Position or a board text")
 
     def with_options(self, options: Mapping[str, Any] | None, known: tuple[str, ...] = RESET_OPTIONS) -> Settings:
-        """These settings with the *known* ones among the `reset` options of one episode; the others are not for us."""
+        """Return these settings changed by the *known* ones among the `reset` options of one episode."""
         if options is None:
             return self
         if not isinstance(options, Mapping):
@@ -123,11 +122,10 @@ class Settings(GameOptions):
         return record
 
     def squares(self) -> np.ndarray:
-        """The frame's square of every action but the pass, as the kernels want it."""
+        """Return the frame's square of every action except the pass, uint64."""
         return np.array(list(self.rules.squares()), np.uint64)
 
     def board_space(self) -> spaces.Box:
-        """Space of the board part of an observation."""
         dtype = np.dtype(self.dtype).type
         if self.observation == "flat":
             return spaces.Box(-1, 1, (self.rules.square_count,), dtype)
@@ -136,9 +134,9 @@ class Settings(GameOptions):
         return spaces.Box(0, 1, shape, dtype)
 
     def boards(self, written: np.ndarray, masks: np.ndarray, states: np.ndarray) -> np.ndarray:
-        """The board parts of observations, in the form asked for, from what the kernels have *written* for these states.
+        """Return the boards of observations, from the rows that the kernels have *written* for these states.
 
-        Where no form is asked for it is the same memory, in the shape of planes or flat.
+        With the default dtype and planes this is a view of *written*.
         """
         plain = (len(written), -1) if self.observation == "flat" else (len(written), 2, self.size, self.size)
         boards = written.reshape(plain)
@@ -156,11 +154,10 @@ class Settings(GameOptions):
 
     @property
     def game_number(self) -> int:
-        """A number for the board's size and the variant, which states are marked with: boards alone do not tell."""
+        """Number of the board size and the variant, stored in every state."""
         return 2 * self.size + (self.variant == "reversed")
 
     def observation_space(self) -> spaces.Space:
-        """Space of a whole observation."""
         if self.observation != "dict":
             return self.board_space()
         mask = spaces.Box(0, 1, (self.rules.square_count + 1,), np.int8)
@@ -172,12 +169,8 @@ class Settings(GameOptions):
 
     def _check_planes(self) -> None:
         extra = self.extra_planes
-        known = (
-            isinstance(extra, Iterable)
-            and not isinstance(extra, str)
-            and all(name in get_args(PlaneChoice) for name in extra)
-        )
-        if not known or len(set(extra)) < len(extra):
+        is_list = isinstance(extra, Iterable) and not isinstance(extra, str)
+        if not is_list or not set(extra) <= set(get_args(PlaneChoice)) or len(set(extra)) < len(extra):
             raise SettingsError(f"extra_planes={quoted(extra)}: expected some of {get_args(PlaneChoice)}, each once")
         object.__setattr__(self, "extra_planes", tuple(extra))
         if self.observation == "flat" and (extra or self.channels_last):
@@ -189,10 +182,7 @@ class Settings(GameOptions):
         if size != self.size:
             raise SettingsError(f"start is a {size}x{size} position: expected {self.size}x{self.size}")
         if start.rules.variant != self.variant:
-            raise SettingsError(
-                f"start is a position of the {start.rules.variant} game: expected one of the {self.variant} game, "
-                f"or variant={start.rules.variant!r}"
-            )
+            raise SettingsError(f"start is a position of the {start.rules.variant} game: expected {self.variant}")
         if start.is_over():
             raise SettingsError(f"start is a finished game: expected a position with a legal move\n{start}")
         if self.empties is not None and self.empties > empties:
@@ -202,22 +192,18 @@ class Settings(GameOptions):
 def unknown_option_error(name: str, known: Iterable[str]) -> UnknownOptionError:
     """Return the error for a keyword that is not one of the *known* ones, all of which it lists."""
     near = did_you_mean(name, known)
-    return UnknownOptionError(
-        f"got an unexpected keyword argument {quoted(name)}{near}: expected some of {', '.join(known)}"
-    )
+    return UnknownOptionError(f"unexpected keyword argument {quoted(name)}{near}: expected some of {', '.join(known)}")
 
 
 def refuse_unknown(environment: type, unknown: Mapping[str, Any]) -> None:
     """Raise an `UnknownOptionError` if there are *unknown* keyword arguments; it lists those of the constructor."""
     if unknown:
         parameters = signature(environment).parameters.values()
-        raise unknown_option_error(
-            min(unknown), [known.name for known in parameters if known.kind != known.VAR_KEYWORD]
-        )
+        raise unknown_option_error(min(unknown), [one.name for one in parameters if one.kind != one.VAR_KEYWORD])
 
 
 def warn_unknown_options(options: Mapping[str, Any] | None, known: tuple[str, ...]) -> None:
-    """Warn of options of `reset` that no episode takes, and list the *known* ones."""
+    """Warn of unknown options of `reset`, and list the *known* ones."""
     if unknown := [str(name) for name in options or () if name not in known]:
         near = did_you_mean(unknown[0], known)
         logger.warn(f"reset(options=…): {quoted(unknown[0])} is unknown{near} and ignored: expected {', '.join(known)}")
@@ -237,30 +223,24 @@ def reset_mask(options: Mapping[str, Any] | None, count: int, begun: bool) -> np
 
 
 def check_shaping_has_opponent(settings: Settings, opponents: int) -> None:
-    """Shaped rewards need an agent whose transitions they add up over."""
+    """Raise for shaped rewards in two-player mode: they add up over the transitions of one agent."""
     if settings.reward == "shaped" and not opponents:
-        raise SettingsError(
-            "reward='shaped' in two-player mode does not keep the best policies: expected 'win' or 'discs'"
-        )
+        raise SettingsError("reward='shaped' in two-player mode changes the best policies: expected 'win' or 'discs'")
 
 
 def no_start_error(settings: Settings) -> SettingsError:
-    """The error for a start that leaves the agent nothing to decide."""
+    """Return the error for a start without a decision for the agent."""
     asked = ", ".join(f"{name}={quoted(getattr(settings, name))}" for name in RESET_OPTIONS)
-    return SettingsError(
-        f"no start found that leaves the agent a move, with {asked}: expected a start with more of the game to come"
-    )
+    return SettingsError(f"no start found that leaves the agent a move, with {asked}: expected an earlier start")
 
 
 def checked_states(states: Any, count: int, settings: Settings, pool: np.ndarray) -> np.ndarray:
-    """A copy of *states*, if they are *count* records that an environment with these settings and opponents can go on from."""
+    """Return a copy of *states*, or raise unless they are *count* states of this game with opponents of the *pool*."""
     if not isinstance(states, np.ndarray) or states.dtype != episodes.STATE or states.shape != (count,):
         raise SettingsError(f"state {quoted(states)}: expected what get_state() of {count} game(s) returned")
     own, opp = states["own"], states["opp"]
     if (states["game"] != settings.game_number).any():
-        raise SettingsError(
-            f"state of another game: expected one of {settings.size}x{settings.size} {settings.variant}"
-        )
+        raise SettingsError(f"state of another game: expected {settings.size}x{settings.size} {settings.variant}")
     if (own & opp).any() or ((own | opp) & ~np.uint64(settings.rules.playable)).any():
         raise SettingsError(f"state of no {settings.size}x{settings.size} board: expected what get_state() returned")
     numbers = states["opponent"]
@@ -270,14 +250,11 @@ def checked_states(states: Any, count: int, settings: Settings, pool: np.ndarray
     else:
         valid = states["kind"] == episodes.NO_OPPONENT
     if not (valid | (states["over"] != 0)).all():
-        raise SettingsError(
-            "state of a game against another opponent: expected one of an environment with the same opponents"
-        )
+        raise SettingsError("state of a game against another opponent: expected an environment with the same opponents")
     return states.copy()
 
 
 def position_of(state: np.void, rules: Rules) -> Position:
-    """The `Position` of one STATE record."""
     return Position(rules, int(state["own"]), int(state["opp"]), WHITE if state["turn"] else BLACK)
 
 
@@ -290,13 +267,12 @@ def last_action_of(state: np.void, rules: Rules) -> int | None:
 
 
 def _last_moves(states: np.ndarray, rules: Rules) -> np.ndarray:
-    """A row of squares for every state, 1 where the last move was made; none after a pass and before the first move."""
-    squares = np.array(list(rules.squares()), np.int8)
-    return states["last_square"][:, None] == squares
+    """Return a row of squares per state, true where the last move was made; none after a pass and before the first move."""
+    return states["last_square"][:, None] == np.array(list(rules.squares()), np.int8)
 
 
 def checked_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
-    """Gymnasium's mode, given as such, by its name (``"SAME_STEP"``) or by its value (``"SameStep"``)."""
+    """Return Gymnasium's mode from the mode, its name (``"SAME_STEP"``) or its value (``"SameStep"``)."""
     if isinstance(mode, str) and mode in AutoresetMode.__members__:
         return AutoresetMode[mode]
     try:
@@ -307,7 +283,7 @@ def checked_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
 
 
 def shared_seed(seed: int | Sequence[int | None] | None, count: int) -> int | None:
-    """One seed for what *count* games share, such as a wrapper's lots; ``None`` unless all of them have one."""
+    """Return one seed for what *count* games share, such as ``np_random``; ``None`` unless all games have a seed."""
     if isinstance(seed, (int, np.integer)):
         return int(seed)
     words, seeded = seed_words(seed, count)
@@ -315,20 +291,14 @@ def shared_seed(seed: int | Sequence[int | None] | None, count: int) -> int | No
 
 
 def seed_words(seed: int | Sequence[int | None] | None, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """A seed for every game as 64 bits, and which of the games have one."""
-    every = np.ones(count, np.bool_)
-    if seed is None:
-        return np.zeros(count, np.uint64), ~every
-    if isinstance(seed, (int, np.integer)) and not isinstance(seed, bool):
-        if seed < 0:
-            raise SettingsError(f"seed {quoted(seed)}: expected an integer of at least 0")
-        with np.errstate(over="ignore"):
-            return np.arange(count, dtype=np.uint64) + np.uint64(int(seed) % 2**64), every
-    seeds = list(seed) if isinstance(seed, (Sequence, np.ndarray)) else [seed] * count
-    if len(seeds) != count:
+    """Return the 64-bit seed of every game, and which games have one."""
+    is_sequence = isinstance(seed, (Sequence, np.ndarray))
+    seeds = list(seed) if is_sequence else [seed]  # type: ignore[arg-type]
+    if is_sequence and len(seeds) != count:
         raise SettingsError(f"{len(seeds)} seeds: expected one for each of the {count} environments")
-    for word in seeds:
-        if word is not None and (not isinstance(word, (int, np.integer)) or isinstance(word, bool) or word < 0):
-            raise SettingsError(f"seed {quoted(word)}: expected an integer of at least 0")
-    words = np.array([int(word or 0) % 2**64 for word in seeds], np.uint64)
-    return words, np.array([word is not None for word in seeds])
+    for number in seeds:
+        if number is not None:
+            check_integer("seed", number, 0, error=SettingsError)
+    words = np.array([int(number or 0) % 2**64 for number in seeds], np.uint64)
+    seeded = np.array([number is not None for number in seeds])
+    return (words, seeded) if is_sequence else (words + np.arange(count, dtype=np.uint64), np.repeat(seeded, count))

@@ -62,11 +62,9 @@ class HostBatch:
         return torch.from_numpy(boards.view(np.int64)), torch.from_numpy(turned)
 
     def get_states(self) -> np.ndarray:
-        """A copy of the `STATE` records."""
         return self._states.copy()
 
     def set_states(self, states: np.ndarray) -> None:
-        """Go on from these records."""
         self._states[:] = states
         self._flags[autoreset.TO_MOVE], self._flags[autoreset.AGENT] = states["turn"], states["agent"]
         self._observe()

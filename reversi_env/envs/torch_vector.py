@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from reversi_env.gpu.episodes import DeviceBatch
 
 Layout = Literal["planes", "half", "packed"]
-#: What a copy makes anew, and what it is then told of the last step.
+#: Attributes that a copy creates anew, and the tensors of the last step that it copies.
 _MEMORY = ("_batch", "_infos", "_truncated", "_terminated")
 _LAST_STEP = ("flags", "rewards", "final_boards")
 StepResult = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]
@@ -52,13 +52,13 @@ class TorchVectorEnv(VectorEnv):
 
     **Devices.** ``device="cuda"`` (or ``"cuda:1"``) needs the extra ``cuda`` and a GPU; a `MissingExtra` or a `GpuError`
     says which is missing. ``"cpu"`` runs the CPU kernels, on all cores where it pays (``parallel`` as in `ReversiVectorEnv`).
-    ``"auto"`` (default) is the GPU where torch sees one; `device` tells. On a GPU every call returns when its kernel is queued
-    on torch's current stream, like any torch operation.
+    ``"auto"`` (default) is the GPU if torch sees one; `device` is the one in use. On a GPU every call returns when its
+    kernel is queued on torch's current stream, like any torch operation.
 
     **Options.** ``opponent``: None (two-player mode: each action is for the side to move), ``"random"`` or ``"greedy"``.
     ``size``, ``variant``, ``colour``, ``start``, ``opening_plies``, ``empties``, ``reward``, ``discount`` and ``illegal``
-    are those of `ReversiEnv`; ``illegal="raise"`` is not among the choices, since nobody waits for the device to look. A
-    number that is no action counts as an illegal action.
+    are those of `ReversiEnv`, without ``illegal="raise"``, which would wait for the device. A number out of range counts as an
+    illegal action.
 
     **Tensors** (*N* environments, *S* the board's side, boards from the side to move or, with an opponent, the agent's):
 
@@ -83,8 +83,8 @@ class TorchVectorEnv(VectorEnv):
     winner              int8 (N,)             in the infos: who won it: 0 black, 1 white, -1 nobody
     =================== ===================== ==================================================================================
 
-    All are **the environment's own memory, overwritten by the next step**: clone what you keep. (A `copy` or
-    pickle of the environment has memory of its own.) For numpy arrays, wrap it in Gymnasium's ``ArrayConversion``.
+    All are **the environment's own memory, overwritten by the next step**: clone what you keep. (A `copy` or pickle of the
+    environment has its own memory.) For numpy arrays, wrap it in Gymnasium's ``ArrayConversion``.
 
     >>> import torch
     >>> envs = TorchVectorEnv(256, device="cpu", size=6)
@@ -138,11 +138,9 @@ class TorchVectorEnv(VectorEnv):
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
-        """Begin an episode in every game; waits for the device.
+        """Begin an episode in every game, and wait for the device. *options* are those of `ReversiVectorEnv`.
 
-        *seed*: one number for all (environment *i* gets ``seed + i``) or one for each; None leaves the generators as they
-        are. *options*: ``reset_mask`` (booleans: only these games), and for these episodes other values of ``start``,
-        ``opening_plies``, ``empties`` and ``colour``.
+        *seed*: one number (environment *i* gets ``seed + i``) or one per game; None: the generators continue.
         """
         settings = self.settings.with_options(options)
         warn_unknown_options(options, (*RESET_OPTIONS, "reset_mask"))
@@ -158,13 +156,13 @@ class TorchVectorEnv(VectorEnv):
         return self.observations, self.infos
 
     def step(self, actions: Any) -> StepResult:
-        """Play one action in every game: a tensor of integers on the environment's device, or anything torch makes one of."""
+        """Play one action in every game: a tensor of integers, or anything that torch converts to one."""
         self._require_begun("step")
         self._batch.step(self._checked(actions))
         return self._result()
 
     def random_step(self) -> StepResult:
-        """Play a uniformly random legal action in every game, drawn by its own generator inside the same launch."""
+        """Play a uniformly random legal action in every game, each from the game's own generator."""
         self._require_begun("random_step")
         self._batch.step(None)
         return self._result()
@@ -178,7 +176,7 @@ class TorchVectorEnv(VectorEnv):
 
     @property
     def infos(self) -> dict[str, torch.Tensor]:
-        """The tensors of the infos by name, in a dictionary of your own."""
+        """The tensors of the infos by name, in a new dictionary."""
         return dict(self._infos)
 
     @property
@@ -192,30 +190,30 @@ class TorchVectorEnv(VectorEnv):
         return self._batch.legal
 
     def children(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """All positions one move further on, for players that look at them: new tensors, no step is made.
+        """Return the positions after every action, without a step, as new tensors.
 
-        Boards, int64 (2, N, squares): own and opponent's discs seen by the *next* side to move; and how many discs the move
-        turns, int8 (N, squares). An illegal move has empty boards and turns none.
+        Boards, int64 (2, N, squares), seen by the *next* side to move, and the numbers of flipped discs, int8 (N, squares). An
+        illegal move has empty boards and flips none.
         """
         return self._batch.children()
 
     # --- state ------------------------------------------------------------------------------------
 
     def get_state(self) -> np.ndarray:
-        """Everything that decides how the episodes go on, as records on the CPU: those of `ReversiVectorEnv`."""
+        """Return the complete states of all episodes as records on the CPU, the same as those of `ReversiVectorEnv`."""
         states = self._batch.get_states()
         states["game"] = self.settings.game_number
         return states
 
     def set_state(self, states: np.ndarray) -> None:
-        """Go on from states that `get_state` of this class, on any device, or of `ReversiVectorEnv` has given."""
+        """Restore states from `get_state` of this class, on any device, or of `ReversiVectorEnv`."""
         pool = np.zeros(0 if self.opponent is None else 1, episodes.POOL)
         pool["kind"] = self._kind
         self._batch.set_states(checked_states(states, self.num_envs, self.settings, pool))
         self._begun = True
 
     def __getstate__(self) -> dict[str, Any]:
-        """For `copy` and `pickle`: the games and their last step, on the CPU, in place of the memory that the tensors share."""
+        """Return the games and their last step, copied to the CPU, for `copy` and `pickle`."""
         kept = {name: value for name, value in self.__dict__.items() if name not in _MEMORY}
         tensors = {name: getattr(self._batch, name).cpu().clone() for name in _LAST_STEP}
         return kept | {"states": self.get_state(), "last_step": tensors}
@@ -276,13 +274,10 @@ class TorchVectorEnv(VectorEnv):
             tensor = torch.as_tensor(actions, device=self.device)
         except (TypeError, ValueError, RuntimeError) as error:
             raise InvalidAction(f"actions {quoted(actions)}: expected {self.num_envs} integers") from error
-        fits = tensor.shape == (self.num_envs,) and not (
-            tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool
-        )
-        if not fits:
-            raise InvalidAction(
-                f"actions of {tensor.dtype} and shape {tuple(tensor.shape)}: expected {self.num_envs} integers"
-            )
+        is_integer = not (tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool)
+        if tensor.shape != (self.num_envs,) or not is_integer:
+            kind = f"{tensor.dtype} and shape {tuple(tensor.shape)}"
+            raise InvalidAction(f"actions of {kind}: expected {self.num_envs} integers")
         return tensor.to(torch.int64).contiguous()
 
 
@@ -295,9 +290,7 @@ def _observation_space(layout: Layout, size: int) -> spaces.Box:
 
 def _checked_settings(settings: dict[str, Any]) -> Settings:
     for name in settings.keys() & {"observation", "extra_planes", "dtype", "channels_last"}:
-        raise UnknownOptionError(
-            f"got an unexpected keyword argument {name!r}: expected layout='planes', 'half' or 'packed'"
-        )
+        raise UnknownOptionError(f"unexpected keyword argument {name!r}: expected layout='planes', 'half' or 'packed'")
     checked = Settings.of(settings)
     if checked.illegal == "raise":
         raise SettingsError("illegal='raise': nothing waits for the device after a step, expected 'lose' or 'random'")
@@ -308,10 +301,7 @@ def _opponent_kind(opponent: str | None) -> int:
     if opponent is None:
         return episodes.NO_OPPONENT
     if not isinstance(opponent, str) or opponent not in BUILT_IN:
-        expected = ", ".join(map(repr, BUILT_IN))
-        raise SettingsError(
-            f"opponent={quoted(opponent)}: expected None or one that plays inside the kernel: {expected}"
-        )
+        raise SettingsError(f"opponent={quoted(opponent)}: expected None, {' or '.join(map(repr, BUILT_IN))}")
     return BUILT_IN[opponent]
 
 

@@ -109,9 +109,7 @@ class ReversiVectorEnv(VectorEnv):
         if max_episode_steps is not None:
             check_integer("max_episode_steps", max_episode_steps, 1, error=SettingsError)
         if render_mode is not None and render_mode not in RENDER_MODES:
-            raise SettingsError(
-                f"render_mode={quoted(render_mode)}: expected one of {RENDER_MODES} for a batch of games"
-            )
+            raise SettingsError(f"render_mode={quoted(render_mode)}: expected one of {RENDER_MODES}")
         self.num_envs = int(num_envs)
         self.render_mode = render_mode
         self.autoreset_mode = checked_autoreset_mode(autoreset_mode)
@@ -192,9 +190,7 @@ class ReversiVectorEnv(VectorEnv):
     def render(self) -> tuple[Any, ...] | None:
         """Return the board of every game as text or as an RGB array, depending on ``render_mode``."""
         if self.render_mode is None:
-            logger.warn(
-                "render() does nothing without a render_mode: make the environment with render_mode='rgb_array'"
-            )
+            logger.warn("render() does nothing without a render_mode: expected render_mode='rgb_array', for instance")
             return None
         if not self._begun:
             raise ResetNeeded("no episode has begun: call reset() before render()")
@@ -351,9 +347,8 @@ class ReversiVectorEnv(VectorEnv):
     def _opponent_turns(self, indices: np.ndarray) -> OpponentTurns:
         boards, masks = self._boards_and_masks(indices)
         as_dict = self.settings.observation == "dict"
-        return OpponentTurns(
-            lambda: [position_of(self._states[i], self.rules) for i in indices], boards, masks, as_dict
-        )
+        states = self._states
+        return OpponentTurns(lambda: [position_of(states[i], self.rules) for i in indices], boards, masks, as_dict)
 
     def _boards_and_masks(self, rows: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         masks = self._masks[rows]
@@ -376,17 +371,13 @@ class ReversiVectorEnv(VectorEnv):
     def _checked(self, actions: Any) -> np.ndarray:
         array = self.action_numbers(actions)
         if self.autoreset_mode == AutoresetMode.DISABLED and self._over.any():
-            games = np.flatnonzero(self._over)
-            raise ResetNeeded(
-                f"the episodes of games {quoted(games.tolist())} are over: reset them with options={{'reset_mask': …}}"
-            )
+            games = quoted(np.flatnonzero(self._over).tolist())
+            raise ResetNeeded(f"the episodes of games {games} are over: reset them with options={{'reset_mask': …}}")
         if self.settings.illegal != "raise":
             return array
         wrong = observations.first_invalid_action(self._states, self._game, array, True)
         if wrong < self.num_envs:
-            raise InvalidAction(
-                f"action {array[wrong]} of game {wrong} is illegal: expected one that infos['action_mask'] allows"
-            )
+            raise InvalidAction(f"action {array[wrong]} of game {wrong} is illegal: expected one of its action mask")
         return array
 
     def _truncated(self) -> np.ndarray:

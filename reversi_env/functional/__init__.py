@@ -204,7 +204,7 @@ def to(state: State, device: Any) -> State:
 
 
 def _backend(field: Any) -> Any:
-    """The module that does it for this kind of array."""
+    """Return the module for this kind of array."""
     if isinstance(field, (np.ndarray, np.generic, int, list, tuple)):
         return arrays
     from reversi_env.functional import tensors

@@ -40,9 +40,8 @@ def as_words(board: Any) -> np.ndarray:
 def from_boards(kind: Any, own: np.ndarray, opp: np.ndarray, turn: Any) -> Any:
     game, _ = game_of(kind.rules)
     if (own & opp).any() or ((own | opp) & ~game["playable"][0]).any():
-        raise PositionError(
-            f"boards that overlap or leave the {kind.rules.size}x{kind.rules.size} board: expected discs on it"
-        )
+        size = kind.rules.size
+        raise PositionError(f"boards that overlap or leave the {size}x{size} board: expected discs on it")
     shape, boards = own.shape, (_flat(own, own.shape), _flat(opp, own.shape))
     legal, status = np.empty(own.size, np.uint64), np.empty(own.size, np.int8)
     states.start_states(own.size, *boards, game, legal, status)
@@ -126,7 +125,7 @@ def _flat(field: Any, shape: Sequence[int]) -> np.ndarray:
     return np.ascontiguousarray(np.broadcast_to(field, shape).reshape(-1))
 
 
-# --- what both kinds of arrays are told -----------------------------------------------------------
+# --- checks of arrays and tensors -----------------------------------------------------------------
 
 
 def broadcast_shape(broadcast: Any, shape: Any, other: Any) -> Any:
@@ -135,24 +134,19 @@ def broadcast_shape(broadcast: Any, shape: Any, other: Any) -> Any:
     try:
         return broadcast(tuple(shape), tuple(other))
     except (ValueError, RuntimeError) as error:
-        raise ReversiError(
-            f"states of shape {tuple(shape)} and numbers of shape {tuple(other)}: expected shapes that fit"
-        ) from error
+        shapes = f"states of shape {tuple(shape)} and numbers of shape {tuple(other)}"
+        raise ReversiError(f"{shapes}: expected shapes that broadcast") from error
 
 
 def check_out(out: Any, kind: Any, shape: Any) -> None:
-    """Refuse states that cannot take the result."""
     out_fits(type(out) is kind and all(tuple(field.shape) == tuple(shape) for field in out))
 
 
 def out_fits(fits: bool) -> None:
     if not fits:
-        raise ReversiError(
-            "out: expected states of the same game and of the result's shape, each in one piece of memory"
-        )
+        raise ReversiError("out: expected states of the same game and of the result's shape, contiguous in memory")
 
 
 def check_symmetries(fine: bool, k: Any) -> None:
-    """Refuse numbers of symmetries that there are not."""
     if not fine:
         raise ReversiError(f"symmetry {quoted(k)}: expected integers from 0 to 7")

@@ -37,9 +37,8 @@ def as_tensor(field: Any, device: Any) -> torch.Tensor:
     try:
         return field.to(device)
     except (RuntimeError, AssertionError) as error:
-        raise ReversiError(
-            f"device={quoted(device)}: {str(error).splitlines()[0]}; expected 'cpu' or 'cuda'"
-        ) from error
+        reason = str(error).splitlines()[0]
+        raise ReversiError(f"device={quoted(device)}: {reason}; expected 'cpu' or 'cuda'") from error
 
 
 def as_words(board: torch.Tensor) -> torch.Tensor:

@@ -385,7 +385,6 @@ class DeviceBatch:
         return states
 
     def set_states(self, states: np.ndarray) -> None:
-        """Go on from these records."""
         words = np.zeros((autoreset.WORDS, self._count), np.uint64)
         autoreset.states_to_words(states, words)
         self._words[: autoreset.FINAL_OWN] = torch.from_numpy(words[: autoreset.FINAL_OWN].view(np.int64)).to(

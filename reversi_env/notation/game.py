@@ -61,7 +61,7 @@ class Game:
         object.__setattr__(self, "tags", dict(self.tags))
         if self.annotations and len(self.annotations) != len(self.moves):
             raise NotationError(
-                f"{len(self.annotations)} annotations for {len(self.moves)} moves: expected one a move, or none"
+                f"{len(self.annotations)} annotations: expected none or {len(self.moves)}, one per move"
             )
 
     def positions(self) -> Iterator[Position]:

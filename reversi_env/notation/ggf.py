@@ -115,9 +115,7 @@ def _split_properties(properties: Iterable[Property]) -> tuple[dict[str, str], l
         if name in _MOVERS:
             moves.append((name, value))
         elif name in tags:
-            raise NotationError(
-                f"{name}[{quoted(value)}] after {name}[{quoted(tags[name])}]: expected the property once"
-            )
+            raise NotationError(f"{name}[{quoted(tags[name])}], {name}[{quoted(value)}]: expected the property once")
         else:
             tags[name] = value
     return tags, moves
@@ -205,9 +203,7 @@ def _checked_tags(game: Game) -> dict[str, str]:
     """Return the tags if each can be written as a property."""
     for name, value in game.tags.items():
         if not isinstance(value, str) or name in _NOT_TAGS or not re.fullmatch(_NAME, name):
-            raise NotationError(
-                f"tag {quoted(name)} with value {quoted(value)}: expected a free property name and text"
-            )
+            raise NotationError(f"tag {quoted(name)}={quoted(value)}: expected a free property name and text")
     plain_type = _type_of(game.start.rules)
     if "TY" in game.tags and _type_of(_rules_of_type(game.tags["TY"])) != plain_type:
         raise NotationError(f"tag TY {quoted(game.tags['TY'])} contradicts the rules: expected {plain_type}")
@@ -284,7 +280,6 @@ def looks_like_ggf(text: str) -> bool:
 
 
 def is_blank(text: str, offset: int) -> bool:
-    """Return whether only white space follows."""
     return _SPACE.fullmatch(text, offset) is not None
 
 

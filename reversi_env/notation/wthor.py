@@ -142,7 +142,6 @@ class WthorFile:
         return Game(start, tuple(moves), black, white, result, tags=self._tags(index))
 
     def games(self) -> Iterator[Game]:
-        """Iterate over all games in order."""
         return (self.game(index) for index in range(len(self)))
 
     def replay(self) -> Replays:
@@ -246,9 +245,8 @@ def read_wthor_names(path: str | os.PathLike[str]) -> tuple[str, ...]:
             raise NotationError(f"{len(data)} bytes: expected a header of {_HEADER.size}")
         count = _HEADER.unpack_from(data)[5]
         if len(data) != _HEADER.size + count * size:
-            raise NotationError(
-                f"{len(data)} bytes: expected {_HEADER.size + count * size} for the {count} names that the header announces"
-            )
+            expected = _HEADER.size + count * size
+            raise NotationError(f"{len(data)} bytes: expected {expected} for the header's {count_noun(count, 'name')}")
         names = (data[start : start + size] for start in range(_HEADER.size, len(data), size))
         return tuple(name.partition(b"\0")[0].decode("latin-1").strip() for name in names)
 
@@ -271,17 +269,13 @@ def _read_header(data: bytes) -> WthorHeader:
         raise NotationError(f"depth {depth} of the exact scores: expected at most {SQUARES - 4} empty squares")
     expected = _HEADER.size + games * _RECORD.itemsize
     if len(data) != expected:
-        raise NotationError(
-            f"{len(data)} bytes: expected {expected} for the {count_noun(games, 'game')} that the header announces"
-        )
+        raise NotationError(f"{len(data)} bytes: expected {expected} for the header's {count_noun(games, 'game')}")
     return WthorHeader((100 * century + year_of_century, month, day), games, names, year, size, kind, depth)
 
 
 def _check_moves(moves: np.ndarray, squares: np.ndarray) -> None:
     for game, ply in np.argwhere(squares == _NOT_A_MOVE)[:1]:
-        raise NotationError(
-            f"game {game}, move {ply + 1}: byte {moves[game, ply]}, expected row and column from 11 to 88, or 0"
-        )
+        raise NotationError(f"game {game}, move {ply + 1}: byte {moves[game, ply]}, expected 11 to 88, or 0")
     played = squares != NO_MOVE
     for game, ply in np.argwhere(played[:, 1:] & ~played[:, :-1])[:1]:
         raise NotationError(f"game {game}, move {ply + 2}: byte {moves[game, ply + 1]} after the end, expected 0")

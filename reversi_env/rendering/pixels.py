@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from reversi_env.errors import ReversiError, quoted
+from reversi_env.errors import ReversiError, check_integer
 from reversi_env.position import Position
 from reversi_env.rendering.scene import cells
 
-_SMALLEST_SQUARE = 8  # below it the marks are no longer to be told apart
+MIN_SQUARE_PX = 8  # smaller marks cannot be distinguished
 
 
 def render_rgb(position: Position, last_move: int | None = None, *, square_px: int = 64) -> np.ndarray:
@@ -20,8 +20,7 @@ def render_rgb(position: Position, last_move: int | None = None, *, square_px: i
     Squares are *square_px* wide, and the rim around the board is half as wide. *last_move* is an action of `Rules`; a
     pass leaves no mark. Needs Pillow.
     """
-    if not isinstance(square_px, int) or isinstance(square_px, bool) or square_px < _SMALLEST_SQUARE:
-        raise ReversiError(f"square_px {quoted(square_px)}: expected an integer of at least {_SMALLEST_SQUARE}")
+    check_integer("square_px", square_px, MIN_SQUARE_PX, error=ReversiError)
     require("PIL", "pillow")
     from reversi_env.rendering import sprites
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import numpy as np
-
-from reversi_env.errors import IllegalMoveError, quoted
+from reversi_env.errors import IllegalMoveError, check_integer
 from reversi_env.rules import BLACK, WHITE, Colour, Rules
 
 if TYPE_CHECKING:
@@ -59,13 +57,8 @@ def _disc(position: Position, sq: int) -> Colour | None:
 def _checked(rules: Rules, last_move: int | None) -> int | None:
     if last_move is None:
         return None
-    whole = isinstance(last_move, (int, np.integer)) and not isinstance(last_move, bool)
-    if whole and 0 <= last_move <= rules.pass_action:
-        return int(last_move)
-    raise IllegalMoveError(
-        f"last move {quoted(last_move)} is not on the {rules.size}x{rules.size} board: "
-        f"expected a number from 0 to {rules.pass_action}, or None"
-    )
+    check_integer("last_move", last_move, 0, rules.pass_action, IllegalMoveError)
+    return int(last_move)
 
 
 # --- colours and proportions -----------------------------------------------------------------------

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from hashlib import blake2s
 from typing import TYPE_CHECKING
 
-from reversi_env.errors import ReversiError, quoted
+from reversi_env.errors import ReversiError, check_integer
 from reversi_env.rendering import scene as theme
 from reversi_env.rendering.scene import Cell, cells, status
 from reversi_env.rules import BLACK, COLUMN_NAMES, WHITE
@@ -30,8 +30,7 @@ def render_svg(
     *last_move* is an action of `Rules`; a pass has no square and is told in the title. The same arguments give the same
     text.
     """
-    if not isinstance(size_px, int) or isinstance(size_px, bool) or size_px < 1:
-        raise ReversiError(f"size_px {quoted(size_px)}: expected an integer of at least 1")
+    check_integer("size_px", size_px, 1, error=ReversiError)
     squares = cells(position, last_move)
     size, rim = position.rules.size, theme.RIM if coordinates else theme.THIN_RIM
     key = _key(position, last_move, size_px, show_legal, coordinates)

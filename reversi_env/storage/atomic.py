@@ -74,9 +74,8 @@ def exclusive_lock(path: Path) -> Iterator[None]:
     lock = path.with_name(f".{path.name}.lock")
     descriptor = _open_locked(lock, wait=False)
     if descriptor is None:
-        raise ReversiError(
-            f"{quoted(str(path), 300)} is in use by another process: expected it to end first, or another file"
-        )
+        name = quoted(str(path), 300)
+        raise ReversiError(f"{name} is in use by another process: expected it to end first, or another file")
     try:
         yield
     finally:

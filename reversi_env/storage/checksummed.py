@@ -46,7 +46,6 @@ def unpack_checksummed(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarra
 
 
 def read_header(data: bytes) -> dict[str, Any]:
-    """Return the JSON header of a file's content."""
     length = int.from_bytes(data[:8], "little")
     metadata = json.loads(data[8 : 8 + length])["__metadata__"]
     header = json.loads(metadata.get("policy") or metadata["network"])

@@ -1,28 +1,20 @@
-"""Our rules held against other people's: random games from the standard start, compared after every ply.
+"""Our rules against those of OpenSpiel and Pgx: random games from the standard start, compared after every ply.
 
-OpenSpiel and Pgx wrote Othello without us. Squares are drawn from our legal moves and played on both sides; after each ply
-the discs, the side to move, the legal squares, the duty to pass, the end of the game and its result must agree.
-
-Needs neither pytest nor gymnasium, so that it runs wherever numpy, numba and the referee are::
-
-    python -m tests.oracles.referee --referee openspiel --plies 100000000
+Squares are drawn from our legal moves and played on both sides; after each ply the discs, the side to move, the legal
+squares, the passes, the end of the game and its result must agree. `tests/reversi_env/test_referee.py` runs it.
 
 Games come in chunks. A chunk depends on (seed, its number, its games) alone, and a difference names all three.
 """
 
 from __future__ import annotations
 
-import argparse
 import math
 import multiprocessing
 import os
-import sys
-import time
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from functools import cache, partial
-from importlib import metadata
 from typing import NamedTuple
 
 import numpy as np
@@ -117,7 +109,6 @@ class OpenSpiel:
     """OpenSpiel's C++ states, one a game. A game is over when neither side can move, as with us."""
 
     GAMES = 350
-    PACKAGE = "open-spiel"
     _BIT = (*(1 << square for square in range(64)), 0)
     #: Where the board is in a printed position: eight lines of 20 characters, a square in every second from the third on.
     _BOARD = slice(-179, -19)
@@ -167,7 +158,6 @@ class Pgx:
     """
 
     GAMES = 8192
-    PACKAGE = "pgx"
 
     def __init__(self, count: int, seed: int) -> None:
         begin, self._step = self._functions()
@@ -289,56 +279,18 @@ def mapping(workers: int) -> Iterator:
         yield pool.map
 
 
-def check(
-    name: str, plies: int, *, workers: int = 1, games: int = 0, seed: int = 0, first: int = 0, log=lambda *_: None
-) -> Count:
-    """Compare at least *plies* plies with the referee *name*, in chunks of *games* (0: as suits it) from number *first* on."""
+def check(name: str, plies: int, *, workers: int = 1, games: int = 0, seed: int = 0) -> Count:
+    """Compare at least *plies* plies with the referee *name*, in chunks of *games* (0: as suits it)."""
     referee = REFEREES[name]
     games = games or referee.GAMES
     one = Games(1, np.random.default_rng(seed))  # compiles our side once, before many processes want it
     one.play(one.draw())
     one.seen(one.over)
-    total = Count()
+    total, first = Count(), 0
     with mapping(workers) as mapped:
         while total.plies < plies:
             chunks = math.ceil((plies - total.plies) / (games * PLIES_A_GAME))
             for count in mapped(partial(compare, referee, games, seed), range(first, first + chunks)):
                 total = total.plus(count)
-                log(total)
             first += chunks
     return total
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.oracles.referee", description=__doc__.splitlines()[0])
-    parser.add_argument("--referee", dest="name", choices=REFEREES, required=True)
-    parser.add_argument("--plies", type=int, default=10**8, help="plies to compare at least (%(default)s)")
-    parser.add_argument("--workers", type=int, default=os.cpu_count(), help="processes (%(default)s)")
-    parser.add_argument("--games", type=int, default=0, help="games of a chunk (0: as suits the referee)")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--first", type=int, default=0, help="number of the first chunk (0)")
-    options = parser.parse_args()
-    began, told = time.monotonic(), 0.0
-
-    def log(total: Count) -> None:
-        nonlocal told
-        passed = time.monotonic() - began
-        if passed - told >= 10 or total.plies >= options.plies:
-            told = passed
-            print(f"{total.plies:,} plies, {passed:.0f} s, {total.plies / passed:,.0f} a second", flush=True)
-
-    try:
-        total = check(**vars(options), log=log)
-    except DifferenceError as found:
-        print(found, file=sys.stderr)
-        return 1
-    version = metadata.version(REFEREES[options.name].PACKAGE)
-    print(
-        f"{options.name} {version}: {total.plies:,} plies of {total.games:,} games, {total.passes:,} passes and "
-        f"{total.early:,} early ends among them: no difference"
-    )
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

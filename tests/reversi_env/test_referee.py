@@ -2,24 +2,18 @@
 
 import os
 import re
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 
 from reversi_env import batch
 from reversi_env.notation import read_transcript
-from reversi_env.storage.user_cache import cache_folder
-from tests.conftest import REPOSITORY
 from tests.oracles import referee
 from tests.oracles import rules as reference
 from tests.oracles.referee import DifferenceError, Seen, compare
 
 PLIES = int(os.environ.get("REVERSI_PLIES", 10**8))
 MODULES = {"openspiel": "pyspiel", "pgx": "pgx"}
-#: What the comparison must do without, on a machine that has no more than it needs.
-NOT_NEEDED = ("pettingzoo", "platformdirs", "safetensors", "PIL", "cyclopts", "rich", "torch", "pytest")
 
 
 class Twin:
@@ -92,20 +86,3 @@ def test_the_rules_are_those_of(name, plies, options):
     assert count.plies >= plies
     assert count.games >= options.get("games", 0)
     assert count.passes > 0
-
-
-@pytest.mark.slow
-def test_the_comparison_runs_where_little_is_installed(tmp_path):
-    pytest.importorskip("pyspiel", reason="OpenSpiel is not installed, of the extra bench")
-    for name in NOT_NEEDED:
-        (tmp_path / f"{name}.py").write_text(f"raise ModuleNotFoundError('no {name} here')")
-    arguments = "--referee openspiel --plies 3000 --games 20 --workers 2"
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.oracles.referee", *arguments.split()],
-        cwd=REPOSITORY,
-        env=os.environ | {"PYTHONPATH": str(tmp_path), "REVERSI_CACHE_DIR": str(cache_folder())},
-        capture_output=True,
-        text=True,
-    )
-    assert (done.returncode, done.stderr) == (0, "")
-    assert re.search(r"openspiel \S+: 3,\d+ plies of 60 games, .*: no difference\n$", done.stdout)

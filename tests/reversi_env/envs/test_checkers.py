@@ -164,22 +164,6 @@ def test_it_behaves_as_gymnasiums_own_vector_of_single_environments(mode, oppone
     assert (expected > 10) == (mode == AutoresetMode.SAME_STEP)
 
 
-def test_gymnasiums_vector_wrappers_understand_it():
-    envs = gymnasium.wrappers.vector.RecordEpisodeStatistics(
-        ReversiVectorEnv(3, size=4, autoreset_mode="SAME_STEP", observation="dict")
-    )
-    listed = gymnasium.wrappers.vector.DictInfoToList(envs)
-    _, infos = listed.reset(seed=1)
-    for _ in range(20):
-        actions = np.array([int(info["action_mask"].argmax()) for info in infos])
-        _, _, terminated, _, infos = listed.step(actions)
-        for ended, info in zip(terminated, infos, strict=True):
-            assert ("final_obs" in info) == ("episode" in info) == ended
-            if ended:
-                assert info["final_obs"] in envs.single_observation_space
-                assert info["episode"]["r"] in (-1.0, 0.0, 1.0)
-
-
 @pytest.mark.parametrize("mode", ["SAME_STEP", "SameStep", AutoresetMode.SAME_STEP])
 def test_the_autoreset_mode_by_name_value_or_member(mode):
     assert ReversiVectorEnv(2, autoreset_mode=mode).metadata["autoreset_mode"] is AutoresetMode.SAME_STEP

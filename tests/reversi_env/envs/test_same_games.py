@@ -217,13 +217,6 @@ def check_games_against(opponent, size, variant, colour, start, count, steps):
     return finished
 
 
-def test_the_callable_and_the_agent_play_the_same_games():
-    """Two forms of the same policy: nothing depends on how an opponent is given."""
-    options = {"size": 6, "colour": "alternate", "opening_plies": 4}
-    recorded = [record(8, 60, 3, opponent=opponent, **options) for opponent in (last_legal, LastLegal())]
-    assert_same_records(*recorded)
-
-
 @pytest.mark.parametrize(("size", "variant"), GAMES)
 def test_greedy_takes_a_best_move(size, variant):
     """The compiled opponent turns most discs, in the reversed game the fewest."""

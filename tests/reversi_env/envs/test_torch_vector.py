@@ -10,7 +10,7 @@ import torch
 from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.utils.passive_env_checker import check_action_space, check_obs, check_observation_space
 from gymnasium.vector import AutoresetMode
-from gymnasium.wrappers.vector import ArrayConversion, RecordEpisodeStatistics
+from gymnasium.wrappers.vector import ArrayConversion
 
 from reversi_env import Position, Rules, batch
 from reversi_env.envs import ReversiVectorEnv, SettingsError, TorchVectorEnv
@@ -265,18 +265,6 @@ def test_arrays_are_those_of_the_vector_environment():
             ends += 1
             assert np.array_equal(batch.planes(own, opp, twin.rules)[i], expected_infos["final_obs"][i])
     assert ends > 16
-
-
-def test_wrappers_work():
-    envs = RecordEpisodeStatistics(arrays(size=4, opponent="random"))
-    _, infos = envs.reset(seed=1)
-    rng, episodes = np.random.default_rng(1), 0
-    for _ in range(30):
-        *_, infos = envs.step(draw_legal(rng, infos["action_mask"]))
-        if "episode" in infos:
-            episodes += int(infos["_episode"].sum())
-            assert set(infos["episode"]["r"][infos["_episode"]]) <= {-1.0, 0.0, 1.0}
-    assert episodes > 16
 
 
 @pytest.mark.parametrize("name", ["TorchReversi-v0", "TorchReversedReversi-v0"])

@@ -81,15 +81,6 @@ def test_planes_and_masks_word_by_word(size):
     assert np.array_equal(np.array(words, np.uint64).view(np.uint8), masks[: 8 * len(words)])
 
 
-def test_every_byte_and_every_nibble():
-    for bits in range(256):
-        expected = [bits >> k & 1 for k in range(8)]
-        spread = np.array([rollout.spread_to_bytes(np.uint64(bits))], np.uint64)
-        assert spread.view(np.uint8).tolist() == expected
-        halves = np.array([rollout.spread_to_float16(np.uint64(bits))], np.uint64)
-        assert halves.view(np.float16).tolist() == expected[:4]
-
-
 ASK = """
 import sys
 import reversi_env

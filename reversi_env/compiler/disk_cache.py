@@ -75,7 +75,9 @@ class KernelFiles:
                 file=sys.stderr,
             )
         else:
-            self._prune()
+            if not self._pruned:
+                self._pruned = True
+                prune(self._cache)
 
     def _path(self, group: str, name: str, key: str) -> Path:
         return self._folder / group / f"{name}-{hashlib.sha256(key.encode()).hexdigest()[:32]}.kernel"
@@ -89,18 +91,15 @@ class KernelFiles:
             if time.time() - group.stat().st_mtime > TOUCH_INTERVAL_SECONDS:
                 os.utime(group)
 
-    def _prune(self) -> None:
-        """Remove old groups, once per process that has compiled a kernel."""
-        if not self._pruned:
-            self._pruned = True
-            prune(self._cache)
-
 
 def prune(folder: Path, now: float | None = None) -> None:
     """Remove groups of kernels unused for MAX_UNUSED_DAYS, and the longest unused ones above MAX_TOTAL_BYTES."""
     now = time.time() if now is None else now
-    total = 0
-    for used, group in sorted(_groups(folder), reverse=True):
+    total, groups = 0, []
+    for group in folder.glob("*/*"):
+        with suppress(OSError):  # removed by another process
+            groups.append((group.stat().st_mtime, group))
+    for used, group in sorted(groups, reverse=True):
         total += size_of(group)[1]
         if now - used > MAX_UNUSED_DAYS * 24 * 3600 or (
             total > MAX_TOTAL_BYTES and now - used > TOUCH_INTERVAL_SECONDS
@@ -110,16 +109,6 @@ def prune(folder: Path, now: float | None = None) -> None:
                 group.parent.rmdir()
         else:
             remove_temporary_files(group)
-
-
-def _groups(folder: Path) -> list[tuple[float, Path]]:
-    groups = []
-    for group in folder.glob("*/*"):
-        try:
-            groups.append((group.stat().st_mtime, group))
-        except OSError:  # removed by another process
-            continue
-    return groups
 
 
 def _digest(content: bytes, key: str) -> bytes:

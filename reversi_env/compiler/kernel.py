@@ -1,17 +1,11 @@
-"""How kernels are compiled, cached on disk and announced.
+"""The `kernel` decorator: compiles every function of this project, numba's ``njit`` with these differences.
 
-Every compiled function of this project is made by `kernel`. It is numba's ``njit`` with these differences:
-
-* **No stale code.** Numba's own cache looks at one file only: edit ``bitboard.py`` and a cached ``perft`` in another
-  file would go on running the old rules. Here the cache is stamped with a fingerprint of *every* file of the kernel
-  folders that the function may depend on (`KERNEL_FOLDERS`), so that any edit recompiles and nothing else does.
-* **No mixed-up and no damaged code.** Entries lie in the user's cache folder, apart by version, Python, numba and CPU; each is a
-  file of its own with a checksum (`reversi_env.compiler.disk_cache`).
-* **No code twice.** Kernels that only other kernels call are not built for Python as well
-  (`reversi_env.compiler.inner`). That takes
-  internals of numba; where a version lacks them, kernels are plain ``njit`` functions, without a cache on disk.
-* **No slow start.** Numba's machinery for compiling is not loaded where everything comes from the cache.
-* **No silent wait.** The first compilation in a process is announced on standard error, if that is a terminal.
+* Numba's own cache checks one file only: after an edit of ``bitboard.py`` a cached ``perft`` of another file would run the old
+  rules. Here the key has a fingerprint of all kernel folders that the function may depend on (`KERNEL_FOLDERS`).
+* Entries are files with a checksum in the user's cache folder (`reversi_env.compiler.disk_cache`).
+* Kernels that only kernels call are not built for Python (`reversi_env.compiler.inner`), and a start from the cache does not load
+  numba's compiler. Both need internals of numba; if a version lacks them, kernels are ``njit`` functions without a disk cache.
+* The first compilation in a process is announced on standard error, if that is a terminal.
 """
 
 from __future__ import annotations
@@ -46,10 +40,9 @@ _PROJECT_ROOT = Path(__file__).resolve().parents[2]
 #: for such a type depends on that source too.
 TYPE_FINGERPRINTS: dict[Any, str] = {}
 
-#: What numba raises for a function that it cannot compile; the last, where a record does not have a field.
+#: Numba's errors for a function that it cannot compile; `KeyError` for a missing field of a record.
 FAILURES = (NumbaError, UnsupportedBytecodeError, KeyError)
-#: By a word in the types of a kernel's arguments: a function that is called when the kernel cannot be compiled. It may raise a
-#: clearer error than numba's.
+#: By a word in the types of a kernel's arguments: a function that raises a clearer error when the kernel cannot be compiled.
 explanations: dict[str, Callable[[], None]] = {}
 
 _announced = False
@@ -63,8 +56,8 @@ def announce_compilation() -> None:
     _announced = True
 
 
-class NotCompiled(Exception):  # noqa: N818 - it says what is the case
-    """A kernel is not in the cache, where nothing is to be compiled."""
+class NotCompiled(Exception):  # noqa: N818 - a state rather than an error
+    """A kernel is not in the cache within `cached_kernels_only`."""
 
 
 _strict = threading.local()
@@ -72,7 +65,7 @@ _strict = threading.local()
 
 @contextmanager
 def cached_kernels_only() -> Iterator[None]:
-    """Within it this thread compiles nothing: a kernel that is not in the cache raises `NotCompiled`."""
+    """Within this context the thread compiles nothing: a kernel that is not in the cache raises `NotCompiled`."""
     _strict.is_on = True
     try:
         yield
@@ -151,7 +144,7 @@ def kernel(function: Callable) -> Any:
 
 
 def inlined_kernel(function: Callable) -> Any:
-    """A `kernel` that becomes a part of every kernel that calls it, long as it is: where a call would cost too much."""
+    """Compile a `kernel` that is inlined into every kernel that calls it, however long it is."""
     return _kernel(function, {"forceinline": True})
 
 

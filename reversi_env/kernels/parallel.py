@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Callable
-from functools import lru_cache
+from functools import cache, lru_cache
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
@@ -231,31 +231,16 @@ class Pool:
             self._jobs.get().help()
 
 
-_pool: Pool | None = None
-
-
+@cache
 def shared_pool() -> Pool:
-    """The process's threads, as many as it has cores (or ``REVERSI_THREADS``)."""
-    global _pool
-    if _pool is None:
-        _pool = Pool(_configured_threads())
-    return _pool
-
-
-def _configured_threads() -> int:
+    """Return the process's threads, as many as it has cores (or ``REVERSI_THREADS``)."""
     threads = os.environ.get("REVERSI_THREADS")
     if not threads:
-        return core_count()
+        return Pool(core_count())
     if not threads.isdecimal() or not 1 <= int(threads) <= MAX_THREADS:
         raise ReversiError(f"REVERSI_THREADS={quoted(threads)}: expected an integer from 1 to {MAX_THREADS}")
-    return int(threads)
+    return Pool(int(threads))
 
 
-def _reset_after_fork() -> None:
-    """A child process has only the thread that forked it."""
-    global _pool
-    _pool = None
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_after_fork)
+if hasattr(os, "register_at_fork"):  # a child process has only the thread that forked it
+    os.register_at_fork(after_in_child=shared_pool.cache_clear)

@@ -145,10 +145,8 @@ def _is_gpu(context: Any) -> bool:
 
 
 def _has_wide_vectors(context: Any) -> bool:
-    """Whether four 64-bit lanes with a shift count each are one register on the processor that is compiled for (AVX2)."""
-    if _is_gpu(context):
-        return False
-    return "+avx2" in _features(context)
+    """Whether four 64-bit lanes with a shift count each fit into one register of the target processor (AVX2)."""
+    return not _is_gpu(context) and "+avx2" in _features(context)
 
 
 def _counts_zeros_in_lanes(context: Any) -> bool:

@@ -12,10 +12,11 @@ import pytest
 from reversi_env import ReversiError, Rules, batch
 from reversi_env.envs import ReversiVectorEnv
 from reversi_env.kernels import parallel
-from reversi_env.kernels.parallel import Pool, claim_rows, claimed_rows, core_count, loop, shared_pool
+from reversi_env.kernels.parallel import Pool, claim_rows, claimed_rows, core_count, loop
 from tests.oracles.processes import PATIENCE, in_background, output_of, wait_until
 
 RULES = Rules(8)
+new_pool = parallel.shared_pool.__wrapped__  # without the pool of this process
 
 
 @loop(grain=1)
@@ -39,8 +40,9 @@ def pool_of(monkeypatch):
     """Make the process run its loops on so many threads."""
 
     def use(count):
-        monkeypatch.setattr(parallel, "_pool", Pool(count))
-        return shared_pool()
+        pool = Pool(count)
+        monkeypatch.setattr(parallel, "shared_pool", lambda: pool)
+        return pool
 
     return use
 
@@ -181,19 +183,16 @@ def test_small_batches_are_not_shared_out(monkeypatch):
 
 def test_there_is_a_thread_per_core_unless_a_variable_says_otherwise(monkeypatch):
     monkeypatch.delenv("REVERSI_THREADS", raising=False)
-    monkeypatch.setattr(parallel, "_pool", None)
-    assert shared_pool().threads == core_count() >= 1
-    monkeypatch.setattr(parallel, "_pool", None)
+    assert new_pool().threads == core_count() >= 1
     monkeypatch.setenv("REVERSI_THREADS", "5")
-    assert shared_pool().threads == 5
+    assert new_pool().threads == 5
 
 
 @pytest.mark.parametrize("wanted", ["0", "two", "-1", "1.5", "5000"])
 def test_an_invalid_number_of_threads_is_refused(monkeypatch, wanted):
-    monkeypatch.setattr(parallel, "_pool", None)
     monkeypatch.setenv("REVERSI_THREADS", wanted)
     with pytest.raises(ReversiError, match=f"REVERSI_THREADS='{wanted}'"):
-        shared_pool()
+        new_pool()
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs Linux's affinities")

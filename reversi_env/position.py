@@ -61,7 +61,8 @@ class Position:
                 f"boards {self.own:#x} and {self.opp:#x}: expected discs on the {size}x{size} board only"
             )
         if self.own & self.opp:
-            overlap = ", ".join(self._names(self.own & self.opp))
+            squares = squares_of(self.own & self.opp)
+            overlap = ", ".join(self.rules.name_of(self.rules.action_of(sq)) for sq in squares)
             raise PositionError(f"discs of both colours on {overlap}: expected at most one disc per square")
         if self.turn.__class__ is not Colour:
             if isinstance(self.turn, bool) or self.turn not in (BLACK, WHITE):
@@ -115,15 +116,11 @@ class Position:
             cells = np.asarray(matrix)
         except ValueError:
             raise PositionError(f"matrix {quoted(matrix)}: expected rows of equal length") from None
-        if cells.dtype.kind not in "iuf":
-            raise PositionError(f"matrix of {cells.dtype}: expected numbers -1, 0 and 1")
-        if cells.ndim != 2 or cells.shape[0] != cells.shape[1]:
-            raise PositionError(f"matrix of shape {cells.shape}: expected n x n with n = 4, 6 or 8")
-        rules = rules or Rules(int(cells.shape[0]))
+        if cells.dtype.kind not in "iuf" or not np.isin(cells, (-1, 0, 1)).all():
+            raise PositionError(f"matrix {quoted(matrix)}: expected entries -1, 0 and 1")
+        rules = rules or Rules(len(cells) if cells.ndim == 2 else 8)
         if cells.shape != (rules.size, rules.size):
             raise PositionError(f"matrix of shape {cells.shape}: expected {rules.size} x {rules.size}")
-        if not np.isin(cells, (-1, 0, 1)).all():
-            raise PositionError(f"matrix with entries {quoted(np.unique(cells).tolist())}: expected -1, 0 and 1")
         boards = [
             sum(1 << rules.square_of(int(action)) for action in np.flatnonzero(cells == colour))
             for colour in (BLACK, WHITE)
@@ -313,9 +310,6 @@ class Position:
     def _boards(self) -> tuple[np.uint64, np.uint64]:
         """Return (own, opp) as uint64, the type that the kernels need."""
         return np.uint64(self.own), np.uint64(self.opp)
-
-    def _names(self, board: int) -> list[str]:
-        return [self.rules.name_of(self.rules.action_of(sq)) for sq in squares_of(board)]
 
     def _action(self, move: Move) -> int:
         if isinstance(move, str):

@@ -19,14 +19,8 @@ COLUMN_NAMES = "abcdefgh"
 PASS_NAME = "pass"
 
 
-def _centred_board(size: int) -> int:
-    """The squares of a size x size board in the middle of the frame."""
-    margin = (FRAME - size) // 2
-    row = ((1 << size) - 1) << margin
-    return sum(row << (FRAME * (margin + r)) for r in range(size))
-
-
-_PLAYABLE = {size: _centred_board(size) for size in SIZES}
+#: The squares of every board size, centred in the frame.
+_PLAYABLE = {4: 0x0000_3C3C_3C3C_0000, 6: 0x007E_7E7E_7E7E_7E00, 8: 0xFFFF_FFFF_FFFF_FFFF}
 
 
 class Colour(IntEnum):

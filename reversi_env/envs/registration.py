@@ -8,23 +8,18 @@ from __future__ import annotations
 import sys
 
 IDS = {"Reversi-v0": "normal", "ReversedReversi-v0": "reversed"}
+ENTRY_POINTS = ("single:ReversiEnv", "vector:ReversiVectorEnv", "torch_vector:TorchVectorEnv")
 
 
 def register_all() -> None:
     """Register with Gymnasium, and with PettingZoo if it is loaded; `reversi_env.envs.pettingzoo` does it otherwise."""
     import gymnasium
 
+    single, vector, torch = (f"reversi_env.envs.{path}" for path in ENTRY_POINTS)
     for name, variant in IDS.items():
         if name not in gymnasium.registry:
-            gymnasium.register(
-                name,
-                entry_point="reversi_env.envs.single:ReversiEnv",
-                vector_entry_point="reversi_env.envs.vector:ReversiVectorEnv",
-                kwargs={"variant": variant},
-            )
-        if f"Torch{name}" not in gymnasium.registry:
-            entry = "reversi_env.envs.torch_vector:TorchVectorEnv"
-            gymnasium.register(f"Torch{name}", vector_entry_point=entry, kwargs={"variant": variant})
+            gymnasium.register(name, single, vector_entry_point=vector, kwargs={"variant": variant})
+            gymnasium.register(f"Torch{name}", vector_entry_point=torch, kwargs={"variant": variant})
     if "pettingzoo" in sys.modules:
         register_with_pettingzoo()
 

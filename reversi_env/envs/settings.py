@@ -293,7 +293,7 @@ def shared_seed(seed: int | Sequence[int | None] | None, count: int) -> int | No
 def seed_words(seed: int | Sequence[int | None] | None, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the 64-bit seed of every game, and which games have one."""
     is_sequence = isinstance(seed, (Sequence, np.ndarray))
-    seeds = list(seed) if is_sequence else [seed]  # type: ignore[arg-type]
+    seeds: list[Any] = list(seed) if is_sequence else [seed]  # type: ignore[arg-type]
     if is_sequence and len(seeds) != count:
         raise SettingsError(f"{len(seeds)} seeds: expected one for each of the {count} environments")
     for number in seeds:

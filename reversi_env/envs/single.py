@@ -86,12 +86,9 @@ class ReversiEnv(SingleGameMixin, gym.Env):
       potential :math:`\Phi = (m - m') / (2 (m + m'))` compares the number of moves of the agent and its opponent;
       :math:`\Phi = 0` once the game is over. :math:`\gamma` is ``discount``; set it to the learner's discount factor.
 
-    Shaping does not change the optimal policies (potential-based shaping). Proof: along an episode :math:`s_0, \dots,
-    s_T` the shaping terms add up, discounted, to :math:`\sum_t \gamma^t (\gamma\Phi(s_{t+1}) - \Phi(s_t)) =
-    \gamma^T\Phi(s_T) - \Phi(s_0) = -\Phi(s_0)`, since the sum telescopes and :math:`\Phi(s_T) = 0`. Every policy's
-    return from :math:`s_0` changes by the same number, which no action influences. The order of the policies is
-    therefore unchanged, and the optimal ones stay optimal (Ng, Harada and Russell, 1999). In two-player mode a player
-    does not see the other player's transitions. The sum does not telescope, so the environment raises an error.
+    Shaping does not change the optimal policies (Ng, Harada and Russell, 1999): the discounted terms of an episode add up
+    to :math:`-\Phi(s_0)`, which no action influences. In two-player mode a player does not see the other player's
+    transitions. The sum does not telescope, so the environment raises an error.
 
     ## Illegal actions
 
@@ -220,7 +217,9 @@ class ReversiEnv(SingleGameMixin, gym.Env):
         if self._two_player:
             info["rewards"] = (0.0 - reward, reward) if mover else (reward, 0.0 - reward)
         if over:
-            info |= self._end()
+            info |= self.end_of_game()
+            if not self._two_player:
+                info["opponent"] = int(self._state["opponent"][0])
         if self.render_mode == "human":
             self.render()
         return self._observation(board, mask), reward, self._over, False, info
@@ -268,13 +267,12 @@ class ReversiEnv(SingleGameMixin, gym.Env):
         raise no_start_error(settings)
 
     def _read_pool(self) -> None:
-        """Take the pool as it is now; called between episodes."""
         self._pool, self._pool_version = self.opponents.records(), self.opponents.version
         self._two_player = not len(self._pool)
         self._has_external = bool((self._pool["kind"] == episodes.EXTERNAL_OPPONENT).any())
 
     def _new_buffers(self) -> tuple[np.ndarray, np.ndarray]:
-        """Fresh rows for an observation and a mask: callers may keep them."""
+        """Return new rows for an observation and a mask, which callers may keep."""
         return np.empty((1, self._board_size), np.int8), np.empty((1, self._squares.size + 1), np.int8)
 
     def _observe(self) -> tuple[np.ndarray, np.ndarray]:
@@ -287,7 +285,7 @@ class ReversiEnv(SingleGameMixin, gym.Env):
         return board, mask, episodes.step_one(self._state, self._game, self._squares, action, board, mask)
 
     def _play_and_ask(self, action: int) -> Played:
-        """Play, then let an external opponent reply; if it fails to, the action has not been played either."""
+        """Play, then let an external opponent reply. If it raises, the action is undone."""
         with self._rolled_back_on_error():
             played = self._play(action)
             return self._ask_opponent() if self._opponent_is_to_move() else played
@@ -312,10 +310,6 @@ class ReversiEnv(SingleGameMixin, gym.Env):
         if self.settings.observation == "dict":
             return {"observation": planes, "action_mask": mask[0].copy()}
         return planes
-
-    def _end(self) -> dict[str, int]:
-        end = self.end_of_game()
-        return end if self._two_player else end | {"opponent": int(self._state["opponent"][0])}
 
     def _info(self, mask: np.ndarray, turn: int, agent: int, illegal: bool) -> dict[str, Any]:
         info = {"action_mask": mask[0], "to_move": turn, "illegal_action": illegal}

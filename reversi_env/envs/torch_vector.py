@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -308,10 +309,8 @@ def _opponent_kind(opponent: str | None) -> int:
 def _device(device: str | torch.device) -> torch.device:
     if device == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
+    with suppress(RuntimeError, TypeError):
         checked = torch.device(device)
-    except (RuntimeError, TypeError) as error:
-        raise SettingsError(f"device={quoted(device)}: expected 'auto', 'cuda' or 'cpu'") from error
-    if checked.type not in ("cuda", "cpu"):
-        raise SettingsError(f"device={quoted(device)}: expected 'auto', 'cuda' or 'cpu'")
-    return checked
+        if checked.type in ("cuda", "cpu"):
+            return checked
+    raise SettingsError(f"device={quoted(device)}: expected 'auto', 'cuda' or 'cpu'")

@@ -260,7 +260,7 @@ class ReversiVectorEnv(VectorEnv):
         self._to_move = np.empty(self.num_envs, np.int8)
 
     def _read_pool(self) -> None:
-        """Take the pool as it is now; running episodes keep their opponents."""
+        """Read the pool; running episodes keep their opponents."""
         self._pool, self._pool_version = self.opponents.records(), self.opponents.version
         self._has_external = bool((self._pool["kind"] == episodes.EXTERNAL_OPPONENT).any())
 
@@ -328,7 +328,7 @@ class ReversiVectorEnv(VectorEnv):
         return bool(ended_at_reset[0])
 
     def _play_opponent_replies(self, rewards: np.ndarray, terminated: np.ndarray) -> bool:
-        """Let the external opponents move where they are to move, each called once with all its games; whether any was."""
+        """Call every external opponent once with all games in which it is to move. Return whether any was called."""
         if not self._has_external:
             return False
         waiting = np.empty(self.num_envs, np.bool_)
@@ -355,7 +355,7 @@ class ReversiVectorEnv(VectorEnv):
         return self.settings.boards(self._boards[rows], masks, self._states[rows]), masks
 
     def action_numbers(self, actions: Any) -> np.ndarray:
-        """*actions* as int64, if they are integers that exist, one for each game."""
+        """Return *actions* as int64, or raise unless they are one integer in range per game."""
         try:
             array = np.asarray(actions)
         except ValueError:  # a ragged list
@@ -381,7 +381,7 @@ class ReversiVectorEnv(VectorEnv):
         return array
 
     def _truncated(self) -> np.ndarray:
-        """The games that have had all their steps, ended or not, as Gymnasium's `TimeLimit`; they are over for the kernels too."""
+        """Return the games that reach their step limit, like Gymnasium's `TimeLimit`, and mark them as over."""
         if self.max_episode_steps is None:
             return self._none.copy()
         truncated = ~self._over & (self._steps + 1 >= self.max_episode_steps)
@@ -389,7 +389,7 @@ class ReversiVectorEnv(VectorEnv):
         return truncated
 
     def _count_steps(self, ended: np.ndarray) -> None:
-        """Count this step of the running episodes; the one that begins an episode is none of its steps."""
+        """Count this step of the running episodes. The step that begins an episode is not counted."""
         if self.max_episode_steps is not None:
             self._steps = np.where(ended | self._over, 0, self._steps + 1)
 
@@ -407,7 +407,7 @@ class ReversiVectorEnv(VectorEnv):
         return infos
 
     def _same_step_reset(self, ended: np.ndarray, rows: np.ndarray, ends: dict[str, Any]) -> dict[str, Any]:
-        """Begin the next episode in the games *rows*, those that have *ended*; the end goes into the infos."""
+        """Begin the next episode in the games *rows*, those that have *ended*. Return the infos of the end."""
         boards, masks = self._boards_and_masks(rows)
         final_obs, which = np.full(self.num_envs, None, dtype=object), ended.copy()
         if self.settings.observation == "dict":

@@ -1,7 +1,4 @@
-"""Wrappers that turn the board, for the single and the vector environment.
-
-(The side to move always sees its own discs first: that view needs no wrapper.)
-"""
+"""Wrappers that show the game under a symmetry of the board, for the single and the vector environment."""
 
 from __future__ import annotations
 
@@ -27,7 +24,7 @@ def _reversi_inside(env: gym.Env) -> ReversiEnv:
 
 
 def _transformed_actions(actions: np.ndarray, sources: np.ndarray) -> np.ndarray:
-    """Rows of something about actions, each turned: ``sources[i, a]`` is the action of row *i* that comes to lie at *a*."""
+    """Return rows of values per action under a symmetry: ``sources[i, a]`` is the action of row *i* whose image is *a*."""
     return np.take_along_axis(actions, sources, axis=1)
 
 
@@ -61,13 +58,11 @@ class _Symmetric(gym.Wrapper, RecordConstructorArgs):
         self.symmetry = 0
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
-        """Begin an episode."""
         observation, info = self.env.reset(seed=seed, options=options)
         self.symmetry = self._choose(begins=True)
         return self._transformed(observation, info)
 
     def step(self, action: Any) -> tuple[Any, Any, bool, bool, dict[str, Any]]:
-        """Play the action that the caller sees as *action*."""
         seen = self._reversi.action_number(action)
         played = int(self._images[INVERSE_SYMMETRY[self.symmetry], seen])
         observation, reward, terminated, truncated, info = self.env.step(played)
@@ -76,11 +71,9 @@ class _Symmetric(gym.Wrapper, RecordConstructorArgs):
         return observation, reward, terminated, truncated, info
 
     def action_masks(self) -> np.ndarray:
-        """The legal actions as the caller sees them."""
         return self._shown_actions(self._reversi.action_masks())
 
     def sample_legal(self) -> int:
-        """A random legal action as the caller sees it."""
         return int(self._images[self.symmetry, self._reversi.sample_legal()])
 
     def _choose(self, *, begins: bool) -> int:
@@ -98,9 +91,8 @@ class _Symmetric(gym.Wrapper, RecordConstructorArgs):
         if not isinstance(observation, dict):
             return _transformed_boards(observation[None], self._sources(), settings)[0], info
         rows = {name: part[None] for name, part in observation.items()}
-        return {
-            name: part[0] for name, part in _transformed_observations(rows, self._sources(), settings).items()
-        }, info
+        transformed = _transformed_observations(rows, self._sources(), settings)
+        return {name: part[0] for name, part in transformed.items()}, info
 
 
 class SymmetryAugmentation(_Symmetric):
@@ -111,7 +103,7 @@ class SymmetryAugmentation(_Symmetric):
 
 
 class CanonicalPositions(_Symmetric):
-    """Shows every position in its canonical form: all eight images of a position look the same, which tables like."""
+    """Shows every position in its canonical form, the same for all eight images of a position."""
 
     def _choose(self, *, begins: bool) -> int:
         position = self._reversi.position()
@@ -119,7 +111,7 @@ class CanonicalPositions(_Symmetric):
 
 
 class _VectorSymmetric(VectorWrapper):
-    """Shows every game of a batch under a symmetry of its own and translates the actions back."""
+    """Shows every game of a batch under its own symmetry and translates the actions back."""
 
     def __init__(self, env: VectorEnv) -> None:
         super().__init__(env)
@@ -141,7 +133,6 @@ class _VectorSymmetric(VectorWrapper):
         return self._transformed(observations, infos)
 
     def step(self, actions: Any) -> tuple[Any, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]:
-        """Play the actions that the caller sees as *actions*."""
         seen = self._reversi.action_numbers(actions)
         played = self._images[INVERSE_SYMMETRY[self.symmetries], seen]
         observations, rewards, terminated, truncated, infos = self.env.step(played)
@@ -155,11 +146,9 @@ class _VectorSymmetric(VectorWrapper):
         return observations, rewards, terminated, truncated, infos
 
     def action_masks(self) -> np.ndarray:
-        """The legal actions as the caller sees them."""
         return _transformed_actions(self._reversi.action_masks(), self._sources())
 
     def sample_legal(self) -> np.ndarray:
-        """Random legal actions as the caller sees them."""
         return self._images[self.symmetries, self._reversi.sample_legal()]
 
     def _choose(self, begun: np.ndarray) -> None:
@@ -176,7 +165,7 @@ class _VectorSymmetric(VectorWrapper):
         return _transformed_observations(observations, sources, self._reversi.settings), infos
 
     def _transformed_final_infos(self, infos: dict[str, Any]) -> dict[str, Any]:
-        """The ends of episodes, under the symmetries that they had."""
+        """Return the ends of episodes under the symmetries of these episodes."""
         rows, sources = np.flatnonzero(infos["_final_obs"]), self._sources()
         final, settings = infos["final_obs"].copy(), self._reversi.settings
         if settings.observation == "dict":

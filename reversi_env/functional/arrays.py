@@ -45,15 +45,11 @@ def from_boards(kind: Any, own: np.ndarray, opp: np.ndarray, turn: Any) -> Any:
     shape, boards = own.shape, (_flat(own, own.shape), _flat(opp, own.shape))
     legal, status = np.empty(own.size, np.uint64), np.empty(own.size, np.int8)
     states.start_states(own.size, *boards, game, legal, status)
-    turns = np.broadcast_to(_checked_turns(turn).astype(np.int8), shape).copy()
-    return kind(own.copy(), opp.copy(), legal.reshape(shape), turns, status.reshape(shape))
-
-
-def _checked_turns(turn: Any) -> np.ndarray:
     turns = np.asarray(turn)
     if turns.dtype.kind not in "iu" or not np.isin(turns, (0, 1)).all():
         raise PositionError(f"turn {quoted(turn)}: expected 0 where black is to move, and 1 where white is")
-    return turns
+    turns = np.broadcast_to(turns.astype(np.int8), shape).copy()
+    return kind(own.copy(), opp.copy(), legal.reshape(shape), turns, status.reshape(shape))
 
 
 def step(state: Any, action: Any, out: Any = None) -> Any:

@@ -69,23 +69,24 @@ def step(state: Any, action: Any, out: Any = None) -> Any:
 
 
 def legal(state: Any) -> torch.Tensor:
-    if torch.compiler.is_compiling():
-        return _call_operator("legal", state)[0]
-    return _gpu().legal(state) if state.own.is_cuda else torch.from_numpy(arrays.legal(_views(state)))
+    return _values("legal", state)
 
 
 def observe(state: Any) -> torch.Tensor:
-    if torch.compiler.is_compiling():
-        return _call_operator("observe", state)[0]
-    if state.own.is_cuda:
-        return _gpu().observe(state)
-    return torch.from_numpy(arrays.observe(_views(state)).view(np.uint8))
+    return _values("observe", state).view(torch.uint8)
 
 
 def score(state: Any) -> torch.Tensor:
+    return _values("score", state)
+
+
+def _values(name: str, state: Any) -> torch.Tensor:
     if torch.compiler.is_compiling():
-        return _call_operator("score", state)[0]
-    return _gpu().score(state) if state.own.is_cuda else torch.from_numpy(arrays.score(_views(state)))
+        return _call_operator(name, state)[0]
+    values: torch.Tensor = (
+        getattr(_gpu(), name)(state) if state.own.is_cuda else torch.from_numpy(getattr(arrays, name)(_views(state)))
+    )
+    return values
 
 
 def reward(state: Any, kind: str) -> torch.Tensor:

@@ -44,21 +44,17 @@ class Problem:
         rules = self.position.rules
         scores = tuple((rules.name_of(rules.action_from_name(move)), score) for move, score in self.scores)
         object.__setattr__(self, "scores", scores)
-        self._check_moves()
-        for move, score in self.scores:
+        legal = self.position.legal_moves()
+        for move, score in scores:
+            if move not in legal:
+                expected = " ".join(legal) or "none, the game is over"
+                raise IllegalMoveError(f"{move} by {self.position.turn} is illegal: the legal moves are {expected}")
             if abs(score) > rules.square_count:
                 raise NotationError(f"score {score} of {move}: expected at most {rules.square_count} discs")
+        if len(dict(scores)) < len(scores):
+            raise NotationError(f"a move is scored twice in {quoted(scores)}: expected every move once")
         if "\n" in self.comment or "\r" in self.comment:
             raise NotationError(f"comment {quoted(self.comment)} has more than one line: expected one")
-
-    def _check_moves(self) -> None:
-        legal = self.position.legal_moves()
-        expected = " ".join(legal) or "none, the game is over"
-        for move, _ in self.scores:
-            if move not in legal:
-                raise IllegalMoveError(f"{move} by {self.position.turn} is illegal: the legal moves are {expected}")
-        if len(dict(self.scores)) < len(self.scores):
-            raise NotationError(f"a move is scored twice in {quoted(self.scores)}: expected every move once")
 
     @property
     def best_score(self) -> int | None:

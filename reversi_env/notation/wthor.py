@@ -64,15 +64,9 @@ _NOT_A_MOVE = -2
 NAME_BYTES = {".jou": 20, ".trn": 26}
 
 
-def _squares_by_byte() -> np.ndarray:
-    squares = np.full(256, _NOT_A_MOVE, np.int8)
-    squares[0] = NO_MOVE
-    for sq in range(SQUARES):
-        squares[10 * (sq // 8 + 1) + sq % 8 + 1] = sq
-    return squares
-
-
-_SQUARES_BY_BYTE = _squares_by_byte()
+_SQUARES_BY_BYTE = np.full(256, _NOT_A_MOVE, np.int8)
+_SQUARES_BY_BYTE[0] = NO_MOVE
+_SQUARES_BY_BYTE[[10 * (sq // 8 + 1) + sq % 8 + 1 for sq in range(SQUARES)]] = np.arange(SQUARES)
 
 
 class WthorHeader(NamedTuple):

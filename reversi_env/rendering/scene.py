@@ -1,4 +1,4 @@
-"""What there is to draw: the one reading of a position that every renderer shares."""
+"""The squares of a position and the status line that all renderers draw, with their colours and proportions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Cell(NamedTuple):
-    """A square of the board and what lies on it."""
+    """A square of the board with its disc and marks."""
 
     row: int
     column: int
@@ -25,17 +25,17 @@ def cells(position: Position, last_move: int | None = None) -> list[Cell]:
     """All squares of the board, row by row; *last_move* is the action to mark, if any."""
     rules, legal = position.rules, position.legal_board()
     marked = _checked(rules, last_move)
+    discs = map({"X": BLACK, "O": WHITE}.get, position.to_text())
     return [
-        Cell(*divmod(action, rules.size), _disc(position, sq), bool(legal >> sq & 1), action == marked)
-        for action, sq in enumerate(rules.squares())
+        Cell(*divmod(action, rules.size), disc, bool(legal >> sq & 1), action == marked)
+        for action, (sq, disc) in enumerate(zip(rules.squares(), discs, strict=True))
     ]
 
 
 def status(position: Position, last_move: int | None = None, names: tuple[str, str] = ("black", "white")) -> str:
-    """Who is to move or who won, and the disc counts under the *names* of black and white."""
-    passed = (
-        f"{position.turn.other} passed, " if _checked(position.rules, last_move) == position.rules.pass_action else ""
-    )
+    """Return who is to move or who won, and the disc counts with the *names* of black and white."""
+    is_pass = _checked(position.rules, last_move) == position.rules.pass_action
+    passed = f"{position.turn.other} passed, " if is_pass else ""
     count = f"{names[0]} {position.discs(BLACK)}, {names[1]} {position.discs(WHITE)}"
     aim = "" if position.rules.variant == "normal" else ", fewest win"
     return f"{passed}{_outlook(position)} ({count}{aim})"
@@ -46,12 +46,6 @@ def _outlook(position: Position) -> str:
         return f"{position.turn} must pass" if position.must_pass() else f"{position.turn} to move"
     winner = position.winner()
     return "game over, draw" if winner is None else f"game over, {winner} wins"
-
-
-def _disc(position: Position, sq: int) -> Colour | None:
-    if position.black >> sq & 1:
-        return BLACK
-    return WHITE if position.white >> sq & 1 else None
 
 
 def _checked(rules: Rules, last_move: int | None) -> int | None:

@@ -1,7 +1,6 @@
-"""The pieces of the pixel picture, drawn once with Pillow and kept: the empty board, the discs and the marks.
+"""The cached parts of the pixel picture: the empty board, the discs and the marks.
 
-Everything is drawn several times too large and scaled down, which smooths the edges. This is the one module
-that imports Pillow when it is imported.
+All are drawn larger and scaled down, which smooths the edges. Only this module imports Pillow.
 """
 
 from __future__ import annotations
@@ -64,7 +63,7 @@ def legal_mark(colour: Colour, square_px: int) -> Image.Image:
     """The dot on a square where *colour* may play."""
     side = _OVERSAMPLING * square_px
     sprite = Image.new("RGBA", (side, side))
-    fill = _with_alpha(theme.LEGAL_COLOURS[colour], theme.LEGAL_OPACITY[colour])
+    fill = (*ImageColor.getrgb(theme.LEGAL_COLOURS[colour]), round(255 * theme.LEGAL_OPACITY[colour]))
     ImageDraw.Draw(sprite).ellipse(_circle_box(side, theme.LEGAL_RADIUS), fill=fill)
     return sprite.reduce(_OVERSAMPLING)
 
@@ -106,12 +105,9 @@ def _shadow(side: int) -> Image.Image:
     ramp = _ramp(side, (0.5 + right, 0.5 + down), theme.SHADOW_RADIUS)
     solid = 255 * theme.SHADOW_FADES_FROM
     sprite = Image.new("RGBA", (side, side))
-    sprite.putalpha(ramp.point([_shadow_alpha(level, solid) for level in range(256)]))
+    alphas = 255 * theme.SHADOW_OPACITY * np.minimum(1.0, (255 - np.arange(256)) / (255 - solid))
+    sprite.putalpha(ramp.point(alphas.round().astype(int).tolist()))
     return sprite
-
-
-def _shadow_alpha(level: int, solid: float) -> int:
-    return round(255 * theme.SHADOW_OPACITY * min(1.0, (255 - level) / (255 - solid)))
 
 
 def _ramp(side: int, centre: tuple[float, float], radius: float) -> Image.Image:
@@ -129,7 +125,3 @@ def _round_mask(side: int) -> Image.Image:
 def _circle_box(side: int, radius: float) -> tuple[float, float, float, float]:
     low, high = (0.5 - radius) * side, (0.5 + radius) * side - 1
     return low, low, high, high
-
-
-def _with_alpha(colour: str, opacity: float) -> tuple[int, ...]:
-    return (*ImageColor.getrgb(colour), round(255 * opacity))

@@ -11,10 +11,10 @@ from reversi_env.rendering import scene as theme
 from reversi_env.rendering.scene import Cell, cells, status
 from reversi_env.rules import BLACK, COLUMN_NAMES, WHITE
 
-if TYPE_CHECKING:  # it draws itself in a notebook
+if TYPE_CHECKING:  # `Position` imports this module for notebooks
     from reversi_env.position import Position
 
-_UNIT = 100  # drawing units a square, so that nearly all coordinates are short integers
+_UNIT = 100  # drawing units per square, so that nearly all coordinates are short integers
 
 
 def render_svg(
@@ -27,18 +27,19 @@ def render_svg(
 ) -> str:
     """The picture of *position*, *size_px* wide and high, as the text of an ``<svg>`` element.
 
-    *last_move* is an action of `Rules`; a pass has no square and is told in the title. The same arguments give the same
-    text.
+    *last_move* is an action of `Rules`; a pass is only in the title. The same arguments give the same text.
     """
     check_integer("size_px", size_px, 1, error=ReversiError)
     squares = cells(position, last_move)
     size, rim = position.rules.size, theme.RIM if coordinates else theme.THIN_RIM
-    key = _key(position, last_move, size_px, show_legal, coordinates)
+    # A prefix of ids that differs between different pictures, so that one page can have several.
+    arguments = repr((position, last_move, size_px, show_legal, coordinates))
+    key = f"reversi-{blake2s(arguments.encode(), digest_size=6).hexdigest()}"
     extent = _number(size + 2 * rim)
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-labelledby="{key}-title" '
         f'width="{size_px}" height="{size_px}" viewBox="0 0 {extent} {extent}">',
-        f'<title id="{key}-title">{_title(position, last_move)}</title>',
+        f'<title id="{key}-title">Reversi {size}x{size}: {status(position, last_move)}</title>',
         *_definitions(key),
         f'<rect width="{extent}" height="{extent}" rx="{_number(theme.CORNER_RADIUS)}" fill="{theme.RIM_COLOUR}"/>',
         f'<g transform="translate({_number(rim)} {_number(rim)})">',
@@ -51,16 +52,6 @@ def render_svg(
         "</svg>",
     ]
     return "\n".join(lines)
-
-
-def _key(*arguments: object) -> str:
-    """A prefix of ids that differs between different pictures, so that several can share one page."""
-    return f"reversi-{blake2s(repr(arguments).encode(), digest_size=6).hexdigest()}"
-
-
-def _title(position: Position, last_move: int | None) -> str:
-    size = position.rules.size
-    return f"Reversi {size}x{size}: {status(position, last_move)}"
 
 
 def _number(squares: float) -> str:

@@ -19,7 +19,7 @@ def render_ansi(position: Position, last_move: int | None = None, *, colour: boo
 
     Plain: ``X`` black, ``O`` white, ``.`` empty, ``+`` a legal move, and brackets around the last move. With *colour*:
     round discs on green squares, a dot on legal moves and a golden square under the last move. *last_move* is an action
-    of `Rules`; a pass has no square and is told in words.
+    of `Rules`; a pass is in the last line only.
     """
     squares = cells(position, last_move)
     size = position.rules.size
@@ -51,18 +51,12 @@ def _letter(cell: Cell) -> str:
 
 def _coloured(rows: list[list[Cell]]) -> list[str]:
     header = f"{_FAINT}   {'  '.join(COLUMN_NAMES[: len(rows)])}{_RESET}"
-    return [header, *(f"{_FAINT}{number}{_RESET} {_coloured_row(row)}" for number, row in enumerate(rows, 1))]
+    lines = ("".join(map(_coloured_square, row)) for row in rows)
+    return [header, *(f"{_FAINT}{number}{_RESET} {line}{_RESET}" for number, line in enumerate(lines, 1))]
 
 
-def _coloured_row(row: list[Cell]) -> str:
-    return "".join(_felt(cell) + _disc_or_mark(cell) for cell in row) + _RESET
-
-
-def _felt(cell: Cell) -> str:
-    return _LAST_FELT if cell.last else _FELT[(cell.row + cell.column) % 2]
-
-
-def _disc_or_mark(cell: Cell) -> str:
+def _coloured_square(cell: Cell) -> str:
+    felt = _LAST_FELT if cell.last else _FELT[(cell.row + cell.column) % 2]
     if cell.disc is not None:
-        return f"{_DISC_INK[cell.disc]} ● "
-    return f"{_LEGAL_INK} • " if cell.legal else "   "
+        return f"{felt}{_DISC_INK[cell.disc]} ● "
+    return f"{felt}{_LEGAL_INK} • " if cell.legal else f"{felt}   "

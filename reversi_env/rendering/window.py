@@ -23,12 +23,7 @@ class Window:
         self._title = title
         self._fps = fps
         self._clock = self._pygame.time.Clock()
-        self._open = False
-        self._closed = False
-
-    @property
-    def is_open(self) -> bool:
-        return self._open
+        self.is_open = self._closed = False
 
     def show(self, frame: np.ndarray) -> None:
         """Show *frame*, a uint8 array (height, width, 3), then wait for the rest of its time."""
@@ -41,19 +36,17 @@ class Window:
             self.close()
 
     def close(self) -> None:
-        """Take the window off the screen for good. Closing twice does no harm."""
-        if self._open:
+        if self.is_open:
             self._pygame.display.quit()
-        self._open = False
-        self._closed = True
+        self.is_open, self._closed = False, True
 
     def _surface_for(self, frame: np.ndarray) -> Any:
-        """The window's surface, opened or resized so that *frame* fills it."""
+        """Return the window's surface, opened or resized to the size of *frame*."""
         height, width = frame.shape[:2]
         self._pygame.display.init()
         surface = self._pygame.display.get_surface()  # asked anew: another `Window` may have closed or resized it
         if surface is None or surface.get_size() != (width, height):
             surface = self._pygame.display.set_mode((width, height))
             self._pygame.display.set_caption(self._title)
-        self._open = True
+        self.is_open = True
         return surface

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from reversi_env import BLACK, Position
+from reversi_env import BLACK, Position, Rules
 from reversi_env.envs import ReversiEnv
 
 GAMES = [(size, variant) for size in (4, 6, 8) for variant in ("normal", "reversed")]
@@ -16,13 +16,17 @@ IDS = {"normal": "Reversi-v0", "reversed": "ReversedReversi-v0"}
 
 #: Whole and partial games from real play, by what happens in them (`--` is a pass); found by random search.
 PASS_AFTER = "e6f6c4e7e8d8g7f8"  # 8x8: black has no move after eight plies
-BLACK_WIPES_OUT = "f5f4d3d6d7e3f3c5b5"  # 8x8: no white disc after nine plies
-WHITE_WIPES_OUT = "f5f6e6d6e7f8f7f4c4b3"  # 8x8: no black disc after ten plies
-ENDS_EARLY = "d3e3f6c5e2d6d7e7b6d2d1c7b8b7d8f7f8a5a7"  # 8x8: nobody can move after 19 plies, discs of both colours
 ENDS_AFTER_A_PASS = "c4b4a4d4d2--a1"  # 4x4: white passes, black makes the last move with squares left
-DRAWN_EARLY = "d3d2a1d4d1a2b1a4a3b4"  # 4x4: a draw with squares left
-FULL_BOARD = "c4b4a4d2d1d4a2a3d3c1b1a1"  # 4x4: every square taken
-FULL_DRAW = "a2a3a4c1d1a1d3d4c4d2b1b4"  # 4x4: every square taken, eight discs each
+ENDINGS = {
+    "black wipes out": ("f5f4d3d6d7e3f3c5b5", Rules(8)),
+    "white wipes out": ("f5f6e6d6e7f8f7f4c4b3", Rules(8)),
+    "black wipes out and loses": ("f5f4d3d6d7e3f3c5b5", Rules(8, "reversed")),
+    "ends early": ("d3e3f6c5e2d6d7e7b6d2d1c7b8b7d8f7f8a5a7", Rules(8)),  # discs of both colours
+    "ends after a pass": (ENDS_AFTER_A_PASS, Rules(4)),
+    "drawn early": ("d3d2a1d4d1a2b1a4a3b4", Rules(4)),
+    "full board": ("c4b4a4d2d1d4a2a3d3c1b1a1", Rules(4)),
+    "full board, drawn": ("a2a3a4c1d1a1d3d4c4d2b1b4", Rules(4)),
+}
 
 
 def moves_of(game, rules):

@@ -3,17 +3,14 @@
 import random
 import struct
 from collections.abc import Sequence
+from itertools import product
 
 from hypothesis import strategies as st
 
 from reversi_env import Position, Rules
 
-any_rules = st.builds(
-    Rules,
-    st.sampled_from([4, 6, 8]),
-    st.sampled_from(["normal", "reversed"]),
-    st.sampled_from(["standard", "parallel"]),
-)
+ALL_RULES = [Rules(*game) for game in product((4, 6, 8), ("normal", "reversed"), ("standard", "parallel"))]
+any_rules = st.sampled_from(ALL_RULES)
 
 
 @st.composite
@@ -33,13 +30,6 @@ def game_positions(draw, rules=any_rules):
 def reachable_positions(rules=any_rules):
     return game_positions(rules).map(lambda positions: positions[-1])
 
-
-ALL_RULES = [
-    Rules(size, variant, start)
-    for size in (4, 6, 8)
-    for variant in ("normal", "reversed")
-    for start in ("standard", "parallel")
-]
 
 #: Black, to move, must pass; white then takes the last black disc with c1.
 BLACK_MUST_PASS = Position.from_text("OX--" + "-" * 12)

@@ -10,15 +10,9 @@ from reversi_env import BLACK, WHITE, Position, Rules
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv, SettingsError
 from reversi_env.envs import pettingzoo as aec
 from tests.oracles.games import (
-    BLACK_WIPES_OUT,
-    DRAWN_EARLY,
-    ENDS_AFTER_A_PASS,
-    ENDS_EARLY,
-    FULL_BOARD,
-    FULL_DRAW,
+    ENDINGS,
     GAMES,
     PASS_AFTER,
-    WHITE_WIPES_OUT,
     LastLegal,
     board_of,
     draw_legal,
@@ -33,17 +27,7 @@ from tests.oracles.games import (
     two_player,
 )
 
-NORMAL4, NORMAL8, REVERSED8 = Rules(4), Rules(8), Rules(8, "reversed")
-ENDINGS = {
-    "black wipes out": (BLACK_WIPES_OUT, NORMAL8),
-    "white wipes out": (WHITE_WIPES_OUT, NORMAL8),
-    "black wipes out and loses": (BLACK_WIPES_OUT, REVERSED8),
-    "ends early": (ENDS_EARLY, NORMAL8),
-    "ends after a pass": (ENDS_AFTER_A_PASS, NORMAL4),
-    "drawn early": (DRAWN_EARLY, NORMAL4),
-    "full board": (FULL_BOARD, NORMAL4),
-    "full board, drawn": (FULL_DRAW, NORMAL4),
-}
+NORMAL4, NORMAL8 = Rules(4), Rules(8)
 endings = pytest.mark.parametrize(("game", "rules"), ENDINGS.values(), ids=ENDINGS)
 
 

@@ -59,11 +59,6 @@ def test_the_window_opens_shows_every_move_and_closes(make, hasty_window):
     env.close()
 
 
-def test_a_batch_has_no_window():
-    with pytest.raises(ValueError, match=r"render_mode='human'"):
-        ReversiVectorEnv(2, render_mode="human")
-
-
 def test_without_a_mode_rendering_warns_and_does_nothing():
     for env in (ReversiEnv(), aec.env(), ReversiVectorEnv(2)):
         env.reset(seed=1)

@@ -148,7 +148,10 @@ class Settings(GameOptions):
         planes = np.moveaxis(observations_out, -1, 1) if self.channels_last else observations_out
         planes[:, :2] = boards
         for number, name in enumerate(self.extra_planes, start=2):
-            squares = masks[:, :-1] if name == "legal" else _last_moves(states, self.rules)
+            # The plane of the last move is empty after a pass and before the first move.
+            squares = (
+                masks[:, :-1] if name == "legal" else states["last_square"][:, None] == self.squares().astype(np.int8)
+            )
             planes[:, number] = squares.reshape(-1, self.size, self.size)
         return observations_out
 
@@ -264,11 +267,6 @@ def last_action_of(state: np.void, rules: Rules) -> int | None:
     if sq < 0:
         return None
     return rules.pass_action if sq == episodes.PASS_SQUARE else rules.action_of(sq)
-
-
-def _last_moves(states: np.ndarray, rules: Rules) -> np.ndarray:
-    """Return a row of squares per state, true where the last move was made; none after a pass and before the first move."""
-    return states["last_square"][:, None] == np.array(list(rules.squares()), np.int8)
 
 
 def checked_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:

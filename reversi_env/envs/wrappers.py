@@ -23,12 +23,8 @@ def _reversi_inside(env: gym.Env) -> ReversiEnv:
     return env.unwrapped
 
 
-def _transformed_actions(actions: np.ndarray, sources: np.ndarray) -> np.ndarray:
-    """Return rows of values per action under a symmetry: ``sources[i, a]`` is the action of row *i* whose image is *a*."""
-    return np.take_along_axis(actions, sources, axis=1)
-
-
 def _transformed_boards(boards: np.ndarray, sources: np.ndarray, settings: Settings) -> np.ndarray:
+    """Return the images of boards: ``sources[i, a]`` is the action of row *i* whose image is *a*."""
     count, squares = len(boards), sources[:, :-1]
     if settings.channels_last:
         rows = boards.reshape(count, squares.shape[1], -1)
@@ -43,7 +39,7 @@ def _transformed_observations(observations: Any, sources: np.ndarray, settings: 
     boards, masks = observations["observation"], observations["action_mask"]
     return {
         "observation": _transformed_boards(boards, sources, settings),
-        "action_mask": _transformed_actions(masks, sources),
+        "action_mask": np.take_along_axis(masks, sources, axis=1),
     }
 
 
@@ -80,7 +76,7 @@ class _Symmetric(gym.Wrapper, RecordConstructorArgs):
         raise NotImplementedError
 
     def _shown_actions(self, actions: np.ndarray) -> np.ndarray:
-        return _transformed_actions(actions[None], self._sources())[0]
+        return np.take_along_axis(actions[None], self._sources(), axis=1)[0]
 
     def _sources(self) -> np.ndarray:
         return self._images[[INVERSE_SYMMETRY[self.symmetry]]]
@@ -146,7 +142,7 @@ class _VectorSymmetric(VectorWrapper):
         return observations, rewards, terminated, truncated, infos
 
     def action_masks(self) -> np.ndarray:
-        return _transformed_actions(self._reversi.action_masks(), self._sources())
+        return np.take_along_axis(self._reversi.action_masks(), self._sources(), axis=1)
 
     def sample_legal(self) -> np.ndarray:
         return self._images[self.symmetries, self._reversi.sample_legal()]
@@ -161,7 +157,7 @@ class _VectorSymmetric(VectorWrapper):
     def _transformed(self, observations: Any, infos: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
         sources = self._sources()
         symmetry_infos = {"symmetry": self.symmetries.copy(), "_symmetry": infos["_action_mask"]}
-        infos = infos | symmetry_infos | {"action_mask": _transformed_actions(infos["action_mask"], sources)}
+        infos = infos | symmetry_infos | {"action_mask": np.take_along_axis(infos["action_mask"], sources, axis=1)}
         return _transformed_observations(observations, sources, self._reversi.settings), infos
 
     def _transformed_final_infos(self, infos: dict[str, Any]) -> dict[str, Any]:
@@ -176,7 +172,7 @@ class _VectorSymmetric(VectorWrapper):
             boards = _transformed_boards(np.stack(final[rows].tolist()), sources[rows], settings)
             final[rows] = np.fromiter(boards, object, rows.size)
         ends = infos["final_info"]
-        transformed_infos = ends | {"action_mask": _transformed_actions(ends["action_mask"], sources)}
+        transformed_infos = ends | {"action_mask": np.take_along_axis(ends["action_mask"], sources, axis=1)}
         return infos | {"final_obs": final, "final_info": transformed_infos}
 
 

@@ -221,7 +221,8 @@ def read_wthor(source: BytesSource) -> WthorFile:
         squares = _SQUARES_BY_BYTE[records["moves"]]
         _check_moves(records["moves"], squares)
         for column in ("scores", "theoretical_scores"):
-            _check_scores(column, records[column])
+            for game in np.flatnonzero(records[column] > SQUARES)[:1]:
+                raise NotationError(f"game {game}: {column} {records[column][game]}, expected 0 to {SQUARES} discs")
     columns = {column: records[column].copy() for column in _COLUMNS}
     folder = None if isinstance(source, IN_MEMORY) else Path(source).parent
     players, tournaments = (_names_in(folder, kind) for kind in NAME_BYTES)
@@ -273,8 +274,3 @@ def _check_moves(moves: np.ndarray, squares: np.ndarray) -> None:
     played = squares != NO_MOVE
     for game, ply in np.argwhere(played[:, 1:] & ~played[:, :-1])[:1]:
         raise NotationError(f"game {game}, move {ply + 2}: byte {moves[game, ply + 1]} after the end, expected 0")
-
-
-def _check_scores(name: str, scores: np.ndarray) -> None:
-    for game in np.flatnonzero(scores > SQUARES)[:1]:
-        raise NotationError(f"game {game}: {name} {scores[game]}, expected 0 to {SQUARES} discs")

@@ -33,11 +33,8 @@ def render_rgb(position: Position, last_move: int | None = None, *, square_px: i
     return np.array(picture)
 
 
-# --- optional libraries ----------------------------------------------------------------------------
-
-
 def require(module: str, package: str) -> Any:
-    """The imported *module*, or the error that Gymnasium's users expect, naming the *package* to install."""
+    """Return the imported *module*, or raise Gymnasium's error with the *package* to install."""
     try:
         return import_module(module)
     except ImportError as error:

@@ -182,9 +182,7 @@ class Opponent:
             game = int(np.argmin(fine))
             expected = ", ".join(map(str, np.flatnonzero(legal[game])))
             blind = self._is_model and not self._accepts_masks
-            hint = (
-                "; its predict() takes no action_masks, a callable could choose among the legal ones" if blind else ""
-            )
+            hint = "; predict() takes no action_masks, use a callable that plays legal actions" if blind else ""
             played = f"{quoted(self.opponent)} played {actions[game]}"
             raise IllegalMoveError(f"opponent {played}, which is illegal: expected one of {expected}{hint}")
         return actions

@@ -65,16 +65,6 @@ def test_the_ids_are_found_through_the_module_prefix_and_by_pettingzoo(variant, 
     assert (env.rules.size, env.rules.variant) == (6, variant)
 
 
-def test_made_with_make_the_wrappers_stay_quiet():
-    """`PassiveEnvChecker` and `OrderEnforcing` look at every call; a warning is an error."""
-    env = gymnasium.make("Reversi-v0", render_mode="ansi")
-    _, info = env.reset(seed=1)
-    terminated = False
-    while not terminated:
-        _, _, terminated, _, info = env.step(int(info["action_mask"].argmax()))
-        assert env.render()
-
-
 @pytest.mark.parametrize(("size", "variant"), GAMES)
 def test_pettingzoo_checks(size, variant, hasty_window, capsys):
     def make(**options):

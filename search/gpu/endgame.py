@@ -115,15 +115,12 @@ def _store_bounds(own, opp, table, lower, upper):
 
 
 @cuda.jit
-def solve_positions(
-    own_boards, opp_boards, guesses, half_width, playable, sign, corners, turn_limit, table, scores, ticket, turns
-):
+def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit, table, scores, ticket, turns):
     """Exact scores of all positions, in discs for the side to move, ``sign`` times the final score.
 
-    The first window is ``guesses[i] +- half_width``; a score outside it takes a second search. *corners*: squares whose
-    availability counts for two replies (none in the reversed game). A position that takes more than *turn_limit* turns
-    of the loop is given up and left UNSOLVED: a few long ones would keep the whole card waiting. ``ticket[0]`` must be
-    0; ``turns[0]`` counts the turns of all threads.
+    *corners*: squares whose availability counts for two replies (none in the reversed game). A position that takes more than
+    *turn_limit* turns of the loop stays UNSOLVED: the whole GPU would wait for a few long ones. ``ticket[0]`` must be 0;
+    ``turns[0]`` counts the turns of all threads.
     """
     stack_turned = cuda.shared.array((LEVELS, BLOCK), np.uint64)
     stack_moves = cuda.shared.array((LEVELS, BLOCK), np.uint64)
@@ -140,11 +137,9 @@ def solve_positions(
     deadline = np.int64(0)  # of the position, in turns taken
 
     position = np.int64(-1)  # of this thread; below zero: it needs a new one
-    again = False  # the score lay outside the window: once more with another
     root_empties = NO_SQUARE
     own = opp = NO_SQUARE  # the node: boards of the side to move and of the other
     level = root = _i32(0)  # empties of the node, and of the position
-    first = last = _i32(0)  # the position's window
     alpha = beta = best = _i32(0)
     moves = NO_SQUARE  # moves left: squares, or where they are sorted a list of four-bit numbers …
     left = _i32(0)  # … of this length
@@ -164,12 +159,8 @@ def solve_positions(
             for number in range(root):
                 square_of[number, t] = _u8(first_square(rest))
                 rest &= rest - ONE
-            guess = _i32(guesses[position])
-            first, last = max(guess - half_width, -most), min(guess + half_width, most)
-            again, deadline = True, turns_taken + turn_limit
-        if again:
-            again = False
-            alpha, beta = first, last
+            deadline = turns_taken + turn_limit
+            alpha, beta = -most, most
             legal = _u64(legal_moves(own, opp, playable))
             best, moves, left, unsorted, keys = _i32(WORST), legal, _i32(0), NO_SQUARE, NO_SQUARE
             passing, passed, retry = legal == NO_SQUARE, False, _i32(-1)
@@ -274,14 +265,8 @@ def solve_positions(
                     value = -value
                     own, opp = opp, own
                 if level == root:
-                    again = True
-                    if value <= first and first > -most:
-                        first, last = -most, value + _i32(1)
-                    elif value >= last and last < most:
-                        first, last = value - _i32(1), most
-                    else:
-                        scores[position] = _i8(value)
-                        position = np.int64(-1)
+                    scores[position] = _i8(value)
+                    position = np.int64(-1)
                 else:
                     level += _i32(1)
                     flagged = _i32(stack_square[level, t])

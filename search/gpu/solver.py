@@ -1,4 +1,4 @@
-"""Exact scores of many positions on a GPU; the few that would hold the card up are solved by the CPU meanwhile."""
+"""Exact scores of many positions on a GPU. The CPU solves the few that take too long there at the same time."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from search.gpu import endgame
 with extra_libraries():
     import torch
 
-#: Positions of one launch. Many more than the card has threads, so that few threads are idle when the last ones are solved.
+#: Positions of one launch: many more than the GPU has threads, so that few threads are idle at the end.
 LAUNCH_POSITIONS = 1 << 20
-#: Entries of 16 bytes of the card's table.
+#: Entries of the GPU's table, 16 bytes each.
 TABLE_ENTRIES = 1 << 24
-#: Turns of the kernel's loop after which a position with twelve empties is left to the CPU, and their growth with each
-#: more: six times the mean measured on random positions.
+#: Turns of the kernel's loop after which a position with twelve empties is left to the CPU, and their growth per further empty
+#: square: six times the mean of random positions.
 TURNS_AT_TWELVE, TURNS_GROWTH = 250_000, 2.85
-#: Blocks on one multiprocessor: what their shared memory allows.
+#: Blocks per multiprocessor that its shared memory has room for.
 BLOCKS_ON_A_MULTIPROCESSOR = 4
 
 
@@ -36,17 +36,14 @@ def solve_batch_cuda(
     opp: np.ndarray,
     rules: Rules | None = None,
     *,
-    guesses: np.ndarray | None = None,
-    half_width: int | None = None,
     device: str = "cuda",
     threads: int | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> np.ndarray:
-    """Exact scores (int8, side to move) of arrays of positions with at most 16 empties: `solve_batch` on a GPU.
+    """Return exact scores (int8, side to move) of arrays of positions with at most 16 empties: `solve_batch` on a GPU.
 
-    *guesses* (int8, discs) with *half_width* narrow the first window around each position's expected score; a wrong
-    guess costs time, never truth. *threads* of the CPU take over the positions that are too long for the card.
-    *progress* is called with the number of positions solved so far.
+    *threads* of the CPU solve the positions that take too long on the GPU. *progress* is called with the number of positions
+    solved so far.
     """
     rules = checked_rules(rules)
     own, opp = checked_boards(own, opp, rules)
@@ -56,31 +53,16 @@ def solve_batch_cuda(
         raise ReversiError(
             f"position {row} has {empties[row]} empties: expected at most {endgame.MOST_EMPTIES} on a GPU"
         )
-    if (guesses is None) != (half_width is None):
-        raise ReversiError("guesses and half_width: expected both or none")
-    guesses = np.zeros(own.size, np.int8) if guesses is None else np.ascontiguousarray(guesses, np.int8)
-    job = _Job(rules, usable_device(torch.device(device)), 2 * rules.square_count if half_width is None else half_width)
-    return _solve_all(job, own, opp, guesses, empties, threads, progress)
-
-
-def _solve_all(
-    job: _Job,
-    own: np.ndarray,
-    opp: np.ndarray,
-    guesses: np.ndarray,
-    empties: np.ndarray,
-    threads: int | None,
-    progress: Callable[[int], None],
-) -> np.ndarray:
+    job = _Job(rules, usable_device(torch.device(device)))
     scores = np.zeros(own.size, np.int8)
     left_over: list[tuple[np.ndarray, Future[np.ndarray]]] = []
     done = 0
     with ThreadPoolExecutor(1) as cpu:
         for rows in _launches(empties):
-            scores[rows] = job.launch(own[rows], opp[rows], guesses[rows], int(empties[rows].max()))
+            scores[rows] = job.launch(own[rows], opp[rows], int(empties[rows].max()))
             unsolved = rows[scores[rows] == endgame.UNSOLVED]
             if unsolved.size:
-                future = cpu.submit(solve_batch, own[unsolved], opp[unsolved], job.rules, threads=threads)
+                future = cpu.submit(solve_batch, own[unsolved], opp[unsolved], rules, threads=threads)
                 left_over.append((unsolved, future))
             done += rows.size - unsolved.size
             progress(done)
@@ -98,28 +80,24 @@ def _launches(empties: np.ndarray) -> Iterator[np.ndarray]:
 
 
 class _Job:
-    """What all launches of a call have in common: the game, the card and its table of bounds."""
+    """The game, the device and its table of bounds, which all launches of a call share."""
 
-    def __init__(self, rules: Rules, device: torch.device, half_width: int) -> None:
+    def __init__(self, rules: Rules, device: torch.device) -> None:
         self.rules, self.device = rules, device
-        self.half_width = np.int32(half_width)
         entries = 1 << 10 if SIMULATED else TABLE_ENTRIES
         self.table = torch.zeros((entries, 2), dtype=torch.int64, device=device)
         thread = make_thread_states(rules, 1)[0]
         self.corners = np.uint64(thread["corners"] if thread["corner_reply"] else 0)
         self.grid = (1, 4) if SIMULATED else (self._blocks(), endgame.BLOCK)
 
-    def launch(self, own: np.ndarray, opp: np.ndarray, guesses: np.ndarray, most_empties: int) -> np.ndarray:
-        """Scores of positions, or UNSOLVED."""
+    def launch(self, own: np.ndarray, opp: np.ndarray, most_empties: int) -> np.ndarray:
+        """Return the scores of positions, or UNSOLVED."""
         boards = [torch.from_numpy(array.view(np.int64)).to(self.device) for array in (own, opp)]
-        on_card = torch.from_numpy(guesses).to(self.device)
         scores = torch.zeros(own.size, dtype=torch.int8, device=self.device)
         counters = torch.zeros((2, 1), dtype=torch.int64, device=self.device)
         limit = int(TURNS_AT_TWELVE * TURNS_GROWTH ** max(most_empties - 12, 0))
         endgame.solve_positions[self.grid](
             *(shared_array(board, np.uint64) for board in boards),
-            shared_array(on_card),
-            self.half_width,
             np.uint64(self.rules.playable),
             np.int64(self.rules.sign),
             self.corners,

@@ -172,7 +172,7 @@ def run_games(jobs):
 def run_solver(jobs):
     """Print how many scores differ, and how many positions the card left to the CPU, of each ``SIZE,VARIANT,EMPTIES,COUNT``.
 
-    With ``,guesses`` the first window is narrow, around wrong guesses; with ``,tired`` the card gives up after a few turns.
+    With ``,tired`` the card gives up after a few turns.
     """
     numba_device()
     from search.gpu import endgame, solver
@@ -185,7 +185,6 @@ def run_solver(jobs):
         rules = Rules(int(size), variant)
         own, opp = batch.random_positions(int(count), rules.square_count - 4 - int(empties), rules, seed=7)
         solver.TURNS_AT_TWELVE = 60 if "tired" in mode else 10**9
-        guesses = (np.arange(own.size) % 41 - 20).astype(np.int8) if "guesses" in mode else None
         left_over: list[int] = []
         launch = solver._Job.launch
 
@@ -196,8 +195,7 @@ def run_solver(jobs):
 
         solver._Job.launch = counting
         done: list[int] = []
-        half_width = None if guesses is None else 5
-        scores = solver.solve_batch_cuda(own, opp, rules, guesses=guesses, half_width=half_width, progress=done.append)
+        scores = solver.solve_batch_cuda(own, opp, rules, progress=done.append)
         solver._Job.launch = launch
         assert done[-1] == own.size
         print(int((scores != solve_batch(own, opp, rules)).sum()), sum(left_over))

@@ -372,27 +372,19 @@ def solve_batch(
     own, opp = checked_boards(own, opp, rules)
     scores = np.zeros(own.size, np.int8)
     count = checked_threads(core_count() if threads is None else threads)
-    local, all_states, stopped = threading.local(), list[np.ndarray](), threading.Event()
+    thread_states = make_thread_states(rules, count)
+    _shallow_tables = attach_shallow_tables(thread_states)  # kept: the records have its address
+    tables = [TranspositionTable(BATCH_TABLE_MIB) for _ in range(count)]
+    for k, table in enumerate(tables):
+        table.attach_endgame(thread_states[k : k + 1], "exact values")
     nets = np.zeros(1, endgame.NO_EVALUATOR)
 
-    def run(start: int) -> int:
-        if not hasattr(local, "thread_states"):
-            local.table, local.thread_states = TranspositionTable(BATCH_TABLE_MIB), make_thread_states(rules, 1)
-            local.table.attach_endgame(local.thread_states, "exact values")
-            local.shallow_table = attach_shallow_tables(local.thread_states)
-            all_states.append(local.thread_states)
-            # read after the append: a stop either finds this record in the list or is seen here
-            local.thread_states["stop"] = stopped.is_set()
+    def solve_chunk(k: int, start: int) -> int:
         rows = slice(start, min(start + BATCH_CHUNK, own.size))
-        endgame.solve_many(local.thread_states, nets, own[rows], opp[rows], scores[rows])
+        endgame.solve_many(thread_states[k : k + 1], nets, own[rows], opp[rows], scores[rows])
         return rows.stop - rows.start
 
-    def stop() -> None:
-        stopped.set()
-        for thread_states in all_states:
-            thread_states["stop"] = 1
-
-    run_in_threads(run, range(0, own.size, BATCH_CHUNK), count, progress, stop)
+    run_in_threads(solve_chunk, range(0, own.size, BATCH_CHUNK), thread_states, progress)
     return scores
 
 

@@ -11,6 +11,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from queue import SimpleQueue
 from time import perf_counter, process_time
 from typing import TypeVar
 
@@ -189,20 +190,37 @@ def checked_threads(threads: int) -> int:
     return threads
 
 
+def request_stop(thread_states: np.ndarray) -> None:
+    """Make the kernels of these records return as soon as they can."""
+    thread_states["stop"] = 1
+
+
 def run_in_threads(
-    run: Callable[[Chunk], int],
+    run: Callable[[int, Chunk], int],
     chunks: Iterable[Chunk],
-    threads: int,
+    thread_states: np.ndarray,
     progress: Callable[[int], None],
-    stop: Callable[[], None],
 ) -> None:
-    """Call *run* for every chunk in a pool of threads, *progress* with the sum of its results so far, and *stop* in the end."""
-    done = 0
-    with ThreadPoolExecutor(threads) as pool:
+    """Call ``run(k, chunk)`` for every chunk, in a thread for each record *k*, and *progress* with the sum of its results so far.
+
+    If either raises, or on Ctrl-C, all threads are stopped.
+    """
+    done, free = 0, SimpleQueue[int]()
+    for k in range(len(thread_states)):
+        free.put(k)
+
+    def run_with_free_record(chunk: Chunk) -> int:
+        k = free.get()
         try:
-            for future in as_completed([pool.submit(run, chunk) for chunk in chunks]):
+            return run(k, chunk)
+        finally:
+            free.put(k)
+
+    with ThreadPoolExecutor(len(thread_states)) as pool:
+        try:
+            for future in as_completed([pool.submit(run_with_free_record, chunk) for chunk in chunks]):
                 done += future.result()
                 progress(done)
         finally:
-            stop()
+            request_stop(thread_states)
             pool.shutdown(cancel_futures=True)

@@ -6,16 +6,16 @@ by one of a few plies. `SELECTIVITIES` are the confidence levels at which the en
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import astuple, dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import quoted
+from reversi_env.options import Options, option
 from search.kernels.endgame import EXACT, PROBCUT_EMPTIES
 from search.kernels.evaluate import UNIT
 from search.kernels.probcut import STATIC_DEPTH
@@ -71,18 +71,18 @@ def endgame_probcut_depth(empties: int) -> int:
 
 
 @dataclass(frozen=True)
-class DepthPair:
+class DepthPair(Options):
     """deep value = slope * shallow value + shift, on average over so many positions; values in discs. ``deep`` may be END."""
 
-    deep: int
-    shallow: int
-    slope: float
-    shift: float
+    deep: int = option(low=2, high=END)
+    shallow: int = option(low=1, high=END)
+    slope: float = option(low=MIN_SLOPE)
+    shift: float = option(low=-64, high=64)
     positions: int
 
 
 @dataclass(frozen=True)
-class DeviationModel:
+class DeviationModel(Options):
     """Standard deviation in discs of a deep value from its prediction by a shallow one, as an exponential.
 
     It grows with the plies between the two and towards the end of the game, where every disc is at stake.
@@ -95,19 +95,19 @@ class DeviationModel:
     empties_squared: float
 
     def deviation(self, deep: int, shallow: int, empties: Any) -> Any:
-        """One standard deviation in discs; of an array of empties, an array."""
+        """Return one standard deviation in discs; an array for an array of empties."""
         exponent = spread_terms(deep, shallow, empties) @ np.array(astuple(self))
         return np.clip(np.exp(np.minimum(exponent, 10.0)), *DEVIATIONS)
 
 
 def spread_terms(deep: int, shallow: int, empties: Any) -> np.ndarray:
-    """What `DeviationModel`'s numbers are multiplied by: ``(…, 5)`` for an array of empties."""
+    """Return the terms of the exponent of a `DeviationModel`: ``(…, 5)`` for an array of empties."""
     e = np.asarray(empties, np.float64)
     return np.stack([np.ones_like(e), np.full_like(e, deep), np.full_like(e, shallow), e, e * e], axis=-1)
 
 
 @dataclass(frozen=True)
-class ProbCutModel:
+class ProbCutModel(Options):
     """The ProbCut parameters of an evaluator in one game; ``empties``: minimum and maximum of the positions measured.
 
     ``ends``: the same for searches to the end of the game, in weights that were measured for them.
@@ -115,7 +115,7 @@ class ProbCutModel:
 
     pairs: tuple[DepthPair, ...]
     spread: DeviationModel
-    empties: tuple[int, int]
+    empties: tuple[int, int] = option(low=0, high=64)
     ends: ProbCutModel | None = None
 
     def deviation(self, pair: DepthPair, empties: Any) -> Any:
@@ -176,50 +176,28 @@ def load_probcut(thread_states: np.ndarray, evaluator: Evaluator, rules: Rules) 
 
 def as_table(cuts: ProbCutModel) -> dict[str, Any]:
     """Return the model as plain data, for a file."""
-    table = asdict(cuts) | {"pairs": [asdict(pair) for pair in cuts.pairs], "empties": list(cuts.empties)}
+    table = cuts.as_dict()
     del table["ends"]
     return table if cuts.ends is None else table | {"ends": as_table(cuts.ends)}
 
 
 def from_table(table: Any) -> ProbCutModel:
     """Return the model of `as_table`, or raise a `ReversiError`."""
-    with suppress(TypeError, ValueError, LookupError, OverflowError):
-        cuts = _read(table)
-        if table.get("ends") is not None:
-            cuts = replace(cuts, ends=_read(table["ends"]))
-        if _are_sensible(cuts):
-            return cuts
+    with suppress(AttributeError, TypeError, ValueError, LookupError, OverflowError):
+        ends = None if table.get("ends") is None else _read(table["ends"], END, END)
+        return _read(table, 2, DEEPEST, ends)
     raise ReversiError(
         f"ProbCut coefficients {quoted(table)}: expected those of this version; "
         f"`reversi train probcut FILE --out FOLDER` measures them anew, whatever the file has"
     )
 
 
-def _read(table: Any) -> ProbCutModel:
-    low, high = table["empties"]
-    return ProbCutModel(
-        tuple(DepthPair(**entry) for entry in table["pairs"]), DeviationModel(**table["spread"]), (low, high)
-    )
-
-
-def _are_sensible(cuts: ProbCutModel) -> bool:
-    if cuts.ends is not None:
-        return _fit(cuts.ends, deepest=END, least=END) and _are_sensible(replace(cuts, ends=None))
-    return _fit(cuts, deepest=DEEPEST, least=0)
-
-
-def _fit(cuts: ProbCutModel, *, deepest: int, least: int) -> bool:
-    low, high = cuts.empties
-    whole = (low, high, *(depth for pair in cuts.pairs for depth in (pair.deep, pair.shallow)))
-    numbers = (*astuple(cuts.spread), *(number for pair in cuts.pairs for number in (pair.slope, pair.shift)))
-    return (
-        len(cuts.pairs) > 0
-        and all(type(number) is int for number in whole)
-        and all(math.isfinite(number) for number in numbers)
-        and 0 <= low <= high <= 64
-        and all(0 < pair.shallow < pair.deep <= deepest and pair.deep >= least for pair in cuts.pairs)
-        and all(pair.slope >= MIN_SLOPE and abs(pair.shift) <= 64 for pair in cuts.pairs)
-    )
+def _read(table: Any, min_deep: int, max_deep: int, ends: ProbCutModel | None = None) -> ProbCutModel:
+    pairs, (low, high) = tuple(DepthPair(**entry) for entry in table["pairs"]), table["empties"]
+    ordered = low <= high and all(pair.shallow < pair.deep and min_deep <= pair.deep <= max_deep for pair in pairs)
+    if not (pairs and ordered):
+        raise ReversiError(f"pairs {quoted(pairs)} for {low} to {high} empties: expected deep depths in their range")
+    return ProbCutModel(pairs, DeviationModel(**table["spread"]), (low, high), ends)
 
 
 def _beyond(pairs: tuple[DepthPair, ...]) -> Iterator[DepthPair]:

@@ -1,7 +1,6 @@
 """Searches to the end in steps: each is surer than the one before, says how sure, and the last is exact."""
 
 import json
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -239,12 +238,20 @@ def test_the_ends_are_fitted_and_survive_a_file():
     assert [endgame_probcut_depth(empties) for empties in (12, 13, 16, 21, 40)] == [0, 2, 4, 6, 6]
 
 
-def test_ends_that_make_no_sense_are_refused():
+@pytest.mark.parametrize(
+    "wrong",
+    [{"deep": 8}, {"shallow": 0}, {"shallow": END}, {"slope": 0.0}, {"shift": 65}, {"shift": 10**400}, {"odd": 1}],
+)
+def test_ends_that_make_no_sense_are_refused(wrong):
     good = ProbCutModel((DepthPair(END, 2, 1.0, 0.0, 40),), DeviationModel(1.0, 0.0, 0.0, 0.0, 0.0), (13, 18))
-    cuts = ProbCutModel((DepthPair(3, 1, 1.0, 0.0, 40),), good.spread, (10, 50), good)
-    for pair in (DepthPair(8, 2, 1.0, 0.0, 40), DepthPair(END, 0, 1.0, 0.0, 40), DepthPair(END, 2, 0.0, 0.0, 40)):
-        with pytest.raises(ReversiError, match="ProbCut coefficients"):
-            cuts_of.from_table(cuts_of.as_table(replace(cuts, ends=replace(good, pairs=(pair,)))))
+    table = cuts_of.as_table(ProbCutModel((DepthPair(3, 1, 1.0, 0.0, 40),), good.spread, (10, 50), good))
+    assert cuts_of.from_table(table).ends == good
+    table["ends"]["pairs"][0] |= wrong
+    with pytest.raises(ReversiError, match="ProbCut coefficients"):
+        cuts_of.from_table(table)
+
+
+def test_a_fit_to_the_end_needs_positions_far_enough_from_it():
     with pytest.raises(ReversiError, match="expected at least 30, with more than 8"):
         probcut_fit.fit_endgame("network", Rules(), [Position.initial()])
 

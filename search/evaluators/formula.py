@@ -1,9 +1,8 @@
-"""`Formula`: an evaluator that is a formula over bitboards with a few weights; see `search.evaluators` for what its values mean."""
+"""`Formula`: an evaluator that is a formula over bitboards with a few weights, and its weight files."""
 
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,18 +15,18 @@ from numpy.typing import ArrayLike, NDArray
 from reversi_env import Rules
 from reversi_env.errors import did_you_mean, quoted
 from reversi_env.kernels.frame import board_of
-from reversi_env.rules import Variant
+from reversi_env.rules import SIZES, Variant
 from search.evaluators.base import Evaluator, EvaluatorError, checked_name, file_name
 from search.kernels import heuristics
 
 Weight = float | tuple[float, ...]
 Weights = Mapping[str, Weight]
-#: Makes record fields that are not weights as they stand out of the weights.
+#: Computes record fields from the weights.
 Derivation = Callable[[Weights, Rules], Mapping[str, Any]]
 
 
 def square_classes(rules: Rules) -> list[int]:
-    """Boards of the ten classes of squares, in the order of ``CLASS_DISTANCES``; empty where a small board has none."""
+    """Return the boards of the ten classes of squares, in the order of ``CLASS_DISTANCES``; 0 if a small board has none."""
     squares: dict[tuple[int, ...], list[int]] = {distances: [] for distances in heuristics.CLASS_DISTANCES}
     for action in range(rules.square_count):
         row, column = divmod(action, rules.size)
@@ -72,8 +71,8 @@ def _checked_weight(name: str, value: Any, known: Weight | None = None) -> Weigh
 class Formula(Evaluator):
     """A named heuristic: compiled formula (by its record type), weights, unit, and the game it was written for.
 
-    ``weights`` fill the record's fields of the same names, or ``derive`` makes fields of them. ``scale`` is what one unit
-    of the formula is worth in discs: one number, or one for every board size. ``code``: a hash of the function, if it is a user's.
+    ``weights`` fill the record's fields of the same names, or ``derive`` computes the fields. ``scale`` is the value of one unit of
+    the formula in discs: one number, or one for every board size. ``code``: a hash of the function, if it is a user's.
     """
 
     name: str
@@ -94,7 +93,7 @@ class Formula(Evaluator):
     # --- weights ----------------------------------------------------------------------------------
 
     def with_weights(self, **weights: ArrayLike) -> Formula:
-        """The same evaluator with some weights changed: numbers, or sequences of as many numbers as the default has."""
+        """Return the evaluator with some weights changed: numbers, or sequences of as many numbers as the default has."""
         for name in weights:
             if name not in self.weights:
                 raise EvaluatorError(
@@ -105,11 +104,11 @@ class Formula(Evaluator):
         return replace(self, weights={**self.weights, **changed})
 
     def weight_vector(self) -> NDArray[np.float64]:
-        """All weights in a row, in the order in which they are declared: what a tuner varies."""
+        """Return all weights in the order of their declaration, for a tuner."""
         return np.concatenate([np.atleast_1d(weight) for weight in self.weights.values()])
 
     def with_weight_vector(self, vector: ArrayLike) -> Formula:
-        """The same evaluator with all weights taken from a vector such as `weight_vector` gives."""
+        """Return the evaluator with all weights from a vector such as that of `weight_vector`."""
         numbers = np.asarray(vector, np.float64)
         sizes = [np.size(weight) for weight in self.weights.values()]
         if numbers.shape != (sum(sizes),):
@@ -124,17 +123,17 @@ class Formula(Evaluator):
         return self.with_weights(**weights)
 
     def named(self, name: str) -> Formula:
-        """The same evaluator under another name, to be registered beside this one."""
+        """Return the evaluator under another name, such as one to register."""
         return replace(self, name=name)
 
     # --- values -----------------------------------------------------------------------------------
 
     def sign(self, rules: Rules) -> int:
-        """-1 where the heuristic is used in its reversed form: in the game that it was not written for."""
+        """Return -1 if the heuristic was written for the other game, and its value is therefore negated."""
         return 1 if self.written_for == rules.variant else -1
 
     def scale_on(self, rules: Rules) -> float:
-        """Discs for one unit of the formula on this board."""
+        """Return the value in discs of one unit of the formula on this board."""
         if not isinstance(self.scale, Mapping):
             return self.scale
         if rules.size not in self.scale:
@@ -144,7 +143,6 @@ class Formula(Evaluator):
         return self.scale[rules.size]
 
     def record(self, rules: Rules) -> np.ndarray:
-        """The compiled evaluator's data for this game: an array of one record, to be given to a search."""
         fields = _board_fields(rules) | {"sign": self.sign(rules), "scale": self.scale_on(rules)}
         fields |= self.weights if self.derive is None else self.derive(self.weights, rules)
         net = np.zeros(1, self.record_type)
@@ -157,7 +155,6 @@ class Formula(Evaluator):
         return net
 
     def identity(self, rules: Rules) -> bytes:
-        """Its weights and what they are worth."""
         text = f"{self.name} {self.written_for} {self.scale} {sorted(self.weights.items())}"
         return (f"{text} {self.code}" if self.code else text).encode()
 
@@ -166,18 +163,17 @@ class Formula(Evaluator):
 
 
 FORMAT, VERSION = "reversi-lab formula", 1
-_SIZES = (4, 6, 8)
-_LARGEST = 1 << 20
+#: Longer files are cut off, and are then no JSON.
+MAX_CHARACTERS = 1 << 20
 
 
 def formula_file(evaluator: Formula, formula: str, scale: Mapping[int, float], record: Mapping[str, Any]) -> bytes:
-    """The content of a file with *evaluator*'s weights for the formula of that name."""
-    weights = {name: list(value) if isinstance(value, tuple) else value for name, value in evaluator.weights.items()}
+    """Return the content of a file with *evaluator*'s weights for the formula of that name."""
     content = {
         "format": FORMAT,
         "version": VERSION,
         "formula": formula,
-        "weights": weights,
+        "weights": dict(evaluator.weights),
         "scale": {str(size): value for size, value in scale.items()},
         "record": dict(record),
     }
@@ -185,53 +181,37 @@ def formula_file(evaluator: Formula, formula: str, scale: Mapping[int, float], r
 
 
 def read_formula(formula: Formula, path: str) -> Formula:
-    """*formula* with the weights of a file, under the name ``formula:weights=path``."""
+    """Return *formula* with the weights of a file, under the name ``formula:weights=path``."""
     content = _content(path)
     if content.get("formula") != formula.name:
         raise EvaluatorError(
             f"weight file {path!r} is for formula {quoted(content.get('formula'))}: expected one for {formula.name}"
         )
-    weights = content.get("weights")
+    weights, scale = content.get("weights"), content.get("scale", {})
     if not isinstance(weights, dict) or not weights:
         raise EvaluatorError(f"weight file {path!r} has no weights: expected an object of numbers by name")
+    if not isinstance(scale, dict) or not scale.keys() <= set(map(str, SIZES)):
+        raise EvaluatorError(f"weight file {path!r} has scale {quoted(scale)}: expected a number for each board size")
     try:
         changed = formula.with_weights(**weights)
-        changed.record(Rules())  # what the formula itself refuses
+        changed.record(Rules())  # raises an error for weights that the formula itself refuses
+        scales: dict[int, Any] = {size: formula.scale_on(Rules(size)) for size in SIZES}
+        scales |= {int(size): _checked_weight(f"scale {size}", value, 1.0) for size, value in scale.items()}
     except (EvaluatorError, TypeError) as error:
         raise EvaluatorError(f"weight file {path!r}: {error}") from None
-    scale = {size: formula.scale_on(Rules(size)) for size in _SIZES} | _scales(content.get("scale", {}), path)
-    return replace(changed, name=file_name(formula.name, path), scale=scale, source="")
+    return replace(changed, name=file_name(formula.name, path), scale=scales, source="")
 
 
 def _content(path: str) -> dict[str, Any]:
     try:
-        if Path(path).stat().st_size > _LARGEST:
-            raise EvaluatorError(f"weight file {path!r}: expected at most {_LARGEST} bytes")
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        with Path(path).open(encoding="utf-8") as file:
+            content = json.loads(file.read(MAX_CHARACTERS))
     except OSError as error:
         raise EvaluatorError(f"weight file {path!r} cannot be read: {error.strerror or error}") from None
-    except (ValueError, RecursionError) as error:
-        if isinstance(error, EvaluatorError):
-            raise
+    except (ValueError, RecursionError):
         raise EvaluatorError(f"weight file {path!r} is not JSON: expected one that `reversi tune` wrote") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT or content.get("version") != VERSION:
         raise EvaluatorError(
             f"weight file {path!r}: expected format {FORMAT!r}, version {VERSION}, as `reversi tune` writes"
         )
     return content
-
-
-def _scales(given: Any, path: str) -> dict[int, float]:
-    sizes = {str(size): size for size in _SIZES}
-    fits = isinstance(given, dict) and all(
-        size in sizes
-        and isinstance(value, (int, float))
-        and not isinstance(value, bool)
-        and abs(value) <= sys.float_info.max
-        for size, value in given.items()
-    )
-    if not fits:
-        raise EvaluatorError(
-            f"weight file {path!r} has scale {quoted(given)}: expected a number for each of the sizes 4, 6, 8"
-        )
-    return {sizes[size]: float(value) for size, value in given.items()}

@@ -41,19 +41,16 @@ BOARD_FIELDS: list[Any] = [
 
 
 def record_type(*fields: Any) -> np.dtype:
-    """Type of a record with these fields, as ``np.dtype`` takes them, and `BOARD_FIELDS`."""
-    return np.dtype([*fields, *BOARD_FIELDS], align=True)
+    """Return the type of a record with these fields and `BOARD_FIELDS`: names of numbers, or tuples as ``np.dtype`` takes them."""
+    return np.dtype(
+        [(one, np.float64) if isinstance(one, str) else one for one in (*fields, *BOARD_FIELDS)], align=True
+    )
 
 
-POSITION_STABILITY = record_type(("table", *TABLE), ("gamma", np.float64), ("stable_disc", np.float64))
+POSITION_STABILITY = record_type(("table", *TABLE), "gamma", "stable_disc")
 SIX_FACTOR = record_type(
-    ("table", *TABLE),
-    ("table_weight", np.float64),
-    ("piece_weight", np.float64),
-    ("frontier_weight", np.float64),
-    ("corner_weight", np.float64),
-    ("closeness_weight", np.float64),
-    ("mobility_weight", np.float64),
+    *(("table", *TABLE), "table_weight", "piece_weight", "frontier_weight"),
+    *("corner_weight", "closeness_weight", "mobility_weight"),
 )
 TEN_WEIGHT = record_type(("bad_to_own", *TABLE))
 SIXTEEN_WEIGHT = record_type(
@@ -61,22 +58,12 @@ SIXTEEN_WEIGHT = record_type(
     ("early", np.float64, (3,)),  # weights of position, mobility and edge stability
     ("late", np.float64, (3,)),
     ("last_early_round", np.int64),
-    ("mobility_unit", np.float64),
-    ("edge_unit", np.float64),
+    *("mobility_unit", "edge_unit"),
 )
-FOUR_ATTRIBUTE = record_type(
-    ("ply", np.float64),
-    ("mobility_weight", np.float64),
-    ("no_move", np.float64),
-    ("corner_weight", np.float64),
-    ("stability_weight", np.float64),
-    ("stable_disc", np.float64),
-)
-CELL_UTILITY = record_type(
-    ("table", *TABLE), ("utility_weight", np.float64), ("parity_weight", np.float64), ("mobility_weight", np.float64)
-)
-DISCS = record_type(("disc_weight", np.float64))
-MOBILITY = record_type(("move_weight", np.float64))
+FOUR_ATTRIBUTE = record_type("ply", "mobility_weight", "no_move", "corner_weight", "stability_weight", "stable_disc")
+CELL_UTILITY = record_type(("table", *TABLE), "utility_weight", "parity_weight", "mobility_weight")
+DISCS = record_type("disc_weight")
+MOBILITY = record_type("move_weight")
 
 
 # --- features -------------------------------------------------------------------------------------

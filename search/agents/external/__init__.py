@@ -1,11 +1,10 @@
-"""Players that are other programs: started by their command line, spoken to over pipes, never trusted.
+"""External programs as agents, started by their command line and connected by pipes.
 
-* `process` – one running program: lines in, lines out, deadlines, and an end that leaves nothing behind;
-* `player` – the agent over it: it follows the game, checks every answer, and starts the program again after a failure;
-* `gtp`, `nboard` – the two protocols; `search.agents` has them by text, ``gtp:gtp-rhino -l 3 -b 0``.
+* `process`: a running program, with deadlines; everything that it starts is ended with it;
+* `base`: the agent; it follows the game, checks every answer, and restarts the program after a failure;
+* `gtp`, `nboard`: the protocols, in `search.agents` by specs such as ``gtp:gtp-rhino -l 3 -b 0``.
 
-A program that crashes, hangs, talks nonsense or plays an illegal move raises `EngineFailure`; whoever runs the game takes
-that as the loss of the game.
+A program that crashes, hangs, answers nonsense or plays an illegal move raises `EngineFailure`, and loses the game.
 """
 
 from search.agents.external.process import EngineFailure

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -26,8 +27,8 @@ class ExternalAgent(Agent):
 
     quit_command = "quit"
     merge_stderr = False
-    #: Seconds for anything but a move, such as to start or to set up a game.
-    patience = 60.0
+    #: Seconds per answer to any command but a move, such as to start or to set up a game.
+    timeout = 60.0
     sets_up_positions = False
 
     def __init__(self, command: str, *, time: float | None = None, limit: float = DEFAULT_LIMIT) -> None:
@@ -36,15 +37,15 @@ class ExternalAgent(Agent):
         self._rules: Rules | None = None
         self._seen: tuple[Position, tuple[str, ...]] | None = None
 
-    # --- what a protocol supplies -----------------------------------------------------------------
+    # --- implemented by each protocol -------------------------------------------------------------
 
+    @abstractmethod
     def _handshake(self, rules: Rules) -> None:
         """Agree on the game with a program that has just been started."""
-        raise NotImplementedError
 
+    @abstractmethod
     def _answer(self, start: Position, moves: tuple[str, ...], position: Position) -> str:
-        """Bring the program to *position*, which *moves* lead to from *start*, and ask it for its move's name."""
-        raise NotImplementedError
+        """Set the program to *position*, which *moves* lead to from *start*, and return the name of its move."""
 
     # --- the agent --------------------------------------------------------------------------------
 
@@ -60,11 +61,9 @@ class ExternalAgent(Agent):
 
     def choose(self, position: Position) -> int:
         """Return the program's action; raise an `EngineFailure` if there is none or it is illegal."""
-        start, moves = self._moves_to(position)
-        return self.choose_after(start, moves)
+        return self.choose_after(*self._moves_to(position))
 
     def choose_after(self, start: Position, moves: Sequence[str], position: Position | None = None) -> int:
-        """Return the program's action after *moves* from *start*, by name with every pass."""
         position, moves = position or start.play_all(moves), tuple(moves)
         if position.must_pass():
             return position.rules.pass_action
@@ -82,12 +81,10 @@ class ExternalAgent(Agent):
 
     def close(self) -> None:
         """End the program; the next move starts it again."""
-        process, self._process, self._seen = self._process, None, None
-        if process is not None:
-            process.close(self.quit_command)
+        self._end(self.quit_command)
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_process": None, "_seen": None}  # a copy starts a program of its own
+        return self.__dict__ | {"_process": None, "_seen": None}  # a copy starts its own program
 
     # --- helpers ----------------------------------------------------------------------------------
 
@@ -118,10 +115,13 @@ class ExternalAgent(Agent):
         try:
             yield
         except BaseException:
-            process, self._process, self._seen = self._process, None, None
-            if process is not None:
-                process.close()
+            self._end()
             raise
+
+    def _end(self, quit_command: str | None = None) -> None:
+        process, self._process, self._seen = self._process, None, None
+        if process is not None:
+            process.close(quit_command)
 
     def _moves_to(self, position: Position) -> tuple[Position, tuple[str, ...]]:
         initial = Position.initial(position.rules)

@@ -1,8 +1,8 @@
-"""Players that speak the NBoard protocol, version 2 (Chris Welty's, of NBoard and NTest; Edax and others know it too).
+"""Agents that are NBoard programs: version 2 of Chris Welty's protocol, for NBoard, NTest, Edax and others.
 
-Commands are lines and most have no answer. The game is sent whole, as GGF, before every move: the program never has to be
-in step with us. Used here: ``nboard 2``, ``set depth``, ``set game``, ``ping``/``pong``, ``go`` (answered by
-``=== e6//…``), ``quit``. Programs write on either output, and much that is only for show; it is read over.
+Commands are lines, and most have no answer. The whole game is sent as GGF before every move. Commands: ``nboard 2``,
+``set depth``, ``set game``, ``ping``/``pong``, ``go`` (answered by ``=== e6//…``), ``quit``. Programs write to both outputs;
+other lines are skipped.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from search.agents.external.base import DEFAULT_LIMIT, ExternalAgent
 from search.agents.external.process import Deadline
 
 DEFAULT_DEPTH = 8
-#: The move is the first thing behind the mark; its value and its time follow after slashes or spaces.
+#: The move follows the mark; its value and its time follow after slashes or spaces.
 _MOVE = re.compile(r"===\s*([^\s/]*)")
 
 
 class NBoardAgent(ExternalAgent):
-    """A player that is an NBoard program, searching to *depth* where it keeps to that; see `ExternalAgent`."""
+    """An agent that is an NBoard program; *depth* is the search depth that it is asked for."""
 
     merge_stderr = True
     sets_up_positions = True
@@ -48,17 +48,17 @@ class NBoardAgent(ExternalAgent):
         return match[1]
 
     def _record(self, start: Position, moves: tuple[str, ...]) -> str:
-        """The game so far; the clock (TI: minutes and seconds) is the time of thirty moves, for programs that look at it."""
+        """Return the game so far as GGF; the clock (TI: minutes and seconds) has the time of half a game's moves."""
         tags = {}
         if self.time is not None:
-            whole = max(1, round(self.time * start.rules.square_count / 2))
-            tags["TI"] = f"{whole // 60:02d}:{whole % 60:02d}"
+            seconds = max(1, round(self.time * start.rules.square_count / 2))
+            tags["TI"] = f"{seconds // 60:02d}:{seconds % 60:02d}"
         return write_ggf(Game(start, moves, tags=tags))
 
     def _ping(self) -> None:
-        """Wait until the program has read all that was sent, and is silent."""
+        """Wait until the program has read everything sent so far, and writes nothing more."""
         self._pings += 1
-        wait = Deadline(f"ping {self._pings}", self.patience)
+        wait = Deadline(f"ping {self._pings}", self.timeout)
         self._send(wait.command)
         while (line := self._read(wait)).strip() != f"pong {self._pings}":
             if line.startswith("==="):

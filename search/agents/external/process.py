@@ -1,10 +1,9 @@
-"""A program that runs beside us: lines to its standard input, lines from its standard output, and a sure end.
+"""A running external program: lines to its standard input, lines from its standard output, and an end in every case.
 
-The program gets a session, and so a process group, of its own: a Ctrl-C in the terminal does not reach it, and ending the
-group ends what it has started as well. It ends with `close`, with the object, with the interpreter; and, should this process
-be killed in a way that lets nothing run, by a guard: a shell that waits for the end of a pipe that only we hold open, and
-kills the group when it comes. (Linux could send a signal at a parent's death, but only to the child itself, and it takes
-the death of the thread that started it for that of the parent.)
+The program gets its own session, and so its own process group: Ctrl-C in the terminal does not reach it, and ending the group also
+ends what it has started. It ends with `close`, with the object, and with the interpreter. If this process is killed, a guard ends
+it: a shell that waits for the end of a pipe that only this process holds open, and then kills the group. (Linux can send a signal
+at a parent's death, but only to the child itself, and already at the death of the thread that started it.)
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ import subprocess
 import threading
 import weakref
 from collections import deque
-from collections.abc import Callable
 from contextlib import suppress
 from time import monotonic
 from typing import IO, Literal
@@ -26,21 +24,22 @@ from typing import IO, Literal
 from reversi_env import ReversiError
 from reversi_env.errors import quoted
 
-#: Where Debian puts games; the path of a root shell or a service does not lead there.
+#: Where Debian installs games; the path of a root shell or a service does not contain it.
 GAME_FOLDERS = "/usr/games:/usr/local/games"
-#: A line is cut after so many bytes: progress that is drawn anew in its place may have no end of a line for long. So many
-#: characters that nobody has read are taken for a program that has run wild.
-LONGEST_LINE, MAX_UNREAD = 65536, 10_000_000
-#: Seconds that a program is waited for: one that was asked to end, and one that was killed.
+#: Maximum bytes of a line: progress text that overwrites itself may have no end of line for long.
+MAX_LINE_BYTES = 65536
+#: A program with more unread characters of output is ended.
+MAX_UNREAD = 10_000_000
+#: Seconds to wait for the end of a program after its quit command, and after it was killed.
 QUIT_SECONDS, REAP_SECONDS = 0.5, 5.0
-#: Seconds that the end of its output is waited for once it is dead: who still holds it open is another.
+#: Seconds to wait for the end of its output after its death: a child in another session may hold it open.
 OUTPUT_SECONDS = 1.0
-#: The guard: nothing to do if it reads a line, the whole group to kill if the pipe ends without one.
+#: The guard: it does nothing if it reads a line, and kills the whole group if the pipe ends without one.
 WATCHDOG = 'read -r line || kill -9 "-$0"'
 
 
 class Deadline:
-    """A wait of so many seconds, from now on, for the answer to a command."""
+    """The time limit, from now on, for the answer to a command."""
 
     def __init__(self, command: str, seconds: float) -> None:
         self.command, self.seconds = command, seconds
@@ -48,7 +47,7 @@ class Deadline:
 
 
 class EngineProcess:
-    """The program of a command line, running. *merge_stderr*: its standard error is read like its standard output."""
+    """The running program of a command line. *merge_stderr*: its standard error is read like its standard output."""
 
     def __init__(self, command: str, *, merge_stderr: bool = False) -> None:
         self.command = command
@@ -58,13 +57,7 @@ class EngineProcess:
         self._end = weakref.finalize(self, _end, self._process, guard, self._output.threads)
 
     @property
-    def pid(self) -> int:
-        """The program's process, which is also its group."""
-        return self._process.pid
-
-    @property
     def alive(self) -> bool:
-        """Whether it still runs, as far as we know."""
         return self._end.alive and self._process.poll() is None
 
     def send(self, line: str) -> None:
@@ -76,14 +69,14 @@ class EngineProcess:
             raise EngineFailure("crash", self._ending(f"before {quoted(line)}")) from None
 
     def read_line(self, wait: Deadline) -> str:
-        """The next line that the program writes, without its end."""
+        """Return the next line that the program writes, without its end."""
         try:
             line = self._next_line(wait)
         except queue.Empty:
             words = f"gave no answer to {quoted(wait.command)} within {wait.seconds:g} s"
             raise EngineFailure("timeout", f"{quoted(self.command)} {words}") from None
         if line is None:
-            self._output.lines.put(None)  # for whoever asks again
+            self._output.lines.put(None)  # for the next call
             raise EngineFailure("crash", self._ending(f"during {quoted(wait.command)}"))
         return line
 
@@ -99,7 +92,7 @@ class EngineProcess:
                     raise
 
     def close(self, quit_command: str | None = None) -> None:
-        """End the program and all that it has started: by its protocol's *quit_command* if it keeps to it, else by force."""
+        """End the program and everything that it has started: by its protocol's *quit_command*, or else by a signal."""
         if quit_command is not None and self.alive:
             with suppress(EngineFailure, subprocess.TimeoutExpired):
                 self.send(quit_command)
@@ -118,67 +111,51 @@ class EngineProcess:
 
 
 class _Output:
-    """What a program writes, read by threads: a queue of lines with None at the end, and the last words for a report.
+    """The output of a program, read by threads: a queue of lines with None at the end, and the last line for an error message.
 
-    Each thread closes its stream at the end, and nobody else does: a child that the program has left behind in a session of its own
-    holds the stream open, and closing it would wait for the thread, which waits for the child.
-
-    It knows the process but not the `EngineProcess`, which can so be forgotten while the threads still read.
+    Only its thread closes a stream: a child in another session may hold the stream open, and `close` would wait for the thread.
+    There is no reference to the `EngineProcess`, so that it can be deleted, which ends the program, while the threads read.
     """
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.lines: queue.Queue[str | None] = queue.Queue()
         self.last: deque[str] = deque(maxlen=1)
-        #: What was too much, if the program was ended for it.
+        #: The reason, if the program was ended for too much output.
         self.excess = ""
-        self._written, self._taken = 0, 0  # characters; each is counted by one thread alone
+        self._written, self._taken = 0, 0  # characters; each is counted by one thread only
         self._process = process
-        self.threads = [self._thread(process.stdout, self._read_answers)]
-        if process.stderr is not None:
-            self.threads.append(self._thread(process.stderr, self._read_errors))
+        streams = [(process.stdout, True), (process.stderr, False)]
+        readers = [(stream, has_answers) for stream, has_answers in streams if stream is not None]
+        self.threads = [threading.Thread(target=self._read, args=reader, daemon=True) for reader in readers]
+        for thread in self.threads:
+            thread.start()
 
     def next_line(self, timeout: float) -> str | None:
-        """The next line, or None at the end; `queue.Empty` if there is none within so many seconds."""
+        """Return the next line, or None at the end; `queue.Empty` is raised if there is none in time."""
         line = self.lines.get(timeout=timeout)
         self._taken += len(line or "") + 1
         return line
 
-    def _thread(self, stream: IO[bytes] | None, read: Callable[[IO[bytes]], None]) -> threading.Thread:
-        def read_to_end() -> None:
-            assert stream is not None
-            with stream:
-                read(stream)
-
-        thread = threading.Thread(target=read_to_end, daemon=True)
-        thread.start()
-        return thread
-
-    def _read_answers(self, stream: IO[bytes]) -> None:
-        for data in iter(lambda: stream.readline(LONGEST_LINE), b""):
-            line = data.decode("utf-8", "replace").rstrip("\r\n")
-            self._written += len(line) + 1
-            if line.strip():
-                self.last.append(line)
-            if self._written - self._taken > MAX_UNREAD:
-                self.excess = f"was ended for more than {MAX_UNREAD:,} characters that nobody had asked for"
-                _kill_group(self._process.pid)
-                break
-            self.lines.put(line)
-        self.lines.put(None)
-
-    def _read_errors(self, stream: IO[bytes]) -> None:
-        for data in iter(lambda: stream.readline(LONGEST_LINE), b""):
-            if line := data.decode("utf-8", "replace").strip():
-                self.last.append(line)
+    def _read(self, stream: IO[bytes], has_answers: bool) -> None:
+        with stream:
+            for data in iter(lambda: stream.readline(MAX_LINE_BYTES), b""):
+                line = data.decode("utf-8", "replace").rstrip("\r\n")
+                if line.strip():
+                    self.last.append(line)
+                if not has_answers:
+                    continue
+                self._written += len(line) + 1
+                if self._written - self._taken > MAX_UNREAD:
+                    self.excess = f"was ended for more than {MAX_UNREAD:,} characters of unread output"
+                    _kill_group(self._process.pid)
+                    break
+                self.lines.put(line)
+            if has_answers:
+                self.lines.put(None)
 
 
 def _started(command: str, merge_stderr: bool) -> subprocess.Popen[bytes]:
-    try:
-        arguments = shlex.split(command)
-    except ValueError as error:
-        raise EngineFailure("crash", f"command line {quoted(command)} cannot be read: {error}") from None
-    if not arguments:
-        raise EngineFailure("crash", f"command line {quoted(command)} is empty: expected a program and its arguments")
+    arguments = shlex.split(command)
     program = shutil.which(arguments[0]) or shutil.which(arguments[0], path=GAME_FOLDERS)
     if program is None:
         raise EngineFailure("crash", f"program {quoted(arguments[0])} was not found: expected one that can be run")
@@ -193,13 +170,13 @@ def _started(command: str, merge_stderr: bool) -> subprocess.Popen[bytes]:
 def _started_guard(group: int) -> subprocess.Popen[bytes] | None:
     if os.name != "posix":
         return None
-    nowhere = subprocess.DEVNULL
     arguments = ["/bin/sh", "-c", WATCHDOG, str(group)]
-    return subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=nowhere, stderr=nowhere, start_new_session=True)
+    null = subprocess.DEVNULL
+    return subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=null, stderr=null, start_new_session=True)
 
 
 def _kill_group(group: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):  # gone already; macOS says so for a group of dead processes
+    with suppress(ProcessLookupError, PermissionError):  # it has ended; on macOS PermissionError if all are dead
         if os.name == "posix":
             os.killpg(group, signal.SIGKILL)
         else:
@@ -209,7 +186,7 @@ def _kill_group(group: int) -> None:
 def _end(
     process: subprocess.Popen[bytes], guard: subprocess.Popen[bytes] | None, readers: list[threading.Thread]
 ) -> None:
-    _kill_group(process.pid)  # before it is reaped: until then nobody else can have its number
+    _kill_group(process.pid)  # before it is reaped: until then no other process can have its number
     with suppress(subprocess.TimeoutExpired):
         process.wait(REAP_SECONDS)
     if guard is not None:
@@ -234,13 +211,13 @@ def _status_text(status: int) -> str:
 # --- errors ----------------------------------------------------------------------------------------
 
 
-#: ``crash``: it ended, or could not be started; ``timeout``: no answer in time; ``malformed``: an answer that the protocol does
-#: not know; ``illegal``: a move that the rules do not allow; ``refused``: it said no to a command; ``resigned``: it gave up.
+#: ``crash``: it ended, or could not be started; ``timeout``: no answer in time; ``malformed``: an answer outside the protocol;
+#: ``illegal``: an illegal move; ``refused``: it refused a command; ``resigned``: it resigned.
 FailureKind = Literal["crash", "timeout", "malformed", "illegal", "refused", "resigned"]
 
 
 class EngineFailure(ReversiError):  # noqa: N818 - the program failed; for the game it is a result
-    """An external program that cannot go on with its game. `kind` is the reason in a word, the message in a sentence."""
+    """The failure of an external program, which loses its game. `kind` is the reason in a word, the message in a sentence."""
 
     def __init__(self, kind: FailureKind, message: str) -> None:
         super().__init__(message)

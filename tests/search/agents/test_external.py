@@ -190,9 +190,7 @@ def test_the_last_words_of_a_crash_are_reported(made):
 def test_a_program_that_runs_wild_is_ended_before_it_fills_the_memory(made, monkeypatch):
     monkeypatch.setattr(processes, "MAX_UNREAD", 500)
     program = made(spec("nboard", "--fail", "flood"))
-    with pytest.raises(
-        EngineFailure, match="was ended for more than 500 characters that nobody had asked for"
-    ) as failure:
+    with pytest.raises(EngineFailure, match="was ended for more than 500 characters") as failure:
         program.choose(Position.initial())
     assert failure.value.kind == "crash"
 
@@ -203,7 +201,7 @@ def test_a_program_that_does_not_end_its_line_is_ended_when_nobody_reads():
     wait_until(lambda: not program.alive)
     with pytest.raises(
         EngineFailure,
-        match="was ended for more than 10,000,000 characters that nobody had asked for during 'genmove b'",
+        match="was ended for more than 10,000,000 .* during 'genmove b'",
     ):
         deque(iter(partial(program.read_line, processes.Deadline("genmove b", 60)), None))
     program.close()
@@ -213,14 +211,14 @@ def test_a_program_that_does_not_end_its_line_is_ended_when_nobody_reads():
 def test_progress_that_is_drawn_in_its_place_is_read_over():
     program = processes.EngineProcess('sh -c \'yes thinking | head -n 20000 | tr "\\n" "\\r"; echo; echo d3\'')
     lines = iter(lambda: program.read_line(processes.Deadline("go", 60)), "d3")
-    assert sum(len(line) for line in lines) > 2 * processes.LONGEST_LINE
+    assert sum(len(line) for line in lines) > 2 * processes.MAX_LINE_BYTES
     program.close()
 
 
 @pytest.mark.usefixtures("patient_at_the_end")
 def test_a_program_that_does_not_greet_is_refused_at_once(made, monkeypatch):
     with monkeypatch.context() as impatient:
-        impatient.setattr(GtpAgent, "patience", SHORT)
+        impatient.setattr(GtpAgent, "timeout", SHORT)
         with pytest.raises(EngineFailure, match=f"no answer to 'known_command set_game' within {SHORT} s"):
             made("gtp:sleep 1000").prepare(Rules())
     with pytest.raises(EngineFailure, match="ended with exit status 1 "):
@@ -308,7 +306,7 @@ def test_a_child_in_another_session_is_not_waited_for(monkeypatch, ends):
             with pytest.raises(EngineFailure, match="ended with exit status 0 during 'genmove'"):
                 program.read_line(processes.Deadline("genmove", 600))
         program.close("quit")
-        assert gone(program.pid)
+        assert gone(program._process.pid)
         assert not gone(child)
     finally:
         os.kill(child, signal.SIGKILL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar, Self
 
 from reversi_env import Position, Rules
@@ -24,7 +24,7 @@ class Agent(ABC):
 
     #: The options that a spec of an agent of another package may set, as keyword arguments of its class.
     spec_options: ClassVar[type[Options]] = Options
-    #: Number of threads that it searches with.
+    #: Number of threads of its searches.
     threads: int = 1
     #: Time per move in seconds; None: moves are not timed.
     time: float | None = None
@@ -41,10 +41,6 @@ class Agent(ABC):
         *position* is the position after them, if the caller has it.
         """
         return self.choose(start.play_all(moves) if position is None else position)
-
-    def choose_many(self, positions: Iterable[Position]) -> list[int]:
-        """Return the actions to play in all *positions*."""
-        return [self.choose(position) for position in positions]
 
     def check(self, rules: Rules) -> None:
         """Raise a ReversiError if the agent cannot play that game; cheap, nothing is compiled."""

@@ -28,7 +28,7 @@ PACKAGED = "yes"
 #: The share of the margin that a played move may lose by the book's own values; a deeper search (`train.book.check`) may find it
 #: worse by the rest of the margin.
 PLAYED_SHARE_OF_MARGIN = 1 / 6
-#: Stands for the value of a deeper search that was not made.
+#: The value of a position without a deeper search.
 UNCHECKED = np.int16(-32768)
 _COLUMNS = {
     "own": np.uint64,
@@ -145,7 +145,7 @@ class Book:
         return pack_checksummed({name: getattr(self, name) for name in _COLUMNS}, header)
 
     def _within_margin(self, here: int, after: list[int]) -> set[int]:
-        # rows *after* a position whose moves lose at most the margin by the deeper search; all if there was none
+        """Return the rows *after* a position whose moves lose at most the margin by the deeper search; all without one."""
         if self.checked[here] == UNCHECKED:
             return set(after)
         values = {row: -int(self.checked[row]) for row in after if self.checked[row] != UNCHECKED}
@@ -196,9 +196,7 @@ def _read(path: Path) -> Book:
             raise ValueError(f"format {quoted(header.get('format'))}")
         rules = Rules(header["size"], header["variant"])
         book = Book(rules, **_columns(tensors), margin=float(header["margin"]), about=header["about"])
-    except OSError as error:
-        raise BookError(f"book {str(path)!r} cannot be read: {(error.strerror or str(error)).lower()}") from None
-    except (ChecksumError, ValueError, LookupError, TypeError) as error:
+    except (OSError, ChecksumError, ValueError, LookupError, TypeError) as error:
         raise BookError(
             f"book {str(path)!r} cannot be read ({error}): expected a file that `reversi book build` made"
         ) from None

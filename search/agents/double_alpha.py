@@ -26,9 +26,9 @@ from search.kernels.double_alpha import DOUBLE_ALPHA_STATE, ENTRY, search_positi
 
 #: Depth of the first iteration, in plies.
 FIRST_DEPTH = 2
-#: Share of the time that is used: the report's q, for which it gives no number but that a fifth of the time was left over.
+#: Share of the time that is used: the report's q. It only says that a fifth of the time was left over.
 USABLE_SHARE = 0.8
-#: Table entries, the report's M, if nothing else is said. It gives no number; its program had 100 MB.
+#: Default number of table entries, the report's M. It gives no number; its program had 100 MB.
 CAPACITY = 1_000_000
 #: Legal moves by round, from round 4 on, by size: means of 20,000 random games, ``reversi experiment breadth``.
 BREADTHS = {
@@ -47,31 +47,30 @@ BREADTHS = {
 
 
 def capacity_within(megabytes: float) -> int:
-    """Return the most entries whose table takes at most *megabytes* MiB. Half of its slots, a power of two, stay empty."""
+    """Return the maximum entries of a table of at most *megabytes* MiB. Half of its slots, a power of two, stay empty."""
     slots = int(megabytes * 2**20) // ENTRY.itemsize
     return 1 << slots.bit_length() - 2 if slots > 1 else 0
 
 
 def average_breadth(position: Position, depth: int) -> float:
-    """Mean breadth of the rounds in which the moves of a search of *depth* plies from *position* are made."""
+    """Return the mean breadth of the rounds that a search of *depth* plies from *position* reaches."""
     first = position.round - 4
     return float(np.mean(BREADTHS[position.rules.size][first : first + depth]))
 
 
 def begins_iteration(used: float, soft: float, hard: float, breadth: float, best_changed: bool) -> bool:
-    """Whether one more iteration begins after *used* seconds, or nodes, of a *hard* limit.
+    """Return whether another iteration begins after *used* seconds, or nodes, of a *hard* limit.
 
-    It is expected to take *breadth* times as long as all before it, and must fit into the *soft* limit. If the last iteration has
-    *best_changed*, another best move than the one before, only the hard limit counts. Of both, `USABLE_SHARE` is used.
+    It is expected to take *breadth* times as long as all before it, and must fit into the *soft* limit. If the best move changed in
+    the last iteration, only the hard limit counts. `USABLE_SHARE` of both limits is used.
     """
     return used < USABLE_SHARE * hard and (best_changed or used * breadth < USABLE_SHARE * soft)
 
 
 class DoubleAlpha:
-    """Double-Alpha Maximax for positions of one game, with a table of *capacity* entries that is emptied before every search.
+    """Double-Alpha Maximax for positions of one game, with a table of *capacity* entries that is cleared before every search.
 
-    `stop` may be called from any thread; the search then returns the result of its last finished iteration. One position is
-    searched at a time.
+    `stop` may be called from any thread; the search then returns the result of its last complete iteration.
     """
 
     def __init__(self, evaluator: Evaluator | str, rules: Rules | None = None, *, capacity: int = CAPACITY) -> None:
@@ -93,11 +92,11 @@ class DoubleAlpha:
         multi_pv: int = 1,
         tie_rng: np.random.Generator | None = None,
     ) -> SearchResult:
-        """The best move within *limits* (by default one second), and the values of the *multi_pv* best moves if more than one.
+        """Return the best move within *limits* (default: one second), and the values of the *multi_pv* best moves if more than one.
 
-        A proven win has the value of all squares, a proven loss the opposite: the search asks who wins, not by how much. A limit of
-        nodes is a clock that counts nodes. The first iteration is always finished. Of equally promising moves the first on the
-        board is searched first, with *tie_rng* a random one. Where several moves are valued, each is searched with open bounds.
+        A proven win has the value of all squares: the search finds who wins, not by how much. A node limit works as a clock that
+        counts nodes. The first iteration is always completed. Of equally promising moves the first on the board is searched
+        first, with *tie_rng* a random one. With *multi_pv* above 1 each move is searched with open bounds.
         """
         check_game(position, self.rules)
         if position.is_over():
@@ -124,7 +123,7 @@ class DoubleAlpha:
         deepest = min(limits.depth or position.empties, position.empties)
         depth, last_move = min(FIRST_DEPTH, deepest), None
         while (moves := self._iterate(position, depth, multi_pv)) is None:
-            self._thread_states["stop"] = 0  # asked to stop before there is a move
+            self._thread_states["stop"] = 0  # stopped before there is a move
         if limits.nodes is not None:
             self._thread_states["node_limit"] = int(USABLE_SHARE * limits.nodes)
         timer.start()
@@ -153,7 +152,7 @@ class DoubleAlpha:
         ) and begins_iteration(int(self._thread_states["nodes"][0]), nodes, nodes, breadth, changed)
 
     def _iterate(self, position: Position, depth: int, multi_pv: int) -> list[MoveValue] | None:
-        """The best move with its value, or all moves, best first; None if stopped before the end."""
+        """Return the best move with its value, or all moves, best first; None if stopped before the end."""
         self._thread_states["estimates"] = 0
         rules, must_pass = self.rules, position.must_pass()
         if multi_pv == 1 or must_pass:
@@ -174,9 +173,9 @@ class DoubleAlpha:
 
 
 class DoubleAlphaAgent(SearchAgent):
-    """Double-Alpha Maximax with an evaluator, under the time control of report 002; its table of values takes at most *table* MiB.
+    """Double-Alpha Maximax with an evaluator and the time control of report 002; its table has at most *table* MiB.
 
-    `engine` is an ordinary one with the same evaluator: for analysis, not for its moves.
+    `engine` is an alpha-beta engine with the same evaluator, for analysis only.
     """
 
     ponders = False
@@ -192,11 +191,9 @@ class DoubleAlphaAgent(SearchAgent):
         return self._searchers[key]
 
     def prepare(self, rules: Rules) -> None:
-        """Have the search for that game ready."""
         self._searcher(rules)
 
     def stop(self) -> None:
-        """Stop the searches: the move of the last finished iteration is played."""
         super().stop()
         for searcher in list(self._searchers.values()):
             searcher.stop()

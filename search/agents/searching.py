@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reversi_env import Position, Rules
+from reversi_env.rules import PASS_NAME
 from search import evaluators
 from search.agents.base import Agent
 from search.engine.limits import Limits, SearchResult
@@ -29,7 +30,7 @@ class SearchAgent(Agent):
     search: the best, or a random one of those at most *variety* discs worse.
     """
 
-    #: Whether searching on the opponent's time helps the next search.
+    #: Whether a search during the opponent's move helps the next search.
     ponders = True
 
     def __init__(
@@ -43,19 +44,17 @@ class SearchAgent(Agent):
         book: str | None = None,
         variety: float = 0.0,
     ) -> None:
-        self._given = evaluator
+        self._evaluator_or_name = evaluator
         self.evaluator, self.limits = evaluators.get_evaluator(evaluator), limits
         self.threads, self.time = threads, limits.time
         self._table, self._probcut = table, probcut
         self._ties = None if seed is None else np.random.default_rng(seed)
         self._book, self._variety = book, variety
-        self._drawn = np.random.default_rng(seed or 0) if variety else None
+        self._book_rng = np.random.default_rng(seed or 0) if variety else None
         self._engines: dict[tuple[int, str], Engine] = {}
 
     def choose(self, position: Position) -> int:
-        """Return the best action of the book or the engine."""
-        move = self.search(position).move
-        return position.rules.action_from_name(move or "pass")
+        return position.rules.action_from_name(self.search(position).move or PASS_NAME)
 
     def search(
         self,
@@ -82,7 +81,7 @@ class SearchAgent(Agent):
     def book_move(self, position: Position, draws: np.random.Generator | None = None) -> SearchResult | None:
         """Return the book's move, if there is one; *draws* replaces the agent's own generator."""
         book = self.book(position.rules)
-        if book is None or (move := book.choose(position, self._variety, draws or self._drawn)) is None:
+        if book is None or (move := book.choose(position, self._variety, draws or self._book_rng)) is None:
             return None
         line = (move.move, *book.line(position.play(move.move)))
         end = book.find(position.play_all(line))
@@ -103,19 +102,16 @@ class SearchAgent(Agent):
         return self._engines[key]
 
     def check(self, rules: Rules) -> None:
-        """Raise a ReversiError if the evaluator does not know that game, or the book is of another one."""
         self.evaluator.record(rules)
         self.book(rules)
 
     def content_hashes(self, rules: Rules) -> dict[str, str]:
-        """The evaluator's weights, and the book."""
         hashes = {self.evaluator.name: self.evaluator.sha256(rules)}
         if (book := self.book(rules)) is not None:
             hashes[f"book={self._book}"] = book.sha256
         return hashes
 
     def prepare(self, rules: Rules) -> None:
-        """Make the engine for that game."""
         self.engine(rules)
 
     def stop(self) -> None:
@@ -128,7 +124,7 @@ class SearchAgent(Agent):
         return self.__dict__ | {"_engines": {}, "evaluator": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state | {"evaluator": evaluators.get_evaluator(state["_given"])})
+        self.__dict__.update(state | {"evaluator": evaluators.get_evaluator(state["_evaluator_or_name"])})
 
 
 def spec_limits(depth: int | None, time: float | None, nodes: int | None, exact: int | None = None) -> Limits:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reversi_env import Position, Rules
+from reversi_env import Position, Rules, batch
 from search import evaluators
 from search.agents.base import Agent
 
@@ -41,34 +40,29 @@ class GreedyAgent(Agent):
         self._evaluator = evaluator and evaluators.get_evaluator(evaluator).name
 
     def choose(self, position: Position) -> int:
-        """Return an action with the best value after one ply."""
         actions = position.legal_actions()
         values = -self._values([position.play(action) for action in actions])
         best = np.flatnonzero(values == values.max())
         return actions[int(best[self._generator.integers(best.size)])]
 
-    def _values(self, positions: Sequence[Position]) -> np.ndarray:
-        """Their values for their sides to move."""
+    def _values(self, positions: list[Position]) -> np.ndarray:
         rules = positions[0].rules
         if self._evaluator is None:
             return np.array([rules.sign * position.disc_difference() for position in positions])
-        own, opp = (np.array(boards, np.uint64) for boards in zip(*((p.own, p.opp) for p in positions), strict=True))
-        values = evaluators.get_evaluator(self._evaluator).static_values(own, opp, rules)
+        boards = batch.from_positions(positions)
+        values = evaluators.get_evaluator(self._evaluator).static_values(*boards, rules)
         over = [i for i, position in enumerate(positions) if position.is_over()]
         values[over] = [positions[i].score() for i in over]
         return values
 
     def check(self, rules: Rules) -> None:
-        """Raise a ReversiError if the evaluator does not play that game."""
         if self._evaluator is not None:
             evaluators.get_evaluator(self._evaluator).record(rules)
 
     def prepare(self, rules: Rules) -> None:
-        """Load the evaluator's kernel."""
         self._values([Position.initial(rules)])
 
     def content_hashes(self, rules: Rules) -> dict[str, str]:
-        """Return the hash of the evaluator's weights."""
         name = self._evaluator
         return {} if name is None else {name: evaluators.get_evaluator(name).sha256(rules)}
 
@@ -82,7 +76,6 @@ class ExactAgent(Agent):
         self._solvers: dict[tuple[int, str], Solver] = {}
 
     def choose(self, position: Position) -> int:
-        """Return a best action, or that of the other agent."""
         if position.empties > self.exact or position.must_pass():
             return self._fallback.choose(position)
         move = self.solver(position.rules).solve(position).move
@@ -100,7 +93,6 @@ class ExactAgent(Agent):
         return self._solvers[key]
 
     def check(self, rules: Rules) -> None:
-        """Raise a ReversiError if the other agent cannot play that game."""
         self._fallback.check(rules)
 
     def prepare(self, rules: Rules) -> None:
@@ -115,7 +107,7 @@ class ExactAgent(Agent):
             solver.stop()
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_solvers": {}}  # a copy makes its own when it first needs them
+        return self.__dict__ | {"_solvers": {}}  # a copy makes its own on first use
 
 
 def greedy_invincible_agent(*, evaluator: str = REPORT_002_EVALUATOR, seed: int = 0, **options: Any) -> ExactAgent:

@@ -59,7 +59,7 @@ class AgentSpec:
 
     @classmethod
     def parse(cls, text: AgentSpec | str) -> AgentSpec:
-        """Return the spec that *text* stands for, or raise an `AgentSpecError`. A spec is returned unchanged."""
+        """Return the spec of *text*, or raise an `AgentSpecError`. A spec is returned unchanged."""
         return text if isinstance(text, AgentSpec) else cls(text)
 
     def with_(self, **options: object) -> AgentSpec:

@@ -24,16 +24,21 @@ TRAPS = {
 }
 
 
+def choices(spec, positions):
+    agent = make_agent(spec)
+    return [agent.choose(position) for position in positions]
+
+
 @pytest.mark.parametrize("rules", [Rules(), Rules(6, "reversed"), Rules(4)], ids=str)
 def test_a_move_depends_on_the_seed_and_the_position_alone(rules):
     own, opp = batch.random_positions(12, rules.square_count // 4, rules, seed=3)
     positions = [Position(rules, int(a), int(b)) for a, b in zip(own, opp, strict=True)]
     positions = [position for position in positions if len(position.legal_moves()) > 1]
     for level in (1, 6, len(LEVELS)):
-        moves = make_agent(f"human:level={level},seed=5").choose_many(positions)
-        assert make_agent(f"human:{level}", seed=5).choose_many(positions[::-1]) == moves[::-1]
+        moves = choices(f"human:level={level},seed=5", positions)
+        assert choices(f"human:{level},seed=5", positions[::-1]) == moves[::-1]
         assert all(move in position.legal_actions() for move, position in zip(moves, positions, strict=True))
-    others = {tuple(make_agent("human:1", seed=seed).choose_many(positions)) for seed in range(5)}
+    others = {tuple(choices(f"human:1,seed={seed}", positions)) for seed in range(5)}
     assert len(others) > 1
 
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from numbers import Integral
 from time import perf_counter
 
 import numpy as np
 
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.batch import checked_boards
-from reversi_env.errors import quoted
+from reversi_env.errors import check_integer, quoted
 from reversi_env.kernels.bitboard import PASS_SQUARE
 from reversi_env.kernels.parallel import core_count
-from reversi_env.rules import checked_rules
+from reversi_env.rules import PASS_NAME, checked_rules
 from search import evaluators
 from search.engine.limits import check_game
 from search.engine.probcut import EXACT, SELECTIVITIES, load_probcut
@@ -116,18 +115,16 @@ class Solver:
         wld: bool = False,
         guess: int | None = None,
         window: tuple[int, int] | None = None,
-        hints: TranspositionTable | None = None,
         node_limit: int | None = None,
     ) -> Solution:
         """Solve *position* and return its value and a best line.
 
         ``wld=True`` solves for win, loss or draw only. *guess* is the first null window; *window* is a range known to contain
-        the value (if it does not, the nearer end may be returned). *hints* is a table of estimates whose best moves are tried
-        first. With *node_limit* (per thread) the bounds may not meet.
+        the value (if it does not, the nearer end may be returned). With *node_limit* (per thread) the bounds may not meet.
         """
         with self._one_at_a_time:
             self.switch.withdraw()
-            return self._solve(position, wld, guess, window, hints, node_limit)
+            return self._solve(position, wld, guess, window, node_limit)
 
     @property
     def selective(self) -> bool:
@@ -137,29 +134,26 @@ class Solver:
     def _solve(
         self,
         position: Position,
-        wld: bool,
-        guess: int | None,
-        window: tuple[int, int] | None,
-        hints: TranspositionTable | None,
-        node_limit: int | None,
+        wld: bool = False,
+        guess: int | None = None,
+        window: tuple[int, int] | None = None,
+        node_limit: int | None = None,
     ) -> Solution:
         # `solve` and `solve_all_moves` withdraw an earlier stop; between the positions of one job it stays in force
-        began = perf_counter()
+        began, most = perf_counter(), self.rules.square_count
         check_game(position, self.rules)
-        for name, number in (("guess", guess), ("node_limit", node_limit)):
-            if number is not None and (isinstance(number, bool) or not isinstance(number, Integral)):
-                raise ReversiError(f"{name}={quoted(number)}: expected an integer")
-        if node_limit is not None and not 0 <= node_limit < 1 << 63:
-            raise ReversiError(f"node_limit={quoted(node_limit)}: expected at least 0 and less than {1 << 63}")
         if guess is not None:
-            guess = max(-self.rules.square_count, min(self.rules.square_count, int(guess)))
+            check_integer("guess", guess, -(1 << 63))
+            guess = max(-most, min(most, int(guess)))
+        if node_limit is not None:
+            check_integer("node_limit", node_limit, 0, (1 << 63) - 1)
         search_window = self._window = self._checked_window(window, wld)
-        self.prepare_search(hints, node_limit)
+        self.prepare_search(node_limit=node_limit)
         for selectivity in self.selectivity_levels(position):
             lower, upper = self._narrow_bounds(position, *search_window, guess, selectivity=selectivity)
             guess = lower
         if wld:
-            lower, upper = _sign(lower), _sign(upper)
+            lower, upper = int(np.sign(lower)), int(np.sign(upper))
         elif lower > upper:
             raise ReversiError(f"window {quoted(window)}: expected a range that the value lies in")
         pv: tuple[str, ...] = ()
@@ -183,8 +177,10 @@ class Solver:
         if selectivity < EXACT and lower > upper:  # selective results may contradict each other
             upper = lower
         pv: tuple[str, ...] = ()
-        if lower == upper:
-            pv = self._principal_variation(position, lower) if selectivity == EXACT else self._table_pv(position)
+        if lower == upper and selectivity == EXACT:
+            pv = self._principal_variation(position, lower)
+        elif lower == upper:
+            pv = _line(position, lambda position, plies: self._table_move(position))
         return self._solution(position, (lower, upper), pv, selectivity, began)
 
     def winning_move(self, position: Position, guess: int) -> str | None:
@@ -203,18 +199,14 @@ class Solver:
         nodes, confidence = int(self.thread_states["nodes"].sum()), SELECTIVITIES[selectivity].confidence
         return Solution(bounds[0], move, pv, nodes, perf_counter() - began, *bounds, confidence)
 
-    def solve_all_moves(self, position: Position, *, node_limit: int | None = None) -> dict[str, int]:
-        """Return the exact value of every legal move by name, best first; empty when the game is over.
-
-        Moves whose value is not proven, because of `stop` or of the *node_limit* for each of them, are left out.
-        """
+    def solve_all_moves(self, position: Position) -> dict[str, int]:
+        """Return the exact value of every legal move by name, best first; after `stop` only of those proven before."""
         values: dict[str, int] = {}
         guess: int | None = None
         with self._one_at_a_time:
             self.switch.withdraw()
             for move in position.legal_moves():
-                expected = None if guess is None else -guess
-                solution = self._solve(position.play(move), False, expected, None, None, node_limit)
+                solution = self._solve(position.play(move), guess=None if guess is None else -guess)
                 if solution.proven:
                     values[move] = -solution.score
                     guess = max(values.values())
@@ -247,7 +239,8 @@ class Solver:
         if self._estimates:
             self._estimates.clear()
 
-    def prepare_search(self, hints: TranspositionTable | None, node_limit: int | None) -> None:
+    def prepare_search(self, hints: TranspositionTable | None = None, node_limit: int | None = None) -> None:
+        """Attach the tables. *hints* is a table of estimates whose best moves are tried first."""
         self._shallow_tables[:] = 0
         self.table.new_search()
         self.table.attach_endgame(
@@ -295,40 +288,27 @@ class Solver:
             self.switch.release()
 
     def _principal_variation(self, position: Position, score: int, max_plies: int = 200) -> tuple[str, ...]:
-        names: list[str] = []
-        thread = self.thread_states[:1]
-        while not position.is_over() and not self.switch.requested and len(names) < max_plies:
-            if position.must_pass():
-                move: str | int = "pass"
-            else:
-                boards = np.uint64(position.own), np.uint64(position.opp)
-                sq = int(endgame.best_move_with_value(thread, self._nets, *boards, score))
-                if sq == PASS_SQUARE:
-                    break
-                move = self.rules.action_of(sq)
-            names.append(move if isinstance(move, str) else self.rules.name_of(move))
-            position, score = position.play(move), -score
-        return tuple(names)
+        def best_move(position: Position, plies: int) -> str | None:
+            if self.switch.requested or plies == max_plies:
+                return None
+            boards, value = (np.uint64(position.own), np.uint64(position.opp)), -score if plies % 2 else score
+            sq = int(endgame.best_move_with_value(self.thread_states[:1], self._nets, *boards, value))
+            return self._name_of(sq)
 
-    def _table_pv(self, position: Position) -> tuple[str, ...]:
-        names: list[str] = []
-        while not position.is_over():
-            move = "pass" if position.must_pass() else self._table_move(position)
-            if move is None:
-                break
-            names.append(move)
-            position = position.play(move)
-        return tuple(names)
+        return _line(position, best_move)
 
     def _checked_window(self, window: tuple[int, int] | None, wld: bool) -> tuple[int, int]:
         most = self.rules.square_count
         if window is None:
             return (-2, 2) if wld else (-most, most)
-        bounds = window if isinstance(window, (tuple, list)) else ()
-        integers = [bound for bound in bounds if isinstance(bound, Integral) and not isinstance(bound, bool)]
-        if not len(bounds) == len(integers) == 2 or not -most <= integers[0] <= integers[1] <= most:
-            raise ReversiError(f"window {quoted(window)}: expected two ascending integers from {-most} to {most}")
-        lower, upper = map(int, integers)
+        try:
+            lower, upper = window
+            check_integer("lower bound", lower, -most, most)
+            check_integer("upper bound", upper, lower, most)
+        except (TypeError, ValueError):
+            raise ReversiError(
+                f"window {quoted(window)}: expected two ascending integers from {-most} to {most}"
+            ) from None
         return lower - lower % 2, upper + upper % 2  # all scores are even
 
     def _table_move(self, position: Position) -> str | None:
@@ -336,6 +316,9 @@ class Solver:
         if len(moves) < 2:
             return moves[0] if moves else None
         sq = int(endgame.table_move(self.thread_states[:1], np.uint64(position.own), np.uint64(position.opp)))
+        return self._name_of(sq)
+
+    def _name_of(self, sq: int) -> str | None:
         return None if sq == PASS_SQUARE else self.rules.name_of(self.rules.action_of(sq))
 
 
@@ -388,5 +371,13 @@ def solve_batch(
     return scores
 
 
-def _sign(value: int) -> int:
-    return (value > 0) - (value < 0)
+def _line(position: Position, best_move: Callable[[Position, int], str | None]) -> tuple[str, ...]:
+    """Return the best moves and passes from *position* on, until *best_move* of a position and the plies before it is None."""
+    names: list[str] = []
+    while not position.is_over():
+        move = PASS_NAME if position.must_pass() else best_move(position, len(names))
+        if move is None:
+            break
+        names.append(move)
+        position = position.play(move)
+    return tuple(names)

@@ -52,7 +52,7 @@ def climb(rules: Rules, steps: int, task: Task) -> tuple[list[int], list[int], i
     """The values of the first *steps*, the nodes that each took with those before it, and the exact score."""
     solver, position = _solver(rules), Position(rules, task.own, task.opp)
     solver.clear()
-    solver.prepare_search(None, None)
+    solver.prepare_search()
     values: list[int] = []
     nodes: list[int] = []
     for step in range(steps):

@@ -68,7 +68,7 @@ def test_the_ladder_changes_no_score(rules):
 
 def test_each_step_says_how_sure_it_is_and_the_last_is_exact():
     solver, position = solver_for(Rules()), positions_with(17, 1, Rules(), seed=3)[0]
-    solver.prepare_search(None, None)
+    solver.prepare_search()
     result = [solver.solve_at(position, step, 0) for step in range(EXACT + 1)]
     assert (
         [solution.confidence for solution in result]
@@ -109,7 +109,7 @@ def test_an_entry_of_a_lower_step_answers_nothing_on_a_higher_one():
     solver.thread_states["end_shift"] = 20 * 128.0
     solver.thread_states["end_deviation"] = 1.0
     for position in positions_with(16, 6, Rules(), seed=7):
-        solver.prepare_search(None, None)
+        solver.prepare_search()
         selective, score = solver.solve_at(position, 0, 0).score, Solver().solve(position).score
         assert solver.solve_at(position, EXACT, selective).score == score
         wrong += selective != score

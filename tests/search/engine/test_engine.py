@@ -136,9 +136,9 @@ def test_a_search_and_a_solution_by_its_solver_wait_for_each_other(monkeypatch):
     assert all(waits)
     assert engine.solver.solve(position).score == found.value
 
-    def begin(*arguments):
+    def begin(**arguments):
         waits[:] = [engine._one_at_a_time.locked()]
-        return Solver.prepare_search(engine.solver, *arguments)
+        return Solver.prepare_search(engine.solver, **arguments)
 
     monkeypatch.setattr(engine.solver, "prepare_search", begin)
     engine.solver.solve(position)

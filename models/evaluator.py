@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from models.files import WeightsError, check_game
+from models.files import check_game, packaged_file
 from models.patterns import Network, read_weights
 from models.patterns.network import CompiledNetwork
 from reversi_env import ReversiError, Rules
 from search.evaluators.base import Evaluator, file_name
 
-#: The package's own weights.
+#: The packaged weights.
 FOLDER = Path(__file__).parent / "weights"
 #: The evaluator for games that no network has been trained for.
 FALLBACK_EVALUATOR = "six-factor"
@@ -26,7 +26,6 @@ class NetworkEvaluator(Evaluator):
     """
 
     orders_endgames = True
-    description = "a pattern network trained on solved endgames, carried back to the opening by search"
 
     def __init__(self, path: str | None = None) -> None:
         self.name = "network" if path is None else file_name("network", path)
@@ -37,15 +36,13 @@ class NetworkEvaluator(Evaluator):
         return NetworkEvaluator, (self._path,)
 
     def weights(self, rules: Rules) -> Network:
-        """The weights for a game, with the record of their training."""
+        """Return the weights for a game, with the record of their training."""
         return self._load(rules)[0]
 
     def record(self, rules: Rules) -> np.ndarray:
-        """The compiled evaluator's data for this game: an array of one record."""
         return self._load(rules)[1].record
 
     def probcut(self, rules: Rules) -> dict[str, Any] | None:
-        """ProbCut's coefficients for these weights (`search.engine.probcut.as_table`), if they were fitted."""
         return self.weights(rules).record.get("probcut")
 
     def identity(self, rules: Rules) -> bytes:
@@ -54,16 +51,7 @@ class NetworkEvaluator(Evaluator):
     def file(self, rules: Rules) -> Path:
         if self._path is not None:
             return Path(self._path)
-        paths = sorted(FOLDER.glob(f"{rules.size}x{rules.size}-{rules.variant}-*.safetensors"))
-        game = f"{rules.size}x{rules.size} {rules.variant}"
-        if not paths:
-            raise WeightsError(
-                f"network for {game}: the package has no weights for that game; "
-                f"expected some that you train with `reversi train fit` and give as weights=FILE"
-            )
-        if len(paths) > 1:
-            raise WeightsError(f"{len(paths)} weight files for {game} in {str(FOLDER)!r}: expected one")
-        return paths[0]
+        return packaged_file(FOLDER, "", rules, "reversi train fit")
 
     def _load(self, rules: Rules) -> tuple[Network, CompiledNetwork]:
         key = (rules.size, rules.variant)
@@ -71,13 +59,13 @@ class NetworkEvaluator(Evaluator):
             path = self.file(rules)
             weights = read_weights(path)
             check_game(f"weight file {str(path)!r}", weights.rules, rules)
-            # Two threads may come here at once: the first one's stay, whose record may be in use by now.
+            # If two threads load at once, the first weights stay, because their record may be in use.
             self._loaded.setdefault(key, (weights, weights.compiled()))
         return self._loaded[key]
 
 
 def load_network(path: str | Path | None = None) -> NetworkEvaluator:
-    """The package's network, or the one of a weight file, which is read at once; an evaluator for `search.Engine`.
+    """Return the packaged networks, or the network of a weight file, which is read at once, as an evaluator for `search.Engine`.
 
     >>> from reversi_env import Position
     >>> -64 < load_network().static_value(Position.initial()) < 64
@@ -90,7 +78,7 @@ def load_network(path: str | Path | None = None) -> NetworkEvaluator:
 
 
 def strongest_evaluator(rules: Rules) -> str:
-    """The name of the strongest evaluator for that game: the network, where one has been trained."""
+    """Return the name of the strongest evaluator for that game: the network, if the package has one."""
     try:
         NetworkEvaluator().file(rules)
     except ReversiError:

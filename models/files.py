@@ -1,9 +1,8 @@
-"""Weight files: safetensors with a header that says what the weights are, and their hash in the file's name.
+"""Weight files: safetensors with a header that describes the network, and their hash in the file's name.
 
-The tensors are those of a network as the search uses it. The header is one JSON text under the key ``network``: format
-version, architecture, size, variant, the hash of the tensors, and whatever was recorded about the training. A file named
-``…-0123456789ab.safetensors`` must have a SHA-256 that begins with those twelve digits; one that was renamed is still
-held against the hash of its tensors.
+The header is one JSON text under the key ``network``, or ``policy`` in files of PPO: format version, architecture, size, variant,
+hash of the tensors, and record of the training. A file named ``…-0123456789ab.safetensors`` must have a SHA-256 that begins with
+these twelve digits; the tensors of a renamed file are checked by their own hash.
 """
 
 from __future__ import annotations
@@ -28,27 +27,41 @@ _HASH_IN_NAME = re.compile(rf"-([0-9a-f]{{{HASH_DIGITS}}})\.safetensors$")
 
 
 class WeightsError(ReversiError):
-    """A weight file that is not there, not whole, or not for the game that is played."""
+    """A weight file that is missing, damaged, or for another game."""
 
 
 def file_content(tensors: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> bytes:
-    """The content of a weight file with these tensors."""
-    whole = {"format": FORMAT, "tensors": tensors_hash(tensors), **header}
-    return save(dict(tensors), metadata={"network": json.dumps(whole, sort_keys=True)})
+    """Return the content of a weight file with these tensors."""
+    complete = {"format": FORMAT, "tensors": tensors_hash(tensors), **header}
+    return save(dict(tensors), metadata={"network": json.dumps(complete, sort_keys=True)})
 
 
 def named_by_hash(stem: str, data: bytes) -> str:
-    """The name of a weight file with that content."""
+    """Return the name of a weight file with that content."""
     return f"{stem}-{hashlib.sha256(data).hexdigest()[:HASH_DIGITS]}.safetensors"
 
 
-def read_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """The header and the tensors of a weight file, whole and of this format."""
+def packaged_file(folder: Path, prefix: str, rules: Rules, training: str) -> Path:
+    """Return the file ``PREFIXSIZExSIZE-VARIANT-HASH.safetensors`` of *folder*; *training* is the command that makes one."""
+    game = f"{rules.size}x{rules.size} {rules.variant}"
+    paths = list(folder.glob(f"{prefix}{game.replace(' ', '-')}-*.safetensors"))
+    if not paths:
+        raise WeightsError(f"the package has no network for {game}: expected the weight file of a `{training}`")
+    if len(paths) > 1:
+        raise WeightsError(f"{len(paths)} weight files for {game} in {str(folder)!r}: expected one")
+    return paths[0]
+
+
+def read_file(path: Path | str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return the header and the tensors of a weight file of any network, after a check of its hashes."""
+    path = Path(path)
     try:
-        data = Path(path).read_bytes()
+        data = path.read_bytes()
     except OSError as error:
         raise WeightsError(f"weight file {str(path)!r} cannot be read: {error.strerror}") from None
-    named = check_name(Path(path), data, "weight file")
+    named, digits = _HASH_IN_NAME.search(path.name), hashlib.sha256(data).hexdigest()[:HASH_DIGITS]
+    if named and named[1] != digits:
+        raise WeightsError(f"weight file {str(path)!r} is damaged: its hash is {digits}, expected {named[1]}")
     try:
         tensors, header = load(data), read_header(data)
     except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
@@ -57,28 +70,19 @@ def read_file(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise WeightsError(f"weight file {str(path)!r} of format {quoted(header.get('format'))}: expected {FORMAT}")
     missing = {"architecture", "size", "variant", "record"} - set(header)
     if missing:
-        raise WeightsError(f"weight file {str(path)!r} does not say its {min(missing)}: expected a header that does")
+        raise WeightsError(f"weight file {str(path)!r} has no {min(missing)} in its header: expected a complete header")
     if not isinstance(header["record"], dict):
         kind = type(header["record"]).__name__
         raise WeightsError(f"weight file {str(path)!r} has a record of {kind}: expected an object")
     if not named and "tensors" in header and header["tensors"] != tensors_hash(tensors):
-        raise WeightsError(f"weight file {str(path)!r} is damaged: its weights are not those that its header says")
+        raise WeightsError(f"weight file {str(path)!r} is damaged: its tensors do not have the hash of its header")
     return header, tensors
 
 
-def check_game(what: str, found: Rules, wanted: Rules) -> None:
-    """Refuse what is for another board or variant than the one that is *wanted*."""
-    if (found.size, found.variant) != (wanted.size, wanted.variant):
+def check_game(what: str, actual: Rules, expected: Rules) -> None:
+    """Raise a `WeightsError` if *what* is for another board or variant than expected."""
+    if (actual.size, actual.variant) != (expected.size, expected.variant):
         raise WeightsError(
-            f"{what} is for {found.size}x{found.size} {found.variant}: "
-            f"expected one for {wanted.size}x{wanted.size} {wanted.variant}"
+            f"{what} is for {actual.size}x{actual.size} {actual.variant}: "
+            f"expected one for {expected.size}x{expected.size} {expected.variant}"
         )
-
-
-def check_name(path: Path, data: bytes, what: str) -> bool:
-    """Refuse a file whose name has another hash than its content; whether it has one at all."""
-    named = _HASH_IN_NAME.search(path.name)
-    digits = hashlib.sha256(data).hexdigest()[:HASH_DIGITS]
-    if named and named[1] != digits:
-        raise WeightsError(f"{what} {str(path)!r} is damaged: its hash is {digits}, expected {named[1]}")
-    return named is not None

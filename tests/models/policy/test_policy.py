@@ -9,10 +9,10 @@ import torch
 from safetensors.numpy import load, save
 
 from models.bitboards import board_tensor
-from models.files import WeightsError
+from models.files import FORMAT, WeightsError
 from models.policy import FOLDER, Architecture
 from models.policy.agent import PolicyAgent
-from models.policy.files import FORMAT, PACKAGED_NAME, SavedPolicy, packaged_policy, read_policy
+from models.policy.files import PACKAGED_NAME, SavedPolicy, packaged_policy, read_policy
 from models.policy.net import (
     ILLEGAL_LOGIT,
     ValueFromBoards,
@@ -231,7 +231,7 @@ def test_two_policies_for_one_game_are_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr("models.policy.files.FOLDER", tmp_path)
     for digits in ("0123", "4567"):
         (tmp_path / f"ppo-6x6-normal-{digits}.safetensors").touch()
-    with pytest.raises(WeightsError, match="2 policies"):
+    with pytest.raises(WeightsError, match="2 weight files for 6x6 normal"):
         packaged_policy(Rules(6))
 
 

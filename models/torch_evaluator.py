@@ -74,7 +74,7 @@ class TorchEvaluator(PythonEvaluator):
     ) -> None:
         if inputs not in ("planes", "boards"):
             raise ReversiError(f"inputs={quoted(inputs)}: expected 'planes' or 'boards'")
-        super().__init__(name, "a torch module")
+        super().__init__(name)
         self.module, self.rules = module.to(device).eval(), checked_rules(rules)
         self._inputs, self._scale, self._device = inputs, scale, torch.device(device)
 

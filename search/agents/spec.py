@@ -34,8 +34,8 @@ class AgentSpec:
     >>> spec = AgentSpec.parse("six-factor:depth=4,seed=1")
     >>> spec.name, spec.options
     ('six-factor', {'depth': '4', 'seed': '1'})
-    >>> str(spec.with_(depth=6)), str(spec.with_defaults(depth=6, time=0.5))
-    ('six-factor:depth=6,seed=1', 'six-factor:depth=4,seed=1,time=0.5')
+    >>> str(spec.with_(depth=6))
+    'six-factor:depth=6,seed=1'
     """
 
     text: str
@@ -69,11 +69,6 @@ class AgentSpec:
     def without(self, *names: str) -> AgentSpec:
         """Return the same agent with these options unset."""
         return self._with_all({key: value for key, value in self.options.items() if key not in names})
-
-    def with_defaults(self, **options: object) -> AgentSpec:
-        """Return the same agent with those of these options that it does not set; None stands for no option."""
-        missing = {key: value for key, value in options.items() if key not in self.options and value is not None}
-        return self.with_(**missing) if missing else self
 
     def _with_all(self, options: Mapping[str, str]) -> AgentSpec:
         listed = ",".join(f"{key}={value}" for key, value in options.items())

@@ -120,8 +120,6 @@ class Search:
         engine.table.reserve(self._expected_nodes() / NODES_PER_ENTRY)
         engine.table.new_search()
         engine.table.attach(self.thread_states, "estimates")
-        if not engine.use_table:
-            self.thread_states["table"] = 0
         self.thread_states["nodes"], self.thread_states["cut_nesting"] = 0, 0
         self.thread_states["node_limit"] = self.limits.nodes or NO_NODE_LIMIT
 

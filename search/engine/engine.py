@@ -42,7 +42,6 @@ class Engine:
         *,
         threads: int = 1,
         megabytes: float = 64,
-        use_table: bool = True,
         selective: bool = True,
         preload: bool = True,
     ) -> None:
@@ -50,7 +49,6 @@ class Engine:
         self.evaluator = get_evaluator(evaluator)
         self.nets = self.evaluator.record(self.rules)
         self.table = TranspositionTable(megabytes, grows=True)
-        self.use_table = use_table
         if checked_threads(threads) == 1:
             self.thread_states = make_thread_states(self.rules)
         else:

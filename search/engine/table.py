@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from reversi_env import ReversiError
 from reversi_env.errors import quoted
 from search.kernels.table import BYTES_PER_BUCKET, WAYS, WORDS_PER_BUCKET, rehash
 
-DEFAULT_MEGABYTES = 64
-_LARGEST_MEGABYTES = 1 << 20
+MIN_MEGABYTES, MAX_MEGABYTES = 0.001, 1 << 20
 #: Words of a cache line. The table is aligned to it, so that a bucket spans at most two.
 _LINE = 8
 #: Initial size of a table that grows: 768 KiB, which fits into the second-level cache.
@@ -23,18 +24,13 @@ class TranspositionTable:
     uses a small part of its memory until `reserve` is called.
     """
 
-    def __init__(self, megabytes: float = DEFAULT_MEGABYTES, *, grows: bool = False) -> None:
-        if (
-            isinstance(megabytes, bool)
-            or not isinstance(megabytes, (int, float))
-            or not 0.001 <= megabytes <= _LARGEST_MEGABYTES
-        ):
+    def __init__(self, megabytes: float = 64, *, grows: bool = False) -> None:
+        is_number = isinstance(megabytes, (int, float)) and not isinstance(megabytes, bool)
+        if not is_number or not MIN_MEGABYTES <= megabytes <= MAX_MEGABYTES:
             raise ReversiError(
-                f"table of {quoted(megabytes)} MiB: expected a number from 0.001 to {_LARGEST_MEGABYTES}"
+                f"table of {quoted(megabytes)} MiB: expected a number from {MIN_MEGABYTES} to {MAX_MEGABYTES}"
             )
-        buckets = 1
-        while 2 * buckets * BYTES_PER_BUCKET <= megabytes * 2**20:
-            buckets *= 2
+        buckets = 1 << int(math.log2(megabytes * 2**20 / BYTES_PER_BUCKET))
         try:
             memory = np.zeros(buckets * WORDS_PER_BUCKET + _LINE, np.uint64)
         except MemoryError:
@@ -52,11 +48,6 @@ class TranspositionTable:
         """The address for kernels, valid as long as this object lives."""
         return self._words.ctypes.data
 
-    @property
-    def megabytes(self) -> float:
-        """Size in MiB, including the unused part."""
-        return self._words.nbytes / 2**20
-
     def new_search(self) -> None:
         """Begin a new generation of entries, modulo 256."""
         self.generation = (self.generation + 1) & 255
@@ -64,16 +55,11 @@ class TranspositionTable:
     def clear(self) -> None:
         """Remove all entries; records that use the table must be attached again. An unused table stays untouched."""
         if not self._is_empty:
-            self._used()[:] = 0
+            self._words[: (self.bucket_mask + 1) * WORDS_PER_BUCKET] = 0
         self._is_empty = True
         self.bucket_mask = self._first_buckets - 1
         self.generation = 0
         self._contents = None
-
-    def fill(self) -> float:
-        """Return the share of entries in use, estimated from the first ten thousand buckets."""
-        sample = self._used()[: 10_000 * WORDS_PER_BUCKET].reshape(-1, 3)
-        return float((sample[:, 2] != 0).mean())
 
     def reserve(self, entries: float) -> None:
         """Grow to at least *entries* if the memory suffices. No search may run; records must be attached again."""
@@ -86,9 +72,6 @@ class TranspositionTable:
 
     def load_kernels(self) -> None:
         rehash(self.address, 0, self.bucket_mask)
-
-    def _used(self) -> np.ndarray:
-        return self._words[: (self.bucket_mask + 1) * WORDS_PER_BUCKET]
 
     def attach(self, thread_states: np.ndarray, contents: str) -> None:
         """Attach the table to the threads' records; until `clear` it holds nothing but *contents*."""

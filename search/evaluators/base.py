@@ -45,7 +45,6 @@ class Evaluator(ABC):
     """
 
     name: str
-    description: str
     #: Whether the exact solver uses it for move ordering.
     orders_endgames: bool = False
 

@@ -76,7 +76,6 @@ class Formula(Evaluator):
     """
 
     name: str
-    description: str
     record_type: np.dtype
     weights: Weights
     written_for: Variant = "normal"

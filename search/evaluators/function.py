@@ -33,7 +33,7 @@ from reversi_env.compiler.kernel import FAILURES, explanations
 from reversi_env.errors import quoted
 from reversi_env.rules import Variant
 from search.evaluators.base import Evaluator, EvaluatorError, checked_name
-from search.evaluators.formula import Formula, Weight, Weights
+from search.evaluators.formula import Formula, Weight
 from search.kernels.evaluate import CALLBACK, code_fingerprint, fingerprint, register_function
 from search.kernels.heuristics import BOARD_FIELDS, in_discs, record_type
 
@@ -51,8 +51,8 @@ class PythonEvaluator(Evaluator):
     A subclass defines `static_value`. If `static_value` raises an exception, the search stops and raises the same exception.
     """
 
-    def __init__(self, name: str, description: str = "") -> None:
-        self.name, self.description = checked_name(name), description
+    def __init__(self, name: str) -> None:
+        self.name = checked_name(name)
         self._functions: dict[Rules, Any] = {}
         self._failure: BaseException | None = None
         self._stops: list[Callable[[], None]] = []
@@ -115,7 +115,7 @@ class FunctionEvaluator(PythonEvaluator):
     """An evaluator that uses a Python function; calling the evaluator calls the function."""
 
     def __init__(self, function: ValueFunction, name: str, written_for: Variant = "normal") -> None:
-        super().__init__(name, (function.__doc__ or "").partition("\n")[0])
+        super().__init__(name)
         self._function, self.written_for = function, written_for
 
     def __call__(self, position: Position) -> float:
@@ -170,21 +170,21 @@ def evaluator(
     with hyphens.
     """
 
-    def make(given: Callable[..., Any]) -> Evaluator:
-        if not callable(given) or isinstance(given, type) or not hasattr(given, "__name__"):
+    def make(decorated: Callable[..., Any]) -> Evaluator:
+        if not callable(decorated) or isinstance(decorated, type) or not hasattr(decorated, "__name__"):
             raise EvaluatorError(
-                f"{quoted(given)} is no function: expected a function; for a torch module use models.TorchEvaluator(module)"
+                f"{quoted(decorated)} is no function: expected a function; for a torch module use models.TorchEvaluator(module)"
             )
         if written_for not in get_args(Variant):
             raise EvaluatorError(f"written_for={quoted(written_for)}: expected one of {', '.join(get_args(Variant))}")
-        named = name or given.__name__.replace("_", "-").lower()
+        named = name or decorated.__name__.replace("_", "-").lower()
         if compiled:
-            return _formula(given, named, dict(weights or {}), written_for)
+            return _formula(decorated, named, dict(weights or {}), written_for)
         if weights is not None:
             raise EvaluatorError(
                 f"weights of evaluator {named}: expected compiled=True with weights; add compiled=True"
             )
-        return FunctionEvaluator(given, named, written_for)
+        return FunctionEvaluator(decorated, named, written_for)
 
     return make if function is None else make(function)
 
@@ -210,20 +210,20 @@ def _check_compiles(name: str, function: Any, arguments: tuple[Any, ...]) -> Non
         raise EvaluatorError(
             f"evaluator {name} ({_numba_error_summary(error)}): expected code that numba can compile; change that line"
         ) from None
-    given = function.overloads[arguments].signature.return_type
-    if not isinstance(given, (types.Number, types.Boolean)):
-        raise EvaluatorError(f"evaluator {name} returns {given}: expected a number; return the value in discs")
+    result = function.overloads[arguments].signature.return_type
+    if not isinstance(result, (types.Number, types.Boolean)):
+        raise EvaluatorError(f"evaluator {name} returns {result}: expected a number; return the value in discs")
 
 
 def _formula(function: Callable[..., Any], name: str, weights: dict[str, Weight], written_for: Variant) -> Formula:
-    """Return the compiled function as a formula; a record type of its own identifies it in the search."""
+    """Return the compiled function as a formula, which its record type identifies in the search."""
     # A function that was changed, in a notebook or by another constant, needs a new identity.
     code = code_fingerprint(function)
     source = hashlib.sha256(f"{fingerprint(function)} {code}".encode()).hexdigest()
     mark = f"{checked_name(name)}-{source[:16]}".replace("-", "_")
-    for taken in weights.keys() & {field[0] for field in BOARD_FIELDS}:
+    for used in weights.keys() & {field[0] for field in BOARD_FIELDS}:
         raise EvaluatorError(
-            f"weight {quoted(taken)} of evaluator {name}: expected a name that is not a field of the record; rename the weight"
+            f"weight {quoted(used)} of evaluator {name}: expected a name that is not a field of the record; rename the weight"
         )
     fields = [(key, np.float64, np.shape(weight)) for key, weight in weights.items()]
     kind, inner = record_type((mark, np.uint8), *fields), njit(nogil=True, error_model="numpy")(function)
@@ -245,8 +245,6 @@ def _formula(function: Callable[..., Any], name: str, weights: dict[str, Weight]
     boards = (types.uint64, types.uint64)
     explanations[mark] = partial(_check_compiles, name, inner, boards if count == 2 else (from_dtype(kind), *boards))
 
-    def derive(given: Weights, rules: Rules) -> dict[str, Any]:
-        return {**given, mark: 0}
-
-    about = (function.__doc__ or "").partition("\n")[0]
-    return Formula(name, about, kind, weights, written_for=written_for, derive=derive, code=code)
+    return Formula(
+        name, kind, weights, written_for=written_for, derive=lambda weights, rules: {**weights, mark: 0}, code=code
+    )

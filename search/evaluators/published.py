@@ -59,7 +59,6 @@ def _two_stage(weights: Weights, rules: Rules) -> dict[str, Any]:
 FORMULAS = (
     Formula(
         "position-stability",
-        "gamma·table + (1 - gamma)·stability; stability = 13.5625·(opponent's safe discs - own)",
         heuristics.POSITION_STABILITY,
         {"table": POSITION_STABILITY_ADJUSTED, "gamma": 0.7, "stable_disc": 13.5625},
         written_for="reversed",
@@ -68,7 +67,6 @@ FORMULAS = (
     ),
     Formula(
         "six-factor",
-        "table, pieces, frontier, corners, closeness to empty corners, mobility",
         heuristics.SIX_FACTOR,
         {
             "table": (20, -3, 11, 8, -7, -4, 1, 2, 2, -3),
@@ -84,7 +82,6 @@ FORMULAS = (
     ),
     Formula(
         "ten-weight",
-        "a position table of ten weights, positive = bad to own",
         heuristics.TEN_WEIGHT,
         {
             "table": (
@@ -99,7 +96,6 @@ FORMULAS = (
     ),
     Formula(
         "sixteen-weight",
-        "position, table-weighted mobility and edge stability, weighted anew after round 24",
         heuristics.SIXTEEN_WEIGHT,
         {
             "table": (
@@ -116,7 +112,6 @@ FORMULAS = (
     ),
     Formula(
         "four-attribute",
-        "ply·parity + 2·mobility + 8·corners/ply + 8·stability",
         heuristics.FOUR_ATTRIBUTE,
         {
             "ply": 4,
@@ -132,7 +127,6 @@ FORMULAS = (
     ),
     Formula(
         "cell-utility",
-        "table + relative disc difference + relative mobility",
         heuristics.CELL_UTILITY,
         {
             "table": (25, -5, 14, 10, -7, -4, 1, 3, 2, -6),
@@ -143,10 +137,9 @@ FORMULAS = (
         scale={8: 0.148, 6: 0.206, 4: 0.182},
         source="report 004",
     ),
-    Formula("discs", "disc difference", heuristics.DISCS, {"disc_weight": 1}),
+    Formula("discs", heuristics.DISCS, {"disc_weight": 1}),
     Formula(
         "mobility",
-        "difference of the numbers of legal moves",
         heuristics.MOBILITY,
         {"move_weight": 1},
         scale={8: 3.97, 6: 3.55, 4: 3.48},

@@ -136,10 +136,9 @@ for rules in (Rules(4), Rules(8, "reversed")):
         results += [solver.solve(start, node_limit=2000).move]
     results += [solve_all_moves(position)]
     for name in ("six-factor", "four-attribute"):
-        for options in ({}, {"use_table": False}):
-            engine = Engine(name, rules, megabytes=1, **options)
-            result = engine.search(start, Limits(depth=5, empties_exact=0), multi_pv=2)
-            results += [result.move, result.value, result.nodes, result.pv, engine.evaluator.static_value(position)]
+        engine = Engine(name, rules, megabytes=1)
+        result = engine.search(start, Limits(depth=5, empties_exact=0), multi_pv=2)
+        results += [result.move, result.value, result.nodes, result.pv, engine.evaluator.static_value(position)]
         result = DoubleAlpha(name, rules, capacity=100).search(start, Limits(depth=4))
         results += [result.move, result.value, result.nodes]
 print(results)

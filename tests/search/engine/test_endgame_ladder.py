@@ -59,6 +59,7 @@ def climbing(monkeypatch):
 def test_the_ladder_changes_no_score(rules):
     plain, helped = Solver(rules, table=TranspositionTable(4)), solver_for(rules)
     assert helped.selective
+    assert not solver_for(rules, selective=False).selective
     for position in positions_with(16, 3, rules, seed=5):
         result, score = helped.solve(position), plain.solve(position).score
         assert helped.selectivity_levels(position) == (0, EXACT)
@@ -95,12 +96,6 @@ def test_what_is_not_proven_is_no_bound(monkeypatch):
     monkeypatch.setattr(solver, "_narrow_bounds", watched)
     score = solver.solve(position, window=(-40, 40)).score
     assert seen == [(0, (-40, 40)), (EXACT, (score, score))]
-
-
-def test_a_solver_may_be_told_not_to_be_selective():
-    solver = solver_for(Rules(6), selective=False)
-    assert not solver.selective
-    assert solver.selectivity_levels(positions_with(18, 1, Rules(6))[0]) == (EXACT,)
 
 
 def test_an_entry_of_a_lower_step_answers_nothing_on_a_higher_one():

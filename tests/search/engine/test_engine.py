@@ -74,30 +74,21 @@ def at_depth(depth):
 
 @every_game
 @pytest.mark.parametrize("name", EVALUATORS)
-def test_without_a_table_the_value_is_that_of_plain_negamax(rules, name):
-    engine, evaluate = Engine(name, rules, megabytes=0.01, use_table=False), quantised(name, rules)
+def test_with_an_empty_table_the_value_is_that_of_plain_negamax(rules, name):
+    """Shallow entries of earlier iterations only order the moves; deeper ones do not exist yet where they would be used."""
+    engine, evaluate = Engine(name, rules, megabytes=0.1), quantised(name, rules)
     must_pass = first_position(rules, lambda position: position.must_pass() and position.empties > 2)
     for position in [*some_positions(rules, 5, seed=1), must_pass]:
         for depth in range(1, 5):
             twin = textbook.negamax if depth < 4 else textbook.alpha_beta
             expected = twin(position, depth, evaluate)
+            engine.clear()
             found = engine.search(position, at_depth(depth))
             assert found.value == expected.value, (depth, position)
             assert found.exact == (depth >= position.empties)
             chosen = position.play(found.move)
             depth_left = depth if found.move == "pass" else depth - 1
             assert -textbook.alpha_beta(chosen, depth_left, evaluate).value == found.value, (depth, position)
-
-
-@every_game
-def test_with_an_empty_table_the_value_is_the_same(rules):
-    """Shallow entries of earlier iterations only order the moves; deeper ones do not exist yet where they would be used."""
-    engine, evaluate = Engine("six-factor", rules, megabytes=0.1), quantised("six-factor", rules)
-    for position in some_positions(rules, 6, seed=2):
-        for depth in range(1, 5):
-            engine.clear()
-            expected = textbook.alpha_beta(position, depth, evaluate).value
-            assert engine.search(position, at_depth(depth)).value == expected, (depth, position)
 
 
 def test_the_table_grows_with_the_depth_and_keeps_what_it_knows():
@@ -108,7 +99,6 @@ def test_the_table_grows_with_the_depth_and_keeps_what_it_knows():
         nodes.append(engine.search(position, at_depth(depth)).nodes)
         used.append(engine.table.bucket_mask + 1)
     assert used[0] < used[1] == used[2] < engine.table.words().size / 12
-    assert engine.table.fill() > 0
     engine.search(position, Limits(nodes=1000))
     assert engine.table.bucket_mask + 1 == used[2]
     for limits in (Limits(time=0.001), Limits(depth=10**6, nodes=1)):
@@ -145,24 +135,6 @@ def test_a_search_and_a_solution_by_its_solver_wait_for_each_other(monkeypatch):
     assert waits == [True]
 
 
-def test_a_table_in_use_gives_legal_moves_and_sane_values():
-    """Entries of deeper searches may take the place of shallower ones, as in every engine, so the value is not fixed then:
-    it lies between those of nearby depths, give or take what a few plies can change.
-    """
-    rules = Rules(6)
-    engine, fresh = Engine("six-factor", rules, megabytes=0.1), Engine("six-factor", rules)
-    position = Position.initial(rules)
-    while not position.is_over():
-        found = engine.search(position, at_depth(7))
-        assert found.move in position.legal_moves()
-        assert abs(found.value) <= 36
-        fresh.clear()
-        near = [fresh.search(position, at_depth(depth)).value for depth in (6, 7, 8, 9)]
-        assert min(near) - 8 <= found.value <= max(near) + 8
-        assert position.play_all(found.pv)
-        position = position.play(found.move)
-
-
 def test_threads_together_find_the_value_that_one_finds(monkeypatch):
     """They search one tree to one depth: who comes first to which position makes no difference."""
     monkeypatch.setattr(deepening, "SINGLE_THREAD_NODES", 0)
@@ -175,33 +147,34 @@ def test_threads_together_find_the_value_that_one_finds(monkeypatch):
         assert position.play_all(found.pv)
 
 
+def searched_beside(position, marked, depth, share_depth=2, node_limit=10**9):
+    """Values of the root moves and nodes of a thread that shares the search, where others search the *marked* positions."""
+    thread_states, table = make_thread_states(position.rules, dtype=SHARING_THREAD_STATE), TranspositionTable(1)
+    table.attach(thread_states, "estimates")
+    thread_states["share_depth"], thread_states["node_limit"] = share_depth, node_limit
+    nets = evaluators.get_evaluator("six-factor").record(position.rules)
+    squares = np.array([position.rules.square_of(action) for action in position.legal_actions()], np.int64)
+    values, boards = np.full(squares.size, -INFINITY), (np.uint64(position.own), np.uint64(position.opp))
+    with sharing(thread_states):
+        for child, level in marked:
+            mark_busy(thread_states["busy"][0], np.uint64(child.own), np.uint64(child.opp), level)
+        search_root(thread_states, nets, *boards, squares, values, -INFINITY, INFINITY, depth, 1)
+    return values, int(thread_states["nodes"][0])
+
+
 def test_what_another_thread_is_searching_is_left_for_later():
     """At the root, where the search ends before it comes back to it; and below, where all comes in another order."""
-    nets, depth = evaluators.get_evaluator("six-factor").record(Rules()), 5
-
-    def searched(position, marked, share_depth, node_limit):
-        thread_states, table = make_thread_states(position.rules, dtype=SHARING_THREAD_STATE), TranspositionTable(1)
-        table.attach(thread_states, "estimates")
-        thread_states["share_depth"], thread_states["node_limit"] = share_depth, node_limit
-        squares = np.array([position.rules.square_of(action) for action in position.legal_actions()], np.int64)
-        values, boards = np.full(squares.size, -INFINITY), (np.uint64(position.own), np.uint64(position.opp))
-        with sharing(thread_states):
-            for child, level in marked:
-                mark_busy(thread_states["busy"][0], np.uint64(child.own), np.uint64(child.opp), level)
-            search_root(thread_states, nets, *boards, squares, values, -INFINITY, INFINITY, depth, 1)
-        return values, int(thread_states["nodes"][0])
-
-    put_off = reordered = 0
+    depth, put_off, reordered = 5, 0, 0
     sampled = [position for position in some_positions(Rules(), 8, seed=1, empties=40) if not position.must_pass()]
     for position in sampled:
         children = [position.play(action) for action in position.legal_actions()]
         grandchildren = [(child.play(action), depth - 1) for child in children for action in child.legal_actions()]
-        values, nodes = searched(position, [], 2, 10**9)
-        assert nodes == searched(position, [], depth + 1, 10**9)[1]  # alone if it meets nobody
-        others, other_nodes = searched(position, grandchildren, 2, 10**9)
+        values, nodes = searched_beside(position, [], depth)
+        assert nodes == searched_beside(position, [], depth, share_depth=depth + 1)[1]  # alone if it meets nobody
+        others, other_nodes = searched_beside(position, grandchildren, depth)
         assert others.max() == values.max()
         reordered += other_nodes != nodes
-        cut, _ = searched(position, [(child, depth) for child in children[1:2]], 2, nodes // 2)
+        cut, _ = searched_beside(position, [(child, depth) for child in children[1:2]], depth, node_limit=nodes // 2)
         if cut.size > 3 and cut[2] > -INFINITY == cut[-1]:  # stopped behind the third move, before the last
             assert cut[1] == -INFINITY < cut[0]
             put_off += 1
@@ -211,19 +184,8 @@ def test_what_another_thread_is_searching_is_left_for_later():
 
 def test_a_move_that_was_put_off_and_only_bounded_stands_behind_the_best():
     """The four first moves are worth the same, but of what comes last it is only known that it is not better."""
-    position, depth = Position.initial(), 5
-    squares = np.array([position.rules.square_of(action) for action in position.legal_actions()], np.int64)
-    thread_states, table = make_thread_states(position.rules, dtype=SHARING_THREAD_STATE), TranspositionTable(1)
-    table.attach(thread_states, "estimates")
-    thread_states["share_depth"], thread_states["node_limit"] = 2, 10**9
-    values, second = np.full(squares.size, -INFINITY), position.play(position.legal_actions()[1])
-    with sharing(thread_states):
-        mark_busy(thread_states["busy"][0], np.uint64(second.own), np.uint64(second.opp), depth)
-        boards, nets = (
-            (np.uint64(position.own), np.uint64(position.opp)),
-            evaluators.get_evaluator("six-factor").record(position.rules),
-        )
-        search_root(thread_states, nets, *boards, squares, values, -INFINITY, INFINITY, depth, 1)
+    position = Position.initial()
+    values, _ = searched_beside(position, [(position.play(position.legal_actions()[1]), 5)], 5)
     best = values[0]
     assert values.tolist() == [best, best - 1, best, best]
 
@@ -237,6 +199,12 @@ def test_a_move_that_was_put_off_and_only_bounded_stands_behind_the_best():
         (Limits(depth=8, time=1), 14, True),
         (Limits(depth=4, time=1), 14, False),
         (Limits(nodes=100_000), 6, True),
+        (Limits(time=5), 14, True),
+        (Limits(depth=4, empties_exact=14), 14, True),
+        (Limits(depth=4, empties_exact=13), 14, False),
+        (Limits(time=0.2, depth=3, empties_exact=0), 14, False),
+        (Limits(depth=12), 12, True),
+        (Limits(), 12, True),
     ],
 )
 def test_the_solver_takes_over_when_every_limit_lets_it(limits, empties, solves):
@@ -282,7 +250,7 @@ def test_equal_moves_are_drawn_by_lot_when_asked():
 @every_game
 def test_multi_pv_values_are_those_of_separate_searches_best_first(rules):
     """At a fixed depth a move is worth what a search of the position after it says at one ply less."""
-    engine = Engine("six-factor", rules, megabytes=1, use_table=False)
+    engine = Engine("six-factor", rules, megabytes=1)
     for position in some_positions(rules, 4, seed=6):
         if position.must_pass():
             continue
@@ -447,18 +415,6 @@ def test_a_node_limit_is_each_threads_own():
     search = deepening.Search(engine, start, Limits(nodes=1000), 1)
     search.thread_states["nodes"] = 300, 280
     assert search._nodes_left() == 700
-
-
-def test_the_solver_takes_over_when_it_is_told_to_or_has_the_time():
-    engine = Engine("discs", megabytes=1)
-    at_12, at_14 = (some_positions(Rules(), 1, seed=14, empties=e)[0] for e in (12, 14))
-    assert engine.search(at_14, Limits(time=5)).exact
-    assert engine.search(at_14, Limits(depth=4, empties_exact=14)).exact
-    assert not engine.search(at_14, Limits(depth=4)).exact
-    assert not engine.search(at_14, Limits(depth=4, empties_exact=13)).exact
-    assert not engine.search(at_14, Limits(time=0.2, depth=3, empties_exact=0)).exact
-    assert engine.search(at_12, Limits(depth=12)).exact
-    assert engine.search(at_12, Limits()).exact
 
 
 def test_the_solver_proves_what_was_searched_to_the_last_ply_but_one():

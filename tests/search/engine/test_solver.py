@@ -11,7 +11,6 @@ from numba import njit
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.kernels.bitboard import flips
 from reversi_env.notation import read_obf
-from reversi_env.rules import BLACK, WHITE
 from search import Evaluator, evaluators
 from search.engine.solver import BATCH_CHUNK, Solver, solve, solve_all_moves, solve_batch
 from search.engine.table import TranspositionTable
@@ -105,25 +104,6 @@ def test_every_listed_move_of_short_ffo_problems(ffo_paths):
     for number, problem in ffo(ffo_paths, range(1, 40)):
         if problem.position.empties <= 15:
             assert solver.solve_all_moves(problem.position) == dict(problem.scores), number
-
-
-#: Some of the problems 45 to 59 of the FFO suite (http://www.radagast.se/othello/ffotest.html), with 24 to 26 empty squares.
-LONGER_FFO = {
-    45: ("---XXXX-X-XXXO--XXOXOO--XXXOXO--XXOXXO---OXXXOO-O-OOOO------OO--", BLACK, 6),
-    46: ("---XXX----OOOX----OOOXX--OOOOXXX--OOOOXX--OXOXXX--XXOO---XXXX-O-", BLACK, -8),
-    48: ("-----X--X-XXX---XXXXOO--XOXOOXX-XOOXXX--XOOXX-----OOOX---XXXXXX-", WHITE, 28),
-    49: ("--OX-O----XXOO--OOOOOXX-OOOOOX--OOOXOXX-OOOOXX-----OOX----X-O---", BLACK, 16),
-    50: ("----X-----XXX----OOOXOOO-OOOXOOO-OXOXOXO-OOXXOOO--OOXO----O--O--", BLACK, 10),
-}
-
-
-@pytest.mark.slow
-@pytest.mark.long
-@pytest.mark.parametrize("number", LONGER_FFO)
-def test_ffo_problems_from_45_on(number):
-    board, side, score = LONGER_FFO[number]
-    position = Position.from_text(board, side)
-    assert Solver(threads=2, table=TranspositionTable(1024), evaluator="network").solve(position).score == score
 
 
 @pytest.mark.slow

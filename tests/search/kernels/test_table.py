@@ -13,7 +13,7 @@ from numba import njit
 from reversi_env import ReversiError
 from search.engine.table import TranspositionTable
 from search.kernels import table as core
-from search.kernels.table import NO_MOVE, WAYS, WORDS_PER_ENTRY
+from search.kernels.table import BYTES_PER_BUCKET, NO_MOVE, WAYS, WORDS_PER_ENTRY
 
 bounds = st.integers(-core.LIMIT, core.LIMIT)
 moves = st.integers(0, NO_MOVE)
@@ -179,21 +179,25 @@ def test_entries_of_earlier_generations_give_way_first_however_deep():
 # --- the memory -----------------------------------------------------------------------------------
 
 
+def size_in_mib(table):
+    return (table.bucket_mask + 1) * BYTES_PER_BUCKET / 2**20
+
+
 @pytest.mark.parametrize("megabytes", [0.001, 1, 1.5, 64, 100, 1024, 4096])
 def test_tables_from_small_to_four_gibibytes(megabytes):
     """At most the size asked for and more than half of it less one bucket; the far end is as good as the near one."""
     table = TranspositionTable(megabytes)
-    assert megabytes / 2 - 0.0002 < table.megabytes <= megabytes
-    assert table.megabytes == (table.bucket_mask + 1) * 96 / 2**20
+    size = size_in_mib(table)
+    assert megabytes / 2 - 0.0002 < size <= megabytes
     assert table.address % 64 == 0  # so that no bucket lies in three lines of the cache
     stored = np.arange(1, 301 if megabytes > 100 else 4001, dtype=np.uint64)  # every page touched is memory taken
     found, highest = _store_and_probe(table.address, table.bucket_mask, stored)
     if megabytes < 1:
         assert found == WAYS * (table.bucket_mask + 1)
-        assert table.fill() == 1
+        assert table.words().reshape(-1, WORDS_PER_ENTRY).all(axis=0)[2]
     else:
         assert found > 0.99 * stored.size
-        assert highest * 8 > 0.95 * table.megabytes * 2**20
+        assert highest * 8 > 0.95 * size * 2**20
 
 
 @njit
@@ -225,10 +229,9 @@ def test_a_table_that_grows_keeps_what_it_knows(monkeypatch):
         assert table.bucket_mask == buckets - 1
         assert sorted(_entries(table)) == before
         assert all(_known(table, own) == data for own, data in before)
-        assert 0 < table.fill() < len(before) / (WAYS * buckets) + 0.001
         empty = table.words().reshape(-1, WAYS, WORDS_PER_ENTRY)[:, :, 2] == 0
         assert (empty[:, 1:] >= empty[:, :-1]).all()
-    assert table.megabytes == 4096 * 96 / 2**20
+    assert size_in_mib(table) == table.words().nbytes / 2**20
     table.clear()
     assert table.bucket_mask == 63
     assert not table.words().any()
@@ -265,30 +268,24 @@ def test_bad_sizes_are_named(megabytes):
         TranspositionTable(megabytes)
 
 
+def thread_states_for(table, contents, threads=1):
+    thread_states = np.zeros(threads, [("table", np.int64), ("bucket_mask", np.int64), ("generation", np.int64)])
+    table.attach(thread_states, contents)
+    return thread_states
+
+
 def test_clear_forgets_everything_and_generations_are_counted_round():
+    """However often it was used before, by threads that are attached or by a checkpoint whose entries were written back."""
     table = TranspositionTable(0.001)
-    thread_states = np.zeros(2, [("table", np.int64), ("bucket_mask", np.int64), ("generation", np.int64)])
-    for _ in range(257):
-        table.new_search()
-    table.attach(thread_states, "notes")
-    assert (thread_states["generation"] == 1).all()
-    assert (thread_states["table"] == table.address).all()
-    core.store(table.address, 0, np.uint64(1), np.uint64(2), 0, 0, 0, 5, 1)
-    assert table.fill() > 0
-    table.clear()
-    assert (table.fill(), table.generation) == (0, 0)
-
-
-def test_what_is_used_again_is_cleared_again():
-    """By threads that are attached, or by whoever writes entries back from a checkpoint."""
-    table = TranspositionTable(0.001)
-    thread_states = np.zeros(1, [("table", np.int64), ("bucket_mask", np.int64), ("generation", np.int64)])
     for _ in range(2):
-        table.attach(thread_states, "notes")
+        for _ in range(257):
+            table.new_search()
+        thread_states = thread_states_for(table, "notes", threads=2)
+        assert (thread_states["generation"] == 1).all()
+        assert (thread_states["table"] == table.address).all()
         core.store(table.address, 0, np.uint64(1), np.uint64(2), 0, 0, 0, 5, 1)
-        assert table.fill() > 0
         table.clear()
-        assert table.fill() == 0
+        assert (table._words.any(), table.generation) == (False, 0)
     table.words()[:] = 1
     table.clear()
     assert not table.words().any()
@@ -302,16 +299,15 @@ def test_clearing_a_table_that_nobody_has_used_takes_no_memory():
     table = TranspositionTable(128)
     before = resident()
     table.clear()
-    assert resident() - before < table.megabytes / 4
+    assert resident() - before < size_in_mib(table) / 4
 
 
 def test_a_table_holds_one_kind_of_values_at_a_time():
     """Scores of one game, or estimates, taken for those of another would be wrong results without a sign of it."""
     table = TranspositionTable(0.001)
-    thread_states = np.zeros(1, [("table", np.int64), ("bucket_mask", np.int64), ("generation", np.int64)])
-    table.attach(thread_states, "apples")
-    table.attach(thread_states, "apples")
+    for _ in range(2):
+        thread_states_for(table, "apples")
     with pytest.raises(ReversiError, match="table with apples: expected one with pears, or a cleared one"):
-        table.attach(thread_states, "pears")
+        thread_states_for(table, "pears")
     table.clear()
-    table.attach(thread_states, "pears")
+    thread_states_for(table, "pears")

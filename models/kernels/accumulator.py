@@ -1,11 +1,10 @@
-"""The states of all instances of a position at once, in vectors: from the whole board, or carried from move to move.
+"""The pattern states of a position as vectors, computed from the board or updated incrementally after a move.
 
-A state is a number in base 3, and a disc adds the same to it whatever stands on the other squares. So a row of the board
-adds the same vector of numbers, one for each instance, whatever stands on the other rows: `digit_table` has it for every
-setting of a row's bits. Sixteen vectors, eight of own rows and eight of the opponent's, make up the states of a position. After a
-move, only what the placed disc and the turned ones add is looked up.
+A state is a number in base 3, to which a disc adds the same amount whatever the other squares contain. A row of the board therefore
+adds a vector with a number for each instance: `digit_table` has it for every setting of a row's bits. The states of a position are
+the sum of sixteen such vectors. After a move, only the vectors of the placed disc and of the flipped ones are added.
 
-The search's room for a level holds the states as the side to move sees them, then as the other side does.
+An accumulator of the search has the states from the view of the side to move, then those from the view of the other side.
 """
 
 from __future__ import annotations
@@ -23,27 +22,27 @@ from models.kernels.simd import WORD, is_arm
 from search.kernels.accumulator import ACCUMULATOR_BYTES
 
 NUMBER = ir.IntType(16)
-#: The vectors in which the states of any board are added up: 256 bits at most. (With 512 a Skylake was slower.)
+#: Lengths of the vectors that hold the states of any board: 256 bits at most, since 512 were slower on a Skylake.
 LANES = 16, 16, 16, 8
 VECTORS = [ir.VectorType(NUMBER, lanes) for lanes in LANES]
-#: Numbers that all states have room for.
+#: Numbers in an array of states, with padding.
 STATES = 64
-#: Bytes of a number of all states, of which a search's room has two.
+#: Bytes of the states from one side's view.
 SIDE = 2 * STATES
 assert 2 * SIDE == ACCUMULATOR_BYTES
 #: Settings of the eight bits of a row, and of all rows.
 SETTINGS = 256
 ALL_SETTINGS = 8 * SETTINGS
-#: Bytes of a line of the cache, which no vector should straddle.
+#: Bytes of a cache line, which no vector should straddle.
 LINE = 64
 
 
 @lru_cache
 def digit_table(size: int) -> np.ndarray:
-    """``(8, 256, STATES)``: what the own discs of a row add to the states. Twice that for the opponent's.
+    """Return ``(8, 256, STATES)``: what the own discs of a row add to the states; the opponent's discs add twice that.
 
-    The bits of a setting are the columns of the 8x8 frame, the lowest one first. Behind it in memory lies what one own disc
-    adds, for each square, and zeros for none: so little that it stays in the cache.
+    The bits of a setting are the columns of the 8x8 frame, lowest first. In memory, a smaller table follows, which stays in the
+    cache: what one own disc adds, for each square, and zeros for no disc.
     """
     weights = patterns_of(size).search_digit_weights.reshape(8, 8, -1)
     memory = np.zeros((ALL_SETTINGS + 65) * STATES + LINE // 2, np.uint16)
@@ -56,10 +55,10 @@ def digit_table(size: int) -> np.ndarray:
 
 
 def emit_numbers(context: Any, builder: ir.IRBuilder, size: int, accumulator: Any) -> list[tuple[Any, int]]:
-    """For every instance its state, as *accumulator* has it, and the number of its pattern's first state among those of all.
+    """Return the state of every instance in *accumulator*, and the number of its pattern's first state among all states.
 
-    ARM's CPUs hand on what was just stored only to loads at the beginning or the middle of it; all others wait until it is in the
-    cache. So four numbers are loaded at a time there, 64 bits of the 128 that were stored.
+    ARM CPUs forward a store only to loads at its beginning or middle; other loads wait for the cache. Four numbers, 64 of the 128
+    bits stored, are therefore loaded at a time there.
     """
     patterns = patterns_of(size)
     numbers = builder.inttoptr(_emit_unknown(builder, accumulator), ir.PointerType(NUMBER))
@@ -81,7 +80,7 @@ def emit_numbers(context: Any, builder: ir.IRBuilder, size: int, accumulator: An
 
 @intrinsic
 def states_on_stack(typing_context: Any, own: Any, opp: Any, digits: Any) -> Any:
-    """Address of the states of a position, for as long as the function runs that asks; *digits* is that of `digit_table`."""
+    """Return the address of the states of a position on the caller's stack; *digits* is the address of `digit_table`."""
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
         with builder.goto_entry_block():
@@ -108,7 +107,7 @@ def write_states(typing_context: Any, own: Any, opp: Any, digits: Any, accumulat
 
 @intrinsic
 def move_states(typing_context: Any, sq: Any, flipped: Any, digits: Any, accumulator: Any) -> Any:
-    """Write the states after a move to the next level's room."""
+    """Write the states after a move to the next level's accumulator."""
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
         accumulator, after, placed, turns = _emit_move(builder, *args)
@@ -123,7 +122,7 @@ def move_states(typing_context: Any, sq: Any, flipped: Any, digits: Any, accumul
 
 @intrinsic
 def try_states(typing_context: Any, sq: Any, flipped: Any, digits: Any, accumulator: Any) -> Any:
-    """Write the states after a move, as the side sees them that is to move then, to the next level's room."""
+    """Write the states after a move, from the view of the next side to move only, to the next level's accumulator."""
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
         _emit_move(builder, *args)
@@ -135,9 +134,9 @@ def try_states(typing_context: Any, sq: Any, flipped: Any, digits: Any, accumula
 def _emit_move(
     builder: ir.IRBuilder, sq: Any, flipped: Any, digits: Any, accumulator: Any
 ) -> tuple[Any, Any, list[Any], list[Any]]:
-    """Write the states after a move, as the next side to move sees them; both rooms, and what was added.
+    """Write the states after a move from the view of the next side to move; return both addresses and what was added.
 
-    The placed disc is the other side's then, and so is each turned one, which it has lost.
+    The placed and the flipped discs are the opponent's from this view.
     """
     after = builder.sub(accumulator, WORD(ACCUMULATOR_BYTES))
     turns, placed = _emit_sum_of_discs(builder, flipped, digits), _emit_digits(builder, sq, digits)
@@ -149,13 +148,13 @@ def _emit_move(
 
 
 def _emit_both_sums(builder: ir.IRBuilder, own: Any, opp: Any, digits: Any) -> tuple[list[Any], list[Any]]:
-    """What the own discs add to the states, and what the opponent's would if they were own ones."""
+    """Return what the discs of both boards add to the states, each as own discs."""
     mine, theirs = (_emit_sum_of_rows(builder, board, digits) for board in (own, opp))
     return mine, theirs
 
 
 def _emit_sum_of_rows(builder: ir.IRBuilder, board: Any, digits: Any) -> list[Any]:
-    """What the discs of *board* add to the states if they are own ones."""
+    """Return what the discs of *board* add to the states as own discs."""
     sums = _zeros()
     for row in range(8):
         setting = builder.and_(builder.lshr(board, WORD(8 * row)), WORD(SETTINGS - 1))
@@ -165,7 +164,7 @@ def _emit_sum_of_rows(builder: ir.IRBuilder, board: Any, digits: Any) -> list[An
 
 
 def _emit_sum_of_discs(builder: ir.IRBuilder, board: Any, digits: Any) -> list[Any]:
-    """The same disc by disc, for a few, two at a time: most often there is one, or there are two."""
+    """Return the same disc by disc, two at a time: most moves flip one or two discs."""
     before, loop, done = builder.block, builder.append_basic_block(), builder.append_basic_block()
     builder.branch(loop)
     builder.position_at_end(loop)
@@ -188,7 +187,7 @@ def _zeros() -> list[Any]:
 
 
 def _emit_digits(builder: ir.IRBuilder, sq: Any, digits: Any) -> list[Any]:
-    """What an own disc on *sq* adds to the states, 64: none."""
+    """Return what an own disc on *sq* (64: none) adds to the states."""
     return _emit_row(builder, builder.add(sq, WORD(ALL_SETTINGS)), digits)
 
 
@@ -210,10 +209,9 @@ def _emit_store(builder: ir.IRBuilder, states: Any, number: int, vector: Any) ->
 
 
 def _emit_unknown(builder: ir.IRBuilder, address: Any) -> Any:
-    """The same address, of which the compiler does not know what it points to.
+    """Return the address through empty assembly, so that the compiler cannot know what it points to.
 
-    Reading numbers in memory is faster than taking them out of vectors one by one, which the compiler would do instead if it
-    knew: an empty piece of assembly keeps it from knowing.
+    Otherwise it would extract the numbers from vectors one by one, which is slower than loading them from memory.
     """
     kind = ir.FunctionType(WORD, [WORD])
     return builder.call(ir.InlineAsm(kind, "", "=r,0,~{memory}", side_effect=True), [address])
@@ -223,15 +221,12 @@ def _emit_unknown(builder: ir.IRBuilder, address: Any) -> Any:
 
 
 def refresh_accumulator(net, accumulator, own, opp):
-    """Write the states of a position."""
     write_states(own, opp, net.digits, accumulator)
 
 
 def update_accumulator(net, accumulator, sq, flipped):
-    """Write the states after a move into the next level's room."""
     move_states(sq, flipped, net.digits, accumulator)
 
 
 def update_for_value(net, accumulator, sq, flipped):
-    """Write them as the side sees them that is to move then."""
     try_states(sq, flipped, net.digits, accumulator)

@@ -1,11 +1,11 @@
 """The forward pass of a `DeepPatternNet` inside the search: vectors of sums and a small head, no torch and no array.
 
-Every state of every pattern has a row of whole numbers (int8, `QUANTISED_ONE` to 1), and so have the numbers of moves and of empty
-squares. The rows of a position are added up. The sums, cut off above and below, go through a layer of units to one number; that
-and a weighted sum of the sums themselves is the value in discs. Sums and units are LLVM vectors, which the CPU's registers hold.
+Every state of every pattern has a row of integers (int8, `QUANTISED_ONE` stands for 1), and so have the numbers of moves and of
+empty squares. The rows of a position are added. The clipped sums go through a layer of units to one number; this number plus a
+weighted sum of the sums is the value in discs. Sums and units are LLVM vectors in registers.
 
-The head works with whole numbers too: inputs and weights of a unit are bytes, of which a CPU multiplies 16 to 64 and adds the
-products up in an instruction or three. So the layer costs next to nothing beside the rows, of which fifty come from memory.
+The head is quantised, too: inputs and weights of a unit are bytes, of which a CPU multiplies and adds 16 to 64 in one to three
+instructions. The layer costs little compared with the rows, of which fifty are loaded from memory.
 """
 
 from __future__ import annotations
@@ -47,29 +47,28 @@ from reversi_env.rules import SIZES
 from search.kernels.accumulator import IncrementalEvaluator, register_incremental
 from search.kernels.evaluate import evaluator
 
-#: The whole number that stands for 1 in a row.
+#: The integer that stands for 1 in a row.
 QUANTISED_ONE = 128
-#: The largest input and the largest weight of a unit: bytes with a sign hold it.
+#: The largest input and weight of a unit, as signed bytes.
 QUANTISED_MAX = 127
-#: The largest bias of a unit in whole numbers, to which all products are added in 32 bits.
+#: The largest quantised bias of a unit, to which all products are added in 32 bits.
 MAX_BIAS = 1 << 30
-#: The least scale of a unit's weights: all of them may be 0.
+#: The smallest scale of a unit's weights, which may all be 0.
 MIN_SCALE = float(np.finfo(np.float32).tiny) * QUANTISED_MAX
 #: Rows for the number of empty squares.
 EMPTIES = 65
-#: Sums or units that are worked on at a time.
+#: Sums or units per vector.
 LANES = 8
-#: Parts in which rows are added up: of all the additions of whole numbers that it sees the compiler makes one chain, in which each
-#: waits for the one before it.
+#: Independent chains of additions of rows: the compiler would make one chain, in which each addition waits for the one before.
 CHAINS = 4
 FLOAT_VECTOR, INT_VECTOR = ir.VectorType(REAL, LANES), ir.VectorType(ir.IntType(32), LANES)
 BYTE_VECTOR = ir.VectorType(ir.IntType(8), 4 * LANES)
 
 
 class Shape(NamedTuple):
-    """Numbers that a row has, and units of the head, both multiples of `LANES`; and where the parts of a head begin, in numbers.
+    """Width of a row and units of the head, both multiples of `LANES`, and the first indices of a head's parts.
 
-    The parts are the weights of the sums, those of the units (a row for each input), the units' biases, the weights of their
+    The parts are the weights of the sums, the weights of the units (a row for each input), the units' biases, the weights of their
     outputs, and a constant.
     """
 
@@ -78,22 +77,19 @@ class Shape(NamedTuple):
 
     @property
     def inputs(self) -> int:
-        """A sum goes into the head twice: its part above 0 and its part below, each cut off just below 1."""
+        """The number of inputs: the positive and the negative part of each sum, both clipped just below 1."""
         return 2 * self.width
 
     @property
     def first(self) -> int:
-        """Where the units' weights begin."""
         return self.width
 
     @property
     def bias(self) -> int:
-        """Where their biases begin."""
         return self.first + self.inputs * self.units
 
     @property
     def second(self) -> int:
-        """Where the weights of their outputs begin."""
         return self.bias + self.units
 
     @property
@@ -102,14 +98,13 @@ class Shape(NamedTuple):
 
     @property
     def head(self) -> int:
-        """How many numbers there are."""
         return self.constant + 1
 
 
 class SearchHead(NamedTuple):
-    """Where the parts of a head begin as the search has it, in bytes.
+    """Byte offsets of the parts of a head in the search.
 
-    The weights of the sums come first; the units' weights, bytes, come last: for four inputs after four, those of every unit.
+    The weights of the sums come first; the units' weights, bytes, come last: those of every unit for each four inputs.
     """
 
     biases: int
@@ -119,7 +114,6 @@ class SearchHead(NamedTuple):
 
     @classmethod
     def of(cls, shape: Shape) -> SearchHead:
-        """The places of a shape's parts; all parts but the units' weights are numbers of four bytes."""
         starts = np.cumsum([shape.width, shape.units, shape.units, 1])
         return cls(*(4 * int(start) for start in starts))
 
@@ -130,7 +124,7 @@ def array_module(numbers: Any) -> Any:
 
 
 def _scales(shape: Shape, heads: Any) -> Any:
-    """What a whole number stands for in the weights of each unit, ``(heads, 1, units)``.
+    """Return the scales of the weights of each unit, ``(heads, 1, units)``.
 
     The largest weight is `QUANTISED_MAX`, unless the bias would then be too large for 32 bits.
     """
@@ -142,16 +136,13 @@ def _scales(shape: Shape, heads: Any) -> Any:
 
 
 def _quantised_units(shape: Shape, heads: Any) -> tuple[Any, Any]:
-    """The units' weights ``(heads, inputs, units)`` and biases ``(heads, units)`` in whole numbers."""
+    """Return the units' weights ``(heads, inputs, units)`` and biases ``(heads, units)`` as integers."""
     weights, scales = heads[:, shape.first : shape.bias].reshape(-1, shape.inputs, shape.units), _scales(shape, heads)
     return (weights / scales).round(), (heads[:, shape.bias : shape.second] * QUANTISED_ONE / scales[:, 0]).round()
 
 
 def quantised_heads(shape: Shape, heads: Any) -> Any:
-    """The heads (float32) with weights and biases of units that whole numbers can stand for; rounding again changes nothing.
-
-    Heads are an array or a tensor, and so is what comes back.
-    """
+    """Return the heads, a float32 array or tensor, with quantised weights and biases of units; the function is idempotent."""
     (weights, biases), scales = _quantised_units(shape, heads), _scales(shape, heads)
     units = (weights * scales).reshape(len(heads), -1), biases * scales[:, 0] / QUANTISED_ONE
     parts = heads[:, : shape.first], *units, heads[:, shape.second :]
@@ -180,7 +171,7 @@ class _Forward:
         self.row, self.sums = (ir.VectorType(ir.IntType(bits), shape.width) for bits in (8, 16))
 
     def sum_of_rows(self, rows: Any, numbers: list[tuple[Any, int]]) -> Any:
-        """The sums of the rows with these numbers, of which the second part is known. A hundred rows cannot overflow."""
+        """Return the sums of the rows with these numbers, the second part a constant. A hundred rows cannot overflow."""
         builder = self.builder
         places = [(builder.add(rows, WORD(self.shape.width * first)), number) for number, first in numbers]
         vectors = [builder.sext(emit_vector(builder, start, number, self.row), self.sums) for start, number in places]
@@ -203,14 +194,14 @@ class _Forward:
         return builder.fadd(emit_horizontal_sum(builder, total), constant)
 
     def _inputs(self, sums: Any) -> list[Any]:
-        """The sums' parts above 0, then those below: bytes, four after four, as often as there are lanes."""
+        """Return the positive parts of the sums, then the negative ones: four bytes at a time, repeated for all lanes."""
         builder = self.builder
         above, below = (emit_clipped(builder, some, QUANTISED_MAX) for some in (sums, builder.neg(sums)))
         both = builder.trunc(emit_concatenated(builder, above, below), ir.VectorType(ir.IntType(8), self.shape.inputs))
         return [emit_shuffle(builder, both, [*range(k, k + 4)] * LANES) for k in range(0, self.shape.inputs, 4)]
 
     def _units(self, inputs: list[Any], head: Any, first: int) -> Any:
-        """The outputs of the units *first* … *first* + LANES - 1, whole numbers."""
+        """Return the outputs of the units from *first* to *first* + LANES - 1, int32."""
         total = self._part(head, self.place.biases + 4 * first, INT_VECTOR)
         for k, four in enumerate(inputs):
             weights = self._part(head, self.place.weights + 4 * (k * self.shape.units + first), BYTE_VECTOR)
@@ -236,21 +227,21 @@ def _sum_for(shape: Shape) -> Callable:
         opp: Any,
         playable: Any,
     ) -> Any:
-        """The network's output before it is kept within the limit, float32.
+        """Return the network's output before clipping, float32.
 
-        *accumulator*, *rows* and *head* are the addresses of the position's states and of the phase's rows and head; the next three
-        are the numbers of the rows of the two numbers of moves and of the empty squares.
+        *accumulator*, *rows* and *head* are addresses: of the position's states, and of the phase's rows and head. The next three
+        are row numbers: of the numbers of moves of both sides, and of the number of empty squares.
         """
 
         def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
             squares, accumulator, rows, head, own_moves, opp_moves, empties, own, opp, playable = args
             forward, done = _Forward(context, builder, shape), builder.append_basic_block()
-            found = []
+            results = []
             for size in reversed(SIZES):
                 block, other = builder.append_basic_block(), builder.append_basic_block()
                 builder.cbranch(builder.icmp_signed("==", squares, WORD(size * size)), block, other)
                 builder.position_at_end(block)
-                found.append(
+                results.append(
                     (forward.sum_of_rows(rows, emit_numbers(context, builder, size, accumulator)), builder.block)
                 )
                 builder.branch(done)
@@ -258,7 +249,7 @@ def _sum_for(shape: Shape) -> Callable:
             builder.unreachable()
             builder.position_at_end(done)
             sums = builder.phi(forward.sums)
-            for value, block in found:
+            for value, block in results:
                 sums.add_incoming(value, block)
             ends = emit_run_ends(context, builder, opp, own)
             moves = builder.and_(ends, builder.and_(playable, builder.not_(builder.or_(own, opp))))
@@ -272,10 +263,7 @@ def _sum_for(shape: Shape) -> Callable:
 
 
 def evaluator_for(shape: Shape) -> tuple[np.dtype, Callable]:
-    """The record that the search has of networks of this shape, and what `evaluate` is for it: their forward pass.
-
-    The record's type tells it from those of other shapes.
-    """
+    """Return the record type of networks of this shape, which no other shape has, and their forward pass."""
     net = np.dtype(
         [
             ("deep_rows", np.int64, (EMPTIES,)),  # addresses of the int8 rows and of the heads, by empties
@@ -284,7 +272,7 @@ def evaluator_for(shape: Shape) -> tuple[np.dtype, Callable]:
             ("states", np.int64),  # rows of patterns
             ("squares", np.int64),
             ("playable", np.uint64),
-            ("limit", np.float64),  # no value is larger, in discs
+            ("limit", np.float64),  # maximum value in discs
             (f"shape_{shape.width}_{shape.units}", np.uint8),
         ],
         align=True,
@@ -293,7 +281,7 @@ def evaluator_for(shape: Shape) -> tuple[np.dtype, Callable]:
 
     @register_jitable
     def value_of(net, accumulator, empties, own, opp, moves):
-        """Value of the position with the states in *accumulator* and those legal *moves*, in discs for the side to move."""
+        """Return the value of the position with these states and legal *moves*, in discs for the side to move."""
         rows, head = net.deep_rows[np.uint64(empties)], net.heads[np.uint64(empties)]
         own_moves = net.states + popcount(moves)
         opp_moves = net.states + COUNTS
@@ -303,7 +291,6 @@ def evaluator_for(shape: Shape) -> tuple[np.dtype, Callable]:
 
     @evaluator(net)
     def deep_value(net, own, opp):
-        """Value of the position in discs for the side to move."""
         moves = legal_moves(own, opp, net.playable)
         empties = net.squares - popcount(own | opp)
         return value_of(net, states_on_stack(own, opp, net.digits), empties, own, opp, moves)

@@ -1,8 +1,8 @@
 """The forward pass of a linear `PatternNet` inside the search: table look-ups, no torch.
 
-The weights are whole numbers, `UNITS` to a disc, in one block of memory whose address the record holds. One phase is a
-row: the states of all patterns, then `COUNTS` weights each for the number of own moves and of the opponent's moves. A
-last row has the constant for each number of empty squares.
+The weights are integers, `UNITS` per disc, in one block of memory whose address is in the record. A row is a phase: the states of
+all patterns, then `COUNTS` weights each for the number of own moves and of the opponent's moves. The last row has the constant for
+each number of empty squares.
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from models.kernels.accumulator import (
     update_for_value,
 )
 from models.kernels.simd import WORD
-from reversi_env import Rules
 from reversi_env.kernels.bitboard import legal_moves
 from reversi_env.kernels.simd import popcount
 from search.kernels.accumulator import IncrementalEvaluator, register_incremental
@@ -43,7 +42,7 @@ PATTERN_NET = np.dtype(
         ("empties_a_phase", np.int64),
         ("squares", np.int64),
         ("playable", np.uint64),
-        ("limit", np.float64),  # no value is larger, in discs
+        ("limit", np.float64),  # maximum value in discs
     ],
     align=True,
 )
@@ -51,7 +50,7 @@ PATTERN_NET = np.dtype(
 
 @register_jitable
 def _value_of(net, accumulator, empties, own, opp, moves):
-    """Value of the position with the states in *accumulator* and those legal *moves*, in discs for the side to move."""
+    """Return the value of the position with these states and legal *moves*, in discs for the side to move."""
     phase = min(empties // net.empties_a_phase, net.phases - 1)  # a board emptier than the start has the first weights
     weights = net.pattern_weights + 2 * phase * net.row
     if net.squares == 64:
@@ -73,7 +72,6 @@ register_incremental(
 
 @evaluator(PATTERN_NET)
 def pattern_value(net, own, opp):
-    """Value of the position in discs for the side to move."""
     moves = legal_moves(own, opp, net.playable)
     empties = net.squares - popcount(own | opp)
     return _value_of(net, states_on_stack(own, opp, net.digits), empties, own, opp, moves)
@@ -83,19 +81,16 @@ def pattern_value(net, own, opp):
 
 
 def emit_load(builder: ir.IRBuilder, address: Any, index: Any) -> Any:
-    """Code for number *index* of the int16 array at *address*, as int64."""
     pointer = builder.inttoptr(address, ir.PointerType(ir.IntType(16)))
     return builder.sext(builder.load(builder.gep(pointer, [index])), WORD)
 
 
 @intrinsic(prefer_literal=True)
 def pattern_sum(typing_context: Any, size: Any, accumulator: Any, weights: Any) -> Any:
-    """Sum of the weights of all instances on the board of *size*, a literal.
+    """Return the sum of the weights of all instances on the board of *size*, a literal.
 
     *accumulator* is the address of the position's states, *weights* that of the phase's row.
     """
-    assert isinstance(size, types.IntegerLiteral), "the size is known when the code is made"
-    Rules(size.literal_value)  # a board that exists
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
         _, accumulator, weights = args
@@ -109,7 +104,7 @@ def pattern_sum(typing_context: Any, size: Any, accumulator: Any, weights: Any) 
 
 @intrinsic
 def load_weight(typing_context: Any, address: Any, index: Any) -> Any:
-    """Number *index* of the int16 array at *address*, as int64."""
+    """Return number *index* of the int16 array at *address*, as int64."""
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
         return emit_load(builder, *args)

@@ -1,9 +1,8 @@
-"""The patterns that a network looks at, made from the geometry of a board; kernels are generated from them.
+"""The patterns of the networks, derived from the geometry of a board; kernels are generated from them.
 
-A *pattern* is a set of squares; its state is a number in base 3, one digit a square in rising order of squares: 0 empty,
-1 own disc (of the side to move), 2 opponent's. An *instance* is a pattern under one of the eight symmetries, so that a
-corner counts four times and its weights are learnt from all four. A pattern that a symmetry maps onto itself has states
-that mean the same; `weight_index` gives them one weight.
+A *pattern* is a set of squares. Its state is a number in base 3, with one digit per square in ascending order: 0 empty, 1 own disc
+(of the side to move), 2 opponent's. An *instance* is a pattern under one of the eight symmetries: all four corners share weights.
+If a symmetry maps a pattern onto itself, equivalent states share one weight (`weight_index`).
 """
 
 from __future__ import annotations
@@ -32,20 +31,20 @@ class Pattern:
 
     @property
     def search_places(self) -> tuple[int, ...]:
-        """For every square the place of its digit in the search's states: the nearer to the centre, the lower.
+        """The place of every square's digit in the search's states: squares near the centre have the lowest digits.
 
-        Those squares change most from one position of a search to the next, and states that differ in low digits lie together.
+        They change most between the positions of a search, and states that differ in low digits are close in memory.
         """
         order = sorted(self.squares, key=lambda sq: (abs(2 * (sq // 8) - 7) + abs(2 * (sq % 8) - 7), sq))
         return tuple(order.index(sq) for sq in self.squares)
 
     def image(self, symmetry: int) -> tuple[int, ...]:
-        """The squares of the real board that stand on this pattern's squares after the board has undergone *symmetry*."""
+        """Return the squares of the board that *symmetry* maps onto this pattern's squares."""
         undone = int(INVERSE_SYMMETRY[symmetry])
         return tuple(square_image(sq, undone) for sq in self.squares)
 
     def digit_orders(self) -> Iterator[tuple[int, ...]]:
-        """The orders of digits that the symmetries of the pattern itself produce, the given one among them."""
+        """Return the orders of digits under all symmetries that map the pattern onto itself."""
         for symmetry in range(SYMMETRIES):
             image = self.image(symmetry)
             if set(image) == set(self.squares):
@@ -53,7 +52,7 @@ class Pattern:
 
 
 def _shapes(size: int) -> dict[str, list[tuple[int, int]]]:
-    """All patterns of a board as (row, column) pairs, in one orientation each."""
+    """Return all patterns of a board as (row, column) pairs, each in one orientation."""
     last, half = size - 1, size // 2
     shapes = {"edge and X": [(0, c) for c in range(size)] + [(1, 1), (1, last - 1)]}
     if size >= 6:
@@ -69,9 +68,9 @@ def _shapes(size: int) -> dict[str, list[tuple[int, int]]]:
 
 @dataclass(frozen=True)
 class PatternSet:
-    """The patterns of one board size and everything that follows from them.
+    """The patterns of one board size and the tables derived from them.
 
-    Weights of one phase lie in a row: the states of the first pattern, then those of the second, and so on.
+    A row has the weights of one phase: of the states of the first pattern, then of the second, and so on.
     """
 
     size: int
@@ -79,7 +78,7 @@ class PatternSet:
 
     @cached_property
     def offsets(self) -> np.ndarray:
-        """Where each pattern's states begin; one more at the end, the number of all states."""
+        """The first state of each pattern, and at the end the number of all states."""
         return np.concatenate([[0], np.cumsum([pattern.state_count for pattern in self.patterns])])
 
     @property
@@ -89,19 +88,19 @@ class PatternSet:
     @cached_property
     def instances(self) -> tuple[tuple[int, int], ...]:
         """(pattern, symmetry) of every instance, sorted by symmetry: each set of squares of the board once."""
-        found = []
+        instances = []
         for number, pattern in enumerate(self.patterns):
             seen: set[frozenset[int]] = set()
             for symmetry in range(SYMMETRIES):
                 squares = frozenset(pattern.image(symmetry))
                 if squares not in seen:
                     seen.add(squares)
-                    found.append((number, symmetry))
-        return tuple(sorted(found, key=lambda instance: instance[1]))
+                    instances.append((number, symmetry))
+        return tuple(sorted(instances, key=lambda instance: instance[1]))
 
     @cached_property
     def digit_weights(self) -> np.ndarray:
-        """``(64, instances)``: what a digit on a square adds to each instance's state."""
+        """``(64, instances)``: the weight of a square's digit in each instance's state."""
         return self._digit_weights([range(len(pattern.squares)) for pattern in self.patterns])
 
     @cached_property
@@ -110,7 +109,6 @@ class PatternSet:
         return self._digit_weights([pattern.search_places for pattern in self.patterns])
 
     def _digit_weights(self, places: list[Sequence[int]]) -> np.ndarray:
-        """The same for digits at those places of each pattern's states."""
         weights = np.zeros((64, len(self.instances)), np.float32)
         for column, (number, symmetry) in enumerate(self.instances):
             for place, sq in zip(places[number], self.patterns[number].image(symmetry), strict=True):
@@ -119,7 +117,7 @@ class PatternSet:
 
     @cached_property
     def weight_index(self) -> np.ndarray:
-        """For every state of every pattern the number of its weight, from 0 to `weight_count` - 1."""
+        """The number of the weight, below `weight_count`, of every state of every pattern."""
         numbers = np.empty(self.state_count, np.int32)
         first = 0
         for pattern, offset in zip(self.patterns, self.offsets, strict=False):
@@ -132,21 +130,20 @@ class PatternSet:
     @cached_property
     def search_weight_index(self) -> np.ndarray:
         """`weight_index` for the search's states."""
-        found = []
+        parts = []
         for pattern, part in zip(self.patterns, np.split(self.weight_index, self.offsets[1:-1]), strict=True):
             last = len(pattern.squares) - 1
             axes = [last - pattern.search_places.index(last - axis) for axis in range(last + 1)]
-            found.append(part.reshape((3,) * (last + 1)).transpose(axes).reshape(-1))  # the digits as axes
-        return np.concatenate(found)
+            parts.append(part.reshape((3,) * (last + 1)).transpose(axes).reshape(-1))  # the digits as axes
+        return np.concatenate(parts)
 
     @cached_property
     def weight_count(self) -> int:
-        """Number of different weights of one phase."""
         return int(self.weight_index.max()) + 1
 
 
 def _lowest_equivalent(pattern: Pattern) -> np.ndarray:
-    """For every state of the pattern the lowest one that a symmetry of the pattern makes of it."""
+    """Return for every state of the pattern the lowest equivalent one under the pattern's symmetries."""
     lowest = np.arange(pattern.state_count, dtype=np.int32)
     shape = (3,) * len(pattern.squares)  # the digits as axes, the last square's first
     for order in pattern.digit_orders():
@@ -158,7 +155,7 @@ def _lowest_equivalent(pattern: Pattern) -> np.ndarray:
 
 @lru_cache
 def patterns_of(size: int) -> PatternSet:
-    """The patterns of the board of that size.
+    """Return the patterns of the board of that size.
 
     >>> [(p.name, len(p.squares)) for p in patterns_of(8).patterns][:3]
     [('edge and X', 10), ('corner 3x3', 9), ('corner 2x5', 10)]
@@ -166,8 +163,8 @@ def patterns_of(size: int) -> PatternSet:
     50
     """
     rules = Rules(size)
-    found = []
-    for name, cells in _shapes(size).items():
-        squares = sorted(rules.square_of(size * row + column) for row, column in cells)
-        found.append(Pattern(name, tuple(squares)))
-    return PatternSet(size, tuple(found))
+    patterns = (
+        Pattern(name, tuple(sorted(rules.square_of(size * row + column) for row, column in cells)))
+        for name, cells in _shapes(size).items()
+    )
+    return PatternSet(size, tuple(patterns))

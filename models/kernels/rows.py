@@ -1,4 +1,4 @@
-"""The rows of many positions at once, for those who train on a CPU: what `PatternNetwork.features` says, compiled."""
+"""The rows of many positions for training on a CPU: `PatternNetwork.features` as a compiled kernel."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from numba.extending import intrinsic
 from models.kernels.accumulator import emit_numbers, states_on_stack
 from models.kernels.linear import COUNTS
 from models.kernels.simd import WORD
-from reversi_env import Rules
 from reversi_env.compiler.kernel import kernel
 from reversi_env.kernels.bitboard import legal_moves
 from reversi_env.kernels.simd import popcount
@@ -24,8 +23,6 @@ def store_numbers(typing_context: Any, size: Any, accumulator: Any, address: Any
 
     *accumulator* is the address of the position's states.
     """
-    assert isinstance(size, types.IntegerLiteral), "the size is known when the code is made"
-    Rules(size.literal_value)  # a board that exists
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
         _, accumulator, address = args
@@ -43,8 +40,8 @@ def store_numbers(typing_context: Any, size: Any, accumulator: Any, address: Any
 def write_rows(squares, playable, own, opp, digits, tied, weights, instances, out):
     """Write the numbers of the rows of every position into ``out[i]``: *instances* of patterns, own moves, opponent's moves.
 
-    *digits* is the board's `digit_table`, *weights* the number of rows of patterns. Where there is room for one more
-    number, it is that of the empty squares.
+    *digits* is the board's `digit_table`, *weights* the number of rows of patterns. An array with one more column also gets the
+    row of the number of empty squares.
     """
     states = np.zeros(64, np.int32)
     for i in range(own.size):

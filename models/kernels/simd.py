@@ -1,4 +1,4 @@
-"""LLVM code for short vectors of numbers that stay in registers: what the networks' forward passes are written in."""
+"""LLVM code for short vectors in registers, of which the forward passes of the networks consist."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from llvmlite import ir
 from numba.core.cpu import CPUContext
 
 WORD, REAL = ir.IntType(64), ir.FloatType()
-#: How the names of ARM CPUs begin that have products of bytes; LLVM, which knows it from their names, does not list it.
+#: Prefixes of the names of ARM CPUs with dot products of bytes, a feature that LLVM does not list.
 WITH_DOTPROD = "neoverse-", "cortex-a76", "cortex-a78", "cortex-x", "apple-m", "ampere1"
 
 
 def emit_vector(builder: ir.IRBuilder, address: Any, number: Any, kind: ir.VectorType) -> Any:
-    """Vector *number* of an array of vectors at *address*; they need not be aligned to their length."""
+    """Load vector *number* of an array of vectors at *address*; they need not be aligned to their length."""
     pointer = builder.gep(builder.inttoptr(address, ir.PointerType(kind)), [number])
     return builder.load(pointer, align=1 if isinstance(kind.element, ir.IntType) else 4)
 
 
 def emit_sum(vectors: list[Any], add: Callable[[Any, Any], Any]) -> Any:
-    """The vectors added up in pairs, then the sums in pairs …: no addition waits for all that were before it."""
+    """Return the sum of the vectors, added as a balanced tree: no addition waits for all before it."""
     while len(vectors) > 1:
         pairs = [add(*vectors[k : k + 2]) for k in range(0, len(vectors) - 1, 2)]
         vectors = pairs + vectors[2 * len(pairs) :]
@@ -28,7 +28,7 @@ def emit_sum(vectors: list[Any], add: Callable[[Any, Any], Any]) -> Any:
 
 
 def cpu_features(context: Any) -> set[str]:
-    """What the CPU has that code is made for, in LLVM's words."""
+    """Return LLVM's names of the features of the CPU that code is compiled for."""
     if not isinstance(context, CPUContext):
         return set()
     _, name, features = context.codegen().magic_tuple()
@@ -36,12 +36,12 @@ def cpu_features(context: Any) -> set[str]:
 
 
 def is_arm(context: Any) -> bool:
-    """Whether code is made for a CPU of ARM's."""
+    """Return whether code is compiled for an ARM CPU."""
     return isinstance(context, CPUContext) and context.codegen().magic_tuple()[0].startswith(("aarch64", "arm"))
 
 
 def fuses(context: Any) -> bool:
-    """Whether code is made for a CPU that multiplies and adds in one instruction: all but x86's before 2013."""
+    """Return whether the CPU has fused multiply-add: all but x86 before 2013."""
     if not isinstance(context, CPUContext):
         return False
     triple, _, features = context.codegen().magic_tuple()
@@ -49,9 +49,9 @@ def fuses(context: Any) -> bool:
 
 
 def emit_multiply_add(context: Any, builder: ir.IRBuilder, total: Any, left: Any, right: Any) -> Any:
-    """*total* + *left* * *right*, rounded once where the CPU can do so in one instruction.
+    """Return *total* + *left* * *right*, rounded once if the CPU has fused multiply-add.
 
-    That is said, not left to the compiler: it might choose differently on another CPU, and values would differ in a last bit.
+    The choice is explicit, so that all compilers give the same last bit.
     """
     if not fuses(context):
         return builder.fadd(total, builder.fmul(left, right))
@@ -61,9 +61,9 @@ def emit_multiply_add(context: Any, builder: ir.IRBuilder, total: Any, left: Any
 
 
 def emit_dot_products_added(context: Any, builder: ir.IRBuilder, totals: Any, inputs: Any, weights: Any) -> Any:
-    """Eight *totals* (int32), to each of which four products are added: of *inputs*, 0 … 127, and *weights*, -127 … 127, bytes.
+    """Add four products to each of eight *totals* (int32): of *inputs*, bytes 0 to 127, and *weights*, bytes -127 to 127.
 
-    Some CPUs do that in an instruction or a few. The sums are whole numbers, and the same on all of them.
+    Some CPUs have instructions for it. The integers are the same on all CPUs.
     """
     features = cpu_features(context)
     if "+dotprod" in features:
@@ -80,7 +80,7 @@ def _emit_dots_arm(builder: ir.IRBuilder, totals: Any, inputs: Any, weights: Any
 
 
 def _emit_dots_avx2(builder: ir.IRBuilder, inputs: Any, weights: Any) -> Any:
-    """The sums of four products each: of two in 16 bits, which hold 2 * 127 * 127, and of two such sums in 32."""
+    """Return sums of four products: of two in 16 bits, which hold 2 * 127 * 127, and of two such sums in 32 bits."""
     byte, half, whole = (ir.VectorType(ir.IntType(256 // lanes), lanes) for lanes in (32, 16, 8))
     twos = _declared(builder, "llvm.x86.avx2.pmadd.ub.sw", ir.FunctionType(half, [byte, byte]))
     fours = _declared(builder, "llvm.x86.avx2.pmadd.wd", ir.FunctionType(whole, [half, half]))
@@ -104,30 +104,22 @@ def _declared(builder: ir.IRBuilder, name: str, kind: ir.FunctionType) -> Any:
 
 
 def emit_half(builder: ir.IRBuilder, vector: Any, second: bool) -> Any:
-    """The first or the second half of the vector's numbers."""
     half = vector.type.count // 2
     return emit_shuffle(builder, vector, range(half * second, half * (1 + second)))
 
 
 def emit_concatenated(builder: ir.IRBuilder, left: Any, right: Any) -> Any:
-    """The numbers of two vectors in one."""
     places = list(range(2 * left.type.count))
     return builder.shuffle_vector(left, right, ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places))
 
 
 def emit_clipped(builder: ir.IRBuilder, vector: Any, most: float) -> Any:
-    """Every number of the vector, but at least 0 and at most *most*."""
-    return emit_at_most(builder, emit_relu(builder, vector), most)
+    """Clip every number of the vector to the range from 0 to *most*."""
+    return _emit_bounded(builder, emit_relu(builder, vector), ">", most)
 
 
 def emit_relu(builder: ir.IRBuilder, vector: Any) -> Any:
-    """Every number of the vector, but at least 0."""
     return _emit_bounded(builder, vector, "<", 0)
-
-
-def emit_at_most(builder: ir.IRBuilder, vector: Any, bound: float) -> Any:
-    """Every number of the vector, but at most *bound*."""
-    return _emit_bounded(builder, vector, ">", bound)
 
 
 def _emit_bounded(builder: ir.IRBuilder, vector: Any, beyond: str, bound: float) -> Any:
@@ -137,7 +129,7 @@ def _emit_bounded(builder: ir.IRBuilder, vector: Any, beyond: str, bound: float)
 
 
 def emit_horizontal_sum(builder: ir.IRBuilder, vector: Any) -> Any:
-    """Sum of the vector's numbers, halves added to halves."""
+    """Return the sum of the vector's numbers, halves added to halves."""
     width = vector.type.count
     while width > 1:
         width //= 2
@@ -147,7 +139,7 @@ def emit_horizontal_sum(builder: ir.IRBuilder, vector: Any) -> Any:
 
 
 def emit_shuffle(builder: ir.IRBuilder, vector: Any, places: Any) -> Any:
-    """The vector of the numbers at *places*, which are known when the code is made and may repeat."""
+    """Return the vector of the numbers at *places*, which are constants and may repeat."""
     chosen = list(places)
     mask = ir.Constant(ir.VectorType(ir.IntType(32), len(chosen)), chosen)
     return builder.shuffle_vector(vector, ir.Constant(vector.type, ir.Undefined), mask)

@@ -1,17 +1,14 @@
-"""The endgame solver as one GPU kernel: a thread a position, no recursion, every thread in step.
+"""The endgame solver as one GPU kernel: one thread per position, without recursion.
 
-The threads of a warp share one instruction stream, so that what counts is not how little work a node takes but how
-alike the nodes' work is. Each turn of the kernel's loop therefore does the same two heavy things whatever the thread is
-about: turn the discs of one move, and find the replies. A thread that is *sorting* notes how many replies there are, a
-thread that is *searching* goes down to them, a thread that must *pass* does both with no disc; only light bookkeeping
-differs. A thread whose position is solved draws the next one from a common ticket counter, so that long positions hold
-nobody up.
+The threads of a warp share one instruction stream. Each turn of the kernel's loop therefore has the same two expensive steps for
+every thread: flip the discs of one move, and find the replies. A thread that is *sorting* counts the replies, a thread that is
+*searching* descends to them, and a pass does both without a disc; only cheap bookkeeping differs. A thread whose position is solved
+takes the next one from an atomic counter.
 
-The search is principal-variation search (fail-soft) with windows (alpha, beta) in discs for the side to move. From
-`SORT_EMPTIES` empties on, moves are sorted once a node so that the opponent gets the fewest replies; nearer to the end,
-squares in quadrants with an odd number of empties come first. Bounds of positions with `TABLE_EMPTIES` empties or more
-go into a table that all threads share. The stack lies in shared memory, 21 bytes a level: not the boards but the discs
-turned on the way down, from which the boards are restored.
+The search is principal-variation search (fail-soft) with windows (alpha, beta) in discs for the side to move. From `SORT_EMPTIES`
+empties on, moves are sorted once per node by the number of replies; nearer to the end, squares in quadrants with an odd number of
+empties come first. Bounds of positions with `TABLE_EMPTIES` empties or more are in a table that all threads share. The stack is in
+shared memory, 21 bytes per level: the flipped discs, from which the boards are restored.
 """
 
 from __future__ import annotations
@@ -26,21 +23,21 @@ from search.kernels.last_squares import odd_squares
 
 #: Threads of a block; their stacks must fit into 48 KiB of shared memory.
 BLOCK = 128
-#: Most empties of a position: a move is kept as the number, four bits, of its square among the position's empties.
+#: Maximum empties of a position: a move is stored as the number, four bits, of its square among the position's empties.
 MOST_EMPTIES = MAX_GPU_EMPTIES
 LEVELS = MOST_EMPTIES + 1
-#: From so many empties on, moves are sorted by the number of replies.
+#: Minimum empties at which moves are sorted by the number of replies.
 SORT_EMPTIES = 7
-#: Up to so many empties parity counts in a move's rank.
+#: Maximum empties at which parity counts in a move's rank.
 PARITY_EMPTIES = 9
-#: From so many empties on, bounds are kept in the table that all threads share.
+#: Minimum empties of positions in the shared table.
 TABLE_EMPTIES = 8
-#: Worse than every score.
+#: Below every score.
 WORST = -127
-#: Stands for the score of a position that was given up.
+#: The score of a position that is left to the CPU.
 UNSOLVED = -128
 
-#: Flags beside the square that led down from a level: the window was a null window, and a pass had come before.
+#: Flags stored with the square of a level's move: it was searched with a null window, and it followed a pass.
 PROBED, PASSED, SQUARE_BITS = 64, 128, 63
 
 _i32, _u8, _i8, _u64 = np.int32, np.uint8, np.int8, np.uint64
@@ -48,7 +45,7 @@ _i32, _u8, _i8, _u64 = np.int32, np.uint8, np.int8, np.uint64
 
 @cuda.jit(device=True)
 def _inserted(keys, order, listed, key, number):
-    """Two lists of sixteen four-bit numbers, sorted by key, with one more move in its place."""
+    """Return two lists of sixteen four-bit numbers, sorted by key, with one more move inserted."""
     at = _u64(0)
     end = _u64(4 * listed)
     while at < end and ((keys >> at) & _u64(15)) <= key:
@@ -61,7 +58,7 @@ def _inserted(keys, order, listed, key, number):
 
 @cuda.jit(device=True)
 def _sort_key(bit, replies, corners, odd, level):
-    """How late a move comes, 0 to 15: few replies first, those in corners count twice; near the end, odd quadrants first."""
+    """Return a move's rank, 0 to 15: few replies first, those in corners count twice; near the end, odd quadrants first."""
     key = count(replies) + count(replies & corners)
     if level <= PARITY_EMPTIES:
         key += key + (1 if (bit & odd) == NO_SQUARE else 0)
@@ -73,11 +70,11 @@ def _last_square(own, opp, replies, playable, squares):
     sq = first_square(playable & ~(own | opp))
     mover, other = (own, opp) if replies != NO_SQUARE else (opp, own)
     flipped = _i32(count(flips(sq, mover, other)))
-    ahead = _i32(2) * _i32(count(mover)) - squares + _i32(1)  # of the one who may move there, as the discs lie
+    ahead = _i32(2) * _i32(count(mover)) - squares + _i32(1)  # for the side that may move there, before its move
     if flipped > 0:
         ahead += _i32(2) * flipped + _i32(1)
     else:
-        ahead += _i32(1) if ahead > 0 else _i32(-1)  # nobody can: the winner gets the square
+        ahead += _i32(1) if ahead > 0 else _i32(-1)  # neither side can: the winner gets the square
     return ahead if replies != NO_SQUARE else -ahead
 
 
@@ -88,16 +85,15 @@ def _slot(own, opp, table):
 
 @cuda.jit(device=True)
 def _signature(own, opp):
-    """Tells a position from the others of its slot; that two agree in both is a matter of 2**-64."""
+    """Return a hash that distinguishes the positions of a slot; two agree in both with probability 2**-64."""
     return (own * _u64(0x9E37_79B9_7F4A_7C15)) ^ (opp * _u64(0xC2B2_AE3D_27D4_EB4F))
 
 
 @cuda.jit(device=True)
 def _known_bounds(own, opp, table):
-    """Bounds of the position's value that some thread has stored; (WORST, -WORST) if none has.
+    """Return the bounds of the position's value in the table, or (WORST, -WORST).
 
-    The first word is the signature mixed with the second: two halves of different entries, written by two threads at the
-    same time, do not fit together.
+    The first word is the signature XOR the second, so that an entry torn by two concurrent writes matches no position.
     """
     slot = _slot(own, opp, table)
     bounds = table[slot, 1]
@@ -136,7 +132,7 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
     turns_taken = np.int64(0)
     deadline = np.int64(0)  # of the position, in turns taken
 
-    position = np.int64(-1)  # of this thread; below zero: it needs a new one
+    position = np.int64(-1)  # of this thread; -1: it needs a new one
     root_empties = NO_SQUARE
     own = opp = NO_SQUARE  # the node: boards of the side to move and of the other
     level = root = _i32(0)  # empties of the node, and of the position
@@ -172,7 +168,7 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
             position = np.int64(-1)
             continue
 
-        # --- choose what this turn is about
+        # --- choose the move of this turn
         sorting = unsorted != NO_SQUARE
         odd = _u64(odd_squares(playable & ~(own | opp)))
         probing = False
@@ -194,13 +190,13 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
                 moves &= ~(ONE << _u64(sq))
             probing = best > WORST and beta - alpha > 1
 
-        # --- the heavy part, the same for all
+        # --- the expensive part, the same for all threads
         bit = NO_SQUARE if passing else ONE << _u64(sq)
         flipped = NO_SQUARE if passing else _u64(flips(sq, own, opp))
         child_own, child_opp = opp ^ flipped, own ^ flipped ^ bit
         replies = _u64(legal_moves(child_own, child_opp, playable))
 
-        # --- what follows from it
+        # --- use the result
         returning = False  # the node's value is known: `best`
         go_down = False
         child_alpha = child_beta = _i32(0)
@@ -222,8 +218,8 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
             value, has_value, probing = _i32(sign) * (_i32(2) * _i32(count(child_opp)) - squares), True, False
         elif level == 2:
             value = -_i32(sign) * _last_square(child_own, child_opp, replies, playable, squares)
-            has_value, probing = True, False  # exact: whatever the window, there is no need to ask again
-        else:  # go down, unless the table knows better
+            has_value, probing = True, False  # exact, whatever the window
+        else:  # go down, unless the table has a bound that decides
             go_down = True
             child_alpha, child_beta = -(alpha + _i32(1) if probing else beta), -alpha
             if level > TABLE_EMPTIES and replies != NO_SQUARE:
@@ -247,7 +243,7 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
             if level >= SORT_EMPTIES:
                 unsorted, moves = replies, NO_SQUARE
 
-        # --- values go up as far as they decide
+        # --- back up values as far as they decide
         while has_value or returning:
             if has_value and probing and alpha < value < beta:
                 has_value = False
@@ -279,7 +275,7 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
                     passing, unsorted = False, NO_SQUARE
                     probing = (flagged & PROBED) != 0
                     if level > TABLE_EMPTIES:
-                        floor, ceiling = -(alpha + _i32(1) if probing else beta), -alpha  # the window it was asked with
+                        floor, ceiling = -(alpha + _i32(1) if probing else beta), -alpha  # the window of the search
                         lower = value if value > floor else _i32(WORST)
                         upper = value if value < ceiling else _i32(-WORST)
                         _store_bounds(opp ^ flipped, own ^ flipped ^ bit, table, lower, upper)

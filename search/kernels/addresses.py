@@ -1,7 +1,7 @@
-"""Kernels that are called by their address, so that a kernel can use one that is compiled as a part of another.
+"""Calls of kernels by address, for a kernel that is compiled as a part of another one.
 
-The solver prunes by the midgame search (ProbCut). Compiled into it, that search would be compiled twice for every evaluator.
-The address is asked for in every process, and kept in records: none is ever part of compiled code, which is kept on disk.
+The solver prunes by the midgame search (ProbCut), which would otherwise be compiled twice for every evaluator. Addresses are in
+records and belong to one process: they are never part of compiled code, which is cached on disk.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from numba.extending import intrinsic
 
 from reversi_env.compiler.llvm import emit_kernel_call
 
-#: What is asked: own and opponent's board, alpha, beta, depth.
+#: Own and opponent's board, alpha, beta, depth.
 _ARGUMENTS = (types.uint64, types.uint64, types.int64, types.int64, types.int64)
 _WORD = ir.IntType(64)
 
 
 @intrinsic
 def address_of(typing_context: Any, function: Any, thread: Any, net: Any) -> Any:
-    """Address of the kernel *function* ``(work, net, own, opp, alpha, beta, depth)``, a part of the kernel that asks."""
+    """Return the address of the kernel *function* ``(thread, net, own, opp, alpha, beta, depth)``, a part of the calling kernel."""
     arguments = (thread, net, *_ARGUMENTS)
     function.dispatcher.compile(arguments)
     compiled = function.dispatcher.overloads[arguments]
@@ -37,7 +37,7 @@ def address_of(typing_context: Any, function: Any, thread: Any, net: Any) -> Any
 def call(
     typing_context: Any, address: Any, thread: Any, net: Any, own: Any, opp: Any, alpha: Any, beta: Any, depth: Any
 ) -> Any:
-    """What the kernel at *address* gives, a whole number."""
+    """Return the integer result of the kernel at *address*."""
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
         return emit_kernel_call(context, builder, args[0], signature.args[1:], args[1:])

@@ -1,12 +1,12 @@
 """Double-Alpha Maximax, the search of report 002: one lower bound per colour, and one function for both sides.
 
-Values are in discs for the side to move. A finished game is worth all squares to its winner and 0 if drawn: the report's utility of
-±1, in discs. Evaluations are kept strictly inside that range, so that only a proven win has its value. A pass uses up no depth.
+Values are in discs for the side to move. A finished game has the value of all squares for its winner, and 0 if drawn: the report's
+utility of ±1, in discs. Evaluations are strictly inside this range. A pass does not reduce the depth.
 
-The table holds values of boards met before, in white's view, and orders moves; it never replaces a search. When it has its M
-entries it takes no more writes. Entries of earlier searches count as empty slots, so that nothing has to be cleared.
+The table has the values of earlier boards, from White's view, for move ordering only. After M entries it takes no more writes.
+Entries of earlier searches count as empty slots, so that it need not be cleared.
 
-``studies/textbook.py`` is the slow twin: same values, moves and node counts.
+``studies/textbook.py`` is the slow reference implementation: same values, moves and node counts.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ DOUBLE_ALPHA_STATE = np.dtype(
         ("sign", np.int64),
         ("nodes", np.int64),
         ("node_limit", np.int64),
-        ("stop", np.int64),  # set from outside, or at the node limit: values are void from then on
+        ("stop", np.int64),  # set by other threads, or at the node limit: values are then invalid
         ("estimates", np.int64),  # leaves that were not finished games
         ("search", np.int64),  # number of this search, which its table entries have
         ("stored", np.int64),  # table entries of this search
-        ("capacity", np.int64),  # the most there may be: the report's M
+        ("capacity", np.int64),  # maximum entries: the report's M
         ("tie_order", np.int64, (64,)),  # by square: of equally promising moves the lowest comes first
         ("best", np.int64, (65,)),  # by level: square of the best move
         ("order", np.int64, (65, MAX_MOVES)),  # places of the moves in the lists below, the most promising first
@@ -53,7 +53,7 @@ DOUBLE_ALPHA_STATE = np.dtype(
 
 @kernel
 def probe(thread, entries, black, white):
-    """Index of the board's entry, or of the empty slot where it would be."""
+    """Return the index of the board's entry, or of the empty slot for it."""
     mask = entries.size - 1
     slot = np.int64(position_hash(black, white) & np.uint64(mask))
     while entries[slot].search == thread.search and (entries[slot].black != black or entries[slot].white != white):
@@ -78,13 +78,13 @@ def store(thread, entries, own, opp, colour, value):
 
 @kernel
 def utility(thread, own, opp):
-    """Value of a finished game: all squares to the winner."""
+    """Return the value of a finished game: all squares for the winner."""
     return np.float64(thread.squares * thread.sign * np.sign(disc_difference(own, opp)))
 
 
 @kernel
 def estimate(thread, net, own, opp):
-    """Evaluation, kept inside the range of proven values."""
+    """Return the static evaluation, clipped inside the range of proven values."""
     limit = thread.squares - 0.5
     return min(max(evaluate(net, own, opp), -limit), limit)
 
@@ -96,7 +96,7 @@ def static_value(thread, net, own, opp):
 
 @kernel
 def precedes(thread, level, i, j):
-    """Whether the listed move *i* is searched before *j*: table values before evaluations, then the higher value."""
+    """Return whether move *i* is searched before *j*: table values before evaluations, then the higher value."""
     if thread.in_table[level, i] != thread.in_table[level, j]:
         return thread.in_table[level, i] > thread.in_table[level, j]
     if thread.promise[level, i] != thread.promise[level, j]:
@@ -106,7 +106,7 @@ def precedes(thread, level, i, j):
 
 @kernel
 def sorted_moves(thread, net, entries, own, opp, colour, moves, level):
-    """Write the moves into the lists of this level, and their order; their number."""
+    """Write the moves and their order into the lists of this level, and return their number."""
     listed = 0
     while moves != NO_SQUARE:
         sq = trailing_zeros(moves)
@@ -131,7 +131,7 @@ def sorted_moves(thread, net, entries, own, opp, colour, moves, level):
 
 @kernel
 def best_leaf(thread, net, own, opp, moves, level):
-    """Value of the best of the moves that lead to leaves, each of them a node."""
+    """Return the value of the best move at depth 1; every child is a node."""
     best = -np.inf
     while moves != NO_SQUARE:
         sq = trailing_zeros(moves)
@@ -150,9 +150,9 @@ def best_leaf(thread, net, own, opp, moves, level):
 
 @kernel
 def maximax(thread, net, entries, own, opp, colour, depth, black_alpha, white_alpha):
-    """Value for the side to move, *colour* (-1 black, +1 white), to *depth* plies; 0 once the search is stopped.
+    """Return the value for the side to move, *colour* (-1 black, +1 white), to *depth* plies; 0 after a stop.
 
-    The alphas are what each colour can be sure of, in its own view. The value is exact if neither colour has better elsewhere.
+    The alphas are the lower bounds of both colours, each from its own view. The value is exact between them.
     """
     thread.nodes += 1
     if thread.nodes > thread.node_limit:
@@ -196,6 +196,6 @@ def maximax(thread, net, entries, own, opp, colour, depth, black_alpha, white_al
 
 @kernel
 def search_position(thread_states, nets, entries, own, opp, colour, depth):
-    """Value of a position to *depth* plies, both alphas at the value of a loss; the record has the best move at its level."""
+    """Return the value to *depth* plies with both alphas at the value of a loss; the record has the best move at its level."""
     lost = -np.float64(thread_states[0].squares)
     return maximax(thread_states[0], nets[0], entries, own, opp, np.int64(colour), np.int64(depth), lost, lost)

@@ -96,7 +96,7 @@ def _fingerprint_of(value: Any, within: tuple[Any, ...]) -> Any:
     if isinstance(value, np.ndarray):
         return value.dtype, value.shape, value.tobytes()
     if isinstance(value, (tuple, list)):
-        return type(value).__name__, [_fingerprint_of(one, within) for one in value]
+        return type(value).__name__, [_fingerprint_of(item, within) for item in value]
     return re.sub(" at 0x[0-9a-f]+", "", repr(value))  # without addresses
 
 
@@ -140,7 +140,7 @@ def _static_values(nets, own, opp, out):
 
 
 def static_values(nets: np.ndarray, own: np.ndarray, opp: np.ndarray) -> np.ndarray:
-    """The evaluator's value of every position, no search; *nets* is an array of one record."""
+    """Return the static value of every position; *nets* is an array of one record."""
     out = np.empty(own.size, np.float64)
     _static_values(nets, own, opp, out)
     return out

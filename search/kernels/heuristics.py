@@ -1,11 +1,10 @@
 """The published heuristics as compiled evaluators: one record type and one function each.
 
-A record holds all that its function reads: the weights, and what it must know of the board (`BOARD_FIELDS`), so that
-``evaluate(net, own, opp)`` needs nothing else and one function serves every size and both games. `search.evaluators`
-fills the records. Where a report is unclear or its listing contradicts its text, the function says what was decided.
+A record has the weights and the properties of the board (`BOARD_FIELDS`), so that one function serves every size and both games.
+`search.evaluators` fills the records. If a report is unclear or contradicts itself, the function's docstring has the decision.
 
-Every position table here is symmetric, so that a table is ten numbers, one for each class of squares
-(`CLASS_DISTANCES`), and a table's value is ten bit counts rather than 64 look-ups.
+All position tables are symmetric: a table has ten numbers, one for each class of squares (`CLASS_DISTANCES`), and its value takes
+ten bit counts instead of 64 look-ups.
 """
 
 from __future__ import annotations
@@ -21,22 +20,22 @@ from reversi_env.kernels.simd import popcount, trailing_zeros
 from reversi_env.kernels.stability import stable_discs
 from search.kernels.evaluate import evaluator
 
-#: The classes of squares that the eight symmetries make, each by its distances (smaller, larger) from the nearest two
-#: edges: corner (a1), C (b1), A (c1), B (d1), X (b2), then c2, d2, c3, d3 and d4: the order of report 002.
+#: The classes of squares under the eight symmetries, by their distances (smaller, larger) from the nearest two edges, in the order
+#: of report 002: corner (a1), C (b1), A (c1), B (d1), X (b2), c2, d2, c3, d3, d4.
 CLASS_DISTANCES = ((0, 0), (0, 1), (0, 2), (0, 3), (1, 1), (1, 2), (1, 3), (2, 2), (2, 3), (3, 3))
 CLASSES = len(CLASS_DISTANCES)
 TABLE = (np.float64, (CLASSES,))
 
-#: What a record knows of the board and of the unit of its value.
+#: The properties of the board in a record, and the unit of its value.
 BOARD_FIELDS: list[Any] = [
     ("playable", np.uint64),
     ("corners", np.uint64),
     ("edge_rows", np.uint64),  # the board's first and last row
     ("edge_columns", np.uint64),
     ("square_classes", np.uint64, (CLASSES,)),  # in the order of CLASS_DISTANCES; empty where a smaller board has none
-    ("sign", np.float64),  # -1 where a heuristic of one game is used in the other
+    ("sign", np.float64),  # -1 if a heuristic of one game is used in the other
     ("scale", np.float64),  # discs for one unit of the formula
-    ("limit", np.float64),  # no value is larger than this, in discs
+    ("limit", np.float64),  # maximum value in discs
 ]
 
 
@@ -71,13 +70,13 @@ MOBILITY = record_type("move_weight")
 
 @kernel
 def in_discs(net, raw):
-    """The formula's value *raw* in discs: signed and scaled as the record says, and kept within its limit."""
+    """Return the formula's value *raw* in discs, with the sign and the scale of the record, and clipped to its limit."""
     return min(max(net.sign * net.scale * raw, -net.limit), net.limit)
 
 
 @kernel
 def weighted_difference(own, opp, classes, weights):
-    """Sum of the weights of the squares of *own* less those of *opp*, the weights given by class."""
+    """Return the sum of the weights of the squares of *own* minus those of *opp*; *weights* are by class."""
     total = 0.0
     for i in range(CLASSES):
         total += weights[i] * (popcount(own & classes[i]) - popcount(opp & classes[i]))
@@ -91,7 +90,7 @@ def relative_difference(mine, theirs):
 
 @kernel
 def leader_percentage(mine, theirs):
-    """The larger number in per cent of both together, negative if it is theirs; 0 if they are equal."""
+    """Return the larger number in percent of their sum, negative if it is theirs; 0 if they are equal."""
     if mine == theirs:
         return 0.0
     return 100.0 * (mine if mine > theirs else -theirs) / (mine + theirs)
@@ -99,7 +98,7 @@ def leader_percentage(mine, theirs):
 
 @kernel
 def _run_along(start, line, step):
-    """Discs of *line* that an unbroken run joins to *start*, both ways along one axis, up to seven squares far."""
+    """Return the discs of *line* in an unbroken run from *start*, in both directions of an axis, up to seven squares."""
     twice, four_times = step + step, step << np.uint64(2)
     up = start | (line & (start << step))
     pairs = line & (line << step)
@@ -113,7 +112,7 @@ def _run_along(start, line, step):
 
 @kernel
 def edge_runs(net, discs):
-    """Edge discs that a run of their own colour along the edge joins to a corner, which counts too: all are safe."""
+    """Return the discs in unbroken runs along the edges from corners, which count, too: all are stable."""
     corners = discs & net.corners
     if corners == NO_SQUARE:
         return corners
@@ -122,7 +121,7 @@ def edge_runs(net, discs):
 
 @kernel
 def turnable_discs(own, opp, opp_moves):
-    """Own discs that one of the opponent's moves would turn."""
+    """Return the own discs that one of the opponent's moves would flip."""
     flipped = NO_SQUARE
     while opp_moves != NO_SQUARE:
         flipped |= flips(trailing_zeros(opp_moves), opp, own)
@@ -132,7 +131,7 @@ def turnable_discs(own, opp, opp_moves):
 
 @kernel
 def corners_offered(net, own, opp):
-    """Lines that offer the opponent an empty corner: an own disc next to it and an opponent's disc right behind."""
+    """Return the number of lines that offer the opponent an empty corner: an own disc beside it, then an opponent's disc."""
     empty_corners = net.corners & ~(own | opp)
     lines = 0
     for axis in range(4):
@@ -150,9 +149,8 @@ def corners_offered(net, own, opp):
 def position_stability(net, own, opp):
     """Report 000: ``gamma * position + (1 - gamma) * stability``, written for the reversed game.
 
-    Decided: stability, which the report does not define, is the opponent's proven safe discs less the own ones
-    (`stable_discs`): where discs are not wanted, a disc that stays for ever is a burden. One counts ``stable_disc`` units
-    of the table, by default the table's mean absolute entry, so that gamma weighs two things of like size.
+    Decided: stability, which the report does not define, is the opponent's number of `stable_discs` minus the own number. A disc
+    counts ``stable_disc`` units, by default the table's mean absolute entry, so that gamma weighs terms of similar size.
     """
     position = weighted_difference(own, opp, net.square_classes, net.table)
     burden = popcount(stable_discs(own, opp, net.playable)) - popcount(stable_discs(opp, own, net.playable))
@@ -163,7 +161,7 @@ def position_stability(net, own, opp):
 def six_factor(net, own, opp):
     """Report 001: table, pieces, frontier, corners, closeness to empty corners, mobility; written for the normal game.
 
-    Decided: the report does not print its table; it is the one that these weights are usually published with.
+    Decided: the report does not print its table; this is the one usually published with these weights.
     """
     empties = net.playable & ~(own | opp)
     beside_empty = neighbours(empties)
@@ -181,18 +179,18 @@ def six_factor(net, own, opp):
 def ten_weight(net, own, opp):
     """Report 002, first model: a position table, positive = bad to own, written for the reversed game.
 
-    Decided: it is normalised by the sum of its absolute values over all squares of the board: values lie within ±1.
+    Decided: it is divided by the sum of its absolute values over all squares of the board, so that values are within ±1.
     """
     return in_discs(net, -weighted_difference(own, opp, net.square_classes, net.bad_to_own))
 
 
 @evaluator(SIXTEEN_WEIGHT)
 def sixteen_weight(net, own, opp):
-    """Report 002, second model: position, mobility and edge stability, weighted anew after the opening; reversed game.
+    """Report 002, second model: position, mobility and edge stability, with other weights after the opening; reversed game.
 
-    Position is that of the first model. Mobility is the table's sum over the own moves less that over the opponent's,
-    in units of twelve moves to average squares. Edge stability counts `edge_runs`, in units of all edge squares, and
-    is bad to own. Decided: the opening lasts for 24 of 64 discs, and for the same share of a smaller board.
+    Position is that of the first model. Mobility is the table's sum over the own moves minus that over the opponent's, in units of
+    twelve moves to average squares. Edge stability counts `edge_runs`, in units of all edge squares, and is bad to own. Decided:
+    the opening has up to 24 of 64 discs, and the same share of a smaller board.
     """
     own_moves, opp_moves = legal_moves(own, opp, net.playable), legal_moves(opp, own, net.playable)
     position = -weighted_difference(own, opp, net.square_classes, net.bad_to_own)
@@ -206,11 +204,10 @@ def sixteen_weight(net, own, opp):
 def four_attribute(net, own, opp):
     """Report 003: ``ply * parity + 2 * mobility + 8 * corners / ply + 8 * stability``, written for the normal game.
 
-    Corners and stability are those of one side alone, so that the two sides' values do not add up to 0. Decided: that
-    side is the side to move throughout (the listing takes sides differently in the four attributes, and multiplies
-    mobility by the colour); a corner is offered as the text has it, by an own disc next to it with an opponent's
-    behind (the listing has the colours the other way round); stable discs are `edge_runs` (the listing also walks
-    inwards from the edge, where discs can still be turned); the division is exact; ``ply``, the search depth of the
+    Corners and stability are those of one side only, so the values of the two sides do not add up to 0. Decided: this is the side
+    to move (the listing uses different sides in the four attributes, and multiplies mobility by the colour). A corner is offered by
+    an own disc beside it with an opponent's disc behind, as in the text (the listing exchanges the colours). Stable discs are
+    `edge_runs` (the listing also counts inner discs that can be flipped). The division is exact. ``ply``, the search depth of the
     original program, is a weight.
     """
     own_moves, opp_moves = legal_moves(own, opp, net.playable), legal_moves(opp, own, net.playable)
@@ -225,7 +222,7 @@ def four_attribute(net, own, opp):
 def cell_utility(net, own, opp):
     """Report 004: table, relative disc difference and relative mobility, written for the normal game.
 
-    Decided: the report leaves open how the three are joined; they are added.
+    Decided: the three terms are added; the report does not say how they are combined.
     """
     own_moves, opp_moves = legal_moves(own, opp, net.playable), legal_moves(opp, own, net.playable)
     value = net.utility_weight * weighted_difference(own, opp, net.square_classes, net.table)
@@ -240,6 +237,5 @@ def discs(net, own, opp):
 
 @evaluator(MOBILITY)
 def mobility(net, own, opp):
-    """Legal moves of the side to move less those of the other side."""
     own_moves, opp_moves = legal_moves(own, opp, net.playable), legal_moves(opp, own, net.playable)
     return in_discs(net, net.move_weight * disc_difference(own_moves, opp_moves))

@@ -18,7 +18,7 @@ MOVE_LISTS: list[Any] = [
     ("rank", np.int64, (64, MAX_MOVES)),
 ]
 
-#: Numbers first, arrays behind them, the largest last: what is read at every node lies together.
+#: Numbers first, then arrays, the largest last: fields that are read at every node are close together.
 THREAD_STATE = np.dtype(
     [
         # --- all searches
@@ -27,14 +27,14 @@ THREAD_STATE = np.dtype(
         ("sign", np.int64),
         ("nodes", np.int64),
         ("node_limit", np.int64),
-        ("stop", np.int64),  # set from outside, or by the search at the node limit: values are void from then on
+        ("stop", np.int64),  # set by other threads, or by the search at the node limit: values are then invalid
         # --- to a depth: `search.kernels.midgame`
         ("table", np.int64),  # address of the words of the table of estimates; 0: search without one
         ("bucket_mask", np.int64),
         ("generation", np.int64),
         ("cut_margin", np.float64),  # ProbCut: standard deviations of safety; 0: none
-        ("entered_rank", np.int64),  # of the move that led to the position that is entered; NOT_RANKED: it has none
-        ("cut_nesting", np.int64),  # shallow searches of ProbCut that are under way within each other
+        ("entered_rank", np.int64),  # rank of the last move, or NOT_RANKED
+        ("cut_nesting", np.int64),  # nesting of ProbCut's shallow searches
         # --- to the end: `search.kernels.endgame`
         ("negamax", np.int64),  # address of the midgame search with the same evaluator, for ProbCut
         ("endgame_table", np.int64),  # address of the words of the table of exact and selective scores
@@ -42,23 +42,23 @@ THREAD_STATE = np.dtype(
         ("endgame_generation", np.int64),
         ("shallow_table", np.int64),  # address of the thread's own table of positions near the end; 0: none
         ("selectivity", np.int64),  # level of `search.engine.probcut.SELECTIVITIES`
-        ("end_margin", np.float64),  # ProbCut to the end: standard deviations of safety; 0: none, the answer is exact
-        ("lower", np.int64),  # bounds of the value that is being solved, for those who watch
+        ("end_margin", np.float64),  # ProbCut to the end: standard deviations of safety; 0: none, the result is exact
+        ("lower", np.int64),  # current bounds of the value
         ("upper", np.int64),
-        ("rank_empties", np.int64),  # from so many empties on, the evaluator's value of a move counts in its rank
+        ("rank_empties", np.int64),  # minimum empties at which the static evaluation counts in the ranks
         ("corner_reply", np.int64),  # extra weight of a reply in a corner
         ("corners", np.uint64),
         # --- threads that search together
         ("busy", np.int64),  # address of the ABDADA marks; 0: one thread
-        ("root", np.int64),  # empties of the position that is being searched
+        ("root", np.int64),  # empties of the root position
         ("abandon", np.int64),  # level of the ancestor that another thread has resolved; 0: none
-        # --- the positions on the way there, by empties, and what is asked of them
+        # --- the current path, by empties: positions, windows and depths
         ("path_own", np.uint64, (65,)),
         ("path_opp", np.uint64, (65,)),
         ("path_alpha", np.int64, (65,)),
         ("path_beta", np.int64, (65,)),
         ("path_depth", np.int64, (65,)),
-        # --- the last ply, by empties: the move (a bit) that last refuted the one before
+        # --- the killer moves of the last ply (bits), by empties
         ("killer", np.uint64, (65,)),
         # --- ProbCut: deep value = slope * shallow value + shift, with a deviation, all in units
         ("cut_depth", np.int64, (64,)),  # by depth: depth of the shallow search; 0: none
@@ -75,11 +75,11 @@ THREAD_STATE = np.dtype(
     align=True,
 )
 
-#: The record of a thread that may share a search to a depth with others; without, the questions this takes are no part of the code,
-#: which is 2 % faster. The new field comes first: a record that only goes on where another ends would do for numba in its place.
+#: The record of a thread that may share a search with others; the code for a single thread has no checks for it, and is 2 % faster.
+#: The new field comes first, because numba accepts a record that extends another one in its place.
 SHARING_THREAD_STATE = np.dtype(
     [
-        ("share_depth", np.int64),  # from so much depth on, threads leave to each other what one of them is searching
+        ("share_depth", np.int64),  # minimum depth at which positions are deferred that other threads search
         *((name, THREAD_STATE[name]) for name in THREAD_STATE.names or ()),
     ],
     align=True,
@@ -89,14 +89,13 @@ SHARING_THREAD_STATE = np.dtype(
 # --- refinements that studies switch off -----------------------------------------------------------
 
 
-#: Bits of ``switches``: moves that cannot matter are left out; moves with few replies (on the last ply the one that last refuted),
-#: then those of a good value, are searched first; later moves are tried with a null window; children are looked up in the table
-#: before any is searched.
+#: Bits of ``switches``: alpha-beta pruning; move ordering by mobility (on the last ply by killer moves) and by value; null windows
+#: for later moves; enhanced transposition cut-offs.
 ALPHA_BETA, REPLY_ORDER, VALUE_ORDER, NULL_WINDOWS, ETC = (1 << bit for bit in range(5))
 
 
 def uses(thread: Any, refinement: int) -> bool:
-    """Whether the search whose record *thread* is uses the refinement with that bit. For use in kernels."""
+    """Return whether a search uses the refinement with that bit. For use in kernels."""
     raise TypeError("uses is compiled into kernels")
 
 

@@ -1,18 +1,9 @@
 """The table of agents: names, options and import paths.
 
-* ``random``, ``greedy``: no search;
-* ``greedy-invincible``, after report 002: the move with the best evaluation (``evaluator=``), then perfect play of the last twelve
-  empty squares (``exact=``);
-* the name of any evaluator (``six-factor``, ``network``, …): alpha-beta with it, exact near the end. ``weights=FILE`` replaces the
-  weights, ``probcut=`` sets the margin of selective search in standard deviations, 0 for none;
-* ``double-alpha``: the search of report 002, Double-Alpha Maximax, with its time control and an ``evaluator=``. It uses four fifths
-  of ``time`` or ``nodes``, and finds out who wins, not by how much;
-* ``exact``: the solver; random moves while more than ``exact`` squares are empty;
-* ``human``: ten levels for people, ``human:1`` to ``human:10`` (`models.human`);
-* ``zero``, ``rl`` and ``rl-search``: networks of `reversi train alphazero` and `reversi train ppo`, ``zero:FILE``;
-* ``gtp:COMMAND LINE`` and ``nboard:COMMAND LINE``: external programs.
+``_KINDS`` has the built-in agents, ``PROGRAMS`` the external ones; the name of any evaluator is an alpha-beta agent with it.
+docs/reference/agents.md describes them all.
 
-The class of its options says what an agent takes. Packages add agents and evaluators by entry points of the group
+Packages add agents and evaluators by entry points of the group
 ``reversi_lab.agents``, named as the agent: a subclass of `Agent` with its ``spec_options``, or an `Evaluator`.
 """
 
@@ -40,7 +31,7 @@ _temperature = partial(option, None, "Sampling temperature of the moves; 0 plays
 
 
 class AgentSpecError(ReversiError):
-    """An agent spec with an unknown name, or an option or value that the agent does not take."""
+    """An agent spec with an unknown name, option or value."""
 
 
 # --- options: None leaves the choice to the agent -------------------------------------------------
@@ -146,7 +137,7 @@ class ZeroOptions(PolicyOptions):
 class ProgramOptions(Options):
     """Options of ``gtp``."""
 
-    time: float | None = option(None, "Seconds per move, as the program is told.", low=0.001, high=1_000_000)
+    time: float | None = option(None, "Seconds per move, sent to the program.", low=0.001, high=1_000_000)
     limit: float | None = option(None, "Seconds after which it loses the game.", low=0.001, high=1_000_000)
 
 
@@ -164,7 +155,7 @@ class NBoardOptions(ProgramOptions):
 class AgentKind:
     """How agents of one name are made: a callable or its import path, and its keyword arguments.
 
-    *positional* is the option that may be given without its name: ``rl:FILE`` is ``rl:weights=FILE``.
+    *positional* is the option whose name may be left out: ``rl:FILE`` is ``rl:weights=FILE``.
     """
 
     maker: str | Callable[..., Agent]
@@ -173,7 +164,7 @@ class AgentKind:
 
     @property
     def option_names(self) -> set[str]:
-        return {one.name for one in fields(self.options)}
+        return {field.name for field in fields(self.options)}
 
     def make(self, *arguments: Any, **options: Any) -> Agent:
         """Import the maker and call it."""

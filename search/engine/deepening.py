@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -79,8 +80,9 @@ class Search:
         if tie_rng is not None:  # the first move searched wins a tie
             tie_rng.shuffle(self.squares)
         self.values, self.lowest = np.zeros_like(self.squares), np.full_like(self.squares, -INFINITY)
-        self.lines = min(multi_pv, self.squares.size)
-        self.multi_pv = multi_pv
+        self.lines, self.multi_pv = min(multi_pv, self.squares.size), multi_pv
+        #: A multi-PV search to the end needs the values of all moves.
+        self.lines_to_value = 1 if multi_pv == 1 else max(1, self.squares.size)
         self.keep_estimates = keep_estimates
         self.depth = 0
         self.confidence = 0
@@ -142,12 +144,9 @@ class Search:
                 return False
         elif limits.time is None:
             return empties <= UNLIMITED_SOLVE_EMPTIES
-        nodes = self._positions() * SOLVE_NODES * SOLVE_GROWTH**empties
+        nodes = self.lines_to_value * SOLVE_NODES * SOLVE_GROWTH**empties
         in_time = limits.time is None or nodes / SOLVE_NODES_PER_SECOND <= SOLVE_SHARE * limits.time
         return in_time and (limits.nodes is None or nodes <= SOLVE_SHARE * limits.nodes)
-
-    def _positions(self) -> int:
-        return 1 if self.multi_pv == 1 else max(1, self.squares.size)
 
     def selectivity_levels(self) -> Sequence[int]:
         """Return the selectivity levels at which the endgame is searched; none if it is too far away."""
@@ -164,15 +163,11 @@ class Search:
         return range(EXACT + 1) if self._first_level_seconds() <= share * limits.time else ()
 
     def _first_level_seconds(self) -> float:
-        return (
-            self._positions() * FIRST_LEVEL_NODES * FIRST_LEVEL_GROWTH**self.position.empties / SOLVE_NODES_PER_SECOND
-        )
+        nodes = self.lines_to_value * FIRST_LEVEL_NODES * FIRST_LEVEL_GROWTH**self.position.empties
+        return nodes / SOLVE_NODES_PER_SECOND
 
     def _levels_to_solve(self) -> Sequence[int]:
         return self.engine.solver.selectivity_levels(self.position) if self.engine.margin != 0 else (EXACT,)
-
-    def _depth_before(self, levels: Sequence[int]) -> int:
-        return DEPTH_BEFORE_SOLVING if 0 < len(levels) <= EXACT else self._max_depth()
 
     def _starts_selective_now(self, levels: Sequence[int]) -> bool:
         limit = self.limits.time or math.inf
@@ -207,7 +202,9 @@ class Search:
     # --- searching --------------------------------------------------------------------------------
 
     def _deepen_iteratively(self, levels: Sequence[int]) -> None:
-        max_depth, parallel = self._depth_before(levels), len(self.thread_states) > 1 and len(levels) in (0, EXACT + 1)
+        solves_at_once = 0 < len(levels) <= EXACT
+        max_depth = DEPTH_BEFORE_SOLVING if solves_at_once else self._max_depth()
+        parallel = len(self.thread_states) > 1 and not solves_at_once
         for depth in range(1, min(max_depth, self.position.empties) + 1):
             began = self.timer.elapsed()
             if not self._iterate(depth, helpers=parallel and self._nodes() > SINGLE_THREAD_NODES):
@@ -284,10 +281,9 @@ class Search:
 
     def _bring_to_front(self, values: np.ndarray) -> None:
         """Put the best move of an incomplete iteration first: it failed high, or beats all that were searched before it."""
-        best = int(np.argmax(values))
-        order = np.r_[best, np.delete(np.arange(values.size), best)]
+        order = np.argsort(np.arange(values.size) != values.argmax(), kind="stable")
         self.squares, self.values = self.squares[order], self.values[order]
-        self.values[0] = values[best]
+        self.values[0] = values.max()
 
     def _search_to_end(self, levels: Sequence[int]) -> None:
         if not levels:
@@ -295,12 +291,10 @@ class Search:
         self.engine.solver.prepare_search(hints=self.engine.table, node_limit=self._nodes_left())
         for selectivity in levels:
             guess = round(int(self.values[0]) / UNIT)
-            if selectivity == EXACT and selectivity - 1 in levels:
-                self._prove_result(guess)
-            values = (
-                self._best_move_at(selectivity, guess) if self.multi_pv == 1 else self._all_moves_at(selectivity, guess)
-            )
-            if not values:
+            if selectivity == EXACT and selectivity - 1 in levels and guess >= 0 and self.multi_pv == 1:
+                self._bring_to_front_by_name(self.engine.solver.winning_move(self.position, guess))
+            search_level = self._best_move_at if self.multi_pv == 1 else self._all_moves_at
+            if not (values := search_level(selectivity, guess)):
                 return
             self._apply_values(values, selectivity)
 
@@ -325,27 +319,19 @@ class Search:
             values[move] = -solution.score
         return values
 
-    def _prove_result(self, guess: int) -> None:
-        move = self.engine.solver.winning_move(self.position, guess) if guess >= 0 and self.multi_pv == 1 else None
-        if move is not None:
-            self._bring_to_front_by_name(move)
-
     def _solve_at(self, position: Position, selectivity: int, guess: int) -> Solution:
         solution = self.engine.solver.solve_at(position, selectivity, guess)
         self.solver_nodes = solution.nodes
         return solution
 
     def _nodes_left(self) -> int | None:
-        if self.limits.nodes is None:
-            return None
-        return max(0, self.limits.nodes - max(self._visited()))
+        return None if self.limits.nodes is None else max(0, self.limits.nodes - max(self._visited()))
 
     def _nodes(self) -> int:
         return sum(self._visited()) + self.solver_nodes
 
     def _visited(self) -> list[int]:
-        visited: list[int] = self.thread_states["nodes"].tolist()
-        return visited
+        return [int(nodes) for nodes in self.thread_states["nodes"]]
 
     def _apply_values(self, values: dict[str, int], selectivity: int) -> None:
         names = [self._name(int(sq)) for sq in self.squares]
@@ -355,19 +341,17 @@ class Search:
         self.squares, self.values = self.squares[order], scores[order]
         self.depth, self.confidence = self.position.empties, SELECTIVITIES[selectivity].confidence
 
-    def _bring_to_front_by_name(self, move: str) -> None:
-        if move != self._name(int(self.squares[0])):
+    def _bring_to_front_by_name(self, move: str | None) -> None:
+        if move not in (None, self._name(int(self.squares[0]))):
             self.pv = ()
-        self.squares = np.array(sorted(self.squares, key=lambda sq: self._name(int(sq)) != move), np.int64)
+            self.squares = np.array(sorted(self.squares, key=lambda sq: self._name(int(sq)) != move), np.int64)
 
     def _after_pass(self) -> SearchResult:
-        after = self.position.play("pass")
+        after = self.position.play(PASS_NAME)
         passed = Search(self.engine, after, self.limits, self.multi_pv, keep_estimates=self.keep_estimates).run()
-        line = ("pass", *passed.pv)
-        moves = (MoveValue("pass", -passed.value),) if self.multi_pv > 1 else ()
-        return SearchResult(
-            "pass", -passed.value, passed.depth, passed.confidence, line, passed.nodes, self.timer.elapsed(), moves
-        )
+        moves = (MoveValue(PASS_NAME, -passed.value),) if self.multi_pv > 1 else ()
+        line, value = (PASS_NAME, *passed.pv), -passed.value
+        return replace(passed, move=PASS_NAME, value=value, pv=line, seconds=self.timer.elapsed(), moves=moves)
 
     # --- the result -------------------------------------------------------------------------------
 
@@ -375,12 +359,8 @@ class Search:
         return self.position.rules.name_of(self.position.rules.action_of(sq))
 
     def _result(self, move: str | None, value: float) -> SearchResult:
-        moves: tuple[MoveValue, ...] = ()
-        if self.multi_pv > 1:
-            moves = tuple(
-                MoveValue(self._name(int(sq)), float(v) / UNIT) for sq, v in zip(self.squares, self.values, strict=True)
-            )
-            moves = moves[: self.multi_pv]
+        listed = list(zip(self.squares, self.values, strict=True))[: self.multi_pv] if self.multi_pv > 1 else []
+        moves = tuple(MoveValue(self._name(int(sq)), float(v) / UNIT) for sq, v in listed)
         line = self.pv or (self._principal_variation() if move else ())
         return SearchResult(
             move, float(value), self.depth, self.confidence, line, self._nodes(), self.timer.elapsed(), moves

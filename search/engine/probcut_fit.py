@@ -1,17 +1,14 @@
-"""Fits Multi-ProbCut: regresses deep search values on shallow ones for one evaluator and game.
+"""Fits Multi-ProbCut (Buro, 1997): linear regression of deep search values on shallow ones for one evaluator and game.
 
-A null-window search may be skipped when a much shallower one is so far outside the window that the deep one would
-hardly come back (Buro, 1997). How far is far enough follows from data: over many positions, the deep value is a line in
-the shallow value plus noise; `fit` measures slope and shift for every pair of depths, and the noise for all of them together
-as a function of both depths and of the empty squares. `fit_endgame` does the same for searches to the end of the game. The engine
-prunes with them only when asked to (`Engine.set_probcut`) or short of time.
+`fit` measures slope and shift for every pair of depths, and the deviation of the errors for all pairs together, as a function of
+both depths and of the empty squares. `fit_endgame` does the same for searches to the end of the game.
 """
 
 from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import NamedTuple
 
@@ -34,16 +31,16 @@ from search.engine.probcut import (
 from search.engine.threads import checked_threads
 from search.evaluators.registry import Evaluator
 
-#: Fewest positions that a line is fitted to.
+#: Minimum number of positions of a fit.
 MIN_POSITIONS = 30
-#: Deepest shallow search that may predict the end of a game.
+#: Maximum depth of a shallow search that predicts the end of a game.
 MAX_SHALLOW_DEPTH = 8
-#: MiB of a table that is cleared before every position: enough for those depths, and soon cleared.
-TABLE = 16
-#: Steps of the fit of the noise, which is done after a few.
+#: Size of the table, which is cleared before every position.
+TABLE_MIB = 16
+#: Newton steps of the fit of the deviations, which converges after a few.
 SPREAD_STEPS = 60
-#: Standard deviations in a mean absolute error, if errors are normal.
-DEVIATIONS_A_MEAN = (math.pi / 2) ** 0.5
+#: Ratio of standard deviation and mean absolute error of a normal distribution.
+DEVIATION_PER_MEAN_ERROR = (math.pi / 2) ** 0.5
 
 
 def fit(
@@ -56,10 +53,9 @@ def fit(
     threads: int = 1,
     progress: Callable[[int], None] = lambda done: None,
 ) -> ProbCutModel:
-    """Measure all pairs of depths up to *deepest*; *progress* counts positions.
+    """Return the model of all pairs of depths up to *deepest*; *progress* counts positions.
 
-    *positions* are given, or are so many of the midgame reached by random play. Coefficients that the evaluator may have are not
-    even read.
+    *positions* is a list, or a number of midgame positions of random games. Existing coefficients of the evaluator are not used.
     """
     rules = checked_rules(rules)
     count = positions if isinstance(positions, int) else len(positions)
@@ -69,10 +65,11 @@ def fit(
         )
     sampled = positions if isinstance(positions, list) else _sample(rules, positions, deepest, seed)
     values = _values(evaluator, rules, sampled, deepest, threads, progress)[:, : deepest + 1]
-    lines = [_line(values, deep, shallow) for deep, shallow in _depths(deepest)]
-    empties = np.array([position.empties for position in sampled])
-    used = tuple(line.pair for line in lines if line.pair.shallow == probcut_depth(line.pair.deep))
-    return ProbCutModel(used, _spread(lines, empties), (int(empties.min()), int(empties.max())))
+    # all pairs of equal parity, also those not used, to fit the deviations
+    depths = [(deep, shallow) for deep in range(SHALLOWEST, deepest + 1) for shallow in range(2 - deep % 2, deep, 2)]
+    lines = [_line(values, deep, shallow) for deep, shallow in depths]
+    used = [line.pair for line in lines if line.pair.shallow == probcut_depth(line.pair.deep)]
+    return _model(used, lines, np.array([position.empties for position in sampled]))
 
 
 def fit_endgame(
@@ -83,7 +80,7 @@ def fit_endgame(
     threads: int = 1,
     progress: Callable[[int], None] = lambda done: None,
 ) -> ProbCutModel:
-    """Measure how well shallow searches predict the final score, on *positions* that can be solved. *progress* counts them."""
+    """Return the model of predictions of the final score by shallow searches, on *positions* that can be solved."""
     empties = np.array([position.empties for position in positions])
     if len(positions) < MIN_POSITIONS or empties.min() <= MAX_SHALLOW_DEPTH:
         raise ReversiError(
@@ -92,15 +89,11 @@ def fit_endgame(
         )
     values = _values(evaluator, rules, positions, MAX_SHALLOW_DEPTH, threads, progress, solves=True)
     lines = [_line(values, END, shallow) for shallow in range(1, MAX_SHALLOW_DEPTH + 1)]
-    used = tuple(line.pair for line in lines if line.pair.shallow % 2 == 0)
-    return ProbCutModel(used, _spread(lines, empties), (int(empties.min()), int(empties.max())))
+    return _model([line.pair for line in lines if line.pair.shallow % 2 == 0], lines, empties)
 
 
-def _depths(deepest: int) -> Iterator[tuple[int, int]]:
-    """All pairs of depths of equal parity: the noise is learnt from those too that are not used."""
-    for deep in range(SHALLOWEST, deepest + 1):
-        for shallow in range(2 - deep % 2, deep, 2):
-            yield deep, shallow
+def _model(pairs: list[DepthPair], lines: list[_Line], empties: np.ndarray) -> ProbCutModel:
+    return ProbCutModel(tuple(pairs), _spread(lines, empties), (int(empties.min()), int(empties.max())))
 
 
 def _values(
@@ -113,9 +106,9 @@ def _values(
     *,
     solves: bool = False,
 ) -> np.ndarray:
-    """Values in discs of every position (rows) searched to every depth (columns, the first is not used), and to the END."""
+    """Return values in discs of all positions (rows) at all depths (columns from 1 on), and in column END of the solver."""
     values = np.zeros((len(positions), END + 1))
-    rows = iter(range(len(positions)))  # whose next() is one step of the interpreter: threads share it safely
+    rows = iter(range(len(positions)))  # shared by the threads: its next() is atomic
     done = iter(range(1, len(positions) + 1))
     ended = threading.Event()
 
@@ -130,11 +123,11 @@ def _values(
                 values[row, END] = engine.search(positions[row], Limits(empties_exact=END)).value
             progress(next(done))
 
-    engines = [Engine(evaluator, rules, megabytes=TABLE, selective=False) for _ in range(checked_threads(threads))]
+    engines = [Engine(evaluator, rules, megabytes=TABLE_MIB, selective=False) for _ in range(checked_threads(threads))]
     with ThreadPoolExecutor(threads) as pool:
         try:
             list(pool.map(measure, engines))
-        finally:  # Ctrl-C: nothing more is begun, and what was begun ends soon
+        finally:  # after Ctrl-C, too
             ended.set()
             for engine in engines:
                 engine.stop()
@@ -153,7 +146,7 @@ def _sample(rules: Rules, count: int, deepest: int, seed: int) -> list[Position]
 
 
 class _Line(NamedTuple):
-    """How a deep value follows a shallow one, and what it misses by on each position, in discs."""
+    """A pair of depths with its regression, and the error at each position in discs."""
 
     pair: DepthPair
     errors: np.ndarray
@@ -162,19 +155,21 @@ class _Line(NamedTuple):
 def _line(values: np.ndarray, deep: int, shallow: int) -> _Line:
     slope, shift = np.polyfit(values[:, shallow], values[:, deep], 1)
     if slope < MIN_SLOPE:
-        raise ReversiError(f"depth {shallow} tells nothing about depth {deep} with this evaluator (slope {slope:.2f})")
+        raise ReversiError(
+            f"depth {shallow} does not predict depth {deep} (slope {slope:.2f}): expected another evaluator"
+        )
     pair = DepthPair(deep, shallow, float(slope), float(shift), len(values))
     return _Line(pair, values[:, deep] - slope * values[:, shallow] - shift)
 
 
 def _spread(lines: list[_Line], empties: np.ndarray) -> DeviationModel:
-    """The `DeviationModel` that fits the absolute errors: their mean is the exponential of a linear formula.
+    """Return the `DeviationModel` that fits the mean absolute errors.
 
-    Absolute, not squared: a few positions in which all is lost or won at once would rule the squares.
+    Squared errors would be dominated by a few positions in which all discs are won or lost.
     """
     terms = np.concatenate([spread_terms(pair.deep, pair.shallow, empties) for pair, _ in lines])
-    errors = DEVIATIONS_A_MEAN * np.abs(np.concatenate([line.errors for line in lines]))
-    numbers = np.linalg.lstsq(terms, np.log(errors + 0.05), rcond=None)[0]
+    errors = DEVIATION_PER_MEAN_ERROR * np.abs(np.concatenate([line.errors for line in lines]))
+    coefficients = np.linalg.lstsq(terms, np.log(errors + 0.05), rcond=None)[0]
     for _ in range(SPREAD_STEPS):  # Newton's method, as for a generalised linear model with exponential errors
-        numbers += np.linalg.lstsq(terms, errors * np.exp(-terms @ numbers) - 1, rcond=None)[0]
-    return DeviationModel(*(float(number) for number in numbers))
+        coefficients += np.linalg.lstsq(terms, errors * np.exp(-terms @ coefficients) - 1, rcond=None)[0]
+    return DeviationModel(*coefficients.tolist())

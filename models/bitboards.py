@@ -1,4 +1,4 @@
-"""Positions as torch tensors: boards are int64 with the bits of uint64, one number a position."""
+"""Positions as torch tensors: a board is an int64 with the bits of the uint64."""
 
 from __future__ import annotations
 
@@ -13,52 +13,51 @@ with extra_libraries():
 
 
 def board_tensor(boards: np.ndarray) -> Tensor:
-    """A uint64 array as an int64 tensor with the same bits, sharing its memory."""
+    """Return a uint64 array as an int64 tensor with the same bits, which shares its memory."""
     return torch.from_numpy(np.ascontiguousarray(boards, np.uint64).view(np.int64))
 
 
 def planes(boards: Tensor) -> Tensor:
-    """``(…, 64)`` of 0 and 1, int64: which squares of the 8x8 frame are set."""
+    """Return ``(…, 64)`` of 0 and 1, int64: the squares of the 8x8 frame."""
     return boards.unsqueeze(-1) >> torch.arange(64, device=boards.device) & 1
 
 
 def board_planes(boards: Tensor, size: int) -> Tensor:
-    """``(…, size, size)`` of 0 and 1, int64: the squares of the real board, for boards of any shape."""
+    """Return ``(…, size, size)`` of 0 and 1, int64: the squares of the board itself."""
     rim = (8 - size) // 2
     return planes(boards).unflatten(-1, (8, 8))[..., rim : rim + size, rim : rim + size]
 
 
 def bit_counts(boards: Tensor) -> Tensor:
-    """Number of set bits of each board, int64."""
     return planes(boards).sum(-1)
 
 
 def _down(boards: Tensor, step: int) -> Tensor:
-    """Shift towards lower squares; the sign bit that int64 drags along is cleared."""
+    """Return a logical shift towards lower squares; that of int64 copies the sign bit."""
     return boards >> step & ((1 << (64 - step)) - 1)
 
 
 def legal_moves(own: Tensor, opp: Tensor, playable: int) -> Tensor:
-    """Squares where the side to move may play: the twin of `reversi_env.kernels.bitboard.legal_moves` on tensors."""
-    found = torch.zeros_like(own)
+    """Return the legal squares of the side to move, as `reversi_env.kernels.bitboard.legal_moves` for tensors."""
+    moves = torch.zeros_like(own)
     for step, mask in zip(AXIS_STEPS.tolist(), AXIS_MASKS.view(np.int64).tolist(), strict=True):
         inside = opp & mask
         up, down = inside & own << step, inside & _down(own, step)
         for _ in range(5):
             up, down = up | inside & up << step, down | inside & _down(down, step)
-        found = found | up << step | _down(down, step)
-    return found & _signed(playable) & ~(own | opp)
+        moves = moves | up << step | _down(down, step)
+    return moves & _signed(playable) & ~(own | opp)
 
 
 def transformed(boards: Tensor, symmetries: Tensor) -> Tensor:
-    """Boards under symmetries 0-7, one for each: the twin of `reversi_env.kernels.symmetry.transform` on tensors."""
+    """Return boards under symmetries 0 to 7, one for each board, as `reversi_env.kernels.symmetry.transform` for tensors."""
     for bit, image in ((1, _mirrored_rows), (2, _mirrored_columns), (4, _transposed)):
         boards = torch.where((symmetries & bit).bool(), image(boards), boards)
     return boards
 
 
 def _swapped(boards: Tensor, mask: int, distance: int) -> Tensor:
-    """Exchange the bits of *mask* with those *distance* higher."""
+    """Swap the bits of *mask* with those *distance* higher."""
     moved = (boards ^ _down(boards, distance)) & mask
     return boards ^ moved ^ moved << distance
 

@@ -15,11 +15,10 @@ from search.evaluators.base import file_name
 
 
 class HasRules(Protocol):
-    """What a file contains: something for one game."""
+    """The content of a file for one game."""
 
     @property
-    def rules(self) -> Rules:
-        """The game."""
+    def rules(self) -> Rules: ...
 
 
 Saved = TypeVar("Saved", bound=HasRules)
@@ -51,14 +50,13 @@ class FileAgent(Agent, Generic[Saved]):
         """Return the content of a file."""
 
     def load(self, rules: Rules) -> Saved:
-        """Return the content of the file, which is read once; one of another game is refused."""
+        """Return the content of the file, which is read once, or raise an error if it is of another game."""
         path = self.path(rules)
         saved = read_cached(path, self.read)
         check_game(f"{self.kind} {str(path)!r}", saved.rules, rules)
         return saved
 
     def check(self, rules: Rules) -> None:
-        """Raise a ReversiError if the network cannot play that game."""
         self.load(rules)
 
     prepare = check
@@ -67,7 +65,6 @@ class FileAgent(Agent, Generic[Saved]):
         return {file_name(self.kind, self._weights) if self._weights else self.kind: file_hash(self.path(rules))}
 
     def evaluator(self, rules: Rules) -> TorchEvaluator:
-        """Return the values of the network, in discs."""
         raise NotImplementedError
 
     def alpha_beta(self, rules: Rules) -> TorchAgent:

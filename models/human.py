@@ -1,11 +1,10 @@
 """Ten levels for people to play against: the agents ``human:level=1`` to ``human:level=10``.
 
-At some moves a level searches to its full depth, at the others it only glances: it then plays by the values of one ply with random
-errors, and beginners count captured discs as well. The probability of a glance depends on the level and on how hard the
-position is: on the difference between the values of its moves by one ply and by a deeper search. So mistakes are like those of
-people, rare and large rather than frequent and small, and they happen where a move is not what it looks like. From
-`FIRST_GUARDED_LEVEL` on, no glance loses all discs where a search of `GUARD_DEPTH` plies sees it and another move avoids it; of
-`DEEP_GUARD_DEPTH` plies where a side has few discs.
+A level either searches to its full depth, or *glances*: it plays by the values of one ply with random errors, and beginners also
+count captured discs. The probability of a glance depends on the level and on the hardness of the position: the difference between
+the values of its moves by one ply and by a deeper search. Mistakes are therefore rare and large, as those of people. From
+`FIRST_GUARDED_LEVEL` on, a glance avoids the loss of all discs within `GUARD_DEPTH` plies, or `DEEP_GUARD_DEPTH` if a side has few
+discs.
 """
 
 from __future__ import annotations
@@ -70,7 +69,7 @@ LEVELS = (
 )
 #: Elo of the levels in normal games on the full board, by `reversi measure levels`; docs/lab/play.md has the games.
 ELO = (-751, -538, -361, -162, 25, 201, 370, 499, 636, 810)
-#: Ratings on the scale that people know: 0 Elo is 1,500.
+#: Ratings on the scale of players: 0 Elo is 1,500.
 RATINGS = tuple(1500 + elo for elo in ELO)
 
 
@@ -79,7 +78,7 @@ class HumanAgent(Agent):
 
     def __init__(self, level: int = 5, seed: int = 0) -> None:
         if not 1 <= level <= len(LEVELS):
-            raise ReversiError(f"level {level}: expected a whole number from 1 to {len(LEVELS)}")
+            raise ReversiError(f"level {level}: expected an integer from 1 to {len(LEVELS)}")
         self.level, self.seed = level, seed
         self._searchers: dict[tuple[int, str], SearchAgent] = {}
 

@@ -1,8 +1,8 @@
-"""Any torch module as an evaluator inside alpha-beta: the slower path, for networks that the search has no kernel for.
+"""Any torch module as an evaluator in alpha-beta, for networks without a kernel in the search.
 
-A call of a module costs far more than a position does, so positions go to it in batches: all children of a node at once,
-which gives the values of the leaves at the last ply and the order of the moves before it. That is some thousand positions
-a second on one core, where a compiled network makes millions.
+A forward pass costs far more than a position in it, so all children of a node are evaluated in one batch: they are the leaves at
+the last ply, and their values order the moves before it. One core evaluates some thousand positions per second, compared with
+millions with a compiled network.
 
 >>> module = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(2 * 6 * 6, 1))
 >>> agent = TorchAgent(TorchEvaluator(module, Rules(6)), depth=2)
@@ -27,7 +27,7 @@ from reversi_env.errors import extra_libraries, quoted
 from reversi_env.kernels.bitboard import PASS_SQUARE
 from reversi_env.rules import checked_rules
 from search.agents.base import Agent
-from search.engine.limits import MoveValue, SearchResult
+from search.engine.limits import MoveValue, SearchResult, check_game
 from search.engine.solver import Solver
 from search.engine.table import TranspositionTable
 from search.evaluators.function import PythonEvaluator
@@ -36,14 +36,14 @@ with extra_libraries():
     import torch
     from torch import nn
 
-#: Positions that go through the module at once, at most.
+#: Maximum positions in a forward pass.
 BATCH = 4096
 Boards = NDArray[np.uint64]
 
 
 @contextmanager
 def single_torch_thread() -> Iterator[None]:
-    """Let torch use one core inside: for a few positions more threads cost more than they give, and spin while others work."""
+    """Limit torch to one thread within the context: for a few positions more threads are slower, and spin while waiting."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
@@ -53,13 +53,13 @@ def single_torch_thread() -> Iterator[None]:
 
 
 class TorchEvaluator(PythonEvaluator):
-    """Values of positions of one game, in discs for the side to move, by a module.
+    """An evaluator of one game by a module, in discs for the side to move.
 
-    With *inputs* ``"planes"`` the module maps ``(n, 2, size, size)`` of own and opponent's discs, 0 and 1, to n
-    values, with ``"boards"`` two int64 tensors of boards (as `Trainable` does). Its outputs times *scale* are discs: give
-    the number of squares for a value head between -1 and 1. The module is used as it is, in evaluation mode.
+    With *inputs* ``"planes"`` the module maps ``(n, 2, size, size)`` of own and opponent's discs, 0 and 1, to n values; with
+    ``"boards"``, two int64 tensors of boards (as `Trainable`). Its outputs times *scale* are discs: for a value head between -1 and
+    1 the scale is the number of squares. The module is set to evaluation mode.
 
-    ``Engine(TorchEvaluator(module))`` searches with it, position by position; `TorchAgent` gives it all children of a node at once.
+    ``Engine(TorchEvaluator(module))`` evaluates one position at a time, `TorchAgent` all children of a node.
     """
 
     def __init__(
@@ -79,11 +79,9 @@ class TorchEvaluator(PythonEvaluator):
         self._inputs, self._scale, self._device = inputs, scale, torch.device(device)
 
     def static_value(self, position: Position) -> float:
-        """Value of the position, no search. Of a finished game, ask the rules."""
         return float(self.static_values([position.own], [position.opp], position.rules)[0])
 
     def static_values(self, own: ArrayLike, opp: ArrayLike, rules: Rules | None = None) -> NDArray[np.float64]:
-        """Values of many positions, given as two arrays of boards."""
         self._check(rules or self.rules)
         own, opp = batch.checked_boards(np.asarray(own, np.uint64), np.asarray(opp, np.uint64), self.rules)
         parts = [self._outputs(own[i : i + BATCH], opp[i : i + BATCH]) for i in range(0, own.size, BATCH)]
@@ -91,7 +89,6 @@ class TorchEvaluator(PythonEvaluator):
         return np.clip(self._scale * np.concatenate([np.zeros(0), *parts]), -limit, limit)
 
     def record(self, rules: Rules) -> np.ndarray:
-        """The address of a function that asks the module."""
         self._check(rules)
         return super().record(rules)
 
@@ -116,14 +113,14 @@ class TorchEvaluator(PythonEvaluator):
 
 
 class TorchAgent(Agent):
-    """Alpha-beta to *depth* plies over a `TorchEvaluator`, and exact play from *exact* empty squares on; a player.
+    """Alpha-beta to *depth* plies with a `TorchEvaluator`, and exact play from *exact* empty squares on.
 
-    A pass uses up no depth. With *seed* the moves are shuffled first, so that equally good ones are drawn by lot.
+    A pass does not reduce the depth. With *seed*, equally good moves are chosen at random.
     """
 
     def __init__(self, evaluator: TorchEvaluator, depth: int = 2, *, exact: int = 10, seed: int | None = None) -> None:
         if isinstance(depth, bool) or not isinstance(depth, int) or depth < 1:
-            raise ReversiError(f"depth={quoted(depth)}: expected a whole number of 1 or more")
+            raise ReversiError(f"depth={quoted(depth)}: expected an integer of at least 1")
         if not isinstance(evaluator, TorchEvaluator):
             raise ReversiError(f"evaluator of type {type(evaluator).__name__}: expected TorchEvaluator(module)")
         self.evaluator, self.depth, self.exact = evaluator, depth, exact
@@ -132,30 +129,26 @@ class TorchAgent(Agent):
         self._nodes = 0
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_solver": None}  # a copy makes its own when it first needs one
+        return self.__dict__ | {"_solver": None}  # a copy makes its own on first use
 
     def choose(self, position: Position) -> int:
-        move = self.search(position).move
-        return position.rules.action_from_name(move if move is not None else "pass")
+        return position.rules.action_from_name(self.search(position).move or "pass")
 
     def search(self, position: Position) -> SearchResult:
-        """The best move with its value; the values of the others are those of all moves that are no better than it."""
+        """Return the best move with its value; the values of other moves are upper bounds."""
         began, rules = perf_counter(), position.rules
-        if (rules.size, rules.variant) != (self.evaluator.rules.size, self.evaluator.rules.variant):
-            raise ReversiError(f"position of {rules}: expected one of {self.evaluator.rules}")
+        check_game(position, self.evaluator.rules)
         if position.is_over():
-            return SearchResult(None, float(position.score()), 0, 100, (), 0, 0.0, ())
+            return SearchResult(None, float(position.score()), 0, 100, (), 0, 0.0)
         if position.empties <= self.exact and not position.must_pass():
-            solution = self._solve(position)
-            line = solution.pv
-            return SearchResult(
-                solution.move, solution.score, position.empties, 100, line, solution.nodes, solution.seconds, ()
-            )
+            self._solver = self._solver or Solver(rules, table=TranspositionTable(16))
+            exact = self._solver.solve(position)
+            return SearchResult(exact.move, exact.score, position.empties, 100, exact.pv, exact.nodes, exact.seconds)
         self._nodes = 1
         squares, own, opp, values = self._ordered_children(np.uint64(position.own), np.uint64(position.opp), self._ties)
         if squares[0] == PASS_SQUARE:
             values = np.array([-self._negamax(own[0], opp[0], -np.inf, np.inf, self.depth)])
-        elif self.depth > 1:  # otherwise the values of the moves are there already
+        elif self.depth > 1:
             values = self._root_values(own, opp)
         best = int(np.argmax(values))
         names = [rules.name_of(rules.action_of(int(sq))) if sq != PASS_SQUARE else "pass" for sq in squares]
@@ -165,20 +158,15 @@ class TorchAgent(Agent):
             names[best], float(values[best]), self.depth, 0, (names[best],), self._nodes, elapsed, moves
         )
 
-    def _solve(self, position: Position) -> Any:
-        if self._solver is None:
-            self._solver = Solver(position.rules, table=TranspositionTable(16))
-        return self._solver.solve(position)
-
     def _root_values(self, own: Boards, opp: Boards) -> NDArray[np.float64]:
-        """Values of the root's children for the side to move at the root; an upper bound for all but the best."""
+        """Return the values of the root's moves for the side to move at the root; upper bounds for all but the best."""
         values = np.full(own.size, -np.inf)
         for i in range(own.size):
             values[i] = -self._negamax(own[i], opp[i], -np.inf, -values[:i].max(initial=-np.inf), self.depth - 1)
         return values
 
     def _negamax(self, own: np.uint64, opp: np.uint64, alpha: float, beta: float, depth: int) -> float:
-        """Value for the side to move if it lies between the bounds; otherwise a bound."""
+        """Return the value for the side to move if it is between *alpha* and *beta*; otherwise a bound."""
         self._nodes += 1
         if batch.is_over([own], [opp], self.evaluator.rules)[0]:
             return float(batch.final_scores([own], [opp], self.evaluator.rules)[0])
@@ -197,7 +185,7 @@ class TorchAgent(Agent):
     def _ordered_children(
         self, own: np.uint64, opp: np.uint64, tie_rng: np.random.Generator | None = None
     ) -> tuple[np.ndarray, Boards, Boards, NDArray[np.float64]]:
-        """Squares, children (own, opp) and their values for the side to move here, best first: one batch for the module."""
+        """Return squares, children (own, opp) and their values for the side to move here, best first."""
         rules = self.evaluator.rules
         children = batch.expand([own], [opp], rules)
         self._nodes += children.own.size

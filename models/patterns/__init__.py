@@ -1,7 +1,7 @@
-"""The kinds of networks, by name, and weight files of any of them.
+"""The kinds of networks by name, and their weight files.
 
-A kind of network is one class in one file of this folder (`models.patterns.network.Network`), its forward pass inside the search
-a kernel in `models.kernels`. Nothing here needs torch until a network is to be trained (`models.patterns.trainable`).
+A kind of network is one class in one file of this folder (`models.patterns.network.Network`), and its forward pass in the search a
+kernel in `models.kernels`. Only training needs torch (`models.patterns.trainable`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def checked_network(name: str) -> str:
 
 
 def read_weights(path: Path) -> Network:
-    """The network in a weight file, checked against the hashes that there are."""
+    """Return the network in a weight file, which is checked."""
     header, tensors = read_file(path)
     kinds = {kind.architecture: kind for kind in NETWORKS.values()}
     kind = kinds.get(str(header["architecture"]))

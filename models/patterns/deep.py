@@ -1,8 +1,8 @@
-"""`DeepPatternNet`: a vector for every pattern, added up, and a small non-linear head.
+"""`DeepPatternNet`: the sum of a vector for every pattern, and a small non-linear head.
 
-What one number a pattern cannot say – that a corner is worth less where the edge beside it is lost – the head can: it sees
-the sums of several numbers and may bend them. Rows and head depend on the phase of the game. In torch the rows are an
-embedding bag, in the search vectors of whole numbers (`models.kernels.deep`).
+The head can represent interactions between patterns, such as a corner that is less valuable if the edge beside it is lost. Rows and
+head depend on the phase of the game. The rows are an embedding bag in torch, and integer vectors in the search
+(`models.kernels.deep`).
 """
 
 from __future__ import annotations
@@ -32,17 +32,17 @@ from reversi_env import Rules
 if TYPE_CHECKING:
     from torch import Tensor
 
-#: At the beginning: discs that the first sum counts, and the spread of the rows and of the head's second layer.
+#: Initial values: discs per unit of the first sum, standard deviations of the rows and of the head's second layer.
 SUM_DISCS, ROW_SPREAD, SECOND_SPREAD = 20.0, 0.01, 2.0
 
 
 @dataclass(frozen=True)
 class DeepPatternNet(PatternNetwork):
-    """A deep network over patterns: rows of whole numbers (`QUANTISED_ONE` to 1, int8) and heads (float32).
+    """A deep network over patterns: quantised rows (int8, `QUANTISED_ONE` stands for 1) and heads (float32).
 
-    ``rows``: (phases, tied pattern rows, counts and numbers of empty squares, width), ``heads``: (phases, numbers). Those of the
-    heads' units are rounded to what the search can work with (`models.kernels.deep.quantised_heads`).
-    A training that does not reach the first moves leaves their phases as the last that it reached: a file has that one once.
+    ``rows``: (phases, tied pattern rows, counts and numbers of empty squares, width), ``heads``: (phases, parameters). Those of the
+    heads' units are quantised (`models.kernels.deep.quantised_heads`). If a training does not reach the first moves, their phases
+    equal the last one that it reached, which is stored once.
     """
 
     name = "deep"
@@ -53,7 +53,7 @@ class DeepPatternNet(PatternNetwork):
     empties_rows = EMPTIES
     per_phase = ("rows", "heads")
     no_weight_decay = ("heads",)
-    max_magnitude: ClassVar[dict[str, float]] = {"rows": 127 / QUANTISED_ONE}  # so much fits into eight bits
+    max_magnitude: ClassVar[dict[str, float]] = {"rows": 127 / QUANTISED_ONE}  # the range of int8
     curriculum = "opening"
     stage_presets: ClassVar[dict[str, dict[str, Any]]] = {"searched": {"epochs": 6}}
 
@@ -62,7 +62,6 @@ class DeepPatternNet(PatternNetwork):
 
     @classmethod
     def arrays(cls, rules: Rules) -> dict[str, ArraySpec]:
-        """The arrays of a weight file for a game."""
         phases = cls.phases(rules.size)
         return {
             "rows": ArraySpec(np.int8, (phases, cls.row(rules.size), cls.shape.width), QUANTISED_ONE),
@@ -71,12 +70,11 @@ class DeepPatternNet(PatternNetwork):
 
     @classmethod
     def preset(cls, size: int) -> dict[str, Any]:
-        """Options of a fit that did well for a board."""
-        known = {"epochs": 8, "learning_rate": 0.005, "weight_decay": 0.3, "blur": 2.0, "huber_delta": 12.0}
-        return known | ({"epochs": 40, "patience": 15, "weight_decay": 0.1} if size == 4 else {})
+        preset = {"epochs": 8, "learning_rate": 0.005, "weight_decay": 0.3, "blur": 2.0, "huber_delta": 12.0}
+        return preset | ({"epochs": 40, "patience": 15, "weight_decay": 0.1} if size == 4 else {})
 
     def tensors(self) -> dict[str, np.ndarray]:
-        """The arrays by name without the phases that repeat the one before, up to the last."""
+        """Return the arrays by name, without the last phases if they equal the one before."""
         phases = len(self.rows)
         while phases > 1 and all((array[phases - 1] == array[phases - 2]).all() for array in (self.rows, self.heads)):
             phases -= 1
@@ -84,19 +82,19 @@ class DeepPatternNet(PatternNetwork):
 
     @classmethod
     def restored(cls, rules: Rules, tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The arrays from those stored: the last phase is that of the first moves too."""
+        """Return the arrays from those of a file, whose last phase is repeated for the first moves."""
         arrays, phases = super().restored(rules, tensors), cls.phases(rules.size)
         stored = {array.shape[0] if array.ndim else 0 for array in arrays.values()}
         if len(stored) > 1 or not 0 < min(stored) < phases:
-            return arrays  # all are there, or they are not as they should be
+            return arrays  # complete, or wrong
         each = np.minimum(np.arange(phases), min(stored) - 1)
         return {name: array[each] for name, array in arrays.items()}
 
     def compiled(self) -> CompiledNetwork:
-        """The network as the search wants it: one row for every state of every pattern, then the others."""
+        """Return the network for the search: one row for every state of every pattern, then the others."""
         rows, heads = np.ascontiguousarray(self.untied(self.rows)), heads_for_search(self.shape, self.heads)
         digits, net = digit_table(self.rules.size), self.search_record(self.search)
-        # A board emptier than the start has the first rows and head.
+        # boards with more empties than the start use its phase
         phase = np.minimum(np.arange(EMPTIES) // self.span(self.rules.size), len(rows) - 1)
         net["deep_rows"] = rows.ctypes.data + phase * rows.strides[0]
         net["heads"] = heads.ctypes.data + phase * heads.strides[0]
@@ -104,14 +102,13 @@ class DeepPatternNet(PatternNetwork):
         return CompiledNetwork(net, (rows, heads, digits))
 
     def summary(self) -> str:
-        """The architecture in a line, for people."""
         _, count, width = self.rows.shape
         every = f"for every {self.span(self.rules.size)} empty squares"
         return f"{super().summary()}, {count:,} rows of {width} numbers and a head of {self.shape.units} units {every}, int8"
 
     @classmethod
     def initial(cls, size: int, seed: int) -> dict[str, Tensor]:
-        """The same random rows and the same head for every phase; the first sum begins as the value itself."""
+        """Return the same random rows and head for every phase; the initial value is that of the first sum."""
         import torch
 
         generator, phases, shape = torch.Generator().manual_seed(seed), cls.phases(size), cls.shape
@@ -129,24 +126,22 @@ class DeepPatternNet(PatternNetwork):
 
     @classmethod
     def value(cls, parameters: Mapping[str, Tensor], features: Tensor, empties: Tensor, phases: Tensor) -> Tensor:
-        """Values in discs for the side to move; *phases* may differ from those of the empties while training."""
         import torch
         from torch.nn.functional import embedding_bag, one_hot
 
         rows, all_heads, shape = parameters["rows"], parameters["heads"], cls.shape
         features = features + (phases * rows.shape[1]).unsqueeze(-1)
         sums = embedding_bag(features, rows.view(-1, shape.width), mode="sum")
-        # a product, not a look-up: its gradient is one too, where that of a look-up would be a slow scatter
+        # a product instead of a look-up, whose gradient would be a slow scatter
         heads = one_hot(phases, len(all_heads)).to(all_heads.dtype) @ all_heads
         inputs = torch.cat(
             [sums.clamp(0, QUANTISED_MAX / QUANTISED_ONE), (-sums).clamp(0, QUANTISED_MAX / QUANTISED_ONE)], dim=-1
         )
         first = heads[:, shape.first : shape.bias].view(-1, shape.inputs, shape.units)
         units = torch.relu(torch.bmm(inputs.unsqueeze(1), first).squeeze(1) + heads[:, shape.bias : shape.second])
-        bent = (units * heads[:, shape.second : shape.constant]).sum(-1)
-        return (sums * heads[:, : shape.first]).sum(-1) + bent + heads[:, shape.constant]
+        non_linear = (units * heads[:, shape.second : shape.constant]).sum(-1)
+        return (sums * heads[:, : shape.first]).sum(-1) + non_linear + heads[:, shape.constant]
 
     @classmethod
     def by_empties(cls, parameters: Mapping[str, Tensor]) -> Tensor:
-        """The last rows of every phase."""
         return parameters["rows"][:, -EMPTIES:].transpose(0, 1)

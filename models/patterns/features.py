@@ -1,4 +1,4 @@
-"""What networks over patterns have in common: which rows of their tables a position has, and how the search finds them."""
+"""`PatternNetwork`: the base of networks over patterns, with the rows of a position as features."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
-#: Positions that a thread looks at at a time.
+#: Positions per job of a thread.
 CHUNK = 1 << 14
 
 
 @dataclass(frozen=True)
 class PatternNetwork(Network):
-    """The features of a position are the numbers of its rows within a phase.
+    """A network whose features are row numbers within a phase.
 
-    Those of its patterns come first, then those of the numbers of moves of both sides, and of the number of empty squares if
-    the kind has ``empties_rows`` for it.
+    The rows of patterns come first, then those of the numbers of moves of both sides, and of the number of empty squares if the
+    kind has ``empties_rows``.
     """
 
     empties_rows: ClassVar[int] = 0
@@ -39,24 +39,22 @@ class PatternNetwork(Network):
         return patterns_of(size).weight_count + 2 * COUNTS + cls.empties_rows
 
     def search_record(self, dtype: np.dtype) -> np.ndarray:
-        """An array of one record for the search, with the fields that those of all kinds over patterns have."""
         record = super().search_record(dtype)
         record["states"], record["squares"] = patterns_of(self.rules.size).state_count, self.rules.square_count
         return record
 
     def untied(self, tied: np.ndarray) -> np.ndarray:
-        """Rows of every phase, those of patterns first, with one for every state of a pattern where states shared one."""
+        """Return the rows of every phase with one row for every state of a pattern, where equivalent states shared one."""
         patterns = patterns_of(self.rules.size)
         return np.take(tied, np.r_[patterns.search_weight_index, patterns.weight_count : tied.shape[1]], axis=1)
 
     def summary(self) -> str:
-        """The architecture in a line, for people."""
         patterns = patterns_of(self.rules.size)
         return f"{self.architecture}: {len(patterns.patterns)} patterns in {len(patterns.instances)} places"
 
     @classmethod
     def features(cls, size: int, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
-        """``(n, features)`` numbers of rows within a phase, int32, and the numbers of empty squares."""
+        """Return ``(n, features)`` row numbers within a phase, int32, and the numbers of empty squares."""
         import torch
 
         from models.bitboards import bit_counts, legal_moves, planes
@@ -64,7 +62,7 @@ class PatternNetwork(Network):
         offsets, digit_weights, tied = _tables(size, own.device)
         own_planes, opp_planes = planes(own), planes(opp)
         digits = (own_planes + 2 * opp_planes).to(torch.float32)
-        # Exact in single precision: all numbers are below 2**24. (Reduced precision would not be.)
+        # Exact in single precision, because all numbers are below 2**24, but not in lower precision.
         with torch.autocast(own.device.type, enabled=False):
             states = (digits @ digit_weights).to(torch.int64)
         playable, first = Rules(size).playable, patterns_of(size).weight_count
@@ -79,28 +77,28 @@ class PatternNetwork(Network):
     def feature_array(
         cls, size: int, own: np.ndarray, opp: np.ndarray, device: torch.device, threads: int
     ) -> np.ndarray | Tensor:
-        """The `features` of arrays of boards, computed on the device and left there; on a CPU by a compiled kernel."""
+        """Return the `features` of arrays of boards, computed on the device and left there; on a CPU by a compiled kernel."""
         if device.type != "cpu":
             return super().feature_array(size, own, opp, device, threads)
         rules, patterns = Rules(size), patterns_of(size)
         instances = len(patterns.instances)
-        found = np.empty((len(own), instances + 2 + bool(cls.empties_rows)), np.int32)
+        rows = np.empty((len(own), instances + 2 + bool(cls.empties_rows)), np.int32)
 
         def run(start: int) -> None:
-            piece = slice(start, start + CHUNK)
+            some = slice(start, start + CHUNK)
             write_rows(
-                *(rules.square_count, np.uint64(rules.playable), own[piece], opp[piece]),
-                *(digit_table(size), patterns.search_weight_index, patterns.weight_count, instances, found[piece]),
+                *(rules.square_count, np.uint64(rules.playable), own[some], opp[some]),
+                *(digit_table(size), patterns.search_weight_index, patterns.weight_count, instances, rows[some]),
             )
 
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(run, range(0, len(own), CHUNK)))
-        return found
+        return rows
 
 
 @lru_cache
 def _tables(size: int, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
-    """Where each instance's states begin, what a digit adds to each instance's state, and the rows of states; on the device."""
+    """Return on the device: the first state of each instance, the weights of digits in states, and the row of each state."""
     import torch
 
     patterns = patterns_of(size)

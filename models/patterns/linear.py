@@ -1,8 +1,8 @@
 """`PatternNet`: the value of a position as a sum over its patterns.
 
-Every instance of a pattern adds one weight, chosen by the state of its squares and by the phase of the game; the numbers
-of moves of both sides and the number of empty squares add one each. That is the classical linear evaluation of strong
-Othello programs; in torch it is an embedding bag, in the search an integer table look-up (`models.kernels.linear`).
+Every instance of a pattern adds one weight, by the state of its squares and the phase of the game; the numbers of moves of both
+sides and the number of empty squares add one each. This is the classical linear evaluation of Othello programs. It is an embedding
+bag in torch, and an integer table look-up in the search (`models.kernels.linear`).
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PatternNet(PatternNetwork):
-    """A linear network over patterns; whole numbers are in `UNITS` of a disc (int16).
+    """A linear network over patterns; its integers (int16) are in units, `UNITS` per disc.
 
     ``weights``: (phases, tied pattern weights, then weights for the numbers of own and of the opponent's moves);
     ``constants``: one for each number of empty squares.
@@ -33,7 +33,7 @@ class PatternNet(PatternNetwork):
 
     name = "linear"
     architecture = "linear patterns"
-    spans: ClassVar[dict[int, int]] = {8: 3, 6: 2, 4: 2}  # fewer where there are fewer positions to tell apart
+    spans: ClassVar[dict[int, int]] = {8: 3, 6: 2, 4: 2}
     per_phase = ("weights",)
     stage_presets: ClassVar[dict[str, dict[str, Any]]] = {
         "searched": {"epochs": 12},
@@ -45,7 +45,6 @@ class PatternNet(PatternNetwork):
 
     @classmethod
     def arrays(cls, rules: Rules) -> dict[str, ArraySpec]:
-        """The arrays of a weight file for a game."""
         return {
             "weights": ArraySpec(np.int16, (cls.phases(rules.size), cls.row(rules.size)), UNITS),
             "constants": ArraySpec(np.int16, (rules.square_count + 1,), UNITS),
@@ -53,11 +52,10 @@ class PatternNet(PatternNetwork):
 
     @classmethod
     def preset(cls, size: int) -> dict[str, Any]:
-        """Options of a fit that did well for a board."""
         return {"epochs": 40, "learning_rate": 0.05, "patience": 15} if size == 4 else {}
 
     def compiled(self) -> CompiledNetwork:
-        """The network as the search wants it: one weight for every state of every pattern, then the counts."""
+        """Return the network for the search: one weight for every state of every pattern, then those of the counts."""
         weights, digits = self.untied(self.weights), digit_table(self.rules.size)
         memory = np.concatenate([weights.ravel(), self.constants])
         net = self.search_record(PATTERN_NET)
@@ -67,13 +65,11 @@ class PatternNet(PatternNetwork):
         return CompiledNetwork(net, (memory, digits))
 
     def summary(self) -> str:
-        """The architecture in a line, for people."""
         count, span = self.weights.shape[1], self.span(self.rules.size)
         return f"{super().summary()}, {count:,} weights for every {span} empty squares, int16"
 
     @classmethod
     def value(cls, parameters: Mapping[str, Tensor], features: Tensor, empties: Tensor, phases: Tensor) -> Tensor:
-        """Values in discs for the side to move; *phases* may differ from those of the empties while training."""
         from torch.nn.functional import embedding, embedding_bag
 
         weights, constants = parameters["weights"], parameters["constants"]

@@ -1,4 +1,4 @@
-"""`Network`: a network for one game, its weights as a file has them; a subclass of it is a kind of network."""
+"""`Network`: the quantised weights of a network for one game; each kind of network is a subclass."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ CHUNK = 1 << 17
 
 
 class ArraySpec(NamedTuple):
-    """An array of a weight file. Whole numbers stand for fractions: *scale* is that for 1.
+    """An array of a weight file. Its integers are fractions: *scale* stands for 1.
 
-    *project* gives, of real numbers in an array or a tensor, those that the search can work with.
+    *project* returns an array or tensor of real numbers with values that the search can represent.
     """
 
     dtype: type
@@ -40,11 +40,11 @@ class ArraySpec(NamedTuple):
 
     @property
     def max_integer(self) -> int:
-        """The largest of its whole numbers, either way."""
+        """The maximum absolute value of its integers."""
         return int(np.iinfo(self.dtype).max)
 
     def quantise(self, parameters: np.ndarray) -> np.ndarray:
-        """Parameters (float32) as the file has them: the nearest numbers that it can hold."""
+        """Return parameters (float32) as the nearest numbers of the file's type."""
         if not self.is_integer:
             return self.dequantise(parameters).astype(self.dtype)
         if not np.isfinite(parameters).all():
@@ -52,12 +52,12 @@ class ArraySpec(NamedTuple):
         return np.clip(np.rint(parameters * self.scale), -self.max_integer, self.max_integer).astype(self.dtype)
 
     def dequantise(self, stored: np.ndarray) -> np.ndarray:
-        """What the numbers of a file stand for, float32."""
+        """Return the parameters (float32) of the numbers in a file."""
         numbers: np.ndarray = stored.astype(np.float32) / np.float32(self.scale)
         return self.project(numbers) if self.project else numbers
 
     def fake_quantise(self, parameters: Any) -> Any:
-        """Parameters, an array or a tensor, as they will be when they have been stored and read."""
+        """Return parameters, an array or a tensor, as they are after quantisation and dequantisation."""
         if self.project is not None:
             return self.project(parameters)
         if not self.is_integer:
@@ -70,7 +70,7 @@ class ArraySpec(NamedTuple):
 
 
 class CompiledNetwork(NamedTuple):
-    """A network as the search wants it: an array of one record, and the arrays whose addresses it holds."""
+    """A network for the search: an array of one record, and the arrays whose addresses the record has."""
 
     record: np.ndarray
     memory: tuple[np.ndarray, ...]
@@ -78,27 +78,27 @@ class CompiledNetwork(NamedTuple):
 
 @dataclass(frozen=True)
 class Network:
-    """The weights of a network for one game, as a file has them; ``record``: what is known about the training, as JSON has it.
+    """The quantised weights of a network for one game; ``record``: the JSON record of the training.
 
     A kind of network is a subclass that declares
 
-    * ``name`` and ``architecture``: what options and what weight files call it;
-    * its arrays, as fields of the dataclass and in `arrays`, and in `compiled` how the search reads them;
+    * ``name`` and ``architecture``: its name in options and in weight files;
+    * its arrays, as fields of the dataclass and in `arrays`, and in `compiled` the record for the search;
     * the forward pass in torch: `features`, which a fit computes once, and `value`. The parameters have the names and shapes of
-      the arrays. torch is imported within these functions: the search does without it;
-    * how it is fitted: `preset`, ``stage_presets`` and ``curriculum`` (`train.fitting.stages`). If it has steps of its own
-      on a CPU, `train.fitting.cpu_backend.COMPILED` has them by its name.
+      the arrays. torch is imported within these functions, because the search does not need it;
+    * its training: `preset`, ``stage_presets`` and ``curriculum`` (`train.fitting.stages`). Kinds with compiled training steps
+      for a CPU are in `train.fitting.cpu_backend.COMPILED`.
     """
 
     name: ClassVar[str]
     architecture: ClassVar[str]
-    #: Empty squares that share one phase, by board size; a kind without has one phase.
+    #: Numbers of empty squares that share a phase, by board size; by default there is one phase.
     spans: ClassVar[dict[int, int]] = {}
-    #: Parameters whose first dimension is the phase; those that do not decay; and the largest number that some may have.
+    #: Parameters whose first dimension is the phase; those without weight decay; and the maximum absolute values of some.
     per_phase: ClassVar[tuple[str, ...]] = ()
     no_weight_decay: ClassVar[tuple[str, ...]] = ()
     max_magnitude: ClassVar[dict[str, float]] = {}
-    #: How a bootstrap goes back to the opening, and what differs from the preset in its later stages.
+    #: The order of a bootstrap's stages, and differences from the preset in its later stages.
     curriculum: ClassVar[Literal["joint", "opening"]] = "joint"
     stage_presets: ClassVar[dict[str, dict[str, Any]]] = {}
 
@@ -114,73 +114,72 @@ class Network:
 
     @classmethod
     def span(cls, size: int) -> int:
-        """Empty squares that share one phase."""
         return cls.spans.get(size, size * size + 1)
 
     @classmethod
     def phases(cls, size: int) -> int:
-        """Number of phases; phase *p* has ``p * span`` empties and a few more."""
+        """Return the number of phases; phase *p* begins at ``p * span`` empties."""
         return (size * size - 4) // cls.span(size) + 1
 
     @classmethod
     def preset(cls, size: int) -> dict[str, Any]:
-        """Options of a fit (`train.fitting.options.FitOptions`) that did well for a board."""
+        """Return the default options of a fit (`train.fitting.options.FitOptions`) for a board size."""
         return {}
 
     def compiled(self) -> CompiledNetwork:
         raise NotImplementedError
 
     def search_record(self, dtype: np.dtype) -> np.ndarray:
-        """An array of one record for the search, with the fields that those of all kinds have."""
+        """Return an array of one record for the search, with the fields that all kinds have."""
         record = np.zeros(1, dtype)
         record["playable"], record["limit"] = self.rules.playable, self.rules.square_count - 0.5
         return record
 
     def summary(self) -> str:
-        """The architecture in a line, for people."""
+        """Return a description of the architecture in one line."""
         return self.architecture
 
     # --- torch ------------------------------------------------------------------------------------
 
     @classmethod
     def initial(cls, size: int, seed: int) -> dict[str, Tensor]:
-        """Parameters before a fit, float32."""
+        """Return the initial parameters, float32."""
         import torch
 
         return {name: torch.zeros(array.shape) for name, array in cls.arrays(Rules(size)).items()}
 
     @classmethod
     def features(cls, size: int, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
-        """``(n, features)`` whole numbers, and the numbers of empty squares; boards are int64 (`models.bitboards.board_tensor`)."""
+        """Return ``(n, features)`` integers, and the numbers of empty squares, of int64 boards (`models.bitboards`)."""
         raise NotImplementedError
 
     @classmethod
     def feature_array(
         cls, size: int, own: np.ndarray, opp: np.ndarray, device: torch.device, threads: int
     ) -> np.ndarray | Tensor:
-        """The `features` of arrays of boards, computed on the device and left there."""
+        """Return the `features` of arrays of boards, computed on the device and left there."""
         import torch
 
         from models.bitboards import board_tensor
 
-        found = torch.empty(0)
+        features = torch.empty(0)
         for start in range(0, len(own), CHUNK):
-            piece = slice(start, start + CHUNK)
+            rows = slice(start, start + CHUNK)
             with torch.no_grad():
-                part, _ = cls.features(size, *(board_tensor(side[piece]).to(device) for side in (own, opp)))
+                part, _ = cls.features(size, *(board_tensor(side[rows]).to(device) for side in (own, opp)))
             if not start:
-                found = torch.empty((len(own), part.shape[1]), dtype=part.dtype, device=device)
-            found[piece] = part
-        return found
+                features = torch.empty((len(own), part.shape[1]), dtype=part.dtype, device=device)
+            features[rows] = part
+        return features
 
     @classmethod
     def value(cls, parameters: Mapping[str, Tensor], features: Tensor, empties: Tensor, phases: Tensor) -> Tensor:
-        """Values in discs for the side to move; *phases* may differ from those of the empties while training."""
+        """Return values in discs for the side to move; *phases* may differ from those of the empties in training."""
         raise NotImplementedError
 
     @classmethod
     def by_empties(cls, parameters: Mapping[str, Tensor]) -> Tensor | None:
-        """The parameters that each number of empty squares has of its own, as a view whose first dimension is that number."""
+        """Return the parameters of each number of empty squares, as a view whose first dimension is that number."""
         return None
 
     # --- parameters and files ---------------------------------------------------------------------
@@ -189,7 +188,7 @@ class Network:
     def quantised(
         cls, rules: Rules, parameters: Mapping[str, np.ndarray], record: dict[str, Any] | None = None
     ) -> Self:
-        """The network with these parameters, rounded as a weight file has them."""
+        """Return the network with these parameters after quantisation."""
         arrays = {name: array.quantise(parameters[name]) for name, array in cls.arrays(rules).items()}
         return cls(rules=rules, record=record or {}, **arrays)
 
@@ -208,21 +207,21 @@ class Network:
                 raise WeightsError(f"{name} holds infinities or not-a-number: expected finite weights")
 
     def tensors(self) -> dict[str, np.ndarray]:
-        """The arrays by name, as they are stored."""
+        """Return the arrays to store by name."""
         return {name: np.ascontiguousarray(getattr(self, name)) for name in self.arrays(self.rules)}
 
     @classmethod
     def restored(cls, rules: Rules, tensors: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """The arrays from those stored."""
+        """Return the arrays from those of a file."""
         return {name: tensors[name] for name in cls.arrays(rules)}
 
     def to_bytes(self) -> bytes:
-        """The file's content."""
+        """Return the content of a weight file."""
         game = {"size": self.rules.size, "variant": self.rules.variant}
         return file_content(self.tensors(), {"architecture": self.architecture, **game, "record": self.record})
 
     def save_in(self, folder: str | Path) -> Path:
-        """Write the file into *folder*, which is made if it is not there, under its own name; where it is."""
+        """Write the weight file into *folder*, which is created if necessary, and return its path."""
         data = self.to_bytes()
         Path(folder).mkdir(parents=True, exist_ok=True)
         path = Path(folder) / named_by_hash(f"{self.rules.size}x{self.rules.size}-{self.rules.variant}", data)

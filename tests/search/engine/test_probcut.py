@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from reversi_env import Position, ReversiError, Rules, batch
+from reversi_env import Position, ReversiError, Rules
 from search import evaluators
 from search.engine import probcut as cuts_of
 from search.engine import probcut_fit
@@ -73,21 +73,25 @@ def test_the_fit_is_reproducible_and_survives_a_file(cuts):
     assert first == second
 
 
-def test_pruning_saves_nodes_and_hardly_changes_values(cuts):
-    own, opp = batch.random_positions(12, 20, seed=9)
-    positions = [Position(Rules(), int(a), int(b)) for a, b in zip(own, opp, strict=True)]
-    nodes, values = {}, {}
-    for margin in (0.0, 1.5):
-        engine = Engine("six-factor")
-        engine.set_probcut(margin, cuts_of.coefficients(cuts))
-        results = []
-        for position in positions:
+def pruning(margin, cuts):
+    engine = Engine("six-factor", megabytes=4)
+    engine.set_probcut(margin, cuts_of.coefficients(cuts))
+    return engine
+
+
+@pytest.mark.parametrize("only_late_moves", [False, True])
+def test_pruning_saves_nodes_and_hardly_changes_values(cuts, only_late_moves):
+    """Late-move reductions do alone, too: with deviations so wide that nothing is cut."""
+    wide = replace(cuts, spread=replace(cuts.spread, constant=cuts.spread.constant + 5))
+    engines = [pruning(margin, wide if only_late_moves else cuts) for margin in (0.0, 1.0 if only_late_moves else 1.5)]
+    results = []
+    for position in some_positions(Rules(), 12, seed=6, empties=34):
+        for engine in engines:
             engine.clear()
-            results.append(engine.search(position, Limits(depth=7, empties_exact=0)))
-        nodes[margin] = sum(result.nodes for result in results)
-        values[margin] = np.array([result.value for result in results])
-    assert nodes[1.5] < 0.9 * nodes[0.0]
-    assert np.abs(values[1.5] - values[0.0]).mean() < 2.0
+        results.append([engine.search(position, at_depth(7)) for engine in engines])
+    nodes, values = ([[getattr(one, name) for one in pair] for pair in results] for name in ("nodes", "value"))
+    assert np.sum(nodes, axis=0)[1] < 0.9 * np.sum(nodes, axis=0)[0]
+    assert np.abs(np.diff(values)).mean() < 2.0
 
 
 @pytest.fixture
@@ -148,30 +152,12 @@ def test_late_moves_far_behind_the_best_are_tried_less_deep():
     assert less(far, depth=LMR_FAR_DEPTH) == 0
 
 
-def test_late_moves_save_nodes_and_hardly_change_values(cuts):
-    """With deviations so wide that nothing else is cut."""
-    wide = replace(cuts, spread=replace(cuts.spread, constant=cuts.spread.constant + 5))
-    whole, less = pruning(0.0, wide), pruning(1.0, wide)
-    found = [
-        [engine.search(position, at_depth(7)) for engine in (whole, less)]
-        for position in some_positions(Rules(), 12, seed=6, empties=34)
-    ]
-    assert sum(second.nodes for _, second in found) < 0.9 * sum(first.nodes for first, _ in found)
-    assert np.mean([abs(second.value - first.value) for first, second in found]) < 2.0
-
-
 def test_it_is_off_unless_asked_for(cuts):
     plain, told_not_to = Engine("six-factor"), Engine("six-factor")
     told_not_to.set_probcut(0.0, cuts_of.coefficients(cuts))
     start = Position.initial().play("f5")
     searched = [engine.search(start, Limits(depth=7)) for engine in (plain, told_not_to)]
     assert searched[0].nodes == searched[1].nodes
-
-
-def pruning(margin, cuts):
-    engine = Engine("six-factor", megabytes=4)
-    engine.set_probcut(margin, cuts_of.coefficients(cuts))
-    return engine
 
 
 def test_what_reaches_the_end_of_the_game_is_exact_however_boldly_it_prunes(cuts):

@@ -89,6 +89,8 @@ def test_short_ffo_problems(ffo_paths):
     for number, problem in ffo(ffo_paths, [*range(1, 26), 39]):
         solver.table.clear()
         assert solver.solve(problem.position).score == problem.best_score, number
+        if problem.position.empties <= 15:
+            assert solver.solve_all_moves(problem.position) == dict(problem.scores), number
 
 
 @pytest.mark.slow
@@ -97,13 +99,6 @@ def test_long_ffo_problems(ffo_paths):
     solver = Solver(threads=2, table=TranspositionTable(256))
     for number, problem in ffo(ffo_paths, range(26, 39)):
         assert solver.solve(problem.position).score == problem.best_score, number
-
-
-def test_every_listed_move_of_short_ffo_problems(ffo_paths):
-    solver = Solver()
-    for number, problem in ffo(ffo_paths, range(1, 40)):
-        if problem.position.empties <= 15:
-            assert solver.solve_all_moves(problem.position) == dict(problem.scores), number
 
 
 @pytest.mark.slow

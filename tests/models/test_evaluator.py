@@ -56,14 +56,6 @@ def test_the_package_has_networks_that_know_something(rules):
     assert errors.mean() < np.abs(scores).mean() / 2.8
 
 
-def test_one_value_is_as_one_of_many():
-    network = evaluators.get_evaluator("network")
-    own, opp = some_boards(8, 1)
-    assert (
-        network.static_value(Position(Rules(), int(own[0]), int(opp[0]))) == network.static_values(own, opp, Rules())[0]
-    )
-
-
 def test_values_of_a_file_are_those_of_its_weights(tmp_path):
     weights, rules = random_network("linear", 4, variant="reversed"), Rules(4, "reversed")
     path = weights.save_in(tmp_path)
@@ -71,6 +63,7 @@ def test_values_of_a_file_are_those_of_its_weights(tmp_path):
     own, opp = some_boards(4, 50)
     expected = [twins.value(weights, a, b) for a, b in zip(own, opp, strict=True)]
     assert network.static_values(own, opp, rules).tolist() == expected
+    assert network.static_value(Position(rules, int(own[0]), int(opp[0]))) == expected[0]
     assert network.weights(rules).record == {"seed": 0}
     assert network.identity(rules) == path.read_bytes()
 

@@ -119,9 +119,8 @@ def test_what_was_sealed_comes_back_or_is_refused_wherever_it_was_damaged():
 
 
 @pytest.mark.parametrize("kept", [0, 4, 100, 2000, -1])
-@pytest.mark.parametrize("renamed", [False, True])
-def test_a_truncated_file_is_detected(saved, kept, renamed):
-    path = saved.with_name("short.safetensors") if renamed else saved
+def test_a_truncated_file_is_detected(saved, kept):
+    path = saved.with_name("short.safetensors")
     path.write_bytes(saved.read_bytes()[:kept])
     with pytest.raises(WeightsError, match=path.name):
         read_weights(path)

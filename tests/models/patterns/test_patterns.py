@@ -74,6 +74,9 @@ def test_an_image_is_read_from_the_transformed_board(size):
 @every_size
 def test_states_that_mean_the_same_share_a_weight_and_no_others_do(size):
     patterns = patterns_of(size)
+    assert np.array_equal(np.unique(patterns.weight_index), np.arange(patterns.weight_count))
+    parts = np.split(patterns.weight_index, patterns.offsets[1:-1])
+    assert all(a.max() < b.min() for a, b in pairwise(parts))
     for pattern, offset in zip(patterns.patterns, patterns.offsets, strict=False):
         orders = set(pattern.digit_orders())
         states = np.random.default_rng(size).integers(0, pattern.state_count, 50)
@@ -82,14 +85,6 @@ def test_states_that_mean_the_same_share_a_weight_and_no_others_do(size):
             digits = [state // 3**k % 3 for k in range(len(pattern.squares))]
             alike = {sum(digits[source] * 3**k for k, source in enumerate(order)) for order in orders}
             assert set(np.flatnonzero(tied == tied[state]).tolist()) == alike
-
-
-@every_size
-def test_weights_are_numbered_without_gaps_and_apart_for_each_pattern(size):
-    patterns = patterns_of(size)
-    assert np.array_equal(np.unique(patterns.weight_index), np.arange(patterns.weight_count))
-    parts = np.split(patterns.weight_index, patterns.offsets[1:-1])
-    assert all(a.max() < b.min() for a, b in pairwise(parts))
 
 
 @every_size

@@ -38,16 +38,12 @@ class AgentSpecError(ReversiError):
 
 
 @dataclass(frozen=True)
-class SeedOptions(Options):
-    """Options of agents that choose at random."""
-
+class _SeedOptions(Options):
     seed: int | None = option(None, "Random seed; in a search it decides between moves of equal value.", low=0)
 
 
 @dataclass(frozen=True)
-class SolverOptions(SeedOptions):
-    """Options of agents that solve endgames."""
-
+class _SolverOptions(_SeedOptions):
     exact: int | None = _exact()
     threads: int | None = _threads()
     table: float | None = _table()
@@ -64,12 +60,12 @@ class _EvaluatorOptions(Options):
 
 
 @dataclass(frozen=True)
-class GreedyInvincibleOptions(SolverOptions, _EvaluatorOptions):
+class GreedyInvincibleOptions(_SolverOptions, _EvaluatorOptions):
     """Options of ``greedy-invincible``."""
 
 
 @dataclass(frozen=True)
-class _LimitedOptions(SeedOptions):
+class _LimitedOptions(_SeedOptions):
     depth: int | None = _depth()
     time: float | None = _time()
     nodes: int | None = option(None, "Nodes per move.", low=1)
@@ -100,33 +96,25 @@ class WeightedSearchOptions(SearchOptions):
 
 
 @dataclass(frozen=True)
-class HumanOptions(SeedOptions):
-    """Options of ``human``."""
-
+class _HumanOptions(_SeedOptions):
     level: int | None = option(None, "Level.", low=1, high=10)
 
 
 @dataclass(frozen=True)
-class PolicyOptions(SeedOptions):
-    """Options of ``rl``."""
-
+class _PolicyOptions(_SeedOptions):
     weights: str | None = _weights()
     temperature: float | None = _temperature()
 
 
 @dataclass(frozen=True)
-class PolicySearchOptions(SeedOptions):
-    """Options of ``rl-search``."""
-
+class _PolicySearchOptions(_SeedOptions):
     weights: str | None = _weights()
     depth: int | None = _depth()
     exact: int | None = _exact()
 
 
 @dataclass(frozen=True)
-class ZeroOptions(PolicyOptions):
-    """Options of ``zero``."""
-
+class _ZeroOptions(_PolicyOptions):
     simulations: int | None = option(None, "Simulations of the tree search per move.", low=0, high=100_000)
     depth: int | None = option(None, "Depth of alpha-beta in plies.", low=0, high=10)
     exact: int | None = _exact()
@@ -134,17 +122,13 @@ class ZeroOptions(PolicyOptions):
 
 
 @dataclass(frozen=True)
-class ProgramOptions(Options):
-    """Options of ``gtp``."""
-
+class _ProgramOptions(Options):
     time: float | None = option(None, "Seconds per move, sent to the program.", low=0.001, high=1_000_000)
     limit: float | None = option(None, "Seconds after which it loses the game.", low=0.001, high=1_000_000)
 
 
 @dataclass(frozen=True)
-class NBoardOptions(ProgramOptions):
-    """Options of ``nboard``."""
-
+class _NBoardOptions(_ProgramOptions):
     depth: int | None = _depth()
 
 
@@ -173,20 +157,20 @@ class AgentKind:
 
 
 _KINDS: dict[str, AgentKind] = {
-    "random": AgentKind("search.agents.simple:RandomAgent", SeedOptions),
-    "greedy": AgentKind("search.agents.simple:GreedyAgent", SeedOptions),
+    "random": AgentKind("search.agents.simple:RandomAgent", _SeedOptions),
+    "greedy": AgentKind("search.agents.simple:GreedyAgent", _SeedOptions),
     "greedy-invincible": AgentKind("search.agents.simple:greedy_invincible_agent", GreedyInvincibleOptions),
-    "exact": AgentKind("search.agents.simple:exact_agent", SolverOptions),
+    "exact": AgentKind("search.agents.simple:exact_agent", _SolverOptions),
     "double-alpha": AgentKind("search.agents.double_alpha:double_alpha_agent", DoubleAlphaOptions),
-    "human": AgentKind("models.human:HumanAgent", HumanOptions, "level"),
-    "zero": AgentKind("models.zero:ZeroAgent", ZeroOptions, "weights"),
-    "rl": AgentKind("models.policy.agent:PolicyAgent", PolicyOptions, "weights"),
-    "rl-search": AgentKind("models.policy.agent:PolicySearchAgent", PolicySearchOptions, "weights"),
+    "human": AgentKind("models.human:HumanAgent", _HumanOptions, "level"),
+    "zero": AgentKind("models.zero:ZeroAgent", _ZeroOptions, "weights"),
+    "rl": AgentKind("models.policy.agent:PolicyAgent", _PolicyOptions, "weights"),
+    "rl-search": AgentKind("models.policy.agent:PolicySearchAgent", _PolicySearchOptions, "weights"),
 }
 #: External programs by protocol.
 PROGRAMS = {
-    "gtp": AgentKind("search.agents.external.gtp:GtpAgent", ProgramOptions),
-    "nboard": AgentKind("search.agents.external.nboard:NBoardAgent", NBoardOptions),
+    "gtp": AgentKind("search.agents.external.gtp:GtpAgent", _ProgramOptions),
+    "nboard": AgentKind("search.agents.external.nboard:NBoardAgent", _NBoardOptions),
 }
 
 

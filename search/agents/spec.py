@@ -104,21 +104,21 @@ class AgentSpec:
     def make(self, **defaults: object) -> Agent:
         """Return the agent. *defaults* hold for the options that the spec does not set and its agent has.
 
-        A default that no agent of this project has is an `AgentSpecError`, as is a misspelt option.
+        A default that no agent of this project has raises an `AgentSpecError`, as a misspelt option does.
         """
         values, kind = self._values(defaults), agent_kind(self.name)
         return kind.make(self.command, **values) if self.is_program else kind.make(**values)
 
     def _values(self, defaults: Mapping[str, object]) -> dict[str, Any]:
         kind = agent_kind(self.name)
-        known = {key: value for key, value in defaults.items() if key in kind.option_names and value is not None}
+        usable = {key: value for key, value in defaults.items() if key in kind.option_names and value is not None}
         for key in defaults.keys() - kind.option_names - shared_options():
             raise AgentSpecError(
                 f"option {quoted(key)} of agent {quoted(self.text)} is unknown{did_you_mean(key, kind.option_names)}: "
                 f"expected one of {', '.join(sorted(kind.option_names))}"
             )
         try:
-            return _set_options(kind.options.from_texts(self.options, **known))
+            return _set_options(kind.options.from_texts(self.options, **usable))
         except ReversiError as error:
             raise AgentSpecError(f"agent {quoted(self.text)}: {error}") from None
 
@@ -151,7 +151,7 @@ def _option_texts(spec: str, name: str, option_text: str) -> dict[str, str]:
         elif not equals:
             raise AgentSpecError(f"option {quoted(item)} of agent {quoted(spec)}: expected key=value")
         if key in options:
-            raise AgentSpecError(f"option {quoted(key)} of agent {quoted(spec)} is given twice: expected it once")
+            raise AgentSpecError(f"option {quoted(key)} of agent {quoted(spec)} is set twice: expected it once")
         options[key] = value
     return options
 

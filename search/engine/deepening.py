@@ -267,7 +267,7 @@ class Search:
             return is_complete(k)
 
         with sharing(self.thread_states):
-            self.engine.thread_group.run(search, stop_when_any_ends=True)
+            self.engine.thread_group.run(search)
         if not self._should_stop():
             self.engine.switch.release()
         best = max(range(len(self.thread_states)), key=lambda k: (is_complete(k), int(thread_values[k].max())))

@@ -1,7 +1,7 @@
 """`Engine`: the tables, threads and ProbCut parameters of searches with one evaluator; `search.engine.deepening` runs one search.
 
-Timers live in Python (`search.engine.timer`); the kernels only count nodes and look at a stop flag. A fixed depth or node limit on
-one thread gives the same result every time, from the same state of the table; a time limit cannot.
+Timers are in Python (`search.engine.timer`); kernels count nodes and check a stop flag. On one thread, a fixed depth or node limit
+gives the same result every time from the same state of the table.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from search.evaluators.base import Evaluator
 from search.evaluators.registry import get_evaluator
 from search.kernels.thread_state import SHARING_THREAD_STATE
 
-#: From this depth on, threads defer positions that another one is searching.
+#: Minimum depth at which threads defer positions that another one is searching.
 SHARE_DEPTH = 5
 
 
@@ -62,9 +62,9 @@ class Engine:
         self.thread_group = ThreadGroup(self.thread_states, self.switch)
         self._one_at_a_time = self.solver._one_at_a_time  # a search uses the solver's records too
         self.stop_latency = StopLatency()
-        #: ProbCut's standard deviations of safety; None: by the limits and what the evaluator was fitted for.
+        #: ProbCut's margin in standard deviations; None: by the limits, if the evaluator has coefficients.
         self.margin: float | None = None
-        #: The margin of the pruned searches whose results are in the table; 0: there were none.
+        #: The smallest margin of the searches whose results are in the table; 0: none was selective.
         self._pruned_at = 0.0
         if selective:
             load_probcut(self.thread_states, self.evaluator, self.rules)
@@ -84,9 +84,9 @@ class Engine:
         """Search within *limits* (default: one second); *multi_pv* is the number of best moves that get values.
 
         All listed values have the depth of the result. A multi-PV search therefore starts with an empty table, unless
-        *keep_estimates* is set: use it only if the table holds nothing but shallower searches of the same position.
+        *keep_estimates* is set: use it only if the table has only shallower searches of the same position.
 
-        Among moves of equal value the first one searched is played, or a random one with *tie_rng*; the endgame search ignores it.
+        Of moves with equal values the first one searched is played, or a random one with *tie_rng*; the endgame search ignores it.
         """
         with self._one_at_a_time, self.evaluator.during_search(self.stop):
             self.switch.withdraw()
@@ -109,12 +109,12 @@ class Engine:
             self.solver.clear()
 
     def clear_estimates(self) -> None:
-        """Empty the table of midgame estimates."""
+        """Clear the table of midgame estimates."""
         self.table.clear()
         self._pruned_at = 0.0
 
     def set_probcut(self, margin: float, coefficients: np.ndarray | None = None) -> None:
-        """Prune by ProbCut at *margin* standard deviations (0: not at all), whatever the limits.
+        """Prune by ProbCut at *margin* standard deviations (0: never), whatever the limits.
 
         The coefficients are those of `search.engine.probcut_fit.fit`, or the evaluator's own. By default an engine prunes if its
         evaluator has coefficients and time or nodes are limited, but not the depth.

@@ -283,7 +283,7 @@ class Solver:
             return bool(thread_states["lower"][k] >= thread_states["upper"][k])
 
         with sharing(thread_states):
-            self._thread_group.run(run_mtdf, stop_when_any_ends=True)
+            self._thread_group.run(run_mtdf)
         if int(thread_states["nodes"].max()) <= int(thread_states["node_limit"][0]):
             self.switch.release()
 

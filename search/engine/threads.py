@@ -37,12 +37,12 @@ Chunk = TypeVar("Chunk")
 
 
 class CoreUsage:
-    """Estimates how many of *threads* the operating system currently runs in parallel."""
+    """Estimates how many of *threads* the operating system runs in parallel."""
 
     def __init__(self, threads: int) -> None:
         self.threads = self.awake = threads
         self._seconds = self._used = 0.0
-        self._rest, self._rests_until = BACKOFF_SECONDS, 0.0
+        self._backoff, self._retry_at = BACKOFF_SECONDS, 0.0
 
     def add_sample(self, seconds: float, used: float) -> None:
         """Add a sample: the process *used* so many CPU seconds in *seconds* of wall time."""
@@ -52,11 +52,11 @@ class CoreUsage:
         cores = max(1, int(self._used / self._seconds + 1 - MIN_CORE_SHARE))
         self._seconds = self._used = 0.0
         if cores < self.awake:
-            self.awake, self._rests_until = cores, perf_counter() + self._rest
-            self._rest = min(2 * self._rest, MAX_BACKOFF_SECONDS)
+            self.awake, self._retry_at = cores, perf_counter() + self._backoff
+            self._backoff = min(2 * self._backoff, MAX_BACKOFF_SECONDS)
         elif self.awake == self.threads:
-            self._rest = BACKOFF_SECONDS
-        elif perf_counter() > self._rests_until:
+            self._backoff = BACKOFF_SECONDS
+        elif perf_counter() > self._retry_at:
             self.awake = self.threads
 
 
@@ -68,13 +68,13 @@ class ThreadGroup:
         self._may_run = [threading.Event() for _ in thread_states]
         self._ended = threading.Event()
 
-    def run(self, search: Callable[[int], bool], *, stop_when_any_ends: bool = False) -> None:
-        """Run ``search(k)`` for every record in a thread of its own; it returns whether the search was completed.
+    def run(self, search: Callable[[int], bool]) -> None:
+        """Run ``search(k)``, which returns whether it was completed, for every record in its own thread.
 
-        When the first one ends, or any of them with *stop_when_any_ends*, the others are stopped. A search that is stopped in order
-        to suspend its thread is called again later. All threads have ended when this returns.
+        When one of them is completed, or the first one ends, the others are stopped. A search that is stopped to suspend its
+        thread is called again later. All threads have ended when this returns.
         """
-        self._search, self._stop_when_any_ends = search, stop_when_any_ends
+        self._search = search
         self._error: BaseException | None = None
         self._threads: list[threading.Thread] = []
         self._ended.clear()
@@ -94,8 +94,7 @@ class ThreadGroup:
                 self._may_run[k].wait()
         except BaseException as error:
             self._error = error
-        if k == 0 or self._stop_when_any_ends or self._error:
-            self._end()
+        self._end()
 
     def _must_end(self, k: int) -> bool:
         thread = self._thread_states[k]
@@ -108,18 +107,15 @@ class ThreadGroup:
             event.set()
 
     def _watch(self) -> None:
-        seen, used, ended = perf_counter(), process_time(), False
-        while not ended:
-            ended = self._ended.wait(SAMPLE_SECONDS)
-            now, used_now, awake = perf_counter(), process_time(), self._core_usage.awake
-            self._core_usage.add_sample(now - seen, used_now - used)
-            seen, used = now, used_now
-            if ended or self._core_usage.awake == awake:
-                continue
-            if self._core_usage.awake < awake:
-                self._suspend(self._core_usage.awake)
-            else:
-                self._resume(self._core_usage.awake)
+        usage, then, used = self._core_usage, perf_counter(), process_time()
+        while not self._ended.wait(SAMPLE_SECONDS):
+            now, used_now, awake = perf_counter(), process_time(), usage.awake
+            usage.add_sample(now - then, used_now - used)
+            then, used = now, used_now
+            if usage.awake < awake:
+                self._suspend(usage.awake)
+            elif usage.awake > awake:
+                self._resume(usage.awake)
 
     def _suspend(self, awake: int) -> None:
         for event in self._may_run[awake:]:

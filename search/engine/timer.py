@@ -51,7 +51,6 @@ class SearchTimer:
         self._expired = self._ended = False
 
     def elapsed(self) -> float:
-        """Seconds since the beginning."""
         return perf_counter() - self._began
 
     def start(self) -> None:
@@ -65,7 +64,7 @@ class SearchTimer:
         if self._timer:
             self._timer.cancel()
         if self._expired:
-            most = MAX_SHARE_OF_LIMIT * (self._limits.time or 0.0)  # the machine may have slept
+            most = MAX_SHARE_OF_LIMIT * (self._limits.time or 0.0)  # the computer may have been suspended
             self._stop_latency.observe(min(self.elapsed() - self._expires_at, most))
 
     def _schedule(self, seconds: float) -> None:
@@ -90,7 +89,7 @@ class SearchTimer:
 
 #: Iterations in a row with the same best move, and the same reply to it, after which a move may be far ahead.
 STEADY_ITERATIONS = 3
-#: A value that fell by this much in two plies is looked into, in discs; two, since values of odd and even depths differ.
+#: Maximum fall of the value in discs within two plies of a settled search. Values of odd and even depths differ.
 MAX_VALUE_DROP = 2.0
 
 
@@ -103,7 +102,7 @@ class IterationHistory:
         self._failing = False
 
     def failed_low(self) -> None:
-        """Record that the present iteration failed low: another move may be better."""
+        """Record that the current iteration failed low: another move may be better."""
         self._failing = True
 
     def add_iteration(self, line: tuple[str, ...], value: float) -> None:
@@ -114,7 +113,7 @@ class IterationHistory:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the best move is that of the iteration before, and has not become much worse."""
+        """Whether the last two iterations have the same best move, and its value did not fall much."""
         if len(self._lines) < 3 or self._failing:
             return False
         return self._lines[-1][0] == self._lines[-2][0] and self._values[-1] > self._values[-3] - MAX_VALUE_DROP

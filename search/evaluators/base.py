@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from reversi_env import Position, ReversiError, Rules
-from reversi_env.batch import checked_boards
+from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.errors import quoted
 from search.kernels.evaluate import static_values
 
@@ -23,7 +22,7 @@ _NAME = re.compile(rf"[a-z0-9]+(-[a-z0-9]+)*({WEIGHTS_SEPARATOR}.+)?")
 
 
 class EvaluatorError(ReversiError):
-    """An evaluator that does not exist, or a weight that it does not take."""
+    """An unknown evaluator, or a wrong weight."""
 
 
 def file_name(name: str, path: object) -> str:
@@ -59,12 +58,11 @@ class Evaluator(ABC):
 
     def static_value(self, position: Position) -> float:
         """Return the static value of a position in discs for the side to move; that of a terminal position is undefined."""
-        own, opp = (np.array([board], np.uint64) for board in (position.own, position.opp))
-        return float(self.static_values(own, opp, position.rules)[0])
+        return float(self.static_values(*batch.from_positions([position]), position.rules)[0])
 
     def static_values(self, own: ArrayLike, opp: ArrayLike, rules: Rules) -> NDArray[np.float64]:
         """Return the static values of many positions, two arrays of boards."""
-        return static_values(self.record(rules), *checked_boards(own, opp, rules))
+        return static_values(self.record(rules), *batch.checked_boards(own, opp, rules))
 
     def probcut(self, rules: Rules) -> dict[str, Any] | None:
         """Return the ProbCut coefficients (`search.engine.probcut.as_table`), or None."""
@@ -72,7 +70,7 @@ class Evaluator(ABC):
 
     def identity(self, rules: Rules) -> bytes:
         """Return bytes that identify this evaluator among those of its name, the same in every process."""
-        raise EvaluatorError(f"evaluator {self.name}: expected one with weights that can be told from others")
+        raise EvaluatorError(f"evaluator {self.name}: expected one whose weights can be identified")
 
     def sha256(self, rules: Rules) -> str:
         """Return the hash of `identity`, for files that depend on this evaluator."""

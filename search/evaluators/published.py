@@ -1,12 +1,9 @@
 """The published heuristics: formulas with their weights.
 
-Each heuristic was written for one of the two games. In the other game its value is negated, because there the aim is the opposite.
-This includes `mobility`, although report 002 argues against it; ``docs/lab/evaluators.md`` has measurements.
+Each heuristic was written for one of the two games, and its value is negated in the other (measurements: docs/lab/evaluators.md).
 
 A position table has ten numbers, one for each class of squares of the 8x8 board. On a smaller board a square has the number of the
-8x8 square with the same distances to its nearest edges.
-
-If a report is unclear, a comment at the compiled formula in `search.kernels.heuristics` gives the interpretation.
+8x8 square with the same distances to its nearest edges. `search.kernels.heuristics` has the compiled formulas.
 """
 
 from __future__ import annotations

@@ -28,7 +28,7 @@ _FAMILIES = {"network": "models.evaluator:NetworkEvaluator"}
 
 
 def register(evaluator: AnyEvaluator) -> AnyEvaluator:
-    """Make *evaluator* available under its name in this process; a name can be given once."""
+    """Make *evaluator* available under its name, which must be new, in this process."""
     if evaluator.name in _REGISTRY or evaluator.name in _FAMILIES:
         raise EvaluatorError(f"an evaluator {evaluator.name!r} exists already: expected a new name, see Formula.named")
     _REGISTRY[evaluator.name] = evaluator
@@ -42,12 +42,12 @@ def _from_family(name: str, weights: str | None) -> Evaluator:
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all evaluators in alphabetical order; those of other packages once they are loaded."""
+    """Return the names of all evaluators in alphabetical order, of other packages only those already loaded."""
     return tuple(sorted({*_REGISTRY, *_FAMILIES}))
 
 
 def formulas() -> tuple[str, ...]:
-    """Return the names of the evaluators that are a `Formula`: they have few weights and play every game."""
+    """Return the names of the evaluators that are a `Formula`."""
     return tuple(sorted(name for name, evaluator in _REGISTRY.items() if isinstance(evaluator, Formula)))
 
 
@@ -90,9 +90,7 @@ def get_evaluator(name: Evaluator | str) -> Evaluator:
         if family in _FAMILIES and (path or not separator):
             return _from_family(family, path or None)
     elif callable(name):
-        raise EvaluatorError(
-            f"evaluator {quoted(name)} is a function: expected one that @search.evaluator stands above"
-        )
+        raise EvaluatorError(f"evaluator {quoted(name)} is a function: expected one decorated with @search.evaluator")
     raise EvaluatorError(
         f"evaluator {quoted(name)} is unknown{did_you_mean(name, dict.fromkeys(names()))}: expected one of {', '.join(names())}"
     )

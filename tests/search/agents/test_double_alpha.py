@@ -166,7 +166,8 @@ def test_a_table_takes_at_most_the_memory_it_is_given(megabytes):
 
 def test_finished_games_and_other_games():
     over = Position.from_text("XX-- X--- ---- ----", rules=Rules(4))
-    assert (lambda found: (found.move, found.value, found.exact))(engine(Rules(4)).search(over)) == (None, 16.0, True)
+    result = engine(Rules(4)).search(over)
+    assert (result.move, result.value, result.exact) == (None, 16.0, True)
     with pytest.raises(ReversiError):
         engine(Rules(4)).search(Position.initial(Rules(6)))
 

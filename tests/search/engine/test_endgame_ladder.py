@@ -177,17 +177,11 @@ def test_a_position_that_loses_everything_is_solved_too():
     assert (result.exact, result.value) == (True, score)
 
 
-def test_an_only_move_is_not_worth_a_game_clock():
-    engine = Engine("network", Rules(6), megabytes=4)
-    forced = next(
-        p for p in positions_with(16, 400, Rules(6), seed=13) if len(p.legal_actions()) == 1 and not p.must_pass()
-    )
+def test_limits_of_depth_and_nodes_and_a_margin_of_0_and_only_moves_climb_nothing(climbing):
+    engine, position = climbing(Rules()), positions_with(20, 1, Rules())[0]
+    forced = next(p for p in positions_with(16, 400, seed=13) if len(p.legal_actions()) == 1 and not p.must_pass())
     assert engine.selectivity_levels(forced, FOREVER)
     assert not engine.selectivity_levels(forced, Limits(time=100_000, soft=1.0))
-
-
-def test_limits_of_depth_and_nodes_and_a_margin_of_0_climb_nothing(climbing):
-    engine, position = climbing(Rules()), positions_with(20, 1, Rules())[0]
     assert engine.selectivity_levels(position, FOREVER)
     for limits in (Limits(depth=4), Limits(nodes=1000), Limits(time=9, depth=4), Limits(time=9, empties_exact=0)):
         assert not engine.selectivity_levels(position, limits)

@@ -87,13 +87,6 @@ def test_an_iteration_that_was_held_up_does_not_end_the_search(monkeypatch):
 # --- game clocks ----------------------------------------------------------------------------------
 
 
-def settling(*iterations):
-    course = IterationHistory()
-    for line, value in iterations:
-        course.add_iteration(tuple(line.split()), value)
-    return course
-
-
 @pytest.mark.parametrize(
     ("iterations", "is_settled", "is_steady"),
     [
@@ -109,7 +102,9 @@ def settling(*iterations):
     ],
 )
 def test_a_search_settles_when_its_move_stays_and_is_not_worth_less(iterations, is_settled, is_steady):
-    course = settling(*iterations)
+    course = IterationHistory()
+    for line, value in iterations:
+        course.add_iteration(tuple(line.split()), value)
     assert (course.is_settled, course.is_steady) == (is_settled, is_steady)
     course.failed_low()
     assert not course.is_settled
@@ -139,12 +134,13 @@ def searched(engine, monkeypatch, position, limits, seconds=100):
 
 def test_a_move_that_is_far_ahead_is_played_early_under_a_game_clock_alone(engine, monkeypatch):
     far = 2 * deepening.EASY_MOVE_MARGIN / UNIT
-    ahead = first_position(
-        Rules(), lambda p: 30 < p.empties < 45 and len(p.legal_moves()) > 3 and lead(engine, p) > far
-    )
-    level = first_position(
-        Rules(), lambda p: 30 < p.empties < 45 and len(p.legal_moves()) > 3 and lead(engine, p) < far / 8
-    )
+
+    def midgame_position(wanted):
+        return first_position(
+            Rules(), lambda p: 30 < p.empties < 45 and len(p.legal_moves()) > 3 and wanted(lead(engine, p))
+        )
+
+    ahead, level = midgame_position(lambda lead: lead > far), midgame_position(lambda lead: lead < far / 8)
     clock = Limits(time=3000, soft=2000)
     monkeypatch.setattr(IterationHistory, "is_steady", True)
     early = searched(engine, monkeypatch, ahead, clock)

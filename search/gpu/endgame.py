@@ -23,9 +23,8 @@ from search.kernels.last_squares import odd_squares
 
 #: Threads of a block; their stacks must fit into 48 KiB of shared memory.
 BLOCK = 128
-#: Maximum empties of a position: a move is stored as the number, four bits, of its square among the position's empties.
-MOST_EMPTIES = MAX_GPU_EMPTIES
-LEVELS = MOST_EMPTIES + 1
+#: Levels of the stack. A move is stored as the number, four bits, of its square among the position's empties.
+LEVELS = MAX_GPU_EMPTIES + 1
 #: Minimum empties at which moves are sorted by the number of replies.
 SORT_EMPTIES = 7
 #: Maximum empties at which parity counts in a move's rank.
@@ -111,12 +110,11 @@ def _store_bounds(own, opp, table, lower, upper):
 
 
 @cuda.jit
-def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit, table, scores, ticket, turns):
+def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit, table, scores, ticket):
     """Exact scores of all positions, in discs for the side to move, ``sign`` times the final score.
 
     *corners*: squares whose availability counts for two replies (none in the reversed game). A position that takes more than
-    *turn_limit* turns of the loop stays UNSOLVED: the whole GPU would wait for a few long ones. ``ticket[0]`` must be 0;
-    ``turns[0]`` counts the turns of all threads.
+    *turn_limit* turns of the loop stays UNSOLVED: the whole GPU would wait for a few long ones. ``ticket[0]`` must be 0.
     """
     stack_turned = cuda.shared.array((LEVELS, BLOCK), np.uint64)
     stack_moves = cuda.shared.array((LEVELS, BLOCK), np.uint64)
@@ -125,7 +123,7 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
     stack_alpha = cuda.shared.array((LEVELS, BLOCK), np.int8)
     stack_beta = cuda.shared.array((LEVELS, BLOCK), np.int8)
     stack_best = cuda.shared.array((LEVELS, BLOCK), np.int8)
-    square_of = cuda.shared.array((MOST_EMPTIES, BLOCK), np.uint8)
+    square_of = cuda.shared.array((MAX_GPU_EMPTIES, BLOCK), np.uint8)
     t = cuda.threadIdx.x
     squares = _i32(count(playable))
     most = squares + _i32(1)
@@ -281,4 +279,3 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
                         _store_bounds(opp ^ flipped, own ^ flipped ^ bit, table, lower, upper)
                     value = -value
                     has_value = True
-    cuda.atomic.add(turns, 0, turns_taken)

@@ -13,7 +13,7 @@ from reversi_env.errors import extra_libraries
 from reversi_env.gpu.driver import SIMULATED, shared_array
 from reversi_env.gpu.episodes import usable_device
 from reversi_env.rules import checked_rules
-from search.engine.solver import solve_batch
+from search.engine.solver import MAX_GPU_EMPTIES, solve_batch
 from search.engine.threads import make_thread_states
 from search.gpu import endgame
 
@@ -48,11 +48,9 @@ def solve_batch_cuda(
     rules = checked_rules(rules)
     own, opp = checked_boards(own, opp, rules)
     empties = rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
-    if own.size and empties.max() > endgame.MOST_EMPTIES:
+    if own.size and empties.max() > MAX_GPU_EMPTIES:
         row = int(np.argmax(empties))
-        raise ReversiError(
-            f"position {row} has {empties[row]} empties: expected at most {endgame.MOST_EMPTIES} on a GPU"
-        )
+        raise ReversiError(f"position {row} has {empties[row]} empties: expected at most {MAX_GPU_EMPTIES} on a GPU")
     job = _Job(rules, usable_device(torch.device(device)))
     scores = np.zeros(own.size, np.int8)
     left_over: list[tuple[np.ndarray, Future[np.ndarray]]] = []
@@ -94,7 +92,7 @@ class _Job:
         """Return the scores of positions, or UNSOLVED."""
         boards = [torch.from_numpy(array.view(np.int64)).to(self.device) for array in (own, opp)]
         scores = torch.zeros(own.size, dtype=torch.int8, device=self.device)
-        counters = torch.zeros((2, 1), dtype=torch.int64, device=self.device)
+        ticket = torch.zeros(1, dtype=torch.int64, device=self.device)
         limit = int(TURNS_AT_TWELVE * TURNS_GROWTH ** max(most_empties - 12, 0))
         endgame.solve_positions[self.grid](
             *(shared_array(board, np.uint64) for board in boards),
@@ -104,7 +102,7 @@ class _Job:
             np.int64(limit),
             shared_array(self.table, np.uint64),
             shared_array(scores),
-            *(shared_array(counter) for counter in counters),
+            shared_array(ticket),
         )
         return scores.cpu().numpy()
 

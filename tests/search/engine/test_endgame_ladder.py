@@ -34,6 +34,7 @@ from search.kernels.table import (
     shallow_store,
     upper_of,
 )
+from tests.search.engine.test_engine import first_position
 from tests.search.engine.test_solver import positions_with
 
 RULES = [Rules(6), Rules(8), Rules(6, "reversed"), Rules(8, "reversed")]
@@ -179,7 +180,7 @@ def test_a_position_that_loses_everything_is_solved_too():
 
 def test_limits_of_depth_and_nodes_and_a_margin_of_0_and_only_moves_climb_nothing(climbing):
     engine, position = climbing(Rules()), positions_with(20, 1, Rules())[0]
-    forced = next(p for p in positions_with(16, 400, seed=13) if len(p.legal_actions()) == 1 and not p.must_pass())
+    forced = first_position(Rules(), lambda p: p.legal_board().bit_count() == 1 and p.empties > 10)
     assert engine.selectivity_levels(forced, FOREVER)
     assert not engine.selectivity_levels(forced, Limits(time=100_000, soft=1.0))
     assert engine.selectivity_levels(position, FOREVER)

@@ -78,7 +78,7 @@ class DepthPair(Options):
     shallow: int = option(low=1, high=END)
     slope: float = option(low=MIN_SLOPE)
     shift: float = option(low=-64, high=64)
-    positions: int
+    positions: int = option(low=1)
 
 
 @dataclass(frozen=True)

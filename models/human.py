@@ -67,7 +67,7 @@ LEVELS = (
     Level("Grandmaster", 6, 12, 0.02, 4.0),
     Level("Full strength", 8, 14),
 )
-#: Elo of the levels in normal games on the full board, by `reversi measure levels`; docs/lab/play.md has the games.
+#: Elo of the levels in normal games on the full board, by the games in docs/lab/play.md.
 ELO = (-751, -538, -361, -162, 25, 201, 370, 499, 636, 810)
 #: Ratings on the scale of players: 0 Elo is 1,500.
 RATINGS = tuple(1500 + elo for elo in ELO)

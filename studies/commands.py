@@ -1,7 +1,7 @@
 """The commands of `reversi experiment` and `reversi measure`: studies, measured and shown.
 
-`experiment`: statistics of the game, and what five reports measured, measured again. `measure`: how good evaluators are, by two of
-report 002's performance models, and players in solved endgames. A study is loaded when its command runs.
+`experiment`: statistics of the game, and the measurements of five reports repeated. `measure`: evaluators by two of report
+002's performance models, and players in solved endgames. A study is loaded when its command runs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from play.cli.options import (
     options_of,
     text,
 )
-from play.cli.output import RESUME, exit_on_interrupt, print_json, progress_bar
+from play.cli.output import exit_on_interrupt, print_json, progress_bar
 from train.evaluation.options import EndgameOptions
 
 if TYPE_CHECKING:
@@ -50,8 +50,6 @@ STUDIES = {
         "003": ("reports.report_003", "Report 003: final score by the plies searched, in both colours."),
         "004": ("reports.report_004", "Report 004: nodes and branching factor without and with alpha-beta."),
         "tuning": ("reports.tuning", "Every report's weights tuned against exact scores."),
-        "losses": ("training.losses", "Networks fitted with the plain and with the structural loss, side by side."),
-        "networks": ("training.networks", "All kinds of networks fitted to the same labels, side by side."),
     },
     "measure": {
         "structural": (
@@ -63,16 +61,6 @@ STUDIES = {
             "evaluators.depth",
             "Performance model 4: depth and nodes at equal time, and plies of search gained over a baseline."
             "\n\nExample: reversi measure depth network --baseline six-factor",
-        ),
-        "levels": (
-            "players.levels",
-            "Rate the ten human levels against each other and against greedy play."
-            "\n\nExample: reversi measure levels --games 200 --workers 2",
-        ),
-        "bridge": (
-            "players.bridge",
-            "Compare policy, tree search and alpha-beta with one network at equal time per move."
-            "\n\nExample: reversi measure bridge --positions 100 --games 20 --plot bridge.svg",
         ),
     },
 }
@@ -118,20 +106,20 @@ def show(
 ) -> None:
     """Measure, then print the result as JSON or as tables, and write the figure if it is asked for."""
     from play.interrupt import abandonable
-    from studies.sections import print_section, provenance, with_provenance
+    from studies.sections import provenance
     from train.jobs.provenance import cpu_name
 
     checked_plot(plot)
     with exit_on_interrupt("reversi: interrupted"), progress_bar() as progress:
         made_with = provenance(cpu_name())  # before the run: the code may change while it lasts
         result = abandonable(lambda: measure(options, progress)) | made_with
-    report = with_provenance(section([result]), [result])
+    report = section([result])
     if plot is not None and report.figures:
         report.figures[0].save(plot)
     if as_json:
         print_json(result)
     else:
-        print_section(report)
+        report.show()
 
 
 @experiment.command(name="all")
@@ -142,18 +130,17 @@ def everything(
     ),
     only: Annotated[
         list[str] | None,
-        text("--only", help="Only this section; repeat for more. The page keeps its other sections.", metavar="NAME"),
+        text("--only", help="Only this experiment; repeat for more.", metavar="NAME"),
     ] = None,
 ) -> None:
-    """Run everything and write docs/lab/experiments.md with its figures.
+    """Measure everything and write the results into docs/lab/experiments.md.
 
-    Takes 12 minutes of processor time on a Neoverse-N1. The same command
-    resumes after Ctrl-C or a crash: until the page is written, results are
-    cached in ~/.cache/reversi-lab/experiments, or under REVERSI_CACHE_DIR.
+    Takes 12 minutes of processor time on a Neoverse-N1. Every experiment is
+    written when it is done; --only repeats one, or those that are missing.
     """
     from play.interrupt import abandonable
     from reversi_env.errors import ReversiError, require
-    from studies.document import experiments, run_all
+    from studies.page import experiments, run_all
     from train.jobs.provenance import cpu_name
 
     require("matplotlib")
@@ -162,7 +149,7 @@ def everything(
         if name not in names:
             raise ReversiError(f"experiment {name!r} is unknown: expected one of {', '.join(names)}")
     make_folder("--out", out)
-    with exit_on_interrupt(f"reversi: interrupted; {RESUME}"), progress_bar() as progress:
+    with exit_on_interrupt("reversi: interrupted; --only measures what is missing"), progress_bar() as progress:
         path = abandonable(lambda: run_all(out, machine=cpu_name(), only=only, progress=progress))
     print(path)
 

@@ -209,34 +209,6 @@ class LabelTuningOptions(StudyOptions, study="experiment tuning"):
 
 
 @dataclass(frozen=True)
-class ComparisonOptions(StudyOptions):
-    """The positions, and how many times all is done, with other games and other orders."""
-
-    size: int = option(6, "Board size: 4, 6 or 8.")
-    empties: tuple[int, int] = option((6, 10), "Empty squares, as in 6-10.")
-    positions: int = option(20_000, "Positions of every seed.", low=1)
-    exam: int = option(5_000, "Positions that the networks are measured on.", low=1)
-    seeds: int = option(3, "How many times all is done, with other games.", low=1)
-
-
-@dataclass(frozen=True)
-class LossesOptions(ComparisonOptions, study="experiment losses"):
-    """What to compare on; ``epochs`` are times that each network sees as many positions as the trees have nodes."""
-
-    plies: int = option(1, "Depth of the trees.", low=1, high=3)
-    epochs: int = option(10, "Times that a network sees as many positions as the trees have.", low=1)
-    batch_size: int = option(1024, "Positions a step, successors included.", low=1)
-    learning_rate: float = option(0.03, "Adam's step at the beginning, in discs.")
-
-
-@dataclass(frozen=True)
-class NetworksOptions(ComparisonOptions, study="experiment networks"):
-    """What to compare on."""
-
-    epochs: int | None = option(None, "Instead of those of reversi train.", low=1)
-
-
-@dataclass(frozen=True)
 class StructuralOptions(EvaluatorStudyOptions, study="measure structural"):
     """Which evaluators, on how many trees of how many plies, over roots with so many empty squares.
 
@@ -277,29 +249,3 @@ class DepthOptions(EvaluatorStudyOptions, study="measure depth"):
     def __post_init__(self) -> None:
         super().__post_init__()
         _evaluator(self.baseline).record(self.rules)
-
-
-@dataclass(frozen=True)
-class LadderOptions(StudyOptions, study="measure levels"):
-    """Which game, how many games a pairing, and where the games of people are."""
-
-    games: int = option(200, "Games of each pairing.", low=2, even=True)
-    seed: int = option(0, "Random seed.", low=0)
-    workers: int = option(0, "Processes that play; 0: this one.", low=0)
-    wthor: str | None = option(None, "Folder with WTHOR files, to be compared with what people played.")
-    positions: int = option(1000, "Positions of these games that the levels are asked.", low=1)
-
-
-@dataclass(frozen=True)
-class BridgeOptions(StudyOptions, study="measure bridge"):
-    """Which game, which network, and how much is measured."""
-
-    size: int = option(6, "Board size: 4, 6 or 8.")
-    weights: str | None = option(None, "File of reversi train alphazero; by default the package's.")
-    positions: int = option(100, "Positions for each number of empty squares.", low=1, high=100_000)
-    empties: tuple[int, int] = option((10, 16), "Empty squares of the positions, as in 10-16.")
-    simulations: int = option(512, "Of the longest tree search.", low=8, high=100_000)
-    depth: int = option(3, "Plies of the deepest search over its value.", low=1, high=10)
-    compiled_depth: int = option(10, "Plies of the deepest search over a compiled network.", low=1, high=30)
-    games: int = option(20, "Games of each pairing at equal time; 0: none.", low=0, even=True)
-    seed: int = option(0, "Random seed.", low=0, high=(1 << 32) - 1)

@@ -1,8 +1,7 @@
 """The user's cache: one folder for all that can be computed again, never beside installed code.
 
 * ``kernels/`` – compiled kernels (`reversi_env.compiler.disk_cache`);
-* ``solved/`` – exact scores of positions, as exams and regret curves need them;
-* ``experiments/`` – finished parts of an interrupted `reversi experiment all`.
+* ``solved/`` – exact scores of positions, as exams and regret curves need them.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import shutil
 from pathlib import Path
 
 #: What the folder holds: the parts that we make, and the only ones that `clear` removes.
-PARTS = ("kernels", "solved", "experiments")
+PARTS = ("kernels", "solved")
 
 
 def cache_folder(part: str = "") -> Path:

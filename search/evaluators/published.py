@@ -50,9 +50,9 @@ def _two_stage(weights: Weights, rules: Rules) -> dict[str, Any]:
     }
 
 
-#: Scales are fitted by ``studies/evaluators/scales.py``: least squares through the origin against the exact scores of 10,000
-#: positions with 12 empty squares (10 on the 6x6 board, 6 on 4x4) in the game that the heuristic was written for. Disc
-#: difference is in discs already.
+#: Scales are fitted by least squares through the origin against the exact scores of 10,000 positions with 12 empty squares (10
+#: on the 6x6 board, 6 on 4x4) in the game that the heuristic was written for (docs/lab/evaluators.md). Disc difference is in
+#: discs already.
 FORMULAS = (
     Formula(
         "position-stability",

@@ -7,7 +7,7 @@ said how many plies deeper the old program had to search to play as well as the 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from reversi_env import Position
 from search.engine.engine import Engine
 from search.engine.limits import Limits
+from studies.duels import duel, points, points_series
+from studies.figures import Panel, figure
 from studies.game_tree.counting import positions_of_games
 from studies.options import DepthOptions
-from studies.players.duels import duel, points, points_and_bars
-from studies.sections import Block, Results, Table, count, game_name, panel_by_game, report, with_interval
-from train import charts
+from studies.sections import Block, Cell, Results, Row, count_cell, game_name, report, table, with_interval
 from train.arena.batch import EvaluatorPlayer
 from train.evaluation.means import Sample, plain
 from train.jobs.logs import Progress, no_progress
@@ -101,39 +101,36 @@ def plies_gained(name: str, options: DepthOptions) -> dict[str, Any]:
 @report("depth")
 def section(results: Results) -> Iterator[Block]:
     """Performance model 4: search depth."""
-    yield (
-        "The same engine with every evaluator, its table cleared before each position. *Nodes to a depth* is a "
-        "geometric mean and no clock disturbs it; depth and nodes at equal time also count what the "
-        "evaluator itself costs. *Plies gained*: how much deeper than the evaluator the baseline must search to score "
-        "one half, as BILL's authors measured (their Bayesian learning was worth two plies); between two "
-        "depths it is interpolated. Negative: the evaluator must search deeper than the baseline."
-    )
     for one in results:
-        columns = ["evaluator", f"depth in {one['seconds']:g} s", "nodes", f"nodes to depth {one['depth']}"]
-        rows = []
-        for entry in one["evaluators"]:
-            gained = entry["plies_gained"]
-            shown = f"beyond {entry['at_least']:+d}" if gained is None else f"{gained:+.1f}"
-            depth = with_interval(entry["depth_at_equal_time"], entry["depth_interval"], 1)
-            nodes = [count(entry[key]) for key in ("nodes_at_equal_time", "nodes_to_depth")]
-            rows.append([entry["evaluator"], depth, *nodes, points(entry["handicaps"][0]), shown])
-        title = (
-            f"{game_name(one)}: {one['positions']} positions, {one['games']} games a handicap against {one['baseline']}"
-        )
-        columns += [f"points at {one['play_depth']} plies", "plies gained"]
-        yield Table(f"{title}; 95 % intervals", columns, rows)
+        columns: dict[str, Cell] = {
+            "evaluator": "{evaluator}",
+            f"depth in {one['seconds']:g} s": lambda entry: with_interval(
+                entry["depth_at_equal_time"], entry["depth_interval"], 1
+            ),
+            "nodes": count_cell("nodes_at_equal_time"),
+            f"nodes to depth {one['depth']}": count_cell("nodes_to_depth"),
+            f"points at {one['play_depth']} plies": lambda entry: points(entry["handicaps"][0]),
+            "plies gained": _gained,
+        }
+        games = f"{one['positions']} positions, {one['games']} games a handicap against {one['baseline']}"
+        yield table(f"{game_name(one)}: {games}; 95 % intervals", one["evaluators"], columns)
     caption = "Points by handicap, with 95 % intervals; where a line crosses one half are the plies gained."
-    yield panel_by_game("depth", caption, results, _draw, y_label="points, per cent", height=2.6)
+    yield figure("depth", caption, [_panel(one) for one in results], 2.9, share_y=True)
 
 
-def _draw(axis: Any, one: Mapping[str, Any]) -> None:
-    style: dict[str, Any] = {"marker": "o", "elinewidth": 0.8, "markeredgewidth": 0}
-    for entry, colour in zip(one["evaluators"], (*charts.COLOURS, charts.GREY, "black"), strict=False):
+def _gained(entry: Row) -> str:
+    gained = entry["plies_gained"]
+    return f"beyond {entry['at_least']:+d}" if gained is None else f"{gained:+.1f}"
+
+
+def _panel(one: Row) -> Panel:
+    series = []
+    for entry in one["evaluators"]:
         tried = sorted(entry["handicaps"], key=lambda each: each["handicap"])
-        ys, bars = points_and_bars(tried)
-        xs = [each["handicap"] for each in tried]
-        axis.errorbar(xs, ys, yerr=bars, color=colour, label=entry["evaluator"], **style)
-    axis.axhline(50, color=charts.GREY, linewidth=0.6, linestyle=":")
-    axis.set(xlabel=f"plies that {one['baseline']} searches deeper", xticks=range(-MAX_HANDICAP, MAX_HANDICAP + 1))
-    if axis.get_subplotspec().is_last_col():
-        axis.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.4, labelspacing=0.3)
+        series.append(points_series(entry["evaluator"], [each["handicap"] for each in tried], tried))
+    axis = {
+        "xlabel": f"plies that {one['baseline']} searches deeper",
+        "ylabel": "points, per cent",
+        "xticks": range(-MAX_HANDICAP, MAX_HANDICAP + 1),
+    }
+    return Panel(game_name(one), series, axis, {"": 50})

@@ -6,7 +6,7 @@ The judge is exact (`train.evaluation.exact_set`): no opponent, no luck and no r
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from time import perf_counter
@@ -16,8 +16,8 @@ import numpy as np
 
 from reversi_env.errors import TrainError
 from search import agents
-from studies.sections import Block, Results, Table, game_name, report, with_interval
-from train import charts
+from studies.figures import Panel, Series, figure
+from studies.sections import Block, Cell, Results, Row, game_name, interval_cell, report, table
 from train.charts import Figure
 from train.evaluation.endgames import noisy_endgames
 from train.evaluation.exact_set import Judgement
@@ -91,7 +91,7 @@ def step_of(spec: str, number: int) -> int:
     return int(digits[1]) if digits else number
 
 
-def to_csv(result: Mapping[str, Any]) -> str:
+def to_csv(result: Row) -> str:
     """All figures of `measure`: a line for each player and number of empties, and one for all ("all")."""
     rows = [
         {**csv_row(row), "agent": entry["agent"], "set": result["set"]}
@@ -103,46 +103,39 @@ def to_csv(result: Mapping[str, Any]) -> str:
 
 @report("regret")
 def section(results: Results) -> Iterator[Block]:
+    """Regret in solved endgames."""
     for one in results:
-        rows = []
-        for entry in (*one["agents"], {"agent": "random play, expected", **one["chance"]}):
-            cells = [
-                with_interval(entry[name], entry[f"{name}_interval"], digits, factor)
-                for name, digits, factor in (("regret", 2, 1), ("optimal", 1, 100), ("spoilt", 1, 100))
-            ]
-            speed = f"{1000 * entry['seconds'] / one['positions']:.1f}" if "seconds" in entry else ""
-            rows.append([entry["agent"], *cells, speed])
+        columns: dict[str, Cell] = {
+            "player": "{agent}",
+            "discs given away": interval_cell("regret", 2),
+            "best moves, %": interval_cell("optimal", 1, 100),
+            "results spoilt, %": interval_cell("spoilt", 1, 100),
+            "ms a move": lambda row, n=one["positions"]: f"{1000 * row['seconds'] / n:.1f}" if "seconds" in row else "",  # type: ignore[misc]
+        }
         title = f"{game_name(one)}: {one['positions']} endgames with a choice (set {one['set']}), judged by the solver"
-        columns = ["player", "discs given away", "best moves, %", "results spoilt, %", "ms a move"]
-        yield Table(f"{title}; in brackets 95 % intervals", columns, rows)
+        yield table(f"{title}; in brackets 95 % intervals", _with_chance(one), columns)
         empties = [str(part["empties"]) for part in one["chance"]["by_empties"]]
-        rows = [[row["agent"], *(f"{part['regret']:.1f}" for part in row["by_empties"])] for row in _with_chance(one)]
-        yield Table("discs given away, by empty squares", ["empties", *empties], rows)
+        columns = {"empties": "{agent}"}
+        columns |= {name: f"{{by_empties[{place}][regret]:.1f}}" for place, name in enumerate(empties)}
+        yield table("discs given away, by empty squares", _with_chance(one), columns)
         yield _figure(one)
 
 
-def _with_chance(one: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _with_chance(one: Row) -> list[dict[str, Any]]:
     return [*one["agents"], {"agent": "random play", **one["chance"]}]
 
 
-def _figure(one: Mapping[str, Any]) -> Figure:
+def _figure(one: Row) -> Figure:
     if one["curve"]:
         ordered = sorted(one["agents"], key=lambda entry: entry["step"])
         judgements = [Judgement.from_dict(entry) for entry in ordered]
         return curve_figure([entry["step"] for entry in ordered], judgements, Judgement.from_dict(one["chance"]))
-
-    def draw(figure: Any) -> None:
-        axes = charts.panels(figure, 2, ("discs given away", "best moves, per cent"))
-        entries = _with_chance(one)
-        for axis, name, factor in zip(axes, ("regret", "optimal"), (1, 100), strict=True):
-            for number, entry in enumerate(entries):
-                last = number == len(entries) - 1
-                colour = charts.GREY if last else charts.COLOURS[number % len(charts.COLOURS)]
-                xs = [part["empties"] for part in entry["by_empties"]]
-                ys = [factor * part[name] for part in entry["by_empties"]]
-                style = {"linestyle": "--", "marker": None} if last else {"linestyle": "-", "marker": "o"}
-                axis.plot(xs, ys, color=colour, label=entry["agent"], **style)
-            axis.set(xlabel="empty squares", ylim=(0, 101 if factor == 100 else None))
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=2)
-
-    return Figure("regret", "Endgame regret by empty squares, judged by the exact solver.", draw, height=3.4)
+    panels = []
+    for title, key, factor in (("discs given away", "regret", 1), ("best moves, per cent", "optimal", 100)):
+        series = []
+        for entry in _with_chance(one):
+            parts = entry["by_empties"]
+            values = [factor * part[key] for part in parts]
+            series.append(Series(entry["agent"], [part["empties"] for part in parts], values))
+        panels.append(Panel(title, series, {"xlabel": "empty squares", "ylim": (0, None)}))
+    return figure("regret", "Endgame regret by empty squares, judged by the exact solver.", panels, height=3.4)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,10 +13,10 @@ from search.engine import probcut_fit
 from search.engine.engine import Engine
 from search.engine.limits import Limits
 from search.engine.probcut import coefficients
+from studies.figures import DOTS, Panel, Series, figure
 from studies.game_tree.counting import MINIMAX, REFINEMENTS, Refinement, count_nodes, positions_of_games
 from studies.options import BranchingOptions
-from studies.sections import Block, Results, Table, count, game_name, report
-from train import charts
+from studies.sections import Block, Cell, Results, Row, count, game_name, report, table
 from train.charts import Figure
 from train.evaluation.means import Sample, plain
 from train.jobs.logs import Progress, no_progress
@@ -25,6 +26,15 @@ MINIMAX_DEPTH = 6
 #: ProbCut is fitted on so many positions, and prunes at so many standard deviations.
 FIT_POSITIONS, MARGIN = 60, 1.5
 ENGINE_ROW = "the engine (root apart)"
+#: Searches in the figure.
+SHOWN = (
+    "minimax",
+    "+ alpha-beta",
+    "+ moves with few replies first",
+    "+ and a good value first",
+    "+ transposition table",
+    "+ ProbCut",
+)
 
 
 def measure(
@@ -104,62 +114,37 @@ def _engine(options: BranchingOptions, own: np.ndarray, opp: np.ndarray, by_game
 @report("branching")
 def section(results: Results) -> Iterator[Block]:
     """Effective branching factor."""
-    yield (
-        "Each row adds one refinement to the row above, so that what is saved is the newcomer's. The search behind "
-        "the rows is the engine's with switches: with all of them on it visits the same nodes as the engine's own "
-        "function (there is a test), and all rows but ProbCut's find the same values. Growth is the factor that one "
-        "more ply costs, from the last two plies; *moves searched* is the mean at an inner node."
-    )
     for one in results:
-        depths = [depth for depth in (2, 4, 6, 8, 10, 12) if depth <= one["depth"]]
-        columns = ["search", *(f"nodes, d = {depth}" for depth in depths)]
+        columns: dict[str, Cell] = {
+            "search": "{name}",
+            **{f"nodes, d = {d}": partial(_nodes_at, d) for d in (2, 4, 6, 8, 10, 12) if d <= one["depth"]},
+            "growth a ply": "{growth:.2f}",
+            "d-th root": "{root:.2f}",
+            "moves searched": lambda way: f"{moves:.2f}" if (moves := way["by_depth"][-1]["moves_per_inner"]) else "–",
+        }
         rounds = ", ".join(map(str, one["rounds"]))
         title = f"{game_name(one)}, {one['evaluator']}, {one['positions']} positions of rounds {rounds}"
-        rows = [_row(way, depths) for way in one["ways"]]
-        yield Table(title, [*columns, "growth a ply", "d-th root", "moves searched"], rows)
-    yield (
-        "Iterative deepening counts the nodes of all its iterations, and pays off under a clock and from greater "
-        "depths on: its gain is a move to play at any time, and the order of moves for the next iteration. ProbCut, "
-        "with which late moves are searched less deep too, no longer gives the value of minimax."
-    )
+        yield table(title, one["ways"], columns)
     yield _figure(results[0])
 
 
-def _row(way: dict[str, Any], depths: Sequence[int]) -> list[str]:
-    nodes = {entry["depth"]: entry["nodes"] for entry in way["by_depth"]}
-    moves = way["by_depth"][-1]["moves_per_inner"]
-    cells = [count(nodes[depth]) if depth in nodes else "–" for depth in depths]
-    return [way["name"], *cells, f"{way['growth']:.2f}", f"{way['root']:.2f}", f"{moves:.2f}" if moves else "–"]
+def _nodes_at(depth: int, way: Row) -> str:
+    return next((count(entry["nodes"]) for entry in way["by_depth"] if entry["depth"] == depth), "–")
 
 
-def _figure(one: Mapping[str, Any]) -> Figure:
-    def draw(figure: Any) -> None:
-        left, right = charts.panels(figure, 2, ("nodes by depth", "growth a ply"))
-        shown = (
-            "minimax",
-            "+ alpha-beta",
-            "+ moves with few replies first",
-            "+ and a good value first",
-            "+ transposition table",
-            "+ ProbCut",
-        )
-        names = {"+ moves with few replies first": "few replies first", "+ and a good value first": "good value first"}
-        ways = [way for way in one["ways"] if way["name"] in shown]
-        for way, colour in zip(ways, charts.COLOURS, strict=False):
-            xs = [entry["depth"] for entry in way["by_depth"]]
-            ys = [entry["nodes"] for entry in way["by_depth"]]
-            label = names.get(way["name"], way["name"].removeprefix("+ "))
-            left.plot(xs, ys, color=colour, marker="o", markeredgewidth=0, label=label)
-        left.legend(loc="upper left", handlelength=1.2, labelspacing=0.25, borderaxespad=0)
-        left.set(xlabel="depth (plies)", ylabel="nodes", yscale="log", xticks=range(1, one["depth"] + 1))
-        rows = [way for way in one["ways"] if way["name"] != ENGINE_ROW]
-        heights = np.arange(len(rows))[::-1]
-        right.barh(heights, [way["growth"] for way in rows], color=charts.BLUE, height=0.62)
-        for height, way in zip(heights, rows, strict=True):
-            charts.label(right, way["growth"], height, f"{way['growth']:.1f}", charts.BLUE, shift=(3, 0))
-        right.set_yticks(heights, [way["name"].removeprefix("+ ") for way in rows])
-        right.set(xlabel="factor a ply", xlim=(0, 1.12 * max(way["growth"] for way in rows)))
-        right.tick_params(axis="y", length=0)
-
-    caption = f"What each refinement saves: {game_name(one)}, {one['evaluator']}, {one['positions']} positions."
-    return Figure("branching", caption, draw, height=3.1)
+def _figure(one: Row) -> Figure:
+    by_depth = [
+        Series(way["name"], *([entry[key] for entry in way["by_depth"]] for key in ("depth", "nodes")))
+        for way in one["ways"]
+        if way["name"] in SHOWN
+    ]
+    ways = [way for way in one["ways"] if way["name"] != ENGINE_ROW][::-1]
+    growth = Series("", [way["growth"] for way in ways], range(len(ways)), style=DOTS)
+    axis = {"xlabel": "depth, plies", "ylabel": "nodes", "yscale": "log", "xticks": range(1, one["depth"] + 1)}
+    rows = [way["name"].removeprefix("+ ") for way in ways]
+    panels = (
+        Panel("nodes by depth", by_depth, axis),
+        Panel("growth a ply", [growth], {"xlabel": "factor a ply", "xlim": (0, None)}, rows=rows),
+    )
+    game = f"{game_name(one)}, {one['evaluator']}, {one['positions']} positions"
+    return figure("branching", f"What each refinement saves: {game}.", panels, height=3.1)

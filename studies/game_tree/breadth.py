@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any
 
@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules
+from studies.figures import DOTS, Panel, Series, figure
 from studies.game_tree.kernels import ROUNDS, count_breadths
 from studies.options import GAME_GROUPS, BreadthOptions
-from studies.sections import Block, Results, Table, game_name, report, with_error
-from train import charts
-from train.charts import Figure
+from studies.sections import Block, Cell, Results, Row, error_cell, game_name, report, table
 from train.jobs.logs import Progress, no_progress
 
 #: Rounds that report 002 calls the middle of the 8x8 game.
@@ -99,72 +98,37 @@ def _jackknife(
 
 @report("breadth")
 def section(results: Results) -> Iterator[Block]:
+    """Breadth by round."""
     largest = next((one for one in results if one["size"] == 8), results[0])
-    yield (
-        "Legal moves of the side to move, by round (number of discs), in games of uniformly random moves. A side that "
-        "must pass is a visit with no moves, as in the report; figures are means over the rounds, each round counting "
-        "once."
-    )
-    rows = [_table_row(one) for one in results]
-    if largest["size"] == 8:
-        published = [f"{PUBLISHED_ALL:.4f}", f"{PUBLISHED_MIDDLE:.4f}", "12.975 (34)"]
-        rows.insert(0, ["report 002 (8×8 reversed, 40 games)", *published, "", "", ""])
-    columns = ["game", "all rounds", "middle rounds", "peak (round)", "moves a game", "one line turned: all", "middle"]
-    yield Table(f"Mean breadth, {largest['games']:,} random games each ± 95 % interval", columns, rows)
-    if largest["size"] == 8:
-        yield (
-            "Why the report differs, in two steps. Its own table of breadths has a mean of 8.7678 over rounds 4–63; its "
-            "8.9495 is the mean over rounds 6–63. And its program stops turning discs after the first direction in which "
-            "any turn: the last two columns are our games under that mistake. The report's means come from 40 games, and "
-            "are within their error of the mistaken game, but not of the real one."
-        )
-    yield _figure(results, largest)
-    yield f"The games of a row took {max(one['seconds'] for one in results):.2f} s at most."
-    yield (
-        "Random moves do not look at who wins: under the same seed both variants play the same games, and differ in "
-        "nothing here."
-    )
-
-
-def _table_row(one: Mapping[str, Any]) -> list[str]:
-    wrong = one["one_line"]
-    return [
-        game_name(one),
-        with_error(one["mean_all"], one["mean_all_standard_error"]),
-        with_error(one["mean_middle"], one["mean_middle_standard_error"]),
-        f"{one['peak']:.3f} ({one['peak_round']})",
-        f"{one['moves_per_game']:.2f}",
-        f"{wrong['mean_all']:.3f}",
-        f"{wrong['mean_middle']:.3f}",
+    columns: dict[str, Cell] = {
+        "game": game_name,
+        "all rounds": error_cell("mean_all"),
+        "middle rounds": error_cell("mean_middle"),
+        "peak (round)": "{peak:.3f} ({peak_round})",
+        "moves a game": "{moves_per_game:.2f}",
+        "one line turned: all": "{one_line[mean_all]:.3f}",
+        "middle": "{one_line[mean_middle]:.3f}",
+    }
+    published = [
+        "report 002 (8×8 reversed, 40 games)",
+        f"{PUBLISHED_ALL:.4f}",
+        f"{PUBLISHED_MIDDLE:.4f}",
+        "12.975 (34)",
     ]
+    title = f"Mean breadth, {largest['games']:,} random games each ± 95 % interval"
+    yield table(title, results, columns, published if largest["size"] == 8 else ())
+    rules = [_curve("all lines turn", largest), _curve("one line turns", largest["one_line"])]
+    if largest["size"] == 8:
+        rules.append(Series("report 002, 40 games", range(4, 64), PUBLISHED, style=DOTS | {"markersize": 2}))
+    sizes = {one["size"]: _curve(f"{one['size']}×{one['size']}", one) for one in results}
+    axis = {"xlabel": "round (discs on the board)", "ylim": (0, 14), "xticks": range(0, 65, 16)}
+    panels = (
+        Panel("the rules, and one mistake", rules, axis | {"ylabel": "legal moves"}),
+        Panel("by size of the board", [sizes[size] for size in sorted(sizes)], axis),
+    )
+    yield figure("breadth", "Mean number of legal moves by round in random play.", panels)
 
 
-def _figure(results: Results, largest: Mapping[str, Any]) -> Figure:
-    sizes = {one["size"]: one for one in results}
-
-    def draw(figure: Any) -> None:
-        left, right = charts.panels(figure, 2, ("the rules, and one mistake", "by size of the board"))
-        rounds, breadth = _curve(largest)
-        left.plot(rounds, breadth, color=charts.BLUE)
-        wrong_rounds, wrong = _curve(largest["one_line"])
-        left.plot(wrong_rounds, wrong, color=charts.VERMILION, linestyle="--")
-        if largest["size"] == 8:
-            left.plot(range(4, 64), PUBLISHED, ".", color=charts.GREY, markersize=3.5)
-            charts.label(left, 41, 12.6, "report 002, 40 games", charts.GREY)
-        middle = len(breadth) // 3
-        charts.label(left, rounds[middle], breadth[middle], "all lines turn", charts.BLUE, shift=(6, -9))
-        charts.label(left, rounds[middle], wrong[middle], "one line turns", charts.VERMILION, at="right", shift=(-6, 6))
-        for (size, one), colour in zip(sorted(sizes.items()), charts.COLOURS, strict=False):
-            xs, ys = _curve(one)
-            right.plot(xs, ys, color=colour)
-            beside = int(0.75 * len(xs))
-            charts.label(right, xs[beside], ys[beside], f"{size}×{size}", colour, shift=(5, 5))
-        for axis in (left, right):
-            axis.set(xlabel="round (discs on the board)", ylim=(0, 14), xlim=(0, 66), xticks=range(0, 65, 16))
-        left.set_ylabel("legal moves")
-
-    return Figure("breadth", "Mean number of legal moves by round in random play.", draw)
-
-
-def _curve(one: Mapping[str, Any]) -> tuple[list[int], list[float]]:
-    return [entry["round"] for entry in one["by_round"]], [entry["breadth"] for entry in one["by_round"]]
+def _curve(label: str, one: Row) -> Series:
+    by_round = one["by_round"]
+    return Series(label, [at["round"] for at in by_round], [at["breadth"] for at in by_round], style={"marker": ""})

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from reversi_env import batch
+from studies.figures import DOTS, Panel, Series, figure
 from studies.game_tree.counting import ALPHA_BETA, SORTED, Refinement, count_nodes, positions_by_round
 from studies.options import NodesOptions
-from studies.sections import Block, Results, Table, count, game_name, report
-from train import charts
+from studies.sections import Block, Cell, Results, Row, count, count_cell, game_name, report, table
 from train.arena.results import Z_95, standard_error
 from train.charts import Figure
 from train.evaluation.means import plain
@@ -83,70 +83,61 @@ def _regression(at: dict[str, Any]) -> dict[str, Any]:
 @report("nodes")
 def section(results: Results) -> Iterator[Block]:
     """Nodes of alpha-beta by round."""
-    yield (
-        "Alpha-beta to a fixed depth, no table, no deepening; positions of random games. A node is a position "
-        "visited, leaves and the root included; an inner node is one whose moves were searched."
-    )
     largest = next((one for one in results if one["size"] == 8), None)
-    rows = [["report 002 (8×8 reversed)", "", count(PUBLISHED_MEAN), "55,950 (25)", "1/329", "13.0"]] if largest else []
-    for one in results:
-        peak = max(one["by_round"], key=lambda entry: entry["depths"][-1]["nodes"])
-        nodes, breadth = peak["depths"][-1]["nodes"], peak["breadth"]
-        means = [f"{game_name(one)}, {one['evaluator']}", count(one["mean_nodes"]), count(one["mean_inner"])]
-        shares = [f"1/{breadth**8 / nodes:,.0f}", f"{nodes / breadth**4:.1f}"]
-        rows.append([*means, f"{count(nodes)} ({peak['round']})", *shares])
-    columns = ["game, evaluator", "mean nodes, 8 plies", "inner nodes", "largest (round)"]
+    columns: dict[str, Cell] = {
+        "game, evaluator": lambda one: f"{game_name(one)}, {one['evaluator']}",
+        "mean nodes, 8 plies": count_cell("mean_nodes"),
+        "inner nodes": count_cell("mean_inner"),
+        "largest (round)": lambda one: f"{count(_peak(one)[1])} ({_peak(one)[0]})",
+        "of b^d there": lambda one: f"1/{_peak(one)[2] ** 8 / _peak(one)[1]:,.0f}",
+        "of b^(d/2) there": lambda one: f"{_peak(one)[1] / _peak(one)[2] ** 4:.1f}",
+    }
+    published = ["report 002 (8×8 reversed)", "", count(PUBLISHED_MEAN), "55,950 (25)", "1/329", "13.0"]
     title = "Nodes to 8 plies, moves sorted; means over all rounds from 4 on"
-    yield Table(title, [*columns, "of b^d there", "of b^(d/2) there"], rows)
-    rows = []
-    for game, fit in ((game_name(one), fit) for one in results for fit in one["fits"]):
-        nodes = [count(entry["nodes"]) for entry in fit["depths"]]
-        shift = count(fit["c"]) if fit["c"] > 0 else f"−{count(-fit['c'])}"
-        linear = [f"{fit['h']:.2f}", shift, f"{fit['r2']:.4f}"]
-        power = [f"{fit['growth']:.2f}", f"{fit['exponent']:.2f}"]
-        name = f"{game}, {fit['order']}"
-        rows.append([name, str(fit["round"]), f"{fit['breadth']:.2f}", *nodes, *linear, *power])
-    columns = ["game, order of the moves", "round", "b", *(f"d = {depth}" for depth in DEPTHS)]
+    yield table(title, results, columns, published if largest else ())
+    columns = {
+        "game, order of the moves": lambda fit: f"{game_name(fit)}, {fit['order']}",
+        "round": "{round}",
+        "b": "{breadth:.2f}",
+        **{f"d = {d}": lambda fit, i=i: count(fit["depths"][i]["nodes"]) for i, d in enumerate(DEPTHS)},  # type: ignore[misc]
+        "h": "{h:.2f}",
+        "c": lambda fit: count(fit["c"]) if fit["c"] > 0 else f"−{count(-fit['c'])}",
+        "R²": "{r2:.4f}",
+        "β": "{growth:.2f}",
+        "log β / log b": "{exponent:.2f}",
+    }
     title = "Nodes at one round by depth, with nodes = h·b^(d/2) + c and nodes = k·β^d"
-    yield Table(title, [*columns, "h", "c", "R²", "β", "log β / log b"], rows)
+    yield table(title, [{**one, **fit} for one in results for fit in one["fits"]], columns)
     if largest is not None:
-        yield (
-            "The report's regression gives h = 0.0763 and b = 21.33. From its own table we get these for the slope and shift "
-            "of *b^(d/2) on nodes*; for nodes on b^(d/2), which is the formula it writes down, h is 13.1 and the constant "
-            "−278. Three points, of which one lies far out, would give any straight line a high R². The exponent is the "
-            "better question: alpha-beta needs β^d nodes, and perfect order would make log β / log b one half. The report's "
-            "count of 14.55 nodes at depth 2 with 12.15 moves at the root is a count of inner nodes: with leaves there would "
-            "be at least 23. Its positions are those of the game in which one line turns only (see above)."
-        )
         yield _figure(largest)
 
 
-def _figure(one: Mapping[str, Any]) -> Figure:
-    def draw(figure: Any) -> None:
-        left, right = charts.panels(
-            figure, 2, ("inner nodes of 8 plies by round", "nodes by depth, mean of all rounds")
-        )
-        rounds = [entry["round"] for entry in one["by_round"]]
-        inner, error = (
-            np.array([entry["depths"][-1][key] for entry in one["by_round"]], float) / 1000
-            for key in ("inner", "inner_standard_error")
-        )
-        error *= Z_95
-        left.plot(rounds, inner, color=charts.BLUE)
-        left.fill_between(rounds, inner - error, inner + error, color=charts.BLUE, alpha=0.18, linewidth=0)
-        left.plot(range(4, 64), np.array(PUBLISHED) / 1000, ".", color=charts.GREY, markersize=3.5)
-        charts.label(left, 44, 42, "report 002", charts.GREY)
-        charts.label(left, rounds[8], inner[8], "ours", charts.BLUE, shift=(10, -4))
-        left.set(xlabel="round (discs on the board)", ylabel="thousands", xticks=range(0, 65, 16), ylim=(0, None))
-        breadth = float(np.mean([entry["breadth"] for entry in one["by_round"]]))
-        nodes = [np.mean([entry["depths"][i]["nodes"] for entry in one["by_round"]]) for i in range(len(DEPTHS))]
-        charts.points(right, DEPTHS, nodes, None, charts.BLUE)
-        charts.label(right, 8, nodes[-1], "alpha-beta,\nsorted", charts.BLUE)
-        for power, name in ((1, "$b^d$"), (0.5, "$b^{d/2}$")):
-            values = [breadth ** (power * depth) for depth in DEPTHS]
-            right.plot(DEPTHS, values, color=charts.GREY, linestyle=":")
-            charts.label(right, 8, values[-1], name, charts.GREY)
-        right.set(xlabel="depth (plies)", yscale="log", xticks=DEPTHS, xlim=(1.7, 10))
+def _peak(one: Row) -> tuple[int, float, float]:
+    """Return the round with the most nodes, their number, and the breadth there."""
+    peak = max(one["by_round"], key=lambda entry: entry["depths"][-1]["nodes"])
+    return peak["round"], peak["depths"][-1]["nodes"], peak["breadth"]
 
-    caption = f"Nodes of an alpha-beta search, 8×8 {one['variant']}, {one['evaluator']}, {one['games']} random games; band: 95 %."
-    return Figure("nodes", caption, draw)
+
+def _figure(one: Row) -> Figure:
+    rounds, deepest = [at["round"] for at in one["by_round"]], [at["depths"][-1] for at in one["by_round"]]
+    inner = [entry["inner"] for entry in deepest]
+    errors = [Z_95 * (entry["inner_standard_error"] or 0) for entry in deepest]
+    breadth = float(np.mean([at["breadth"] for at in one["by_round"]]))
+    nodes = [np.mean([at["depths"][i]["nodes"] for at in one["by_round"]]) for i in range(len(DEPTHS))]
+    by_round = [
+        Series("ours", rounds, inner, errors, band=True),
+        Series("report 002", range(4, 64), PUBLISHED, style=DOTS | {"markersize": 2}),
+    ]
+    by_depth = [Series("alpha-beta, sorted", DEPTHS, nodes)]
+    for power, label in ((1, "$b^d$"), (0.5, "$b^{d/2}$")):
+        by_depth.append(Series(label, DEPTHS, [breadth ** (power * d) for d in DEPTHS], style={"linestyle": ":"}))
+    panels = (
+        Panel("inner nodes of 8 plies by round", by_round, {"xlabel": "round (discs on the board)", "ylim": (0, None)}),
+        Panel(
+            "nodes by depth, mean of all rounds",
+            by_depth,
+            {"xlabel": "depth, plies", "yscale": "log", "xticks": DEPTHS},
+        ),
+    )
+    game = f"8×8 {one['variant']}, {one['evaluator']}, {one['games']} random games"
+    return figure("nodes", f"Nodes of an alpha-beta search, {game}; band: 95 %.", panels)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,13 +11,13 @@ from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
 from search.evaluators.formula import square_classes
+from studies.figures import Panel, Series, figure
 from studies.options import WinnerOptions
-from studies.sections import Block, Results, Table, game_name, report, with_error
+from studies.sections import Block, Cell, Results, Row, game_name, report, table, with_error
 from train import charts
 from train.arena.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.arena.openings import Openings
 from train.arena.results import Z_95
-from train.charts import Figure
 from train.evaluation.means import Sample, plain
 from train.jobs.logs import Progress, no_progress
 
@@ -105,75 +106,44 @@ def _round(
 
 @report("winner")
 def section(results: Results) -> Iterator[Block]:
-    yield (
-        "The side that will win, less the side that will lose, by round. Safe discs are those proven never to turn "
-        "again. Report 002 has this heading and leaves it empty."
-    )
+    """What the winner has."""
     mirrored = {one["size"] for one in results if (one["player"], one["variant"]) == ("random", "normal")}
+    columns: dict[str, Cell] = {
+        "round": "{round}",
+        **{f"{name}: winner, loser": f"{{{name}[winner]:.2f}}, {{{name}[loser]:.2f}}" for name in FEATURES},
+        "lead in safe discs": partial(_lead, "safe discs"),
+        "lead in moves": partial(_lead, "moves"),
+    }
     for one in results:
+        # random players play the same games in both variants, with winner and loser exchanged
         if (one["player"], one["variant"]) != ("random", "reversed") or one["size"] not in mirrored:
-            yield _table(one)
-    if mirrored:
-        yield (
-            "Random players do not care who wins: in the reversed game they play the same games, and winner and loser change "
-            "places in these tables."
-        )
+            player = "random play" if one["player"] == "random" else f"{one['player']}, depth {one['depth']}"
+            title = f"{game_name(one)}, {player}: {one['games']:,} games, {one['draws']:,} drawn"
+            entries = {entry["round"]: entry for entry in one["by_round"]}
+            shares = {share * one["size"] ** 2 // 8 for share in (2, 4, 6, 7)} | {max(entries)}
+            yield table(title, [entries[number] for number in sorted(shares & entries.keys())], columns)
     large = [one for one in results if one["size"] == max(other["size"] for other in results)]
-    yield _figure(large)
-    yield (
-        "Report 002 holds, against its author's classmates, that moves are worth having in the reversed game too. Between "
-        "players that choose their moves the later winner has more of them there (see the lead in moves); between random "
-        "players, no more."
-    )
+    axis = {"xlabel": "round", "xticks": (0, 32, 64)}
+    panels = [
+        Panel(
+            feature, [_leads(one, feature) for one in large], axis | ({"ylabel": "winner less loser"} if first else {})
+        )
+        for first, feature in zip((True, False, False, False), FEATURES, strict=True)
+    ]
+    caption = "What the later winner has more than the loser, by round; bands of 95 % intervals."
+    yield figure("winner", caption, panels, height=2.8)
 
 
-def _name(one: Mapping[str, Any]) -> str:
-    player = "random play" if one["player"] == "random" else f"{one['player']}, depth {one['depth']}"
-    return f"{game_name(one)}, {player}"
+def _lead(feature: str, entry: Row) -> str:
+    return with_error(entry[feature]["lead"], entry[feature]["standard_error"], 2)
 
 
-def _table(one: Mapping[str, Any]) -> Table:
-    entries = {entry["round"]: entry for entry in one["by_round"]}
-    squares = one["size"] ** 2
-    wanted = [r for share in (2, 4, 6, 7) if (r := share * squares // 8) in entries]
-    wanted = sorted({*wanted, *sorted(entries)[-1:]})
-    columns = ["round", *(f"{name}: winner, loser" for name in FEATURES), "lead in safe discs", "lead in moves"]
-    rows = []
-    for number in wanted:
-        entry = entries[number]
-        cells = [f"{entry[name]['winner']:.2f}, {entry[name]['loser']:.2f}" for name in FEATURES]
-        leads = [with_error(entry[name]["lead"], entry[name]["standard_error"], 2) for name in ("safe discs", "moves")]
-        rows.append([str(number), *cells, *leads])
-    return Table(f"{_name(one)}: {one['games']:,} games, {one['draws']:,} drawn", columns, rows)
-
-
-def _figure(results: Results) -> Figure:
-    def draw(figure: Any) -> None:
-        axes = charts.panels(figure, len(FEATURES), FEATURES)
-        for axis, feature in zip(axes, FEATURES, strict=True):
-            for one in results:
-                colour = charts.BLUE if one["variant"] == "normal" else charts.VERMILION
-                xs = np.array([entry["round"] for entry in one["by_round"]])
-                ys = np.array([entry[feature]["lead"] for entry in one["by_round"]])
-                errors = Z_95 * np.array([entry[feature]["standard_error"] for entry in one["by_round"]], float)
-                line = "-" if one["player"] == "random" else "--"
-                axis.plot(xs, ys, color=colour, linestyle=line)
-                axis.fill_between(xs, ys - errors, ys + errors, color=colour, alpha=0.2, linewidth=0)
-            axis.axhline(0, color=charts.GREY, linewidth=0.6)
-            axis.set(xlabel="round", xlim=(0, 65), xticks=(0, 32, 64))
-        axes[0].set_ylabel("winner less loser")
-        for colour, line, name in (
-            (charts.BLUE, "-", "normal"),
-            (charts.VERMILION, "-", "reversed"),
-            (charts.GREY, "-", "random play"),
-            (charts.GREY, "--", "heuristic"),
-        ):
-            axes[-1].plot([], [], color=colour, linestyle=line, label=name)
-        axes[-1].legend(loc="best", handlelength=1.6, labelspacing=0.25)
-
-    return Figure(
-        "winner",
-        "What the later winner has more than the loser, by round; bands of 95 % intervals.",
-        draw,
-        height=2.5,
-    )
+def _leads(one: Row, feature: str) -> Series:
+    entries = [entry[feature] for entry in one["by_round"]]
+    errors = [Z_95 * (entry["standard_error"] or 0) for entry in entries]
+    rounds, leads = [entry["round"] for entry in one["by_round"]], [entry["lead"] for entry in entries]
+    style = {
+        "color": charts.BLUE if one["variant"] == "normal" else charts.VERMILION,
+        "linestyle": "-" if one["player"] == "random" else "--",
+    }
+    return Series(f"{one['variant']}, {one['player']}", rounds, leads, errors, style, band=True)

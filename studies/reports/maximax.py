@@ -17,10 +17,10 @@ from search.agents.double_alpha import DoubleAlpha
 from search.agents.searching import SearchAgent
 from search.engine.limits import Limits
 from search.kernels.evaluate import UNIT
+from studies.duels import duel, points
 from studies.game_tree.counting import ALPHA_BETA, REFINEMENTS, SORTED, count_nodes, positions_of_games
 from studies.options import MaximaxOptions
-from studies.players.duels import duel, points
-from studies.sections import Block, Results, Table, count, game_name, report, with_interval
+from studies.sections import Block, Cell, Results, count_cell, game_name, interval_cell, report, table
 from train.arena.batch import AgentPlayer
 from train.evaluation.means import Sample, plain
 from train.jobs.logs import Progress, no_progress
@@ -124,41 +124,35 @@ def _pairs(own: NDArray[np.uint64], opp: NDArray[np.uint64]) -> list[tuple[int, 
 @report("maximax")
 def section(results: Results) -> Iterator[Block]:
     """Report 002: Double-Alpha Maximax."""
-    yield (
-        "Double-Alpha Maximax keeps one lower bound per colour where alpha-beta keeps a window, and cuts off in the same "
-        "places, except at the last ply: there it evaluates every move, and alpha-beta stops at the first that is good "
-        "enough. It orders moves by the table of the last iteration, then by evaluation. *Deepening* is the engine's "
-        "search with its transposition table, whose values also replace searches; the report's table only orders moves. "
-        "Nodes of deepening searches, Double-Alpha among them, are those of all iterations."
-    )
+    by_depth: dict[str, Cell] = {
+        "depth": "{depth}",
+        "alpha-beta, board order": count_cell("alpha_beta_nodes"),
+        "alpha-beta, sorted": count_cell("sorted_nodes"),
+        "deepening": count_cell("deepening_nodes"),
+        "Double-Alpha": count_cell("nodes"),
+        "same value as alpha-beta": "{same_value} of {positions}",
+        "won or lost for certain": "{proven}",
+    }
+    in_time: dict[str, Cell] = {
+        "positions": "{stage}",
+        "search": "{search}",
+        "depth": interval_cell("depth", 2),
+        "nodes": count_cell("nodes"),
+        "time used": lambda entry: f"{100 * entry['time_used']:.0f} %",
+    }
     for one in results:
-        depths = []
-        for entry in one["by_depth"]:
-            nodes = [count(entry[f"{name}nodes"]) for name in ("alpha_beta_", "sorted_", "deepening_", "")]
-            same = f"{entry['same_value']} of {entry['positions']}"
-            depths.append([str(entry["depth"]), *nodes, same, str(entry["proven"])])
-        columns = ["depth", "alpha-beta, board order", "alpha-beta, sorted", "deepening", "Double-Alpha"]
-        title = f"Mean nodes at equal depth, {game_name(one)}, {one['evaluator']}"
-        yield Table(title, [*columns, "same value as alpha-beta", "won or lost for certain"], depths)
-        timed = []
-        for entry in one["in_time"]:
-            for name, key in (("Double-Alpha", "double_alpha"), ("alpha-beta", "alpha_beta")):
-                figures = entry[key]
-                depth = with_interval(figures["depth"], figures["depth_interval"], 2)
-                used = f"{100 * figures['time_used']:.0f} %"
-                timed.append([entry["stage"], name, depth, count(figures["nodes"]), used])
+        yield table(f"Mean nodes at equal depth, {game_name(one)}, {one['evaluator']}", one["by_depth"], by_depth)
+        timed = [
+            {"stage": entry["stage"], "search": name, **entry[key]}
+            for entry in one["in_time"]
+            for name, key in (("Double-Alpha", "double_alpha"), ("alpha-beta", "alpha_beta"))
+        ]
         title = f"Mean depth after {one['options']['seconds']} s a position, {game_name(one)}; 95 % intervals"
-        yield Table(title, ["positions", "search", "depth", "nodes", "time used"], timed)
-    rows = [
-        [game_name(one), str(one["options"]["move_seconds"]), str(one["games"]["games"]), points(one["games"])]
-        for one in results
-    ]
-    title = "Games at equal time, Double-Alpha against alpha-beta; 95 % intervals"
-    yield Table(title, ["game", "seconds a move", "games", "points"], rows)
-    yield (
-        "At equal time alpha-beta is the engine with the same evaluator: transposition table, null windows, and in games "
-        "the exact solver near the end, which Double-Alpha has not. The report's time control expects the next iteration "
-        "to take as many times longer as a position has moves; with pruning it takes fewer, so that much of the time is "
-        "left over. Report 002 says that a fifth was, and that its search reached depth 9 in the middle of the game and "
-        "12 near the end within 5 seconds a move."
-    )
+        yield table(title, timed, in_time)
+    columns: dict[str, Cell] = {
+        "game": game_name,
+        "seconds a move": "{options[move_seconds]}",
+        "games": "{games[games]}",
+        "points": lambda one: points(one["games"]),
+    }
+    yield table("Games at equal time, Double-Alpha against alpha-beta; 95 % intervals", results, columns)

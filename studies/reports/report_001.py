@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
+from studies.duels import discs, duel, player, points, points_series
+from studies.figures import Panel, Series, figure
 from studies.options import LevelOptions
-from studies.players.duels import discs, duel, player, points, points_and_bars
-from studies.sections import Block, Results, Table, game_name, panel_by_game, report
-from train import charts
+from studies.sections import Block, Cell, Results, Row, game_name, report, table
 from train.arena.batch import EvaluatorPlayer
 from train.jobs.logs import Progress, no_progress
 
@@ -36,31 +36,24 @@ def measure(options: LevelOptions, progress: Progress = no_progress) -> dict[str
 @report("001")
 def section(results: Results) -> Iterator[Block]:
     """Report 001: four levels."""
-    yield (
-        "The client of report 001 asks for an intelligence level from 1 to 4, the depth of its tree. The report has "
-        f"no figures for them; here are some. Evaluator `{NAME}`, every opening of six random plies from both sides; "
-        "points of the row against the column."
-    )
     for one in results:
-        by_pair = {(entry["a"], entry["b"]): entry for entry in one["duels"]}
-        rows = []
-        for level, against_random in zip(LEVELS, one["random"], strict=True):
-            cells = [points(by_pair[level, other]) if other < level else "" for other in LEVELS[:-1]]
-            rows.append([f"level {level}", points(against_random), *cells, discs(against_random)])
-        columns = ["", "random", *(f"level {level}" for level in LEVELS[:-1]), "discs against random"]
-        yield Table(f"{game_name(one)}: {one['games']} games a pair; 95 % intervals", columns, rows)
+        by_pair = {(entry["a"], entry["b"]): points(entry) for entry in one["duels"]}
+        columns: dict[str, Cell] = {
+            "": "level {a}",
+            "random": points,
+            **{f"level {b}": lambda entry, b=b, by=by_pair: by.get((entry["a"], b), "") for b in LEVELS[:-1]},  # type: ignore[misc]
+            "discs against random": discs,
+        }
+        yield table(f"{game_name(one)}: {one['games']} games a pair; 95 % intervals", one["random"], columns)
+    axis = {"xlabel": "level (plies)", "xticks": LEVELS, "ylabel": "points, per cent"}
+    panels = [Panel(game_name(one), _series(one), axis, {"": 50}) for one in results]
     caption = f"Points of each level of {NAME} against the levels below it; bars are 95 % intervals."
-    yield panel_by_game("001-levels", caption, results, _draw, y_label="points, per cent", height=2.5)
+    yield figure("001-levels", caption, panels, 2.9, share_y=True)
 
 
-def _draw(axis: Any, one: Mapping[str, Any]) -> None:
-    ends = []
-    for low, colour in zip((0, *LEVELS[:-1]), charts.COLOURS, strict=False):
-        duels = [entry for entry in one["duels"] if entry["b"] == low] if low else one["random"]
-        xs = [entry["a"] for entry in duels]
-        ys, bars = points_and_bars(duels)
-        charts.points(axis, xs, ys, bars, colour)
-        ends.append((xs[-1], ys[-1], f"against {low}" if low else "against random", colour))
-    axis.axhline(50, color=charts.GREY, linewidth=0.6, linestyle=":")
-    axis.set(xlabel="level (plies)", xticks=LEVELS, xlim=(0.8, 5.6))
-    charts.labels(axis, ends)
+def _series(one: Row) -> list[Series]:
+    series = [points_series("against random", LEVELS, one["random"])]
+    for low in LEVELS[:-1]:
+        duels = [entry for entry in one["duels"] if entry["b"] == low]
+        series.append(points_series(f"against {low}", [entry["a"] for entry in duels], duels))
+    return series

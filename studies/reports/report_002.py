@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from search import evaluators
 from search.evaluators.formula import Formula
+from studies.duels import duel, player, points
+from studies.figures import Panel, Series, figure
 from studies.options import GreedyOptions
-from studies.players.duels import duel, player, points
-from studies.sections import Block, Results, Table, game_name, report
+from studies.sections import Block, Cell, Results, Row, Table, game_name, report, table
 from train import charts
 from train.charts import Figure
 from train.jobs.logs import Progress, no_progress
@@ -26,6 +27,7 @@ OTHERS = ("position-stability", "six-factor", "four-attribute", "cell-utility", 
 EXACT = 9
 #: Win rates that the report found for its best weights, and the seconds that its genetic algorithm took.
 PUBLISHED = {"ten-weight": (0.85345, 10022.8), "sixteen-weight": (0.93, 24438.2)}
+COLOURS = {"genetic": charts.BLUE, "cma": charts.VERMILION}
 #: Settings that an evaluation is measured in: squares that it, and then the random player, plays perfectly.
 SETTINGS = {
     "greedy v. random": (0, 0),
@@ -96,64 +98,51 @@ def section(results: Results) -> Iterator[Block]:
     """Report 002: greedy play and tuned weights."""
     one = results[0]
     game = game_name(one)
-    tunings = []
-    for entry in one["tunings"]:
-        win_rate, seconds = PUBLISHED[entry["formula"]]
-        compared = [f"{rate:.3f}" for rate in (entry["win_rate"], entry["published_win_rate"], win_rate)]
-        budget = [f"{entry['evaluations']:,}", f"{entry['games']:,}", f"{entry['seconds']:.0f}", f"{seconds:,.0f}"]
-        tunings.append([f"{entry['formula']}, {entry['optimiser']}", *compared, *budget])
-    rates = []
-    for row in one["rates"]:
-        published = f"{PUBLISHED[row['name']][0]:.3f}" if row["name"] in PUBLISHED else ""
-        rates.append([row["name"], *(points(row[setting]) for setting in SETTINGS), published])
-    by_pair = {(entry["a"], entry["b"]): entry for entry in one["duels"]}
-    cross = [
-        [name, *(points(by_pair[name, other]) if (name, other) in by_pair else "" for other in one["cast"][:-1])]
-        for name in one["cast"][1:]
-    ]
-    yield (
-        "*Greedy* takes the move whose position it likes best, one ply ahead. *Greedy invincible* plays the last "
-        "squares perfectly, too: 12 in the report's text, 9 in its program. Both models have a position table of ten "
-        "weights; the second adds mobility and edges, before and after round 24."
-    )
+    columns: dict[str, Cell] = {
+        "model, optimiser": "{formula}, {optimiser}",
+        "tuned": "{win_rate:.3f}",
+        "published weights": "{published_win_rate:.3f}",
+        "report": lambda entry: f"{PUBLISHED[entry['formula']][0]:.3f}",
+        "candidates": "{evaluations:,}",
+        "games": "{games:,}",
+        "seconds": "{seconds:.0f}",
+        "report's seconds": lambda entry: f"{PUBLISHED[entry['formula']][1]:,.0f}",
+    }
     title = (
         f"Tuned from random weights, {game}: points of greedy play against random play, on 10,000 games of their own"
     )
-    columns = ["model, optimiser", "tuned", "published weights", "report"]
-    yield Table(title, [*columns, "candidates", "games", "seconds", "report's seconds"], tunings)
+    yield table(title, one["tunings"], columns)
     yield _figure(one)
+    columns = {
+        "evaluation": "{name}",
+        **{setting: lambda row, setting=setting: points(row[setting]) for setting in SETTINGS},  # type: ignore[misc]
+        "report": lambda row: f"{PUBLISHED[row['name']][0]:.3f}" if row["name"] in PUBLISHED else "",
+    }
     title = f"Points against random play, {game}: {one['games']:,} games each; in brackets 95 % intervals"
-    yield Table(title, ["evaluation", *SETTINGS, "report"], rates)
-    yield (
-        "Why the report differs: its weights were found in, and for, the game in which one line turns (see above), and its "
-        "random opponent seems to have ended perfectly, too (“too weak even with a end game search”). A perfect end wins "
-        "more games than the choice of weights does: it hides what is to be measured. The tunings are by plain greedy play "
-        "against random moves, and the next table shows what that is worth elsewhere: weights that are best against a random "
-        "player need not be best against a good one."
-    )
+    yield table(title, one["rates"], columns)
+    by_pair = {(entry["a"], entry["b"]): points(entry) for entry in one["duels"]}
+    names = one["cast"]
+    rows = [[name, *(by_pair.get((name, other), "") for other in names[:-1])] for name in names[1:]]
     games = one["duels"][0]["games"]
     title = f"Greedy invincible (last {EXACT} squares), face to face: points of the row, {games} games a pair"
-    yield Table(title, ["", *one["cast"][:-1]], cross)
+    yield Table(title, ["", *names[:-1]], rows)
 
 
-def _figure(one: Mapping[str, Any]) -> Figure:
-    def draw(figure: Any) -> None:
-        axes = charts.panels(figure, 2, FORMULAS, share_y=True)
-        optimisers = {"genetic": (charts.BLUE, "genetic algorithm"), "cma": (charts.VERMILION, "CMA-ES")}
-        for axis, formula in zip(axes, FORMULAS, strict=True):
-            for number, entry in enumerate(entry for entry in one["tunings"] if entry["formula"] == formula):
-                xs = np.arange(1, len(entry["best"]) + 1)
-                ink, name = optimisers[entry["optimiser"]]
-                axis.plot(xs, entry["best"], color=ink)
-                axis.plot(xs, entry["median"], color=ink, linestyle=":", linewidth=1)
-                charts.label(axis, xs[-1], 0.62 - 0.07 * number, name, ink, at="right")
-            axis.axhline(PUBLISHED[formula][0], color=charts.GREY, linewidth=0.8, linestyle="--")
-            charts.label(axis, 1, PUBLISHED[formula][0], "report", charts.GREY, shift=(0, 6))
-            axis.set(xlabel="generation", ylim=(0.3, 1.0))
-        axes[0].set_ylabel("points a game against random")
-
+def _figure(one: Row) -> Figure:
+    panels = []
+    for formula in FORMULAS:
+        series = []
+        for entry in (entry for entry in one["tunings"] if entry["formula"] == formula):
+            colour, numbers = COLOURS[entry["optimiser"]], range(1, len(entry["best"]) + 1)
+            look = {"color": colour, "marker": ""}
+            series.append(Series(f"{entry['optimiser']}, best", numbers, entry["best"], style=look))
+            series.append(
+                Series(f"{entry['optimiser']}, median", numbers, entry["median"], style=look | {"linestyle": ":"})
+            )
+        axis = {"xlabel": "generation", "ylabel": "points a game against random", "ylim": (0.3, 1.0)}
+        panels.append(Panel(formula, series, axis, {"report": PUBLISHED[formula][0]}))
     caption = (
         "Tuning from random weights: best candidate so far (line) and median of the generation (dotted), on the games of "
         "the tuning."
     )
-    return Figure("002-tuning", caption, draw)
+    return figure("002-tuning", caption, panels, share_y=True)

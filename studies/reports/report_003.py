@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any
 
 from reversi_env import batch
 from reversi_env.options import derive_seed
 from search import evaluators
+from studies.duels import OPENING_PLIES, discs, points
+from studies.figures import Panel, Series, figure
 from studies.options import PlyOptions
-from studies.players.duels import OPENING_PLIES, discs, points
-from studies.sections import Block, Results, Table, game_name, panel_by_game, report
-from train import charts
+from studies.sections import Block, Cell, Results, Row, game_name, report, table
 from train.arena.batch import EvaluatorPlayer, play_games
 from train.arena.openings import Openings, passed
 from train.arena.results import Z_95
@@ -21,6 +21,7 @@ from train.tuning.objectives import rescaled
 NAME = "four-attribute"
 #: The report's teammate's PositionalHeuristic is not printed; this one is mostly a table of squares.
 POSITIONAL = "cell-utility"
+COLOURS = ("black", "white")
 
 
 def measure(options: PlyOptions, progress: Progress = no_progress) -> dict[str, Any]:
@@ -45,36 +46,22 @@ def measure(options: PlyOptions, progress: Progress = no_progress) -> dict[str, 
 @report("003")
 def section(results: Results) -> Iterator[Block]:
     """Report 003: score by ply."""
-    yield (
-        "The report shows final scores by ply in two charts, whose numbers are not in its text: its heuristic and the "
-        f"teammate's positional one “performed somewhat similarly”. That one is not printed; here `{POSITIONAL}`, "
-        "mostly a table of squares, takes its place. The weight `ply` follows the depth, as in the report. Its search "
-        "ran out of memory at 6 or 7 plies, for it kept the whole tree; ours keeps one line of it."
-    )
+    columns: dict[str, Cell] = {"plies": "{ply}"}
+    for colour in COLOURS:
+        columns[f"discs as {colour.title()}"] = lambda entry, colour=colour: discs(entry[colour])  # type: ignore[misc]
+        columns[f"points as {colour.title()}"] = lambda entry, colour=colour: points(entry[colour])  # type: ignore[misc]
     for one in results:
-        rows = [
-            [str(entry["ply"]), *(cell(entry[colour]) for colour in ("black", "white") for cell in (discs, points))]
-            for entry in one["by_ply"]
-        ]
-        columns = ["plies", "discs as Black", "points as Black", "discs as White", "points as White"]
         title = f"{NAME} against {POSITIONAL}, {game_name(one)}: {one['games']} games each; 95 % intervals"
-        yield Table(title, columns, rows)
-    yield (
-        "The score swings from ply to ply, as curves of one program against itself at other depths would not: corners and "
-        "stability are those of the side to move alone, so that what a leaf is worth depends on whose turn it is there."
-    )
+        yield table(title, one["by_ply"], columns)
     caption = f"Mean final score of {NAME} against {POSITIONAL}; bars are 95 % intervals."
-    yield panel_by_game("003-plies", caption, results, _draw, y_label="final score, discs", height=2.5)
+    plies = [entry["ply"] for entry in results[0]["by_ply"]]
+    axis = {"xlabel": "plies searched by both", "ylabel": "final score, discs", "xticks": plies}
+    panels = [Panel(game_name(one), [_scores(one, colour) for colour in COLOURS], axis, {"": 0}) for one in results]
+    yield figure("003-plies", caption, panels, 2.8, share_y=True)
 
 
-def _draw(axis: Any, one: Mapping[str, Any]) -> None:
-    ends = []
-    xs = [entry["ply"] for entry in one["by_ply"]]
-    for colour, ink, shift in (("black", charts.BLUE, -0.05), ("white", charts.VERMILION, 0.05)):
-        ys = [entry[colour]["discs"] for entry in one["by_ply"]]
-        errors = [Z_95 * entry[colour]["discs_standard_error"] for entry in one["by_ply"]]
-        charts.points(axis, [x + shift for x in xs], ys, errors, ink)
-        ends.append((xs[-1], ys[-1], f"as {colour.title()}", ink))
-    axis.axhline(0, color=charts.GREY, linewidth=0.6)
-    axis.set(xlabel="plies searched by both", xticks=xs, xlim=(0.7, xs[-1] + 1.6))
-    charts.labels(axis, ends, shift=7)
+def _scores(one: Row, colour: str) -> Series:
+    entries = [entry[colour] for entry in one["by_ply"]]
+    errors = [Z_95 * entry["discs_standard_error"] for entry in entries]
+    plies, scores = [entry["ply"] for entry in one["by_ply"]], [entry["discs"] for entry in entries]
+    return Series(f"as {colour.title()}", plies, scores, errors)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
+from studies.figures import Panel, Series, figure
 from studies.game_tree.counting import ALPHA_BETA, MINIMAX, count_nodes, positions_of_games
 from studies.options import PruningOptions
-from studies.sections import Block, Results, Table, count, game_name, report, with_error
-from train import charts
+from studies.sections import Block, Cell, Results, Row, count, error_cell, game_name, report, table
 from train.arena.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.arena.openings import Openings
 from train.arena.results import Z_95, standard_error
@@ -77,70 +78,47 @@ def _games(player: BatchPlayer, rules: Rules, seed: int, pairs: int = 200) -> di
 @report("004")
 def section(results: Results) -> Iterator[Block]:
     """Report 004: alpha-beta and the branching factor."""
-    yield (
-        f"Evaluator `{NAME}`, moves in board order, positions of all rounds. The report says that alpha-beta brought "
-        "the average branching factor from 10 to “almost 8”, without saying how it is counted; its chart is not in "
-        "the text. Here are two ways: moves searched at an inner node, and the growth of the nodes from ply to ply."
-    )
     for one in results:
-        names = [search["name"] for search in one["searches"]]
-        columns = [
-            "depth",
-            *(f"{name}: {figure}" for name in names for figure in ("nodes", "moves searched", "growth")),
-        ]
-        deepest = max(len(search["by_depth"]) for search in one["searches"])
-        rows = [
-            [str(i + 1), *(cell for search in one["searches"] for cell in _cells(search, i))] for i in range(deepest)
-        ]
-        yield Table(f"{game_name(one)}, {one['positions']} positions", columns, rows)
-    rows = [["report 004", str(PUBLISHED_LENGTH), str(PUBLISHED_BREADTH)]]
-    for one in results:
-        for entry in one["games"]:
-            length = with_error(entry["length"], entry["length_standard_error"], 2)
-            rows.append([f"{game_name(one)}, {entry['player']}", length, f"{entry['breadth']:.2f}"])
-    title = "Length of a game in moves, and legal moves at a move"
-    yield Table(title, ["players (both sides)", "moves a game", "legal moves"], rows)
-    yield (
-        "The claimed 10 → 8 is far less than alpha-beta gives from depth 2 on, even with moves in board order. Ten legal "
-        "moves is the breadth of the middle game, not of the whole. The report's 58 moves a game are two fewer than in any "
-        "of ours; it does not say how they were counted."
-    )
+        columns: dict[str, Cell] = {"depth": "{depth}"}
+        for search in one["searches"]:
+            for name, key in (("nodes", "nodes"), ("moves searched", "moves_per_inner"), ("growth", "growth")):
+                columns[f"{search['name']}: {name}"] = partial(_cell, search, key)
+        depths = [{"depth": depth} for depth in range(1, max(len(s["by_depth"]) for s in one["searches"]) + 1)]
+        yield table(f"{game_name(one)}, {one['positions']} positions", depths, columns)
+    columns = {
+        "players (both sides)": lambda entry: f"{game_name(entry)}, {entry['player']}",
+        "moves a game": error_cell("length", 2),
+        "legal moves": "{breadth:.2f}",
+    }
+    entries = [{**one, **entry} for one in results for entry in one["games"]]
+    published = ["report 004", str(PUBLISHED_LENGTH), str(PUBLISHED_BREADTH)]
+    yield table("Length of a game in moves, and legal moves at a move", entries, columns, published)
     yield _figure(results[0])
 
 
-def _cells(search: dict[str, Any], i: int) -> list[str]:
-    if i >= len(search["by_depth"]):
-        return ["–"] * 3
-    entry = search["by_depth"][i]
-    return [count(entry["nodes"]), f"{entry['moves_per_inner']:.2f}", f"{_growth(search, i):.2f}"]
+def _cell(search: Row, key: str, row: Row) -> str:
+    nodes = [1.0, *(entry["nodes"] for entry in search["by_depth"])]
+    depth = row["depth"]
+    if depth >= len(nodes):
+        return "–"
+    if key == "nodes":
+        return count(nodes[depth])
+    return f"{nodes[depth] / nodes[depth - 1] if key == 'growth' else search['by_depth'][depth - 1][key]:.2f}"
 
 
-def _growth(search: dict[str, Any], number: int) -> float:
-    """How many times the nodes of the depth before."""
-    before = search["by_depth"][number - 1]["nodes"] if number else 1.0
-    return search["by_depth"][number]["nodes"] / before
-
-
-def _figure(one: Mapping[str, Any]) -> Figure:
-    def draw(figure: Any) -> None:
-        left, right = charts.panels(figure, 2, ("nodes", "moves searched at an inner node"))
-        for search, colour in zip(one["searches"], (charts.BLUE, charts.VERMILION), strict=True):
-            xs, ys, moves = ([e[key] for e in search["by_depth"]] for key in ("depth", "nodes", "moves_per_inner"))
-            errors = [Z_95 * (entry["standard_error"] or 0) for entry in search["by_depth"]]
-            charts.points(left, xs, ys, errors, colour)
-            charts.label(left, xs[-1], ys[-1], search["name"], colour, shift=(5, 0))
-            right.plot(xs, moves, color=colour, marker="o", markeredgewidth=0)
-            charts.label(
-                right, xs[-1], moves[-1], search["name"], colour, shift=(5, 7 if search["name"] == "minimax" else 0)
-            )
-        for claimed, text in ((PUBLISHED_BREADTH, "report: without"), (PUBLISHED_PRUNED, "report: with")):
-            right.axhline(claimed, color=charts.GREY, linewidth=0.8, linestyle="--")
-            charts.label(right, 9.2, claimed, text, charts.GREY, at="right", shift=(0, 6))
-        depths = range(1, max(len(search["by_depth"]) for search in one["searches"]) + 1)
-        left.set(xlabel="depth (plies)", yscale="log", xticks=depths, xlim=(0.7, 9.2))
-        right.set(xlabel="depth (plies)", xticks=depths, xlim=(0.7, 9.2), ylim=(0, 13))
-
-    caption = (
-        f"Search without and with alpha-beta: {game_name(one)}, {NAME}, moves in board order; bars are 95 % intervals."
+def _figure(one: Row) -> Figure:
+    nodes, moves = [], []
+    for search in one["searches"]:
+        depths, counts, searched = (
+            [e[key] for e in search["by_depth"]] for key in ("depth", "nodes", "moves_per_inner")
+        )
+        errors = [Z_95 * (entry["standard_error"] or 0) for entry in search["by_depth"]]
+        nodes.append(Series(search["name"], depths, counts, errors))
+        moves.append(Series(search["name"], depths, searched))
+    axis, claims = {"xlabel": "depth, plies"}, {"report: without": PUBLISHED_BREADTH, "report: with": PUBLISHED_PRUNED}
+    panels = (
+        Panel("nodes", nodes, axis | {"yscale": "log"}),
+        Panel("moves searched at an inner node", moves, axis | {"ylim": (0, 13)}, claims),
     )
-    return Figure("004-pruning", caption, draw)
+    game = f"{game_name(one)}, {NAME}, moves in board order"
+    return figure("004-pruning", f"Search without and with alpha-beta: {game}; bars are 95 % intervals.", panels)

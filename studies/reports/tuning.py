@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 from reversi_env.options import derive_seed
+from studies.figures import DOTS, Panel, Series, figure
 from studies.options import LabelTuningOptions
-from studies.sections import Block, Results, Table, game_name, panel_by_game, report
-from train import charts
+from studies.sections import Block, Cell, Results, Row, game_name, report, table
 from train.jobs.logs import Progress, no_progress
 from train.tuning.objectives import LabelError
 from train.tuning.optimisers import OPTIMISERS
@@ -44,48 +45,38 @@ def measure(options: LabelTuningOptions, progress: Progress = no_progress) -> di
 @report("tuning")
 def section(results: Results) -> Iterator[Block]:
     """Tuning against exact scores."""
-    yield (
-        "Each report's own weights (γ of 000, six of 001, ten and sixteen of 002, four of 003, three of 004) tuned "
-        "from random values against exact scores. Errors are mean absolute ones in "
-        "discs, after the scale that suits best, on positions of other games that nothing was chosen by, and of which "
-        "none is a mirror image of one that was. Several runs with other seeds: the best and the worst."
-    )
+    columns: dict[str, Cell] = {
+        "formula": "{formula}",
+        "published": "{published_on_others:.2f}",
+        "genetic": partial(_range, "genetic"),
+        "CMA-ES": partial(_range, "cma"),
+        "best against published": lambda entry: f"{100 * (_best(entry) / entry['published_on_others'] - 1):+.0f} %",
+    }
     for one in results:
-        rows = []
-        for entry in one["formulas"]:
-            published, ranges = entry["published_on_others"], []
-            for method in OPTIMISERS:
-                errors = sorted(_errors(entry, method))
-                ranges.append(f"{errors[0]:.2f}" if len(errors) == 1 else f"{errors[0]:.2f} – {errors[-1]:.2f}")
-            gain = f"{100 * (_best(entry) / published - 1):+.0f} %"
-            rows.append([entry["formula"], f"{published:.2f}", *ranges, gain])
         low, high = one["empties"]
         title = f"{game_name(one)}: {one['positions']:,} positions with {low}–{high} empty squares"
-        yield Table(title, ["formula", "published", "genetic", "CMA-ES", "best against published"], rows)
+        yield table(title, one["formulas"], columns)
     caption = "Error on positions not used for tuning, with the published and with tuned weights; a dot for each run."
-    yield panel_by_game("tuning", caption, results, _draw, height=2.5)
+    yield figure("tuning", caption, [_panel(one) for one in results], 2.8)
 
 
-def _errors(entry: Mapping[str, Any], method: str) -> list[float]:
-    return [run["error_on_others"] for run in entry[method]]
+def _errors(method: str, entry: Row) -> list[float]:
+    return sorted(run["error_on_others"] for run in entry[method])
 
 
-def _best(entry: Mapping[str, Any]) -> float:
-    return min(error for method in OPTIMISERS for error in _errors(entry, method))
+def _range(method: str, entry: Row) -> str:
+    errors = _errors(method, entry)
+    return f"{errors[0]:.2f}" if len(errors) == 1 else f"{errors[0]:.2f} – {errors[-1]:.2f}"
 
 
-def _draw(axis: Any, one: Mapping[str, Any]) -> None:
-    names = [entry["formula"] for entry in one["formulas"]]
-    for height, entry in enumerate(one["formulas"]):
-        published = entry["published_on_others"]
-        axis.plot([published, _best(entry)], [height, height], color=charts.GREY, linewidth=0.8, zorder=1)
-        axis.plot(published, height, "o", color=charts.GREY, markersize=4)
-        for method, colour, shift in (("genetic", charts.BLUE, 0.12), ("cma", charts.VERMILION, -0.12)):
-            errors = _errors(entry, method)
-            axis.plot(errors, [height + shift] * len(errors), "o", color=colour, markersize=3, markeredgewidth=0)
-    for colour, name in ((charts.GREY, "published"), (charts.BLUE, "genetic"), (charts.VERMILION, "CMA-ES")):
-        axis.plot([], [], "o", color=colour, markersize=4, markeredgewidth=0, label=name)
-    axis.set_yticks(range(len(names)), names)
-    axis.set(xlabel="error on other positions, discs", xlim=(0, None), ylim=(-0.6, len(names) - 0.4))
-    axis.tick_params(axis="y", length=0)
-    axis.legend(loc="lower left", handlelength=1, labelspacing=0.25)
+def _best(entry: Row) -> float:
+    return min(_errors(method, entry)[0] for method in OPTIMISERS)
+
+
+def _panel(one: Row) -> Panel:
+    names, published = ([entry[key] for entry in one["formulas"]] for key in ("formula", "published_on_others"))
+    series = [Series("published", published, range(len(names)), style=DOTS)]
+    for method, label in (("genetic", "genetic"), ("cma", "CMA-ES")):
+        errors = [(error, row) for row, entry in enumerate(one["formulas"]) for error in _errors(method, entry)]
+        series.append(Series(label, *zip(*errors, strict=True), style=DOTS | {"markersize": 2.5}))
+    return Panel(game_name(one), series, {"xlabel": "error on other positions, discs", "xlim": (0, None)}, rows=names)

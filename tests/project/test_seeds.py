@@ -3,7 +3,6 @@
 import math
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from itertools import combinations, islice, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,11 +20,9 @@ from reversi_env.envs.torch_vector import TorchVectorEnv
 from search import evaluators
 from search.agents import spec
 from search.agents.book import packaged_book
-from studies.evaluators import exam_positions
 from studies.game_tree import winner
 from studies.game_tree.counting import positions_by_round
 from studies.game_tree.kernels import ROUNDS, count_breadths
-from studies.players.ladder_steps import of_tournaments
 from studies.reports import report_003
 from studies.reports import tuning as label_tuning
 from tests.oracles.strategies import random_moves, wthor_file, wthor_record
@@ -164,11 +161,6 @@ def alphazero(seed):
     return [run._seed(generation, part) for generation in range(3) for part in range(2)]
 
 
-def exam_seeds(empties):
-    sample = partial(exam_positions.own_games, RULES, empties, 1)
-    return recorded(sample, exam_positions, "self_play", seed_of, 1)
-
-
 def probcut(seed):
     """The seeds of both samples that ProbCut is fitted to; no game is played."""
     seeds = []
@@ -257,7 +249,6 @@ JOBS = {
     "genetic": optimiser("genetic"),
     "cma": optimiser("cma"),
     "puzzles": puzzles,
-    "exam positions": lambda seed: set().union(*(exam_seeds(empties)(seed) for empties in range(10, 14))),
 }
 
 
@@ -287,7 +278,6 @@ def wthor(tmp_path_factory):
 FINITE = {
     "wthor sample": lambda folder, count, seed: rows(*wthor_sample([*folder.iterdir()], 20, count, seed)),
     "wthor scores": lambda folder, count, seed: boards_of(_known_scores([*folder.iterdir()], count, seed)),
-    "solver steps": lambda folder, count, seed: of_tournaments(folder, count, seed),
     "packaged": lambda _, count, seed: boards_of(*packaged_sets(RULES, positions=count, empties=(10,), seed=seed)),
     "book check": lambda _, count, seed: _sampled_rows(BOOK, CheckOptions(positions=count, seed=seed)).tolist(),
 }

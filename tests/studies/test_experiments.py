@@ -1,4 +1,4 @@
-"""Experiments and measurements on small boards, their reports, and the document of all of them."""
+"""Experiments and measurements on small boards, their tables, and the page of all experiments."""
 
 import json
 from dataclasses import replace
@@ -6,24 +6,29 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import torch
 
-from models.patterns.trainable import Trainable
 from reversi_env import Position
 from search import evaluators
 from search.engine.solver import solve_batch
-from studies import commands, document
+from studies import commands, page
 from studies.evaluators import depth, structural
 from studies.evaluators.depth import DepthOptions
 from studies.evaluators.structural import StructuralOptions
 from studies.game_tree import branching, breadth, nodes, winner
 from studies.game_tree.counting import positions_of_games
 from studies.reports import maximax, report_000, report_001, report_002, report_003, report_004, tuning
-from studies.sections import Section, Table, count, print_section, with_error, with_provenance
-from studies.training import losses
-from studies.training.comparing import Measured, judge, mean_figures, solved_labels, unseen
+from studies.sections import Section, Table, count, report, table, with_error
+from tests.conftest import REPOSITORY
 from train.charts import Figure
-from train.fitting.trees import grow_trees
+
+MADE_WITH = {"machine": "m", "date": "2026-11-18", "commit": None}
+
+
+def first_column(study, result):
+    """The first cells of all tables of a study; results are read from JSON there."""
+    blocks = study.section([json.loads(json.dumps(result)) | MADE_WITH]).blocks
+    return [row[0] for block in blocks if isinstance(block, Table) for row in block.rows]
+
 
 # --- statistics -----------------------------------------------------------------------------------
 
@@ -81,7 +86,7 @@ def test_branching_falls_with_the_refinements(monkeypatch):
     assert deepest["+ and a good value first"] < deepest["+ alpha-beta"]
     assert ways["+ alpha-beta"]["growth"] < ways["minimax"]["growth"]
     assert set(ways) == {*(refinement.name for refinement in branching.REFINEMENTS), branching.ENGINE_ROW}
-    assert "| minimax |" in branching.section([result]).markdown()
+    assert "minimax" in first_column(branching, result)
 
 
 # --- the reports ----------------------------------------------------------------------------------
@@ -91,8 +96,7 @@ def test_branching_falls_with_the_refinements(monkeypatch):
 def test_greedy_play_and_tuning_stand_beside_the_reports_figures(monkeypatch):
     monkeypatch.setattr(report_002, "OTHERS", ("position-stability", "discs"))
     result = report_002.measure(report_002.GreedyOptions(4, games=40, generations=2, population=4, tuning_games=20))
-    text = report_002.section([json.loads(json.dumps(result))]).markdown()
-    assert "0.853" in text
+    assert "sixteen-weight, cma" in first_column(report_002, result)
     assert (len(result["tunings"]), len(result["duels"])) == (4, 15)
     assert all(len(one["best"]) == 2 for one in result["tunings"])
 
@@ -119,7 +123,7 @@ def test_double_alpha_has_the_values_of_alpha_beta():
         assert 0 < alike <= entry["same_value"] <= entry["positions"] == len(sampled)
     assert result["by_depth"][-1]["sorted_nodes"] < result["by_depth"][-1]["alpha_beta_nodes"]
     assert result["games"]["games"] == 4
-    assert "| Double-Alpha |" in maximax.section([result]).markdown()
+    assert first_column(maximax, result)[:4] == ["2", "4", "6", "8"]
 
 
 def test_levels_are_stronger_the_deeper_they_search():
@@ -184,7 +188,7 @@ def test_the_true_function_has_no_loss_and_is_its_own_minimax(monkeypatch):
     assert formula["loss"] == pytest.approx(formula["node_error"] * result["nodes"] / result["trees"]) != 0
     assert 0 < shifted["node_error"] <= 1  # finished games have no error
     assert shifted["by_ply"][0] == 1
-    assert "| six-factor |" in structural.section([result]).markdown()
+    assert first_column(structural, result) == ["perfect", "shifted", "six-factor", "always 0"]
 
 
 def test_scaling_helps_a_formula_and_can_be_left_out():
@@ -224,41 +228,7 @@ def test_depth_is_measured_and_an_evaluator_gains_nothing_over_itself():
     assert abs(entry["handicaps"][0]["points"] - 0.5) < 0.35
 
 
-# --- comparisons of trainings ---------------------------------------------------------------------
-
-TINY = losses.LossesOptions(positions=200, exam=100, epochs=2, batch_size=256, seeds=2, empties=(4, 6))
-
-
-def test_every_way_is_measured_with_every_seed():
-    ways = losses.measure(TINY)["ways"]
-    assert len(ways) == len({way["name"] for way in ways}) == 7
-    for way in ways:
-        assert len(way["seeds"]) == 2
-        assert all(0 < one["error"] < 40 and 0 <= one["regret"] < 40 for one in way["seeds"])
-    measured = [Measured(1.0, 0.0), Measured(3.0, 0.5)]
-    assert {"error": 2.0, "error_standard_error": 1.0, "regret": 0.25}.items() <= mean_figures(measured).items()
-    assert mean_figures(measured[:1])["regret_standard_error"] is None
-
-
-def test_an_untrained_network_and_the_solver_are_judged_on_positions_that_were_not_seen():
-    exam = grow_trees(solved_labels(TINY, 7, 100))
-    untrained = judge(Trainable("linear", 6), exam)
-    assert untrained.error == pytest.approx(np.abs(exam.score[exam.roots]).mean())
-    assert untrained.regret > 0
-
-    class Solver(torch.nn.Module):
-        def forward(self, own, opp):
-            playing = ~exam.finished
-            values = np.zeros(exam.nodes, np.float32)
-            values[playing] = solve_batch(exam.own[playing], exam.opp[playing], exam.rules)
-            return torch.from_numpy(values)
-
-    assert judge(Solver(), exam) == Measured(0.0, 0.0)
-    assert not len(unseen(exam, exam))
-    assert 75 < len(unseen(grow_trees(solved_labels(TINY, 2, 100)), exam)) <= 100
-
-
-# --- reports and their document -------------------------------------------------------------------
+# --- tables, figures and the page -----------------------------------------------------------------
 
 
 def test_commands_print_tables_and_json_and_write_plots(reversi, json_lines, tmp_path):
@@ -270,18 +240,14 @@ def test_commands_print_tables_and_json_and_write_plots(reversi, json_lines, tmp
     arguments = ["--size", 6, "--positions", 10, "--empties", "5-6", "--plies", 1]
     [result] = json_lines("measure", "structural", "six-factor", *arguments)
     assert result["evaluators"][0]["evaluator"] == "six-factor"
-    options = "--positions 60 --exam 40 --epochs 1 --seeds 1 --empties 3-4"
-    [result] = json_lines("experiment", "networks", *options.split())
-    assert [way["name"] for way in result["ways"]] == ["linear", "deep"]
-    assert result["command"].endswith("--variant normal --empties 3-4 --positions 60 --exam 40 --seeds 1 --epochs 1")
 
 
 def test_a_section_as_markdown():
-    table = Table("A table", ["name", "a|b"], [["x", "1"], ["y", "2"]])
-    section = Section("n", "Title", ["reversi x"], ["Words.", table, Figure("f", "A line.", lambda figure: None)])
-    assert section.markdown("i") == (
-        "## Title\n\n```bash\nreversi x\n```\n\nWords.\n\n*A table*\n\n| name | a\\|b |\n|---|---:|\n| x | 1 |\n| y | 2 |\n\n"
-        "![A line.](i/f.svg)\n\n*A line.*"
+    rows = table("A table", [{"n": "x", "v": 1.25}], {"name": "{n}", "a|b": lambda row: str(row["v"])}, ["first"])
+    blocks = [rows, Figure("f", "A line.", lambda figure: None)]
+    assert Section("n", "Title", ["reversi x"], "Measured.", blocks).markdown("i") == (
+        "```bash\nreversi x\n```\n\nMeasured.\n\n*A table*\n\n| name | a\\|b |\n|---|---:|\n| first |  |\n| x | 1.25 |\n\n"
+        "![A line.](i/f.svg)"
     )
     assert with_error(1.23456, 0.01, 2) == "1.23 ± 0.02"  # 1.96 standard errors
     assert with_error(1.2, float("nan"), 1) == "1.2"
@@ -290,74 +256,73 @@ def test_a_section_as_markdown():
 
 @pytest.mark.parametrize("columns", [40, 80])
 @pytest.mark.parametrize("cell", ["100.0 ± 12.5 %", "10.844 ± 0.079", "8.73, 8.7 ± 0.05"])
-def test_no_figure_is_torn_or_cut_off(capsys, monkeypatch, columns, cell):
+def test_no_number_is_broken_or_cut_off(capsys, monkeypatch, columns, cell):
     monkeypatch.setenv("COLUMNS", str(columns))
     headings = ["game", "against random", "level 1", "", "discs against random"]
     rows = [["report 002 (8×8 reversed, 40 games)", *[cell] * 4], ["8×8", "1, 2", *[""] * 3]]
-    print_section(Section("x", "x", [], ["words", Table("title", headings, rows)]))
+    Table("title", headings, rows).show()
     out = capsys.readouterr().out
     assert out.count(cell) == 4
-    assert columns < 80 or max(map(len, out.splitlines())) <= columns
+    assert "8×8 reversed" in out
 
 
 @pytest.mark.slow
-def test_all_settings_of_the_document_can_be_repeated_by_their_commands(reversi, monkeypatch):
-    """Each command that the document prints gives an experiment the very options that the document was made with."""
+def test_all_settings_of_the_page_can_be_repeated_by_their_commands(reversi, monkeypatch):
+    """Each command that the page prints gives an experiment the very options that the page was made with."""
     asked = []
     monkeypatch.setattr(commands, "show", lambda measure, section, options, as_json, plot: asked.append(options))
-    for experiment in document.experiments():
+    for experiment in page.experiments():
         for options in experiment.runs:
             status, _, err = reversi(*options.command.split()[1:])
             assert status == 0, err
             assert asked.pop() == options
 
 
-def test_results_of_other_code_or_weights_are_not_put_together(monkeypatch):
-    chosen = document.experiments()[:1]
-    fingerprint = document._fingerprint(chosen)
-    monkeypatch.setattr(document, "build_id", lambda *others: "another")
-    assert document._fingerprint(chosen) != fingerprint
-
-
-def test_an_interrupted_document_resumes(tmp_path, monkeypatch):
+def test_results_are_written_into_the_page_and_what_was_written_by_hand_stays(tmp_path, monkeypatch):
     measured = []
 
-    def measure(options, progress):
-        progress("measuring", 0, 1)
-        measured.append(options.name)
-        if len(measured) == 2:
-            raise KeyboardInterrupt
-        return {"name": options.name}
+    def study(name):
+        @report(name)
+        def section(results):
+            """A title."""
+            yield table("Numbers", results, {"number": "{number}"})
+            yield Figure(name, "A figure.", lambda figure: figure.subplots())
 
-    def section(results):
-        figures = [Figure(one["name"], "A figure.", lambda figure: figure.subplots()) for one in results]
-        return Section(results[0]["name"], results[0]["name"].title(), ["reversi x"], [str(results), *figures])
+        def measure(options, progress):
+            progress("measuring", 0, 1)
+            measured.append(name)
+            if len(measured) == 2:
+                raise KeyboardInterrupt
+            return {"command": f"reversi experiment {name}", "number": len(measured)}
 
-    study = SimpleNamespace(measure=measure, section=section)
-    options = [SimpleNamespace(name=name, as_dict=lambda name=name: {"name": name}) for name in ("a", "b")]
-    runs = tuple(document.Experiment(one.name, study, (one,)) for one in options)
-    monkeypatch.setattr(document, "experiments", lambda: runs)
-    cache = tmp_path / "cache"
+        return page.Experiment(name, SimpleNamespace(measure=measure, section=section), (None,))
+
+    monkeypatch.setattr(page, "experiments", lambda: (study("a"), study("b")))
     with pytest.raises(KeyboardInterrupt):
-        document.run_all(tmp_path / "docs", machine="a machine", kept_in=cache)
-    assert not (tmp_path / "docs" / "experiments.md").exists()
-    path = document.run_all(tmp_path / "docs", machine="another", kept_in=cache)
-    assert measured == ["a", "b", "b"]  # the first was not measured again
+        page.run_all(tmp_path, machine="one machine")
+    path = page.run_all(tmp_path, machine="another", only=["b"])  # the first is in the page already
+    assert measured == ["a", "b", "b"]
     text = path.read_text()
-    # a section names the machine that measured it, also after an interruption
-    assert text.index("## A") < text.index("a machine") < text.index("## B") < text.index("another")
-    assert (tmp_path / "docs" / document.FIGURES / "b.svg").exists()
-    assert not any(cache.iterdir())  # nothing is left for the next time
-    document.run_all(tmp_path / "docs", machine="a third", kept_in=cache, only=["a"])
-    assert path.read_text() == text.replace("a machine", "a third")  # the other section stays
+    assert text.index("## A title") < text.index("one machine") < text.index("another") < text.index("| 3 |")
+    assert (tmp_path / page.FIGURES / "b.svg").exists()
+    by_hand = text.replace("## A title", "## A title\n\n**Question.** Why?", 1) + "\n**Decision.** None.\n"
+    path.write_text(by_hand)
+    page.run_all(tmp_path, machine="a third", only=["a"])
+    assert path.read_text() == by_hand.replace("one machine", "a third").replace("| 1 |", "| 4 |")
 
 
-def test_runs_of_one_section_that_were_made_apart_are_all_named():
+def test_every_result_of_the_page_is_of_an_experiment():
+    text = (REPOSITORY / "docs" / "lab" / "experiments.md").read_text()
+    for experiment in page.experiments():
+        results = text.partition(page.BEGIN.format(experiment.name))[2].partition(page.END)[0]
+        assert all(options.command in results for options in experiment.runs)
+
+
+def test_runs_that_were_made_apart_are_all_named():
     runs = [
-        {"machine": "a machine", "date": date, "commit": commit}
+        {"machine": "a machine", "date": date, "commit": commit, "command": "reversi"}
         for date, commit in [("2026-11-17", "0123456789-dirty"), ("2026-11-18", None), ("2026-11-18", None)]
     ]
-    words, *rest = with_provenance(Section("a", "A", [], ["b"]), runs).blocks
-    assert rest == ["b"]
-    assert words.count("a machine") == 2
-    assert "2026-11-17, commit 0123456 with changes" in words
+    setting = report("a")(lambda results: iter(()))(runs).setting
+    assert setting.count("a machine") == 2
+    assert "2026-11-17, commit 0123456 with changes" in setting

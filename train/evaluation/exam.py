@@ -25,7 +25,7 @@ from train.evaluation.exact_set import Boards, ExactSet
 from train.evaluation.means import Interval, plain
 from train.jobs.logs import Progress, load_arrays, no_progress
 
-#: Packaged solved positions, one file per game, made by studies/evaluators/exam_positions.py.
+#: Packaged solved positions, one file per game, made by studies/evaluators/exam_positions.py of commit 8d62fa35.
 PACKAGED = Path(__file__).parent / "positions"
 
 #: Numbers of empty squares that are examined.

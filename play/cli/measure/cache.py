@@ -13,7 +13,6 @@ from play.cli.output import print_json
 ABOUT = {
     "kernels": "compiled kernels",
     "solved": "exact scores of positions",
-    "experiments": "unfinished experiments",
 }
 
 
@@ -23,7 +22,7 @@ def cache(
     *,
     everything: Annotated[
         bool,
-        flag("--all", help="With clear: also delete solved positions and experiments, which take long to recompute."),
+        flag("--all", help="With clear: also delete solved positions, which take long to recompute."),
     ] = False,
     as_json: Json = False,
 ) -> None:

@@ -1,0 +1,82 @@
+"""Figures as data: panels with series of values, all drawn in the same way."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from train import charts
+from train.charts import HEIGHT, Figure
+
+DOTS: dict[str, Any] = {"linestyle": "none"}
+
+
+@dataclass(frozen=True)
+class Series:
+    """Values over *xs*, with half the widths of their 95 % intervals, or a list of lower and one of upper widths.
+
+    *style* has options of matplotlib's ``errorbar``; with *band* the intervals are an area instead of bars.
+    """
+
+    label: str
+    xs: Sequence[float]
+    ys: Sequence[float]
+    errors: Any = None
+    style: Mapping[str, Any] = field(default_factory=dict)
+    band: bool = False
+
+
+@dataclass(frozen=True)
+class Panel:
+    """Series with the options of matplotlib's ``Axes.set``; *guides* are dashed lines at a value, by their label.
+
+    With *rows*, names from the bottom up, the ``xs`` of the series are values, and their ``ys`` numbers of rows.
+    """
+
+    title: str
+    series: Sequence[Series]
+    axis: Mapping[str, Any]
+    guides: Mapping[str, float] = field(default_factory=dict)
+    rows: Sequence[str] = ()
+
+    def draw(self, axis: Any) -> None:
+        for one, colour in zip(self.series, (*charts.COLOURS, charts.GREY, charts.BLACK) * 2, strict=False):
+            look = {"color": colour, "marker": "" if one.band else "o", "elinewidth": 0.8, "markeredgewidth": 0}
+            drawn = axis.errorbar(
+                one.xs,
+                one.ys,
+                label=one.label,
+                **{"xerr" if self.rows else "yerr": None if one.band else one.errors},
+                **(look | {**one.style}),
+            )
+            if one.band:
+                low, high = ([y + sign * e for y, e in zip(one.ys, one.errors, strict=True)] for sign in (-1, 1))
+                axis.fill_between(one.xs, low, high, color=drawn.lines[0].get_color(), alpha=0.2, linewidth=0)
+        for label, value in self.guides.items():
+            line = axis.axvline if self.rows else axis.axhline
+            line(value, color=charts.GREY, linewidth=0.8, linestyle="--", label=label)
+        if self.rows:
+            axis.set_yticks(range(len(self.rows)), self.rows)
+            axis.tick_params(axis="y", length=0)
+        axis.set(**self.axis)
+
+
+def figure(
+    name: str, caption: str, panels: Sequence[Panel], height: float = HEIGHT, *, share_y: bool = False
+) -> Figure:
+    """Return a figure of panels side by side; equal legends are drawn once, below them."""
+
+    def draw(canvas: Any) -> None:
+        axes = charts.panels(canvas, len(panels), tuple(panel.title for panel in panels), share_y=share_y)
+        for axis, panel in zip(axes, panels, strict=True):
+            panel.draw(axis)
+        legends = [axis.get_legend_handles_labels() for axis in axes]
+        if len(axes) > 1 and all(labels == legends[0][1] for _, labels in legends):
+            canvas.legend(*legends[0], loc="outside lower center", ncols=4)
+        else:
+            for axis, (_, labels) in zip(axes, legends, strict=True):
+                if labels:
+                    axis.legend(loc="best", handlelength=1.2, labelspacing=0.25)
+
+    return Figure(name, caption, draw, height)

@@ -1,0 +1,96 @@
+"""All experiments of ``docs/lab/experiments.md``: their settings, and the part of the page that has their results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from reversi_env.rules import Variant
+from reversi_env.storage.atomic import write_atomically
+from studies.evaluators import depth, structural
+from studies.game_tree import branching, breadth, nodes, winner
+from studies.reports import maximax, report_000, report_001, report_002, report_003, report_004, tuning
+from studies.sections import Section, provenance
+from train.jobs.logs import Progress, no_progress
+
+FIGURES = "experiments"
+#: The lines around the results of a study; what is between them is written by `update_page`.
+BEGIN, END = "<!-- results: {} -->\n", "<!-- end -->"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A study with functions ``measure`` and ``section``, and the options of its runs."""
+
+    name: str
+    study: Any
+    runs: tuple[Any, ...]
+
+
+VARIANTS: tuple[Variant, ...] = ("normal", "reversed")
+GAMES = tuple((size, variant) for size in (8, 6, 4) for variant in VARIANTS)
+_PLAYING = ("network", "six-factor", "position-stability", "ten-weight", "sixteen-weight", "four-attribute")
+_JUDGED = (*_PLAYING, "cell-utility", "discs", "mobility")
+
+
+def experiments() -> tuple[Experiment, ...]:
+    evaluator: dict[Variant, str] = {"normal": "six-factor", "reversed": "sixteen-weight"}
+    player: dict[Variant, str] = {"normal": "six-factor", "reversed": "ten-weight"}
+    depths = {8: 8, 6: 8, 4: 6}
+    runs: dict[str, tuple[Any, list[Any]]] = {
+        "breadth": (breadth, [breadth.BreadthOptions(*game) for game in GAMES]),
+        "nodes": (nodes, [nodes.NodesOptions(*game, evaluator[game[1]]) for game in sorted(GAMES, reverse=True)]),
+        "winner": (
+            winner,
+            [winner.WinnerOptions(*game) for game in GAMES]
+            + [winner.WinnerOptions(8, v, player[v], depth=2, games=4000) for v in VARIANTS],
+        ),
+        "branching": (branching, [branching.BranchingOptions(*game, depth=depths[game[0]]) for game in GAMES]),
+        "000": (report_000, [report_000.GammaOptions(games=200)]),
+        "001": (report_001, [report_001.LevelOptions(8, v, 400) for v in VARIANTS]),
+        "002": (report_002, [report_002.GreedyOptions()]),
+        "maximax": (maximax, [maximax.MaximaxOptions(8, v) for v in VARIANTS]),
+        "003": (report_003, [report_003.PlyOptions(8, v) for v in VARIANTS]),
+        "004": (report_004, [report_004.PruningOptions(8, v) for v in VARIANTS]),
+        "tuning": (tuning, [tuning.LabelTuningOptions(8, v) for v in VARIANTS]),
+        "structural": (structural, [structural.StructuralOptions(8, v, _JUDGED) for v in VARIANTS]),
+        "depth": (depth, [depth.DepthOptions(8, v, _PLAYING) for v in VARIANTS]),
+    }
+    return tuple(Experiment(name, study, tuple(options)) for name, (study, options) in runs.items())
+
+
+def run_all(
+    out: Path, *, machine: str = "", only: Sequence[str] | None = None, progress: Progress = no_progress
+) -> Path:
+    """Measure all experiments, or *only* some; each one is written into the page in *out* when it is done."""
+    chosen = [one for one in experiments() if only is None or one.name in only]
+    path = out / "experiments.md"
+    for number, experiment in enumerate(chosen, 1):
+        shown = partial(_show_within, progress, f"{experiment.name} ({number} of {len(chosen)})")
+        results = []
+        for options in experiment.runs:
+            made_with = provenance(machine)  # before the run: the code may change while it lasts
+            results.append(experiment.study.measure(options, shown) | made_with)
+        update_page(path, experiment.study.section(results))
+    return path
+
+
+def _show_within(progress: Progress, name: str, task: str, done: int, total: int) -> None:
+    progress(f"{name}: {task}", done, total)
+
+
+def update_page(path: Path, section: Section) -> None:
+    """Write the results of a study between its lines of the page, and its figures; the rest of the page stays."""
+    figures = path.parent / FIGURES
+    figures.mkdir(parents=True, exist_ok=True)
+    for figure in section.figures:
+        figure.save(figures / f"{figure.name}.svg")
+    text, begin = path.read_text("utf-8") if path.exists() else "# Experiments\n", BEGIN.format(section.name)
+    if begin not in text:
+        text += f"\n## {section.title}\n\n{begin}{END}\n"
+    before, _, rest = text.partition(begin)
+    after = rest.partition(END)[2]
+    write_atomically(path, f"{before}{begin}{section.markdown(FIGURES)}\n{END}{after}".encode())

@@ -19,11 +19,9 @@ from train.arena.results import score_interval
 OPENING_PLIES = 6
 
 
-def duel(
-    player_a: BatchPlayer, player_b: BatchPlayer, rules: Rules, games: int, seed: int = 0, plies: int = OPENING_PLIES
-) -> dict[str, Any]:
+def duel(player_a: BatchPlayer, player_b: BatchPlayer, rules: Rules, games: int, seed: int = 0) -> dict[str, Any]:
     """Return the first player's results over paired openings."""
-    openings = Openings.random(rules, games // 2, plies, seed=seed)
+    openings = Openings.random(rules, games // 2, OPENING_PLIES, seed=seed)
     return play_games(player_a, player_b, openings, rules, seed=seed).as_dict()
 
 

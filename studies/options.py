@@ -1,4 +1,4 @@
-"""The options of all studies, which know the command that repeats them; nothing heavy is imported, since help reads them."""
+"""The options of all studies; nothing heavy is imported, because help reads them."""
 
 from __future__ import annotations
 
@@ -10,14 +10,8 @@ from reversi_env.options import GameOptions, option, option_fields
 from reversi_env.rules import Variant
 from train.labels.options import LabelOptions
 
-#: Groups that random games are counted in; the spread between them gives the errors.
+#: Groups of random games; the spread between groups gives the standard error.
 GAME_GROUPS = 100
-
-
-def _evaluator(name: str) -> Any:
-    from search import evaluators
-
-    return evaluators.get_evaluator(name)
 
 
 @dataclass(frozen=True)
@@ -29,6 +23,16 @@ class StudyOptions(GameOptions):
 
     def __init_subclass__(cls, study: str = "") -> None:
         cls.study = study
+
+    def __post_init__(self) -> None:
+        from search import evaluators
+
+        super().__post_init__()
+        for name in self.evaluator_names():
+            evaluators.get_evaluator(name).record(self.rules)  # refuses an evaluator without weights for the game
+
+    def evaluator_names(self) -> tuple[str, ...]:
+        return tuple(value for name in ("evaluator", "baseline") if (value := getattr(self, name, None)))
 
     @property
     def command(self) -> str:
@@ -44,7 +48,7 @@ class StudyOptions(GameOptions):
         return " ".join(words)
 
     def measured(self, **values: Any) -> dict[str, Any]:
-        """What was found, with the game it was found in and the command that finds it again."""
+        """Return *values* with the game, the options and the command that repeats the measurement."""
         return {
             "size": self.size,
             "variant": self.variant,
@@ -66,8 +70,9 @@ class EvaluatorStudyOptions(StudyOptions):
 
             object.__setattr__(self, "names", evaluators.published_names())
         super().__post_init__()
-        for name in self.names:
-            _evaluator(name).record(self.rules)  # what is missing is missed now
+
+    def evaluator_names(self) -> tuple[str, ...]:
+        return (*self.names, *super().evaluator_names())
 
 
 @dataclass(frozen=True)
@@ -91,10 +96,6 @@ class NodesOptions(StudyOptions, study="experiment nodes"):
     evaluator: str = option("sixteen-weight", "Evaluator at the leaves.")
     games: int = option(16, "Random games that positions are taken from.", low=2)
     seed: int = option(0, "Random seed.", low=0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _evaluator(self.evaluator)
 
 
 @dataclass(frozen=True)
@@ -120,10 +121,6 @@ class BranchingOptions(StudyOptions, study="experiment branching"):
     games: int = option(12, "Random games that positions are taken from.", low=1)
     depth: int = option(8, "Deepest search, in plies.", low=2, high=12)
     seed: int = option(0, "Random seed.", low=0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _evaluator(self.evaluator)
 
     @property
     def rounds(self) -> list[int]:
@@ -173,10 +170,6 @@ class MaximaxOptions(StudyOptions, study="experiment maximax"):
     move_seconds: float = option(0.01, "Seconds for each move of a game.", low=0.001)
     seed: int = option(0, "Random seed of positions and openings.", low=0)
 
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _evaluator(self.evaluator).record(self.rules)
-
 
 @dataclass(frozen=True)
 class PlyOptions(StudyOptions, study="experiment 003"):
@@ -224,7 +217,7 @@ class StructuralOptions(EvaluatorStudyOptions, study="measure structural"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        self.labels()
+        self.labels()  # checks them
 
     def labels(self) -> LabelOptions:
         return LabelOptions(self.size, self.variant, self.positions, self.empties, self.seed, play_depth=1)
@@ -245,7 +238,3 @@ class DepthOptions(EvaluatorStudyOptions, study="measure depth"):
     play_depth: int = option(2, "Plies searched in games.", low=1, high=6)
     games: int = option(80, "Games for each handicap.", low=4, even=True)
     seed: int = option(0, "Random seed.", low=0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _evaluator(self.baseline).record(self.rules)

@@ -1,17 +1,17 @@
 """The textbook algorithms of game search, in plain Python: to learn from, and to check the compiled engine against.
 
-They are written for reading, not for speed. Each comes as ``search(position, depth, evaluate) -> SearchResult``:
+Each is a function ``search(position, depth, evaluate) -> SearchResult``:
 
 * *depth* is in plies. A pass is forced, so it does not use up depth: a search of depth 3 looks three discs ahead,
-  whoever places them.
-* ``evaluate(position)`` judges an unfinished position where depth runs out: a finite number of discs for the side to
-  move, positive if that side stands better under the rules' objective. A leaf where the side to move must pass is
+  by either side.
+* ``evaluate(position)`` values an unfinished position at depth 0: a finite number of discs for the side to
+  move, positive if that side is better under the rules' objective. A leaf where the side to move must pass is
   judged as it stands, before the pass.
-* A finished game is worth ``position.score()``, which has the sign of the variant already; it is never evaluated.
+* A finished game has the value ``position.score()``, which has the sign of the variant already.
 * *nodes* counts the positions visited: the root, every inner position and every leaf, each as often as it is reached.
   A position where a side passes is a node, and so is the one after the pass.
 
-All of them return the same value. They differ in how they think of it, and in how many nodes they need.
+All of them return the same value, with different numbers of nodes.
 
 >>> start = Position.initial()
 >>> def mobility(position: Position) -> int:
@@ -31,10 +31,10 @@ from math import inf
 from reversi_env import Colour, Position
 from reversi_env.errors import RulesError, quoted
 
-#: Judges an unfinished position: its value in discs for the side to move.
+#: Value of an unfinished position in discs for the side to move.
 Evaluate = Callable[[Position], float]
 
-#: What a search knows of a position: its value in discs, and the action that reaches it (none at a leaf).
+#: The value of a position in discs, and the action with that value (None at a leaf).
 ValueAndMove = tuple[float, int | None]
 
 #: Depth at which iterative deepening begins in report 002, in plies.
@@ -45,7 +45,7 @@ USABLE_SHARE = 0.8
 
 @dataclass(frozen=True, slots=True)
 class SearchResult:
-    """What a search found out about a position."""
+    """The result of a search."""
 
     value: float  #: in discs, for the side to move
     move: int | None  #: the action with that value, the first such one searched; None if the root is a leaf
@@ -56,7 +56,7 @@ class SearchResult:
 
 @dataclass(slots=True)
 class _Tree:
-    """The tree of one search: how its leaves are judged, and what has been counted so far."""
+    """The evaluation of the leaves of one search, and its counts."""
 
     evaluate: Evaluate
     win: float | None = None
@@ -112,9 +112,8 @@ def minimax(position: Position, depth: int, evaluate: Evaluate) -> SearchResult:
     the greatest among the children (`_max_value`), where Min is to move it is the least (`_min_value`): each player
     assumes that the other one answers with the best move. The two functions call each other down to the leaves.
 
-    Follows algorithms 1 and 2 of report 000. Unclear there: the evaluation is written for the player to move, but max
-    and min only make sense over the values of one player, so a leaf where Min is to move gets its sign changed here. A
-    player without a move in an unfinished game is not mentioned; here the pass is that player's only action.
+    Follows algorithms 1 and 2 of report 000. Its evaluation is written for the player to move, but max and min need the
+    values of one player, so the sign of a leaf where Min is to move is changed here. Passes are not mentioned there.
     """
     _require_count("depth", depth)
     tree = _Tree(evaluate)
@@ -124,12 +123,12 @@ def minimax(position: Position, depth: int, evaluate: Evaluate) -> SearchResult:
 def minimax_pruned(position: Position, depth: int, evaluate: Evaluate) -> SearchResult:
     """Minimax that skips branches which cannot matter.
 
-    Two bounds travel down the tree: *alpha*, the value that Max can already be sure of elsewhere, and *beta*, the
-    value to which Min can already hold Max elsewhere. As soon as a position is worth beta or more to Max, Min will not
-    let the game come here, and the remaining moves need no look; likewise for Max and alpha.
+    There are two bounds: *alpha*, the value that Max can already be sure of elsewhere, and *beta*, the value to which
+    Min can already hold Max elsewhere. If a position has the value beta or more for Max, Min will avoid it, and its
+    other moves are not searched. The same holds for Max and alpha.
 
-    Follows algorithms 3 and 4 of report 000. The recursive line of algorithm 4 has slipped out of its listing into
-    another paragraph; it is read as the mirror image of the one in algorithm 3.
+    Follows algorithms 3 and 4 of report 000. The recursive line of algorithm 4 is missing in its listing; it is read as
+    the mirror image of the one in algorithm 3.
     """
     _require_count("depth", depth)
     tree = _Tree(evaluate)
@@ -180,53 +179,42 @@ def negamax(position: Position, depth: int, evaluate: Evaluate) -> SearchResult:
     value is given for the side to move, both sides maximise, and the value of a move is minus the value of the
     position after it.
 
-    Follows section 2 of report 003, without its pruning, which is `alpha_beta`. Unclear there: the choice at the root
-    takes the first child's value with its sign unchanged but the sign of all others changed; here it is changed for
-    all.
+    Follows section 2 of report 003, without its pruning, which is `alpha_beta`. There the choice at the root changes
+    the sign of all children but the first; here it is changed for all.
     """
     _require_count("depth", depth)
     tree = _Tree(evaluate)
-    return tree.result(_negamax(tree, position, depth), depth)
-
-
-def _negamax(tree: _Tree, position: Position, depth: int) -> ValueAndMove:
-    tree.nodes += 1
-    if _is_leaf(position, depth):
-        return tree.leaf_value(position), None
-    best_value, best_move = -inf, None
-    for move, child, depth_left in _children(position, depth):
-        value = -_negamax(tree, child, depth_left)[0]
-        if value > best_value:
-            best_value, best_move = value, move
-    return best_value, best_move
+    return tree.result(_negamax(tree, position, depth, prunes=False), depth)
 
 
 def alpha_beta(position: Position, depth: int, evaluate: Evaluate) -> SearchResult:
     """Negamax that skips branches which cannot matter.
 
     *Alpha* is what the side to move can already be sure of, *beta* what the opponent will allow it at most. The
-    opponent sees both with the sign changed and the roles exchanged: its window is (-beta, -alpha). Once a move is
-    worth beta or more, the opponent will avoid this position, and its other moves need no look.
+    opponent sees both with the sign changed and the roles exchanged: its window is (-beta, -alpha). Once a move has
+    the value beta or more, the opponent will avoid this position, and its other moves are not searched.
 
     Follows ``evaluateNegamax`` of report 003, with one difference: there a position whose moves all fall short of
     alpha is given the value alpha, here the best value found. Both are upper bounds, and the root comes out the same.
     """
     _require_count("depth", depth)
     tree = _Tree(evaluate)
-    return tree.result(_alpha_beta(tree, position, depth, -inf, inf), depth)
+    return tree.result(_negamax(tree, position, depth, prunes=True), depth)
 
 
-def _alpha_beta(tree: _Tree, position: Position, depth: int, alpha: float, beta: float) -> ValueAndMove:
-    """The value for the side to move: exact between alpha and beta, otherwise a bound on that side."""
+def _negamax(
+    tree: _Tree, position: Position, depth: int, alpha: float = -inf, beta: float = inf, *, prunes: bool
+) -> ValueAndMove:
+    """Return the value for the side to move: exact between alpha and beta, otherwise a bound on that side."""
     tree.nodes += 1
     if _is_leaf(position, depth):
         return tree.leaf_value(position), None
     best_value, best_move = -inf, None
     for move, child, depth_left in _children(position, depth):
-        value = -_alpha_beta(tree, child, depth_left, -beta, -alpha)[0]
+        value = -_negamax(tree, child, depth_left, -beta, -alpha, prunes=prunes)[0]
         if value > best_value:
             best_value, best_move = value, move
-        alpha = max(alpha, value)
+        alpha = max(alpha, value) if prunes else alpha
         if alpha >= beta:
             break
     return best_value, best_move
@@ -237,7 +225,7 @@ def _alpha_beta(tree: _Tree, position: Position, depth: int, alpha: float, beta:
 
 @dataclass(slots=True)
 class ValueTable:
-    """The table of report 002: values of boards met before, kept for sorting moves, at most *capacity* (its M) entries.
+    """The table of report 002: values of boards, used to sort moves, at most *capacity* (its M) entries.
 
     As in the report, a board is looked up without regard to whose turn it is, its value is kept in white's view
     (colour +1), and a full table takes no more writes, not even a newer value of a board it holds.
@@ -250,12 +238,12 @@ class ValueTable:
         _require_count("table capacity", self.capacity)
 
     def remember(self, position: Position, value: float) -> None:
-        """Note that *position* is worth *value* discs to its side to move."""
+        """Store the value of *position* in discs for its side to move."""
         if len(self.values) < self.capacity:
             self.values[position.black, position.white] = value * position.turn
 
     def value_for(self, colour: Colour, position: Position) -> float | None:
-        """The value of *position* in discs for *colour*; None if it is not in the table."""
+        """Return the value of *position* in discs for *colour*; None if it is not in the table."""
         value = self.values.get((position.black, position.white))
         return None if value is None else value * colour
 
@@ -359,15 +347,14 @@ def iterative_deepening(
     nodes: float = inf,
     breadth: Callable[[Position, int], float] = lambda position, depth: 1.0,
 ) -> SearchResult:
-    """Search to depth 2, then 3, and so on up to *depth*, each search sorting its moves by what the last one found.
+    """Search to depth 2, then 3, and so on up to *depth*; each search sorts its moves by the table of the last one.
 
-    The shallow searches cost little beside the deepest, and the order of moves that they leave in the table often
-    saves more than they cost. They also mean that there is always a move to play, which is why programs under a clock
-    search this way.
+    The shallow searches cost little compared with the deepest, and the order of moves that they leave in the table
+    often saves more than they cost. There is always a move to play, so programs with a time limit search this way.
 
-    The clock counts *nodes*, of which the share `USABLE_SHARE` is used. ``breadth(position, depth)`` is how many times
-    longer than all before it an iteration to that depth is expected to take. One that would not be done in time is
-    only begun if the last iteration has changed the best move; if the nodes run out, the last one finished stands.
+    The limit is a number of *nodes*, of which the share `USABLE_SHARE` is used. ``breadth(position, depth)`` is how
+    many times longer than all before it an iteration to that depth is expected to take. One that would not end in time
+    is only begun if the last iteration has changed the best move; if the nodes run out, the last finished one counts.
 
     Follows section 3.3.3.1 of report 002, where the listing must be read as follows:
 

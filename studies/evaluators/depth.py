@@ -1,8 +1,7 @@
-"""Performance model 4: what an evaluator is worth in search.
+"""Performance model 4: the value of an evaluator in search.
 
-A better evaluator orders moves better and prunes more, so that it sees deeper in the same time: depth and nodes at equal
-time, and the nodes to a given depth, which no clock disturbs. And it plays better at the same depth: the authors of BILL
-said how many plies deeper the old program had to search to play as well as the new one.
+A better evaluator orders moves better and prunes more, so it searches deeper in the same time. It also plays better at the same
+depth: the measure of BILL's authors is how many plies deeper a weaker program must search to play as well.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ MAX_HANDICAP = 4
 
 
 def measure(options: DepthOptions, progress: Progress = no_progress) -> dict[str, Any]:
-    """Depth and nodes at equal time, nodes to a depth, and plies gained over the baseline."""
+    """Return depth and nodes at equal time, nodes to a depth, and plies gained over the baseline."""
     rules = options.rules
     middle = [share * rules.square_count // 16 for share in (6, 8)]
     own, opp, games = positions_of_games(rules, -(-options.positions // 2), middle, options.seed)
@@ -67,9 +66,9 @@ def _searched(
 
 
 def plies_gained(name: str, options: DepthOptions) -> dict[str, Any]:
-    """Plies that the baseline must search deeper (or less deep, if negative) to be as good; None if no handicap tried is enough.
+    """Return how many plies deeper (less deep, if negative) the baseline must search to be as good; None if beyond all handicaps.
 
-    Handicaps grow from 0 to the side that needs them; between the last two the crossing of one half is interpolated.
+    Handicaps grow from 0 in the direction of the weaker side; between the last two the crossing of one half is interpolated.
     """
     tried: list[dict[str, Any]] = []
 

@@ -1,7 +1,4 @@
-"""Regret: what players give away in endgames, in discs, and how often they find a best move, side by side.
-
-The judge is exact (`train.evaluation.exact_set`): no opponent, no luck and no rating is in these figures.
-"""
+"""Regret of players in solved endgames, in discs, and the share of best moves."""
 
 from __future__ import annotations
 
@@ -25,15 +22,15 @@ from train.evaluation.options import EndgameOptions
 from train.evaluation.regret_curve import COLUMNS, csv_row, curve_figure
 from train.jobs.logs import Progress, csv_text, no_progress
 
-#: Who is judged if nobody is named.
+#: Players by default.
 LADDER = ("random", "greedy", "cell-utility:depth=1", "six-factor:depth=1", "network:depth=1")
-#: How a spec ends that belongs to a point of a training: runs/ppo/step-120000.zip.
+#: The last number of a checkpoint's name, such as runs/ppo/step-120000.zip.
 _LAST_NUMBER = re.compile(r"(\d+)(?!.*\d)")
 
 
 @dataclass(frozen=True)
 class RegretMeasure:
-    """Which players on which positions; with ``curve``, the players are points of one training, in this order."""
+    """Players and positions; with ``curve``, the players are checkpoints of one training, in this order."""
 
     agents: tuple[str, ...] = ()
     positions: EndgameOptions = EndgameOptions()  # noqa: RUF009 - frozen
@@ -61,7 +58,7 @@ class RegretMeasure:
 def measure(
     options: RegretMeasure, progress: Progress = no_progress, *, cache: Path | None = None, threads: int | None = None
 ) -> dict[str, Any]:
-    """The figures of every player, and of random play, as JSON has them."""
+    """Return the results of every player and of random play, for JSON."""
     positions = noisy_endgames(options.positions, cache, threads=threads, progress=progress)
     players = []
     for number, spec in enumerate(options.agents):
@@ -86,13 +83,13 @@ def measure(
 
 
 def step_of(spec: str, number: int) -> int:
-    """The point of a training that a checkpoint's name tells, ``…/step-120000.zip``; without a number its place."""
+    """Return the step in a checkpoint's name, ``…/step-120000.zip``; without a number its place in the list."""
     digits = _LAST_NUMBER.search(spec.rpartition("/")[2])
     return int(digits[1]) if digits else number
 
 
 def to_csv(result: Row) -> str:
-    """All figures of `measure`: a line for each player and number of empties, and one for all ("all")."""
+    """Return the results of `measure` with a line per player and number of empties, and one for all ("all")."""
     rows = [
         {**csv_row(row), "agent": entry["agent"], "set": result["set"]}
         for entry in _with_chance(result)

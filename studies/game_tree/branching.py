@@ -14,7 +14,7 @@ from search.engine.engine import Engine
 from search.engine.limits import Limits
 from search.engine.probcut import coefficients
 from studies.figures import DOTS, Panel, Series, figure
-from studies.game_tree.counting import MINIMAX, REFINEMENTS, Refinement, count_nodes, positions_of_games
+from studies.game_tree.counting import MINIMAX, REFINEMENTS, count_nodes, positions_of_games
 from studies.options import BranchingOptions
 from studies.sections import Block, Cell, Results, Row, count, game_name, report, table
 from train.charts import Figure
@@ -37,19 +37,13 @@ SHOWN = (
 )
 
 
-def measure(
-    options: BranchingOptions,
-    progress: Progress = no_progress,
-    *,
-    refinements: Sequence[Refinement] = REFINEMENTS,
-    engine: bool = True,
-) -> dict[str, Any]:
-    """Mean nodes by depth for every refinement, moves searched at an inner node, and the growth from depth to depth."""
+def measure(options: BranchingOptions, progress: Progress = no_progress) -> dict[str, Any]:
+    """Return mean nodes by depth for every refinement, moves searched at an inner node, and growth per ply."""
     rules = options.rules
     own, opp, games = positions_of_games(rules, options.games, options.rounds, options.seed)
     by_game = Sample(np.zeros(len(own)), games)
-    ways, steps = [], len(refinements) + engine
-    for number, refinement in enumerate(refinements):
+    ways, steps = [], len(REFINEMENTS) + 1
+    for number, refinement in enumerate(REFINEMENTS):
         progress(refinement.name, number, steps)
         cuts = _coefficients(options) if refinement.cuts else None
         if refinement.cuts and cuts is None:
@@ -64,19 +58,17 @@ def measure(
                     "nodes": float(counts.nodes.mean()),
                     **plain({"standard_error": by_game.standard_error(counts.nodes)}),
                     "moves_per_inner": float(counts.moves.sum() / max(counts.inner.sum(), 1)),
-                    "leaves": float((counts.nodes - counts.inner).mean()),
                 }
             )
         ways.append({"name": refinement.name, "by_depth": by_depth, **_factors(by_depth)})
-    if engine:
-        progress(ENGINE_ROW, len(refinements), steps)
-        ways.append(_engine(options, own, opp, by_game))
+    progress(ENGINE_ROW, len(REFINEMENTS), steps)
+    ways.append(_engine(options, own, opp, by_game))
     asked = {"evaluator": options.evaluator, "rounds": options.rounds, "depth": options.depth}
     return options.measured(**asked, positions=int(own.size), ways=ways)
 
 
 def _factors(by_depth: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Growth of the nodes a ply, over the last two plies; and the root of the nodes, of which there are d."""
+    """Return the growth of the nodes per ply, over the last two plies, and the d-th root of the nodes."""
     last = by_depth[-1]
     before = by_depth[-3]["nodes"] if len(by_depth) > 2 else 1.0
     plies = 2 if len(by_depth) > 2 else last["depth"]
@@ -87,7 +79,7 @@ def _factors(by_depth: Sequence[dict[str, Any]]) -> dict[str, float]:
 
 
 def _coefficients(options: BranchingOptions) -> np.ndarray | None:
-    """ProbCut's coefficients for this evaluator; None where the board leaves nothing to fit on."""
+    """Return ProbCut's coefficients for this evaluator; None if the board is too small to fit them."""
     try:
         fitted = probcut_fit.fit(
             options.evaluator, options.rules, deepest=options.depth, positions=FIT_POSITIONS, seed=options.seed
@@ -98,7 +90,7 @@ def _coefficients(options: BranchingOptions) -> np.ndarray | None:
 
 
 def _engine(options: BranchingOptions, own: np.ndarray, opp: np.ndarray, by_game: Sample) -> dict[str, Any]:
-    """Nodes of the engine itself, all iterations together, with a cleared table for every position."""
+    """Return the nodes of the engine, all iterations together, with a cleared table for every position."""
     engine = Engine(options.evaluator, options.rules, megabytes=4)
     by_depth = []
     for depth in range(1, options.depth + 1):

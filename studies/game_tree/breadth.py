@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,6 @@ PUBLISHED = (
     *(11.725, 12.175, 11.575, 12.075, 11.125, 11.6, 10.85, 10.75, 10.125, 10.5, 9.05, 9.5, 8.5, 8.475),
     *(7.65, 7.5, 6.675, 6.95, 5.55, 5.3, 4.46341463, 4.15, 3.475, 2.825, 2.11904762, 1.43478261, 0.70175439),
 )
-PUBLISHED_GAMES = 40
 
 
 def middle_rounds(rules: Rules) -> tuple[int, int]:
@@ -36,7 +34,7 @@ def middle_rounds(rules: Rules) -> tuple[int, int]:
 
 
 def measure(options: BreadthOptions, progress: Progress = no_progress) -> dict[str, Any]:
-    """Mean breadth by round, over all rounds and over the middle ones, with standard errors; and under the known mistake."""
+    """Return mean breadth by round, over all and over the middle rounds, with standard errors, and under the mistake."""
     progress("random games", 0, 2)
     counted = _count(options, one_line=False)
     progress("random games, mistaken rules", 1, 2)
@@ -44,8 +42,6 @@ def measure(options: BreadthOptions, progress: Progress = no_progress) -> dict[s
     progress("random games", 2, 2)
     shared = ("mean_all", "mean_all_standard_error", "mean_middle", "mean_middle_standard_error", "by_round")
     figures = counted | {"one_line": {key: mistaken[key] for key in shared}}
-    if options.size == 8:
-        figures["published"] = {"mean_all": PUBLISHED_ALL, "mean_middle": PUBLISHED_MIDDLE, "games": PUBLISHED_GAMES}
     return options.measured(games=options.games, seed=options.seed, **figures)
 
 
@@ -54,10 +50,8 @@ def _count(options: BreadthOptions, *, one_line: bool) -> dict[str, Any]:
     moves, visits = (np.zeros((GAME_GROUPS, ROUNDS), np.int64) for _ in range(2))
     lengths = np.zeros(GAME_GROUPS, np.int64)
     own, opp = (np.uint64(board) for board in rules.start_boards)
-    began = perf_counter()
     drawn = (options.games // GAME_GROUPS, np.uint64(options.seed), one_line)
     count_breadths(GAME_GROUPS, own, opp, np.uint64(rules.playable), *drawn, moves, visits, lengths)
-    seconds = perf_counter() - began
     rounds = np.arange(4, rules.square_count)
     low, high = middle_rounds(rules)
     breadth, error = _jackknife(moves[:, rounds], visits[:, rounds])
@@ -72,7 +66,6 @@ def _count(options: BreadthOptions, *, one_line: bool) -> dict[str, Any]:
         "peak": float(breadth.max()),
         "peak_round": int(rounds[breadth.argmax()]),
         "moves_per_game": float(lengths.sum() / options.games),
-        "seconds": seconds,
         "by_round": [
             {"round": int(r), "breadth": float(b), "standard_error": float(e), "visits": int(v)}
             for r, b, e, v in zip(rounds, breadth, error, visits[:, rounds].sum(axis=0), strict=True)

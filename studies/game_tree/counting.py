@@ -69,8 +69,12 @@ REFINEMENTS = (
 MINIMAX, ALPHA_BETA, SORTED = REFINEMENTS[0], REFINEMENTS[1], REFINEMENTS[3]
 
 
+#: Boards of the side to move and of the other side, and the game of each position.
+Positions = tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]
+
+
 class Counts(NamedTuple):
-    """Of every position: nodes visited, those among them whose moves were searched, moves searched there, value in UNITs."""
+    """For every position: nodes, inner nodes (whose moves were searched), moves searched there, and the value in UNITs."""
 
     nodes: NDArray[np.int64]
     inner: NDArray[np.int64]
@@ -88,11 +92,10 @@ def count_nodes(
     *,
     probcut: np.ndarray | None = None,
     margin: float = 1.5,
-    threads: int | None = None,
 ) -> Counts:
-    """Search every position for itself, with an empty table, to *depth* plies."""
-    judge = get_evaluator(evaluator)  # kept: its record may point to its weights
-    nets = judge.record(rules)
+    """Search every position to *depth* plies, each with an empty table."""
+    owner = get_evaluator(evaluator)  # stays alive, because its record may point to its weights
+    nets = owner.record(rules)
     counts = Counts(*(np.zeros(own.size, np.int64) for _ in range(4)))
 
     def run(rows: NDArray[np.int64]) -> None:
@@ -110,12 +113,10 @@ def count_nodes(
                 table.words()[:] = 0
             thread_states["nodes"], thread_states["counts"] = 0, 0
             counts.values[row] = _search(thread_states[0], nets[0], own[row], opp[row], depth, refinement)
-            counts.nodes[row], (counts.inner[row], counts.moves[row]) = (
-                thread_states["nodes"][0],
-                thread_states["counts"][0],
-            )
+            counts.nodes[row] = thread_states["nodes"][0]
+            counts.inner[row], counts.moves[row] = thread_states["counts"][0]
 
-    count = threads or os.cpu_count() or 1
+    count = os.cpu_count() or 1
     with ThreadPoolExecutor(count) as pool:
         for future in [pool.submit(run, rows) for rows in np.array_split(np.arange(own.size), 4 * count) if rows.size]:
             future.result()
@@ -135,45 +136,30 @@ def _search(thread: np.void, net: np.void, own: np.uint64, opp: np.uint64, depth
     return value
 
 
-def positions_by_round(
-    rules: Rules, games: int, rounds: Sequence[int], seed: int = 0
-) -> dict[int, tuple[NDArray[np.uint64], NDArray[np.uint64]]]:
-    """The positions with so many discs, a move to make, of *games* random games."""
-    return {number: positions[:2] for number, positions in _by_round(rules, games, rounds, seed).items()}
-
-
-def positions_of_games(
-    rules: Rules, games: int, rounds: Sequence[int], seed: int = 0
-) -> tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]:
-    """The same positions of all rounds together, and the number of the game that each is of."""
-    positions = _by_round(rules, games, rounds, seed)
-    own, opp, numbers = (
-        np.concatenate(column) for column in zip(*(positions[number] for number in rounds), strict=True)
-    )
-    return own, opp, numbers
-
-
-def _by_round(
-    rules: Rules, games: int, rounds: Sequence[int], seed: int
-) -> dict[int, tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]]:
-    kept: dict[int, list[tuple[NDArray[np.uint64], NDArray[np.uint64], NDArray[np.int64]]]]
-    kept = {number: [] for number in rounds}
+def positions_by_round(rules: Rules, games: int, rounds: Sequence[int], seed: int = 0) -> dict[int, Positions]:
+    """Return the positions of *games* random games with so many discs and a move to make, by their number of discs."""
+    found: dict[int, list[Positions]] = {number: [] for number in rounds}
 
     def record(
         numbers: NDArray[np.int64], own: NDArray[np.uint64], opp: NDArray[np.uint64], a_moves: NDArray[np.bool_]
     ) -> None:
         discs = np.bitwise_count(own | opp)
-        for number in np.unique(discs).tolist():
-            if number in kept:
-                of_round = discs == number
-                kept[number].append((own[of_round], opp[of_round], numbers[of_round]))
+        for number in found.keys() & set(discs.tolist()):
+            of_round = discs == number
+            found[number].append((own[of_round], opp[of_round], numbers[of_round]))
 
     black, white = (np.full(games, board, np.uint64) for board in rules.start_boards)
     player = RandomPlayer(rules)
     play_games(player, player, Openings(black, white, np.ones(games, np.bool_)), rules, seed=seed, observer=record)
+    return {number: _joined(parts) for number, parts in found.items()}
+
+
+def positions_of_games(rules: Rules, games: int, rounds: Sequence[int], seed: int = 0) -> Positions:
+    """Return the same positions of all rounds together."""
+    return _joined([*positions_by_round(rules, games, rounds, seed).values()])
+
+
+def _joined(parts: Sequence[Positions]) -> Positions:
     none = np.zeros(0, np.uint64), np.zeros(0, np.uint64), np.zeros(0, np.int64)
-    positions = {}
-    for number, parts in kept.items():
-        own, opp, games_of = (np.concatenate(column) for column in zip(none, *parts, strict=True))
-        positions[number] = own, opp, games_of
-    return positions
+    own, opp, games = (np.concatenate(column) for column in zip(none, *parts, strict=True))
+    return own, opp, games

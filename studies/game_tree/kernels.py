@@ -1,4 +1,4 @@
-"""Random games that are counted, not kept: moves a side has by round, under the rules and under one known mistake."""
+"""Legal moves by round in random games, under the rules and under report 002's mistake."""
 
 from __future__ import annotations
 

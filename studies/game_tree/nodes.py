@@ -45,11 +45,13 @@ def measure(options: NodesOptions, progress: Progress = no_progress) -> dict[str
     for number in rounds:
         progress("nodes by round", number - 4, len(rounds) + 1)
         if positions[number][0].size:
-            by_round.append({"round": number, **_at(positions[number], options, SORTED)})
+            by_round.append({"round": number, **_at(positions[number][:2], options, SORTED)})
     progress(f"nodes at round {fit_round}", len(rounds), len(rounds) + 1)
     fits = []
     for name, refinement in (("board order", ALPHA_BETA), ("sorted", SORTED)):
-        fits.append({"order": name, "round": fit_round, **_regression(_at(positions[fit_round], options, refinement))})
+        fits.append(
+            {"order": name, "round": fit_round, **_regression(_at(positions[fit_round][:2], options, refinement))}
+        )
     mean = float(np.mean([entry["depths"][-1]["nodes"] for entry in by_round]))
     inner = float(np.mean([entry["depths"][-1]["inner"] for entry in by_round]))
     asked = {"evaluator": options.evaluator, "games": options.games}

@@ -1,4 +1,4 @@
-"""What the winner has: corners, safe discs, moves and discs by round. A heading with nothing under it in report 002."""
+"""Corners, safe discs, moves and discs of the later winner by round; report 002 has only the heading."""
 
 from __future__ import annotations
 
@@ -11,88 +11,71 @@ from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
 from search.evaluators.formula import square_classes
+from studies.duels import player
 from studies.figures import Panel, Series, figure
 from studies.options import WinnerOptions
 from studies.sections import Block, Cell, Results, Row, game_name, report, table, with_error
 from train import charts
-from train.arena.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
+from train.arena.batch import play_games
 from train.arena.openings import Openings
 from train.arena.results import Z_95
 from train.evaluation.means import Sample, plain
 from train.jobs.logs import Progress, no_progress
 
-#: What is counted, in this order.
 FEATURES = ("corners", "safe discs", "moves", "discs")
 ROUNDS = 65
 
 
 def measure(options: WinnerOptions, progress: Progress = no_progress) -> dict[str, Any]:
-    """Mean features of the winner and of the loser by round, at the first position with so many discs; draws are left out."""
+    """Return mean features of winner and loser by round, at the first position with so many discs, without drawn games."""
     rules = options.rules
-    player: BatchPlayer
-    player = (
-        RandomPlayer(rules) if options.player == "random" else EvaluatorPlayer(options.player, rules, options.depth)
-    )
-    watcher = _Watcher(rules, options.games, progress)
+    both = player(options.player, rules, options.depth)
     openings = Openings.random(rules, options.games // 2, options.openings, options.seed)
-    results = play_games(player, player, openings, rules, seed=options.seed, observer=watcher).discs
+    # first[feature, player, discs, game], player A before B: the first position with so many discs; -1 if there is none
+    first = np.full((len(FEATURES), 2, ROUNDS, options.games), -1, np.int16)
+
+    def record(
+        games: NDArray[np.int64], own: NDArray[np.uint64], opp: NDArray[np.uint64], a_moves: NDArray[np.bool_]
+    ) -> None:
+        discs = np.bitwise_count(own | opp).astype(np.int64)
+        progress("games", int(discs.max()) - 4, rules.square_count - 4)
+        for number, boards in enumerate(((own, opp), (opp, own))):
+            side = np.where(a_moves, number, 1 - number)
+            new = first[0, side, discs, games] < 0
+            for feature, values in enumerate(_features(*boards, rules)):
+                first[feature, side[new], discs[new], games[new]] = values[new]
+
+    results = play_games(both, both, openings, rules, seed=options.seed, observer=record).discs
     progress("games", 1, 1)
     won = np.where(results > 0, 0, 1)
     decided = results != 0
-    rounds = [_round(watcher.kept, number, won, decided) for number in range(4, rules.square_count)]
+    rounds = [_round(first, number, won, decided) for number in range(4, rules.square_count)]
     return options.measured(
         **{name: getattr(options, name) for name in ("player", "depth", "games")},
         draws=int((~decided).sum()),
-        first_player_score=_first_score(results, openings.a_moves),
         by_round=[entry for entry in rounds if entry is not None],
     )
 
 
-class _Watcher:
-    """An observer of games that counts the features of both players in the first position with so many discs.
-
-    ``kept[feature, player, discs, game]``, player A before player B; -1 where a game has no such position.
-    """
-
-    def __init__(self, rules: Rules, games: int, progress: Progress) -> None:
-        self.rules, self.progress = rules, progress
-        self.kept = np.full((len(FEATURES), 2, ROUNDS, games), -1, np.int16)
-        self._corners = np.uint64(square_classes(rules)[0])
-
-    def __call__(
-        self, games: NDArray[np.int64], own: NDArray[np.uint64], opp: NDArray[np.uint64], a_moves: NDArray[np.bool_]
-    ) -> None:
-        discs = np.bitwise_count(own | opp).astype(np.int64)
-        self.progress("games", int(discs.max()) - 4, self.rules.square_count - 4)
-        for number, (mine, theirs) in enumerate(((own, opp), (opp, own))):
-            side = np.where(a_moves, number, 1 - number)
-            new = self.kept[0, side, discs, games] < 0
-            for feature, values in enumerate(self._counted(mine, theirs)):
-                self.kept[feature, side[new], discs[new], games[new]] = values[new]
-
-    def _counted(self, mine: NDArray[np.uint64], theirs: NDArray[np.uint64]) -> tuple[NDArray[np.uint8], ...]:
-        return (
-            np.bitwise_count(mine & self._corners),
-            np.bitwise_count(batch.stable_discs(mine, theirs, self.rules)),
-            np.bitwise_count(batch.legal_moves(mine, theirs, self.rules)),
-            np.bitwise_count(mine),
-        )
-
-
-def _first_score(results: NDArray[np.int64], a_moves: NDArray[np.bool_]) -> float:
-    return float(((np.sign(np.where(a_moves, results, -results)) + 1) / 2).mean())
+def _features(mine: NDArray[np.uint64], theirs: NDArray[np.uint64], rules: Rules) -> tuple[NDArray[np.uint8], ...]:
+    return (
+        np.bitwise_count(mine & np.uint64(square_classes(rules)[0])),
+        np.bitwise_count(batch.stable_discs(mine, theirs, rules)),
+        np.bitwise_count(batch.legal_moves(mine, theirs, rules)),
+        np.bitwise_count(mine),
+    )
 
 
 def _round(
-    kept: NDArray[np.int16], number: int, won: NDArray[np.int64], decided: NDArray[np.bool_]
+    first: NDArray[np.int16], number: int, won: NDArray[np.int64], decided: NDArray[np.bool_]
 ) -> dict[str, Any] | None:
-    games = np.flatnonzero((kept[0, 0, number] >= 0) & decided)
+    games = np.flatnonzero((first[0, 0, number] >= 0) & decided)
     if games.size < 2:
         return None
     entry: dict[str, Any] = {"round": number, "games": int(games.size)}
     for feature, name in enumerate(FEATURES):
-        winner = kept[feature, won[games], number, games].astype(float)
-        loser = kept[feature, 1 - won[games], number, games].astype(float)
+        winner = first[feature, won[games], number, games].astype(float)
+        loser = first[feature, 1 - won[games], number, games].astype(float)
         lead = winner - loser
         error = Sample(np.zeros(games.size), games // 2).standard_error(lead)  # games of one opening are alike
         entry[name] = {
@@ -117,8 +100,8 @@ def section(results: Results) -> Iterator[Block]:
     for one in results:
         # random players play the same games in both variants, with winner and loser exchanged
         if (one["player"], one["variant"]) != ("random", "reversed") or one["size"] not in mirrored:
-            player = "random play" if one["player"] == "random" else f"{one['player']}, depth {one['depth']}"
-            title = f"{game_name(one)}, {player}: {one['games']:,} games, {one['draws']:,} drawn"
+            shown = "random play" if one["player"] == "random" else f"{one['player']}, depth {one['depth']}"
+            title = f"{game_name(one)}, {shown}: {one['games']:,} games, {one['draws']:,} drawn"
             entries = {entry["round"]: entry for entry in one["by_round"]}
             shares = {share * one["size"] ** 2 // 8 for share in (2, 4, 6, 7)} | {max(entries)}
             yield table(title, [entries[number] for number in sorted(shares & entries.keys())], columns)

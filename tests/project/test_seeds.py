@@ -217,7 +217,7 @@ ENDGAMES = packaged_endgames(RULES).rows(np.arange(4))
 JOBS = {
     "random positions": lambda seed: rows(*batch.random_positions(GAMES, 20, seed=seed)),
     "random openings": lambda seed: [one.moves for one in islice(opening_sequence("random", RULES, 12, seed), GAMES)],
-    "positions by round": lambda seed: rows(*positions_by_round(RULES, GAMES, [30], seed)[30]),
+    "positions by round": lambda seed: rows(*positions_by_round(RULES, GAMES, [30], seed)[30][:2]),
     "breadth": breadths,
     "labels": labels,
     "label error": label_error,

@@ -122,11 +122,11 @@ def test_probcut_saves_nodes():
 
 def test_positions_are_of_their_round_and_have_a_move():
     result = positions_by_round(RULES, 20, [4, 20, 30], seed=0)
-    for number, (own, opp) in result.items():
+    for number, (own, opp, _) in result.items():
         assert (np.bitwise_count(own | opp) == number).all()
         assert (batch.legal_moves(own, opp, RULES) != 0).all()
         assert own.size >= 18
     *boards, games = positions_of_games(RULES, 20, [4, 20, 30], seed=0)
-    assert np.array_equal(boards, np.concatenate([result[number] for number in (4, 20, 30)], axis=1))
+    assert np.array_equal(boards, np.concatenate([result[number][:2] for number in (4, 20, 30)], axis=1))
     discs = np.bitwise_count(boards[0] | boards[1]).tolist()
     assert len(set(zip(games.tolist(), discs, strict=True))) == len(games)  # one position of a game in a round

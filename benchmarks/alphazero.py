@@ -1,11 +1,11 @@
-"""How fast AlphaZero plays itself: plies and games a second, and which share of the time is not the network's.
+"""Speed of AlphaZero's self-play: plies and games per second, and the share of the time outside the network.
 
-    python -m benchmarks.alphazero --device cuda --size 8 --games 8192 --simulations 32 --channels 128 --blocks 8 --peer
+    python -m benchmarks.alphazero --device cuda --size 8 --networks 128x8 --batches 8192 --simulations 32 --peer
 
-A ply of all games is one search and a step; the network is then asked as often about as many positions by itself. With ``--peer``
+A ply of all games is one search and a step; the network alone is then called as often with as many positions. With ``--peer``
 Pgx and mctx do the same on the same device, where they are installed (8x8 only): the same network, batch and simulations, in
-bfloat16 on a GPU. ``--networks 128x8,32x3`` and ``--batches 1024,8192`` measure all of them, a line of JSON each. ``--torch``
-measures it without the kernels of `models.mcts.kernels` as well.
+bfloat16 on a GPU. With ``--torch`` the search is also measured without the kernels of `models.mcts.kernels`. There is a line of
+JSON for each network and batch.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import argparse
 import json
 from collections.abc import Callable
 from importlib.util import find_spec
+from itertools import product
 from time import perf_counter, process_time
 from typing import Any
 from unittest.mock import patch
 
 import torch
 
-from benchmarks.timing import measured_apart
+from benchmarks.timing import measured_apart, median_seconds
 from models.mcts import search as tree_search
 from models.residual.inference import CudaGraphed, InferenceNetwork
 from models.residual.net import ResidualNet
@@ -28,9 +29,6 @@ from reversi_env import Rules, functional
 from train.alphazero.learner import fast_convolutions
 from train.alphazero.options import preset
 from train.alphazero.self_play import make_search
-
-#: Plies of a game, nearly: one for each square that is empty at the start.
-FIRST_DISCS = 4
 
 
 def measure(
@@ -44,7 +42,7 @@ def measure(
     *,
     kernels: bool = True,
 ) -> dict[str, Any]:
-    """Seconds by the clock on a GPU, of the processor on a CPU; the median of *rounds*. Without *kernels*: by torch's alone."""
+    """Measure the median of *rounds*, in wall time on a GPU and processor time on a CPU; without *kernels* by torch operations."""
     rules, where = Rules(size), torch.device(device)
     options = preset(size, device, games=games, simulations=simulations, max_considered_actions=16, exact=0)
     player = InferenceNetwork(ResidualNet(size, channels=channels, blocks=blocks), where)
@@ -69,24 +67,24 @@ def measure(
 
 def _figures(rules: Rules, games: int, whole: float, network: float) -> dict[str, Any]:
     plies = games / whole
-    rates = {"plies_per_second": plies, "games_per_second": plies / (rules.square_count - FIRST_DISCS)}
+    rates = {
+        "plies_per_second": plies,
+        "games_per_second": plies / (rules.square_count - 4),
+    }  # about a ply per empty square
     return {**rates, "seconds_per_ply": whole, "network_seconds": network, "outside_network": 1 - network / whole}
 
 
 def _seconds(work: Callable[[], Any], device: torch.device, rounds: int) -> float:
-    clock = perf_counter if device.type == "cuda" else process_time
-    times = []
-    for _ in range(rounds + 1):  # the first one compiles
-        began = clock()
+    def finished() -> None:
         work()
         if device.type == "cuda":
             torch.cuda.synchronize()
-        times.append(clock() - began)
-    return sorted(times[1:])[rounds // 2]
+
+    return median_seconds(finished, rounds, perf_counter if device.type == "cuda" else process_time)
 
 
 def peer(device: str, games: int, simulations: int, channels: int, blocks: int, rounds: int = 3) -> dict[str, Any]:
-    """The figures of `measure` for Pgx and mctx on 8x8; of nothing if they are not installed."""
+    """Return the results of `measure` for Pgx and mctx on 8x8; none if they are not installed."""
     if not all(map(find_spec, ("jax", "pgx", "mctx"))):
         return {}
     rules, platform = Rules(8), {} if device == "cuda" else {"JAX_PLATFORMS": "cpu"}
@@ -99,7 +97,7 @@ def peer(device: str, games: int, simulations: int, channels: int, blocks: int, 
 
 
 def compared(with_peer: bool, with_torch: bool, *, size: int, **settings: Any) -> dict[str, Any]:
-    """Ours, and the peer's beside it with the ratio of speeds."""
+    """Return our results, those of Pgx and mctx, and the ratio of speeds."""
     figures: dict[str, Any] = {"ours": measure(size, **settings)}
     if with_torch:
         figures["by_torch"] = measure(size, **settings, kernels=False)
@@ -113,24 +111,22 @@ def compared(with_peer: bool, with_torch: bool, *, size: int, **settings: Any) -
 
 
 def main() -> None:
-    """Read the options, and print what was measured."""
+    """Measure all networks and batches."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu")
     for name in ("--peer", "--torch"):
         parser.add_argument(name, action="store_true")
-    parser.add_argument("--networks", default="")
-    parser.add_argument("--batches", default="")
-    defaults = {"size": 6, "games": 256, "simulations": 8, "channels": 24, "blocks": 2, "rounds": 3}
-    for name, value in defaults.items():
+    parser.add_argument("--networks", default="24x2", help="channels x blocks, with commas")
+    parser.add_argument("--batches", default="256", help="games at once, with commas")
+    for name, value in {"size": 6, "simulations": 8, "rounds": 3}.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     options = vars(parser.parse_args())
-    beside = options.pop("peer"), options.pop("torch")
-    networks, batches = options.pop("networks"), options.pop("batches")
-    shapes = [tuple(map(int, text.split("x"))) for text in networks.split(",") if text]
-    for channels, blocks in shapes or [(options["channels"], options["blocks"])]:
-        for games in map(int, batches.split(",")) if batches else [options["games"]]:
-            settings = options | {"channels": channels, "blocks": blocks, "games": games}
-            print(json.dumps(settings | compared(*beside, **settings), default=float), flush=True)
+    with_peer, with_torch = options.pop("peer"), options.pop("torch")
+    networks, batches = options.pop("networks").split(","), options.pop("batches").split(",")
+    for network, games in product(networks, map(int, batches)):
+        channels, blocks = map(int, network.split("x"))
+        settings = options | {"channels": channels, "blocks": blocks, "games": games}
+        print(json.dumps(settings | compared(with_peer, with_torch, **settings), default=float), flush=True)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
-"""Speed of the environments, observations and masks produced at every step, and of well-known peers beside them."""
+"""Speed of the environments, with observations and masks at every step, and of other libraries."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 from benchmarks import peers
-from benchmarks.timing import best_rates, median_rates, rate
+from benchmarks.timing import best_rates, rate
 from reversi_env.envs import ReversiEnv, ReversiVectorEnv
 from reversi_env.envs import pettingzoo as aec
 
@@ -13,7 +13,7 @@ BATCH = 4096
 
 
 def single_rate(opponent: str | None, plies: int, repeats: int) -> float:
-    """Steps a second of the unwrapped single environment with random legal actions, resets included."""
+    """Return steps per second of the unwrapped single environment with random legal actions, resets included."""
     env = ReversiEnv(opponent=opponent)
     env.reset(seed=1)
 
@@ -28,7 +28,7 @@ def single_rate(opponent: str | None, plies: int, repeats: int) -> float:
 
 
 def aec_rate(plies: int, repeats: int) -> float:
-    """Plies a second of PettingZoo's usual loop over ``env()``: ``agent_iter``, ``last``, ``step``."""
+    """Return plies per second of PettingZoo's usual loop over ``env()``: ``agent_iter``, ``last``, ``step``."""
     env = aec.env()
     env.reset(seed=1)
 
@@ -48,8 +48,8 @@ def aec_rate(plies: int, repeats: int) -> float:
     return rate(run, repeats)
 
 
-def vector_runs(steps: int) -> dict[str, Callable[[], int]]:
-    """Steps of the vector environment in two-player mode at batch 4096, on ``"one"`` thread and on ``"all"``."""
+def vector_rates(steps: int, repeats: int) -> tuple[float, float]:
+    """Return plies per second of the vector environment in two-player mode, batch 4096, on one thread and on all."""
     works: dict[str, Callable[[], int]] = {}
     for name, parallel in (("one", False), ("all", True)):
         envs = ReversiVectorEnv(BATCH, opponent=None, parallel=parallel)
@@ -61,22 +61,11 @@ def vector_runs(steps: int) -> dict[str, Callable[[], int]]:
             return steps * envs.num_envs
 
         works[name] = run
-    return works
-
-
-def vector_rates(steps: int, repeats: int) -> tuple[float, float]:
-    """Plies a second of the vector environment, on one thread and on all."""
-    rates = best_rates(vector_runs(steps), repeats)
+    rates = best_rates(works, repeats)
     return rates["one"], rates["all"]
 
 
-def vector_speedup(steps: int, repeats: int) -> float:
-    """How many times as fast as on one thread the vector environment is on all, by the medians of runs in turns."""
-    rates = median_rates(vector_runs(steps), repeats)
-    return rates["all"] / rates["one"]
-
-
 def peer_rates() -> dict[str, float | None]:
-    """Plies a second of Pgx (batch 256 and 4096, the better) and OpenSpiel on one core; None where one is not installed."""
+    """Return plies per second of the other libraries on one core; None if one is not installed."""
     by_peer = {peer: peers.measured(peer, "core") for peer in peers.MODULES}
     return {peer: figures["plies_per_second"] if figures else None for peer, figures in by_peer.items()}

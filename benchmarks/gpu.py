@@ -1,9 +1,10 @@
-"""What `TorchVectorEnv` does: plies a second against the bandwidth, Pgx beside it, equality with the CPU, a network's share."""
+"""`TorchVectorEnv`: plies per second and memory bandwidth, Pgx, equality with the CPU, and play by a network."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
+from itertools import product
 from time import perf_counter
 from typing import Any
 
@@ -19,27 +20,27 @@ from train.jobs.provenance import cpu_name
 
 GPU_BATCHES = (4096, 65_536, 2**20, 2**22)
 CPU_BATCHES = (256, 4096, 65_536)
-#: Steps that bring the games out of step with each other before a measurement.
+#: Steps before a measurement, after which the games are at different plies.
 WARM_UP_STEPS = 70
 VARIANTS: tuple[Variant, ...] = ("normal", "reversed")
 GAMES = tuple((size, variant) for size in (8, 6, 4) for variant in VARIANTS)
 
 
 def device_name(device: str) -> str:
-    """The GPU's name and CUDA's version, or the processor's name."""
+    """Return the GPU's name and CUDA's version, or the processor's name."""
     if device == "cpu":
         return cpu_name()
     return f"{torch.cuda.get_device_name()} (CUDA {torch.version.cuda})"
 
 
 def wait_for(device: str) -> None:
-    """Return when all queued work is done."""
+    """Wait until all queued work is done."""
     if device == "cuda":
         torch.cuda.synchronize()
 
 
 def copy_bandwidth(device: str) -> float:
-    """Bytes a second that torch reads and writes when it copies a large tensor, best of ten."""
+    """Return bytes per second that torch reads and writes when it copies a large tensor, best of ten."""
     count = 2**31 if device == "cuda" else 2**27
     source = torch.zeros(count, dtype=torch.uint8, device=device)
     target = torch.empty_like(source)
@@ -53,16 +54,16 @@ def copy_bandwidth(device: str) -> float:
 
 
 def bytes_per_ply(size: int = 8) -> int:
-    """Bytes that a step must read and write for one environment: planes, mask, five words of state twice, reward, four flags."""
+    """Return the bytes of a step per environment: planes, mask, five words of state twice, reward, four flags."""
     squares = size * size
     return 2 * squares + (squares + 1) + 2 * 5 * 8 + 4 + 4
 
 
 def plies_per_second(device: str, batch: int, *, given_actions: bool = False, repeats: int = 3) -> float:
-    """Plies a second of 8x8 two-player games, uint8 planes and masks written at every step, best of *repeats*.
+    """Return plies per second of 8x8 two-player games, uint8 planes and masks written at every step, best of *repeats*.
 
-    Random legal moves are drawn inside the step's launch; with ``given_actions=True`` every step is given actions instead (those
-    of the first step again and again, most of them illegal and answered by a random move).
+    Random legal moves are drawn inside the step's launch. With ``given_actions=True`` every step gets the actions of the first
+    step; most of them are illegal and replaced by a random move.
     """
     envs = TorchVectorEnv(batch, device=device, illegal="random" if given_actions else "lose", parallel=True)
     envs.reset(seed=1)
@@ -92,7 +93,7 @@ def _steps_of_about_a_second(step: Callable[[], Any], device: str) -> int:
 
 
 def pgx_rate(device: str) -> dict[str, Any] | str:
-    """Plies a second of Pgx's Othello on the same device, in a process of its own; or why there is no figure."""
+    """Return plies per second of Pgx's Othello on the same device, in another process, or why there are none."""
     try:
         rate = peers.measured("pgx", device)
     except RuntimeError as error:
@@ -106,68 +107,51 @@ def pgx_rate(device: str) -> dict[str, Any] | str:
 
 # --- equality with the CPU core -------------------------------------------------------------------------
 
-#: Odd numbers: a product with one loses nothing, so that a difference cannot vanish by itself.
-_FACTORS = tuple(0x9E37_79B9_7F4A_7C15 * (2 * k + 1) % 2**63 | 1 for k in range(8))
+
+def _different(pairs: Mapping[str, tuple[torch.Tensor, torch.Tensor]]) -> set[str]:
+    return {name for name, (ours, theirs) in pairs.items() if not torch.equal(ours.cpu(), theirs.cpu())}
 
 
 def equal_to_cpu(device: str, plies: int, batch: int = 65_536) -> Iterator[dict[str, Any]]:
-    """Play random games of every size and variant on *device* and on the CPU and compare hashes of all that happened.
+    """Play random games of every size and variant on *device* and on the CPU, and compare everything after each step.
 
     At least *plies* in two-player mode, and a tenth of that against each built-in opponent. The other side is the serial
     CPU build; for ``device="cpu"`` it is compared with the parallel one.
     """
-    for size, variant in GAMES:
-        for opponent in (None, "random", "greedy"):
-            wanted = plies if opponent is None else plies // 10
-            rows = min(batch, max(256, wanted // 150))
-            steps = -(-wanted // rows)
-            options: dict[str, Any] = {"size": size, "variant": variant, "opponent": opponent, "colour": "random"}
-            digest = trace_hash(TorchVectorEnv(rows, device=device, parallel=True, **options), steps)
-            expected = trace_hash(TorchVectorEnv(rows, device="cpu", **options), steps)
-            yield {
-                "size": size,
-                "variant": variant,
-                "opponent": opponent,
-                "plies": rows * steps,
-                "hash": f"{digest % 2**64:016x}",
-                "equal": digest == expected,
-            }
+    for (size, variant), opponent in product(GAMES, (None, "random", "greedy")):
+        wanted = plies if opponent is None else plies // 10
+        rows = min(batch, max(256, wanted // 150))
+        steps = -(-wanted // rows)
+        game = {"size": size, "variant": variant, "opponent": opponent}
+        options: dict[str, Any] = game | {"colour": "random"}
+        envs = (
+            TorchVectorEnv(rows, device=device, parallel=True, **options),
+            TorchVectorEnv(rows, device="cpu", **options),
+        )
+        for one in envs:
+            one.reset(seed=1)
+        differ: set[str] = set()
+        for _ in range(steps):
+            ours, theirs = ({**_step_outputs(one), "boards": one.boards, "legal": one.legal} for one in envs)
+            differ |= _different({name: (ours[name], theirs[name]) for name in ours})
+        generators = (torch.from_numpy(one.get_state()["random"].view("int64")) for one in envs)
+        differ |= _different({"generators": tuple(generators)})  # type: ignore[dict-item]
+        yield {**game, "plies": rows * steps, "differ": sorted(differ), "equal": not differ}
 
 
-def trace_hash(envs: TorchVectorEnv, steps: int) -> int:
-    """A hash of every state, observation, mask, reward and end of *steps* random steps, and of the generators' last states."""
-    envs.reset(seed=1)
-    total = torch.zeros(envs.num_envs, dtype=torch.int64, device=envs.boards.device)
-    for _ in range(steps):
-        observations, rewards, terminated, _, infos = envs.random_step()
-        ends = infos["to_move"].long() + 2 * terminated.long() + 4 * infos["final_score"].long()
-        total *= _FACTORS[0]
-        total += envs.boards[:, 0] * _FACTORS[1] + envs.boards[:, 1] * _FACTORS[2] + envs.legal * _FACTORS[3]
-        total += rewards.view(torch.int32).long() * _FACTORS[4] + ends * _FACTORS[5]
-        total += infos["final_boards"][:, 0] * _FACTORS[6] + infos["final_boards"][:, 1] * _FACTORS[7]
-        total += _row_hash(observations.reshape(envs.num_envs, -1)) + _row_hash(infos["action_mask"])
-    places = torch.arange(envs.num_envs, device=total.device) * 2 + 1
-    generators = torch.from_numpy(envs.get_state()["random"].view("int64").copy()).to(total.device)
-    return int(((total + generators * _FACTORS[1]) * places).sum())
-
-
-def _row_hash(rows: torch.Tensor) -> torch.Tensor:
-    """A number for every row of 0s and 1s: 16 of them as bits (exact in float32), added up with a factor each."""
-    weights = 2 ** (torch.arange(rows.shape[1], device=rows.device) % 16)
-    pieces = (rows.to(torch.float32) * weights.to(torch.float32)).split(16, dim=1)
-    return sum(
-        (piece.sum(1).to(torch.int64) * _FACTORS[k % 8] * (k + 1) for k, piece in enumerate(pieces)),
-        start=torch.zeros(rows.shape[0], dtype=torch.int64, device=rows.device),
-    )
+def _step_outputs(envs: TorchVectorEnv) -> dict[str, torch.Tensor]:
+    observations, rewards, terminated, _, infos = envs.random_step()
+    names = ("action_mask", "to_move", "final_score", "final_boards")
+    return {"observation": observations, "reward": rewards, "end": terminated} | {name: infos[name] for name in names}
 
 
 # --- pure states --------------------------------------------------------------------------------------------
 
 
 def states_rates(device: str, count: int, repeats: int = 10) -> dict[str, float]:
-    """Of *count* pure states in the middle of 8x8 games: steps a second, and the seconds that a branch of all of them takes.
+    """Return steps per second of *count* pure states in the middle of 8x8 games, and the seconds of a branch of all of them.
 
-    A branch gathers states by a tensor of parents into memory of its own, as a tree search does.
+    A branch gathers states by a tensor of parents into new memory, as a tree search does.
     """
     state = functional.to(functional.init(min(count, 65_536), seed=1, opening_plies=20), device)
     parents = torch.randint(state.shape[0], (count,), device=device, generator=torch.Generator(device).manual_seed(1))
@@ -184,17 +168,11 @@ def states_rates(device: str, count: int, repeats: int = 10) -> dict[str, float]
         wait_for(device)
         return count
 
-    for warm_up in (step, branch):
-        warm_up()
     return {"count": count, "steps_per_second": rate(step, repeats), "branch_seconds": count / rate(branch, repeats)}
 
 
-#: What of pure states and environments is compared.
-COMPARED = ("end", "reward", "observation", "mask", "boards", "legal", "turn")
-
-
 def states_equal_to_environments(device: str, plies: int, batch: int = 65_536) -> list[dict[str, Any]]:
-    """Random games of every size and variant by `TorchVectorEnv` and by pure states on *device*, compared after every ply."""
+    """Play random games of every size and variant by `TorchVectorEnv` and by pure states, and compare them after every ply."""
     comparisons = []
     for size, variant in GAMES:
         rows = min(batch, max(256, plies // 150))
@@ -202,30 +180,27 @@ def states_equal_to_environments(device: str, plies: int, batch: int = 65_536) -
         envs = TorchVectorEnv(rows, device=device, size=size, variant=variant, reward="discs")
         envs.reset(seed=1)
         start = state = functional.init(rows, Rules(size, variant), device=device)
-        differ = dict.fromkeys(COMPARED, torch.zeros((), dtype=torch.bool, device=device))
+        differ: set[str] = set()
         for _ in range(steps):
             masks = envs.infos["action_mask"]
-            # noise of 0 would be an illegal move's
             noise = 1 + torch.rand(masks.shape, device=device, generator=generator)
             actions = (noise * masks).argmax(-1)
             observations, rewards, terminated, _, infos = envs.step(actions)
             after = functional.step(state, actions)
             state = functional.where(terminated, start, after)
-            pairs = (
-                (functional.is_over(after), terminated),
-                (functional.reward(after, "discs"), rewards),
-                (functional.observe(state), observations),
-                (functional.legal(state), infos["action_mask"]),
-                (torch.stack([state.own, state.opp], -1), envs.boards),
-                (state.legal, envs.legal),
-                (state.turn, infos["to_move"]),
+            differ |= _different(
+                {
+                    "end": (functional.is_over(after), terminated),
+                    "reward": (functional.reward(after, "discs"), rewards),
+                    "observation": (functional.observe(state), observations),
+                    "action_mask": (functional.legal(state), infos["action_mask"]),
+                    "boards": (torch.stack([state.own, state.opp], -1), envs.boards),
+                    "legal": (state.legal, envs.legal),
+                    "to_move": (state.turn, infos["to_move"]),
+                }
             )
-            for name, (ours, theirs) in zip(COMPARED, pairs, strict=True):
-                differ[name] = differ[name] | (ours != theirs).any()
-        wrong = [name for name, is_wrong in differ.items() if is_wrong]
-        comparisons.append(
-            {"size": size, "variant": variant, "plies": rows * steps, "differ": wrong, "equal": not wrong}
-        )
+        game = {"size": size, "variant": variant, "opponent": None}
+        comparisons.append({**game, "plies": rows * steps, "differ": sorted(differ), "equal": not differ})
     return comparisons
 
 
@@ -233,7 +208,7 @@ def states_equal_to_environments(device: str, plies: int, batch: int = 65_536) -
 
 
 def small_policy(channels: int = 64, layers: int = 6) -> nn.Module:
-    """A convolutional policy for 8x8: *layers* 3x3 convolutions of *channels* and a linear head with 65 logits."""
+    """Return a convolutional policy for 8x8: *layers* 3x3 convolutions of *channels* and a linear head with 65 logits."""
     blocks: list[nn.Module] = []
     width = 2
     for _ in range(layers):
@@ -243,53 +218,27 @@ def small_policy(channels: int = 64, layers: int = 6) -> nn.Module:
 
 
 @torch.inference_mode()
-def environment_share(device: str, batch: int, steps: int = 50) -> dict[str, float]:
-    """Share of the time that the environment takes while a small CNN policy plays both sides, sampling its moves."""
+def policy_play(device: str, batch: int, steps: int = 50) -> dict[str, float]:
+    """Return plies per second while a small CNN policy plays both sides, sampling its moves.
+
+    ``share`` is that of the environment: the ratio to its rate with given actions.
+    """
     dtype = torch.float16 if device == "cuda" else torch.float32
     torch.manual_seed(1)
     network = small_policy().to(device, dtype)
     envs = TorchVectorEnv(batch, device=device, layout="half" if device == "cuda" else "planes", parallel=True)
     observations, infos = envs.reset(seed=1)
-    watch = _Watch(device)
-    for step in range(10 + steps):
-        if step == 10:
-            watch.start()
-        logits = network(observations.to(dtype)).float().masked_fill(~infos["action_mask"], -torch.inf)
-        actions = (logits - torch.empty_like(logits).exponential_().log()).argmax(-1)  # Gumbel: a sample of the softmax
-        with watch:
+
+    def run() -> int:
+        nonlocal observations, infos
+        for _ in range(steps):
+            logits = network(observations.to(dtype)).float().masked_fill(~infos["action_mask"], -torch.inf)
+            # Gumbel noise: a sample of the softmax
+            actions = (logits - torch.empty_like(logits).exponential_().log()).argmax(-1)
             observations, _, _, _, infos = envs.step(actions)
-    total, inside = watch.stop()
-    return {"batch": batch, "share": inside / total, "plies_per_second": batch * steps / total}
+        wait_for(device)
+        return batch * steps
 
-
-class _Watch:
-    """Seconds from start to stop and, of these, inside ``with``: by events on the GPU's own clock, or by the CPU's."""
-
-    def __init__(self, device: str) -> None:
-        self._gpu = device == "cuda"
-        self._marks: list[tuple[Any, Any]] = []
-
-    def _now(self) -> Any:
-        if not self._gpu:
-            return perf_counter()
-        event = torch.cuda.Event(enable_timing=True)
-        event.record()
-        return event
-
-    def _seconds(self, first: Any, last: Any) -> float:
-        return first.elapsed_time(last) / 1000 if self._gpu else last - first
-
-    def start(self) -> None:
-        self._marks.clear()
-        self._began = self._now()
-
-    def __enter__(self) -> None:
-        self._entered = self._now()
-
-    def __exit__(self, *_: object) -> None:
-        self._marks.append((self._entered, self._now()))
-
-    def stop(self) -> tuple[float, float]:
-        ended = self._now()
-        wait_for("cuda" if self._gpu else "cpu")
-        return self._seconds(self._began, ended), sum(self._seconds(*mark) for mark in self._marks)
+    plies = rate(run, 1)
+    share = plies / plies_per_second(device, batch, given_actions=True)
+    return {"batch": batch, "share": share, "plies_per_second": plies}

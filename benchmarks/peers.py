@@ -1,6 +1,6 @@
-"""Other people's Othello, in processes of their own; each prints its figures as JSON.
+"""Othello of other libraries, in other processes; each prints its results as JSON.
 
-``python -m benchmarks.peers pgx|openspiel|envpool cpu|core|cuda``: plies a second of random play; ``core`` keeps it on one core.
+``python -m benchmarks.peers pgx|openspiel|envpool cpu|core|cuda``: plies per second of random play; ``core`` uses one core.
 
 ``python -m benchmarks.peers alphazero GAMES SIMULATIONS CHANNELS BLOCKS ROUNDS OPENING``: AlphaZero's play in Pgx and mctx. The
 network is that of `models.residual.net`, written in plain jax: as many channels, blocks and planes, in bfloat16 on a GPU; the
@@ -20,7 +20,7 @@ from math import prod
 from time import perf_counter, process_time
 from typing import Any
 
-from benchmarks.timing import measured_apart, rate
+from benchmarks.timing import measured_apart, median_seconds, rate
 
 #: The modules that each peer of random play needs.
 MODULES = {"pgx": ("jax", "pgx"), "openspiel": ("pyspiel",), "envpool": ("envpool",)}
@@ -32,7 +32,7 @@ ENVPOOL_BATCHES = ((64, 2000), (4096, 40))
 
 
 def measured(peer: str, where: str) -> dict[str, Any] | None:
-    """``plies_per_second`` of a peer and the ``backend`` that it ran on; None if it is not installed."""
+    """Return ``plies_per_second`` of a library and its ``backend``; None if it is not installed."""
     if not all(map(find_spec, MODULES[peer])):
         return None
     platform = {} if where == "cuda" else {"JAX_PLATFORMS": "cpu"}
@@ -227,12 +227,7 @@ def alphazero(games: int, simulations: int, channels: int, blocks: int, rounds: 
         return jax.lax.fori_loop(0, simulations + 1, again, (state, jnp.zeros(games)))[1]
 
     def seconds(work: Any, *arguments: Any) -> float:
-        times = []
-        for _ in range(rounds + 1):  # the first one compiles
-            began = clock()
-            jax.block_until_ready(work(*arguments))
-            times.append(clock() - began)
-        return sorted(times[1:])[rounds // 2]
+        return median_seconds(lambda: jax.block_until_ready(work(*arguments)), rounds, clock)
 
     whole = seconds(jax.jit(partial(_searched_move, simulations, game)), net, state, key)
     network = seconds(jax.jit(asked), net, state)

@@ -1,11 +1,11 @@
-"""The server under load: many games at once against an agent, played by random clients over WebSockets on this machine.
+"""The server under load: many simultaneous games of random clients against an agent, over WebSockets on this machine.
 
-A client waits *pause* seconds before each of its moves, as somebody who looks at the board would, or not at all. A move's answer is
-the state with the agent's move (or the end of the game) in it.
+A client waits *pause* seconds on average before each of its moves. The response to a move is the state with the agent's move, or
+with the end of the game.
 
-Under attack, everybody has an address of their own, as a proxy would tell it, and one address does all that it may do at once:
-``python -m benchmarks.server URL`` attacks until its standard input ends, then prints the answers by kind. It has the lowest
-priority, so that its own work is not taken for its effect on the server.
+Under attack, every client has another address, in the header that a proxy sets, and one address uses all of its limits:
+``python -m benchmarks.server URL`` attacks until its standard input ends, then prints the responses by kind. It has the lowest
+priority, so that its own work does not slow the server.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import Any
 
+import numpy as np
 import websockets
 
 from benchmarks.timing import module_process
@@ -33,30 +34,29 @@ from reversi_env import ReversiError
 
 #: Games that are played before the measurement.
 WARM_GAMES = 8
-#: What the gentle play against while somebody attacks, and what all workers have loaded before.
+#: Agents of the clients during an attack, and agents that are loaded by all workers before.
 GENTLE = ("random", "six-factor:time=0.1")
 WARM_AGENTS = ("random", "six-factor:depth=1", "network:depth=1", "greedy-invincible")
-#: How a proxy tells whom it serves.
+#: The header with the client's address.
 FORWARDED = "X-Forwarded-For"
 QUANTILES = {"median": 0.5, "p95": 0.95, "p99": 0.99, "max": 1.0}
-#: The attacker's address, and its games at once against agents that take as long as they may: in the long lane, in the short one,
-#: and at their ends.
+#: The attacker's address, and its simultaneous games by agent: in the long lane, in the short one, and with long solutions.
 ATTACKER = "203.0.113.1"
 ATTACKED_AGENTS = {"network:time=5": 60, "six-factor:time=0.1": 20, "greedy-invincible:exact=18": 20}
-#: Requests of the attack, and how many clients repeat each: positions that once ended a worker, the longest analyses and texts.
+#: Requests of the attack, and the number of clients that repeat each: the longest analyses and texts, and a former crash.
 POSTED: tuple[tuple[str, dict[str, Any], int], ...] = (
     ("/api/analyse", {"board": "X" * 16, "turn": "black", "seconds": 1e-12}, 3),
     ("/api/analyse", {"board": "-" * 27 + "OX------XO" + "-" * 27, "turn": "black", "seconds": 60}, 8),
     ("/api/transcripts", {"text": "(;GM[Othello]" + "B[d3]" * 11_000 + ";)"}, 8),
     ("/api/games", {"white": {"kind": "agent", "agent": "network:time=5"}}, 2),
 )
-#: Seconds between two requests of one of them.
+#: Seconds between two requests of a client.
 REQUEST_PAUSE = 0.01
 
 
 @contextmanager
 def running_server(*arguments: str) -> Iterator[tuple[str, int]]:
-    """A server in a process of its own, with a database of its own: where it listens, and its process id."""
+    """Start a server with a temporary database; give its address and process id."""
     with tempfile.TemporaryDirectory() as folder:
         database = str(Path(folder) / "games.sqlite3")
         command = [sys.executable, "-P", "-m", "play", "serve", "--port", "0", "--database", database, *arguments]
@@ -74,7 +74,7 @@ def running_server(*arguments: str) -> Iterator[tuple[str, int]]:
 
 
 def load(url: str, games: int, agent: str, pause: float, seed: int = 0) -> dict[str, Any]:
-    """Play *games* at once to their ends; times of the answers in milliseconds, errors, and the event loop's lag."""
+    """Play *games* at once; return response times in milliseconds, errors, and the lag of the event loop."""
     client = Client(url)
     asyncio.run(_warm(client, agent))
     (answers,), errors, seconds = asyncio.run(_all_games([client] * games, (agent,), pause, seed))
@@ -93,9 +93,9 @@ def load(url: str, games: int, agent: str, pause: float, seed: int = 0) -> dict[
 
 
 def load_under_attack(url: str, clients: int, pause: float, seed: int = 0) -> dict[str, Any]:
-    """What so many *clients* find, each with a game against each of `GENTLE`, while one address attacks; and what that is told.
+    """Return response times of *clients*, each in a game against each of `GENTLE`, during an attack, and the attack's responses.
 
-    The server must believe a proxy on this machine.
+    The server must trust a proxy on this machine.
     """
     client = Client(url)
     for agent in WARM_AGENTS:
@@ -119,7 +119,7 @@ def load_under_attack(url: str, clients: int, pause: float, seed: int = 0) -> di
 
 @contextmanager
 def attacked(url: str) -> Iterator[dict[str, int]]:
-    """Attack the server at *url* from another process meanwhile; what that was answered, by kind, is there at the end."""
+    """Attack the server at *url* from another process; the responses by kind are filled in at the end."""
     process = module_process("benchmarks.server", url, stdin=subprocess.PIPE)
     assert process.stdout is not None
     outcomes: dict[str, int] = {}
@@ -132,7 +132,7 @@ def attacked(url: str) -> Iterator[dict[str, int]]:
 
 
 def memory_mib(pid: int) -> float | None:
-    """Resident memory of a process, where the system tells."""
+    """Return the resident memory of a process, None where the system does not report it."""
     status = Path(f"/proc/{pid}/status")
     if not status.exists():
         return None
@@ -141,7 +141,7 @@ def memory_mib(pid: int) -> float | None:
 
 
 async def _warm(client: Client, agent: str) -> None:
-    """So many games at once that every worker has loaded its kernels."""
+    """Play enough games at once that every worker has loaded its kernels."""
     alone = asyncio.Barrier(WARM_GAMES)
     games = (_one_game(client, agent, 0.0, random.Random(n), [], alone) for n in range(WARM_GAMES))
     await asyncio.gather(*games)
@@ -150,9 +150,9 @@ async def _warm(client: Client, agent: str) -> None:
 async def _all_games(
     clients: list[Client], agents: tuple[str, ...], pause: float, seed: int
 ) -> tuple[list[list[float]], list[str], float]:
-    """A game of each of the *clients* against each of the *agents*, all at once, begun when everybody has joined.
+    """Play a game of each client against each agent, all at once; they begin when all have joined.
 
-    The answers' times for each agent, the errors, and the seconds it took.
+    Return the response times for each agent, the errors, and the seconds.
     """
     answers: list[list[float]] = [[] for _ in agents]
     errors: list[str] = []
@@ -174,7 +174,7 @@ async def _all_games(
 
 @asynccontextmanager
 async def _joined(client: Client, agent: str) -> AsyncIterator[Any]:
-    """The connection of the black player of a new game against *agent*."""
+    """Give the connection of the black player of a new game against *agent*."""
     players = {"white": {"kind": "agent", "agent": agent}}
     created = await asyncio.to_thread(client.ask, "POST", "/api/games", players)
     socket = f"{client.url.replace('http', 'ws', 1)}/api/games/{created['game']}/socket"
@@ -215,8 +215,8 @@ async def _play(connection: Any, pause: float, generator: random.Random, answers
 
 
 def _quantiles(answers: list[float]) -> dict[str, float]:
-    ordered = sorted(answers)
-    return {f"answer_{name}_ms": _quantile(ordered, share) for name, share in QUANTILES.items()}
+    values = np.quantile(answers or [0.0], [*QUANTILES.values()]).round(2).tolist()
+    return {f"answer_{name}_ms": value for name, value in zip(QUANTILES, values, strict=True)}
 
 
 def _lags(client: Client) -> dict[str, float]:
@@ -224,15 +224,11 @@ def _lags(client: Client) -> dict[str, float]:
     return {name: health[name] for name in ("lag_median_ms", "lag_p99_ms", "lag_max_ms")}
 
 
-def _quantile(ordered: list[float], share: float) -> float:
-    return round(ordered[min(len(ordered) - 1, int(share * len(ordered)))], 2) if ordered else 0.0
-
-
 # --- in the process that attacks ------------------------------------------------------------------
 
 
 async def attack(url: str) -> Counter[str]:
-    """Attack until the standard input ends; the answers by kind."""
+    """Attack until the standard input ends; return the number of responses by kind."""
     client, outcomes = Client(url, {FORWARDED: ATTACKER}), Counter[str]()
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(64))  # a thread for each of the requests
     tasks = [_post_forever(client, path, body, outcomes) for path, body, count in POSTED for _ in range(count)]
@@ -259,7 +255,7 @@ async def _post_forever(client: Client, path: str, body: dict[str, Any], outcome
 
 
 async def _play_forever(client: Client, agent: str, outcomes: Counter[str]) -> None:
-    """Play games without end, each move made at once."""
+    """Play games without pauses, one after the other."""
     generator = random.Random()
     while True:
         try:

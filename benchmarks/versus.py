@@ -1,8 +1,7 @@
-"""The same searches by this checkout of the project and by another one, in turns: a ratio that a noisy machine cannot spoil.
+"""The same searches by this checkout of the project and by another one, in turn: ratios of processor time and of nodes.
 
-Seconds are the processor's, of the searching process alone, so that others' work on the machine does not count.
-Each checkout searches in a process of its own, which imports its packages and this file: ``python versus.py`` reads requests, a
-line of JSON each, and answers every one with a line. Only public names that every version has are used in it.
+Each checkout has a process with its packages and this file: ``python versus.py`` reads requests, a line of JSON each, and
+answers every one with a line. It uses only public names that all versions have.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Checkout:
         self._process = subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, text=True)
 
     def ask(self, request: Mapping[str, Any]) -> dict[str, Any]:
-        """The answer to a request: value, nodes and seconds."""
+        """Return the value, nodes and seconds of a request."""
         from reversi_env import ReversiError
 
         assert self._process.stdin
@@ -51,7 +50,7 @@ class Checkout:
 
 
 def subjects() -> dict[str, list[dict[str, Any]]]:
-    """What is searched, by its name in the report."""
+    """Return the requests of every row of the report."""
     from benchmarks.search import ffo_problems, midgame_positions
     from reversi_env import Position, Rules
 
@@ -91,7 +90,7 @@ def two_checkouts(other: Path) -> Iterator[tuple[Checkout, Checkout]]:
 
 
 def compared(checkouts: tuple[Checkout, Checkout], requests: list[dict[str, Any]], rounds: int) -> dict[str, Any]:
-    """What both answer to all *requests*, put *rounds* times in turns after once for warming up: ratios of ours to theirs."""
+    """Return ratios of our results to theirs for *requests*, searched *rounds* times in turn, after one to warm up."""
     ours, theirs = checkouts
     for checkout in checkouts:
         checkout.ask(requests[0])
@@ -113,7 +112,7 @@ def compared(checkouts: tuple[Checkout, Checkout], requests: list[dict[str, Any]
 
 
 def main() -> None:
-    """Answer requests until there are no more."""
+    """Answer all requests."""
     from reversi_env import Position, Rules
     from search import Engine, Limits, Solver
 

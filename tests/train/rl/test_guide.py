@@ -87,19 +87,14 @@ def test_an_exam_shows_a_policy_with_and_without_search(reversi, json_lines, pol
 
 
 def test_the_bench_compares_with_both_wrappers(json_lines, monkeypatch):
-    def measured(kind, vector, updates):
-        steps_per_second = {"ours": 900.0, "dummy": 300.0, "subproc": 100.0}[vector]
-        return {"steps_per_second": steps_per_second, "step": 0.2, "opponents": 0.15}
-
-    monkeypatch.setattr("benchmarks.rl.measured", measured)
-    [found] = json_lines("bench", "rl")
-    assert found["selfplay"]["ratio"] == 3.0
-    assert found["selfplay"]["environment_share"] == pytest.approx(0.05)
+    rates = {"ours": 900.0, "dummy": 300.0, "subproc": 100.0}
+    monkeypatch.setattr("benchmarks.rl.steps_per_second", lambda vector, updates: rates[vector])
+    [result] = json_lines("bench", "rl")
+    assert (result["steps_per_second"], result["ratio"]) == (rates, 3.0)
 
 
 @pytest.mark.slow
 def test_the_bench_measures():
-    command = [sys.executable, "-m", "benchmarks.rl", "sb3", "small", "ours", "1"]
-    found = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout.splitlines()[-1])
-    assert found["steps_per_second"] > 0
-    assert 0 < found["step"] < 1
+    command = [sys.executable, "-m", "benchmarks.rl", "sb3", "ours", "1"]
+    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    assert json.loads(output.splitlines()[-1]) > 0

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from reversi_env import Position
+from reversi_env.errors import is_installed
 from search import evaluators
 from search.engine.solver import solve_batch
 from studies import commands, page
@@ -15,19 +15,22 @@ from studies.evaluators import depth, structural
 from studies.evaluators.depth import DepthOptions
 from studies.evaluators.structural import StructuralOptions
 from studies.game_tree import branching, breadth, nodes, winner
-from studies.game_tree.counting import positions_of_games
 from studies.reports import maximax, report_000, report_001, report_002, report_003, report_004, tuning
 from studies.sections import Section, Table, count, report, table, with_error
 from tests.conftest import REPOSITORY
-from train.charts import Figure
+from train.charts import Figure, drawn
 
 MADE_WITH = {"machine": "m", "date": "2026-11-18", "commit": None}
 
 
-def first_column(study, result):
-    """The first cells of all tables of a study; results are read from JSON there."""
-    blocks = study.section([json.loads(json.dumps(result)) | MADE_WITH]).blocks
-    return [row[0] for block in blocks if isinstance(block, Table) for row in block.rows]
+def shown(study, *results):
+    """Read the results from JSON, make the tables and draw the figures; the first cells of all tables."""
+    section = study.section([json.loads(json.dumps(result)) | MADE_WITH for result in results])
+    tables = [block for block in section.blocks if isinstance(block, Table)]
+    assert all(len(row) == len(one.columns) for one in tables for row in one.rows)
+    if is_installed("matplotlib"):
+        assert all(drawn(figure.draw).startswith(b"<?xml") for figure in section.figures)
+    return [row[0] for one in tables for row in one.rows]
 
 
 # --- statistics -----------------------------------------------------------------------------------
@@ -43,6 +46,7 @@ def test_breadth_under_the_rules_and_under_the_mistake(json_lines):
     assert abs(wrong["mean_all"] - mean) < 0.11 < 0.2 < abs(result["mean_all"] - mean)
     assert abs(wrong["mean_middle"] - breadth.PUBLISHED_MIDDLE) < 0.17
     assert result["mean_all_standard_error"] < 0.01
+    assert shown(breadth, result) == ["report 002 (8×8 reversed, 40 games)", "8×8 normal"]
 
 
 def test_published_tables_have_the_published_means_and_the_regression_is_the_other_way_round():
@@ -64,6 +68,7 @@ def test_nodes_grow_with_depth_less_than_minimax_would():
     assert counts[-1] < plain["depths"][-1]["nodes"]
     assert ordered["exponent"] < plain["exponent"]
     assert all(entry["inner"] < entry["nodes"] for entry in ordered["depths"])
+    assert shown(nodes, result | {"size": 8})[-1] == "8×8 normal, sorted"
 
 
 def test_the_winner_of_one_variant_is_the_loser_of_the_other_in_random_play():
@@ -75,6 +80,7 @@ def test_the_winner_of_one_variant_is_the_loser_of_the_other_in_random_play():
     last = normal["by_round"][-1]
     assert last["discs"]["lead"] > 0
     assert last["discs"]["winner"] + last["discs"]["loser"] == pytest.approx(last["round"])
+    assert shown(winner, normal, reversed_) == ["9", "18", "27", "31", "35"]  # the second has no table
 
 
 def test_branching_falls_with_the_refinements(monkeypatch):
@@ -86,7 +92,7 @@ def test_branching_falls_with_the_refinements(monkeypatch):
     assert deepest["+ and a good value first"] < deepest["+ alpha-beta"]
     assert ways["+ alpha-beta"]["growth"] < ways["minimax"]["growth"]
     assert set(ways) == {*(refinement.name for refinement in branching.REFINEMENTS), branching.ENGINE_ROW}
-    assert "minimax" in first_column(branching, result)
+    assert "minimax" in shown(branching, result)
 
 
 # --- the reports ----------------------------------------------------------------------------------
@@ -96,34 +102,19 @@ def test_branching_falls_with_the_refinements(monkeypatch):
 def test_greedy_play_and_tuning_stand_beside_the_reports_figures(monkeypatch):
     monkeypatch.setattr(report_002, "OTHERS", ("position-stability", "discs"))
     result = report_002.measure(report_002.GreedyOptions(4, games=40, generations=2, population=4, tuning_games=20))
-    assert "sixteen-weight, cma" in first_column(report_002, result)
+    assert "sixteen-weight, cma" in shown(report_002, result)
     assert (len(result["tunings"]), len(result["duels"])) == (4, 15)
     assert all(len(one["best"]) == 2 for one in result["tunings"])
 
 
-def has_no_end_within(position, plies):
-    """Whether no line of so many plies ends the game."""
-    reached = {position}
-    for _ in range(plies):
-        if any(each.is_over() for each in reached):
-            return False
-        to_move = [each.play("pass") if each.must_pass() else each for each in reached]
-        reached = {each.play(action) for each in to_move for action in each.legal_actions()}
-    return not any(each.is_over() for each in reached)
-
-
 def test_double_alpha_has_the_values_of_alpha_beta():
-    """Where no line ends the game, which alpha-beta values by its score and Double-Alpha by its winner."""
+    """Far from the end of the game, where alpha-beta's value is the score and Double-Alpha's the winner."""
     options = maximax.MaximaxOptions(6, "reversed", positions=2, seconds=0.01, games=4, move_seconds=0.001)
     result = maximax.measure(options)
-    own, opp, _ = positions_of_games(options.rules, 2, [number * 36 // 64 for number in maximax.MIDDLE], options.seed)
-    sampled = [Position(options.rules, *boards) for boards in zip(own.tolist(), opp.tolist(), strict=True)]
-    for entry in result["by_depth"][:2]:
-        alike = sum(has_no_end_within(position, entry["depth"]) for position in sampled)
-        assert 0 < alike <= entry["same_value"] <= entry["positions"] == len(sampled)
+    assert [entry["same_value"] for entry in result["by_depth"][:2]] == [6, 6]
     assert result["by_depth"][-1]["sorted_nodes"] < result["by_depth"][-1]["alpha_beta_nodes"]
     assert result["games"]["games"] == 4
-    assert first_column(maximax, result)[:4] == ["2", "4", "6", "8"]
+    assert shown(maximax, result)[:4] == ["2", "4", "6", "8"]
 
 
 def test_levels_are_stronger_the_deeper_they_search():
@@ -132,6 +123,7 @@ def test_levels_are_stronger_the_deeper_they_search():
     assert len(scores) == 6
     assert scores[4, 1] > 0.6
     assert result["random"][-1]["points"] > 0.9
+    assert shown(report_001, result) == [f"level {level}" for level in (1, 2, 3, 4)]
 
 
 @pytest.mark.slow
@@ -141,6 +133,7 @@ def test_gamma_and_tables_are_measured_against_the_same_panel(monkeypatch):
     assert [entry["gamma"] for entry in result["gammas"]] == list(report_000.GAMMAS)
     adjusted = next(entry for entry in result["tables"] if entry["table"] == "adjusted")
     assert result["gammas"][7]["opponents"] == adjusted["opponents"]  # gamma 0.7 with the adjusted table, twice
+    assert shown(report_000, result)[-3:] == ["adjusted", "original", "32"]
 
 
 def test_scores_by_ply_are_of_both_colours_and_pruning_saves_nodes(monkeypatch):
@@ -148,18 +141,20 @@ def test_scores_by_ply_are_of_both_colours_and_pruning_saves_nodes(monkeypatch):
     result = report_003.measure(report_003.PlyOptions(4, games=20, deepest=2))
     assert [entry["ply"] for entry in result["by_ply"]] == [1, 2]
     assert all(entry[colour]["games"] == 20 for entry in result["by_ply"] for colour in ("black", "white"))
+    assert shown(report_003, result) == ["1", "2"]
     monkeypatch.setattr(report_004, "NAME", "six-factor")
     result = report_004.measure(report_004.PruningOptions(4, games=2, depth=4))
     minimax, pruned = (search["by_depth"][3] for search in result["searches"])
     assert pruned["nodes"] < minimax["nodes"]
     assert all(8 < one["length"] <= 12 for one in result["games"])
+    assert shown(report_004, result)[:5] == ["1", "2", "3", "4", "report 004"]
 
 
 @pytest.mark.slow
 def test_label_tuning_lowers_every_error():
     options = tuning.LabelTuningOptions(4, "normal", 150, (4, 6), generations=8, population=6, seeds=1)
     result = tuning.measure(options)
-    assert {entry["formula"] for entry in result["formulas"]} == set(tuning.PUBLISHED)
+    assert shown(tuning, result) == list(tuning.PUBLISHED)
     assert sum(entry["cma"][0]["error_on_others"] < entry["published_on_others"] for entry in result["formulas"]) >= 4
 
 
@@ -188,7 +183,7 @@ def test_the_true_function_has_no_loss_and_is_its_own_minimax(monkeypatch):
     assert formula["loss"] == pytest.approx(formula["node_error"] * result["nodes"] / result["trees"]) != 0
     assert 0 < shifted["node_error"] <= 1  # finished games have no error
     assert shifted["by_ply"][0] == 1
-    assert first_column(structural, result) == ["perfect", "shifted", "six-factor", "always 0"]
+    assert shown(structural, result) == ["perfect", "shifted", "six-factor", "always 0"]
 
 
 def test_scaling_helps_a_formula_and_can_be_left_out():
@@ -222,10 +217,12 @@ def test_plies_gained_are_where_the_points_cross_one_half(monkeypatch, points, g
 
 def test_depth_is_measured_and_an_evaluator_gains_nothing_over_itself():
     options = DepthOptions(6, "normal", ("six-factor",), 2, seconds=0.02, depth=4, baseline="six-factor", games=20)
-    [entry], [again] = (depth.measure(options)["evaluators"] for _ in range(2))
+    results = [depth.measure(options) for _ in range(2)]
+    [entry], [again] = (result["evaluators"] for result in results)
     assert entry["nodes_to_depth"] == again["nodes_to_depth"] > 10
     assert entry["handicaps"] == again["handicaps"]
     assert abs(entry["handicaps"][0]["points"] - 0.5) < 0.35
+    assert shown(depth, *results) == ["six-factor"] * 2
 
 
 # --- tables, figures and the page -----------------------------------------------------------------

@@ -33,27 +33,15 @@ every_board = pytest.mark.parametrize(
 BLACK_MUST_PASS = "OX-- ---- ---- ----"
 
 
-@cache
-def corners_of(rules):
-    squares, last = list(rules.squares()), rules.size - 1
-    return sum(1 << squares[corner] for corner in (0, last, -1 - last, -1))
-
-
-def corners_and_mobility(position):
-    """Discs, corners ten times, and a quarter of a disc for every move more than the opponent has."""
-    rules, corners = position.rules, corners_of(position.rules)
-    other = Position(rules, position.opp, position.own, position.turn.other)
-    discs = position.own.bit_count() - position.opp.bit_count()
-    held = (position.own & corners).bit_count() - (position.opp & corners).bit_count()
-    mobility = position.legal_board().bit_count() - other.legal_board().bit_count()
-    return rules.sign * (discs + 9 * held + 0.25 * mobility)
+def discs_and_mobility(position):
+    return position.rules.sign * (position.disc_difference() + 0.25 * position.legal_board().bit_count())
 
 
 def disc_lead(position):
     return position.rules.sign * position.disc_difference()
 
 
-EVALUATIONS = [corners_and_mobility, disc_lead]
+EVALUATIONS = [discs_and_mobility, disc_lead]
 
 
 def random_position(rules, generator, empties=None):
@@ -92,11 +80,8 @@ def test_all_algorithms_agree_and_their_moves_keep_what_they_promise(rules, eval
                 result = search(position, depth, evaluate)
                 assert result.value == expected.value, (search, depth, position)
                 if result.move is not None:
-                    assert value_after(position, result.move, depth, evaluate) == result.value, (
-                        search,
-                        depth,
-                        position,
-                    )
+                    promised = value_after(position, result.move, depth, evaluate)
+                    assert promised == result.value, (search, depth, position)
                 assert (result.move is None) == position.is_over()
 
 
@@ -119,18 +104,9 @@ def test_small_endgames_equal_brute_force(search, variant):
     rules = Rules(4, variant)
     for position in random_positions(rules, 12, empties=6):
         board = position.to_matrix() * np.int8(position.turn)
-        result = search(position, TO_THE_END, corners_and_mobility)
+        result = search(position, TO_THE_END, discs_and_mobility)
         assert result.value == brute_force(board.tobytes(), rules.size, rules.sign)
         assert result.proven
-
-
-@pytest.mark.parametrize("search", [*PRUNING_SEARCHES, iterative_deepening])
-@pytest.mark.parametrize(("variant", "value"), [("normal", -10), ("reversed", 4)])
-def test_the_smallest_board_is_solved(search, variant, value):
-    """After its first move: all four lead to images of one position."""
-    start = Position.initial(Rules(4, variant))
-    result = search(start.play(start.legal_actions()[0]), TO_THE_END, disc_lead)
-    assert (-result.value, result.proven) == (value, True)
 
 
 @every_search
@@ -152,8 +128,8 @@ def never_evaluate(position):
 @every_search
 @pytest.mark.parametrize("position", [Position.initial().play("d3"), Position.from_text(BLACK_MUST_PASS)])
 def test_depth_zero_is_the_evaluation_even_before_a_pass(search, position):
-    value = corners_and_mobility(position)
-    assert search(position, 0, corners_and_mobility) == SearchResult(value, None, nodes=1, depth=0, proven=False)
+    value = discs_and_mobility(position)
+    assert search(position, 0, discs_and_mobility) == SearchResult(value, None, nodes=1, depth=0, proven=False)
 
 
 @every_search
@@ -161,20 +137,6 @@ def test_a_pass_is_a_node_and_a_move_but_uses_up_no_depth(search):
     position = Position.from_text(BLACK_MUST_PASS)
     result = search(position, 1, never_evaluate)
     assert result == SearchResult(value=-16, move=position.rules.pass_action, nodes=3, depth=1, proven=True)
-
-
-@every_search
-def test_only_unfinished_positions_are_evaluated(search):
-    evaluated = []
-
-    def recording(position):
-        evaluated.append(position)
-        return disc_lead(position)
-
-    for position in random_positions(Rules(4), 30, empties=5):
-        search(position, 3, recording)
-    assert any(position.must_pass() for position in evaluated)
-    assert not any(position.is_over() for position in evaluated)
 
 
 @every_search
@@ -207,9 +169,9 @@ def test_full_searches_visit_every_path_once_through_passes_to_the_end(search):
 def test_pruning_saves_nodes(rules):
     saved = dict.fromkeys(PRUNING_SEARCHES, 0)
     for position in random_positions(rules, 4):
-        full = minimax(position, 3, corners_and_mobility).nodes
+        full = minimax(position, 3, discs_and_mobility).nodes
         for search in PRUNING_SEARCHES:
-            pruned = search(position, 3, corners_and_mobility).nodes
+            pruned = search(position, 3, discs_and_mobility).nodes
             assert pruned <= full
             saved[search] += full - pruned
     assert all(saved.values())
@@ -236,13 +198,6 @@ def test_table_values_have_a_side_and_a_full_table_takes_no_newer_value():
     assert (table.value_for(WHITE, white_to_move), table.value_for(BLACK, white_to_move)) == (5, -5)
 
 
-def test_the_search_leaves_the_value_of_its_move_in_the_table():
-    for position in random_positions(Rules(6, "reversed"), 5, empties=14):
-        table = ValueTable()
-        result = double_alpha_maximax(position, 3, disc_lead, table)
-        assert table.value_for(position.turn, position.play(result.move)) == result.value
-
-
 def test_wrong_table_values_cost_nodes_but_never_change_the_value():
     generator = random.Random(5)
     for position in random_positions(Rules(6), 3, empties=16):
@@ -257,21 +212,6 @@ def spoil(table, position, depth, generator):
     table.remember(position, generator.uniform(-64, 64))
     for move in position.legal_actions() if depth else []:
         spoil(table, position.play(move), depth - 1, generator)
-
-
-def test_deepening_goes_from_two_to_the_limit_and_adds_up_the_nodes():
-    position = Position.initial()
-    table = ValueTable()
-    steps = [double_alpha_maximax(position, depth, disc_lead, table) for depth in (2, 3, 4)]
-    result = iterative_deepening(position, 4, disc_lead)
-    assert (result.depth, result.nodes) == (4, sum(step.nodes for step in steps))
-    assert (result.value, result.move) == (steps[-1].value, steps[-1].move)
-
-
-@pytest.mark.parametrize("depth", [0, 1])
-def test_deepening_below_its_first_depth_searches_that_depth(depth):
-    position = Position.initial()
-    assert iterative_deepening(position, depth, disc_lead) == double_alpha_maximax(position, depth, disc_lead)
 
 
 def test_deepening_stops_on_a_proven_result():

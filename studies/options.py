@@ -49,13 +49,8 @@ class StudyOptions(GameOptions):
 
     def measured(self, **values: Any) -> dict[str, Any]:
         """Return *values* with the game, the options and the command that repeats the measurement."""
-        return {
-            "size": self.size,
-            "variant": self.variant,
-            **values,
-            "command": self.command,
-            "options": self.as_dict(),
-        }
+        game, command = {"size": self.size, "variant": self.variant}, {"command": self.command}
+        return {**game, **values, **command, "options": self.as_dict()}
 
 
 @dataclass(frozen=True)

@@ -75,9 +75,10 @@ class Section:
     def markdown(self, folder: str) -> str:
         """Return the results as Markdown; the figures are in *folder*."""
         parts = ["\n".join(["```bash", *self.commands, "```"]), self.setting]
-        for block in self.blocks:
-            picture = isinstance(block, Figure)
-            parts.append(f"![{block.caption}]({folder}/{block.name}.svg)" if picture else block.markdown())
+        parts += [
+            block.markdown() if isinstance(block, Table) else f"![{block.caption}]({folder}/{block.name}.svg)"
+            for block in self.blocks
+        ]
         return "\n\n".join(parts)
 
     def show(self) -> None:

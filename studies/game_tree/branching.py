@@ -126,7 +126,7 @@ def _nodes_at(depth: int, way: Row) -> str:
 
 def _figure(one: Row) -> Figure:
     by_depth = [
-        Series(way["name"], *([entry[key] for entry in way["by_depth"]] for key in ("depth", "nodes")))
+        Series(way["name"], [at["depth"] for at in way["by_depth"]], [at["nodes"] for at in way["by_depth"]])
         for way in one["ways"]
         if way["name"] in SHOWN
     ]

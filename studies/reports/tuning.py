@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import chain
 from typing import Any
 
 from reversi_env.options import derive_seed
@@ -77,6 +78,7 @@ def _panel(one: Row) -> Panel:
     names, published = ([entry[key] for entry in one["formulas"]] for key in ("formula", "published_on_others"))
     series = [Series("published", published, range(len(names)), style=DOTS)]
     for method, label in (("genetic", "genetic"), ("cma", "CMA-ES")):
-        errors = [(error, row) for row, entry in enumerate(one["formulas"]) for error in _errors(method, entry)]
-        series.append(Series(label, *zip(*errors, strict=True), style=DOTS | {"markersize": 2.5}))
+        errors = [_errors(method, entry) for entry in one["formulas"]]
+        rows = [row for row, some in enumerate(errors) for _ in some]
+        series.append(Series(label, [*chain(*errors)], rows, style=DOTS | {"markersize": 2.5}))
     return Panel(game_name(one), series, {"xlabel": "error on other positions, discs", "xlim": (0, None)}, rows=names)

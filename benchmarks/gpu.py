@@ -134,7 +134,7 @@ def equal_to_cpu(device: str, plies: int, batch: int = 65_536) -> Iterator[dict[
         for _ in range(steps):
             ours, theirs = ({**_step_outputs(one), "boards": one.boards, "legal": one.legal} for one in envs)
             differ |= _different({name: (ours[name], theirs[name]) for name in ours})
-        generators = (torch.from_numpy(one.get_state()["random"].view("int64")) for one in envs)
+        generators = (torch.from_numpy(one.get_state()["random"].view("int64").copy()) for one in envs)
         differ |= _different({"generators": tuple(generators)})  # type: ignore[dict-item]
         yield {**game, "plies": rows * steps, "differ": sorted(differ), "equal": not differ}
 

@@ -93,4 +93,4 @@ def update_page(path: Path, section: Section) -> None:
         text += f"\n## {section.title}\n\n{begin}{END}\n"
     before, _, rest = text.partition(begin)
     after = rest.partition(END)[2]
-    write_atomically(path, f"{before}{begin}{section.markdown(FIGURES)}\n{END}{after}".encode())
+    write_atomically(path, f"{before}{begin}\n{section.markdown(FIGURES)}\n\n{END}{after}".encode())

@@ -275,37 +275,33 @@ def test_all_settings_of_the_page_can_be_repeated_by_their_commands(reversi, mon
             assert asked.pop() == options
 
 
-def test_results_are_written_into_the_page_and_what_was_written_by_hand_stays(tmp_path, monkeypatch):
+def test_results_are_written_into_the_page_and_other_text_stays(tmp_path, monkeypatch):
     measured = []
 
-    def study(name):
-        @report(name)
-        def section(results):
-            """A title."""
-            yield table("Numbers", results, {"number": "{number}"})
-            yield Figure(name, "A figure.", lambda figure: figure.subplots())
+    def measure(options, progress):
+        progress("measuring", 0, 1)
+        measured.append(options)
+        if len(measured) == 2:
+            raise KeyboardInterrupt
+        return {"command": "reversi", "number": len(measured), "name": options}
 
-        def measure(options, progress):
-            progress("measuring", 0, 1)
-            measured.append(name)
-            if len(measured) == 2:
-                raise KeyboardInterrupt
-            return {"command": f"reversi experiment {name}", "number": len(measured)}
+    def section(results):
+        name = results[0]["name"]
+        rows = table("Numbers", results, {"number": "{number}", "machine": "{machine}"})
+        return Section(name, f"Title {name}", [], "Measured.", [rows, Figure(name, "A figure.", lambda canvas: None)])
 
-        return page.Experiment(name, SimpleNamespace(measure=measure, section=section), (None,))
-
-    monkeypatch.setattr(page, "experiments", lambda: (study("a"), study("b")))
+    study = SimpleNamespace(measure=measure, section=section)
+    monkeypatch.setattr(page, "experiments", lambda: [page.Experiment(name, study, (name,)) for name in "ab"])
     with pytest.raises(KeyboardInterrupt):
-        page.run_all(tmp_path, machine="one machine")
-    path = page.run_all(tmp_path, machine="another", only=["b"])  # the first is in the page already
+        page.run_all(tmp_path, machine="one")
+    path = page.run_all(tmp_path, machine="two", only=["b"])  # the first is in the page already
     assert measured == ["a", "b", "b"]
-    text = path.read_text()
-    assert text.index("## A title") < text.index("one machine") < text.index("another") < text.index("| 3 |")
-    assert (tmp_path / page.FIGURES / "b.svg").exists()
-    by_hand = text.replace("## A title", "## A title\n\n**Question.** Why?", 1) + "\n**Decision.** None.\n"
+    by_hand = path.read_text().replace("Title a", "Why?") + "\n**Conclusion.** None.\n"
     path.write_text(by_hand)
-    page.run_all(tmp_path, machine="a third", only=["a"])
-    assert path.read_text() == by_hand.replace("one machine", "a third").replace("| 1 |", "| 4 |")
+    page.run_all(tmp_path, machine="three", only=["a"])
+    assert path.read_text() == by_hand.replace("| 1 | one |", "| 4 | three |")
+    assert "| 3 | two |" in by_hand
+    assert (tmp_path / page.FIGURES / "b.svg").exists()
 
 
 def test_every_result_of_the_page_is_of_an_experiment():

@@ -9,8 +9,7 @@ from reversi_env.errors import TrainError
 from reversi_env.notation import read_wthor
 from reversi_env.rules import BLACK
 from search import evaluators
-from search.engine.solver import solve, solve_all_moves, solve_batch
-from studies.evaluators import exam_positions
+from search.engine.solver import solve, solve_all_moves
 from tests.oracles.strategies import random_moves, wthor_file, wthor_record
 from train.evaluation.exact_set import ILLEGAL, ExactSet, least_squares_scale
 from train.evaluation.exam import EMPTIES, examine, packaged_endgames, packaged_sets, recorded_sets, wthor_files
@@ -253,12 +252,3 @@ def test_the_command_names_a_wrong_option(games, tmp_path, reversi, option, valu
     status, out, err = reversi("exam", *(text for pair in options.items() for text in pair))
     assert (status, out) == (2, "")
     assert value in err
-
-
-def test_packaged_positions_can_be_made_again(monkeypatch, tmp_path):
-    """Solved positions of the network's own games: one per game, as many as asked for."""
-    monkeypatch.setattr(exam_positions, "COUNTS", {5: 4, 6: 2})
-    sets = exam_positions.solved_positions(Rules(6, "reversed"), [], tmp_path, 1)
-    assert [(len(one), set(one.empties.tolist())) for one in sets] == [(4, {5}), (2, {6})]
-    for one in sets:
-        assert one.scores.tolist() == solve_batch(one.own, one.opp, one.rules).tolist()

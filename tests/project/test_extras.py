@@ -97,7 +97,7 @@ CORE = {
     "perft --size 4 --depth 4": "perft 4x4 depth 4: ",
     "analyse start --agent network --depth 2": "d3",
     "analyse start.obf --depth 0 --agent network": "line 1: ",
-    "solve start --size 4": "-10 for black",
+    "solve start --size 4": "line 1: -10",
     "match greedy six-factor:depth=1 --games 2 --size 4": "six-factor",
     "gtp six-factor:depth=1": "=",
     "nboard six-factor:depth=1": "",

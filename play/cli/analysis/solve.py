@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from reversi_env.notation import Problem
     from search.engine.solver import Solver
 
+#: Board sizes whose whole game can be solved.
+SOLVABLE_SIZES = (4, 6)
+
 
 def solve(
     position: PositionText,
@@ -29,13 +32,6 @@ def solve(
     table: Annotated[float, number("--table", help="Transposition table size in MiB.", low=0.001)] = 256.0,
     order: Annotated[
         str | None, text("--order", help="Evaluator for move ordering, such as network.", metavar="EVALUATOR")
-    ] = None,
-    checkpoint: Annotated[
-        str | None,
-        text("--checkpoint", help="With start: file to save to and to resume from (.npz).", metavar="FILE"),
-    ] = None,
-    minutes: Annotated[
-        float | None, number("--minutes", help="With start: minutes between checkpoints (default: 5).", low=0.01)
     ] = None,
     as_json: Json = False,
 ) -> None:
@@ -53,23 +49,12 @@ def solve(
 
     POSITION start solves the whole game. It takes milliseconds on 4x4, minutes
     on 6x6 (with --order network --threads 2 --table 4096), and is not feasible
-    on 8x8. Bounds, nodes and speed are shown. With --checkpoint an interrupted
-    job can be resumed.
+    on 8x8.
     """
     from reversi_env.errors import ReversiError
 
-    if position == "start":
-        if all_moves:
-            raise ReversiError("--all-moves with start: expected a position near the end of the game")
-        if where.size is None:
-            raise ReversiError("start without --size: expected --size 4 or --size 6; 8x8 is not feasible")
-        from play.cli.analysis.solve_start import solve_from_start
-
-        solve_from_start(where.rules, threads, table, order, checkpoint, minutes or 5.0, as_json)
-        return
-    for option, value in (("--checkpoint", checkpoint), ("--minutes", minutes)):
-        if value is not None:
-            raise ReversiError(f"{option} {value}: expected it with start alone")
+    if position == "start" and where.size not in SOLVABLE_SIZES:
+        raise ReversiError("start without --size 4 or --size 6: expected one of them; 8x8 is not feasible")
     from search.engine.solver import Solver
     from search.engine.table import TranspositionTable
 
@@ -98,19 +83,19 @@ def _expected_score(problem: Problem, result: dict[str, Any]) -> int | None:
 def _solve_line(solver: Solver, line: int, position: Position, all_moves: bool) -> dict[str, Any]:
     """Return the result of one problem under the stable keys of the JSON; Ctrl-C ends the command."""
 
-    def look() -> str:
+    def status() -> str:
         lower, upper, nodes = solver.bounds()
-        known = "" if all_moves else f", value in [{lower:+d}, {upper:+d}]"
-        return f"line {line}, {position.empties} empties{known}, {nodes / 1e6:,.0f} million nodes"
+        bounds = "" if all_moves else f", value in [{lower:+d}, {upper:+d}]"
+        return f"line {line}, {position.empties} empties{bounds}, {nodes / 1e6:,.0f} million nodes"
 
     def work() -> tuple[Any, dict[str, int]]:
         solution = solver.solve(position)
         return solution, solver.solve_all_moves(position) if all_moves and solution.proven else {}
 
-    (solution, scores), interrupted = interruptible(work, solver.stop, look)
+    (solution, scores), interrupted = interruptible(work, solver.stop, status)
     if interrupted:
-        known = f", value between {solution.lower:+d} and {solution.upper:+d}"
-        print(f"reversi: interrupted in line {line}{known}", file=sys.stderr)
+        bounds = f"value between {solution.lower:+d} and {solution.upper:+d}"
+        print(f"reversi: interrupted in line {line}, {bounds}", file=sys.stderr)
         sys.exit(INTERRUPTED)
     result = {
         "line": line,

@@ -44,7 +44,6 @@ analyse start --agent network:depth=4 --depth 0 => depth
 book check --book FILE => FILE
 book show f5 --size 4 => f5
 solve start --size 8 => --size
-solve - --checkpoint job.npz => --checkpoint
 solve - --table 9999999999 => MiB
 perft --depth => --depth
 perft --depth 2.5 => --depth

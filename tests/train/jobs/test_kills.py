@@ -1,11 +1,9 @@
 """``kill -9`` at many moments of every job: the same command then ends with the same files, and with no others."""
 
-import json
 import sys
 from functools import cache
 from typing import NamedTuple
 
-import numpy as np
 import pytest
 
 from tests.oracles.jobs import REVERSI, Jobs, results
@@ -64,28 +62,6 @@ others = "stable_baselines3", "sb3_contrib", "matplotlib"
 sys.modules.update(dict.fromkeys([*others, *(name for name in sys.modules if name.startswith(others))]))
 train.rl.policy_run.CHECKPOINT_SECONDS = 0
 {RL}"""
-#: As from the start, but from 22 empty squares on, and with a checkpoint whenever the last one is written.
-SOLVE = f"""
-from types import SimpleNamespace
-from play import interrupt as interruptible
-from play.cli.analysis import solve_start
-from reversi_env import Position, Rules
-later = Position.initial(Rules(6)).play_all("d5 c5 b2 e3 c6 b4 f3 f2 a5 a4".split())
-solve_start.Position = SimpleNamespace(initial=lambda rules: later)
-interruptible.POLL_SECONDS, run = 0.001, solve_start._Job.run
-solve_start._Job.run = lambda job, seconds: run(job, 0)
-{REVERSI}
-"""
-
-
-def solution(folder):
-    """What a finished job of `solve start` says, but for its nodes and its line: they depend on what the table still knew."""
-    [path] = folder.iterdir()
-    with np.load(path) as saved:
-        header = json.loads(str(saved["header"]))
-    return {path.name: (header["lower"], header["upper"], bool(header["pv"]))}
-
-
 SMALL_RL = "--size 4 --channels 4 --blocks 1 --eval-games 2"
 SELF_PLAY = (
     f"--out out {SMALL_RL} --generations 3 --games 4 --simulations 2 --opening-plies 6 --steps 2 "
@@ -115,7 +91,6 @@ JOBS = {
     "book": Job(BOOK, ""),
     "check": Job(CHECK, ""),
     "zero": Job(REVERSI, f"train alphazero {SELF_PLAY} --no-exam --cache cache"),
-    "solve": Job(SOLVE, "solve start --size 6 --table 1 --checkpoint solved.npz", results=solution, steps=60),
 }
 
 

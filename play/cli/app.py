@@ -6,7 +6,6 @@ with one line and status 2, other failures with one line and status 1, Ctrl-C wi
 
 from __future__ import annotations
 
-import codecs
 import io
 import os
 import re
@@ -26,9 +25,9 @@ from cyclopts import (
     ValidationError,
 )
 
-from play.cli.clone import CloneError, has_clone
+from play.cli.clone import has_clone
 from play.interrupt import resend_swallowed_interrupt
-from reversi_env.errors import ReversiError, did_you_mean
+from reversi_env.errors import ReversiError, did_you_mean, extra_libraries, quoted
 
 #: Exit status when the reader of standard output has closed it: 128 + SIGPIPE.
 BROKEN_PIPE = 141
@@ -149,8 +148,7 @@ def _version() -> str:
 
 def main() -> None:
     """Run the command line and exit; the console script calls this by way of `play.__main__`."""
-    _open_closed_streams()
-    _write_any_character()
+    _prepare_streams()
     arguments = sys.argv[1:]
     try:
         with resend_swallowed_interrupt():
@@ -166,10 +164,8 @@ def main() -> None:
         reason = f"{error.filename!r}: {error.strerror.lower()}" if error.filename and error.strerror else error
         _fail(2 if isinstance(error, PATH_ERRORS) else 1, reason)
     except ImportError as error:
-        if (problem := _import_problem(error)) is None:
-            raise
-        _fail(2, problem)
-    except (ReversiError, CloneError) as error:
+        _fail(2, _import_problem(error))
+    except ReversiError as error:
         _fail(getattr(error, "exit_status", 2), error)
 
 
@@ -178,11 +174,8 @@ def _fail(status: int, message: object, program: str = "reversi: ") -> NoReturn:
     sys.exit(status)
 
 
-# --- what is wrong with a command line ------------------------------------------------------------
-
-
 def usage_error(error: CycloptsError) -> str:
-    """Return one line about what was typed wrong, and where to read on."""
+    """Return one line that says what is wrong with a command line, and which help to read."""
     command = " ".join(("reversi", *(error.command_chain or ())))
     return f"{command}: {_reason(error)} (see {command} --help)"
 
@@ -191,31 +184,22 @@ def _reason(error: CycloptsError) -> str:
     if isinstance(error, UnknownCommandError) and error.unused_tokens:
         before, [name, *_] = " ".join(error.command_chain or ()), error.unused_tokens
         names = [path.removeprefix(before).strip() for path in (*COMMANDS, *GROUPS) if path.startswith(before)]
-        return f"command {_shortened(name)!r} is unknown{did_you_mean(name, names)}: expected a command from the list"
-    argument = error.argument
+        return f"command {quoted(name)} is unknown{did_you_mean(name, names)}: expected a command from the list"
+    argument: Any = error.argument
     if isinstance(error, MissingArgumentError) and argument is not None:
         return f"{argument.name} is missing: expected a value"
     token = getattr(error, "token", None) or next(iter(getattr(argument, "tokens", ())), None)
     if isinstance(error, (CoercionError, ValidationError)) and token is not None and argument is not None:
-        return f"{argument.name} {_shortened(token.value)}: {_expectation(error)}"
+        shown = token.value if len(token.value) <= MAX_SHOWN else f"{token.value[: MAX_SHOWN - 1]}…"
+        kind = getattr(error, "target_type", None)
+        choices = ", ".join(map(str, get_args(kind))) if get_origin(kind) is Literal else None
+        expected = f"one of {choices}" if choices else getattr(kind, "__name__", "another value")
+        return f"{argument.name} {shown}: {(not choices and error.msg) or f'expected {expected}'}"
     return " ".join(str(error).split())
 
 
-def _expectation(error: Any) -> str:
-    kind = getattr(error, "target_type", None)
-    if get_origin(kind) is Literal:
-        return f"expected one of {', '.join(map(str, get_args(kind)))}"
-    return str(error.msg) if error.msg else f"expected {getattr(kind, '__name__', 'another value')}"
-
-
-def _shortened(value: object) -> str:
-    text = str(value)
-    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 1]}…"
-
-
-def _import_problem(error: ImportError) -> Exception | None:
-    """Return why an import failed if a user can fix it: a missing library, or a file that shadows a package of the project."""
-    from reversi_env.errors import extra_libraries
+def _import_problem(error: ImportError) -> ReversiError:
+    """Return the missing library of an extra, or the file that shadows a package of the project; raise any other error."""
     from reversi_env.loading import shadowing_error
 
     cause = error.__cause__ if isinstance(error.__cause__, ImportError) else error
@@ -224,32 +208,15 @@ def _import_problem(error: ImportError) -> Exception | None:
             raise shadowing_error(cause) or cause
     except ReversiError as problem:
         return problem
-    except ImportError:
-        return None
 
 
-# --- streams --------------------------------------------------------------------------------------
-
-
-def _open_closed_streams() -> None:
-    """Replace streams that the caller has closed (``<&-``) by empty ones."""
+def _prepare_streams() -> None:
+    """Replace streams that the caller has closed (``<&-``) by empty ones, and characters that the terminal lacks by "?"."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - open to the end
-
-
-def _write_any_character() -> None:
-    """Replace characters that the terminal's encoding lacks by question marks; undecodable bytes of file names stay."""
-
-    def forgive(error: UnicodeError) -> tuple[bytes, int]:
-        if not isinstance(error, UnicodeEncodeError):
-            raise error
-        lacking = error.object[error.start : error.end]
-        return b"".join(bytes([ord(one) & 255]) if "\udc80" <= one <= "\udcff" else b"?" for one in lacking), error.end
-
-    codecs.register_error("reversi", forgive)
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors in ("strict", "surrogateescape"):
-        sys.stdout.reconfigure(errors="reversi")
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")
 
 
 if __name__ == "__main__":

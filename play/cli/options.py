@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import MISSING
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Required, TypedDict, get_args
@@ -19,7 +21,7 @@ from reversi_env.options import OptionField, option_fields
 if TYPE_CHECKING:
     from train.jobs.processes import Executor
 
-#: Options that have a letter, the same in every command.
+#: Options with a letter, the same in every command.
 LETTERS = {
     "--agent": "-a",
     "--colour": "-c",
@@ -35,7 +37,7 @@ LETTERS = {
     "--variant": "-v",
     "--workers": "-w",
 }
-#: The default of a command's options from an `Options` class: nothing was typed.
+#: Default of a command's options from an `Options` class: none was typed.
 NOTHING: dict[str, Any] = MappingProxyType({})  # type: ignore[assignment]
 
 
@@ -52,80 +54,58 @@ def options_of(
 ) -> Any:
     """Return the type of a parameter that holds the options of an `Options` class *kind* that were typed, by field.
 
-    A field without help, or in *without*, is no option of the command. With *presets* the help shows no defaults, because the game
-    decides them. *named* gives options other names than those of their fields.
+    A field without help, or in *without*, is no option of the command. With *presets* the help shows no defaults, because they
+    depend on the game. *named* gives options other names than those of their fields.
     """
     types: dict[str, Any] = {}
     for one in option_fields(kind):  # type: ignore[arg-type]  # mypy: no Hashable of a frozen class's type
         if one.help and one.name not in without:
             name = f"--{named.get(one.name, one.name).replace('_', '-')}"
             is_required = one.name in required or (one.default is MISSING and not presets)
-            shown = Required[_shown_type(one)] if is_required else _shown_type(one)
-            types[one.name] = Annotated[shown, _parameter(one, name, shows_default=not presets and not is_required)]
+            shown: Any = Literal[tuple(one.choices)] if one.choices else one.type  # for the help and the completion
+            if one.is_tuple:
+                shown = str if get_args(one.type) == (int, int) else list[str]
+            parameter = _parameter(one, name, shows_default=not presets and not is_required)
+            types[one.name] = Annotated[Required[shown] if is_required else shown, parameter]
     return Annotated[TypedDict(kind.__name__, types, total=False), Parameter(name="*")]  # type: ignore[operator]
 
 
-def _shown_type(one: OptionField) -> Any:
-    """Return the type that the help and the completion of an option are made from."""
-    if one.choices:
-        return Literal[tuple(one.choices)]
-    if one.is_tuple:
-        return str if get_args(one.type) == (int, int) else list[str]
-    return one.type
-
-
 def _parameter(one: OptionField, *names: str, shows_default: bool = False) -> Parameter:
-    names, words = _with_letter(names), one.help
+    names, words, items = _with_letter(names), one.help, get_args(one.type) if one.is_tuple else ()
     if one.type is bool:
         has_negative = one.default is True or not shows_default
         return Parameter(names, help=words, negative=f"--no-{names[0][2:]}" if has_negative else ())
+    is_range, metavar = items == (int, int), None
     if shows_default and one.default not in (MISSING, None, ()):
-        default = one.default
-        if isinstance(default, tuple):
-            default = ("-" if get_args(one.type) == (int, int) else ",").join(map(str, default))
-        words += f" [default: {default}]"
-    metavar = None
-    if one.is_tuple:
-        items = get_args(one.type)
-        metavar = "LOW-HIGH" if items == (int, int) else "SPEC" if items[0] is str else "N,…"
+        words += f" [default: {('-' if is_range else ',').join(map(str, one.default)) if items else one.default}]"
+    if items:
+        metavar = "LOW-HIGH" if is_range else "SPEC" if items[0] is str else "N,…"
     return Parameter(
         names,
         help=words,
         metavar=metavar,
-        show_default=_range_text if metavar == "LOW-HIGH" else None,
+        show_default=(lambda values: "{}-{}".format(*values)) if is_range else None,
         negative=(),
-        n_tokens=None if _shown_type(one) == list[str] else 1,
+        n_tokens=None if items and not is_range else 1,
         converter=lambda _, tokens: one.parse([token.value for token in tokens]),
         allow_leading_hyphen=one.type in (int, float),
     )
-
-
-def _range_text(values: tuple[int, int]) -> str:
-    return "{}-{}".format(*values)
 
 
 def _with_letter(names: tuple[str, ...]) -> tuple[str, ...]:
     return (*names, LETTERS[names[0]]) if len(names) == 1 and names[0] in LETTERS else names
 
 
-def integer(*names: str, help: str, low: int = 0, high: int | None = None, even: bool = False) -> Parameter:
-    """Return the declaration of an option with an integer, both bounds included."""
-    return _parameter(OptionField(names[0], int, True, None, help, low, high, (), even), *names)
+def _numeric(
+    kind: Any, *names: str, help: str, low: float = 0, high: float | None = None, even: bool = False
+) -> Parameter:
+    """Return the declaration of an option with a number, or a tuple of numbers, of a *kind*; both bounds are included."""
+    return _parameter(OptionField(names[0], kind, True, None, help, low, high, (), even), *names)
 
 
-def integers(*names: str, help: str, low: int = 0, high: int | None = None) -> Parameter:
-    """Return the declaration of an option with integers, separated by commas or each with the option again."""
-    return _parameter(OptionField(names[0], tuple[int, ...], True, None, help, low, high, ()), *names)
-
-
-def integer_range(*names: str, help: str, low: int = 0, high: int | None = None) -> Parameter:
-    """Return the declaration of an option with a range such as ``10-14``."""
-    return _parameter(OptionField(names[0], tuple[int, int], True, None, help, low, high, ()), *names)
-
-
-def number(*names: str, help: str, low: float = 0, high: float | None = None) -> Parameter:
-    """Return the declaration of an option with a number, both bounds included."""
-    return _parameter(OptionField(names[0], float, True, None, help, low, high, ()), *names)
+integer, number = partial(_numeric, int), partial(_numeric, float)
+#: Integers, separated by commas or each with the option again; and a range such as ``10-14``.
+integers, integer_range = partial(_numeric, tuple[int, ...]), partial(_numeric, tuple[int, int])
 
 
 def text(*names: str, help: str, metavar: str | None = None) -> Parameter:
@@ -231,13 +211,11 @@ def make_folder(option: str, path: Path | None) -> None:
         return
     try:
         path.mkdir(parents=True, exist_ok=True)
-    except (FileExistsError, NotADirectoryError):
-        raise ReversiError(f"{option} {str(path)!r}: expected a folder, and not a file or a folder in one") from None
+        if not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, "read-only")
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise ReversiError(f"{option} {str(path)!r}, {reason}: expected a folder where you may write") from None
-    if not os.access(path, os.W_OK):
-        raise ReversiError(f"{option} {str(path)!r}, read-only: expected a folder where you may write")
 
 
 def torch_threads(threads: int | None) -> int:

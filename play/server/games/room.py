@@ -7,14 +7,13 @@ search belongs to the position it began in: whatever changes the game cancels it
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import hmac
 import logging
 import time
 import zlib
 from functools import partial
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from play import time_control
 from play.game import Game
@@ -24,8 +23,7 @@ from play.server.games.store import GameRow, hashed
 from play.server.messages import Refused, Result, Role, SeatState, State, encode
 from play.server.workers.pool import WorkerLost
 from play.server.workers.worker import Answer, Job
-from play.thinker import expected_position
-from reversi_env import Position, ReversiError
+from reversi_env import ReversiError
 from reversi_env.rules import BLACK, PASS_NAME, WHITE, Colour
 
 if TYPE_CHECKING:
@@ -78,7 +76,6 @@ class Room:
         self._undo_request: Colour | None = None
         self._sent: asyncio.Future[bytes] | None = None
         self._thinking: asyncio.Task[None] | None = None
-        self._pondering: asyncio.Task[None] | None = None
         self._flag: asyncio.TimerHandle | None = None
         if row.clock_seconds is not None:
             black, white, increment = row.black_left or 0.0, row.white_left or 0.0, row.clock_increment or 0.0
@@ -336,7 +333,6 @@ class Room:
 
     def _stop_thinking(self) -> None:
         """Cancel the running search, unless it is the one that has just led to a move."""
-        self._stop_pondering()
         task, self._thinking = self._thinking, None
         if task and task is not asyncio.current_task():
             task.cancel()
@@ -357,9 +353,8 @@ class Room:
             log.error("game %s: agent %s: %s", self.id, self.agents[colour].spec, answer.error)
             self._report_agent_failure()
             return
-        result, before = answer.result, self.game.position
+        result = answer.result
         self._make(result["move"], round(result["seconds"], 3), result["value"])
-        self._let_agent_ponder(colour, expected_position(before, result.get("line", [])))
 
     def _report_agent_failure(self) -> None:
         self._thinking = None
@@ -367,29 +362,10 @@ class Room:
         for member in self.members:
             member.answer(lost)
 
-    def _let_agent_ponder(self, colour: Colour, expected: Position | None) -> None:
-        """Let an agent that has moved ponder the *expected* position, unless it is quick or there is no member."""
-        if not (self._hall.options.ponder and self.members) or self.game.is_over() or self._is_agents_turn():
-            return
-        if expected and (job := self._job("ponder", colour, expected)).is_long:
-            self._pondering = asyncio.get_running_loop().create_task(self._ponder(job))
-
-    async def _ponder(self, job: Job) -> None:
-        with contextlib.suppress(WorkerLost):
-            await self._hall.pool.ponder(self.id, job)
-
-    def _stop_pondering(self) -> None:
-        task, self._pondering = self._pondering, None
-        if task:
-            task.cancel()
-
-    def _job(self, kind: Literal["move", "ponder"], colour: Colour, position: Position) -> Job:
-        agent, table = self.agents[colour], self._hall.options.table
-        share, most = self._time_for(colour)
-        return Job(kind, position, agent.spec.text, table, agent.seconds, self._seed(agent), share=share, most=most)
-
     async def _searched(self, colour: Colour) -> Answer:
-        job = self._job("move", colour, self.game.position)
+        agent, (share, most) = self.agents[colour], self._time_for(colour)
+        limits = self._hall.options.table, agent.seconds, self._seed(agent)
+        job = Job("move", self.game.position, agent.spec.text, *limits, share=share, most=most)
         for _ in range(TRIES):
             try:
                 return await self._hall.pool.search(self._row.client, job, self.id)

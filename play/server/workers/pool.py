@@ -11,9 +11,6 @@ search to depth 2.
 **Long searches never occupy all workers**, if there are several. The first search of an agent counts as long, since its kernels
 may have to be compiled.
 
-**Pondering** takes an idle worker, and ends when another game's search waits; it is not charged. The next search of its own game
-waits until its worker has stopped, whose tables have entries for the position.
-
 **Bounded.** A game waits for one search at a time, so the limit of games bounds them; the hall bounds analyses and transcripts.
 """
 
@@ -34,7 +31,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from play.server.workers.worker import Answer, Job, search_jobs, worker_process
-from play.thinker import ROUNDS
 
 if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
@@ -98,14 +94,13 @@ class _Search:
 
 
 class Worker:
-    """A worker process, its running searches by their numbers, the last one's game, and a thread that receives answers.
+    """A worker process, its running searches by number, and a thread that receives answers.
 
     For tests and for machines with little memory it can be a thread of the server.
     """
 
     def __init__(self, is_process: bool, on_answer: Callable[..., None], on_end: Callable[..., None]) -> None:
         self.searches: dict[int, _Search] = {}
-        self.last_game = ""
         self._on_answer, self._on_end = on_answer, on_end
         self._process: SpawnProcess | None = None
         context = multiprocessing.get_context("spawn")
@@ -203,20 +198,6 @@ class Pool:
                     worker.send(number)
             raise
 
-    async def ponder(self, game: str, job: Job) -> None:
-        """Let an idle worker ponder, if there is one, preferably that of the game's last search. Cancelling the call ends it."""
-        idle = [worker for worker in self._workers if not worker.searches]
-        if not idle or self._waiting:
-            return
-        worker = min(idle, key=lambda worker: worker.last_game != game)
-        search = _Search(msgspec.structs.replace(job, number=next(self._numbers)), "", game, self._loop.create_future())
-        self._send(worker, [search])
-        try:
-            await search.future
-        except asyncio.CancelledError:
-            worker.send(search.job.number)
-            raise
-
     # --- in the event loop ------------------------------------------------------------------------
 
     def _new_worker(self) -> Worker:
@@ -229,28 +210,16 @@ class Pool:
     def _running(self) -> list[_Search]:
         return [search for worker in self._workers for search in worker.searches.values()]
 
-    def _pondering(self) -> dict[str, tuple[Worker, int]]:
-        """Return the worker that ponders and the number of its job, by game."""
-        busy = [(worker, search) for worker in self._workers for search in worker.searches.values()]
-        return {search.game: (worker, search.job.number) for worker, search in busy if search.job.kind == "ponder"}
-
     def _dispatch(self, first: Worker | None = None) -> None:
-        """Start searches on idle workers, beginning with *first*, and stop pondering if more searches wait."""
+        """Start searches on idle workers, beginning with *first*."""
         for worker in sorted(self._workers, key=lambda worker: worker is not first):
             if not worker.searches and (searches := self._next()):
                 self._begin(worker, searches)
-        pondering = self._pondering()
-        waiting = {search.game for search in self._waiting.values()}
-        for game in pondering if waiting - pondering.keys() else waiting:
-            worker, number = pondering[game]
-            worker.send(number)
 
     def _next(self) -> list[_Search]:
         """Return the waiting search with the earliest start that may begin, or a batch of short ones."""
-        long = sum(self._is_long(search) and search.job.kind != "ponder" for search in self._running())
-        may_be_long, pondered = long < max(1, len(self._workers) - 1), self._pondering()
-        waiting = [search for search in self._waiting.values() if search.game not in pondered]
-        waiting = [search for search in waiting if may_be_long or not self._is_long(search)]
+        may_be_long = sum(map(self._is_long, self._running())) < max(1, len(self._workers) - 1)
+        waiting = [search for search in self._waiting.values() if may_be_long or not self._is_long(search)]
         for search in waiting:
             search.start = self._clients.start(search.client, search.start)
             search.game_start = self._games.start(search.game, search.game_start)
@@ -273,15 +242,8 @@ class Pool:
             self._clients.begin(search.client, search.start)
             self._games.begin(search.game, search.game_start)
             self.searches += 1
-            del self._waiting[search.job.number]
-        self._send(worker, searches)
-
-    def _send(self, worker: Worker, searches: list[_Search]) -> None:
-        for search in searches:
-            longest = (search.job.seconds or 0) * (2**ROUNDS if search.job.kind == "ponder" else 1)
-            search.deadline = monotonic() + longest + WORKER_TIMEOUT_SECONDS
-            worker.searches[search.job.number] = search
-            worker.last_game = search.game
+            search.deadline = monotonic() + (search.job.seconds or 0) + WORKER_TIMEOUT_SECONDS
+            worker.searches[search.job.number] = self._waiting.pop(search.job.number)
         worker.send([search.job for search in searches])
 
     def _answered(self, worker: Worker, answers: list[Answer]) -> None:
@@ -289,10 +251,9 @@ class Pool:
             search = worker.searches.pop(answer.number, None)
             if search is not None:
                 self._ready.add(search.name)
-                if search.job.kind != "ponder":
-                    self._clients.charge(search.client, search.start, answer.cpu)
-                    self._games.charge(search.game, search.game_start, answer.cpu)
-                    self._update_usual_seconds(search.job.agent, answer.cpu)
+                self._clients.charge(search.client, search.start, answer.cpu)
+                self._games.charge(search.game, search.game_start, answer.cpu)
+                self._update_usual_seconds(search.job.agent, answer.cpu)
                 if not search.future.done():
                     search.future.set_result(answer)
         self._dispatch(worker)

@@ -25,7 +25,6 @@ import numpy as np
 from play.background import run_until
 from play.server.workers.analysis import analyse
 from play.server.workers.reading import read_games
-from play.thinker import ponder
 from reversi_env import Position, ReversiError
 from search.agents.base import Agent
 from search.agents.searching import SearchAgent
@@ -45,12 +44,12 @@ SHORT_SECONDS = 0.1
 class Job(msgspec.Struct, frozen=True):
     """A search of a position: table in MiB, limit in *seconds* (None for quick searches), *seed* of the choice among equal moves.
 
-    *share* and *most* are the usual and the maximum seconds that a clock leaves for the move. A job to *ponder* runs until it is
-    stopped, and only fills the engine's tables; one to *read* reads the games in *text* or *file*, from number *first* on, by the
-    position's rules or their own. Searches of the same kind by the same agent in the same game share an engine.
+    *share* and *most* are the usual and the maximum seconds that a clock leaves for the move. A job to *read* reads the games in
+    *text* or *file*, from number *first* on, by the position's rules or their own. Searches of the same kind by the same agent in
+    the same game share an engine.
     """
 
-    kind: Literal["move", "analyse", "ponder", "read"]
+    kind: Literal["move", "analyse", "read"]
     position: Position
     agent: str
     table: float
@@ -113,23 +112,22 @@ class Searcher:
         rules = job.position.rules
         if job.kind == "read":
             return read_games(job.text, job.file, rules, job.first)
-        kind = "move" if job.kind == "ponder" else job.kind
-        agent = self._cached_agent(kind, job.agent, job.table, rules.size, rules.variant)
-
-        def is_stopped() -> bool:
-            return self.stopped == job.number
-
+        agent = self._cached_agent(job.kind, job.agent, job.table, rules.size, rules.variant)
         if isinstance(agent, SearchAgent):  # its engine limits the time
             # An analysis needs the engine only, which is not always what searches for the agent's moves.
             (agent.engine if job.kind == "analyse" else agent.prepare)(rules)
-            ends, search = inf, partial(_search, job, agent, is_stopped)
+            ends, search = inf, partial(_search, job, agent)
         else:
             agent = AgentSpec(job.agent).with_(seed=job.seed).make(table=job.table)  # the seed is the game's
             agent.prepare(rules)
             ends, search = perf_counter() + (job.longest or inf), partial(_choose, job, agent)
         if not job.is_long:  # too short to be stopped
             return search()
-        return run_until(lambda: is_stopped() or perf_counter() > ends, _charged(answer)(search), agent.stop)
+
+        def is_due() -> bool:
+            return self.stopped == job.number or perf_counter() > ends
+
+        return run_until(is_due, _charged(answer)(search), agent.stop)
 
 
 @contextlib.contextmanager
@@ -153,17 +151,12 @@ def _choose(job: Job, agent: Agent) -> dict[str, Any]:
     return {"move": move, "value": None, "seconds": perf_counter() - began}
 
 
-def _search(job: Job, agent: SearchAgent, is_stopped: Callable[[], bool]) -> dict[str, Any]:
-    rules = job.position.rules
+def _search(job: Job, agent: SearchAgent) -> dict[str, Any]:
     if job.kind == "analyse":
-        return analyse(agent.engine(rules), job.position, job.seconds or 0.0)
+        return analyse(agent.engine(job.position.rules), job.position, job.seconds or 0.0)
     limits = replace(agent.limits, time=job.longest, soft=job.share)
-    if job.kind == "ponder":
-        if agent.ponders:
-            ponder(agent.engine(rules), job.position, limits, is_stopped)
-        return {}
     result = agent.search(job.position, limits, draws=np.random.default_rng(job.seed))
-    return {"move": result.move, "value": result.value, "seconds": result.seconds, "line": result.pv[:2]}
+    return {"move": result.move, "value": result.value, "seconds": result.seconds}
 
 
 def load_rules() -> None:

@@ -1,8 +1,5 @@
 """Games from the first message to the last: seats, turns, take-backs, clocks, reconnecting, records."""
 
-import asyncio
-import queue
-
 import pytest
 
 from play.server.games.hall import RECORDED_PLIES
@@ -14,7 +11,7 @@ from search.engine.solver import solve_all_moves
 from tests.oracles.strategies import random_moves, wthor_file, wthor_record
 from train.book.recorded import GameTree
 
-from .conftest import WAIT_SECONDS, eventually, refusal
+from .conftest import eventually, refusal
 
 GREEDY = {"kind": "agent", "agent": "greedy"}
 
@@ -43,7 +40,7 @@ def play_out(socket, colour, moves=64):
     ],
 )
 def test_a_game_against_an_agent_survives_a_lost_line_and_is_played_to_its_end(special, size, variant, colour, agent):
-    api, other = special(ponder=True), "white" if colour == "black" else "black"
+    api, other = special(), "white" if colour == "black" else "black"
     created = api.create(size=size, variant=variant, **{other: {"kind": "agent", "agent": agent}})
     assert created["tokens"].keys() == {"spectator", colour}
     with api.socket(created["game"], created["tokens"][colour]) as socket:
@@ -159,37 +156,6 @@ def test_resigning_ends_the_game_for_good(api):
     assert [refusal(response) for response in again] == [(409, "game_over")] * 3
     record = api.call("GET", f"/api/games/{created['game']}/record", created["tokens"]["black"]).text
     assert read_ggf_game(record).black == ended["black"]["name"] == "Ann ]"  # a name is printable
-
-
-@pytest.mark.parametrize(("agent", "ponders"), [("six-factor:time=0.3,depth=3", True), ("six-factor:depth=3", False)])
-def test_an_agent_that_takes_its_time_ponders_until_a_person_moves_or_leaves(special, monkeypatch, agent, ponders):
-    """Two games, one that is left and one that goes on; each is seen to begin and to end."""
-    api, events = special(ponder=True), queue.SimpleQueue()
-
-    async def note(key, job):
-        events.put((key, job.kind, job.position))
-        try:
-            await asyncio.Event().wait()
-        finally:
-            events.put((key, "ended", None))
-
-    monkeypatch.setattr(api.hall.pool, "ponder", note)
-    for leaves in (True, False):
-        created = api.create(size=4, white={"kind": "agent", "agent": agent})
-        with api.socket(created["game"], created["tokens"]["black"]) as socket:
-            socket.send(type="move", move="b1", ply=0)
-            state = socket.until(lambda s: len(s["moves"]) == 2)
-            if not ponders:
-                continue
-            game, kind, position = events.get(timeout=WAIT_SECONDS)
-            assert (game, kind, position.empties) == (created["game"], "ponder", 9)
-            assert events.empty()
-            if not leaves:
-                socket.send(type="move", move=state["legal"][0], ply=2)
-                assert events.get(timeout=WAIT_SECONDS) == (game, "ended", None)
-                assert events.get(timeout=WAIT_SECONDS)[1] == "ponder"  # after the next move
-        assert events.get(timeout=WAIT_SECONDS) == (game, "ended", None)
-    assert events.empty()
 
 
 def test_an_analysis_is_exact_near_the_end_and_agrees_with_the_solver(api):

@@ -25,8 +25,6 @@ from reversi_env.rules import BLACK, WHITE
 from search.agents.book import packaged_book
 from search.engine.engine import Engine
 from search.engine.limits import Limits
-from tests.oracles.jobs import PATIENCE
-from tests.oracles.processes import in_background
 
 from .conftest import refusal
 
@@ -37,7 +35,7 @@ class FakeWorker:
     all: ClassVar[list["FakeWorker"]] = []
 
     def __init__(self, is_process, on_answer, on_end):
-        self.on_answer, self.sent, self.searches, self.last_game = on_answer, [], {}, ""
+        self.on_answer, self.sent, self.searches = on_answer, [], {}
         FakeWorker.all.append(self)
 
     def send(self, message):
@@ -198,81 +196,6 @@ async def test_a_search_that_nobody_waits_for_is_stopped_or_never_begun(pool, wo
     worker.on_answer(worker, [Answer(number)])
     search(pool, "c", "last")
     assert await names(worker) == ["begun", "last"]
-
-
-def pondering(pool, key, name):
-    """Ask for pondering, which that name is told apart by."""
-    return asyncio.create_task(pool.ponder(key, job(-1, "ponder", agent=f"random:{name}", seconds=1.0)))
-
-
-def stopped(worker):
-    """Whether the last job of *worker* was told to end; it then does."""
-    jobs = [message for message in worker.sent if isinstance(message, list)]
-    if worker.sent[-1] != jobs[-1][0].number:
-        return False
-    worker.on_answer(worker, [Answer(jobs[-1][0].number, 1000.0)])
-    return True
-
-
-@scenario(workers=3)
-async def test_pondering_gives_way_to_any_search_and_costs_nobody_anything(pool, *workers):
-    tasks = [pondering(pool, f"game {i}", f"ponders {i}") for i in range(4)]
-    assert [await names(worker) for worker in workers] == [["ponders 0"], ["ponders 1"], ["ponders 2"]]
-    assert tasks[3].done()  # there was nobody to do it
-    search(pool, "other", "long", is_long=True)
-    await settle()
-    assert all(map(stopped, workers))
-    await settle()
-    assert [task.done() for task in tasks] == [True] * 4
-    assert await names(workers[0]) == ["ponders 0", "long"]
-    search(pool, "game 0", "next")
-    search(pool, "new", "newer")
-    assert [(await names(worker))[1] for worker in workers] == ["long", "next", "newer"]  # no charge puts it behind
-    for worker in workers:
-        await worker.answer(0.1)
-    pondering(pool, "a", "ponders")
-    search(pool, "b", "long", is_long=True)  # pondering is no long search
-    search(pool, "c", "long", is_long=True)
-    await settle()
-    assert pool.waiting == 0
-
-
-@scenario(workers=3)
-async def test_a_game_is_searched_where_it_was_pondered_and_pondered_where_it_was_searched(pool, first, second, third):
-    search(pool, "a", "a")
-    search(pool, "b", "b")
-    await settle()
-    await second.answer(0.1)
-    await first.answer(0.1)
-    ponders = pondering(pool, "b", "b ponders")
-    pondering(pool, "a", "a ponders")
-    assert await names(second) == ["b", "b ponders"]
-    ponders.cancel()
-    search(pool, "b", "b again")
-    assert await names(third) == []  # idle, but it knows nothing of the game
-    assert stopped(second)
-    assert await names(second) == ["b", "b ponders", "b again"]
-    assert not stopped(first)  # nobody needs its worker
-
-
-def test_a_worker_ponders_until_it_is_stopped_with_the_engine_of_the_moves(monkeypatch):
-    searcher, begun, engines, search = Searcher(), threading.Event(), [], Engine.search
-
-    def note(engine, position, limits=None, **options):
-        engines.append(engine)
-        if limits.time == 1000:
-            begun.set()
-        return search(engine, position, limits, **options)
-
-    monkeypatch.setattr(Engine, "search", note)
-    agent = "six-factor:time=1000"
-    asked = in_background(lambda: searcher.answer(job(3, "ponder", agent=agent, seconds=1000.0)))
-    assert begun.wait(PATIENCE)
-    searcher.stopped = 3
-    assert asked.result(PATIENCE).result == {}
-    found = searcher.answer(job(4, agent=agent, seconds=0.01)).result
-    assert found["line"][0] == found["move"]
-    assert engines[-1] is engines[-2]
 
 
 def job(number, kind="move", position=None, *, agent="six-factor:depth=2", seconds=None):

@@ -14,11 +14,9 @@ import pytest
 from models.evaluator import NetworkEvaluator
 from models.policy import Architecture
 from models.policy.net import PolicyValueNet
-from play.cli.measure import match
 from reversi_env import Position, Rules, batch
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from search import evaluators
-from search.agents import spec
 from search.agents.book import packaged_book
 from studies.game_tree import winner
 from studies.game_tree.counting import positions_by_round
@@ -232,13 +230,6 @@ JOBS = {
     "score": openings(score),
     "win rate": openings(win_rate, None),
     "winner": openings(lambda seed: winner.measure(winner.WinnerOptions(player="random", games=GAMES, seed=seed))),
-    "match": recorded(
-        lambda seed: match._play_here(("random", "random"), {}, 2, RULES, 0, seed, None),
-        spec,
-        "make_agent",
-        seed_of,
-        2,
-    ),
     "openings of a match": lambda seed: {
         game.opening.moves for game, _ in play_match("random", "random", 2, RULES, opening_plies=12, seed=seed).sides
     },

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -68,14 +67,6 @@ def exam(
     size: Annotated[int | None, integer("--size", help="Board size: 4, 6 or 8 (default: 8).")] = None,
     variant: VariantOrDefault = None,
     plot: Plot = None,
-    annotate: Annotated[
-        Path | None,
-        text(
-            "--annotate",
-            help="Write a copy of the weights, with the results in its record, to this folder.",
-            metavar="DIR",
-        ),
-    ] = None,
     games: Annotated[
         int | None,
         integer("--games", help="Policy: games against each baseline (even; default: 400).", low=2, even=True),
@@ -115,26 +106,21 @@ def exam(
 
     if len(subjects) == 1 and (subjects[0].endswith(".safetensors") or Path(subjects[0]).is_file()):
         unused = {"weights": weights, "wthor": wthor, "positions": positions, "empties": empties, "size": size}
-        _refuse_options("a policy: expected evaluators", **unused, variant=variant, plot=plot, annotate=annotate)
+        _refuse_options("a policy: expected evaluators", **unused, variant=variant, plot=plot)
         table = _policy_table(subjects[0], games or 400, depth or 2, cache, threads, 1 if seed is None else seed)
         (print_json if as_json else _show_policy)(table)
         return
     _refuse_options("evaluators: expected a policy file", games=games, depth=depth)
-    if subjects and (weights or annotate):
-        raise ReversiError("--weights or --annotate with EVALUATOR: expected network:weights=FILE, or no EVALUATOR")
+    if subjects and weights:
+        raise ReversiError("--weights with EVALUATOR: expected network:weights=FILE, or no EVALUATOR")
     checked_plot(plot)
     make_folder("--cache", cache)
-    make_folder("--annotate", annotate)
     rules = Rules(size or 8, variant or "normal")
     network = _network(weights, rules)
-    if annotate is not None and not isinstance(network, str):
-        raise ReversiError("--annotate with a residual network: expected the weights of a network for the search")
     sample = {"positions": positions, "empties": empties, "seed": seed or 0}
     result = _examined(subjects, network, rules, wthor, sample, cache, threads)
     if plot is not None:
         _save_plot(result, plot)
-    if annotate is not None:
-        _annotate(result, weights, rules, annotate)
     if as_json:
         print_json(result.as_dict())
     else:
@@ -253,17 +239,6 @@ def _print_tables(result: Exam) -> None:
     print_table(headings, errors, title=f"{game}: mean absolute error of the static value, in discs")
     print_table(headings, biases, title=f"{game}: its bias for the side to move, in discs")
     print_table(headings, regrets, title=f"{game}: regret of the best move by one-ply search, in discs")
-
-
-def _annotate(result: Exam, weights: str | None, rules: Rules, folder: Path) -> None:
-    from models.evaluator import NetworkEvaluator
-    from models.patterns import annotate
-
-    facts = result.as_dict()
-    for mark in facts["marks"]:
-        if mark["evaluator"] == result.names()[0]:
-            mark["evaluator"] = "network"  # not its path, so that the record is the same everywhere
-    print(f"reversi: {annotate(NetworkEvaluator(weights).file(rules), folder, exam=facts)}", file=sys.stderr)
 
 
 def _save_plot(result: Exam, path: Path) -> None:

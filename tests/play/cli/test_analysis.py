@@ -148,14 +148,8 @@ def test_match_is_paired_and_reproducible(json_lines):
     assert (first["size"], first["variant"], first["seed"]) == (6, "normal", 4)
 
 
-def test_a_match_on_a_small_board_begins_with_two_plies(json_lines):
-    arguments = ("match", "greedy", "discs:depth=1", "--size", 4, "--games", 8)
-    [default], [two] = json_lines(*arguments), json_lines(*arguments, "--plies", 2)
-    assert timeless(default) == timeless(two)
-
-
 @pytest.mark.slow
-def test_a_match_on_processes_and_from_other_openings(json_lines, tmp_path):
+def test_a_match_is_the_same_on_any_number_of_workers(json_lines, tmp_path):
     openings = tmp_path / "openings.txt"
     openings.write_text("c2d2\nc2b2\n")
     arguments = ("match", "greedy", "random", "--size", 6, "--games", 6, "--openings")

@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from models.patterns import read_weights
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.errors import TrainError
 from reversi_env.notation import read_wthor
@@ -229,19 +228,6 @@ def test_the_command_runs_at_once_on_the_packages_positions(size, variant, json_
     others = [mark for mark in result["marks"] if mark["evaluator"] != "network"]
     for empties in (10, 12, 14):
         assert network[empties]["error"] < min(mark["error"] for mark in others if mark["empties"] == empties)
-
-
-def test_the_results_go_into_the_record_of_the_weights(games, tmp_path, reversi):
-    own = evaluators.get_evaluator("network").file(Rules())
-    arguments = ("--wthor", games, "-e", 6, "-e", 8, "-p", 5, "--cache", tmp_path, "--threads", 1)
-    status, _, err = reversi("exam", *arguments, "--weights", own, "--annotate", tmp_path / "new")
-    assert status == 0
-    (path,) = (tmp_path / "new").glob("*.safetensors")
-    assert str(path) in err
-    record = read_weights(path).record
-    marks = {(mark["evaluator"], mark["empties"]) for mark in record["exam"]["marks"]}
-    assert marks == {(name, count) for name in ("network", *evaluators.published_names()) for count in (6, 8)}
-    assert record | {"exam": None} == read_weights(own).record | {"exam": None}
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,9 +23,6 @@ if TYPE_CHECKING:
 #: The text of the bar, or of the line without a terminal.
 MESSAGE = "reversi: compiling for this CPU, at the first start only …"
 _ROOT = Path(__file__).resolve().parents[1]
-
-
-# --- parts, each for a process of its own ---------------------------------------------------------
 
 
 def _search(evaluator: str) -> None:
@@ -44,7 +41,7 @@ def _solver(evaluator: str) -> None:
     from search.engine.solver import Solver
     from search.engine.table import TranspositionTable
 
-    # the search by which a selective one foretells values is another part
+    # the midgame search that selective solving uses is another part
     Solver(table=TranspositionTable(0.001), evaluator=evaluator or None, selective=False).load_kernels()
 
 
@@ -86,15 +83,11 @@ def parts_of(agents: Iterable[Agent]) -> list[str]:
         if isinstance(agent, DoubleAlphaAgent):
             parts.append(f"double-alpha:{agent.evaluator.name}")
         elif isinstance(agent, SearchAgent):
-            name = agent.evaluator.name
-            order = name if agent.evaluator.orders_endgames else ""
-            parts += [f"search:{name}", f"solver:{order}"]
+            name, orders = agent.evaluator.name, agent.evaluator.orders_endgames
+            parts += [f"search:{name}", f"solver:{name if orders else ''}"]
         elif isinstance(agent, ExactAgent):
             parts.append("solver:")
     return list(dict.fromkeys(parts))
-
-
-# --- all of them ----------------------------------------------------------------------------------
 
 
 def compile_ahead(parts: Iterable[str], load: Callable[[], object]) -> None:
@@ -115,10 +108,9 @@ def compile_ahead(parts: Iterable[str], load: Callable[[], object]) -> None:
     load()
 
 
-def prepare_parts(names: Iterable[str]) -> None:
-    """Compile and load these *parts*, which no agent stands for."""
-    todo = list(names)
-    compile_ahead(todo, lambda: [PARTS[name]("") for name in todo])
+def prepare_parts(names: Sequence[str]) -> None:
+    """Compile and load these parts, which belong to no agent."""
+    compile_ahead(names, lambda: [PARTS[name]("") for name in names])
 
 
 def _compile_apart(parts: Iterable[str]) -> Iterator[str]:
@@ -136,7 +128,7 @@ def _compile_apart(parts: Iterable[str]) -> Iterator[str]:
 
 
 def start_python(module: str, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
-    """A process of a module of ours, whatever the working folder has; it prints nothing on standard output."""
+    """Start a process that runs a module of the project, whatever is in the working folder, without standard output."""
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-P", "-m", module, *arguments]

@@ -1,11 +1,12 @@
-"""Text output of an engine's evaluation: hints, move values and an evaluation bar."""
+"""Texts for a terminal: hints, values of moves, an evaluation bar, the result of a game."""
 
 from __future__ import annotations
 
 from math import tanh
 
+from play.game import Game
 from play.thinker import Thought
-from reversi_env.rules import BLACK, Colour
+from reversi_env.rules import BLACK, WHITE, Colour
 from search.engine.limits import certainty
 
 BAR_WIDTH = 40
@@ -43,3 +44,12 @@ def bar_text(value: float, turn: Colour, *, block_characters: bool) -> str:
     full, empty = ("█", "░") if block_characters else ("#", "-")
     leader = "even" if round(for_black, 1) == 0 else f"{'black' if for_black > 0 else 'white'} {abs(for_black):+.1f}"
     return f"black {full * filled}{empty * (BAR_WIDTH - filled)} white  {leader}"
+
+
+def outcome_text(game: Game) -> str:
+    """Return the winner of a game that is over, with the margin and the discs on the board."""
+    winner, ending = game.winner(), {"resigned": " by resignation", "timeout": " on time"}.get(game.ending or "", "")
+    margin = "" if winner is None or ending else f" by {abs(game.score())}"
+    empties = " (empty squares count for the winner)" if margin and game.position.empties else ""
+    result = "the game is drawn" if winner is None else f"{winner} wins{ending}{margin}"
+    return f"{result}, black {game.position.discs(BLACK)}, white {game.position.discs(WHITE)}{empties}"

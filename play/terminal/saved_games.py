@@ -25,8 +25,11 @@ MAX_FILE_BYTES = 1 << 24
 #: Maximum number of games kept for --resume.
 MAX_KEPT = 20
 #: The fields of such a file.
-_KINDS: dict[str, Any] = {"ggf": str, "black": str | None, "white": str | None, "adviser": str | None}
-_KINDS |= {"time": float | int | None}
+_KINDS: dict[str, Any] = {
+    "ggf": str,
+    **dict.fromkeys(("black", "white", "adviser"), str | None),
+    "time": float | int | None,
+}
 
 
 @dataclass
@@ -34,8 +37,7 @@ class Settings:
     """The players: an agent spec for each side, None for a person. The first three fields are saved with an unfinished game.
 
     ``adviser`` gives hints and values, by default the strongest agent. ``time`` (seconds per move) holds in addition to the limits
-    of a spec. ``opponent`` plays if a person asks for the computer. ``pause`` is the number of seconds after each move of a watched
-    game. ``shows_bar``: the evaluation bar is on from the start.
+    of a spec. ``opponent`` plays if a person asks for the computer. ``pause`` is in seconds after each move of a watched game.
     """
 
     agents: dict[Colour, str | None]
@@ -70,8 +72,7 @@ def save_in_progress(path: Path, game: Game, settings: Settings) -> None:
         path.unlink(missing_ok=True)
         return
     agents = {"black": settings.agents[BLACK], "white": settings.agents[WHITE], "adviser": settings.adviser}
-    kept = {"ggf": game.to_ggf(), **agents, "time": settings.time}
-    write_atomically(path, (json.dumps(kept) + "\n").encode())
+    write_atomically(path, (json.dumps({"ggf": game.to_ggf(), **agents, "time": settings.time}) + "\n").encode())
 
 
 def resumable_games() -> list[Path]:
@@ -92,12 +93,11 @@ def unfinished_game() -> tuple[Game, Settings, Path]:
             f"--resume: expected an unfinished game in {quoted(str(state_folder()), 300)}; start one without --resume"
         )
     try:
-        kept = json.loads(paths[0].read_text(encoding="utf-8"))
-        if not isinstance(kept, dict) or not all(isinstance(kept.get(key), kind) for key, kind in _KINDS.items()):
+        saved = json.loads(paths[0].read_text(encoding="utf-8"))
+        if not isinstance(saved, dict) or not all(isinstance(saved.get(key), kind) for key, kind in _KINDS.items()):
             raise ReversiError("its fields are not as expected")
-        agents = {BLACK: kept.get("black"), WHITE: kept.get("white")}
-        settings = Settings(agents, kept.get("adviser"), kept.get("time"))
-        return Game.from_ggf(kept["ggf"]), settings, paths[0]
+        ggf, black, white, adviser, time = map(saved.get, _KINDS)
+        return Game.from_ggf(ggf), Settings({BLACK: black, WHITE: white}, adviser, time), paths[0]
     except (ValueError, RecursionError) as error:  # JSON and GGF errors are ValueErrors
         raise ReversiError(
             f"file {quoted(str(paths[0]), 300)} is not a saved game: expected one of reversi play; delete it: {error}"
@@ -113,7 +113,8 @@ def save(game: Game, name: str | None, *, replace: bool) -> Path:
     try:
         write_atomically(path, f"{text}\n".encode())
     except OSError as error:
-        raise ReversiError(f"file {quoted(str(path), 300)} cannot be written: {_reason(error)}") from None
+        reason = (error.strerror or str(error)).lower()
+        raise ReversiError(f"file {quoted(str(path), 300)} cannot be written: {reason}") from None
     return path
 
 
@@ -125,7 +126,7 @@ def load(name: str, number: int, like: Game) -> tuple[Game, int]:
             raise ReversiError(f"{place}: expected a game of at most {MAX_FILE_BYTES:,} bytes")
         text = decoded(path.read_bytes())
     except OSError as error:
-        raise ReversiError(f"{place} cannot be read: {_reason(error)}") from None
+        raise ReversiError(f"{place} cannot be read: {(error.strerror or str(error)).lower()}") from None
     return game_in_text(text, number, like, place)
 
 
@@ -158,7 +159,3 @@ def _games_in(text: str) -> int:
         except ReversiError:
             break
     return count
-
-
-def _reason(error: OSError) -> str:
-    return (error.strerror or str(error)).lower()

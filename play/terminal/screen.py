@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from collections.abc import Callable, Iterable, Mapping
@@ -17,8 +18,9 @@ class Screen:
     """Lines out and lines in. *colour*: whether to use colours and round discs; None finds out by itself."""
 
     def __init__(self, colour: bool | None = None) -> None:
-        _forgive(sys.stdin)
-        _forgive(sys.stdout)
+        for stream in (sys.stdin, sys.stdout):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(errors="replace")  # characters that cannot be read or written
         self.colour = shows_colours(sys.stdout, os.environ) if colour is None else colour
         self._typed = sys.stdin.isatty() and sys.stdout.isatty()
 
@@ -54,25 +56,15 @@ class Screen:
         return fits
 
     def read(self, prompt: str) -> str:
-        """A line of input, stripped; EOFError at its end. What does not come from a keyboard is shown as if it did."""
-        if self._typed:
-            return _typed_line(prompt)
-        print(prompt, end="", flush=True)
-        line = sys.stdin.readline()
-        if not line:
-            print(flush=True)
-            raise EOFError
+        """Return a line of input, stripped; raise EOFError at its end. Input that is not typed is shown, too."""
+        try:
+            line = input(prompt)
+        except EOFError:
+            print(flush=True)  # Ctrl-D leaves the cursor behind the prompt
+            raise
         if not sys.stdin.isatty():
-            print(line.rstrip("\n"), flush=True)
+            print(line, flush=True)
         return line.strip()
-
-
-def _typed_line(prompt: str) -> str:
-    try:
-        return input(prompt).strip()
-    except EOFError:
-        print(flush=True)  # Ctrl-D leaves the cursor behind the prompt
-        raise
 
 
 def shows_colours(stream: TextIO, environment: Mapping[str, str]) -> bool:
@@ -84,10 +76,3 @@ def shows_colours(stream: TextIO, environment: Mapping[str, str]) -> bool:
     except (UnicodeEncodeError, LookupError):
         return False
     return stream.isatty()
-
-
-def _forgive(stream: TextIO) -> None:
-    """Replace characters that cannot be read or written."""
-    reconfigure = getattr(stream, "reconfigure", None)
-    if reconfigure:
-        reconfigure(errors="replace")

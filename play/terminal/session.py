@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from functools import partial
@@ -11,14 +12,14 @@ from time import perf_counter, sleep
 from play.game import Game
 from play.interrupt import INTERRUPTED, abandonable, interruptible
 from play.terminal import saved_games as storage
-from play.terminal.evaluation_text import bar_text, hint_text, value_lines
+from play.terminal.evaluation_text import bar_text, hint_text, outcome_text, value_lines
 from play.terminal.screen import Screen
 from play.thinker import Thinker, Thought, default_agent
 from reversi_env import Position, ReversiError
-from reversi_env.errors import quoted
+from reversi_env.errors import count_noun, quoted
 from reversi_env.notation.openings import name_of_positions
 from reversi_env.rendering import render_ansi
-from reversi_env.rules import BLACK, PASS_NAME, WHITE, Colour
+from reversi_env.rules import BLACK, WHITE, Colour
 from search.agents.external.process import EngineFailure
 from search.engine.limits import certainty
 
@@ -122,12 +123,11 @@ class Session:
             self.screen.show(str(failure), "error")
             self._paused = True
             return
-        opinion = ""
+        value = ""
         if thought.value is not None and self._shows_bar:
-            opinion = (
-                f": {thought.value:+.1f} discs, {certainty(thought.confidence, thought.depth)}, {thought.seconds:.1f} s"
-            )
-        self._tell(f"{position.turn} ({agent}) plays {thought.move}{opinion}")
+            sure = certainty(thought.confidence, thought.depth)
+            value = f": {thought.value:+.1f} discs, {sure}, {thought.seconds:.1f} s"
+        self._tell(f"{position.turn} ({agent}) plays {thought.move}{value}")
         self._make(thought.move, thought.seconds, thought.value)
         if self._is_watched:
             self._paused = interrupted
@@ -157,11 +157,9 @@ class Session:
     def _greet(self) -> None:
         rules = self.game.rules
         aim = "most discs win" if rules.variant == "normal" else "fewest discs win"
-        players = {colour: agent or "you" for colour, agent in self.settings.agents.items()}
-        self.screen.show(
-            f"{rules.size}x{rules.size}, {aim}. Black: {players[BLACK]}. White: {players[WHITE]}. "
-            + ("Ctrl-C pauses." if self._is_watched else "Type help for help.")
-        )
+        black, white = (self.settings.agents[colour] or "you" for colour in (BLACK, WHITE))
+        help_text = "Ctrl-C pauses." if self._is_watched else "Type help for help."
+        self.screen.show(f"{rules.size}x{rules.size}, {aim}. Black: {black}. White: {white}. {help_text}")
         if not self.game.moves and storage.resumable_games():
             self.screen.show("There is an unfinished game. Resume it with: reversi play --resume", "faint")
 
@@ -181,22 +179,13 @@ class Session:
         for each in news if cleared else []:
             self.screen.show(each, "bold")
         if game.is_over():
-            self._show_end()
+            self.screen.show(f"Game over: {outcome_text(game)}", "bold")
             return
         self.screen.show(status)
         if opening := name_of_positions(game.positions):
             self.screen.show(f"Opening: {opening}", "faint")
         if self._shows_bar:
             self._show_bar()
-
-    def _show_end(self) -> None:
-        game, winner = self.game, self.game.winner()
-        ending_text = {"resigned": " by resignation", "timeout": " on time"}.get(game.ending or "", "")
-        black, white = game.position.discs(BLACK), game.position.discs(WHITE)
-        result = "the game is drawn" if winner is None else f"{winner} wins{ending_text}"
-        margin = "" if winner is None or ending_text else f" by {abs(game.score())}"
-        empties = " (empty squares count for the winner)" if margin and game.position.empties else ""
-        self.screen.show(f"Game over: {result}{margin}, black {black}, white {white}{empties}", "bold")
 
     def _show_bar(self) -> None:
         thought = self._advice()
@@ -217,12 +206,17 @@ class Session:
             self._paused = False
             return
         try:
-            if _is_move(words):
-                self._person_moves(words[0])
+            if re.fullmatch("pass|[a-z][0-9]", line.strip().lower()):
+                self._check_running()
+                self._make(words[0], perf_counter() - self._turn_began)
             else:
                 self._matching_command(words[0])(*words[1:])
         except ReversiError as error:
             self.screen.show(str(error), "error")
+
+    def _check_running(self) -> None:
+        if self.game.is_over():
+            raise ReversiError("the game is over: expected new, undo, save or quit")
 
     def _matching_command(self, word: str) -> Callable[..., object]:
         name = {"?": "help", "exit": "quit"}.get(word.lower(), word.lower())
@@ -233,11 +227,6 @@ class Session:
             return self._commands[fitting[0]]
         expected = f"one of {', '.join(fitting)}" if fitting else "a move such as d3, or help"
         raise ReversiError(f"{quoted(word)} is neither a move nor a command: expected {expected}")
-
-    def _person_moves(self, move: str) -> None:
-        if self.game.is_over():
-            raise ReversiError("the game is over: expected new, undo, save or quit")
-        self._make(move, perf_counter() - self._turn_began)
 
     def _hint(self, *_: str) -> None:
         self.screen.show(f"hint: {hint_text(self._advice())}")
@@ -279,7 +268,7 @@ class Session:
             self._thinker(agent).check(game.rules)
         self.game, self._saved_as = game, None
         which = f"game {number} of {count} in " if count > 1 else ""
-        self._tell(f"loaded {len(game.moves)} move{'s' if len(game.moves) != 1 else ''} from {which}{name}")
+        self._tell(f"loaded {count_noun(len(game.moves), 'move')} from {which}{name}")
         self._after_moves()
 
     def _new(self, side: str | None = None, *_: str) -> None:
@@ -313,8 +302,7 @@ class Session:
         self.screen.show(f"the agent plays at level {text} now")
 
     def _go(self, *_: str) -> None:
-        if self.game.is_over():
-            raise ReversiError("the game is over: expected new, undo, save or quit")
+        self._check_running()
         self._paused = False
         agent = self.settings.agents[self.game.turn]
         self._agent_moves(agent or self.settings.opponent or default_agent(self.game.rules))
@@ -337,15 +325,14 @@ class Session:
         return self._thinkers[key]
 
     def _advice(self, moves: int = 1) -> Thought:
-        if self.game.is_over():
-            raise ReversiError("the game is over: there is nothing to advise")
+        self._check_running()
         adviser = self.settings.adviser or default_agent(self.game.rules)
         return self._thought(self._thinker(adviser, advises=True), self.game.position, moves, advises=True)[0]
 
     def _thought(
         self, thinker: Thinker, position: Position, moves: int = 1, *, advises: bool = False
     ) -> tuple[Thought, bool]:
-        """Return the agent's move, and whether Ctrl-C ended the search, whose best result so far it is then."""
+        """Return the agent's move, or the best so far, and whether Ctrl-C ended the search."""
         abandonable(lambda: thinker.prepare(position.rules))  # may compile; Ctrl-C leaves the game unchanged
         began = perf_counter()
         who, ending = (thinker.spec, "answer now") if advises else (position.turn, "move now")
@@ -373,11 +360,6 @@ class Session:
     def _report_saved_game(self) -> None:
         if self._keeps and self.game.moves and not self.game.is_over():
             self.screen.show("Game saved. Resume it with: reversi play --resume", "faint")
-
-
-def _is_move(words: list[str]) -> bool:
-    word = words[0].lower()
-    return len(words) == 1 and (word == PASS_NAME or (len(word) == 2 and word[0].isalpha() and word[1].isdigit()))
 
 
 def _side(text: str) -> set[Colour]:

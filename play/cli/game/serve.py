@@ -130,15 +130,12 @@ def _created(client: Client, mine: Colour, opponent: str, size: int, variant: Va
 
 
 def _report(game: Game, role: str, ticket: Ticket, as_json: bool) -> None:
+    from play.terminal.evaluation_text import outcome_text
     from reversi_env.rules import BLACK, WHITE
 
-    winner, score = game.winner(), game.score(BLACK)
-    black, white = game.position.discs(BLACK), game.position.discs(WHITE)
-    if as_json:
-        result = {"game": ticket.game, "role": role, "moves": list(game.moves), "black": black, "white": white}
-        ended = {"winner": None if winner is None else str(winner), "ending": game.ending or "played"}
-        print_json({**result, "score": score, **ended})
+    if not as_json:
+        print(f"Game over: {outcome_text(game)}")
         return
-    ending_text = {"resigned": " by resignation", "timeout": " on time"}.get(game.ending or "", "")
-    outcome = "a draw" if winner is None else f"{winner} wins{ending_text}"
-    print(f"{outcome}: black {black}, white {white} (score {score:+d} for black)")
+    winner, discs = game.winner(), {str(colour): game.position.discs(colour) for colour in (BLACK, WHITE)}
+    ended = {"winner": None if winner is None else str(winner), "ending": game.ending or "played"}
+    print_json({"game": ticket.game, "role": role, "moves": list(game.moves), **discs, "score": game.score(), **ended})

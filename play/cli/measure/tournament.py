@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
+from play.cli.measure.exam import print_elo_note
 from play.cli.options import (
     NOTHING,
     Json,
@@ -36,10 +37,7 @@ TournamentChoice: Any = options_of(TournamentOptions, without=("agents", "sprt")
 
 def tournament(
     *agents: Annotated[
-        str,
-        Parameter(
-            help="Agent specs. The word all means every named agent, published all published heuristics.",
-        ),
+        str, Parameter(help="Agent specs. The word all means every named agent, published all published heuristics.")
     ],
     out: Annotated[
         Path | None, text("--out", help="Output folder (default: a new folder under tournaments/).", metavar="DIR")
@@ -97,16 +95,18 @@ def _expanded(specs: list[str], size: int, variant: Literal["normal", "reversed"
     from search.evaluators.registry import published_names
 
     groups = {"all": names(), "published": published_names()}
-    expanded: list[str] = []
+    if not groups.keys() & set(specs):
+        return tuple(specs)
+    expanded: dict[str, None] = {}
     for spec in specs:
         for name in groups.get(spec, (spec,)):
             try:
                 if spec in groups:
                     Thinker(name).check(Rules(size, variant))
-                expanded.append(name)
+                expanded[name] = None
             except ReversiError as error:
                 print(f"reversi: {name} is left out: {error}", file=sys.stderr)
-    return tuple(dict.fromkeys(expanded)) if groups.keys() & set(specs) else tuple(expanded)
+    return tuple(expanded)
 
 
 def _read_sprt(text: str, errors: float) -> Sprt:
@@ -132,15 +132,14 @@ def _play(options: TournamentOptions, folder: Path, workers: int | None, ray: st
     title = f"{len(options.agents)} agents, {options.size}x{options.size} {options.variant}"
     with progress_bar() as show:
 
-        def tell(record: GameRecord, done: int) -> None:
+        def on_game(record: GameRecord, done: int) -> None:
             show(title, done, options.total)
 
         try:
             with chosen_executor(ray, workers if ray else None) as executor:  # without Ray, run_tournament's processes
-                return run_tournament(options, folder, executor=executor, workers=workers_here, on_game=tell), False
+                return run_tournament(options, folder, executor=executor, workers=workers_here, on_game=on_game), False
         except KeyboardInterrupt:
-            pass
-    return read_tournament(options, folder), True
+            return read_tournament(options, folder), True
 
 
 # --- results ----------------------------------------------------------------------------------------
@@ -206,9 +205,8 @@ def as_dict(played: Tournament, table: Standings, folder: Path) -> dict[str, Any
 def _sprt_dict(played: Tournament) -> dict[str, Any]:
     sprt = played.options.sprt
     assert sprt is not None
-    low, high = sprt.bounds
-    llr = {"llr": sprt.llr(played.pairs), "llr_low": low, "llr_high": high}
     test = {**attributes(sprt, "elo0", "elo1"), "elo_scale": "logistic", "accepted": played.verdict}
+    llr = dict(zip(("llr", "llr_low", "llr_high"), (sprt.llr(played.pairs), *sprt.bounds), strict=True))
     return {**test, **llr, "pairs": played.pairs.tolist(), "elo_is_biased": played.verdict is not None}
 
 
@@ -232,8 +230,7 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
     print("ms: mean time of a move, late: moves over the time allowed")
     headings = ("", "agent", "Elo", "95 %", "games", "score", "discs", "ms", "late")
     print_table(headings, rows, words=2, gap=0)
-    if not all(player.rating.is_determined for player in table.players):
-        print(_undetermined_text(table))
+    print_elo_note(row[3:4] for row in rows)
     print("score in % of the row against the column")
     print_cross_table([player.name for player in table.players], table.cross_table)
     for player in table.players:
@@ -242,13 +239,6 @@ def print_tables(played: Tournament, table: Standings, title: str) -> None:
             print(f"{player.name} lost {count} by forfeit, {kind}: {reason}")
     if played.options.sprt is not None:
         print(_sprt_text(played))
-
-
-def _undetermined_text(table: Standings) -> str:
-    extremes = (player for player in table.players if player.games in (player.wins, player.losses))
-    reasons = ", ".join(f"{player.name} {'won' if player.wins else 'lost'} every game" for player in extremes)
-    reason = reasons or "some agents have too few results against the others"
-    return f"Elo is not determined where none is given, and ≥ and ≤ are 95 % bounds: {reason}"
 
 
 def print_cross_table(names: list[str], scores: list[list[float | None]]) -> None:
@@ -288,7 +278,6 @@ def _sprt_text(played: Tournament) -> str:
         "Elo of the SPRT is logistic, 400 log10(score / (1 - score)); if games were drawn, Davidson's Elo is farther from 0"
     )
     biased = (
-        "\nThe test stopped at an extreme result: Elo in the table is biased to the side of the accepted hypothesis, and its "
-        "intervals cover less than 95 %"
+        "\nElo in the table is biased to the side of the accepted hypothesis, since the test stops at an extreme result"
     )
     return text + (biased if played.verdict else "")

@@ -30,7 +30,7 @@ from reversi_env.notation.openings import name_of_positions
 from reversi_env.rules import BLACK, WHITE, Colour
 from search.agents.book import packaged_book
 from train.book.recorded import GameTree
-from train.evaluation.puzzles import Puzzle, packaged_puzzles
+from train.evaluation.puzzles import packaged_puzzles
 
 log = logging.getLogger("reversi.server")
 
@@ -70,7 +70,7 @@ class Hall:
         self.pool.start()
         await asyncio.to_thread(load_rules)
         await self.tidy()
-        self._tasks = [asyncio.get_running_loop().create_task(task) for task in (self._sweep(), self._count())]
+        self._tasks = [asyncio.create_task(task) for task in (self._sweep(), self._count())]
         for task in self._tasks:
             task.add_done_callback(_log_failure)
 
@@ -103,14 +103,13 @@ class Hall:
                 tokens[colour] = new_token()
                 seat.secret = hashed(tokens[colour])
         now, rules = time.time(), (request.size, request.variant, request.start)
-        keys = black, white, hashed(tokens["spectator"])
-        row = GameRow(
-            secrets.token_urlsafe(9), now, now, 0, "running", *rules, *keys, since=self.time.now(), client=client
-        )
+        seats = black, white, hashed(tokens["spectator"])
+        name, since = secrets.token_urlsafe(9), self.time.now()
+        row = GameRow(name, now, now, 0, "running", *rules, *seats, since=since, client=client)
         if request.clock:
             row.clock_seconds = row.black_left = row.white_left = request.clock.seconds
             row.clock_increment = request.clock.increment
-        room = Room(self, row, Game(row.rules(), row.black.name, row.white.name))
+        room = Room(self, row, Game(row.rules(), black.name, white.name))
         with _storage_errors_refused():
             await room.save()
         self.running[client] += 1
@@ -122,12 +121,10 @@ class Hall:
         room = self.rooms.get(game_id)
         if room is None:
             if game_id not in self._loading:
-                task = asyncio.get_running_loop().create_task(self._load(game_id))
-                self._loading[game_id] = task
-                task.add_done_callback(lambda _: self._loading.pop(game_id, None))
+                self._loading[game_id] = asyncio.create_task(self._load(game_id))
+                self._loading[game_id].add_done_callback(lambda _: self._loading.pop(game_id, None))
             room = await asyncio.shield(self._loading[game_id])
-        ended = room.check_flag()
-        if ended is not None:
+        if (ended := room.check_flag()) is not None:
             await ended
         room.let_agent_think()  # it stops when all members are gone
         return room
@@ -184,8 +181,8 @@ class Hall:
     async def tidy(self) -> None:
         """Save the server's time in the store, delete what is old, and count each client's running games."""
         now, options = time.time(), self.options
+        old = now - options.running_idle, now - options.finished_kept, now - options.review_kept
         try:
-            old = now - options.running_idle, now - options.finished_kept, now - options.review_kept
             self.running = await self.store.tidy(self.time.now(), *old, kept=self.rooms)
         except StoreError as error:
             log.error("the store could not be tidied: %s", error)
@@ -193,11 +190,7 @@ class Hall:
     # --- reviews ----------------------------------------------------------------------------------
 
     async def share(self, review: messages.Review, client: str) -> messages.Shared:
-        """Store a review, which nobody can change afterwards; its name opens it to everybody who has it.
-
-        Where there are too many, the oldest of its own address is deleted, or of the address that has most: an address that shares
-        many replaces its own first.
-        """
+        """Store a review, which nobody can change afterwards; its name opens it to everybody who has it."""
         _position(review)
         if not self._sharings.try_acquire(client):
             raise Refused(429, "too_many_reviews", "too many reviews from this address; try again later")
@@ -314,15 +307,14 @@ def _opening(request: messages.OpeningRequest, recorded: GameTree | None) -> mes
 
 def _puzzles(request: messages.PuzzleRequest) -> messages.Puzzles:
     puzzles = list(enumerate(packaged_puzzles(Rules(request.size, request.variant))))
-    nearest = min((abs(one.rating - request.rating) for _, one in puzzles), default=0)
-    fitting = [(number, one) for number, one in puzzles if abs(one.rating - request.rating) <= nearest]
-    drawn = random.sample(fitting, min(MAX_PUZZLES, len(fitting)))
-    return messages.Puzzles([_puzzle_entry(number, one) for number, one in drawn])
-
-
-def _puzzle_entry(number: int, puzzle: Puzzle) -> messages.PuzzleEntry:
-    board, turn = puzzle.position.to_text(), colour_name(puzzle.position.turn)
-    return messages.PuzzleEntry(number, board, turn, puzzle.move, puzzle.value, puzzle.margin, puzzle.rating)
+    nearest = min((abs(puzzle.rating - request.rating) for _, puzzle in puzzles), default=0)
+    fitting = [(number, puzzle) for number, puzzle in puzzles if abs(puzzle.rating - request.rating) <= nearest]
+    entries = []
+    for number, puzzle in random.sample(fitting, min(MAX_PUZZLES, len(fitting))):
+        board, turn = puzzle.position.to_text(), colour_name(puzzle.position.turn)
+        result = puzzle.move, puzzle.value, puzzle.margin, puzzle.rating
+        entries.append(messages.PuzzleEntry(number, board, turn, *result))
+    return messages.Puzzles(entries)
 
 
 def _position(request: messages.AnalyseRequest | messages.OpeningRequest | messages.Review) -> Position:

@@ -110,10 +110,10 @@ class Room:
         """Remove *member*; its seat stays its own. Without members an agent stops thinking, until one is back."""
         self.members.discard(member)
         self.idle_since = monotonic()
+        if not self.members:
+            self._stop_thinking()
         if not self.closed:
             self._broadcast()
-            if not self.members:
-                self._stop_thinking()
 
     # --- what can be done -------------------------------------------------------------------------
 
@@ -281,12 +281,9 @@ class Room:
         if not self.clock:
             return
         self.clock.stop(since)
-        if self._flag:
-            self._flag.cancel()
-            self._flag = None
         if self.game.moves and not self.game.is_over():
             self.clock.run(self.game.turn, since)
-            self._await_flag()
+        self._await_flag()
 
     def _until_flag(self) -> float:
         """Return the seconds until the person to move loses on time; an agent is charged for its search afterwards."""
@@ -295,12 +292,12 @@ class Room:
         return self.clock.until_flag(self._hall.time.now())
 
     def _await_flag(self) -> None:
-        left = self._until_flag()
-        if left < float("inf"):
-            self._flag = asyncio.get_running_loop().call_later(max(0.0, left) + 0.01, self._flag_is_due)
+        if self._flag:
+            self._flag.cancel()
+        left, loop = self._until_flag(), asyncio.get_running_loop()
+        self._flag = loop.call_later(max(0.0, left) + 0.01, self._flag_is_due) if left < float("inf") else None
 
     def _flag_is_due(self) -> None:
-        self._flag = None
         if self.check_flag() is None:
             self._await_flag()
 

@@ -73,9 +73,9 @@ CREATE INDEX reviews_by_client ON reviews (client);
 """
 VERSION = 4
 
-Outcome = TypeVar("Outcome")
+Result = TypeVar("Result")
 _Job = tuple[Callable[[sqlite3.Connection], Any], asyncio.Future[Any]]
-#: A future and its result or error.
+#: A job's future with its result or error.
 _Outcome = tuple[asyncio.Future[Any], Any, Exception | None]
 
 
@@ -105,11 +105,10 @@ class Seat:
 
 @dataclass
 class GameRow:
-    """A row of the table of games; times in seconds, *created* and *updated* since 1970.
+    """A row of the table of games (`_SCHEMA`); *created* and *updated* in seconds since 1970.
 
-    *spectator* is the hash of the spectators' token, *clock_seconds* None without a clock, *loser* a colour's number if the game
-    was ended early, *score* in discs for black, *since* the server's time when the turn began. *client* is the address that
-    created the game; its agents' searches are charged to that address.
+    *clock_seconds* is None without a clock, *loser* a colour's number if the game was ended early. Searches of its agents are
+    charged to the *client*.
     """
 
     id: str
@@ -193,7 +192,6 @@ class Store:
         return self.run(lambda connection: None)
 
     def load(self, game_id: str) -> asyncio.Future[tuple[GameRow, Game] | None]:
-        """Load a game, with its row; None if there is none of that name."""
 
         def load(connection: sqlite3.Connection) -> tuple[GameRow, Game] | None:
             stored = connection.execute("SELECT * FROM games WHERE id = ?", (game_id,)).fetchone()
@@ -230,12 +228,8 @@ class Store:
 
     def review(self, name: str) -> asyncio.Future[bytes | None]:
         """Load the content of a review; None if there is none of that name."""
-
-        def load(connection: sqlite3.Connection) -> bytes | None:
-            stored = connection.execute("SELECT content FROM reviews WHERE id = ?", (name,)).fetchone()
-            return stored and stored[0]
-
-        return self.run(load)
+        sql = "SELECT max(content) FROM reviews WHERE id = ?"
+        return self.run(lambda connection: connection.execute(sql, (name,)).fetchone()[0])
 
     def tidy(
         self, uptime: float, running_since: float, finished_since: float, reviews_since: float, kept: Iterable[str] = ()
@@ -262,9 +256,9 @@ class Store:
         sql = "SELECT max(seconds) FROM (SELECT seconds FROM uptime UNION ALL SELECT max(since) FROM games)"
         return self.run(lambda connection: float(connection.execute(sql).fetchone()[0]))
 
-    def run(self, work: Callable[[sqlite3.Connection], Outcome]) -> asyncio.Future[Outcome]:
+    def run(self, work: Callable[[sqlite3.Connection], Result]) -> asyncio.Future[Result]:
         """Do *work* in the thread, in a transaction, after all jobs before it."""
-        future: asyncio.Future[Outcome] = self._loop.create_future()
+        future: asyncio.Future[Result] = self._loop.create_future()
         self._jobs.put((work, future))
         return future
 
@@ -278,12 +272,12 @@ class Store:
                 while len(batch) < 500:
                     batch.append(self._jobs.get_nowait())
             is_open = None not in batch
-            outcomes = self._carry_out([job for job in batch if job is not None])
+            outcomes = self._run_batch([job for job in batch if job is not None])
             with contextlib.suppress(RuntimeError):  # the loop has closed
                 self._loop.call_soon_threadsafe(_deliver, outcomes)
         self._connection.close()
 
-    def _carry_out(self, batch: list[_Job]) -> list[_Outcome]:
+    def _run_batch(self, batch: list[_Job]) -> list[_Outcome]:
         """Do all jobs in one transaction; if one of them fails, each in one of its own."""
         try:
             with self._connection as connection:
@@ -292,17 +286,15 @@ class Store:
         except Exception as error:
             if len(batch) == 1:
                 return [(batch[0][1], None, StoreError(f"database {str(self.path)!r}: {error}"))]
-        return [outcome for job in batch for outcome in self._carry_out([job])]
+        return [outcome for job in batch for outcome in self._run_batch([job])]
 
 
 def _deliver(outcomes: list[_Outcome]) -> None:
-    for future, outcome, error in outcomes:
-        if future.done():
-            continue
-        if error is None:
-            future.set_result(outcome)
-        else:
-            future.set_exception(error)
+    for future, result, error in outcomes:
+        if not future.done() and error is None:
+            future.set_result(result)
+        elif not future.done():
+            future.set_exception(error)  # type: ignore[arg-type]
 
 
 def check(path: str | Path) -> None:
@@ -312,38 +304,29 @@ def check(path: str | Path) -> None:
 
 def opened(path: str | Path) -> sqlite3.Connection:
     """Open the file at *path* for this server alone; it is created if there is none. Of folders only the default one is created."""
-    _find_folder(path)
-    with contextlib.ExitStack() as refused:
+    with contextlib.ExitStack() as on_error:
         try:
+            if Path(path) == default_database():
+                Path(path).parent.mkdir(parents=True, exist_ok=True)
             connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0.3)
-            refused.callback(connection.close)
+            on_error.callback(connection.close)
             connection.row_factory = sqlite3.Row
-            connection.execute("PRAGMA locking_mode = EXCLUSIVE")
-            connection.execute("PRAGMA journal_mode = WAL")
-            connection.execute("PRAGMA synchronous = NORMAL")
-            connection.execute("PRAGMA foreign_keys = ON")
+            for setting in (
+                "locking_mode = EXCLUSIVE",
+                "journal_mode = WAL",
+                "synchronous = NORMAL",
+                "foreign_keys = ON",
+            ):
+                connection.execute(f"PRAGMA {setting}")
             _prepare(connection, path)
-        except sqlite3.Error as error:
+        except (sqlite3.Error, OSError) as error:
             reason = "another server uses it" if "locked" in str(error) else str(error)
             raise StoreError(
-                f"database {str(path)!r} ({reason}): expected a database of games that no other server uses; name another file"
+                f"database {str(path)!r} ({reason}): expected a database of games that no other server uses, or a new file "
+                "in an existing folder"
             ) from None
-        refused.pop_all()
+        on_error.pop_all()
     return connection
-
-
-def _find_folder(path: str | Path) -> None:
-    if str(path) == ":memory:":
-        return
-    folder = Path(path).parent
-    try:
-        if Path(path) == default_database():
-            folder.mkdir(parents=True, exist_ok=True)
-        missing = not folder.is_dir()
-    except OSError as error:
-        raise StoreError(f"database {str(path)!r}: {error}; expected a file in a folder that can be used") from None
-    if missing:
-        raise StoreError(f"database {str(path)!r}: no folder {str(folder)!r}; expected a file in a folder that exists")
 
 
 def _prepare(connection: sqlite3.Connection, path: str | Path) -> None:

@@ -30,7 +30,7 @@ class Endpoint:
     """One operation of the interface.
 
     *takes* and *answers* are classes of `play.server.messages`, or None for no body and for plain text. With *needs_token* the
-    function gets the room, and the role that the token opens. *refuses* are the statuses of its refusals.
+    function gets the room and the token's role. *refuses* are the statuses of its refusals.
     """
 
     method: str

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any, get_args
 
 import msgspec
@@ -10,20 +11,9 @@ from play.server import messages
 from play.server.http.endpoints import ENDPOINTS, Endpoint
 from reversi_env import __version__
 
-_REFUSALS = {
-    400: "The request cannot be read, or asks for what is not allowed.",
-    401: "There is no token.",
-    403: "The token is not valid for this game, or not for this seat; or a page of another server asks.",
-    404: "There is no such game or review.",
-    408: "The body did not arrive in time.",
-    409: "Not now: another's turn, an earlier ply, a finished game.",
-    413: "The body is too large.",
-    429: "Too many requests; try again later.",
-    503: "The server is full, or cannot store games now.",
-}
-#: What is in the path of a game or a review.
-_GAME = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}, "description": "Its name."}
-#: Messages of the WebSocket, described too though OpenAPI has no place for their exchange: see docs/reference/server.md.
+#: The parameter in the path of a game or a review.
+_ID = {"name": "id", "in": "path", "required": True, "schema": {"type": "string"}}
+#: Messages of the WebSocket. OpenAPI cannot describe their exchange, which docs/reference/server.md does.
 _MESSAGES = (*get_args(messages.Incoming), messages.Joined, messages.State, messages.Pong, messages.Problem)
 
 
@@ -55,13 +45,13 @@ def _operation(endpoint: Endpoint) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "operationId": endpoint.name,
         "summary": endpoint.summary,
-        "parameters": [_GAME] if "{id}" in endpoint.path else [],
+        "parameters": [_ID] if "{id}" in endpoint.path else [],
         "responses": {
-            str(endpoint.status): {"description": "Done.", "content": content},
-            **{
-                str(s): {"description": _REFUSALS[s], "content": _json(messages.Problem)}
-                for s in sorted(endpoint.refuses)
-            },
+            str(status): {
+                "description": HTTPStatus(status).phrase,
+                "content": content if status == endpoint.status else _json(messages.Problem),
+            }
+            for status in (endpoint.status, *sorted(endpoint.refuses))
         },
     }
     if endpoint.takes is not None:
@@ -75,7 +65,7 @@ def _socket() -> dict[str, Any]:
     return {
         "operationId": "socket",
         "summary": "Follow and play a game over a WebSocket; the messages are described in docs/reference/server.md.",
-        "parameters": [_GAME],
+        "parameters": [_ID],
         "responses": {
             "101": {"description": "The connection is a WebSocket now; the first message is a Join."},
             "403": {"description": "A page of another server, or too many connections."},

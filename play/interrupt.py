@@ -1,7 +1,7 @@
 """Ctrl-C and a status line for long work in kernels.
 
-Kernels do not handle signals. They run in a background thread, and the main thread shows their progress and asks them to stop
-after Ctrl-C. No exception interrupts them, so that partial results can be printed and saved.
+Kernels do not handle signals. They run in a background thread; the main thread shows their progress and stops them after Ctrl-C.
+No exception interrupts them, so that partial results can be printed.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 from play.background import in_background, run_until
@@ -27,15 +28,14 @@ Result = TypeVar("Result")
 
 
 def interruptible(
-    work: Callable[[], Result], stop: Callable[[], None], look: Callable[[], str] | None = None
+    work: Callable[[], Result], stop: Callable[[], None], status: Callable[[], str] = str
 ) -> tuple[Result, bool]:
     """Run *work* in a thread; return its result and whether Ctrl-C ended it. Its errors are raised here.
 
-    *stop* asks the work to return early; it is repeated, because the first request may come before the work has begun. *look*
-    is called about twice a second, and its text is shown where standard error is a terminal. A second Ctrl-C raises
-    KeyboardInterrupt.
+    *stop* asks the work to return early; it is repeated, because the first request may come before the work has begun. *status*
+    is called about twice a second, and its text is shown on a terminal. A second Ctrl-C raises KeyboardInterrupt.
     """
-    with _noted_interrupt(stop) as interrupted, _status_line(look) as show:
+    with _noted_interrupt(stop) as interrupted, _status_line(status) as show:
 
         def is_due() -> bool:
             if not interrupted():
@@ -53,28 +53,22 @@ def abandonable(work: Callable[[], Result]) -> Result:
 @contextmanager
 def resend_swallowed_interrupt() -> Iterator[None]:
     """Send a Ctrl-C again that Python has swallowed: a destructor or a weak reference's callback reports it without raising."""
-    before = sys.unraisablehook
+    before, main = sys.unraisablehook, threading.main_thread().ident
+    interrupt: Callable[[], object] = _thread.interrupt_main
+    if hasattr(signal, "pthread_kill") and main is not None:
+        interrupt = partial(signal.pthread_kill, main, signal.SIGINT)  # ends a wait, too
 
-    def look(unraisable: sys.UnraisableHookArgs) -> None:
+    def hook(unraisable: sys.UnraisableHookArgs) -> None:
         if issubclass(unraisable.exc_type, KeyboardInterrupt):
-            threading.Timer(AGAIN_SECONDS, _interrupt_main_thread).start()
+            threading.Timer(AGAIN_SECONDS, interrupt).start()
         else:
             before(unraisable)
 
-    sys.unraisablehook = look
+    sys.unraisablehook = hook
     try:
         yield
     finally:
         sys.unraisablehook = before
-
-
-def _interrupt_main_thread() -> None:
-    """Send SIGINT to the main thread where that is possible: unlike `interrupt_main`, it ends a wait."""
-    main = threading.main_thread().ident
-    if hasattr(signal, "pthread_kill") and main is not None:
-        signal.pthread_kill(main, signal.SIGINT)
-    else:
-        _thread.interrupt_main()
 
 
 @contextmanager
@@ -91,8 +85,8 @@ def _noted_interrupt(stop: Callable[[], None]) -> Iterator[Callable[[], bool]]:
         noted.set()
         stop()
 
-    in_charge = threading.current_thread() is threading.main_thread()
-    if not in_charge or signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None):
+    is_main = threading.current_thread() is threading.main_thread()
+    if not is_main or signal.getsignal(signal.SIGINT) in (signal.SIG_IGN, None):
         yield noted.is_set
         return
     before = signal.signal(signal.SIGINT, note)
@@ -103,22 +97,20 @@ def _noted_interrupt(stop: Callable[[], None]) -> Iterator[Callable[[], bool]]:
 
 
 @contextmanager
-def _status_line(look: Callable[[], str] | None) -> Iterator[Callable[[], object]]:
-    """Show *look*'s text on standard error, updated by each call of the yielded function; only call *look* without a terminal."""
-    if look is None:
-        yield lambda: None
-    elif not sys.stderr.isatty():
-        yield look
-    else:
-        from rich.console import Console
+def _status_line(status: Callable[[], str]) -> Iterator[Callable[[], object]]:
+    """Show the text of *status* on standard error, updated by each call of the yielded function, if that is a terminal."""
+    if not sys.stderr.isatty():
+        yield status
+        return
+    from rich.console import Console
 
-        status = Console(file=sys.stderr).status("")
+    line = Console(file=sys.stderr).status("")
 
-        def show() -> None:
-            status.update(look())
-            status.start()  # shown only now: short work needs no line
+    def show() -> None:
+        line.update(status())
+        line.start()  # shown only now: short work needs no line
 
-        try:
-            yield show
-        finally:
-            status.stop()
+    try:
+        yield show
+    finally:
+        line.stop()

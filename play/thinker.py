@@ -23,10 +23,8 @@ from search.engine.limits import Limits, MoveValue
 if TYPE_CHECKING:
     from search.engine.engine import Engine
 
-
 #: Options of a spec that limit its search.
 _LIMITS = frozenset({"time", "depth", "nodes"})
-
 #: Options of a spec that a controller may change while it runs.
 SETTABLE_OPTIONS = ("threads", "table", "level", "depth")
 
@@ -70,11 +68,10 @@ class Thinker:
 
     @property
     def has_values(self) -> bool:
-        """Whether the agent gives values with its moves."""
         return isinstance(self.agent, SearchAgent)
 
     def set_option(self, name: str, value: str) -> None:
-        """Set one of the `SETTABLE_OPTIONS`; raise a ReversiError if its agent does not have it, or not with that value."""
+        """Set one of the `SETTABLE_OPTIONS`; raise a ReversiError if the agent does not accept it."""
         if name not in SETTABLE_OPTIONS:
             raise ReversiError(f"option {quoted(name)}: expected one of {', '.join(SETTABLE_OPTIONS)}")
         spec = AgentSpec.parse(f"human:level={value}") if name == "level" else self.spec.with_(**{name: value})
@@ -107,7 +104,7 @@ class Thinker:
         self.prepare(position.rules)
         began = perf_counter()
         if isinstance(self.agent, SearchAgent):
-            limits = self._clocked(position, clock, depth) if clock else self._limits(time, depth)
+            limits = self._limits(self.agent, position, time, depth, clock)
             result = self.agent.search(position, limits, multi_pv=moves)
             return Thought(**(vars(result) | {"move": result.move or PASS_NAME}))
         action = self.agent.choose(position)
@@ -123,26 +120,26 @@ class Thinker:
     ) -> None:
         """Search *position* in advance until *is_over* and `stop` is called, if the agent can ponder."""
         if isinstance(self.agent, SearchAgent) and self.agent.ponders:
-            limits = self._clocked(position, clock, depth) if clock else self._limits(None, depth)
+            limits = self._limits(self.agent, position, None, depth, clock)
             ponder(self.agent.engine(position.rules), position, limits, is_over)
 
     def stop(self) -> None:
         """End the search early: the best move so far is the result."""
         self.agent.stop()
 
-    def _clocked(self, position: Position, clock: TimeControl, depth: int | None) -> Limits:
-        return self._limits(clock.max_seconds(position), depth, clock.usual_seconds(position))
-
-    def _limits(self, time: float | None, depth: int | None, soft: float | None = None) -> Limits:
-        assert isinstance(self.agent, SearchAgent)
-        own = self.agent.limits
+    def _limits(
+        self, agent: SearchAgent, position: Position, time: float | None, depth: int | None, clock: TimeControl | None
+    ) -> Limits:
+        own, soft = agent.limits, None
+        if clock:
+            time, soft = clock.max_seconds(position), clock.usual_seconds(position)
         if not self.limited and (time is not None or depth is not None):
             own = replace(own, time=None)
         return replace(own, time=_least(own.time, time), depth=_least(own.depth, depth), soft=soft)
 
 
 def default_agent(rules: Rules) -> str:
-    """Return the spec of the strongest agent for that game: the network, where one has been trained."""
+    """Return the spec of the strongest agent for that game."""
     from models.evaluator import strongest_evaluator
 
     return strongest_evaluator(rules)
@@ -161,7 +158,6 @@ def _least(first: Any, second: Any) -> Any:
 
 
 # --- pondering -------------------------------------------------------------------------------------
-
 
 #: Number of searches of one position, each with twice the time of the one before: whenever the reply comes, the table holds a
 #: search that had about the time elapsed. The last one ends after about a hundred times the time of a move.
@@ -189,10 +185,10 @@ def expected_position(position: Position, line: Sequence[str]) -> Position | Non
 
 
 class Ponderer:
-    """Lets *thinker* ponder between moves; one that is not *on* does nothing.
+    """Lets *thinker* ponder between moves, if it is *on*.
 
-    `expect` is called with the chosen move, `begin` when there is nothing else to do, and `end` before the thinker is used again.
-    All three are called by one thread.
+    `expect` is called with the chosen move, `begin` when there is nothing else to do, and `end` before the thinker is used again;
+    all by one thread.
     """
 
     def __init__(self, thinker: Thinker, on: bool = True) -> None:

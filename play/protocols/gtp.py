@@ -126,13 +126,11 @@ class GtpEngine:
         self.has_quit = True
 
     def _boardsize(self, text: str, *_: str) -> None:
-        self._begin(_whole(text), self.rules.variant, "unacceptable size")
+        self._begin(_integer(text), self.rules.variant, "unacceptable size")
 
-    def _set_game(self, *words: str) -> None:
-        name = " ".join(words).lower()
+    def _set_game(self, word: str, *words: str) -> None:
+        name = " ".join((word, *words)).lower()
         games = {title.lower(): variant for title, variant in _GAMES.items()} | _OTHER_NAMES
-        if not name:
-            raise GtpError("syntax error")
         if name not in games:
             raise GtpError("unsupported game")
         self._begin(self.rules.size, games[name], "unsupported game")
@@ -152,17 +150,19 @@ class GtpEngine:
 
     def _restart(self) -> None:
         self._positions = [Position.initial(self.rules)]
+        self._restart_clocks()
+
+    def _restart_clocks(self) -> None:
         self._clocks = {} if self._settings is None else dict.fromkeys((BLACK, WHITE), self._settings)
 
     def _komi(self, text: str, *_: str) -> None:
         _matching(_NUMBER, text)  # there is none in Othello
 
     def _play(self, colour: str, vertex: str, *_: str) -> None:
-        position = self._seen_by(_colour(colour))
-        move = vertex.lower()
+        position, move = self._seen_by(_colour(colour)), vertex.lower()
         if move == PASS_NAME:
             if position.legal_board():
-                raise GtpError(f"illegal move: pass, and {colour} can move: expected {_squares(position)}")
+                raise GtpError(f"illegal move: pass for {colour}: expected {_squares(position)}")
             self._positions.append(_other_to_move(position))
             return
         if not re.fullmatch(_VERTEX, move):
@@ -205,19 +205,19 @@ class GtpEngine:
     # --- the clock --------------------------------------------------------------------------------
 
     def _time_settings(self, main: str, period: str, moves: str, *_: str) -> None:
-        main_time, period_time, stones = _seconds(main), _seconds(period), _whole(moves)
+        main_time, period_time, stones = _seconds(main), _seconds(period), _integer(moves)
         unlimited = period_time > 0 and stones == 0
         self._settings = None if unlimited else TimeControl(main_time, period_time if stones else 0.0, stones)
         if self._settings is not None and main_time == 0 and stones:
             self._settings = TimeControl(period_time, period_time, stones, stones)
-        self._clocks = {} if self._settings is None else dict.fromkeys((BLACK, WHITE), self._settings)
+        self._restart_clocks()
 
     def _time_left(self, colour: str, time: str, moves: str, *_: str) -> None:
-        side, left, stones = _colour(colour), _seconds(time), _whole(moves)
+        side, left, stones = _colour(colour), _seconds(time), _integer(moves)
         settings = self._settings or TimeControl(left)
         self._clocks[side] = TimeControl(left, settings.period, settings.moves, stones)
 
-    # --- looking at it ----------------------------------------------------------------------------
+    # --- queries and options ----------------------------------------------------------------------
 
     def _final_score(self, *_: str) -> str:
         if not self.position.is_over():
@@ -234,7 +234,7 @@ class GtpEngine:
 
     def _values(self, count: str = "64", *_: str) -> str:
         """Return the values of the best moves for the side to move, in discs (a private command)."""
-        wanted = _whole(count)
+        wanted = _integer(count)
         if self.position.is_over() or not self.thinker.has_values or not wanted:
             raise GtpError("no values")
         thought = self.thinker.think(self.position, moves=max(2, wanted))
@@ -271,7 +271,7 @@ def _colour(text: str) -> Colour:
     return _COLOURS[_matching("b|w|black|white", text.lower())]
 
 
-def _whole(text: str) -> int:
+def _integer(text: str) -> int:
     return int(_matching("[0-9]{1,9}", text))
 
 

@@ -10,11 +10,11 @@ The board sends a line and the engine answers with none, one or many. Commands::
     hint 3                      value the best three moves: ``search`` lines, deeper and deeper
     go                          ``=== F5/evaluation/seconds``; the board itself is not changed by it
     analyze                     value every position of the game, from the last to the first: ``analysis`` lines
-    learn                       ``learned``: nothing is, there being no book
+    learn                       ``learned``, without effect: there is no book
     ping 7                      stop thinking; then ``pong 7``
     quit                        (or the end of the input)
 
-Anything else is ignored, as the protocol wants it; so is a line with a mistake, which the status line then tells about. Answers::
+Anything else is ignored, as the protocol demands; so is a line with a mistake, which a status line reports. Answers::
 
     set myname network12
     status Thinking             what the status line shows; empty: nothing
@@ -49,8 +49,8 @@ _LEARNED = "learned"
 class NBoardEngine:
     """The engine's side of one session; *send* is called with every line to be sent.
 
-    `run` takes one command at a time. `hurry` may be set from another thread while one runs: it then ends as soon as it can.
-    One that *ponders* thinks from `ponder` on to the next command if the last move was the one that it had chosen.
+    `run` takes one command at a time. `hurry` may be set by another thread to end it early. An engine that *ponders* thinks from
+    `ponder` on to the next command, if the last move was its own.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class NBoardEngine:
     def _set(self, rest: str) -> None:
         what, _, value = rest.partition(" ")
         if what == "depth":
-            self._depth = _whole(value, "depth")
+            self._depth = _integer(value, "depth")
             self._send_name()
         elif what in SETTABLE_OPTIONS:
             self.thinker.set_option(what, value)
@@ -103,12 +103,11 @@ class NBoardEngine:
             game = Game.from_ggf(value)
             self.thinker.check(game.rules)
             if game.ending is not None:
-                game.undo()  # of how it ended: moves are made, and asked for, in games that were given up as well
+                game.undo()  # moves may be made and requested in games that were resigned, too
             self.game = game
 
     def _send_name(self) -> None:
-        name = self.thinker.spec.name
-        self._send(f"set myname {name}{self._depth or ''}")
+        self._send(f"set myname {self.thinker.spec.name}{self._depth or ''}")
 
     def _move(self, rest: str) -> None:
         self.game.play(rest.partition("/")[0].strip())
@@ -134,7 +133,7 @@ class NBoardEngine:
         self._send(f"=== {_written(thought.move)}/{value}/{thought.seconds:.2f}")
 
     def _hint(self, rest: str) -> None:
-        count, position = _whole(rest or "1", "number of moves"), self.game.position
+        count, position = _integer(rest or "1", "number of moves"), self.game.position
         if position.is_over() or self.hurry.is_set():
             return
         self._send("status Analyzing")
@@ -187,7 +186,7 @@ class NBoardEngine:
 def serve(engine: NBoardEngine, lines: Iterable[str]) -> None:
     """Execute *lines* until they end or one is ``quit``; a ``ping`` interrupts the command before it."""
     commands: queue.Queue[str | None] = queue.Queue()
-    lock = threading.Lock()  # hurry is set as long as a ping is in the queue: nothing is worth thinking about then
+    lock = threading.Lock()  # hurry is set as long as a ping is in the queue
 
     def read() -> None:
         try:
@@ -221,7 +220,7 @@ def _written(move: str) -> str:
     return _WRITTEN_PASS if move == PASS_NAME else move.upper()
 
 
-def _whole(text: str, what: str) -> int:
+def _integer(text: str, what: str) -> int:
     if not re.fullmatch(r"[0-9]{1,3}", text) or int(text) < 1:
-        raise ReversiError(f"{what} {quoted(text)}: expected a whole number, 1 or more")
+        raise ReversiError(f"{what} {quoted(text)}: expected an integer, 1 or more")
     return min(int(text), 60)

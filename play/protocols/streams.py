@@ -1,4 +1,4 @@
-"""Standard input and output as protocols want them: lines of bytes in, text out, a quiet end when the other side goes."""
+"""Standard input and output for protocols: lines in, text out, and no error when the other side closes them."""
 
 from __future__ import annotations
 
@@ -9,17 +9,16 @@ from contextlib import contextmanager
 from functools import partial
 from typing import BinaryIO
 
-#: Longer lines are cut: no command is anywhere near as long, and memory is not the other side's to use.
-LONGEST_LINE = 1 << 16
+#: Longer lines are cut, so that a controller cannot fill the memory.
+MAX_LINE_BYTES = 1 << 16
 
 
 @contextmanager
 def protocol_streams() -> Iterator[tuple[Iterator[str], Callable[[str], None]]]:
-    """The lines of standard input, and what sends text to standard output; both may be closed at any moment without an error."""
+    """Yield the lines of standard input, and a function that writes to standard output; both may be closed at any moment."""
     try:
         yield _lines(_own_input()), partial(print, end="", flush=True)
-    except BrokenPipeError:
-        # What is still in the buffer has no reader: let the interpreter's last flush go nowhere.
+    except BrokenPipeError:  # the interpreter flushes the rest at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -33,7 +32,7 @@ def _own_input() -> BinaryIO:
 
 def _lines(stdin: BinaryIO) -> Iterator[str]:
     """Yield every line, decoded as Latin-1, which cannot fail."""
-    while line := stdin.readline(LONGEST_LINE):
+    while line := stdin.readline(MAX_LINE_BYTES):
         yield line.decode("latin-1")
-        while not line.endswith(b"\n") and (line := stdin.readline(LONGEST_LINE)):
+        while not line.endswith(b"\n") and (line := stdin.readline(MAX_LINE_BYTES)):
             pass  # the rest of a line that was cut

@@ -6,8 +6,10 @@ A spec of a client names one of these agents and sets numbers within the server'
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any, get_args
 
 from models.evaluator import FOLDER as NETWORKS
@@ -25,25 +27,12 @@ from search.agents.searching import SearchAgent
 from search.agents.simple import INVINCIBLE_EMPTIES, ExactAgent
 from search.agents.spec import AgentSpec
 
-_TEXTS = {
-    "human": ("Human-like", "ten levels, from a beginner to stronger than most people"),
-    "network": ("Network", "looks ahead with a trained network; the strongest"),
-    "six-factor": ("Six factors", "corners, legal moves, discs next to empty squares, values of squares: report 001"),
-    "four-attribute": ("Four attributes", "discs, legal moves, corners, safe discs: report 003"),
-    "cell-utility": ("Cell utility", "values of squares, discs and legal moves: report 004"),
-    "position-stability": ("Position and stability", "written for the reversed game: report 000"),
-    "double-alpha": ("Double Alpha", "the search of report 002, with sixteen weights from simulated evolution"),
-    "ten-weight": ("Ten weights", "values of squares from simulated evolution: report 002"),
-    "mobility": ("Mobility", "counts legal moves only"),
-    "discs": ("Disc counter", "counts discs only"),
-    "rl": ("Self-taught", "trained by self-play; does not search"),
-    "greedy-invincible": (
-        "Greedy, then perfect",
-        "plays the move with the best disc count right now, and the last twelve squares perfectly",
-    ),
-    "greedy": ("Greedy", "plays the move with the best disc count right now"),
-    "random": ("Random", "any legal move"),
-}
+#: The agents on offer, the levels for people first, then the strongest; their texts are those of the page in English.
+NAMES = (
+    *("human", "network", "six-factor", "four-attribute", "cell-utility", "position-stability", "double-alpha"),
+    *("ten-weight", "mobility", "discs", "rl", "greedy-invincible", "greedy", "random"),
+)
+_WORDS = Path(__file__).resolve().parents[1] / "web" / "words" / "en.json"
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
 _PLAIN = ("human", "rl", "greedy-invincible", "greedy", "random")
 _OPTIONS = frozenset({"depth", "time", "nodes", "level", "exact", "seed", "book", "variety"})
@@ -68,7 +57,7 @@ class LimitedAgent:
 
 @cache
 def sizes(name: str) -> list[int]:
-    """Return the sizes that an agent plays, in both variants; none if it needs torch and torch is missing."""
+    """Return the sizes that an agent plays in both variants; none if it needs torch, which is missing."""
     if name not in _WEIGHTS:
         return list(SIZES)
     if name == "rl" and not is_installed("torch"):
@@ -83,9 +72,12 @@ def entries() -> list[AgentEntry]:
         "human": {"levels": [level.title for level in LEVELS], "ratings": list(RATINGS)},
         "network": {"books": book_sizes()},
     }
+    words = json.loads(_WORDS.read_bytes())
     return [
-        AgentEntry(name, title, about, name not in _PLAIN, sizes(name), **more.get(name, {}))
-        for name, (title, about) in _TEXTS.items()
+        AgentEntry(
+            name, words[f"agent.{name}"], words[f"about.{name}"], name not in _PLAIN, sizes(name), **more.get(name, {})
+        )
+        for name in NAMES
         if sizes(name)
     ]
 
@@ -99,9 +91,9 @@ def limited_agent(spec: str, size: int, options: ServerOptions, *, lenient: bool
         parsed = AgentSpec.parse(spec)
     except ReversiError:
         parsed = AgentSpec("")
-    if parsed.name not in _TEXTS and parsed.name != "sixteen-weight":  # double-alpha's evaluator
+    if parsed.name not in NAMES and parsed.name != "sixteen-weight":  # double-alpha's evaluator
         name = spec.partition(":")[0][:30]
-        raise Refused(400, "unknown_agent", f"agent {name!r} is not on offer: expected one of {', '.join(_TEXTS)}")
+        raise Refused(400, "unknown_agent", f"agent {name!r} is not on offer: expected one of {', '.join(NAMES)}")
     if lenient:
         parsed = parsed.without(*parsed.options.keys() - (_OPTIONS & {*option_names(parsed.name)}))
     for key in parsed.options:
@@ -157,7 +149,7 @@ def _seconds(agent: Agent | None, options: ServerOptions) -> float | None:
 
 def evaluator(name: str | None, size: int) -> str:
     """Return the agent for analysis: *name*, refused if it does not search, or by default the strongest."""
-    searching = [each for each in _TEXTS if each not in _PLAIN]
+    searching = [each for each in NAMES if each not in _PLAIN]
     name = name or next(each for each in ("network", "six-factor") if size in sizes(each))
     if name not in searching:
         expected = ", ".join(searching)

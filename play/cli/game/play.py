@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
@@ -18,7 +18,6 @@ from play.cli.options import (
 from play.cli.positions import DEFAULT, PositionChoice, PositionText, read_start
 
 if TYPE_CHECKING:
-    from play.game import Game
     from play.terminal.saved_games import Settings
     from reversi_env import Rules
 
@@ -81,11 +80,13 @@ def play(
     if resume:
         if position != "start":
             raise ReversiError(f"--resume with position {position!r}: expected one of them")
+        others = {"size": where.size, "variant": where.variant, "colour": colour, "watch": watch or None}
+        for name, value in (others | {"agent": agent, "opponent": opponent, "depth": depth}).items():
+            if value is not None:
+                raise ReversiError(f"--resume with --{name}: expected it without, since the saved game has its own")
         game, settings, path = storage.unfinished_game()
-        if level is not None:  # a level given now takes the place of the agent
+        if level is not None:
             settings.agents = {side: before and spec for side, before in settings.agents.items()}
-        given = {"size": where.size, "variant": where.variant, "colour": colour, "agent": agent, "opponent": opponent}
-        _check_same_game(game, settings, given | {"watch": watch or None})
     else:
         game = read_start(position, where)
         settings = _settings(game.rules, _with_depth(spec, depth, game.rules), opponent, colour or "black", watch)
@@ -112,24 +113,3 @@ def _settings(rules: Rules, spec: str, opponent: str | None, colour: Colours, wa
         return Settings({BLACK: spec, WHITE: opponent or spec}, opponent=spec)
     people = {"black": {BLACK}, "white": {WHITE}, "both": {BLACK, WHITE}}[colour]
     return Settings({side: None if side in people else spec for side in (BLACK, WHITE)}, opponent=spec)
-
-
-def _check_same_game(game: Game, settings: Settings, given: dict[str, Any]) -> None:
-    """Raise an error if an option differs from that of the game to resume."""
-    from reversi_env import BLACK, WHITE, ReversiError
-
-    black, white = settings.agents[BLACK], settings.agents[WHITE]
-    sides = {(True, True): "both", (True, False): "black", (False, True): "white"}
-    kept = {
-        "size": game.rules.size,
-        "variant": game.rules.variant,
-        "colour": sides.get((black is None, white is None)),
-        "agent": black or white,
-        "opponent": white if black else None,
-        "watch": True if black and white else None,
-    }
-    for name, value in given.items():
-        if value is not None and value != kept[name]:
-            shown = f"--{name}" if value is True else f"--{name} {value}"
-            like = f"--{name} {kept[name]}" if kept[name] not in (None, True) else "no such option"
-            raise ReversiError(f"--resume with {shown}: expected {like}, as in the game that you left")

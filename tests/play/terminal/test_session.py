@@ -252,34 +252,24 @@ def test_a_game_resumed_into_a_file_of_the_same_name_is_kept(play, reversi, monk
         assert (status, moves_of(again)) == (0, moves_of(shown))
 
 
-@pytest.mark.parametrize("option", [(), ("--size", "4", "--variant", "reversed", "--colour", "both")])
-def test_resume_remembers_sides_and_limits(play, reversi, option):
+def test_resume_remembers_sides_and_limits(play, reversi):
     play("b1", arguments=("--size", "4", "--colour", "both", "--time", "2", "--variant", "reversed"))
     assert (kept()["black"], kept()["white"], kept()["time"]) == (None, None, 2)
-    _, _, err = reversi("play", "--resume", "--colour", "black", stdin="quit\n")
-    assert "--resume with --colour black: expected --colour both" in err
-    status, shown, _ = reversi("play", "--resume", *option, stdin="quit\n")
+    status, shown, _ = reversi("play", "--resume", stdin="quit\n")
     assert status == 0
     assert "4x4, fewest discs win. Black: you. White: you." in shown
 
 
 @pytest.mark.parametrize(
-    ("option", "expected"),
-    [
-        (("--size", "6"), "expected --size 4"),
-        (("--colour", "white"), "expected --colour black"),
-        (("--agent", "greedy"), "expected --agent six-factor:depth=1"),
-        (("--watch",), "expected no such option"),
-        (("--opponent", "greedy"), "expected no such option"),
-        (("game.ggf",), "expected one of them"),
-    ],
+    "option",
+    [("--size", "6"), ("--colour", "white"), ("--agent", "greedy"), ("--depth", "2"), ("--watch",), ("game.ggf",)],
 )
-def test_resume_refuses_what_would_be_another_game(play, reversi, option, expected):
+def test_resume_refuses_options_that_the_game_has(play, reversi, option):
     play("b1")
     before = kept()
     status, out, err = reversi("play", "--resume", *option, stdin="quit\n")
     assert (status, out, err.count("\n")) == (2, "", 1)
-    assert expected in err
+    assert option[0] in err
     assert kept() == before
 
 

@@ -1,15 +1,8 @@
 """The interface of the courses on Reversed Reversi (CS303 and others): a class `AI` that a referee asks for moves.
 
-A referee that loads a file with a class ``AI`` can load a file of one line::
-
-    from play.course import AI, COLOR_BLACK, COLOR_NONE, COLOR_WHITE
-
-It creates one ``AI(chessboard_size, color, time_out)`` per side and calls ``go(chessboard)`` when that side is to move, with an
-array of -1 (black), 0 (empty) and 1 (white). The result is ``candidate_list``: the legal moves as (row, column), the last of which
-is played; it is empty if there is none. The fewest discs win.
-
-`go` never takes longer than *time_out* seconds, even if kernels have to be compiled: compilation begins in a thread of the
-constructor, and a legal move is in the list at once.
+A referee creates one ``AI(chessboard_size, color, time_out)`` per side and calls ``go(chessboard)`` when that side is to move, with
+an array of -1 (black), 0 (empty) and 1 (white). `go` never takes longer than *time_out* seconds, even if kernels have to be
+compiled: compilation begins in a thread of the constructor, and a legal move is in the list at once.
 """
 
 from __future__ import annotations
@@ -40,9 +33,10 @@ Square = tuple[int, int]
 
 
 class AI:
-    """A player of Reversed Reversi with the courses' interface.
+    """A player of Reversed Reversi, or of the ``"normal"`` *variant*, with the courses' interface.
 
-    *agent* is an agent spec, by default the strongest for that board. *variant* may be ``"normal"``, for referees of that game.
+    ``candidate_list`` has the legal moves as (row, column), the last of which is played; it is empty if there is none.
+    *agent* is an agent spec, by default the strongest for that board.
     """
 
     def __init__(
@@ -57,9 +51,7 @@ class AI:
         self._rules = Rules(chessboard_size, variant)
         if isinstance(color, bool) or color not in (COLOR_BLACK, COLOR_WHITE):
             raise PositionError(f"color {quoted(color)}: expected -1 (COLOR_BLACK) or 1 (COLOR_WHITE)")
-        self.chessboard_size = chessboard_size
-        self.color = color
-        self.time_out = time_out
+        self.chessboard_size, self.color, self.time_out = chessboard_size, color, time_out
         self.candidate_list: list[Square] = []
         self._agent = agent or default_agent(self._rules)
         self._load_in_background()
@@ -84,24 +76,19 @@ class AI:
         """Return the agent's move, or None if it is not ready in time."""
         if self._process != os.getpid():  # a referee that forks leaves the loading thread behind
             self._load_in_background()
-        thinker = self._loaded.result()
+        self._loaded.result()
         time = ENGINE_PART * (deadline - perf_counter())
         if time <= 0:
             return None
-        rules = self._rules
-        position = Position.from_matrix(board, Colour(self.color), rules)
-        row, column = divmod(rules.action_from_name(thinker.think(position, time=time).move), rules.size)
-        return row, column
+        position = Position.from_matrix(board, Colour(self.color), self._rules)
+        action = self._rules.action_from_name(self._thinker.think(position, time=time).move)
+        return divmod(action, self._rules.size)
 
     def _load_in_background(self) -> None:
         # Packages are imported before there is a thread: it and the referee, both importing one, would wait for each other.
-        thinker = Thinker(self._agent)
-        thinker.check(self._rules)
-        self._process, self._loaded = os.getpid(), in_background(partial(self._prepared, thinker))
-
-    def _prepared(self, thinker: Thinker) -> Thinker:
-        thinker.prepare(self._rules)
-        return thinker
+        self._thinker = Thinker(self._agent)
+        self._thinker.check(self._rules)
+        self._process, self._loaded = os.getpid(), in_background(partial(self._thinker.prepare, self._rules))
 
 
 def legal_moves(board: np.ndarray, color: int) -> list[Square]:

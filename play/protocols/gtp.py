@@ -1,19 +1,7 @@
-"""GTP, the Go Text Protocol version 2, as Othello programs speak it: any GTP controller can let our agents play.
+"""GTP, the Go Text Protocol version 2, as Othello programs use it (docs/reference/protocols.md).
 
-The protocol is that of the `GTP 2 specification <https://www.lysator.liu.se/~gunnar/gtp/>`_. What Othello adds, as in GRhino and
-Quarry:
-
-* Squares are named as everywhere in Othello, a1 at the *top* left.
-* A side that cannot move passes, and only then. The pass may be sent (``play w pass``) and asked for (``genmove w`` answers
-  ``pass``), or left out: a move by the other colour implies it.
-* As in Go, moves of one colour may follow each other, whatever the turn; a colour may then play where it could if it were its
-  turn. When the game is over, both sides can only pass.
-* ``list_games`` and ``set_game`` choose between ``Othello`` and ``Anti-Othello``, where the fewest discs win.
-* ``final_score`` counts the empty squares for the winner, and answers ``cannot score`` before the end.
-
-``reversi-set threads 4`` (or ``table``, in MiB, ``level`` or ``depth``) changes how the agent searches from then on.
-
-``time_settings`` and ``time_left`` are obeyed, on top of the limits in the agent's own spec.
+As in Go, moves of one colour may follow each other, whatever the turn; a colour may then play where it could if it were its turn.
+A pass may be left out.
 """
 
 from __future__ import annotations

@@ -1,27 +1,4 @@
-"""The NBoard engine protocol, version 2: our agents for NBoard and other Othello boards that speak it.
-
-The board sends a line and the engine answers with none, one or many. Commands::
-
-    nboard 2                    the version; the engine answers with its name
-    set depth 12                plies to search; the spec's own limits hold too
-    set game (;GM[Othello]…;)   the position at the end of this game; its TY says size and variant
-    set contempt 5              accepted, without effect
-    move F5/1.23/4.5            a move was made; evaluation and time may be missing
-    hint 3                      value the best three moves: ``search`` lines, deeper and deeper
-    go                          ``=== F5/evaluation/seconds``; the board itself is not changed by it
-    analyze                     value every position of the game, from the last to the first: ``analysis`` lines
-    learn                       ``learned``, without effect: there is no book
-    ping 7                      stop thinking; then ``pong 7``
-    quit                        (or the end of the input)
-
-Anything else is ignored, as the protocol demands; so is a line with a mistake, which a status line reports. Answers::
-
-    set myname network12
-    status Thinking             what the status line shows; empty: nothing
-    search F5D6C3 1.25 0 12     line, value in discs for the side to move, 0, depth (100%: exact)
-    nodestats 35805 0.02        nodes and seconds since the search began
-    analysis 12 -3.50           moves made, and the value for the side to move then
-"""
+"""The NBoard engine protocol, version 2 (docs/reference/protocols.md)."""
 
 from __future__ import annotations
 

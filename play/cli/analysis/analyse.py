@@ -1,16 +1,10 @@
-"""`reversi analyse`: the engine's opinion of positions."""
+"""`reversi analyse`: a search of positions, or their static evaluation."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-from play.cli.options import (
-    AgentOption,
-    Json,
-    SearchThreads,
-    integer,
-    number,
-)
+from play.cli.options import AgentOption, Json, SearchThreads, integer, number
 from play.cli.output import attributes, output_after_interrupt, print_json
 from play.cli.positions import DEFAULT, PositionChoice, PositionText, read_problems
 from play.interrupt import interruptible
@@ -60,21 +54,25 @@ def analyse(
     limits = {"time": time, "depth": depth, "nodes": nodes}
     players: dict[str, SearchAgent] = {}
     for line, problem in read_problems(position, where, as_json=as_json):
-        spec = agent or default_agent(problem.position.rules)
+        spec, numbered = agent or default_agent(problem.position.rules), {} if line is None else {"line": line}
         if depth == 0:
-            _show_static(line, problem.position, spec, as_json)
+            value = _static_value(problem.position, spec)
+            if as_json:
+                print_json(numbered | {"value": value})
+            else:
+                print(f"{'' if line is None else f'line {line}: '}{value:+.2f}")
             continue
         if spec not in players:
             players[spec] = _searcher(spec, limits, threads)
         result, interrupted = _search(players[spec], problem.position, multi_pv)
         with output_after_interrupt(interrupted, "interrupted, this is the best so far"):
             if as_json:
-                print_json(({} if line is None else {"line": line}) | _as_dict(result, multi_pv))
+                print_json(numbered | _as_dict(result, multi_pv))
             else:
                 _print(line, problem.position, result)
 
 
-def _show_static(line: int | None, position: Position, agent: str, as_json: bool) -> None:
+def _static_value(position: Position, agent: str) -> float:
     from reversi_env.errors import ReversiError, quoted
     from search.agents.spec import AgentSpec
 
@@ -82,11 +80,7 @@ def _show_static(line: int | None, position: Position, agent: str, as_json: bool
     for option in spec.options.keys() - {"weights"}:
         raise ReversiError(f"option {quoted(option)} of {quoted(agent)} with --depth 0: expected none but weights")
     player = _checked(spec.make(), agent)
-    value = float(position.score()) if position.is_over() else player.evaluator.static_value(position)
-    if as_json:
-        print_json(({} if line is None else {"line": line}) | {"value": value})
-    else:
-        print(f"{'' if line is None else f'line {line}: '}{value:+.2f}")
+    return float(position.score()) if position.is_over() else player.evaluator.static_value(position)
 
 
 def _as_dict(result: SearchResult, multi_pv: int) -> dict[str, Any]:
@@ -120,9 +114,7 @@ def _search(player: SearchAgent, position: Position, multi_pv: int) -> tuple[Sea
 
     from play.first_start import compile_ahead, parts_of
 
-    compile_ahead(
-        parts_of([player]), lambda: player.prepare(position.rules)
-    )  # here, where Ctrl-C can end a compilation
+    compile_ahead(parts_of([player]), lambda: player.prepare(position.rules))  # where Ctrl-C can end a compilation
     began = perf_counter()
     return interruptible(
         lambda: player.search(position, multi_pv=multi_pv),

@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from play.cli.options import (
-    NOTHING,
-    Json,
-    RayAddress,
-    Workers,
-    chosen_executor,
-    flag,
-    options_of,
-    text,
-)
+from play.cli.options import NOTHING, Json, RayAddress, Workers, chosen_executor, flag, options_of, text
 from play.cli.output import exit_on_interrupt, print_json, print_table, progress_bar
 from play.cli.positions import DEFAULT, PositionChoice, PositionText, read_problems
 from train.book.options import BookOptions, CheckOptions
@@ -112,8 +103,8 @@ def _show(
     if as_json:
         entry = opening_book and opening_book.find(position)
         value = {"value": entry.value, "lines": entry.lines} if entry else {"value": None, "lines": 0}
-        about = {"book": _about(opening_book) if opening_book else None}
-        print_json(({} if line is None else {"line": line}) | about | value | {"moves": rows})
+        about = {"book": _about(opening_book) if opening_book else None} | value | {"moves": rows}
+        print_json(about if line is None else {"line": line} | about)
         return
     if line is not None:
         print(f"line {line}")
@@ -211,18 +202,10 @@ def _rows(position: Position, book: Book | None, played: dict[str, Any]) -> list
     rows = []
     for name in dict.fromkeys((*known, *played)):
         move, games = known.get(name), played.get(name)
-        rows.append(
-            {
-                "move": name,
-                "opening": opening_name(position.play(name)),
-                "value": move and move.value,
-                "plays": move and ("yes" if move.plays else "no"),
-                "lines": move and move.lines,
-                "games": games and games.games,
-                "points": games and games.points,
-                "score": games and games.score,
-            }
-        )
+        plays = move and ("yes" if move.plays else "no")
+        in_book = {"value": move and move.value, "plays": plays, "lines": move and move.lines}
+        recorded = {column: games and getattr(games, column) for column in ("games", "points", "score")}
+        rows.append({"move": name, "opening": opening_name(position.play(name)), **in_book, **recorded})
     return rows
 
 

@@ -6,15 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from play.cli.options import (
-    AgentOption,
-    Level,
-    agent_of_level,
-    flag,
-    integer,
-    number,
-    text,
-)
+from play.cli.options import AgentOption, Level, agent_of_level, flag, integer, number, text
 from play.cli.positions import DEFAULT, PositionChoice, PositionText, read_start
 
 if TYPE_CHECKING:

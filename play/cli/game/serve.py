@@ -10,16 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from play.cli.options import (
-    NOTHING,
-    Json,
-    Level,
-    Size,
-    VariantName,
-    agent_of_level,
-    options_of,
-    text,
-)
+from play.cli.options import NOTHING, Json, Level, Size, VariantName, agent_of_level, options_of, text
 from play.cli.output import print_json
 from play.interrupt import INTERRUPTED
 from play.server.options import ServerOptions

@@ -1,8 +1,7 @@
 """Analysis of a position: values and verdicts of all moves, by a search to the end of the game if the time suffices.
 
-Otherwise each value is the mean of the last two depths. Evaluations tend to favour the side to move, or the other one, so that
-odd and even depths differ; this would show as a zigzag in the course of a game, and as false blunders. For the same reason the
-tables are cleared, since entries of the neighbouring position have the other parity.
+Otherwise each value is the mean of the last two depths: odd and even depths differ, which would show as a zigzag in the course of a
+game, and as false blunders. The tables are cleared, since entries of the neighbouring position have the other parity.
 """
 
 from __future__ import annotations
@@ -33,8 +32,7 @@ def analyse(engine: Engine, position: Position, seconds: float) -> dict[str, Any
     engine.clear()
     values = _to_the_end(engine, position, seconds)
     if values is None:
-        left = seconds - (perf_counter() - began)
-        values = _deepened(engine, position, max(left, MIN_SECONDS))
+        values = _deepened(engine, position, max(seconds - (perf_counter() - began), MIN_SECONDS))
     best, exact, size = values["value"], values["exact"], position.rules.size
     judged = [
         {"move": move, "value": value, "verdict": verdict(best - value, best, value, exact, size)}

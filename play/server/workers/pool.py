@@ -1,9 +1,8 @@
 """`Pool`: the workers, and the order of searches.
 
 **Fair share.** A search belongs to a client (an address) and to a game. In virtual time it starts where the client's last searches
-ended by the processor time that they used, or now if that is past; the earliest start is next. So no address can keep the others
-waiting, however many games it has. Searches of one client are ordered by game in the same way: a game with a slow agent waits for
-games with quick ones.
+ended by the processor time that they used, or now if that is past; the earliest start is next. So no address can delay the others,
+however many games it has. Searches of one client are ordered by game in the same way.
 
 **Short searches are sent in batches** of a few milliseconds when many wait, since a message to another process costs as much as a
 search to depth 2.
@@ -54,7 +53,7 @@ class WorkerLost(Exception):  # noqa: N818 - the machine's fault, not the caller
 
 
 class _FairShares:
-    """The virtual time at which the last searches of each name ended; ``now`` is the present."""
+    """The virtual time at which the last searches of each name ended."""
 
     def __init__(self) -> None:
         self.now = 0.0

@@ -1,8 +1,6 @@
-"""All that the page offers is compiled in the background, once the server has started.
+"""Compilation of all agents on offer by a process at the lowest priority, which ends with the server.
 
-`reversi serve` says where it is when the opponent that the page begins with is compiled. The others take some minutes on a machine
-that has none of them: a process of its own goes through them one by one, at the lowest priority, so that no game waits for it.
-It says so if there is anything to do, and ends with the server.
+`reversi serve` prints its address when the page's first opponent is compiled; the others may take some minutes.
 """
 
 from __future__ import annotations
@@ -29,10 +27,7 @@ NO_TABLE = 0.001
 
 
 def offered() -> Iterator[tuple[str, Rules]]:
-    """Yield the agents and games on offer, without the policies, which compile nothing and need torch to load.
-
-    The engine with Double-Alpha's evaluator is included, since it analyses for that agent.
-    """
+    """Yield the agents and games on offer, and Double-Alpha's evaluator, which analyses; policies compile nothing."""
     for entry in catalogue.entries():
         if entry.name != "rl":
             agents = (entry.name, REPORT_002_EVALUATOR) if entry.name == "double-alpha" else (entry.name,)
@@ -66,15 +61,14 @@ def compiling() -> Iterator[None]:
         process.communicate()
 
 
-def _end_with_the_server() -> None:
-    sys.stdin.read()
-    os._exit(0)
-
-
 def main() -> None:
+    def end_with_the_server() -> None:
+        sys.stdin.read()
+        os._exit(0)
+
     if hasattr(os, "nice"):
         os.nice(19)
-    threading.Thread(target=_end_with_the_server, daemon=True).start()
+    threading.Thread(target=end_with_the_server, daemon=True).start()
     compile_all(offered())
 
 

@@ -24,10 +24,9 @@ _BOARD = re.compile(r"\s*(?:[-._XxOo*0BbWw●○]\s*){16}")
 
 
 def read_games(text: str, file: bytes, rules: Rules, first: int = 0) -> dict[str, Any]:
-    """Return the games in *text*, or in *file* if there is one, from number *first* on, as fields of the message `Transcript`.
+    """Return the games in *text*, or in *file* (WTHOR or text) if there is one, from number *first* on, as a `Transcript`.
 
-    Text is GGF, which has its own rules, boards in OBF or plain, by the variant of *rules*, or the moves of one game by *rules*. A
-    file is WTHOR or text.
+    Text is GGF, boards in OBF or plain, by the variant of *rules*, or the moves of one game by *rules*.
     """
     if b"\0" in file[:16] and not file.startswith(UTF_16):  # the header of a WTHOR file, and no text
         games = _games_in_wthor(file, first)

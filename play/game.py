@@ -28,13 +28,12 @@ from reversi_env.rules import BLACK, PASS_NAME, Colour
 class Game:
     """A game in progress, from *start*: a position, or the rules whose usual start it is (by default standard 8x8 Reversi).
 
-    Every pass is a move of its own, by the name ``'pass'``. A square may be played where the side to move must pass: the
-    pass before it is then understood, and noted. `undo` and `redo` go back and forth one move, a pass counted, and a new
-    move forgets what was taken back.
+    Every pass is a move, named ``'pass'``. If a square is played where the side to move must pass, the pass before it is added.
+    `undo` and `redo` go one move back and forth; a new move deletes the moves that were taken back.
 
-    ``moves`` has the names of the moves made, ``positions`` the start and the position after each of them, ``annotations`` what was
-    noted about each. A game is over when neither side can move, or when it was ended by `end`: ``ending`` tells how, and is None
-    otherwise. *black* and *white* are the players' names.
+    ``moves`` has the names of the moves, ``positions`` the start and the position after each move, ``annotations`` seconds and
+    evaluation of each. A game is over when neither side can move, or after `end`: then ``ending`` says how. *black* and *white*
+    are the players' names.
     """
 
     def __init__(
@@ -73,14 +72,12 @@ class Game:
         return self.positions[number].turn
 
     def is_over(self) -> bool:
-        """Return whether neither side can move, or the game was ended."""
         return self.ending is not None or self.position.is_over()
 
     def score(self, colour: Colour = BLACK) -> int:
-        """The result in discs for *colour*; who resigned or ran out of time has lost all squares.
+        """Return the result in discs for *colour*: the empty squares count for the winner.
 
-        The empty squares count for the winner, and in the reversed game the fewest discs win. A score that the players
-        agreed on counts the discs as they lie.
+        A side that resigned or ran out of time loses all squares. If the players agreed on the score, the discs on the board count.
         """
         if self._loser is not None:
             return -self.rules.square_count if colour == self._loser else self.rules.square_count
@@ -97,10 +94,7 @@ class Game:
     # --- playing ----------------------------------------------------------------------------------
 
     def play(self, move: str | int, *, seconds: float | None = None, evaluation: float | None = None) -> None:
-        """Make *move*, a square, an action or the pass, after the pass before it that the rules force.
-
-        *seconds* is the time it took, *evaluation* the mover's opinion in discs; both are only noted.
-        """
+        """Make *move*, a square, an action or the pass; *seconds* and *evaluation* (the mover's, in discs) are stored with it."""
         if self.ending is not None:
             raise IllegalMoveError(f"move {move!r}: the game is over ({self.ending}), expected no move")
         name = move if isinstance(move, str) else self.rules.name_of(move)
@@ -130,7 +124,7 @@ class Game:
         return move
 
     def redo(self) -> str:
-        """Make the move that was taken back last again, and return it."""
+        """Make the move again that was taken back last, and return it."""
         if not self._taken_back:
             raise ReversiError("no move to make again: none was taken back")
         move, note = self._taken_back.pop()
@@ -138,10 +132,7 @@ class Game:
         return move
 
     def undo_to(self, colours: set[Colour]) -> list[str]:
-        """Take back until one of *colours* is to move and has a choice; the moves in the order they were taken back.
-
-        Nothing is taken back, and an error raised, if there is no such position before this one.
-        """
+        """Take back until one of *colours* is to move and has a choice; return the moves in the order they were taken back."""
         if self.ending is not None:
             self.undo()
             return []
@@ -162,11 +153,11 @@ class Game:
         return moves
 
     def end(self, ending: Ending, loser: Colour | None = None) -> None:
-        """End the game before it is played out: *loser* resigned or ran out of time, or the players agreed on a score."""
+        """End the game early: *loser* resigned or ran out of time, or the players agreed on a score."""
         if self.is_over():
             raise ReversiError(f"the game cannot end as {ending}: it is over already")
         if (loser is None) != (ending == "agreed"):
-            raise ReversiError(f"a game that ended as {ending} with loser {loser}: expected a loser, but for 'agreed'")
+            raise ReversiError(f"ending {ending} with loser {loser}: expected a loser, except for 'agreed'")
         self.ending, self._loser = ending, loser
 
     def _make(self, move: str, note: Annotation) -> None:

@@ -104,7 +104,7 @@ class Thinker:
         self.prepare(position.rules)
         began = perf_counter()
         if isinstance(self.agent, SearchAgent):
-            limits = self._limits(self.agent, position, time, depth, clock)
+            limits = self._clocked(position, clock, depth) if clock else self._limits(time, depth)
             result = self.agent.search(position, limits, multi_pv=moves)
             return Thought(**(vars(result) | {"move": result.move or PASS_NAME}))
         action = self.agent.choose(position)
@@ -120,19 +120,19 @@ class Thinker:
     ) -> None:
         """Search *position* in advance until *is_over* and `stop` is called, if the agent can ponder."""
         if isinstance(self.agent, SearchAgent) and self.agent.ponders:
-            limits = self._limits(self.agent, position, None, depth, clock)
+            limits = self._clocked(position, clock, depth) if clock else self._limits(None, depth)
             ponder(self.agent.engine(position.rules), position, limits, is_over)
 
     def stop(self) -> None:
         """End the search early: the best move so far is the result."""
         self.agent.stop()
 
-    def _limits(
-        self, agent: SearchAgent, position: Position, time: float | None, depth: int | None, clock: TimeControl | None
-    ) -> Limits:
-        own, soft = agent.limits, None
-        if clock:
-            time, soft = clock.max_seconds(position), clock.usual_seconds(position)
+    def _clocked(self, position: Position, clock: TimeControl, depth: int | None) -> Limits:
+        return self._limits(clock.max_seconds(position), depth, clock.usual_seconds(position))
+
+    def _limits(self, time: float | None, depth: int | None, soft: float | None = None) -> Limits:
+        assert isinstance(self.agent, SearchAgent)
+        own = self.agent.limits
         if not self.limited and (time is not None or depth is not None):
             own = replace(own, time=None)
         return replace(own, time=_least(own.time, time), depth=_least(own.depth, depth), soft=soft)

@@ -69,7 +69,7 @@ class PositionOptions:
         return Rules(8 if self.size is None else self.size, self.variant or "normal")
 
     def check_rules(self, rules: Rules) -> None:
-        """Raise an error if the options contradict the *rules* of a text; the normal game is the default and contradicts none."""
+        """Raise an error if the options contradict the *rules* of a text."""
         if self.size not in (None, rules.size):
             raise ReversiError(f"--size {self.size}: expected {rules.size}, as in the position or game")
         if self.variant == "reversed" and rules.variant == "normal":
@@ -88,10 +88,10 @@ DEFAULT = PositionOptions()
 
 
 def read_problems(text: str, options: PositionOptions, *, as_json: bool) -> Iterator[tuple[int | None, Problem]]:
-    """Yield every position of *text* with its line number; None for one that was typed, or that is a game's.
+    """Yield every position of *text* with its line number; None for a typed position, or that of a game.
 
-    Lines that cannot be read are JSON objects among the results, or messages on standard error, the first few only. After the last
-    position the command ends with status 1 if there were any.
+    Lines that cannot be read are JSON objects among the results, or messages on standard error (the first few). In that case the
+    command ends with status 1 after the last position.
     """
     source = _Source(text)
     if source.is_game:
@@ -117,15 +117,16 @@ def read_start(text: str, options: PositionOptions) -> Game:
 
     if text == "-":
         raise ReversiError("position '-': expected moves, a board or a file, because your moves are standard input")
-    if _Source(text).is_game:
-        game = read_game(text, options)
+    source = _Source(text)
+    if source.is_game:
+        game = source.game(options)
         _problem_of_game(game, options)  # refuses options that do not fit the game
         while options.after is not None and len(game.moves) > options.after:
             game.undo()
         return game
     for _, problem in read_problems(text, options, as_json=False):
         return Game(problem.position)
-    sys.exit(2)  # the reader has said that there is none
+    sys.exit(2)  # the reader has reported that there is none
 
 
 class _Source:
@@ -140,9 +141,7 @@ class _Source:
         elif isfile(text):  # noqa: PTH113 - a Path refuses a text that is too long for a name
             self.place, lines = text, _lines_of_file(text)
         elif text.lower().endswith(_GAME_FILES):
-            raise ReversiError(
-                f"file {quoted(text, 300)} cannot be read: expected an existing file; check its name and folder"
-            )
+            raise ReversiError(f"file {quoted(text, 300)} does not exist: expected another name or folder")
         else:
             lines = [text]
         self.lines, first = iter(lines), []
@@ -188,9 +187,7 @@ def _problem_of_game(game: Game, options: PositionOptions) -> Problem:
 
     options.refuse("a game, whose moves determine the side to move", "side")
     if options.after is not None and options.after > len(game.moves):
-        raise ReversiError(
-            f"--after {options.after} in a game of {count_noun(len(game.moves), 'move')}: expected no more"
-        )
+        raise ReversiError(f"--after {options.after}: expected at most {len(game.moves)}, the moves of the game")
     return Problem(game.position if options.after is None else game.positions[options.after])
 
 

@@ -106,7 +106,7 @@ class Client:
             ) from None
 
     def create(self, rules: Rules, colour: Colour, opponent: str | None) -> tuple[Ticket, Ticket | None]:
-        """Create a game against an agent of the server, or anybody if *opponent* is None; return our ticket and the opponent's."""
+        """Create a game against an agent of the server, or a person if *opponent* is None; return our ticket and the opponent's."""
         request: dict[str, Any] = {"size": rules.size, "variant": rules.variant}
         if opponent is not None:
             request[str(colour.other)] = {"kind": "agent", "agent": opponent}
@@ -169,7 +169,7 @@ class ClientPlayer:
 
 
 class _Session:
-    """The state that survives a connection: the game, and whether we still owe a move."""
+    """The state that survives a lost connection: the game, and whether the server still waits for our message."""
 
     def __init__(self, ticket: Ticket, player: ClientPlayer) -> None:
         self._ticket, self._player = ticket, player
@@ -207,12 +207,13 @@ class _Session:
         """Receive a state, and answer it if it is our turn; return whether the game is over."""
         before, asked = self.game.moves, self._asks_undo
         self.game, self._asks_undo = replayed_game(state), state.get("undo_request") == self._role
-        self._is_ours = state["turn"] == self._role and state["status"] != "finished"
-        if self.game.moves != before or state["status"] == "finished":
+        over = state["status"] == "finished"
+        self._is_ours = state["turn"] == self._role and not over
+        if self.game.moves != before or over:
             self._player.on_state(self.game)
         if self.game.moves != before or (asked and not self._asks_undo):
             self._owes = True
-        if state["status"] == "finished":
+        if over:
             return True
         if state.get("undo_request") not in (None, self._role) and self._role != "spectator":
             socket.send(json.dumps({"type": "grant" if self._player.grants_undo() else "decline"}))

@@ -40,9 +40,7 @@ def network(text: str) -> IPv4Network | IPv6Network:
     try:
         return ip_network(text)
     except ValueError:
-        raise ReversiError(
-            f"proxy {quoted(text)}: expected an address or a network, as 10.0.0.1 or 10.0.0.0/8"
-        ) from None
+        raise ReversiError(f"proxy {quoted(text)}: expected an address or a network, such as 10.0.0.0/8") from None
 
 
 def url(host: str, port: int) -> str:
@@ -50,7 +48,6 @@ def url(host: str, port: int) -> str:
 
 
 def url_for_others(host: str, port: int) -> str | None:
-    """Return the URL of a server that listens on *host* for other machines; None if that is the loopback interface."""
     address = host_for_others(host)
     return None if address is None else url(address, port)
 

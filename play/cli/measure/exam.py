@@ -28,6 +28,7 @@ from reversi_env.errors import ReversiError
 if TYPE_CHECKING:
     from reversi_env import Rules
     from search.evaluators.base import Evaluator
+    from train.evaluation.exact_set import ExactSet
     from train.evaluation.exam import Exam, ExamResult
 
 #: Columns that the table of a policy needs.
@@ -103,11 +104,14 @@ def exam(
     evaluator network.
     """
     from reversi_env import Rules
+    from search.evaluators.registry import published_names
+    from train.evaluation.exam import examine
 
     if len(subjects) == 1 and (subjects[0].endswith(".safetensors") or Path(subjects[0]).is_file()):
         unused = {"weights": weights, "wthor": wthor, "positions": positions, "empties": empties, "size": size}
         _refuse_options("a policy: expected evaluators", **unused, variant=variant, plot=plot)
-        table = _policy_table(subjects[0], games or 400, depth or 2, cache, threads, 1 if seed is None else seed)
+        run = {"games": games or 400, "depth": depth or 2, "cache": cache, "seed": 1 if seed is None else seed}
+        table = _policy_table(subjects[0], threads, **run)
         (print_json if as_json else _show_policy)(table)
         return
     _refuse_options("evaluators: expected a policy file", games=games, depth=depth)
@@ -118,7 +122,9 @@ def exam(
     rules = Rules(size or 8, variant or "normal")
     network = _network(weights, rules)
     sample = {"positions": positions, "empties": empties, "seed": seed or 0}
-    result = _examined(subjects, network, rules, wthor, sample, cache, threads)
+    with exit_on_interrupt("reversi: interrupted; solved positions are cached"):
+        papers = _exact_sets(rules, wthor, sample, cache, threads)
+        result = examine(subjects or (network, *published_names()), rules, papers)
     if plot is not None:
         _save_plot(result, plot)
     if as_json:
@@ -133,51 +139,32 @@ def _refuse_options(subject: str, **options: object) -> None:
             raise ReversiError(f"--{name} {value} with {subject}")
 
 
-def _examined(
-    names: tuple[str, ...],
-    network: Evaluator | str,
-    rules: Rules,
-    wthor: str | None,
-    sample: dict[str, Any],
-    cache: Path | None,
-    threads: int | None,
-) -> Exam:
-    from search import evaluators
-    from train.evaluation.exam import examine, packaged_sets, recorded_sets, wthor_files
+def _exact_sets(
+    rules: Rules, wthor: str | None, sample: dict[str, Any], cache: Path | None, threads: int | None
+) -> Iterator[ExactSet]:
+    from train.evaluation.exam import packaged_sets, recorded_sets, wthor_files
 
-    with exit_on_interrupt("reversi: interrupted; solved positions are cached"), progress_bar() as show:
-        if wthor is not None or (rules.size == 8 and os.environ.get("REVERSI_DATA")):
-            papers = recorded_sets(
-                wthor_files(wthor),
-                rules,
-                **sample | {"positions": sample["positions"] or 1000},
-                folder=cache,
-                threads=threads,
-                progress=lambda doing, done, total: show(f"solving, {doing}", done, total),
-            )
-        else:
-            papers = packaged_sets(rules, **sample)
-        return examine(names or (network, *evaluators.published_names()), rules, papers)
+    if wthor is None and not (rules.size == 8 and os.environ.get("REVERSI_DATA")):
+        yield from packaged_sets(rules, **sample)
+        return
+    sample["positions"] = sample["positions"] or 1000
+    with progress_bar() as show:
+
+        def progress(doing: str, done: int, total: int) -> None:
+            show(f"solving, {doing}", done, total)
+
+        yield from recorded_sets(wthor_files(wthor), rules, **sample, folder=cache, threads=threads, progress=progress)
 
 
-def _policy_table(
-    policy: str, games: int, depth: int, cache: Path | None, threads: int | None, seed: int
-) -> dict[str, Any]:
+def _policy_table(policy: str, threads: int | None, **options: Any) -> dict[str, Any]:
     from reversi_env.errors import require
 
     require("torch")
     from train.evaluation.policy_score import examine
 
     with progress_bar() as show:
-        return examine(
-            Path(policy),
-            games=games,
-            depth=depth,
-            seed=seed,
-            cache=cache,
-            threads=torch_threads(threads),
-            progress=lambda *at: show("examining", at[1], at[2], at[0]),
-        )
+        options |= {"threads": torch_threads(threads), "progress": lambda *at: show("examining", at[1], at[2], at[0])}
+        return examine(Path(policy), **options)
 
 
 def elo_cells(entry: dict[str, Any]) -> tuple[str, str]:

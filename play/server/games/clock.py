@@ -9,15 +9,12 @@ from typing import Any
 from play.server.messages import ClockState
 from reversi_env.rules import BLACK, WHITE, Colour
 
-#: Seconds that a side with as many keeps when moves are taken back.
+#: Minimum that a side keeps when the increment of a move is taken back, if it has as much.
 MIN_LEFT = 1.0
 
 
 class ServerTime:
-    """Seconds that the server has run since its database was made, without the time between two runs.
-
-    Games are timed by it, in memory or not. *monotonic* is the clock that it follows.
-    """
+    """Seconds that the server has run since its database was created, without the time between two runs."""
 
     def __init__(self, monotonic: Callable[[], float] = monotonic) -> None:
         self._monotonic = monotonic
@@ -33,10 +30,9 @@ class ServerTime:
 
 
 class Clock:
-    """Seconds left for each side, and the side whose time runs. Moments are those of the `ServerTime`.
+    """Seconds left for each side, and the side whose time runs. Points in time are those of the `ServerTime`.
 
-    A flag falls *grace* seconds after its side has used up its time. The grace compensates for network latency and is for the
-    whole game, not for every move.
+    A flag falls *grace* seconds after its side has used up its time. The grace compensates for network latency, per game.
     """
 
     def __init__(self, black: float, white: float, increment: float, grace: float) -> None:

@@ -23,20 +23,14 @@ POLICY, TRY_LATER, TOO_SLOW, NOT_ADMITTED = 1008, 1013, 4408, 4403
 
 
 def same_origin(headers: Headers) -> bool:
-    """Whether a request comes from a page of this server, or from a program, which sends no Origin.
-
-    Nothing is parsed: an Origin that is not exactly the server's address is refused.
-    """
+    """Return whether a request comes from a page of this server (its Origin is exactly the server's address) or has no Origin."""
     origins, host = headers.getlist("origin"), headers.get("host", "").lower()
     own = (f"http://{host}", f"https://{host}") if host else ()
     return all(origin.lower() in own for origin in origins)
 
 
 class Connection:
-    """A member of a room over a WebSocket.
-
-    It queues answers in order, and of states only the latest, so that a slow reader costs no memory.
-    """
+    """A member of a room over a WebSocket. Answers are queued in order, of states only the latest, to save memory."""
 
     def __init__(self, socket: WebSocket, role: Role) -> None:
         self.role = role

@@ -27,6 +27,7 @@ from cyclopts import (
 
 from play.cli.clone import has_clone
 from play.interrupt import resend_swallowed_interrupt
+from reversi_env import __version__
 from reversi_env.errors import ReversiError, did_you_mean, extra_libraries, quoted
 
 #: Exit status when the reader of standard output has closed it: 128 + SIGPIPE.
@@ -104,7 +105,7 @@ COMMANDS = dict(_commands())
 def application(arguments: Sequence[str] = ()) -> App:
     """Return the command line. A command among *arguments* shows its whole docstring; the others are known by their line alone."""
     app = _new_app("reversi", "Play, analyse, train and evaluate Reversi (Othello) and Reversed Reversi.")
-    app.version = _version
+    app.version = f"reversi {__version__}"
     app["--help"].group = app["--version"].group = Group("Options", sort_key=10)
     headings: dict[str, Group] = {}
     parents: dict[str, App] = {}
@@ -138,12 +139,6 @@ def _new_app(name: str, line: str, **settings: Any) -> App:
         suppress_keyboard_interrupt=False,
         **settings,
     )
-
-
-def _version() -> str:
-    from importlib.metadata import version
-
-    return f"reversi {version('reversi-lab')}"
 
 
 def main() -> None:

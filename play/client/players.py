@@ -23,7 +23,6 @@ class Computer(ClientPlayer):
         self._shown: tuple[str, ...] = ()
 
     def on_notice(self, text: str) -> None:
-        """Print it on standard error."""
         print(text, file=sys.stderr)
 
     def on_state(self, game: Game) -> None:
@@ -76,14 +75,8 @@ class Person(ClientPlayer):
                 raise EOFError
             if word in legal:
                 return {"type": "move", "move": word, "ply": len(game.moves)}
-            self._explain(word, legal)
+            problem = "" if word in ("", "moves") else f"{word!r} is no legal move; "
+            self._screen.show(HELP if word == "help" else f"{problem}legal moves: {' '.join(legal)}")
 
     def grants_undo(self) -> bool:
         return self._screen.read("your opponent asks to take back; allow? [y/n] ").lower().startswith("y")
-
-    def _explain(self, word: str, legal: list[str]) -> None:
-        if word == "help":
-            self._screen.show(HELP)
-            return
-        complaint = "" if word in ("", "moves") else f"{word!r} is no legal move; "
-        self._screen.show(f"{complaint}legal moves: {' '.join(legal)}")

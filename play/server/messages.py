@@ -22,13 +22,11 @@ SizeNumber = Literal[4, 6, 8]
 Name = Annotated[str, Meta(max_length=40, description="A player's name, shown to everybody.")]
 Spec = Annotated[str, Meta(max_length=120, description="An agent: name[:key=value,…], for example six-factor:depth=4.")]
 Token = Annotated[str, Meta(min_length=8, max_length=128, description="A secret that opens a seat of a game.")]
-MoveName = Annotated[
-    str, Meta(min_length=2, max_length=4, description="A square, a1 to h8. Passes are made by the server.")
-]
+MoveName = Annotated[str, Meta(min_length=2, max_length=4, description="A square; the server makes all passes.")]
 Ply = Annotated[int, Meta(ge=0, le=255)]
 Board = Annotated[str, Meta(min_length=16, max_length=64, description="X black, O white, - empty; row by row from a1.")]
-Comment = Annotated[str, Meta(max_length=1_000, description="What somebody says about a position.")]
-Id = Annotated[str, Meta(max_length=40, description="Returned with the answer, to tell answers apart.")]
+Comment = Annotated[str, Meta(max_length=1_000, description="A comment on a position.")]
+Id = Annotated[str, Meta(max_length=40, description="Returned with the answer.")]
 
 
 class Refused(Exception):  # noqa: N818 - an answer, not a fault
@@ -51,7 +49,7 @@ class _Strict(Struct, forbid_unknown_fields=True):
 
 
 class SeatRequest(_Strict):
-    """Who plays one colour: a human (who needs the token) or an agent of the server."""
+    """The player of one colour: a human (who needs the token) or an agent of the server."""
 
     kind: Literal["human", "agent"] = "human"
     agent: Spec | None = None
@@ -59,13 +57,10 @@ class SeatRequest(_Strict):
 
 
 class ClockRequest(_Strict):
-    """Time for each side; a side without time loses. It runs on the server from the first move on, connected or not."""
+    """Time for each side, on the server's clock from the first move on, connected or not; a side without time loses."""
 
     seconds: Annotated[float, Meta(ge=1, le=86_400, description="Seconds for the whole game.")]
-    increment: Annotated[
-        float,
-        Meta(ge=0, le=600, description="Seconds added after every move but the first, before which no time runs."),
-    ] = 0.0
+    increment: Annotated[float, Meta(ge=0, le=600, description="Seconds added after every move but the first.")] = 0.0
 
 
 class CreateGame(_Strict):
@@ -80,7 +75,7 @@ class CreateGame(_Strict):
 
 
 class MoveRequest(_Strict):
-    """A move; *ply* is the number of moves before it, so that no message counts twice."""
+    """A move; *ply* is the number of moves before it, so that a repeated message has no effect."""
 
     move: MoveName
     ply: Ply
@@ -92,12 +87,8 @@ class AnalyseRequest(_Strict):
     board: Board
     turn: ColourName
     variant: VariantName = "normal"
-    agent: Annotated[str, Meta(max_length=40, description="An evaluator; the network where there is one.")] | None = (
-        None
-    )
-    seconds: Annotated[
-        float, Meta(gt=0, le=60, description="Time to think, from 0.01 up to the server's own limit.")
-    ] = 0.3
+    agent: Annotated[str, Meta(max_length=40, description="An evaluator (default: the strongest).")] | None = None
+    seconds: Annotated[float, Meta(gt=0, le=60, description="Search time, up to the server's own limit.")] = 0.3
 
 
 class TranscriptRequest(_Strict):
@@ -152,7 +143,7 @@ class Review(_Strict, omit_defaults=True):
 
 
 class Created(Struct):
-    """A created game: its name, and the secret of every human seat and of the spectators."""
+    """A created game: its name, and the tokens of every human seat and of the spectators."""
 
     game: str
     tokens: dict[str, str]
@@ -165,7 +156,7 @@ class Shared(Struct):
 
 
 class SeatState(Struct):
-    """Who plays one colour, and whether somebody is connected for it."""
+    """The player of one colour, and whether somebody is connected for it."""
 
     kind: Literal["human", "agent"]
     name: str
@@ -368,7 +359,7 @@ class _Message(_Strict, tag=str.lower, tag_field="type", omit_defaults=True, kw_
 
 
 class Join(_Message):
-    """The first message: the token says which seat."""
+    """The first message; the token opens a seat."""
 
     token: Token
 
@@ -381,11 +372,11 @@ class Move(_Message):
 
 
 class Undo(_Message):
-    """Take one's last move back: at once against an agent; otherwise it asks, or grants the other side's request."""
+    """Take back the last own move: at once against an agent; otherwise a request, or the answer to the other side's request."""
 
 
 class Grant(_Message):
-    """Grant the other side's take-back request; unlike `Undo` it is refused when there is none any more."""
+    """Grant the other side's take-back request; unlike `Undo` it is refused if there is none."""
 
 
 class Decline(_Message):

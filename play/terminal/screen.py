@@ -1,4 +1,4 @@
-"""`Screen`: what is shown and read in a terminal, a pipe or a log file – with colours only where they can be seen."""
+"""`Screen`: output and input in a terminal, a pipe or a log file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _STYLES = {"bold": "\x1b[1m", "faint": "\x1b[2m", "error": "\x1b[31m"}
 
 
 class Screen:
-    """Lines out and lines in. *colour*: whether to use colours and round discs; None finds out by itself."""
+    """Output and input by lines. *colour*: whether to use colours and round discs; by default if the terminal has them."""
 
     def __init__(self, colour: bool | None = None) -> None:
         for stream in (sys.stdin, sys.stdout):
@@ -25,7 +25,7 @@ class Screen:
         self._typed = sys.stdin.isatty() and sys.stdout.isatty()
 
     def complete_with(self, words: Callable[[], Iterable[str]]) -> None:
-        """Let the Tab key complete *words*, and the arrow keys bring back lines, where the terminal can."""
+        """Let the Tab key complete *words*, and the arrow keys show earlier lines, if readline is there."""
         if not self._typed:
             return
         try:
@@ -49,7 +49,7 @@ class Screen:
         print(text, flush=True)
 
     def clear(self, lines: int) -> bool:
-        """Begin at the top of an empty screen, for so many lines; False where that cannot be, or where they would not fit."""
+        """Clear the screen for so many lines; return False if that is impossible or they would not fit."""
         fits = self.colour and self._typed and get_terminal_size().lines >= lines
         if fits:
             print(_CLEAR, end="", flush=True)

@@ -89,8 +89,8 @@ class Session:
             self._thinker(agent).check(self.game.rules)
         self._greet()
         self._keep()
-        if self._keeps and self._resumed is not None and self._resumed != self._file:
-            self._resumed.unlink(missing_ok=True)  # saved in this session's own file
+        if self._keeps and self._resumed and self._resumed != self._file:
+            self._resumed.unlink(missing_ok=True)  # the game is in this session's own file now
         try:
             for agent in filter(None, self.settings.agents.values()):
                 self._thinker(agent).prepare(self.game.rules)  # may compile, before the game begins
@@ -164,7 +164,7 @@ class Session:
             self.screen.show("There is an unfinished game. Resume it with: reversi play --resume", "faint")
 
     def _tell(self, news: str) -> None:
-        """Show what happened, now and below the next drawing of the board."""
+        """Show a message now, and below the next drawing of the board."""
         self.screen.show(news, "bold")
         self._news.append(news)
 
@@ -273,7 +273,10 @@ class Session:
 
     def _new(self, side: str | None = None, *_: str) -> None:
         if side is not None:
-            self._seat(_side(side))
+            fitting = [people for name, people in _SIDES.items() if name.startswith(side.lower())]
+            if len(fitting) != 1:
+                raise ReversiError(f"colour {quoted(side)}: expected black, white or both")
+            self._seat(fitting[0])
         self.game = Game(self.game.start)
         self._saved_as = None
         self._changed()
@@ -315,7 +318,7 @@ class Session:
     def _quit(self, *_: str) -> None:
         raise EOFError  # as at the end of the input
 
-    # --- thinking ---------------------------------------------------------------------------------
+    # --- agents -----------------------------------------------------------------------------------
 
     def _thinker(self, spec: str, *, advises: bool = False) -> Thinker:
         """Return the agent of a spec; an adviser has its own, so that its table does not help the opponent."""
@@ -345,7 +348,7 @@ class Session:
     # --- keeping the game -------------------------------------------------------------------------
 
     def _named_players(self) -> Game:
-        self.game.black, self.game.white = (self.settings.agents[colour] or "human" for colour in (BLACK, WHITE))
+        self.game.black, self.game.white = (self.settings.agents[side] or "human" for side in (BLACK, WHITE))
         return self.game
 
     def _keep(self) -> None:
@@ -360,10 +363,3 @@ class Session:
     def _report_saved_game(self) -> None:
         if self._keeps and self.game.moves and not self.game.is_over():
             self.screen.show("Game saved. Resume it with: reversi play --resume", "faint")
-
-
-def _side(text: str) -> set[Colour]:
-    fitting = [side for side in _SIDES if side.startswith(text.lower())]
-    if len(fitting) != 1:
-        raise ReversiError(f"colour {quoted(text)}: expected black, white or both")
-    return _SIDES[fitting[0]]

@@ -158,10 +158,3 @@ def test_endings_that_make_no_sense():
     assert game.score() == 0
     with pytest.raises(ReversiError, match="over already"):
         game.end("resigned", BLACK)
-
-
-def test_nothing_to_take_back():
-    with pytest.raises(ReversiError, match="at its start"):
-        Game().undo()
-    with pytest.raises(ReversiError, match="you have made none"):
-        Game().undo_to({WHITE})

@@ -32,16 +32,16 @@ class Pondering(Thinker):
 
 
 @pytest.mark.parametrize(
-    ("line", "expected"),
-    [(("d3", "c3", "c4"), START.play("d3").play("c3")), (("d3",), START.play("d3")), ((), None)],
+    ("position", "line", "expected"),
+    [
+        (START, ("d3", "c3", "c4"), START.play("d3").play("c3")),
+        (START, ("d3",), START.play("d3")),
+        (START, (), None),
+        (Position.from_text("XXXXXXXXXXXXXXO-"), ("d4",), None),
+    ],
 )
-def test_what_is_pondered(line, expected):
-    assert expected_position(START, line) == expected
-
-
-def test_nothing_is_left_to_ponder_when_the_game_is_over():
-    last = Position.from_text("XXXXXXXXXXXXXXO-")
-    assert expected_position(last, (last.legal_moves()[0],)) is None
+def test_what_is_pondered(position, line, expected):
+    assert expected_position(position, line) == expected
 
 
 def test_pondering_begins_after_our_own_move_alone_and_has_ended_when_end_returns():

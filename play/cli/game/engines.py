@@ -33,16 +33,14 @@ def gtp(
     set by the controller (time_settings, time_left) are obeyed. The private
     command reversi-set changes threads, table, level or depth.
     """
-    from importlib.metadata import version
-
     from play.protocols.gtp import GtpEngine, serve
     from play.protocols.streams import protocol_streams
     from play.thinker import prepared_thinker
-    from reversi_env import Rules
+    from reversi_env import Rules, __version__
 
     rules = Rules(size, variant)
     thinker = prepared_thinker(agent_of_level(agent, level), rules, time, threads)
-    engine = GtpEngine(thinker, rules, version=f"{version('reversi-lab')} {thinker.spec}", ponders=ponder)
+    engine = GtpEngine(thinker, rules, version=f"{__version__} {thinker.spec}", ponders=ponder)
     with protocol_streams() as (lines, send):
         serve(engine, lines, send)
 

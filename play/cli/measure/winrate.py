@@ -11,7 +11,7 @@ from play.cli.output import attributes, output_after_interrupt, print_json, prog
 from train.arena.options import TournamentOptions
 
 WinRateChoice: Any = options_of(
-    TournamentOptions, without=("agents", "games", "format", "openings", "plies", "balance", "limit", "sprt")
+    TournamentOptions, without=("agents", "games", "format", "openings", "balance", "limit", "sprt")
 )
 
 
@@ -23,9 +23,6 @@ def winrate(
     margin: Annotated[float, number("--margin", help="Half-width of the confidence interval at which to stop.")] = 0.02,
     confidence: Annotated[float, number("--confidence", help="Confidence level of the interval.")] = 0.95,
     games: Annotated[int, integer("--games", help="Maximum number of games (even).", low=2, even=True)] = 100_000,
-    plies: Annotated[
-        int | None, integer("--plies", help="Random plies before each game (default: 6; on 4x4 2).", high=60)
-    ] = None,
     chosen: WinRateChoice = NOTHING,
     workers: ProcessCount = None,
     as_json: Json = False,
@@ -40,7 +37,7 @@ def winrate(
     from reversi_env.kernels.parallel import core_count
     from train.arena.tournament import WinRate, estimate_win_rate
 
-    options = TournamentOptions((agent, opponent), games, plies=plies, **chosen)
+    options = TournamentOptions((agent, opponent), games, **chosen)
     rate_so_far, interrupted = WinRate(), False
 
     def on_pair(rate: WinRate) -> None:

@@ -56,7 +56,7 @@ class Hall:
         self.connections: Counter[str] = Counter()
         self.analyses: Counter[str] = Counter()
         self.lookups: Counter[str] = Counter()
-        # one thread of this process at a time: more would only keep the loop waiting
+        # one thread at a time: more would only delay the event loop
         self._lookup = asyncio.Semaphore(1)
         self._loading: dict[str, asyncio.Task[Room]] = {}
         self._creations = RateLimiter(options.game_burst, options.games_per_second)
@@ -215,14 +215,14 @@ class Hall:
                 return await asyncio.to_thread(_opening, request, self.recorded)
 
     async def _count(self) -> None:
-        """Count the moves of the recorded games ply by ply; a request in the meantime waits for one ply at most."""
+        """Count the moves of the recorded games ply by ply, so that a request waits for one ply at most."""
         if self.recorded is not None:
             for ply in range(RECORDED_PLIES):
                 async with self._lookup:
                     await asyncio.to_thread(self.recorded.count, ply)
 
     async def puzzles(self, request: messages.PuzzleRequest, client: str) -> messages.Puzzles:
-        """Return some of the package's puzzles, drawn among those nearest to a rating; a thread reads their file."""
+        """Return some of the package's puzzles nearest to a rating, at random; a thread reads their file."""
         if not self._puzzlings.try_acquire(client):
             raise Refused(429, "too_many_puzzles", "too many puzzle requests from this address; try again later")
         with self._queued(self.lookups, client):
@@ -244,7 +244,7 @@ class Hall:
         return msgspec.convert(await self._run_visitor_job(client, job, "bad_transcript"), messages.Transcript)
 
     async def _run_visitor_job(self, client: str, job: Job, code: str) -> dict[str, Any]:
-        """Return the result of a visitor's job; refused with *code* if its input is wrong, and where too many wait."""
+        """Return the result of a visitor's job; refused with *code* if its input is wrong, or if too many wait."""
         try:
             with self._queued(self.analyses, client):
                 answer = await self.pool.search(client, job)

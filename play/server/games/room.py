@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("reversi.server")
 
-#: How often a search is started, if its worker dies each time.
-TRIES = 3
+#: Maximum number of attempts of a search whose worker dies.
+MAX_ATTEMPTS = 3
 
 ResultT = TypeVar("ResultT")
 
@@ -60,7 +60,7 @@ def colour_name(colour: Colour | None) -> Any:
 class Room:
     """A game, its seats, its clock and its members; *row* is its stored form.
 
-    A person's time has run since the game was stored; an agent has not searched meanwhile, and its time begins now.
+    After loading, a person's time has run since the game was stored; an agent's time begins now.
     """
 
     def __init__(self, hall: Hall, row: GameRow, game: Game) -> None:
@@ -107,7 +107,7 @@ class Room:
         self._broadcast()
 
     def exit(self, member: Member) -> None:
-        """Remove *member*; its seat stays its own. Without members an agent stops thinking, until one is back."""
+        """Remove *member*, whose seat stays open to its token. Without members no agent thinks."""
         self.members.discard(member)
         self.idle_since = monotonic()
         if not self.members:
@@ -315,15 +315,13 @@ class Room:
 
     @property
     def is_idle(self) -> bool:
-        """Whether there is no member, and no agent thinks."""
         return not self.members and not self._thinking
 
     def let_agent_think(self) -> None:
-        """Let the agent whose turn it is think; a game of two agents waits while nobody watches."""
+        """Let the agent to move think, its time running from now; a game of two agents waits while nobody watches."""
         if self.closed or self._thinking or self.game.is_over() or not self._is_agents_turn():
             return
         if self.members or not self._are_agents_alone():
-            # while nobody was here it has not searched, and begins now
             if self.clock and self.clock.running is not None:
                 self.clock.run(self.game.turn, self._hall.time.now())
             self._thinking = asyncio.get_running_loop().create_task(self._think(self.game.turn))
@@ -335,35 +333,28 @@ class Room:
             task.cancel()
 
     async def _think(self, colour: Colour) -> None:
+        """Make the agent's move; if it fails, tell all members. It tries again when somebody enters."""
         try:
-            await self._move_for(colour)
-        except Exception:  # the agent tries again when somebody enters
+            began = monotonic()
+            answer = await self._searched(colour)
+            if self._are_agents_alone():  # slow enough to be watched
+                await asyncio.sleep(max(0.0, self._hall.options.watch_pace - (monotonic() - began)))
+            if answer.error:
+                raise ReversiError(answer.error)
+            result = answer.result
+            self._make(result["move"], round(result["seconds"], 3), result["value"])
+        except Exception:
             log.exception("game %s: agent %s", self.id, self.agents[colour].spec)
-            self._report_agent_failure()
-
-    async def _move_for(self, colour: Colour) -> None:
-        began = monotonic()
-        answer = await self._searched(colour)
-        if self._are_agents_alone():  # slow enough to be watched
-            await asyncio.sleep(max(0.0, self._hall.options.watch_pace - (monotonic() - began)))
-        if answer.error:
-            log.error("game %s: agent %s: %s", self.id, self.agents[colour].spec, answer.error)
-            self._report_agent_failure()
-            return
-        result = answer.result
-        self._make(result["move"], round(result["seconds"], 3), result["value"])
-
-    def _report_agent_failure(self) -> None:
-        self._thinking = None
-        lost = encode(Refused(503, "lost", "the engine stopped unexpectedly; reconnect to try again").problem())
-        for member in self.members:
-            member.answer(lost)
+            self._thinking = None
+            lost = encode(Refused(503, "lost", "the engine stopped unexpectedly; reconnect to try again").problem())
+            for member in self.members:
+                member.answer(lost)
 
     async def _searched(self, colour: Colour) -> Answer:
         agent, (share, most) = self.agents[colour], self._time_for(colour)
         limits = self._hall.options.table, agent.seconds, self._seed(agent)
         job = Job("move", self.game.position, agent.spec.text, *limits, share=share, most=most)
-        for _ in range(TRIES):
+        for _ in range(MAX_ATTEMPTS):
             try:
                 return await self._hall.pool.search(self._row.client, job, self.id)
             except WorkerLost:

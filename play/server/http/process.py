@@ -100,7 +100,7 @@ class StrictSockets(WebSocketsSansIOProtocol):
         """Read bytes; close a connection without a handshake."""
         try:
             super().data_received(data)
-        except (AssertionError, WebSocketException):  # bytes that the protocol has no answer to
+        except (AssertionError, WebSocketException):  # bytes that the protocol cannot answer
             self.transport.abort()
         if not self.handshake_initiated:
             self.transport.write(REFUSAL)
@@ -136,12 +136,8 @@ class StrictSockets(WebSocketsSansIOProtocol):
 
 def configuration(options: ServerOptions, log_level: str = "error") -> uvicorn.Config:
     """Return uvicorn's configuration: small messages, no compression, pings that find half-open connections."""
-    limits = {
-        "patience": options.patience,
-        "client_connections": 2 * options.client_connections,
-        "proxies": options.trusted(),
-    }
-    protocol = type("_Protocol", (TimedProtocol,), limits)
+    limits = {"patience": options.patience, "client_connections": 2 * options.client_connections}
+    protocol = type("_Protocol", (TimedProtocol,), {**limits, "proxies": options.trusted()})
     return uvicorn.Config(
         make_app(options),
         host=options.host,
@@ -178,9 +174,8 @@ def listen(options: ServerOptions) -> socket.socket:
         listener.listen(1024)
     except (OSError, OverflowError) as error:
         listener.close()
-        raise ServerError(
-            f"cannot listen on {options.host}:{options.port}: {error}; expected a free port of this machine"
-        ) from None
+        place = f"{options.host}:{options.port}"
+        raise ServerError(f"cannot listen on {place}: {error}; expected a free port of this machine") from None
     listener.setblocking(False)
     return listener
 
@@ -192,7 +187,7 @@ def url_of(listener: socket.socket) -> str:
 
 
 class Server(uvicorn.Server):
-    """A server that a second Ctrl-C does not interrupt, since that would print a traceback and save `GOODBYE_SECONDS` at most."""
+    """A server whose shutdown a second Ctrl-C does not interrupt, since that would print a traceback."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         """Start the shutdown once."""

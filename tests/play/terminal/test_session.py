@@ -96,12 +96,6 @@ def test_a_program_that_fails_does_not_end_the_session(reversi, state):
     assert (state / "mine.ggf").is_file()
 
 
-def test_two_people(play):
-    shown = play("b1", "a1", "undo", "a1", "moves", arguments=("--size", "4", "--colour", "both"))
-    assert "taken back: a1" in shown
-    assert moves_of(shown) == "b1a1"
-
-
 @pytest.mark.parametrize(
     "line",
     [
@@ -211,13 +205,6 @@ def test_loading_one_of_many_games_and_from_the_command_line(play, state):
     assert "loaded 1 move from game 2 of 2 in many.ggf" in shown
     assert "4x4, fewest discs win" in play(arguments=("many.ggf", "--game", 2))
     assert "game 3: expected a number from 1 to 2" in shown
-
-
-def test_what_looks_like_a_game_within_a_value_is_none(play, state):
-    (state / "smile.ggf").write_text("\ufeff(;GM[Othello]C[a smile (; here]B[f5];)")
-    shown = play("load smile.ggf", "load smile.ggf 2")
-    assert "loaded 1 move from smile.ggf" in shown
-    assert "game 2: expected a number from 1 to 1" in shown
 
 
 def test_broken_files_are_one_line(play, state):

@@ -5,7 +5,7 @@ import re
 
 from models.human import LEVELS
 from play.cli.options import agent_of_level
-from play.server.catalogue import entries, limited_agent
+from play.server.catalogue import NAMES, entries, limited_agent
 from play.server.http.app import PAGE
 from play.server.options import ServerOptions
 
@@ -67,9 +67,7 @@ def test_agents_levels_and_refusals_are_those_of_the_server():
     def of(kind):
         return {key.removeprefix(kind): text for key, text in english.items() if key.startswith(kind)}
 
-    agents = entries()
-    assert of("agent.").items() >= {agent.name: agent.title for agent in agents}.items()
-    assert of("about.").items() >= {agent.name: agent.about for agent in agents}.items()
+    assert set(of("agent.")) == set(of("about.")) == set(NAMES)
     assert list(of("level.human.").values()) == [level.title for level in LEVELS]
     server = "".join(path.read_text("utf-8") for path in (PAGE.parent / "server").rglob("*.py"))
     assert not [code for code in of("refused.") if f'"{code}"' not in server]

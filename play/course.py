@@ -58,13 +58,15 @@ class AI:
 
     def go(self, chessboard: np.ndarray) -> None:
         """Fill `candidate_list` for *chessboard*, within `time_out` seconds."""
-        deadline = perf_counter() + self.time_out - _reserve(self.time_out)
+        reserve = min(max(RESERVE_PART * self.time_out, MIN_RESERVE), MAX_RESERVE, self.time_out / 2)
+        deadline = perf_counter() + self.time_out - reserve
         self.candidate_list.clear()
         board = np.asarray(chessboard)
         moves = legal_moves(board, self.color)
         if not moves:
             return
-        moves.sort(key=lambda square: -_rim(square, self.chessboard_size))  # the move on the fewest edges is last
+        edges = (0, self.chessboard_size - 1)  # the move on the fewest edges is last: corners are worst
+        moves.sort(key=lambda square: -sum(coordinate in edges for coordinate in square))
         self.candidate_list.extend(moves)
         if len(moves) == 1:
             return
@@ -105,12 +107,3 @@ def _flips(board: list[list[int]], color: int, square: Square, step: Square) -> 
     while 0 <= row < size and 0 <= column < size and board[row][column] == -color:
         row, column, flipped = row + step[0], column + step[1], flipped + 1
     return flipped > 0 and 0 <= row < size and 0 <= column < size and board[row][column] == color
-
-
-def _rim(square: Square, size: int) -> int:
-    """Return on how many edges a square lies; in the reversed game corners are worst, and edges bad."""
-    return sum(coordinate in (0, size - 1) for coordinate in square)
-
-
-def _reserve(time_out: float) -> float:
-    return min(max(RESERVE_PART * time_out, MIN_RESERVE), MAX_RESERVE, time_out / 2)

@@ -1,8 +1,7 @@
 """Time control: how many seconds of the game clock a move may use.
 
-The number of moves left is bounded, and the engine solves the last twenty-odd squares; after that its moves take no time. Before, a
-move gets time by its weight: little in the opening, most from about forty empties to the solution, for which `SOLVING_WEIGHT` is
-reserved. From there on each move may use a large part of the rest.
+The engine solves the last twenty-odd squares, after which its moves take no time. Before, a move gets time by its weight: little in
+the opening, most from about forty empties to the solution, for which `SOLVING_WEIGHT` is reserved.
 """
 
 from __future__ import annotations
@@ -52,7 +51,8 @@ class TimeControl:
         """Return the seconds that the side to move should usually spend on *position*."""
         usable = self._usable()
         if self.in_period:
-            seconds = usable / min(self.in_period, _moves_to_make(position))
+            moves_left = max(1, (position.empties + 1) // 2)  # at most, without passes of the other side
+            seconds = usable / min(self.in_period, moves_left)
         else:
             seconds = min(usable * _part(position.empties, usable) + self._gained(), self._largest())
         return max(seconds, MIN_SECONDS)
@@ -84,11 +84,6 @@ class TimeControl:
 
     def _period_begun(self) -> TimeControl:
         return replace(self, left=self.period, in_period=self.moves)
-
-
-def _moves_to_make(position: Position) -> int:
-    """Return the maximum number of moves left for the side to move, without passes of the other side."""
-    return max(1, (position.empties + 1) // 2)
 
 
 def _part(empties: int, usable: float) -> float:

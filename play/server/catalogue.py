@@ -96,11 +96,9 @@ def limited_agent(spec: str, size: int, options: ServerOptions, *, lenient: bool
         raise Refused(400, "unknown_agent", f"agent {name!r} is not on offer: expected one of {', '.join(NAMES)}")
     if lenient:
         parsed = parsed.without(*parsed.options.keys() - (_OPTIONS & {*option_names(parsed.name)}))
-    for key in parsed.options:
-        if key not in _OPTIONS:
-            raise Refused(
-                400, "bad_agent", f"option {key[:30]!r} is not on offer: expected {', '.join(sorted(_OPTIONS))}"
-            )
+    for key in parsed.options.keys() - _OPTIONS:
+        expected = ", ".join(sorted(_OPTIONS))
+        raise Refused(400, "bad_agent", f"option {key[:30]!r} is not on offer: expected {expected}")
     try:
         parsed.check()
         _check_size(parsed.name, size)

@@ -32,10 +32,7 @@ class ServerOptions(Options):
     port: int = option(DEFAULT_PORT, "Port to listen on; 0 takes any free one.", low=0, high=65535)
     database: str | None = option(None, "SQLite file that stores the games (default: in the user data folder).")
     workers: int | None = option(
-        None,
-        "Number of search processes (default: one per core); 0 searches in a thread of the server.",
-        low=0,
-        high=256,
+        None, "Number of search processes (default: one per core); 0 searches in the server.", low=0, high=256
     )
     longest_think: float = option(5.0, "Maximum thinking time of an agent per move, in seconds.", low=0.05, high=600)
     allowed_hosts: tuple[str, ...] | None = option(

@@ -38,11 +38,7 @@ def play(
     ] = 0.0,
     adviser: Annotated[
         str | None,
-        text(
-            "--adviser",
-            help="Agent that gives hints and values (default: the strongest agent for the game).",
-            metavar="SPEC",
-        ),
+        text("--adviser", help="Agent that gives hints and values (default: the strongest).", metavar="SPEC"),
     ] = None,
     evaluation: Annotated[bool, flag("--eval", help="Show the evaluation bar from the start.")] = False,
     where: PositionChoice = DEFAULT,

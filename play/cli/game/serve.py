@@ -64,11 +64,7 @@ def connect(
     agent: Annotated[str | None, text("--agent", help="Agent that plays in your place.", metavar="SPEC")] = None,
     opponent: Annotated[
         str,
-        text(
-            "--opponent",
-            help="Opponent: an agent of the server, or the word friend to wait for a person.",
-            metavar="SPEC",
-        ),
+        text("--opponent", help="Agent of the server, or the word friend to wait for a person.", metavar="SPEC"),
     ] = "human:level=1",
     join: Annotated[
         str | None,

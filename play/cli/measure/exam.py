@@ -47,19 +47,11 @@ def exam(
     ] = None,
     wthor: Annotated[
         str | None,
-        text(
-            "--wthor",
-            help="Folder with WTHOR files (default: $REVERSI_DATA, or the packaged positions).",
-            metavar="DIR",
-        ),
+        text("--wthor", help="Folder with WTHOR files (default: $REVERSI_DATA, or packaged positions).", metavar="DIR"),
     ] = None,
     positions: Annotated[
         int | None,
-        integer(
-            "--positions",
-            help="Positions per number of empties up to 14, fewer above (default: all; 1000 with WTHOR).",
-            low=2,
-        ),
+        integer("--positions", help="Positions per number of empties up to 14 (default: all; 1000 with WTHOR).", low=2),
     ] = None,
     empties: Annotated[
         tuple[int, ...] | None,

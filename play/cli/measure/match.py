@@ -24,15 +24,7 @@ def match(
     agent_b: Annotated[str, Parameter(name="B", help="Agent spec, for example random:seed=7.")],
     /,
     *,
-    games: Annotated[
-        int,
-        integer(
-            "--games",
-            help="Number of games (even, so that each opening is played with both colours).",
-            low=2,
-            even=True,
-        ),
-    ] = 200,
+    games: Annotated[int, integer("--games", help="Number of games (even: two per opening).", low=2, even=True)] = 200,
     chosen: MatchChoice = NOTHING,
     workers: Annotated[int, integer("--workers", help="Number of worker processes.", low=1, high=1024)] = 1,
     as_json: Json = False,

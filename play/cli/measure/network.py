@@ -36,13 +36,8 @@ def network(
     for name, entries in record.items():
         if isinstance(entries, list) and entries and all(isinstance(entry, dict) for entry in entries):
             columns = [column for column in entries[-1] if not isinstance(entries[-1][column], (dict, list))]
-            print_table(
-                columns,
-                ([entry.get(column, "") for column in columns] for entry in entries),
-                title=name,
-                words=0,
-                gap=2,
-            )
+            rows = ([entry.get(column, "") for column in columns] for entry in entries)
+            print_table(columns, rows, title=name, words=0, gap=2)
 
 
 def _rows(entries: dict[str, Any], prefix: str = "") -> Iterator[list[Any]]:

@@ -97,15 +97,13 @@ def _expanded(specs: list[str], size: int, variant: Literal["normal", "reversed"
     groups = {"all": names(), "published": published_names()}
     if not groups.keys() & set(specs):
         return tuple(specs)
-    expanded: dict[str, None] = {}
-    for spec in specs:
-        for name in groups.get(spec, (spec,)):
-            try:
-                if spec in groups:
-                    Thinker(name).check(Rules(size, variant))
-                expanded[name] = None
-            except ReversiError as error:
-                print(f"reversi: {name} is left out: {error}", file=sys.stderr)
+    expanded = {name: spec in groups for spec in specs for name in groups.get(spec, (spec,))}
+    for name in [name for name, is_of_group in expanded.items() if is_of_group]:
+        try:
+            Thinker(name).check(Rules(size, variant))
+        except ReversiError as error:
+            print(f"reversi: {name} is left out: {error}", file=sys.stderr)
+            del expanded[name]
     return tuple(expanded)
 
 
@@ -162,8 +160,7 @@ def _report(played: Tournament, folder: Path, as_json: bool) -> None:
         paired = ", every opening from both sides"
         print_tables(played, table, title + (paired if played.complete else f" of {options.total} so far"))
         if played.openings < played.rounds:
-            count = f"{played.openings} for {played.rounds} rounds"
-            print(f"different openings: {count}; games may repeat (--plies: longer ones)")
+            print(f"different openings: {played.openings} for {played.rounds} rounds; games may repeat (use --plies)")
         has_plot = (folder / PLOT).exists()
         files = ", options and plot" if has_plot else ' and options (for a plot: `pip install ".[plots]"`)'
         print(f"games{files}: {folder}")

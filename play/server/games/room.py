@@ -174,7 +174,7 @@ class Room:
             white=self._seat_state(WHITE),
             discs={"black": position.discs(BLACK), "white": position.discs(WHITE)},
             clock=self.clock.state(self._hall.time.now()) if self.clock else None,
-            result=self._result() if over else None,
+            result=Result(colour_name(game.winner()), game.score(BLACK), game.ending or "played") if over else None,
             undo_request=colour_name(self._undo_request),
             thinking=not over and self._is_agents_turn(),
             spectators=sum(member.role == "spectator" for member in self.members),
@@ -374,15 +374,10 @@ class Room:
         own = agent.spec.options.get("seed", zlib.crc32(self.id.encode()))
         return zlib.crc32(f"{own} {len(self.game.moves)}".encode())
 
-    # --- parts of the state -----------------------------------------------------------------------
-
     def _seat_state(self, colour: Colour) -> SeatState:
         seat = self.seats[colour]
         connected = seat.kind == "agent" or any(member.role == colour_name(colour) for member in self.members)
         return SeatState(seat.kind, seat.name, connected, seat.agent)  # type: ignore[arg-type]
-
-    def _result(self) -> Result:
-        return Result(colour_name(self.game.winner()), self.game.score(BLACK), self.game.ending or "played")
 
     def close(self, reason: str) -> None:
         """Stop the searches and the clock, and disconnect all members; they may connect again."""

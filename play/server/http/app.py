@@ -135,8 +135,7 @@ async def _refusal(request: Request, refused: Any) -> Response:
 
 async def _http_problem(request: Request, error: Any) -> Response:
     """Return the refusal of an unknown path or method, which starlette raises."""
-    detail = {404: "there is nothing here", 405: "another method is expected here"}.get(error.status_code, error.detail)
-    return json_response(encode(Problem("http", detail, error.status_code)), error.status_code, error.headers)
+    return json_response(encode(Problem("http", error.detail, error.status_code)), error.status_code, error.headers)
 
 
 def _page() -> list[Route]:

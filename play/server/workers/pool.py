@@ -101,12 +101,12 @@ class Worker:
     def __init__(self, is_process: bool, on_answer: Callable[..., None], on_end: Callable[..., None]) -> None:
         self.searches: dict[int, _Search] = {}
         self._on_answer, self._on_end = on_answer, on_end
-        self._process: SpawnProcess | None = None
+        self.process: SpawnProcess | None = None
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         if is_process:
-            self._process = context.Process(target=worker_process, args=(theirs,), daemon=True, name="reversi-search")
-            self._process.start()
+            self.process = context.Process(target=worker_process, args=(theirs,), daemon=True, name="reversi-search")
+            self.process.start()
             theirs.close()
         else:
             threading.Thread(target=search_jobs, args=(theirs,), daemon=True, name="reversi-search").start()
@@ -115,12 +115,7 @@ class Worker:
     @property
     def pid(self) -> int | None:
         """The process id; None for a thread."""
-        return self._process.pid if self._process else None
-
-    @property
-    def exit_code(self) -> int | None:
-        """The exit status of the process, negative for a signal; None for a thread."""
-        return self._process.exitcode if self._process else None
+        return self.process.pid if self.process else None
 
     def send(self, message: list[Job] | int) -> None:
         """Send jobs, or the number of a job to stop. It never blocks, since the worker always reads."""
@@ -129,11 +124,11 @@ class Worker:
 
     def end(self) -> None:
         """Kill a process, which has nothing to save, or let a thread end after its current job."""
-        if self._process is None:
+        if self.process is None:
             self.send([])
         else:
-            self._process.kill()
-            self._process.join()
+            self.process.kill()
+            self.process.join()
 
     def _listen(self) -> None:
         decode = msgspec.json.Decoder(list[Answer]).decode
@@ -272,7 +267,8 @@ class Pool:
             if not search.future.done():
                 search.future.set_exception(WorkerLost("the search stopped unexpectedly; try again"))
         worker.end()
-        log.warning("a search worker has ended with status %s, and is replaced", worker.exit_code)
+        status = worker.process and worker.process.exitcode
+        log.warning("a search worker has ended with status %s, and is replaced", status)
         self._workers[self._workers.index(worker)] = self._new_worker()
         self._dispatch()
 

@@ -31,14 +31,13 @@ def value_lines(thought: Thought, *, block_characters: bool) -> list[str]:
     best = max(entry.value for entry in thought.moves)
     lines = [f"values in discs for the side to move, {certainty(thought.confidence, thought.depth)}:"]
     for entry in thought.moves:
-        loss = best - entry.value
-        width = max(1, round(VALUE_WIDTH * (1 - min(loss, LARGE_LEAD) / LARGE_LEAD)))
+        width = max(1, round(VALUE_WIDTH * (1 - min(best - entry.value, LARGE_LEAD) / LARGE_LEAD)))
         lines.append(f"  {entry.move}  {entry.value:+6.1f}  {('█' if block_characters else '#') * width}")
     return lines
 
 
 def bar_text(value: float, turn: Colour, *, block_characters: bool) -> str:
-    """A bar filled from black's side, *value* being in discs for the side *turn*; of *block_characters* or of ASCII."""
+    """Return a bar filled from black's side, in *block_characters* or ASCII; *value* is in discs for the side *turn*."""
     for_black = value if turn == BLACK else -value
     filled = round(BAR_WIDTH * (1 + tanh(for_black / LARGE_LEAD)) / 2)
     full, empty = ("█", "░") if block_characters else ("#", "-")

@@ -96,8 +96,8 @@ def unfinished_game() -> tuple[Game, Settings, Path]:
         saved = json.loads(paths[0].read_text(encoding="utf-8"))
         if not isinstance(saved, dict) or not all(isinstance(saved.get(key), kind) for key, kind in _KINDS.items()):
             raise ReversiError("its fields are not as expected")
-        ggf, black, white, adviser, time = map(saved.get, _KINDS)
-        return Game.from_ggf(ggf), Settings({BLACK: black, WHITE: white}, adviser, time), paths[0]
+        _, black, white, adviser, time = map(saved.get, _KINDS)
+        return Game.from_ggf(saved["ggf"]), Settings({BLACK: black, WHITE: white}, adviser, time), paths[0]
     except (ValueError, RecursionError) as error:  # JSON and GGF errors are ValueErrors
         raise ReversiError(
             f"file {quoted(str(paths[0]), 300)} is not a saved game: expected one of reversi play; delete it: {error}"

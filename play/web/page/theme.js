@@ -1,6 +1,8 @@
 // The theme: the chosen one, or the system's. A classic script, since modules run after the first paint, which would flash.
 {
-  const KEY = "reversi.theme", system = matchMedia("(prefers-color-scheme: dark)"), page = document.documentElement.dataset;
+  const KEY = "reversi.theme";
+  const system = matchMedia("(prefers-color-scheme: dark)");
+  const page = document.documentElement.dataset;
 
   function apply() {
     let chosen = null;
@@ -18,5 +20,6 @@
       localStorage.setItem(KEY, page.theme);
     } catch { /* nothing is kept */ }
   });
+
   apply();
 }

@@ -56,6 +56,7 @@ def match(
     rules, seed, interrupted = tournament.options.rules, tournament.options.seed, False
     try:
         with progress_bar() as show, closing(missing_games(tournament, workers)) as records:
+            show(f"{agent_a} – {agent_b}", 0, games)
             for record in records:
                 tournament.add(record)
                 show(f"{agent_a} – {agent_b}", len(tournament.by_number), games)

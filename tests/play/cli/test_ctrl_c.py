@@ -22,7 +22,7 @@ from play.cli import app as cli
 from play.interrupt import INTERRUPTED, interruptible
 from reversi_env import Position
 from tests.conftest import REPOSITORY
-from tests.oracles.jobs import ANALYSIS, PATIENCE, launched
+from tests.oracles.jobs import ANALYSIS, PATIENCE, children_of, launched
 
 
 class Terminal:
@@ -132,8 +132,11 @@ def wait_for_work(job, terminal, seconds=1):
 
 
 def processor_seconds(job):
-    user, system = Path(f"/proc/{job.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
-    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    """Processor time of a process and its children."""
+    stats = [Path(f"/proc/{pid}/stat").read_text() for pid in (job.pid, *children_of(job.pid))]
+    return sum(int(ticks) for stat in stats for ticks in stat.rpartition(")")[2].split()[11:13]) / os.sysconf(
+        "SC_CLK_TCK"
+    )
 
 
 @pytest.fixture

@@ -112,7 +112,6 @@ def test_ctrl_c_ends_a_match_with_the_games_so_far():
     ],
 )
 def test_ctrl_c_ends_a_kernel_that_would_take_for_ever(command, message, reversi):
-    """The interrupt does not wait for a kernel that takes minutes."""
     assert reversi("experiment", "breadth", "--size", 4, "--games", 100)[0] == 0  # its kernel is compiled now
     with job_on_a_terminal(*command.split()) as (job, terminal):
         wait_for_work(job, terminal, seconds=4)  # a start takes less

@@ -167,7 +167,6 @@ def test_genmove_plays_and_reg_genmove_does_not(engine):
 
 
 def test_either_colour_may_move_at_any_time_as_in_go(engine):
-    """GTP leaves it to the controller whose turn it is."""
     white_first = ask(engine, "genmove w")
     assert white_first not in FIRST_MOVES  # white's moves are the mirror image of black's
     assert engine.position.turn == BLACK

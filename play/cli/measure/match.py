@@ -88,7 +88,7 @@ def as_dict(agent_a: str, agent_b: str, result: PlayerResults) -> dict[str, Any]
 def print_result(agent_a: str, agent_b: str, rules: Rules, result: PlayerResults) -> None:
     from reversi_env.errors import count_noun
 
-    print(f"{rules.size}x{rules.size} {rules.variant}, {count_noun(result.games, 'game')}, each opening from both sides")
+    print(f"{rules.size}x{rules.size} {rules.variant}, {count_noun(result.games, 'game')}, every opening twice")
     sides = ((agent_a, result), (agent_b, result.opponent))
     rows = [
         (

@@ -17,9 +17,8 @@ import numpy as np
 
 from models.patterns.trainable import Trainable
 from reversi_env import Rules
-from reversi_env.errors import TrainError
 from train.fitting.options import FitOptions
-from train.fitting.torch_backend import Data, FitBackend, MinibatchDraw, State, TorchBackend, consistency_of
+from train.fitting.torch_backend import Data, FitBackend, MinibatchDraw, State, TorchBackend
 from train.kernels import fit_deep as deep_fitting
 from train.kernels import fit_linear as fitting
 
@@ -42,10 +41,6 @@ class CompiledBackend(FitBackend):
         self, net: Trainable, training: Data, validation: Data, options: FitOptions, threads: int | None = None
     ) -> None:
         super().__init__(net, training, options)
-        if "structural" not in self.losses and len(training.nodes) != self.count:
-            raise TrainError(
-                f"trees of positions for a {net.kind.name} network on the CPU: expected single positions, or a GPU"
-            )
         self.threads, self.span = threads or os.cpu_count() or 1, net.span
         parts = [training, validation]
         occurs = np.zeros(net.by_phase()[0].shape[1], np.bool_)
@@ -80,30 +75,22 @@ class CompiledBackend(FitBackend):
         }
 
     def epoch(self, number: int) -> float:
-        """Train for one epoch and return the mean absolute error at the roots before each step."""
+        """Train for one epoch and return the mean absolute error before each step."""
         with ThreadPoolExecutor(self.threads) as self.pool:
             return super().epoch(number)
 
     def step(self, draw: MinibatchDraw, number: int) -> float:
-        """Take a step and return the sum of the absolute errors at the roots before it."""
-        total = self.add_gradient(draw.trees.numpy(), draw.shifts.numpy())
+        """Take a step and return the sum of the absolute errors before it."""
+        total = self.add_gradient(draw.rows.numpy(), draw.shifts.numpy())
         self._update(number)
         return total
 
     @abstractmethod
-    def add_gradient(self, trees: np.ndarray, shifts: np.ndarray) -> float:
-        """Add the gradients of a batch and return the sum of the absolute errors at the roots."""
+    def add_gradient(self, batch: np.ndarray, shifts: np.ndarray) -> float:
+        """Add the gradients of a batch and return the sum of the absolute errors."""
 
     @abstractmethod
-    def write_values(self, nodes: np.ndarray, features: np.ndarray, values: np.ndarray) -> None:
-        """Write the network's values of nodes."""
-
-    def validation_values(self) -> np.ndarray:
-        """Return the network's values of the roots of the validation data."""
-        roots = self.validation.first[:-1]
-        values = np.empty(len(roots), np.float32)
-        self.write_values(self.validation.nodes[roots], self.validation.features[roots], values)
-        return values
+    def validation_values(self) -> np.ndarray: ...
 
     def weights(self) -> State:
         """Return a copy of the weights that the data can reach."""
@@ -167,73 +154,68 @@ class LinearBackend(CompiledBackend):
         record, options = np.zeros(1, fitting.NET), self.options
         record["span"], record["row"] = self.span, len(self.kept)
         record["lowest"], record["highest"] = self.phases.start, self.phases.stop - 1
-        record["most_nodes"] = int(np.diff(self.training.first).max())
-        record["huber_delta"], record["consistency"] = options.huber_delta, consistency_of(options)
+        record["huber_delta"] = options.huber_delta
         return record
 
-    def add_gradient(self, trees: np.ndarray, shifts: np.ndarray) -> float:
-        """Add the gradients of a batch and return the sum of the absolute errors at the roots."""
+    def add_gradient(self, batch: np.ndarray, shifts: np.ndarray) -> float:
         data, gradients = self.training, self.gradients[0]
         return fitting.add_gradient(
-            *(self.record, trees, shifts, data.first, data.nodes, data.features),
+            *(self.record, batch, shifts, data.empties, data.scores, data.features),
             *(self.quantised["table"].reshape(-1), self.quantised["constants"]),
             *(gradients["table"].reshape(-1), gradients["constants"]),
         )
 
-    def write_values(self, nodes: np.ndarray, features: np.ndarray, values: np.ndarray) -> None:
-        """Write the network's values of nodes."""
+    def validation_values(self) -> np.ndarray:
+        data, values = self.validation, np.empty(len(self.validation.scores), np.float32)
         weights, constants = self.quantised["table"].reshape(-1), self.quantised["constants"]
-        fitting.values_of(self.record, nodes, features, weights, constants, values)
+        fitting.values_of(self.record, data.empties, data.features, weights, constants, values)
+        return values
 
 
 class DeepBackend(CompiledBackend):
-    """The steps of `models.patterns.deep.DeepPatternNet`, for the plain loss."""
+    """The steps of `models.patterns.deep.DeepPatternNet`."""
 
     parameters: ClassVar[dict[str, str]] = {"rows": "rows", "heads": "heads"}
-    losses: ClassVar[tuple[str, ...]] = ("plain",)
     slices: ClassVar[int] = 2
 
     def _phases(self, empties: np.ndarray) -> np.ndarray:
         phases = np.floor(empties / np.float32(self.span)).astype(np.int64)
         return phases.clip(self.phases.start, self.phases.stop - 1) - self.phases.start
 
-    def add_gradient(self, trees: np.ndarray, shifts: np.ndarray) -> float:
+    def add_gradient(self, batch: np.ndarray, shifts: np.ndarray) -> float:
         """Add the gradients of a batch, slice by slice, and return the sum of the absolute errors."""
-        nodes, rows, heads = self.training.nodes, self.quantised["rows"].reshape(-1), self.quantised["heads"]
-        phases = self._phases(nodes["empties"][trees] + shifts)
-        transposed_heads, share = deep_fitting.transposed(heads), np.float32(1 / len(trees))
+        data, rows, heads = self.training, self.quantised["rows"].reshape(-1), self.quantised["heads"]
+        phases = self._phases(data.empties[batch] + shifts)
+        transposed_heads, share = deep_fitting.transposed(heads), np.float32(1 / len(batch))
 
         def run(part: int) -> float:
-            rows_of_part = slice(len(trees) * part // self.slices, len(trees) * (part + 1) // self.slices)
+            rows_of_part = slice(len(batch) * part // self.slices, len(batch) * (part + 1) // self.slices)
             gradients = self.gradients[part]
             return deep_fitting.add_deep_gradient(
-                *(trees[rows_of_part], phases[rows_of_part], self.training.features, nodes["score"], nodes["weight"]),
+                *(batch[rows_of_part], phases[rows_of_part], data.features, data.scores),
                 *(len(self.kept), np.float32(self.options.huber_delta), share, rows, heads, transposed_heads),
                 *(gradients["rows"].reshape(-1), gradients["heads"]),
             )
 
         return sum(self.pool.map(run, range(self.slices)))
 
-    def write_values(self, nodes: np.ndarray, features: np.ndarray, values: np.ndarray) -> None:
-        """Write the network's values of nodes."""
-        phases, rows = self._phases(nodes["empties"].astype(np.float32)), self.quantised["rows"].reshape(-1)
-        deep_fitting.deep_values(features, phases, len(self.kept), rows, self.quantised["heads"], values)
+    def validation_values(self) -> np.ndarray:
+        data, values = self.validation, np.empty(len(self.validation.scores), np.float32)
+        phases, rows = self._phases(data.empties.astype(np.float32)), self.quantised["rows"].reshape(-1)
+        deep_fitting.deep_values(data.features, phases, len(self.kept), rows, self.quantised["heads"], values)
+        return values
 
 
 #: Backends with kernels, by kind of network; other networks are fitted with torch on a CPU too.
 COMPILED: dict[str, type[CompiledBackend]] = {"linear": LinearBackend, "deep": DeepBackend}
 
 
-def backend_for(network: str, loss: str, device: str) -> type[CompiledBackend] | type[TorchBackend]:
-    """Return the backend for a kind of network on a device; raise if it does not support the *loss*."""
-    kind = COMPILED.get(network, TorchBackend) if device == "cpu" else TorchBackend
-    if loss not in kind.losses:
-        expected = ", ".join(kind.losses)
-        raise TrainError(f"loss={loss!r} for a {network} network on the CPU: expected {expected}, or a GPU")
-    return kind
+def backend_for(network: str, device: str) -> type[CompiledBackend] | type[TorchBackend]:
+    """Return the backend for a kind of network on a device."""
+    return COMPILED.get(network, TorchBackend) if device == "cpu" else TorchBackend
 
 
 def _phases_reached(net: Trainable, parts: list[Data], jitter: float) -> slice:
-    empties = np.concatenate([part.nodes["empties"] for part in parts])
+    empties = np.concatenate([part.empties for part in parts])
     low, high = int(empties.min() - jitter), int(empties.max() + jitter)
     return slice(max(0, low // net.span), min(net.phases - 1, high // net.span) + 1)

@@ -21,8 +21,7 @@ from reversi_env import batch
 from reversi_env.errors import TrainError, extra_libraries
 from train.fitting.cpu_backend import backend_for
 from train.fitting.options import FitOptions
-from train.fitting.torch_backend import State, node_weights_of, prepare
-from train.fitting.trees import Trees, grow_trees, single_nodes
+from train.fitting.torch_backend import State, prepare
 from train.jobs.logs import load_state, save_state
 from train.jobs.run import check_resumable
 from train.labels import Labels
@@ -46,7 +45,7 @@ class FitReport:
     """The epochs of a fit, and the held-out error of the best weights by number of empties, in discs.
 
     ``positions``, ``held_out``: numbers of training and validation positions; without held-out ones the error is that of the
-    training positions. ``nodes``: number of training positions with the trees below them.
+    training positions.
     """
 
     epochs: tuple[Epoch, ...]
@@ -54,7 +53,6 @@ class FitReport:
     error_by_empties: dict[int, float]
     positions: int
     held_out: int
-    nodes: int
 
     def metrics(self) -> dict[str, Any]:
         """Return the part of a weight file's record that describes the fit; errors in discs."""
@@ -75,7 +73,7 @@ def held_out_rows(own: np.ndarray, opp: np.ndarray, share: float) -> np.ndarray:
 
 def fit(
     net: Trainable,
-    labels: Labels | Trees,
+    labels: Labels,
     options: FitOptions | None = None,
     *,
     device: str = "cpu",
@@ -87,28 +85,20 @@ def fit(
     """Fit *net* in place, from its present weights; the weights with the lowest validation error are kept.
 
     If it *fine_tunes* trained weights, the initial ones are among them. *checkpoint* is a file that is written after every epoch
-    and read if it exists; *progress* is then called with its epochs. A checkpoint of another fit raises a `TrainError`. With the
-    structural loss, successors of labelled positions are solved first, unless *labels* are `Trees` already.
+    and read if it exists; *progress* is then called with its epochs. A checkpoint of another fit raises a `TrainError`.
     """
     options = options or FitOptions()
-    if isinstance(labels, Trees):
-        trees = labels
-    elif options.loss == "structural":
-        trees = grow_trees(labels, options.plies, device=device, threads=threads)
-    else:
-        trees = single_nodes(labels)
-    if trees.rules.size != net.size or not len(trees):
+    if labels.rules.size != net.size or not len(labels):
         raise TrainError(
-            f"{len(trees)} positions of the {trees.rules.size}x{trees.rules.size} board for a network of the "
+            f"{len(labels)} positions of the {labels.rules.size}x{labels.rules.size} board for a network of the "
             f"{net.size}x{net.size} board: expected positions of that board"
         )
-    if not np.isfinite(trees.score).all():
-        wrong = int(np.flatnonzero(~np.isfinite(trees.score))[0])
-        raise TrainError(f"score {trees.score[wrong]} of position {wrong}: expected finite numbers of discs")
-    run = _Fit(net, trees, options, checked_device(device), threads)
+    for wrong in np.flatnonzero(~np.isfinite(labels.score))[:1]:
+        raise TrainError(f"score {labels.score[wrong]} of position {wrong}: expected finite numbers of discs")
+    run = _Fit(net, labels, options, checked_device(device), threads)
     if fine_tunes:
         run.keep_initial_weights()
-    fingerprint = "" if checkpoint is None else _fingerprint(net, trees, options, device)
+    fingerprint = "" if checkpoint is None else _fingerprint(net, labels, options, device)
     if checkpoint is not None:
         run.restore(checkpoint, fingerprint)
     for epoch in run.epochs:
@@ -134,23 +124,16 @@ class _Fit:
     """The state of a fit: the backend, the best weights so far, and the epochs."""
 
     def __init__(
-        self, net: Trainable, trees: Trees, options: FitOptions, device: torch.device, threads: int | None
+        self, net: Trainable, labels: Labels, options: FitOptions, device: torch.device, threads: int | None
     ) -> None:
         self.net, self.options = net.to(device), options
-        is_hidden = held_out_rows(trees.own, trees.opp, options.held_out)
-        held_out = is_hidden[trees.roots]
+        held_out = held_out_rows(labels.own, labels.opp, options.held_out)
         self.counts = (int((~held_out).sum()), int(held_out.sum()))
         if not self.counts[0]:
-            raise TrainError(f"all {len(trees)} positions are held out for validation: expected more positions")
-        # held-out positions do not count as successors either
-        weights = np.where(is_hidden, np.float32(0), node_weights_of(trees, options))
-        training, self.validation = trees.select(~held_out), trees.select(held_out if held_out.any() else ~held_out)
-        self.nodes = training.nodes
-        data = (
-            prepare(net, training, weights[~np.repeat(held_out, np.diff(trees.first))], threads),
-            prepare(net, self.validation, np.zeros(self.validation.nodes), threads),
-        )
-        self.backend = backend_for(net.kind.name, options.loss, device.type)(net, *data, options, threads)
+            raise TrainError(f"all {len(labels)} positions are held out for validation: expected more positions")
+        training, self.validation = labels.select(~held_out), labels.select(held_out if held_out.any() else ~held_out)
+        data = (prepare(net, part, threads) for part in (training, self.validation))
+        self.backend = backend_for(net.kind.name, device.type)(net, *data, options, threads)
         self.epochs: list[Epoch] = []
         self.best_error, self.epochs_since_best, self.best_weights = float("inf"), 0, self.backend.weights()
 
@@ -178,10 +161,10 @@ class _Fit:
                 f"{self.options.learning_rate:g}, or larger batches; start again in a new folder"
             )
         self.backend.load_weights(self.best_weights)
-        errors, empties = self._errors(), self.validation.empties[self.validation.roots]
+        errors, empties = self._errors(), self.validation.empties
         by_empties = {int(e): round(float(errors[empties == e].mean()), 3) for e in np.unique(empties)}
         self.net.quantise()
-        return FitReport(tuple(self.epochs), self.best_error, by_empties, *self.counts, self.nodes)
+        return FitReport(tuple(self.epochs), self.best_error, by_empties, *self.counts)
 
     def save(self, path: Path, fingerprint: str) -> None:
         header = {
@@ -221,14 +204,14 @@ class _Fit:
         self.epochs = [Epoch(**epoch) for epoch in header["epochs"]]
 
     def _errors(self) -> np.ndarray:
-        return np.abs(self.backend.validation_values() - self.validation.score[self.validation.roots])
+        return np.abs(self.backend.validation_values() - self.validation.score)
 
 
-def _fingerprint(net: Trainable, trees: Trees, options: FitOptions, device: str) -> str:
+def _fingerprint(net: Trainable, labels: Labels, options: FitOptions, device: str) -> str:
     """Return a hash of options, data, initial weights and device, which a checkpoint must share with a fit."""
-    digest = hashlib.sha256(json.dumps([options.as_dict(), device, str(trees.rules)]).encode())
+    digest = hashlib.sha256(json.dumps([options.as_dict(), device, str(labels.rules)]).encode())
     parameters = (parameter.detach().cpu().numpy() for parameter in net.parameters())
-    for array in (trees.own, trees.opp, trees.score, trees.first, *parameters):
+    for array in (labels.own, labels.opp, labels.score, *parameters):
         digest.update(np.ascontiguousarray(array).data)
     return digest.hexdigest()
 

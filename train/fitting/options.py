@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 from reversi_env.options import Options, option
 
-Loss = Literal["plain", "structural"]
 #: The default batch size is a power of two with about this many steps per epoch, within these limits.
 STEPS_PER_EPOCH, MIN_BATCH, MAX_BATCH = 100, 1 << 8, 1 << 14
 
@@ -18,8 +17,7 @@ class FitOptions(Options):
     """How to fit.
 
     Phase jitter: during training each position is assigned to a phase up to ``blur`` empties away, drawn again every epoch, so
-    that neighbouring phases share data. The structural loss also counts the errors of all nodes within ``plies`` of a labelled
-    position, and the distance of each node from its best child.
+    that neighbouring phases share data.
     """
 
     epochs: int = option(20, "Maximum number of epochs.", low=1, high=10_000)
@@ -40,14 +38,6 @@ class FitOptions(Options):
         6, "Early stopping: epochs without improvement; the best weights are kept.", low=1, high=10_000
     )
     seed: int = option(0, "Random seed of the batch order and the phase jitter.", low=0, high=2**53)
-    loss: Loss = option("plain", "Loss: plain, or structural (over trees of solved positions).")
-    plies: int = option(1, "Structural loss: depth of the trees in plies.", low=1, high=3)
-    ply_weight: float = option(
-        1.0, "Structural loss: factor on the error weight per ply below the root.", low=0.0, high=100.0
-    )
-    consistency: float = option(
-        0.5, "Structural loss: weight of a node's distance from its best child.", low=0.0, high=100.0
-    )
 
     def batch_size_for(self, positions: int) -> int:
         if self.batch_size is not None:

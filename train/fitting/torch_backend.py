@@ -1,8 +1,8 @@
 """Backends, which take the steps of a fit: the base class, and the backend in torch for any device.
 
-`train.fitting.cpu_backend` has compiled kernels. Both do the same (AdamW, equal batches, phases and losses), and draw the batches
-of an epoch from the seed and the number of the epoch alone: a resumed fit sees the same batches. Reduced precision would not be
-faster on a GPU: the work is table look-ups and additions.
+`train.fitting.cpu_backend` has compiled kernels. Both do the same (AdamW, equal batches and phases), and draw the batches of an
+epoch from the seed and the number of the epoch alone: a resumed fit sees the same batches. Reduced precision would not be faster
+on a GPU: the work is table look-ups and additions.
 """
 
 from __future__ import annotations
@@ -10,15 +10,14 @@ from __future__ import annotations
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from models.patterns.trainable import Trainable
 from reversi_env.errors import extra_libraries
-from train.fitting.options import FitOptions, Loss
-from train.fitting.trees import Trees
-from train.kernels import fit_linear as fitting
+from train.fitting.options import FitOptions
+from train.labels import Labels
 
 with extra_libraries():
     import torch
@@ -30,33 +29,30 @@ State = dict[str, np.ndarray]
 
 
 class Data(NamedTuple):
-    """Trees as arrays: features of every node (on a GPU a tensor), its record `fitting.NODE`, the first node of each tree."""
+    """Positions as arrays: their features (on a GPU a tensor), empties (uint8) and scores in discs (float32)."""
 
     features: Any
-    nodes: np.ndarray
-    first: np.ndarray
+    empties: np.ndarray
+    scores: np.ndarray
 
 
 class MinibatchDraw(NamedTuple):
-    """The batch of one step: trees, and the jitter of their empties."""
+    """The batch of one step: indices of positions, and the jitter of their empties."""
 
-    trees: Tensor
+    rows: Tensor
     shifts: Tensor
 
 
 class FitBackend(ABC):
     """Takes the steps of a fit. Errors and values are in discs for the side to move."""
 
-    #: The supported losses.
-    losses: ClassVar[tuple[str, ...]] = get_args(Loss)
-
     def __init__(self, net: Trainable, training: Data, options: FitOptions) -> None:
         self.net, self.options, self.device = net, options, net.device
-        self.count = len(training.first) - 1
+        self.count = len(training.scores)
         self.steps = -(-self.count // options.batch_size_for(self.count))
 
     def epoch(self, number: int) -> float:
-        """Train for one epoch and return the mean absolute error at the roots before each step."""
+        """Train for one epoch and return the mean absolute error before each step."""
         total: Any = 0.0
         for k, draw in enumerate(draws(self.options, self.count, number, self.device)):
             total = total + self.step(draw, (number - 1) * self.steps + k)
@@ -67,11 +63,11 @@ class FitBackend(ABC):
 
     @abstractmethod
     def step(self, draw: MinibatchDraw, number: int) -> float | Tensor:
-        """Take step *number*, from 0 over all epochs; return the sum of the absolute errors at the roots before it."""
+        """Take step *number*, from 0 over all epochs; return the sum of the absolute errors before it."""
 
     @abstractmethod
     def validation_values(self) -> np.ndarray:
-        """Return the network's values of the roots of the validation data."""
+        """Return the network's values of the validation positions."""
 
     @abstractmethod
     def weights(self) -> State:
@@ -90,17 +86,10 @@ class FitBackend(ABC):
         """Load weights and moments of a checkpoint."""
 
 
-def prepare(net: Trainable, trees: Trees, node_weights: np.ndarray, threads: int | None = None) -> Data:
-    """Return trees as `Data`, with features computed on the network's device."""
-    nodes = np.zeros(trees.nodes, fitting.NODE)
-    nodes["parent"], nodes["score"], nodes["weight"] = trees.parent, trees.score, node_weights
-    nodes["empties"], nodes["finished"] = trees.empties, trees.finished
-    return Data(net.feature_array(trees.own, trees.opp, threads or os.cpu_count() or 1), nodes, trees.first)
-
-
-def node_weights_of(trees: Trees, options: FitOptions) -> np.ndarray:
-    """Return the weight of each node's error in the loss of its root."""
-    return (options.ply_weight ** trees.ply.astype(np.float64)).astype(np.float32)
+def prepare(net: Trainable, labels: Labels, threads: int | None = None) -> Data:
+    """Return labels as `Data`, with features computed on the network's device."""
+    features = net.feature_array(labels.own, labels.opp, threads or os.cpu_count() or 1)
+    return Data(features, labels.empties, labels.score.astype(np.float32))
 
 
 def draws(options: FitOptions, count: int, epoch: int, device: torch.device) -> Iterator[MinibatchDraw]:
@@ -114,11 +103,6 @@ def draws(options: FitOptions, count: int, epoch: int, device: torch.device) -> 
         yield MinibatchDraw(order[step], shifts[step])
 
 
-def consistency_of(options: FitOptions) -> float:
-    """Return the weight of the distance of an inner node from its best child."""
-    return options.consistency if options.loss == "structural" else 0.0
-
-
 class TorchBackend(FitBackend):
     """Steps in torch, for GPUs; the data stay on the device."""
 
@@ -126,7 +110,6 @@ class TorchBackend(FitBackend):
         self, net: Trainable, training: Data, validation: Data, options: FitOptions, threads: int | None = None
     ) -> None:
         super().__init__(net, training, options)
-        self.has_single_nodes = len(training.nodes) == self.count
         self.training, self.validation = self._to_device(training), self._to_device(validation)
         fused = self.device.type == "cuda"
         self.optimiser = torch.optim.AdamW(
@@ -134,8 +117,12 @@ class TorchBackend(FitBackend):
         )
 
     def step(self, draw: MinibatchDraw, number: int) -> Tensor:
-        """Take a step and return the sum of the absolute errors at the roots before it."""
-        loss, errors = self._loss(draw)
+        """Take a step and return the sum of the absolute errors before it."""
+        empties, features = (self.training[name][draw.rows] for name in ("empties", "features"))
+        phases = self.net.phases_at(empties + draw.shifts)
+        values = self.net.value(features.long(), empties, phases, self.net.fake_quantised())
+        errors = values - self.training["scores"][draw.rows]
+        loss = _huber(errors, self.options.huber_delta).mean()
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         for group in self.optimiser.param_groups:
@@ -143,7 +130,7 @@ class TorchBackend(FitBackend):
         self.optimiser.step()
         for name, most in self.net.kind.max_magnitude.items():
             self.net.arrays[name].clamp_(-most, most)
-        return errors.sum().double()
+        return errors.detach().abs().sum().double()
 
     def _groups(self) -> list[dict[str, Any]]:
         """Return the parameters with and without weight decay."""
@@ -152,14 +139,12 @@ class TorchBackend(FitBackend):
         return [{"params": parts[0]}] + [{"params": parts[1], "weight_decay": 0.0}] * bool(fixed)
 
     def validation_values(self) -> np.ndarray:
-        """Return the network's values of the roots of the validation data."""
+        """Return the network's values of the validation positions."""
         data, values = self.validation, []
         with torch.no_grad():
             parameters = self.net.fake_quantised()
-            for roots in data["first"][:-1].split(CHUNK):
-                empties = data["empties"][roots]
-                phases = self.net.phases_at(empties)
-                values.append(self.net.value(data["features"][roots].long(), empties, phases, parameters))
+            for features, empties in zip(data["features"].split(CHUNK), data["empties"].split(CHUNK), strict=True):
+                values.append(self.net.value(features.long(), empties, self.net.phases_at(empties), parameters))
         return torch.cat(values).cpu().numpy()
 
     def weights(self) -> State:
@@ -186,43 +171,8 @@ class TorchBackend(FitBackend):
                 for key in ("step", "exp_avg", "exp_avg_sq")
             }
 
-    def _loss(self, draw: MinibatchDraw) -> tuple[Tensor, Tensor]:
-        """Return the mean loss of trees, and the absolute errors at their roots."""
-        data, huber_delta = self.training, self.options.huber_delta
-        if self.has_single_nodes:  # the same as below, without synchronisation at every step
-            values, scores = self._values(*draw)
-            errors = values - scores
-            return (data["weight"][draw.trees] * _huber(errors, huber_delta)).mean(), errors.detach().abs()
-        first, after = data["first"][draw.trees], data["first"][draw.trees + 1]
-        sizes = after - first
-        begin = torch.cumsum(sizes, 0) - sizes  # of each tree among the nodes of the batch
-        offset = torch.repeat_interleave(first - begin, sizes)
-        nodes = torch.arange(len(offset), device=self.device) + offset
-        values, scores = self._values(nodes, torch.repeat_interleave(draw.shifts, sizes))
-        errors = values - scores
-        loss = (data["weight"][nodes] * _huber(errors, huber_delta)).sum()
-        parent = data["parent"][nodes]
-        if consistency_of(self.options) and bool((parent >= 0).any()):
-            loss = loss + consistency_of(self.options) * self._inconsistency(values, parent - offset, parent >= 0)
-        return loss / len(draw.trees), errors[begin].detach().abs()
-
-    def _values(self, nodes: Tensor, shifts: Tensor) -> tuple[Tensor, Tensor]:
-        """Return values and scores of nodes; the value of a finished game is its score."""
-        data = self.training
-        empties, scores, features = data["empties"][nodes], data["score"][nodes], data["features"][nodes].long()
-        values = self.net.value(features, empties, self.net.phases_at(empties + shifts), self.net.fake_quantised())
-        return torch.where(data["finished"][nodes], scores, values), scores
-
-    def _inconsistency(self, values: Tensor, parent: Tensor, is_child: Tensor) -> Tensor:
-        """Return the sum of the distances of inner nodes from their best child."""
-        above = parent[is_child]
-        best = torch.full_like(values, -torch.inf).scatter_reduce(0, above, -values[is_child], "amax")
-        inner = torch.isfinite(best)
-        return _huber(values[inner] - best[inner], self.options.huber_delta).sum()
-
     def _to_device(self, data: Data) -> dict[str, Tensor]:
-        fields: dict[str, Any] = {name: data.nodes[name] for name in ("parent", "score", "weight", "finished")}
-        fields |= {"features": data.features, "first": data.first, "empties": data.nodes["empties"].astype(np.int64)}
+        fields = {**data._asdict(), "empties": data.empties.astype(np.int64)}  # as embeddings require
         return {name: _tensor(values).to(self.device) for name, values in fields.items()}
 
 

@@ -23,7 +23,6 @@ from train.fitting.cpu_backend import backend_for
 from train.fitting.fit import Epoch, FitOptions, checked_device, fit
 from train.fitting.stages import BootstrapOptions
 from train.fitting.torch_backend import CHUNK, TorchBackend
-from train.fitting.trees import Trees, grow_trees
 from train.jobs.logs import Progress, no_progress, write_csv
 from train.jobs.provenance import provenance
 from train.jobs.run import CHECKPOINT, MANIFEST, Run
@@ -75,26 +74,20 @@ def train_on_labels(
     command: str = "",
     device: str = "cpu",
     threads: int | None = None,
-    on_solved: Callable[[int, int], None] = lambda done, total: None,
     progress: Callable[[Epoch], None] = lambda epoch: None,
 ) -> FitResult:
     """Fit a network to the datasets of `reversi label` in *folders*, or in one folder, in the folder *out*.
 
     *start* names initial weights (`starting_weights`): phases and patterns without labels then keep them. Interrupted in any way,
-    the same call resumes after the last epoch; on a CPU the files are the same. *on_solved* is called with the number of solved
-    successors and their total, for the structural loss.
+    the same call resumes after the last epoch; on a CPU the files are the same.
     """
     checked_device(device)
-    backend = backend_for(network, options.loss, device)  # raises before any work
     paths = [Path(folder) for folder in ([folders] if isinstance(folders, (str, os.PathLike)) else folders)]
     datasets = [read(path) for path in paths]
     data = [_summary(path, labels) for path, labels in zip(paths, datasets, strict=True)]
     labels = Labels.concatenate(datasets) if len(datasets) > 1 else datasets[0]
     del datasets
     with Run(out, file=CHECKPOINT):
-        training_set: Labels | Trees = labels
-        if options.loss == "structural":
-            training_set = grow_trees(labels, options.plies, device=device, threads=threads, progress=on_solved)
         initial_network = None if start is None else starting_weights(start, labels.rules, network)
         net = Trainable.of(initial_network) if initial_network else Trainable(network, labels.rules.size)
         epochs: list[Epoch] = []
@@ -105,7 +98,7 @@ def train_on_labels(
             progress(epoch)
 
         report = fit(
-            *(net, training_set, options),
+            *(net, labels, options),
             device=device,
             threads=threads,
             checkpoint=out / CHECKPOINT,
@@ -113,9 +106,9 @@ def train_on_labels(
             progress=log,
         )
         if initial_network:
-            _restore_untrained_phases(net, initial_network, np.unique(training_set.empties))
-            if backend is TorchBackend:  # compiled steps do not change them
-                _restore_untrained_rows(net, initial_network, training_set, threads)
+            _restore_untrained_phases(net, initial_network, np.unique(labels.empties))
+            if backend_for(network, device) is TorchBackend:  # compiled steps do not change them
+                _restore_untrained_rows(net, initial_network, labels, threads)
         record = {
             "training": "labels",
             "network": network,
@@ -159,17 +152,15 @@ def _restore_untrained_phases(net: Trainable, initial_network: Network, empties:
     by_empties[others] = before[others].to(by_empties.device)
 
 
-def _restore_untrained_rows(
-    net: Trainable, initial_network: Network, training_set: Labels | Trees, threads: int | None
-) -> None:
+def _restore_untrained_rows(net: Trainable, initial_network: Network, labels: Labels, threads: int | None) -> None:
     """Restore the rows of the table that no position has: with torch, weight decay has changed them."""
     if not net.kind.per_phase:
         return
     table, before = net.by_phase()[0], Trainable.of(initial_network).by_phase()[0]
     occurs = torch.zeros(table.shape[1], dtype=torch.bool, device=net.device)
-    for start in range(0, len(training_set.own), CHUNK):
+    for start in range(0, len(labels), CHUNK):
         rows = slice(start, start + CHUNK)
-        features = net.feature_array(training_set.own[rows], training_set.opp[rows], threads or os.cpu_count() or 1)
+        features = net.feature_array(labels.own[rows], labels.opp[rows], threads or os.cpu_count() or 1)
         occurs[torch.as_tensor(features).flatten().long()] = True
     others = (~occurs).nonzero().squeeze(1)
     table[:, others] = before.to(table.device)[:, others]

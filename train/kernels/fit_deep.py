@@ -72,7 +72,6 @@ def add_deep_gradient(
     phases,
     features,
     scores,
-    weights,
     row,
     huber_delta,
     share,
@@ -82,7 +81,7 @@ def add_deep_gradient(
     row_gradients,
     head_gradients,
 ):
-    """Add the gradient of the positions *batch*, each *share* times its weight; return the sum of their absolute errors in discs.
+    """Add *share* times the gradients of the positions *batch*; return the sum of their absolute errors in discs.
 
     ``phases[i]`` is the phase of position ``batch[i]``.
     """
@@ -94,7 +93,7 @@ def add_deep_gradient(
         head, gradients, back = heads[phase], head_gradients[phase], transposed_heads[phase]
         error = forward(features[position], phase * row, rows, head, sums, inputs, units) - scores[position]
         total += abs(error)
-        slope = huber_gradient(error, huber_delta) * share * weights[position]
+        slope = huber_gradient(error, huber_delta) * share
         gradients[CONSTANT] += slope
         for u in range(HIDDEN):
             gradients[SECOND + u] += slope * units[u]

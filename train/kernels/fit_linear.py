@@ -1,8 +1,6 @@
 """Fitting a linear pattern network on the CPU: the gradient of a step, and AdamW over the weights that the data can reach.
 
-A batch consists of trees of positions; a single position is a tree of one node. The nodes of tree *t* are those from ``first[t]``
-to ``first[t + 1] - 1``, parents before their children; ``parent`` is -1 at the root. All sums are in the order of the nodes, so
-that the result is the same on any number of threads.
+All sums are in the order of the positions, so that the result is the same on any number of threads.
 """
 
 from __future__ import annotations
@@ -15,17 +13,6 @@ from reversi_env.compiler.kernel import kernel
 BETA_1, BETA_2, EPSILON = np.float32(0.9), np.float32(0.999), np.float32(1e-8)
 _ONE_MINUS_BETA_1, _ONE_MINUS_BETA_2, _ONE = np.float32(0.1), np.float32(0.001), np.float32(1.0)
 
-#: A node of a tree.
-NODE = np.dtype(
-    [
-        ("parent", np.int64),  # index of the parent, -1 at a root
-        ("score", np.float32),  # discs for the side to move
-        ("weight", np.float32),  # of its error in the loss
-        ("empties", np.uint8),
-        ("finished", np.bool_),
-    ],
-    align=True,
-)
 #: Parameters of the network and of the loss.
 NET = np.dtype(
     [
@@ -33,9 +20,7 @@ NET = np.dtype(
         ("lowest", np.int64),  # phase of the first weights
         ("highest", np.int64),
         ("row", np.int64),  # weights per phase
-        ("most_nodes", np.int64),  # maximum of a tree
         ("huber_delta", np.float32),
-        ("consistency", np.float32),
     ],
     align=True,
 )
@@ -48,7 +33,7 @@ def huber_gradient(error, huber_delta):
 
 
 @kernel
-def node_value(features, offset, weights, constant):
+def value_of(features, offset, weights, constant):
     """Return the network's value of a position: its constant and a weight per feature."""
     value = constant
     for j in range(features.size):
@@ -64,69 +49,32 @@ def phase_at(empties, shift, net):
 
 
 @kernel
-def values_of(nets, nodes, features, weights, constants, values):
-    """Write the network's value in discs of every node."""
+def values_of(nets, empties, features, weights, constants, values):
+    """Write the network's value in discs of every position."""
     net = nets[0]
-    for i in range(nodes.size):
-        empties = nodes[i].empties
-        offset = phase_at(empties, np.float32(0.0), net) * net.row
-        values[i] = node_value(features[i], offset, weights, constants[empties])
+    for i in range(empties.size):
+        offset = phase_at(empties[i], np.float32(0.0), net) * net.row
+        values[i] = value_of(features[i], offset, weights, constants[empties[i]])
 
 
 @kernel
-def tree_gradients(nodes, start, values, huber_delta, consistency, best, gradients):
-    """Write the gradient of the loss by the value of every node of a tree; *start* is the index of its root.
+def add_gradient(nets, batch, shifts, empties, scores, features, weights, constants, gradient, constant_gradient):
+    """Add the gradient of the mean loss over the positions *batch*; return the sum of their absolute errors in discs.
 
-    Each node's error has its weight, and the distance of each inner node from its best child the weight *consistency*. Finished
-    games have their score as value, and no gradient.
-    """
-    for k in range(nodes.size):
-        node = nodes[k]
-        best[k] = -1
-        if node.finished:
-            values[k], gradients[k] = node.score, np.float32(0.0)
-        else:
-            gradients[k] = node.weight * huber_gradient(values[k] - node.score, huber_delta)
-    if nodes.size == 1 or consistency == 0.0:
-        return
-    for k in range(1, nodes.size):
-        above = nodes[k].parent - start
-        if best[above] < 0 or values[k] < values[best[above]]:  # a child's value is for the other side: lowest is best
-            best[above] = k
-    for k in range(nodes.size):
-        child = best[k]
-        if child >= 0:
-            value_gradient = consistency * huber_gradient(values[k] + values[child], huber_delta)
-            gradients[k] += value_gradient
-            if not nodes[child].finished:
-                gradients[child] += value_gradient
-
-
-@kernel
-def add_gradient(nets, batch, shifts, first, nodes, features, weights, constants, gradient, constant_gradient):
-    """Add the gradient of the mean loss over the trees *batch*; return the sum of the absolute errors at their roots, in discs.
-
-    ``shifts[k]`` is added to the empties of all nodes of tree ``batch[k]`` to find their phase.
+    ``shifts[k]`` is added to the empties of position ``batch[k]`` to find its phase.
     """
     net = nets[0]
-    values, gradients = np.zeros(net.most_nodes, np.float32), np.zeros(net.most_nodes, np.float32)
-    best = np.zeros(net.most_nodes, np.int64)
     share = np.float32(1.0) / np.float32(batch.size)
     total = 0.0
     for k in range(batch.size):
-        start, end = first[batch[k]], first[batch[k] + 1]
-        for i in range(start, end):
-            node = nodes[i]
-            offset = phase_at(node.empties, shifts[k], net) * net.row
-            values[i - start] = node_value(features[i], offset, weights, constants[node.empties])
-        tree_gradients(nodes[start:end], start, values, net.huber_delta, net.consistency, best, gradients)
-        total += abs(values[0] - nodes[start].score)
-        for i in range(start, end):
-            value_gradient = gradients[i - start] * share
-            offset = phase_at(nodes[i].empties, shifts[k], net) * net.row
-            for j in range(features.shape[1]):
-                gradient[offset + features[i, j]] += value_gradient
-            constant_gradient[nodes[i].empties] += value_gradient
+        i = batch[k]
+        offset = phase_at(empties[i], shifts[k], net) * net.row
+        error = value_of(features[i], offset, weights, constants[empties[i]]) - scores[i]
+        total += abs(error)
+        value_gradient = huber_gradient(error, net.huber_delta) * share
+        for j in range(features.shape[1]):
+            gradient[offset + features[i, j]] += value_gradient
+        constant_gradient[empties[i]] += value_gradient
     return total
 
 

@@ -6,7 +6,6 @@ import re
 import shlex
 import sys
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -109,7 +108,6 @@ def _on_labels(
     rules = read_manifest(Path(labels[0])).options.rules
     fit_kwargs |= _initial_weights(rules, changes, "linear")
     options = preset(rules.size, fit_kwargs["network"], **changes)
-    fit_kwargs |= {"on_solved": partial(show, "solving successors")}
     return train_on_labels(labels, out, options, **fit_kwargs, progress=_epochs(show, options.epochs))
 
 

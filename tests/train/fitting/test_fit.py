@@ -16,16 +16,14 @@ from reversi_env import ReversiError, Rules, batch
 from reversi_env.kernels.symmetry import transform
 from reversi_env.storage.checksummed import unpack_checksummed
 from search import evaluators
-from search.engine.solver import solve_batch
 from tests.oracles.patterns import loud_net
-from train.fitting.cpu_backend import COMPILED, LinearBackend
+from train.fitting.cpu_backend import COMPILED
 from train.fitting.fit import fit, held_out_rows
 from train.fitting.options import FitOptions, preset
 from train.fitting.stages import stages_of
-from train.fitting.torch_backend import TorchBackend, node_weights_of, prepare
+from train.fitting.torch_backend import TorchBackend, prepare
 from train.fitting.training import train_on_labels
-from train.fitting.trees import grow_trees, single_nodes
-from train.labels import LabelOptions, Labels, generate, label_positions, sample_positions
+from train.labels import LabelOptions, generate, label_positions, sample_positions
 
 FEW = FitOptions(epochs=3, batch_size=64, held_out=0.2)
 
@@ -73,7 +71,7 @@ def test_planted_weights_are_found():
     assert report.epochs[-1].training_error < 0.1
     assert report.validation_error < 0.35 * np.abs(planted.score).mean()
     assert np.abs(values_of(net, planted) - planted.score).mean() < 0.3
-    assert (report.positions + report.held_out, report.nodes) == (900, report.positions)
+    assert report.positions + report.held_out == 900
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])
@@ -89,21 +87,13 @@ def test_the_split_never_separates_mirror_images(size):
 
 
 def test_what_is_held_out_is_never_learnt_from(labels):
-    """Not as a position and not as a successor: other labels there change no weight, only the error that is reported."""
-    trees = grow_trees(labels)
-    hidden = held_out_rows(trees.own, trees.opp, 0.2)
-    changed = replace(trees, score=np.where(hidden & ~trees.finished, np.float32(30), trees.score))
-    options = replace(FEW, loss="structural", patience=3)
-    nets = [Trainable("linear", 6), Trainable("linear", 6)]
-    engines = []
-    for net, data in zip(nets, (trees, changed), strict=True):
-        weights = np.where(hidden, np.float32(0), node_weights_of(data, options))
-        prepared_data = prepare(net, data, weights)
-        engine = LinearBackend(net, prepared_data, prepared_data, options)
-        engine.epoch(1)
-        engines.append(engine)
-    assert (engines[0].weights()["table"] == engines[1].weights()["table"]).all()
-    errors = [fit(net, data, options).validation_error for net, data in zip(nets, (trees, changed), strict=True)]
+    """Other labels there change no weight, only the error that is reported."""
+    hidden, nets, errors = held_out_rows(labels.own, labels.opp, 0.2), [], []
+    for score in (labels.score, np.where(hidden, np.float32(30), labels.score)):
+        nets.append(Trainable("linear", 6))
+        report = fit(nets[-1], replace(labels, score=score), replace(FEW, epochs=1))
+        errors.append(report.validation_error)
+    assert same(*nets)
     assert errors[1] > errors[0] + 5
 
 
@@ -161,21 +151,15 @@ def test_another_kind_of_network_is_one_class(labels, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("begin", [loud_net, Trainable], ids=["loud", "as it begins"])
-@pytest.mark.parametrize(("kind", "loss"), [(kind, loss) for kind in COMPILED for loss in COMPILED[kind].losses])
-def test_kernels_and_torch_take_the_same_steps(labels, kind, loss, begin):
+@pytest.mark.parametrize("kind", COMPILED)
+def test_kernels_and_torch_take_the_same_steps(labels, kind, begin):
     """The compiled kernels against torch's own gradients and its own Adam; at first some sums are exactly 0."""
-    if loss == "structural" and begin is Trainable:
-        pytest.skip("all children are equally good at first, and shared or chosen by lot")
-    options = replace(
-        FEW, loss=loss, plies=2, huber_delta=5.0, weight_decay=0.5, learning_rate=0.03 if kind == "linear" else 0.005
-    )
-    few = labels.select(np.arange(120 if loss == "structural" else 200))
-    trees = single_nodes(few) if loss == "plain" else grow_trees(few, 2)
+    options = replace(FEW, huber_delta=5.0, weight_decay=0.5, learning_rate=0.03 if kind == "linear" else 0.005)
     found = []
     for make in (COMPILED[kind], TorchBackend):
         net = begin(kind, 6)
         start = weights_of(net)
-        data = prepare(net, trees, node_weights_of(trees, options))
+        data = prepare(net, labels.select(np.arange(200)))
         engine = make(net, data, data, options)
         errors = [engine.epoch(1), engine.epoch(2)]
         engine.load_weights(engine.weights())
@@ -201,10 +185,10 @@ class StoppedError(Exception):
     pass
 
 
-@pytest.mark.parametrize(("kind", "loss"), [*((kind, "plain") for kind in NETWORKS), ("linear", "structural")])
-def test_resumed_it_ends_with_the_same_weights(labels, tmp_path, kind, loss):
+@pytest.mark.parametrize("kind", NETWORKS)
+def test_resumed_it_ends_with_the_same_weights(labels, tmp_path, kind):
     few = labels.select(np.arange(200))
-    options = replace(FEW, epochs=5, loss=loss)
+    options = replace(FEW, epochs=5)
     whole = Trainable(kind, 6)
     report = fit(whole, few, options)
 
@@ -280,53 +264,6 @@ def test_weights_that_no_label_touches_stay_as_they_were(labels, tmp_path, monke
     assert not (weights[:, occurs] == 0.25).all()
 
 
-@pytest.mark.parametrize("rules", [Rules(6), Rules(4, "reversed")], ids=str)
-@pytest.mark.parametrize("plies", [1, 2])
-def test_trees_hold_every_successor_with_its_score(rules, plies):
-    trees = grow_trees(exact_labels(rules.size, 60, (2, 6), rules.variant), plies)
-    playing = ~trees.finished
-    exact = solve_batch(trees.own[playing], trees.opp[playing], rules)
-    assert (trees.score[playing] == exact).all()
-    assert (trees.score[~playing] == batch.final_scores(trees.own[~playing], trees.opp[~playing], rules)).all()
-    below = batch.expand(trees.own, trees.opp, rules)
-    for node in range(trees.nodes):
-        children = np.flatnonzero(trees.parent == node)
-        if trees.ply[node] < plies:
-            mine = below.parent == node
-            assert trees.own[children].tolist() == below.own[mine].tolist()
-            assert trees.opp[children].tolist() == below.opp[mine].tolist()
-        else:
-            assert not children.size
-        tree = np.searchsorted(trees.first, node, "right") - 1
-        assert (trees.parent[node] == -1) == (node == trees.first[tree])
-        assert (children > node).all()
-        assert (children < trees.first[tree + 1]).all()
-
-
-def test_some_of_the_trees():
-    trees = grow_trees(exact_labels(4, 30, (3, 6)), 2)
-    some = trees.select(np.array([7, 2]))
-    assert len(some) == 2
-    first, last = trees.first[7], trees.first[8]
-    assert (some.own[: last - first] == trees.own[first:last]).all()
-    assert (some.parent[1 : last - first] == trees.parent[first + 1 : last] - first).all()
-    assert some.parent[some.first[1]] == -1
-
-
-def test_the_structural_loss_makes_parents_agree_with_their_children(labels):
-    trees = grow_trees(labels.select(np.arange(300)))
-    gaps = []
-    for consistency in (0.0, 5.0):
-        net = Trainable("linear", 6)
-        fit(net, trees, FitOptions(epochs=10, batch_size=32, loss="structural", consistency=consistency, held_out=0.0))
-        values = np.where(trees.finished, trees.score, values_of(net, trees))
-        best = np.full(len(trees.own), -np.inf, np.float32)
-        children = trees.parent >= 0
-        np.maximum.at(best, trees.parent[children], -values[children])
-        gaps.append(np.abs(values - best)[trees.roots].mean())
-    assert gaps[1] < 0.8 * gaps[0]
-
-
 def test_a_fit_that_loses_its_way_says_so(labels):
     for fine_tunes in (False, True):
         net = Trainable("deep", 6)
@@ -342,12 +279,7 @@ def test_data_that_do_not_fit(labels):
         fit(Trainable("linear", 6), labels.select(np.zeros(600, np.bool_)))
     with pytest.raises(ReversiError, match="device 'tpu'"):
         fit(Trainable("linear", 6), labels, device="tpu")
-    with pytest.raises(ReversiError, match="loss='structural'"):
-        fit(Trainable("deep", 6), labels.select(np.arange(20)), replace(FEW, loss="structural"))
     score = labels.score.copy()
     score[7] = np.nan
     with pytest.raises(ReversiError, match="position 7"):
-        fit(Trainable("linear", 6), Labels(**{**vars(labels), "score": score}))
-    inexact = Labels(**{**vars(labels), "exact": np.zeros(600, np.bool_)})
-    with pytest.raises(ReversiError, match="not exact"):
-        fit(Trainable("linear", 6), inexact, FitOptions(loss="structural"))
+        fit(Trainable("linear", 6), replace(labels, score=score))

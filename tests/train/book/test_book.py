@@ -233,25 +233,6 @@ def test_a_packaged_book_plays_nothing_that_its_check_found_worse(variant):
         assert plays == (move.found <= book.margin)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("variant", VARIANTS)
-def test_a_book_move_is_never_worse_than_the_margin_by_a_deeper_search(variant):
-    """Searched once more, to the depth of the check: by these values, too, no move that is played is worse.
-
-    They are those of the check, but for what the engine has come to leave out since: values of a search that prunes are estimates.
-    """
-    book = packaged_book(Rules(8, variant))
-    again = check(book, CheckOptions(variant=variant, positions=25, seed=7, depth=book.about["check"]["depth"]))
-    known = again.checked != UNCHECKED
-    assert known.sum() > 25
-    assert np.abs(again.checked[known].astype(float) - book.checked[known]).mean() < 0.5 * UNITS_PER_DISC
-    found = checked_moves(again)
-    assert any(move.loss > 0.3 for move in found)  # not only the best ones are played
-    for move in found:
-        moves = book.moves(Position.from_text(move.board, rules=book.rules))
-        assert move.found <= book.margin or not any(known.plays for known in moves if known.move == move.move)
-
-
 # --- building -------------------------------------------------------------------------------------
 
 

@@ -6,11 +6,11 @@ import pytest
 
 from models.evaluator import NetworkEvaluator
 from models.patterns import read_weights
-from reversi_env import Position, ReversiError, Rules, batch
+from reversi_env import Position, ReversiError, Rules
 from search import agents
 from search.engine.engine import Engine
 from search.engine.limits import Limits
-from search.engine.probcut import MARGIN, as_table, coefficients, from_table
+from search.engine.probcut import MARGIN, as_table, from_table
 from train.fitting.probcut import add_probcut
 
 RULES = Rules(6)
@@ -50,45 +50,9 @@ def test_it_is_written_into_a_copy_of_the_weights(fitted):
     assert from_table(after.record["probcut"]) == cuts
     assert [(pair.deep, pair.shallow) for pair in cuts.pairs] == [(3, 1), (4, 2), (5, 1)]
     assert all(0.5 < pair.slope < 1.5 and 0.3 < cuts.deviation(pair, 20) < 10 for pair in cuts.pairs)
-
-
-@pytest.mark.slow
-def test_deeper_searches_than_were_measured_are_foretold_too(fitted):
-    record = coefficients(fitted[1])
-    assert record["cut_depth"][3:12].tolist() == [1, 2, 1, 2, 3, 4, 3, 4, 5]
-    assert record["cut_shift"][7] == record["cut_shift"][5]
-    assert (record["cut_deviation"][2:25] > 0).all()
-    assert record["cut_depth"][:3].tolist() == [0, 0, 0]
-
-
-@pytest.mark.slow
-def test_an_engine_prunes_where_the_clock_or_the_nodes_are_limited(fitted):
-    engine = Engine(f"network:weights={fitted[0]}", RULES)
+    engine = Engine(f"network:weights={path}", RULES)  # prunes where the clock or the nodes are limited
     assert engine.margin_for(Limits(nodes=1000)) == engine.margin_for(Limits(time=0.1)) == MARGIN
     assert engine.margin_for(Limits(depth=6)) == 0
-    plain = Engine(f"network:weights={fitted[0]}", RULES)
-    plain.set_probcut(0.0)
-    limits = Limits(nodes=100_000, empties_exact=0)
-    assert total("depth", engine, limits) > total("depth", plain, limits)
-    limits = Limits(depth=5, empties_exact=0)
-    assert total("nodes", engine, limits) == total("nodes", plain, limits)
-
-
-def total(what, engine, limits):
-    """Sum over some positions of the middle of the game."""
-    found = 0
-    for a, b in zip(*batch.random_positions(6, 10, RULES, seed=2), strict=True):
-        engine.clear()
-        found += getattr(engine.search(Position(RULES, int(a), int(b)), limits), what)
-    return found
-
-
-@pytest.mark.slow
-def test_agents_take_a_margin(fitted):
-    spec = f"network:depth=9,exact=0,weights={fitted[0]}"
-    engines = [agents.make_agent(f"{spec},probcut={margin}").engine(RULES) for margin in (0, 1)]
-    nodes = [total("nodes", engine, Limits(depth=9, empties_exact=0)) for engine in engines]
-    assert nodes[1] < 0.8 * nodes[0]
 
 
 def test_a_margin_needs_coefficients(tmp_path):
@@ -118,18 +82,6 @@ def test_the_command(reversi, tmp_path, monkeypatch, former):
     code, _, err = reversi("train", "probcut", former, "--out", former)
     assert code == 2
     assert former.name in err
-
-
-@pytest.mark.slow
-def test_what_was_pruned_is_not_taken_for_the_whole_tree(fitted):
-    """A search to a fixed depth after one by nodes has the value that it has on an engine that never pruned."""
-    used, fresh = (Engine(f"network:weights={fitted[0]}", RULES) for _ in range(2))
-    for a, b in zip(*batch.random_positions(6, 10, RULES, seed=3), strict=True):
-        position = Position(RULES, int(a), int(b))
-        used.search(position, Limits(nodes=100_000, empties_exact=0))
-        fresh.clear()
-        limits = Limits(depth=6, empties_exact=0)
-        assert used.search(position, limits).value == fresh.search(position, limits).value
 
 
 @pytest.mark.parametrize(

@@ -143,10 +143,3 @@ def test_killed_at_twenty_moments_a_job_ends_with_the_same_files(name, place, jo
     print(f"\n{name}: {steps} steps, {len(whole)} files, killed at", *moments)
     found = {moment: differences(name, place, jobs, [moment], whole) for moment in moments}
     assert {moment: files for moment, files in found.items() if files} == {}
-
-
-@pytest.mark.long
-def test_killed_ten_times_a_book_ends_with_the_same_files(place, jobs):
-    """One after the other: each run goes on a little from where the last one was ended."""
-    whole, steps = finished("book", place, jobs)
-    assert differences("book", place, jobs, [steps // 12] * 10, whole) == []

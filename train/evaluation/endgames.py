@@ -1,6 +1,6 @@
-"""Where the positions of an `ExactSet` come from: they are solved once and kept in the user's cache; those of noisy games.
+"""Positions of an `ExactSet`, solved once and stored in the user's cache; sampling from noisy games.
 
-The sets are the same for the same options, and no two of their positions are images of each other.
+Equal options give equal sets, without symmetric duplicates.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ from train.labels import LabelOptions
 from train.labels.sampling import sample_games
 
 FORMAT = 2
-#: With more empties than this, one position at a time is solved by all threads, with a table that holds it.
+#: Positions with more empties are solved one after the other, each by all threads.
 BATCH_EMPTIES = 16
 TABLE_MIB = 128
-#: Positions solved between two visits to the disk: many in a batch, or one by one.
+#: Positions solved between two writes: in a batch, and one after the other.
 BATCH_CHUNK, CHUNK = 512, 8
-#: Boards, and the game that each is of; None: of one game each.
+#: Boards, and the game of each position; None: every position is of a game of its own.
 SampledPositions = tuple[Boards, Boards, NDArray[np.int64] | None]
-#: Positions sampled for each that is wanted, at first and at most: with few empties many have a single move.
+#: Positions sampled per required one, at first and at most: with few empties many have a single move.
 SAMPLED_SHARE, MAX_SAMPLED_SHARE = 4, 64
 
 
@@ -52,17 +52,17 @@ def solve_cached(
     progress: Progress = no_progress,
     doing: str = "solving all moves",
 ) -> ExactSet:
-    """The positions of *sample* with the values of all moves; what the file *name* has of them is not solved again.
+    """Return the positions of *sample* with the values of all moves; positions that the file *name* has are not solved again.
 
-    The file is in *folder*, by default in the user's cache, and remembers what the positions are *about*. Whatever stops the
-    solving, little is lost.
+    The file is in *folder*, by default in the user's cache. *about* describes the positions: a file with another description
+    raises a `TrainError`. An interrupted call loses one chunk of positions at most.
     """
     path, about = (folder or cache_folder("solved")) / f"{name}.npz", {"format": FORMAT, **about}
-    known = _read(path, about)
-    if known is None:
+    stored = _read(path, about)
+    if stored is None:
         progress("sampling positions", 0, 1)
-        known = *sample(), np.zeros((0, rules.square_count), np.int8)
-    own, opp, games, values = known
+        stored = *sample(), np.zeros((0, rules.square_count), np.int8)
+    own, opp, games, values = stored
     boards = {"own": own, "opp": opp} | ({} if games is None else {"games": games})
     solver: Solver | None = None
     while len(values) < len(own):
@@ -71,11 +71,11 @@ def solve_cached(
         rows = slice(begin, begin + (BATCH_CHUNK if small else CHUNK))
         progress(doing, begin, len(own))
         if small:
-            found = move_values(own[rows], opp[rows], rules, threads=threads)
+            new_values = move_values(own[rows], opp[rows], rules, threads=threads)
         else:
             solver = solver or _solver(rules, threads)
-            found = _move_values_in_turn(own[rows], opp[rows], solver)
-        values = np.concatenate([values, found])
+            new_values = _move_values_in_turn(own[rows], opp[rows], solver)
+        values = np.concatenate([values, new_values])
         path.parent.mkdir(parents=True, exist_ok=True)
         text = np.array(json.dumps(about))
         save_arrays(path, {**boards, "values": values, "about": text}, compressed=True)
@@ -84,7 +84,7 @@ def solve_cached(
 
 
 def _solver(rules: Rules, threads: int | None) -> Solver:
-    """All threads on one position, with a table that keeps what its moves share."""
+    """Return a solver with all threads on one position, whose moves share its table."""
     order = "network" if strongest_evaluator(rules) == "network" else None  # a third fewer seconds with 20 empties
     return Solver(rules, threads=threads or os.cpu_count() or 1, table=TranspositionTable(TABLE_MIB), evaluator=order)
 
@@ -101,15 +101,15 @@ def _move_values_in_turn(own: Boards, opp: Boards, solver: Solver) -> NDArray[np
 def _read(
     path: Path, about: Mapping[str, Any]
 ) -> tuple[Boards, Boards, NDArray[np.int64] | None, NDArray[np.int8]] | None:
-    """Positions, and the values of the first of them or of all; None if there is no such file, or one of another format."""
+    """Return the positions, and the values of the first ones or of all; None for no file or one of another format."""
     if not path.exists():
         return None
     own, opp, values, text, games = load_arrays(path, ("own", "opp", "values", "about"), optional=("games",))
-    found = json.loads(str(text))
-    found.pop("digest", None)  # of an older version
-    if found.get("format") != FORMAT:
+    description = json.loads(str(text))
+    description.pop("digest", None)  # of an older version
+    if description.get("format") != FORMAT:
         return None
-    if found != about:
+    if description != about:
         raise TrainError(f"{str(path)!r} has other positions: expected those of {about}; delete it to solve them again")
     return own, opp, games, values
 
@@ -120,27 +120,27 @@ def _read(
 def noisy_endgames(
     options: EndgameOptions, folder: Path | None = None, *, threads: int | None = None, progress: Progress = no_progress
 ) -> ExactSet:
-    """The positions of *options*, from the file in *folder* or, the first time, by solving; by default the user's cache."""
+    """Return the positions of *options*, solved at the first call and stored in *folder*, by default the user's cache."""
     about, sample = options.as_dict(), lambda: _sample(options, threads)
     return solve_cached(options.name, options.rules, about, sample, folder, threads=threads, progress=progress)
 
 
 def _sample(options: EndgameOptions, threads: int | None) -> SampledPositions:
-    """Positions with a choice, as many as are wanted with each number of empties, or all that are found."""
+    """Return positions with two moves or more, as many as required with each number of empties, or all that were sampled."""
     low, high = options.span
     share = SAMPLED_SHARE
     while True:
         count = share * options.positions * (high - low + 1)
-        how = LabelOptions(options.size, options.variant, count, (low, high), options.seed)
-        own, opp, games = sample_games(how, threads=threads, fewer=True)
+        sampled = LabelOptions(options.size, options.variant, count, (low, high), options.seed)
+        own, opp, games = sample_games(sampled, threads=threads, fewer=True)
         empties = options.rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
         choice = np.bitwise_count(batch.legal_moves(own, opp, options.rules)) >= 2
         rows = [np.flatnonzero(choice & (empties == e)) for e in range(low, high + 1)]
-        short = [
-            len(found) < options.positions and int((empties == e).sum()) == share * options.positions
-            for e, found in enumerate(rows, low)
+        too_few = [  # while the games have more positions
+            len(part) < options.positions and int((empties == e).sum()) == share * options.positions
+            for e, part in enumerate(rows, low)
         ]
-        if not any(short) or share >= MAX_SAMPLED_SHARE:
-            chosen = np.concatenate([found[: options.positions] for found in rows])
+        if not any(too_few) or share >= MAX_SAMPLED_SHARE:
+            chosen = np.concatenate([part[: options.positions] for part in rows])
             return own[chosen], opp[chosen], games[chosen]
         share *= 2

@@ -93,7 +93,7 @@ def examine(examined: Sequence[Evaluator | str], rules: Rules, exact_sets: Itera
     """Examine evaluators on sets of positions, each with one number of empties; formulas are scaled."""
     by_name = {one if isinstance(one, str) else one.name: evaluators.get_evaluator(one) for one in examined}
     for evaluator in by_name.values():
-        evaluator.static_values(*batch.start(1, rules), rules)  # raises now what would be raised after the solving
+        evaluator.static_values(*batch.start(1, rules), rules)  # raises before minutes of solving
     papers, marks = list[ExamSet](), list[ExamResult]()
     for exact in exact_sets:
         empties = int(exact.empties[0])
@@ -106,13 +106,8 @@ def _result(name: str, evaluator: Evaluator, exact: ExactSet, empties: int) -> E
     errors = exact.errors(evaluator)
     error, bias = exact.sample.mean(errors.absolute), exact.sample.mean(errors.values - errors.scores)
     static = (
-        errors.scale,
-        error.mean,
-        error.standard_error,
-        error.interval,
-        errors.correlation,
-        bias.mean,
-        bias.interval,
+        *(errors.scale, error.mean, error.standard_error, error.interval),
+        *(errors.correlation, bias.mean, bias.interval),
     )
     if exact.values is None:
         return ExamResult(empties, name, *static)
@@ -125,36 +120,34 @@ def _result(name: str, evaluator: Evaluator, exact: ExactSet, empties: int) -> E
 
 
 def wthor_files(folder: str | os.PathLike[str] | None = None) -> list[Path]:
-    """The ``.wtb`` files in *folder*, by default that of the variable REVERSI_DATA, or in ``wthor`` below it."""
-    given = folder if folder is not None else os.environ.get("REVERSI_DATA")
-    if given is None:
+    """Return the ``.wtb`` files in *folder*, by default that of the variable REVERSI_DATA, or in ``wthor`` below it."""
+    name = os.environ.get("REVERSI_DATA") if folder is None else folder
+    if name is None:
         raise TrainError(
             "no games: expected a folder with WTHOR files (*.wtb), by --wthor or the variable REVERSI_DATA"
         )
-    found = _wthor_files_in(Path(given)) or _wthor_files_in(Path(given) / "wthor")
-    if not found:
-        raise TrainError(
-            f"no WTHOR files in {str(given)!r}: expected *.wtb there, or in its subfolder wthor; name another folder"
-        )
-    return found
-
-
-def _wthor_files_in(folder: Path) -> list[Path]:
-    return sorted(path for path in folder.glob("*") if path.suffix.lower() == ".wtb")
+    for place in (Path(name), Path(name) / "wthor"):
+        if files := sorted(path for path in place.glob("*") if path.suffix.lower() == ".wtb"):
+            return files
+    raise TrainError(f"no WTHOR files in {str(name)!r}: expected *.wtb there, or in its subfolder wthor")
 
 
 def wthor_sample(files: Sequence[Path], empties: int, count: int, seed: int = 0) -> tuple[Boards, Boards]:
-    """*count* different positions (own, opp) of recorded games, one a game, the same for the same seed."""
+    """Return *count* different positions (own, opp) of recorded games, one per game, the same for the same seed."""
     boards = [read_wthor(path).positions(empties) for path in files]
     own, opp = (np.concatenate(side) for side in zip(*boards, strict=True))
-    images = np.stack(batch.canonical(own, opp)[:2], axis=-1)
-    _, first = np.unique(images, axis=0, return_index=True)
-    if first.size < count:
+    different = _different(own, opp)
+    if different.size < count:
         raise TrainError(
-            f"{count_noun(first.size, 'position')} with {empties} empty squares: expected at least {count}"
+            f"{count_noun(different.size, 'position')} with {empties} empty squares: expected at least {count}"
         )
-    chosen = np.random.default_rng((seed, empties)).permutation(np.sort(first))[:count]
+    chosen = np.random.default_rng((seed, empties)).permutation(different)[:count]
     return own[chosen], opp[chosen]
+
+
+def _different(own: Boards, opp: Boards) -> np.ndarray:
+    """Return the rows of the first of each set of symmetric images."""
+    return np.sort(np.unique(np.stack(batch.canonical(own, opp)[:2], axis=-1), axis=0, return_index=True)[1])
 
 
 def recorded_sets(
@@ -168,20 +161,20 @@ def recorded_sets(
     threads: int | None = None,
     progress: Progress = no_progress,
 ) -> Iterator[ExactSet]:
-    """Positions of the games in *files*: *positions* with each number of empties up to 14, and fewer (`POSITION_SHARES`) above.
+    """Yield positions of the games in *files*: *positions* per number of empties up to 14, fewer (`POSITION_SHARES`) above.
 
-    They are solved once, and kept in *folder*, by default in the user's cache. Where the files have exact scores themselves, of the
-    normal game and with more empties, those are taken: nothing is known about the moves then.
+    They are solved once and stored in *folder*, by default the user's cache. Exact scores of the files, of the normal game and
+    with more empties, are used as they are, without values of moves.
     """
     if rules.size != 8:
         raise TrainError(f"recorded games on {rules.size}x{rules.size}: expected 8x8, the board of WTHOR files")
     if positions < 2:
         raise TrainError(f"{count_noun(positions, 'position')}: expected 2 or more")
     solving: dict[str, Any] = {"threads": threads, "progress": progress}
-    known = _known_depth(files) if rules.variant == "normal" else None
-    for number in empties or (*EMPTIES, *([] if known is None else [known])):
-        if number == known:
-            yield _known_scores(files, positions, seed)
+    solved = _solved_empties(files) if rules.variant == "normal" else None
+    for number in empties or (*EMPTIES, *([] if solved is None else [solved])):
+        if number == solved:
+            yield _scored_by_files(files, positions, seed)
             continue
         count = _share(positions, number)
         own, opp = boards = wthor_sample(files, number, count, seed)
@@ -191,27 +184,27 @@ def recorded_sets(
         yield solve_cached(name, rules, about, lambda boards=boards: (*boards, None), folder, **how)  # type: ignore[misc]
 
 
-def _known_depth(files: Sequence[Path]) -> int | None:
-    """Empties with which all files have exact scores, if they are more than are solved here."""
+def _solved_empties(files: Sequence[Path]) -> int | None:
+    """Return the empties with which all files have exact scores, if they are more than are solved here."""
     depths = {read_wthor(path).header.depth for path in files}
     return depth if len(depths) == 1 and EMPTIES[-1] < (depth := depths.pop()) < MAX_DEPTH else None
 
 
-def _known_scores(files: Sequence[Path], count: int, seed: int) -> ExactSet:
-    """As many positions with the exact scores that the files have, or all: different ones, the same for the same seed."""
+def _scored_by_files(files: Sequence[Path], count: int, seed: int) -> ExactSet:
+    """Return *count* different positions, or all, with the exact scores of the files; the same for the same seed."""
     columns = zip(*(read_wthor(path).solved_positions() for path in files), strict=True)
     own, opp, score = (np.concatenate(column) for column in columns)
-    _, first = np.unique(np.stack(batch.canonical(own, opp)[:2], axis=-1), axis=0, return_index=True)
-    if first.size < 2:
-        raise TrainError(f"{count_noun(first.size, 'position')} whose scores the files have: expected at least 2")
-    chosen = np.random.default_rng((seed, len(first))).permutation(np.sort(first))[:count]
+    different = _different(own, opp)
+    if different.size < 2:
+        raise TrainError(f"{count_noun(different.size, 'position')} whose scores the files have: expected at least 2")
+    chosen = np.random.default_rng((seed, len(different))).permutation(different)[:count]
     return ExactSet(Rules(), own[chosen], opp[chosen], score[chosen].astype(np.int64))
 
 
 def packaged_endgames(rules: Rules) -> ExactSet:
-    """The package's own solved positions of a game: some hundred with each even number of empty squares from 10 to 20.
+    """Return the packaged solved positions of a game: some hundred per even number of empty squares from 10 to 20.
 
-    Those of 8x8 normal are of tournament games, the others of games of the network with itself.
+    Those of 8x8 normal are of tournament games, the others of self-play games of the network.
     """
     path = PACKAGED / f"{rules.size}x{rules.size}-{rules.variant}.npz"
     if not path.exists():
@@ -223,21 +216,21 @@ def packaged_endgames(rules: Rules) -> ExactSet:
 def packaged_sets(
     rules: Rules, *, positions: int | None = None, empties: Sequence[int] | None = None, seed: int = 0
 ) -> Iterator[ExactSet]:
-    """The package's positions: all, or *positions* with each number of empties up to 14 and fewer (`POSITION_SHARES`) above."""
-    truth = packaged_endgames(rules)
-    known = np.unique(truth.empties).tolist()
-    for number in known if empties is None else empties:
-        rows = np.flatnonzero(truth.empties == number)
+    """Yield the packaged positions: all, or *positions* per number of empties up to 14, fewer (`POSITION_SHARES`) above."""
+    packaged = packaged_endgames(rules)
+    existing = np.unique(packaged.empties).tolist()
+    for number in existing if empties is None else empties:
+        rows = np.flatnonzero(packaged.empties == number)
         count = len(rows) if positions is None else _share(positions, number)
         if not rows.size:
             raise TrainError(
-                f"{number} empty squares: expected some of {', '.join(map(str, known))}, which the package has, or WTHOR files"
+                f"{number} empty squares: expected some of {', '.join(map(str, existing))}, which the package has, or WTHOR files"
             )
         if count > len(rows):
             raise TrainError(
                 f"{count} positions with {number} empty squares: expected no more than the package has, {len(rows)}, or WTHOR files"
             )
-        yield truth.rows(np.random.default_rng((seed, number)).permutation(rows)[:count])
+        yield packaged.rows(np.random.default_rng((seed, number)).permutation(rows)[:count])
 
 
 def _share(positions: int, empties: int) -> int:

@@ -80,7 +80,7 @@ class Judgement:
         """Return the judgement of an `as_dict`; other entries are ignored."""
 
         def part(row: Mapping[str, Any]) -> RegretStatistics:
-            values = {one.name: row[one.name] for one in fields(RegretStatistics)}
+            values = {field.name: row[field.name] for field in fields(RegretStatistics)}
             for name, value in values.items():
                 if name.endswith("_interval"):
                     values[name] = (math.nan, math.nan) if value is None else tuple(value)
@@ -88,7 +88,7 @@ class Judgement:
                     values[name] = math.nan
             return RegretStatistics(**values)
 
-        return cls(tuple(part(one) for one in entries["by_empties"]), part(entries))
+        return cls(tuple(map(part, entries["by_empties"])), part(entries))
 
 
 @dataclass(frozen=True, eq=False)
@@ -267,7 +267,7 @@ class ExactSet:
         indices = np.asarray(actions)
         if indices.shape != (len(self),) or indices.dtype.kind not in "ui":
             raise TrainError(
-                f"actions of {indices.dtype} and shape {indices.shape}: expected {len(self)} whole numbers, one a position"
+                f"actions of {indices.dtype} and shape {indices.shape}: expected {len(self)} integers, one per position"
             )
         indices = indices.astype(np.int64)
         inside = (indices >= 0) & (indices < self.rules.square_count)

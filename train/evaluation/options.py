@@ -1,4 +1,4 @@
-"""`PuzzleOptions` and `EndgameOptions`; nothing heavy is imported, since help pages are made from them."""
+"""`PuzzleOptions` and `EndgameOptions`; imports are light, since the help of the commands reads the options."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from reversi_env.errors import TrainError
 from reversi_env.options import GameOptions, option
 from train.labels.options import LabelOptions
 
-#: Candidates solved between two visits to the disk, and of all for each puzzle that is wanted.
+#: Candidates solved between two writes, and the maximum number of candidates per puzzle.
 BATCH, CANDIDATES_PER_PUZZLE = 128, 40
-#: No number of levels that miss a puzzle has more than this share of all puzzles.
+#: Maximum share of the puzzles that one number of levels misses.
 MAX_SHARE_PER_DIFFICULTY = 0.2
 #: With one empty square there is no choice; with more than this, solving all moves takes minutes.
 MIN_EMPTIES, MAX_EMPTIES = 2, 18
@@ -19,7 +19,7 @@ DEFAULT_EMPTIES = 14
 
 @dataclass(frozen=True)
 class PuzzleOptions(GameOptions):
-    """Which puzzles; the same options give the same ones."""
+    """Which puzzles to make; equal options give equal puzzles."""
 
     count: int = option(1000, "Number of puzzles.", low=1, high=100_000)
     empties: tuple[int, int] = option((8, 14), "Range of the number of empty squares, such as 8-14.")
@@ -36,22 +36,21 @@ class PuzzleOptions(GameOptions):
 
     @property
     def candidates(self) -> LabelOptions:
-        """Where the positions come from: a shard is a batch."""
+        """The sampled positions; a shard is a batch."""
         count = CANDIDATES_PER_PUZZLE * max(BATCH, self.count)
         return LabelOptions(self.size, self.variant, count, self.empties, self.seed, shard_rows=BATCH, block_rows=count)
 
     @property
     def max_per_difficulty(self) -> int:
-        """Puzzles that so many levels miss and no others, at most."""
+        """Maximum number of puzzles that the same number of levels misses."""
         return max(1, round(MAX_SHARE_PER_DIFFICULTY * self.count))
 
 
 @dataclass(frozen=True)
 class EndgameOptions(GameOptions):
-    """Positions of noisy games, as many with each number of empty squares, each with a choice of two moves or more.
+    """Positions of noisy games with two legal moves or more, equally many per number of empty squares.
 
-    By default 2 to 14 empties, on the 4x4 board 2 to 11. Small boards have fewer positions than are wanted near the start; all
-    there are that the games come through are taken then.
+    Small boards have fewer positions near the start than required; then all that occur in the games are used.
     """
 
     positions: int = option(200, "Positions per number of empties.", low=1, high=100_000)
@@ -79,6 +78,6 @@ class EndgameOptions(GameOptions):
 
     @property
     def name(self) -> str:
-        """What the file with these positions is called."""
+        """Name of the file with these positions."""
         low, high = self.span
         return f"noisy-games-{self.size}x{self.size}-{self.variant}-{low}-{high}-{self.positions}-{self.seed}"

@@ -1,15 +1,17 @@
-"""Puzzles: positions near the end with one best move and a clear margin, and how many of the levels for people miss it.
+"""Puzzles: endgame positions with one clearly best move, and the number of human-like levels that miss it.
 
-Candidates come from noisy games, as those of `reversi label` do, and all their moves are solved. A position is a puzzle if one
-move is best by `PuzzleOptions.margin` discs or more, some level misses it, and the game is open: not won whatever is played, nor
-lost. Where few levels miss it, the move must decide the game too: any other would turn a win into less, or a draw into a loss.
+Candidates come from noisy games like those of `reversi label`, and all their moves are solved. A position is a puzzle if one move
+is best by `PuzzleOptions.margin` discs or more, some level misses it, and the game is open. If few levels miss it, the move must
+also decide the game: any other turns a win into less, or a draw into a loss.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -25,19 +27,19 @@ from train.jobs.logs import JsonLines, Progress, no_progress
 from train.jobs.run import Run, as_hashes
 from train.labels import sample_positions
 
-#: The package's own puzzles, a file a game.
+#: The packaged puzzles, one file per game.
 FOLDER = Path(__file__).parent / "puzzles"
-#: Where a run keeps what it has found, and what it writes at its end.
+#: The log of a run, and its result.
 LOG, FILE = "puzzles.jsonl", "puzzles.obf"
-#: Puzzles that at most so many levels miss are decided by their move.
+#: A puzzle that at most this many levels miss must be decided by its move.
 EASY = 4
-#: A game is open while the best move does not lose by more than this, nor any other win by more.
+#: A game is open if the best move loses by at most this, in discs, and no other move wins by more.
 OPEN = 12
 
 
 @dataclass(frozen=True)
 class Puzzle:
-    """A position, its only best move by name, what that is worth in discs, by how much no other is, and how many levels miss it."""
+    """A position, its best move by name, the move's value and its margin over the others in discs, and the levels that miss it."""
 
     position: Position
     move: str
@@ -47,7 +49,7 @@ class Puzzle:
 
     @property
     def rating(self) -> int:
-        """How hard it is, on the scale of `models.human.RATINGS`: between the level above those that miss it and the one below."""
+        """The difficulty on the scale of `models.human.RATINGS`: the mean of the strongest level that misses it and the next."""
         ends = RATINGS[max(0, self.missed - 1)], RATINGS[min(self.missed, len(RATINGS) - 1)]
         return round(sum(ends) / 2)
 
@@ -69,7 +71,7 @@ class Puzzle:
 def make_puzzles(
     options: PuzzleOptions, folder: Path, *, threads: int | None = None, progress: Progress = no_progress
 ) -> list[Puzzle]:
-    """Make puzzles in *folder*, or go on with them; fewer than are wanted where there are no more. `FILE` has them at the end."""
+    """Make puzzles in *folder*, or resume there, and write them to `FILE`; fewer than required if there are no more candidates."""
     rules, log = options.rules, JsonLines(folder / LOG)
     levels = [HumanAgent(number, options.seed) for number in range(1, len(LEVELS) + 1)]
     content_hashes = {name: value for level in levels for name, value in level.content_hashes(rules).items()}
@@ -79,8 +81,8 @@ def make_puzzles(
         while len(chosen) < options.count and len(batches) < options.candidates.shards:
             progress("puzzles", len(chosen), options.count)
             own, opp = sample_positions(options.candidates, len(batches), threads=threads)
-            found = _puzzles(own, opp, move_values(own, opp, rules, threads=threads), options, levels)
-            batches.append([puzzle.line() for puzzle in found])
+            puzzles = _puzzles(own, opp, move_values(own, opp, rules, threads=threads), options, levels)
+            batches.append([puzzle.line() for puzzle in puzzles])
             log.append(batches[-1])
             chosen = _chosen(batches, options)
         write_atomically(folder / FILE, "".join(f"{line}\n" for line in chosen).encode())
@@ -105,15 +107,15 @@ def _puzzles(
 
 
 def _chosen(batches: Iterable[list[str]], options: PuzzleOptions) -> list[str]:
-    """The lines of the puzzles that are taken, in the order in which they were found."""
-    taken: list[str] = []
-    alike: dict[str, int] = {}
-    for line in (line for found in batches for line in found):
+    """Return the lines of the first puzzles, at most `PuzzleOptions.max_per_difficulty` of each difficulty."""
+    chosen: list[str] = []
+    by_difficulty = Counter[str]()
+    for line in chain.from_iterable(batches):
         missed = line.rpartition(" ")[2]
-        if len(taken) < options.count and alike.get(missed, 0) < options.max_per_difficulty:
-            taken.append(line)
-            alike[missed] = alike.get(missed, 0) + 1
-    return taken
+        if len(chosen) < options.count and by_difficulty[missed] < options.max_per_difficulty:
+            chosen.append(line)
+            by_difficulty[missed] += 1
+    return chosen
 
 
 def _read(source: Path | Iterable[str], rules: Rules) -> Iterator[Puzzle]:
@@ -122,7 +124,7 @@ def _read(source: Path | Iterable[str], rules: Rules) -> Iterator[Puzzle]:
 
 @cache
 def packaged_puzzles(rules: Rules) -> tuple[Puzzle, ...]:
-    """The puzzles that come with the package for that game, in no order; none where it has none."""
+    """Return the packaged puzzles of a game, in no order; none if it has none."""
     path = FOLDER / f"{rules.size}x{rules.size}-{rules.variant}.obf"
     try:
         return tuple(_read(path, rules)) if path.exists() else ()

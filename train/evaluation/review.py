@@ -1,4 +1,4 @@
-"""`analyse`: a game looked at afterwards: what every move was worth, and what it gave away.
+"""`analyse`: the value of every move of a game, and the discs that it lost.
 
 >>> from reversi_env.notation import read_transcript
 >>> review = analyse(read_transcript("f5d6c3d3c4f4c5b4"), depth=2)
@@ -24,24 +24,23 @@ from search.engine.probcut import MARGIN
 from train import charts
 
 Verdict = Literal["best", "good", "inaccuracy", "mistake", "blunder"]
-#: Discs that a move may give away, by the size of the board, before it is an inaccuracy, a mistake, a blunder.
+#: Minimum loss in discs of an inaccuracy, a mistake and a blunder, by board size.
 VERDICT_THRESHOLDS = {4: (1, 3, 5), 6: (2, 4, 8), 8: (2, 5, 10)}
-#: What counts as nothing, in discs: searched values are rounded.
+#: Losses below this, in discs, count as none: searched values are rounded.
 NEGLIGIBLE_LOSS = 0.01
-#: Plies, at least: a move is compared with the best one, a ply less deep.
+#: Minimum plies: the played move is searched one ply less deep than the best one.
 MIN_DEPTH = 2
-#: How many times the nodes of the search for the best move may be visited below the one that was played, to reach the same depth.
+#: Maximum nodes of the search after the played move, as a multiple of those of the search for the best move.
 MAX_NODE_RATIO = 4
 
 
 @dataclass(frozen=True)
 class MoveReview:
-    """One move of a game, judged; values in discs for the side that made it.
+    """One move of a game; values in discs for the side that made it.
 
-    ``number`` counts from 1, passes included; ``colour`` is black or white. ``value_before`` is what the position was worth, which
-    ``best`` would have kept, ``value_after`` what the ``move`` is worth, ``loss`` the difference, 0 or more. ``exact``: both are
-    proven. A move that turns a proven win into less, or a draw into a loss, is a mistake however few discs it costs.
-    ``position`` is the one before the move.
+    ``number`` counts from 1, passes included; ``colour`` is black or white. ``value_before`` is the value of the position, which
+    ``best`` keeps, ``value_after`` that of the ``move``, ``loss`` the difference, 0 or more. ``exact``: both are proven. A move
+    that turns a proven win into less, or a draw into a loss, is a mistake whatever its loss. ``position`` is before the move.
     """
 
     number: int
@@ -56,12 +55,12 @@ class MoveReview:
     position: InitVar[Position]
 
     def __post_init__(self, position: Position) -> None:
-        object.__setattr__(self, "position", position)  # not a field: tables have numbers and words
+        object.__setattr__(self, "position", position)  # no field: tables have numbers and words only
 
 
 @dataclass(frozen=True)
 class Review(Sequence[MoveReview]):
-    """The moves of a game, judged, without its passes; a sequence of plain dataclasses, as ``pandas.DataFrame`` takes them."""
+    """The moves of a game without its passes; a sequence of plain dataclasses, as ``pandas.DataFrame`` takes them."""
 
     game: Game
     moves: tuple[MoveReview, ...]
@@ -77,17 +76,17 @@ class Review(Sequence[MoveReview]):
         return len(self.moves)
 
     def lost(self, colour: str) -> float:
-        """Discs that one side, ``black`` or ``white``, gave away in all."""
+        """Return the discs that one side, ``black`` or ``white``, lost in total."""
         if colour not in ("black", "white"):
             raise ReversiError(f"colour {quoted(colour)}: expected black or white")
         return sum(move.loss for move in self.moves if move.colour == colour)
 
     def as_dicts(self) -> list[dict[str, Any]]:
-        """The moves as JSON has them."""
+        """Return the moves as JSON."""
         return [asdict(move) for move in self.moves]
 
     def table(self) -> str:
-        """All moves, a line each, as text."""
+        """Return all moves as text, one per line."""
         lines = [f"{'':>3}  {'':5}  move  value   loss  best  verdict"]
         for move in self.moves:
             digits, kind = (0, "exact") if move.exact else (1, "")
@@ -99,7 +98,7 @@ class Review(Sequence[MoveReview]):
         return "\n".join(line.rstrip() for line in lines)
 
     def plot(self, path: str | Path | None = None) -> charts.Figure:
-        """Black's value in the course of the game, its errors marked; written to *path* (SVG, PNG or PDF) if that is given."""
+        """Return a plot of the value for black by move, with errors marked; write it to *path* (SVG, PNG or PDF) if given."""
         figure = charts.Figure("review", "Value for black after every move, in discs.", self._draw)
         if path is not None:
             figure.save(Path(path))
@@ -133,10 +132,10 @@ def analyse(
     threads: int = 1,
     progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Review:
-    """Judge every move of a *game*, or of a transcript such as ``f5d6c3``, or of such moves one by one.
+    """Judge every move of a *game*, of a transcript such as ``f5d6c3``, or of a sequence of moves.
 
-    Positions are searched *depth* plies (2 or more; 8 if there is no *time*) or *time* seconds each, and solved from *exact* empty
-    squares on; by default where the engine finds that quick enough. *evaluator*: by default the strongest that knows the game.
+    Positions are searched *depth* plies (2 or more; 8 without *time*) or *time* seconds each, and solved from *exact* empty
+    squares on (default: chosen by the engine). *evaluator*: by default the strongest one for the game.
     """
     if not isinstance(game, Game):
         game = read_transcript(game if isinstance(game, str) else "".join(game))
@@ -145,9 +144,7 @@ def analyse(
     limits = Limits(time=time, depth=8 if depth is None and time is None else depth, empties_exact=exact)
     engine = Engine(evaluator or strongest_evaluator(game.start.rules), game.start.rules, threads=threads)
     if limits.depth is None and engine.evaluator.probcut(game.start.rules):
-        engine.set_probcut(
-            MARGIN
-        )  # a search by the clock prunes, and the one to its depth that follows has to prune alike
+        engine.set_probcut(MARGIN)  # a timed search prunes; the search to its depth that follows must prune alike
     moves = []
     for number, (position, move) in enumerate(zip(game.positions(), game.moves, strict=False), 1):
         if move != PASS_NAME:
@@ -157,27 +154,27 @@ def analyse(
 
 
 def _judge_move(engine: Engine, position: Position, move: str, number: int, limits: Limits) -> MoveReview:
-    engine.clear()  # what an earlier position has left is of another depth
-    found = engine.search(position, limits)
-    best, before, after = str(found.move), found.value, found.value
+    engine.clear()  # the table has entries of other depths
+    result = engine.search(position, limits)
+    best, before, after = str(result.move), result.value, result.value
     if move != best:
         child = position.play(move)
-        # as deep as the best move was looked at, proven where that is, and likely in the same time
-        same = Limits(depth=max(1, found.depth - 1), empties_exact=child.empties if found.exact else 0)
-        if limits.time is not None and not found.exact:
-            same = replace(same, nodes=MAX_NODE_RATIO * found.nodes)
-        if 0 < found.confidence < 100:
+        # as deep as the best move was searched, solved if that was, and probably in the same time
+        same = Limits(depth=max(1, result.depth - 1), empties_exact=child.empties if result.exact else 0)
+        if limits.time is not None and not result.exact:
+            same = replace(same, nodes=MAX_NODE_RATIO * result.nodes)
+        if 0 < result.confidence < 100:
             same = limits
         after = -child.score() if child.is_over() else -engine.search(child, same).value
         before = max(before, after)
     loss = before - after
-    said = verdict(loss, before, after, found.exact, position.rules.size)
-    best = move if said == "best" else best
-    return MoveReview(number, str(position.turn), move, best, before, after, loss, said, found.exact, position)
+    word = verdict(loss, before, after, result.exact, position.rules.size)
+    best = move if word == "best" else best
+    return MoveReview(number, str(position.turn), move, best, before, after, loss, word, result.exact, position)
 
 
 def verdict(loss: float, before: float, after: float, exact: bool, size: int) -> Verdict:
-    """What a move is called that gives away *loss* discs.
+    """Return the verdict on a move that loses *loss* discs.
 
     >>> verdict(1, 1, 0, True, 8), verdict(1, 9, 8, True, 8)
     ('mistake', 'good')

@@ -88,7 +88,7 @@ def tensor_ppo(size: int, device: str, updates: int, **changes: Any) -> dict[str
     from train.rl.options import faster_precision, preset
     from train.rl.tensor_ppo import TensorPPO
 
-    options = preset(size, algorithm="tensor-ppo", precision=faster_precision(device), **changes)
+    options = preset(size, device="cuda", precision=faster_precision(device), **changes)
     training = TensorPPO(Path(), options, device=device, compiled=device == "cuda")
     training.set_up()
     for _ in range(options.pool_size):

@@ -11,7 +11,6 @@ import stat
 import subprocess
 import sys
 import time
-import zipfile
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
@@ -186,7 +185,6 @@ def forked():
     import cma  # noqa: F401
     import numba  # noqa: F401
     import pyarrow  # noqa: F401
-    import sb3_contrib  # noqa: F401
     import torch._dynamo  # noqa: F401 - as the first optimiser of a process does
 
     for line in sys.stdin:
@@ -219,7 +217,6 @@ def _content(path):
         ".csv": lambda: _timeless(list(csv.DictReader(io.StringIO(data.decode())))),
         ".jsonl": lambda: [_timeless(json.loads(line)) for line in data.splitlines()],
         ".safetensors": lambda: _safetensors(data),
-        ".zip": lambda: _model(data),
     }
     return read[path.suffix]() if path.suffix in read else data
 
@@ -244,9 +241,3 @@ def _safetensors(data):
     for part in told.values():
         part.pop("sha256", None)  # of all that the file has, wall times too
     return header, _timeless(told), data[8 + length :]
-
-
-def _model(data):
-    """stable-baselines3's own part of it says when it was saved."""
-    with zipfile.ZipFile(io.BytesIO(data)) as members:
-        return members.read("policy.pth")

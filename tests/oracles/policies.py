@@ -1,4 +1,4 @@
-"""Fixtures: small policy-value networks and trainings that take no time."""
+"""Fixtures: small policy-value networks."""
 
 import tempfile
 
@@ -10,7 +10,6 @@ from models.policy import Architecture
 from models.policy.files import SavedPolicy
 from models.policy.net import PolicyValueNet
 from reversi_env import Rules, batch
-from train.rl.options import preset
 
 
 @pytest.fixture
@@ -43,20 +42,6 @@ def policy_file(tiny_net, tmp_path):
     path = tmp_path / "policy.safetensors"
     path.write_bytes(SavedPolicy(Rules(4), tiny_net(), {"made": "by a test"}).to_bytes())
     return path
-
-
-@pytest.fixture
-def small_training():
-    """Options of a training of a second."""
-
-    def make(**changes):
-        shape = {"size": 4, "channels": 4, "blocks": 1, "eval_games": 8}
-        pace = {"total_timesteps": 2048, "num_envs": 32, "num_steps": 8, "batch_size": 64, "n_epochs": 2}
-        pace |= {"snapshot_every": 512, "eval_every": 1024}
-        small = shape | pace | {"opponents": ("random", "greedy"), "pool_size": 2}
-        return preset(**(small | changes))
-
-    return make
 
 
 @pytest.fixture

@@ -12,8 +12,6 @@ import numpy as np
 import pytest
 
 from models.evaluator import NetworkEvaluator
-from models.policy import Architecture
-from models.policy.net import PolicyValueNet
 from reversi_env import Position, Rules, batch
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from search import evaluators
@@ -42,10 +40,8 @@ from train.fitting.bootstrap import Bootstrap
 from train.fitting.stages import BootstrapOptions, Stage
 from train.labels import LabelOptions
 from train.labels.sampling import sample_block
-from train.rl.opponents import SelfPlayPool
 from train.rl.options import preset
 from train.rl.tensor_ppo import TensorPPO
-from train.rl.training_env import TrainingEnv
 from train.tuning.objectives import LabelError, WinRate
 from train.tuning.optimisers import OPTIMISERS
 
@@ -136,16 +132,8 @@ def stages(seed):
     return [run._label_options(number, run.stages[0]).seed for number in range(4)]
 
 
-def pool(seed):
-    made = SelfPlayPool(("six-factor:depth=1", "mobility:depth=1"), Rules(4), 0.5, 2, seed)
-    for _ in range(3):
-        made.add(PolicyValueNet(4, Architecture(4, 1)))
-    words = [one.rng.bit_generator.state["state"]["state"] for one in made.baselines]
-    return [*words, *(one.generator.initial_seed() for one in made.snapshots)]
-
-
-def tensor_ppo(seed):
-    small = {"size": 4, "algorithm": "tensor-ppo", "channels": 4, "blocks": 1, "num_envs": 64}
+def ppo(seed):
+    small = {"size": 4, "channels": 4, "blocks": 1, "num_envs": 64}
     TensorPPO(NEVER_MADE, preset(**small, seed=seed)).set_up()
 
 
@@ -221,10 +209,8 @@ JOBS = {
     "label error": label_error,
     "tournament": tournament,
     "stages": stages,
-    "opponent pool": pool,
     "alphazero": alphazero,
-    "ppo": lambda seed: TrainingEnv(64, SelfPlayPool(("random",), Rules(4), 0.5, 2, seed)).seed(seed),
-    "tensor ppo": recorded(tensor_ppo, TorchVectorEnv, "reset", lambda _, seed: range(seed, seed + 64), 1),
+    "ppo": recorded(ppo, TorchVectorEnv, "reset", lambda _, seed: range(seed, seed + 64), 1),
     "self-play": openings(lambda seed: self_play("random", GAMES, RULES, seed=seed)),
     "ladder": openings(lambda seed: Ladder(RULES, GAMES, seed, ("random",))),
     "score": openings(score),

@@ -1,1 +1,1 @@
-"""PPO: MaskablePPO of stable-baselines3, and a PPO whose games never leave the device."""
+"""PPO in torch tensors, on a CPU or a GPU; and parts for trainings with stable-baselines3."""

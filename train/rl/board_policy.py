@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from gymnasium import spaces
 
 from models.policy import Architecture
-from models.policy.net import BoardTrunk, PolicyValueNet
+from models.policy.net import PolicyValueNet
 from reversi_env.errors import TrainError, extra_libraries
 
 with extra_libraries():
@@ -22,19 +21,6 @@ with extra_libraries():
     from torch import Tensor, nn
 
 Observation = dict[str, Tensor]
-
-
-class BoardExtractor(BaseFeaturesExtractor):
-    """The network's trunk as a features extractor, for stable-baselines3's own policies (``MultiInputPolicy``)."""
-
-    def __init__(self, observation_space: spaces.Dict, channels: int = 32, blocks: int = 2) -> None:
-        squares = int(np.prod(observation_space["observation"].shape[1:]))  # type: ignore[index]
-        super().__init__(observation_space, channels * squares)
-        self.trunk = BoardTrunk(channels, blocks)
-
-    def forward(self, observations: Observation) -> Tensor:
-        """``(n, channels · squares)``."""
-        return self.trunk(observations["observation"], observations["action_mask"]).flatten(1)
 
 
 class _NoFeatures(BaseFeaturesExtractor):

@@ -6,14 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from models.policy import Architecture
-from reversi_env.errors import TrainError, check_integer, quoted
+from reversi_env.errors import check_integer
 from reversi_env.options import GameOptions, option
 from reversi_env.rules import Variant
 
-Algorithm = Literal["ppo", "tensor-ppo"]
 Precision = Literal["single", "bfloat16"]
-#: Who a training plays against beside past selves.
-BASELINES = ("random", "greedy", "cell-utility:depth=2")
 
 
 @dataclass(frozen=True)
@@ -21,7 +18,6 @@ class PpoOptions(GameOptions):
     """A training. Whatever decides its result is here, and a run's folder remembers it."""
 
     size: int = option(6, "Board size: 4, 6 or 8 (default: 6).")
-    algorithm: Algorithm = option("ppo", "Algorithm: ppo (MaskablePPO), or tensor-ppo, for a GPU.")
     total_timesteps: int = option(
         1_000_000, "Training steps over all environments, rounded up to whole updates.", low=1, high=10**12
     )
@@ -36,42 +32,18 @@ class PpoOptions(GameOptions):
     channels: int = option(32, "Channels of the residual network.", low=1, high=512)
     blocks: int = option(2, "Residual blocks of the network, two convolutions each.", low=1, high=40)
     precision: Precision = option("single", "Precision of the convolutions (default: the faster one on this machine).")
-    opponents: tuple[str, ...] = option(BASELINES, "With maskable: baseline opponent spec; repeat for more.")
-    baseline_share: float = option(
-        0.3, "With maskable: share of games against baselines; the others are against snapshots.", low=0.0, high=1.0
-    )
-    past_self_share: float = option(
-        0.25, "With tensor: share of games in which a snapshot plays one side.", low=0.0, high=1.0
-    )
+    past_self_share: float = option(0.25, "Share of games in which a snapshot plays one side.", low=0.0, high=1.0)
     snapshot_every: int = option(65_536, "Steps between snapshots added to the opponent pool.", low=1, high=10**12)
     pool_size: int = option(6, "Number of snapshots that play at a time.", low=1, high=64)
     opening_plies: int = option(6, "Maximum number of random plies before a game.", low=0)
-    symmetric: bool = option(True, "Transform each game by one of the eight board symmetries.")
     eval_every: int = option(131_072, "Steps between evaluations.", low=1, high=10**12)
     eval_games: int = option(
         400, "Evaluation games against each baseline of the ladder (even).", low=2, high=100_000, even=True
     )
 
     def __post_init__(self) -> None:
-        from search.agents.spec import AgentSpec
-
         super().__post_init__()
-        for spec in self.opponents:
-            AgentSpec.parse(spec).check()
-        if self.algorithm == "tensor-ppo" and self.opponents != BASELINES:
-            raise TrainError(f"opponents={quoted(self.opponents)}: tensor-ppo plays itself and its past, expected none")
         check_integer("opening_plies", self.opening_plies, 0, self.rules.square_count // 2)
-        if self.algorithm == "ppo":
-            self._check_batches()
-
-    def _check_batches(self) -> None:
-        """Refuse batches of one position: what PPO divides its advantages by, their spread, would be nothing."""
-        positions, size = self.num_envs * self.num_steps, self.batch_size
-        if (positions % size or min(positions, size)) == 1:
-            raise TrainError(
-                f"batch_size={size} leaves one of {positions} positions "
-                f"(num_envs={self.num_envs}, num_steps={self.num_steps}) to the last batch: expected batches of two or more"
-            )
 
     @property
     def rounded_timesteps(self) -> int:
@@ -85,41 +57,31 @@ class PpoOptions(GameOptions):
         return Architecture(self.channels, self.blocks)
 
 
-#: For one GPU, which takes as long for few games as for many.
-_TENSOR: dict[str, Any] = {"num_envs": 32_768, "num_steps": 16, "batch_size": 16_384, "n_epochs": 2}
-_TENSOR |= {"snapshot_every": 5_000_000, "eval_every": 10_000_000, "pool_size": 4}
-#: What differs from the defaults, by algorithm and size.
-_PRESETS: dict[tuple[str, int], dict[str, Any]] = {
-    ("ppo", 4): {
-        "total_timesteps": 300_000,
-        "opening_plies": 2,
-        "snapshot_every": 32_768,
-        "eval_every": 65_536,
-        "blocks": 1,
-    },
-    ("ppo", 8): {
+#: What differs from the defaults on a CPU, by size.
+_CPU: dict[int, dict[str, Any]] = {
+    4: {"total_timesteps": 300_000, "opening_plies": 2, "snapshot_every": 32_768, "eval_every": 65_536, "blocks": 1},
+    8: {
         "total_timesteps": 20_000_000,
         "channels": 48,
         "num_envs": 512,
         "eval_every": 524_288,
         "snapshot_every": 262_144,
     },
-    ("tensor-ppo", 4): {**_TENSOR, "total_timesteps": 20_000_000, "num_envs": 8192, "opening_plies": 2, "blocks": 1},
-    ("tensor-ppo", 6): {**_TENSOR, "total_timesteps": 100_000_000},
-    ("tensor-ppo", 8): {
-        **_TENSOR,
-        "total_timesteps": 1_000_000_000,
-        "channels": 48,
-        "snapshot_every": 50_000_000,
-        "eval_every": 100_000_000,
-    },
+}
+#: On a GPU, which takes as long for few games as for many.
+_GPU: dict[str, Any] = {"num_envs": 32_768, "num_steps": 16, "batch_size": 16_384, "n_epochs": 2}
+_GPU |= {"snapshot_every": 5_000_000, "eval_every": 10_000_000, "pool_size": 4}
+_GPU_BY_SIZE: dict[int, dict[str, Any]] = {
+    4: {"total_timesteps": 20_000_000, "num_envs": 8192, "opening_plies": 2, "blocks": 1},
+    6: {"total_timesteps": 100_000_000},
+    8: {"total_timesteps": 1_000_000_000, "channels": 48, "snapshot_every": 50_000_000, "eval_every": 100_000_000},
 }
 
 
-def preset(size: int = 6, variant: Variant = "normal", algorithm: Algorithm = "ppo", **changes: Any) -> PpoOptions:
-    """Options that did well for the game, with *changes*."""
-    chosen = _PRESETS.get((algorithm, size), {})
-    return PpoOptions.from_dict({**chosen, "size": size, "variant": variant, "algorithm": algorithm, **changes})
+def preset(size: int = 6, variant: Variant = "normal", device: str = "cpu", **changes: Any) -> PpoOptions:
+    """Return the options that did well for a game on a device, with *changes*."""
+    chosen = _GPU | _GPU_BY_SIZE.get(size, {}) if device == "cuda" else _CPU.get(size, {})
+    return PpoOptions.from_dict({**chosen, "size": size, "variant": variant, **changes})
 
 
 def faster_precision(device: str = "cpu") -> Precision:

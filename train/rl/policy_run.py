@@ -1,4 +1,4 @@
-"""`PolicyRun`: what both PPO runs have in common, the folder with the options, the policy, the logs and the evaluations."""
+"""`PolicyRun`: the folder of a PPO run, with its options, policy, logs and evaluations."""
 
 from __future__ import annotations
 
@@ -11,18 +11,23 @@ from typing import Any
 from models.policy.files import SavedPolicy
 from models.policy.net import PolicyValueNet
 from reversi_env.storage.atomic import write_atomically
+from train.arena.batch import BatchPlayer
 from train.evaluation.endgames import noisy_endgames
 from train.evaluation.exact_set import ExactSet
 from train.evaluation.ladder import Ladder, elo_text, flat_row, ladder_figure
 from train.evaluation.options import EndgameOptions
+from train.evaluation.regret_curve import CURVE as REGRET
+from train.evaluation.regret_curve import PLOT, RegretCurve
 from train.jobs.checkpoints import State, check_same_device, save_checkpoint
 from train.jobs.logs import write_csv
 from train.jobs.run import CHECKPOINT
+from train.jobs.tensorboard import TensorBoard
 from train.rl.options import PpoOptions
 
 #: Minimum seconds between two checkpoints.
 CHECKPOINT_SECONDS = 10.0
 POLICY, LOG, EVALUATIONS, CURVE = "policy.safetensors", "log.csv", "evaluations.csv", "curve.svg"
+BOARD = "tensorboard"
 #: Receives the activity, the steps done, the total, and a note for people.
 Progress = Callable[[str, int, int, str], None]
 
@@ -31,8 +36,9 @@ class PolicyRun:
     """A run in *folder*, which remembers the options; others raise a `TrainError`. *command* is recorded in the policy.
 
     ``policy.safetensors`` is the current policy, for the agent ``rl:FILE``; ``log.csv`` has one line per update;
-    ``evaluations.csv`` and ``curve.svg`` have the standings on the ladder; ``run.json`` the options; ``checkpoint.safetensors`` the
-    state, written last: everything else is at least as new.
+    ``evaluations.csv`` and ``curve.svg`` have the standings on the ladder, ``regret.csv`` and ``regret.svg`` the regret in solved
+    endgames; ``tensorboard/`` has all metrics, if that library is installed; ``run.json`` the options; ``checkpoint.safetensors``
+    the state, written last: everything else is at least as new.
     """
 
     def __init__(
@@ -51,7 +57,7 @@ class PolicyRun:
         self.steps, self.seconds = 0, 0.0  # seconds of earlier parts of the run
         self.evaluations: list[dict[str, Any]] = []
         self.log: list[dict[str, Any]] = []
-        self._regret = regret
+        self._regret, self.board = regret, TensorBoard(folder / BOARD)
         self._started = self._saved_at = time.perf_counter()
 
     @property
@@ -69,11 +75,21 @@ class PolicyRun:
         """The solved endgames in which regret is measured."""
         return noisy_endgames(EndgameOptions(size=self.rules.size, variant=self.rules.variant))
 
-    def draw(self, title: str) -> None:
-        """Draw the learning curve, once there are two evaluations."""
+    def add_evaluation(self, evaluation: dict[str, Any]) -> None:
+        """Add an evaluation, and draw the learning curve once there are two."""
+        self.evaluations.append(evaluation)
+        self.board(self.steps, {f"evaluation/{name}": value for name, value in flat_row(evaluation).items()})
         if len(self.evaluations) > 1:
-            game = f"{self.rules.size}×{self.rules.size} {self.rules.variant}, {title}"
+            game = f"{self.rules.size}×{self.rules.size} {self.rules.variant}, PPO"
             ladder_figure(self.evaluations, game).save(self.folder / CURVE, optional=True)
+
+    def measure_regret(self, player: BatchPlayer) -> dict[str, float]:
+        """Return the regret of a player's moves in discs and the share of best moves, and add them to the curve."""
+        judgement = self.exact_set.batch_regret(player)
+        curve = RegretCurve(self.folder / REGRET, self.exact_set, resumed_at=self.steps)
+        curve.add(self.steps, judgement)
+        curve.figure().save(self.folder / PLOT, optional=True)
+        return {"regret": round(judgement.overall.regret, 4), "optimal": round(judgement.overall.optimal, 4)}
 
     def report(self, doing: str, note: str = "") -> None:
         """Report progress, with the last Elo."""
@@ -87,7 +103,7 @@ class PolicyRun:
     def save(self, net: PolicyValueNet, parts: dict[str, State]) -> None:
         """Write the policy, the tables and the checkpoint, each atomically."""
         record = {
-            "training": self.options.algorithm,
+            "training": "ppo",
             "command": self.command,
             "options": self.options.as_dict(),
             "steps": self.steps,

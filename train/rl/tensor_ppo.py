@@ -1,6 +1,6 @@
 """`TensorPPO`: PPO by self-play on one device; games, network, rollouts and updates are tensors.
 
-Tens of thousands of games run in lockstep in a `TorchVectorEnv`; on a GPU only a few metrics per update are copied to the host.
+All games run in lockstep in a `TorchVectorEnv`, on a GPU tens of thousands; only a few metrics per update are copied to the host.
 Turns strictly alternate, passes included, so the next value is the other side's and γ = −1: one network learns both sides. In a
 share of the games a snapshot plays one side: a frozen copy of the network, which moves in its own slice of the games. Names follow
 CleanRL's ppo.py: advantages (`gae`), the loss (`PpoLoss`), a rollout (`TensorPPO.collect_rollout`), and `TensorPPO.update`.
@@ -148,8 +148,7 @@ class TensorPPO(PolicyRun):
         self._snapshots_taken = 0
         # A game is always seen under the same symmetry, and its snapshot, if it has one, always has the same colour.
         indices = torch.arange(options.num_envs, device=device)
-        symmetries = indices % 8 if options.symmetric else indices * 0
-        self._views = torch.from_numpy(symmetry_actions(self.rules)).to(device)[symmetries]
+        self._views = torch.from_numpy(symmetry_actions(self.rules)).to(device)[indices % 8]
         self._snapshot_colour = (indices // 8 % 2).to(torch.uint8)
         self._opening_plies = self._sample_opening_plies()
         self._rollout = Rollout.empty(options.num_steps, options.num_envs, options.size, device)
@@ -168,6 +167,7 @@ class TensorPPO(PolicyRun):
         self.learning_seconds += seconds
         rate = options.num_envs * options.num_steps / seconds
         self.log.append({"steps": self.steps, **metrics, "seconds": round(self.elapsed, 3), "steps_per_second": rate})
+        self.board(self.steps, metrics | {"steps_per_second": rate})
         if self.steps // options.snapshot_every > self._snapshots_taken:
             self.add_snapshot()
         end = self.steps >= options.total_timesteps
@@ -269,11 +269,9 @@ class TensorPPO(PolicyRun):
         player = BatchPolicyPlayer(frozen_copy(self._net), symmetric=True)
         metrics = self.ladder.measure(player).as_dict()
         if self._regret:
-            judged = self.exact_set.batch_regret(player).overall
-            metrics |= {"regret": round(judged.regret, 4), "optimal": round(judged.optimal, 4)}
+            metrics |= self.measure_regret(player)
         times = {"seconds": round(self.elapsed, 1), "learning_seconds": round(self.learning_seconds, 1)}
-        self.evaluations.append({"steps": self.steps, **times, "steps_per_second": round(self._rate), **metrics})
-        self.draw("PPO on tensors")
+        self.add_evaluation({"steps": self.steps, **times, "steps_per_second": round(self._rate), **metrics})
 
     @property
     def _rate(self) -> float:

@@ -9,9 +9,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Annotated, Any, Literal
-
-from cyclopts import Parameter
+from typing import TYPE_CHECKING, Annotated, Any
 
 from play.cli.options import NOTHING, Device, Json, Out, flag, integer, make_folder, options_of
 from play.cli.output import exit_on_interrupt, print_json, print_table, progress_bar
@@ -19,23 +17,14 @@ from train.rl.options import PpoOptions
 
 if TYPE_CHECKING:
     from reversi_env.options import Options
-    from train.rl.maskable_ppo import MaskablePpoRun
-    from train.rl.tensor_ppo import TensorPPO
+    from train.rl.policy_run import PolicyRun
 
-PpoChoice: Any = options_of(PpoOptions, presets=True, without=("algorithm",), named={"opponents": "opponent"})
-#: The algorithms of the command line, and their names in files.
-ALGORITHMS: dict[str, Any] = {"maskable": "ppo", "tensor": "tensor-ppo"}
+PpoChoice: Any = options_of(PpoOptions, presets=True)
 
 
 def ppo(
     *,
     out: Out,
-    algorithm: Annotated[
-        Literal["maskable", "tensor"] | None,
-        Parameter(
-            "--algorithm", help="maskable (MaskablePPO of sb3-contrib) or tensor, for a GPU (default: by device)."
-        ),
-    ] = None,
     chosen: PpoChoice = NOTHING,
     regret: Annotated[
         bool, flag("--regret", help="Also measure regret in solved endgames (default).", negative="--no-regret")
@@ -48,37 +37,31 @@ def ppo(
 
     Example: reversi train ppo --out runs/first --size 6
 
-    On a CPU, MaskablePPO trains the policy against baselines and snapshots of
-    itself. With --device cuda a PPO in torch tensors trains it by self-play,
-    in thousands of games at once on the GPU. The policy is evaluated regularly
-    against a ladder of baselines and in solved endgames. Defaults depend on
-    --size and --algorithm. The folder gets policy.safetensors for the agents
-    rl:FILE and rl-search:FILE, curve.svg, regret.svg, log.csv, evaluations.csv,
-    and logs for TensorBoard.
+    The policy learns by self-play, against itself and snapshots of itself, in
+    many games at once. It is evaluated regularly against a ladder of baselines
+    and in solved endgames. Defaults depend on --size and --device. The folder
+    gets policy.safetensors for the agents rl:FILE and rl-search:FILE,
+    curve.svg, regret.svg, log.csv, evaluations.csv, and logs for TensorBoard.
 
     Run the same command again to resume after Ctrl-C or a crash; --out alone is
     enough. A larger --total-timesteps continues a finished training.
     """
     from play.first_start import prepare_parts
     from reversi_env.errors import require
-    from train.jobs.run import stored_options
     from train.rl.options import faster_precision, preset
 
-    begun = stored_options(out, PpoOptions)
-    usual: dict[str, Any] = {"algorithm": "tensor-ppo" if device == "cuda" else "ppo"}
-    changes = dict(chosen) if algorithm is None else {**chosen, "algorithm": ALGORITHMS[algorithm]}
-    by_tensors = changes.get("algorithm", begun.algorithm if begun else usual["algorithm"]) == "tensor-ppo"
-    require(*([] if by_tensors else ["sb3_contrib", "stable_baselines3"]), "torch")  # all at once
+    require("torch")
     from train.fitting.fit import checked_device
+    from train.rl.tensor_ppo import TensorPPO
 
     checked_device(device)
-    usual["precision"] = faster_precision(device)
-    run = started_run(out, PpoOptions, partial(preset, **usual), changes)
-    prepare_parts(["environment", "endgames"])
+    usual = partial(preset, device=device, precision=faster_precision(device))
+    run = started_run(out, PpoOptions, usual, dict(chosen))
+    prepare_parts(["endgames"])
     began = perf_counter()
     where = "" if device == "cpu" else f" --device {device}"
     with exit_on_interrupt(resume_text("ppo", out, threads, where)), progress_bar() as show:
-        training = _training(run["options"])(**run, threads=threads, device=device, regret=regret, progress=show)
+        training = TensorPPO(**run, threads=threads, device=device, regret=regret, progress=show)
         training.run()
     show_training(training, perf_counter() - began, as_json)
 
@@ -101,17 +84,7 @@ def started_run(
     return {"folder": out, "options": options, "command": shlex.join(["reversi", *sys.argv[1:]])}
 
 
-def _training(options: PpoOptions) -> type[MaskablePpoRun] | type[TensorPPO]:
-    if options.algorithm == "tensor-ppo":
-        from train.rl.tensor_ppo import TensorPPO
-
-        return TensorPPO
-    from train.rl.maskable_ppo import MaskablePpoRun
-
-    return MaskablePpoRun
-
-
-def show_training(training: MaskablePpoRun | TensorPPO, seconds: float, as_json: bool) -> None:
+def show_training(training: PolicyRun, seconds: float, as_json: bool) -> None:
     """Print the strength of the policy and how to use it."""
     from train.arena.ratings import rating_text
 
@@ -138,8 +111,7 @@ def show_training(training: MaskablePpoRun | TensorPPO, seconds: float, as_json:
     print(f"Elo above random: {elo} after {done:,} steps{rounded}")
     before = training.seconds
     print(f"{seconds:.1f} s" + (f", and {before:,.1f} s in the runs before" if before else ""))
-    if "steps_per_second" in standing:
-        print(f"{standing['steps_per_second']:,} environment steps/s, without the evaluations")
+    print(f"{standing['steps_per_second']:,} environment steps/s, without the evaluations")
     print(f"policy: {path}")
     game = f"--size {training.rules.size} --variant {training.rules.variant}"
     print(f"play it: reversi play --agent rl:{shlex.quote(str(path))} {game}")

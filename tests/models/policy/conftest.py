@@ -1,10 +1,10 @@
-"""Torch on one thread, in every test; small networks and trainings."""
+"""Torch on one thread, in every test; small networks."""
 
 import pytest
 
-from tests.oracles.policies import no_litter, policy_file, positions, small_training, tiny_net
+from tests.oracles.policies import no_litter, policy_file, positions, tiny_net
 
-__all__ = ["no_litter", "policy_file", "positions", "small_training", "tiny_net"]
+__all__ = ["no_litter", "policy_file", "positions", "tiny_net"]
 
 
 @pytest.fixture(autouse=True)

@@ -32,7 +32,6 @@ from reversi_env.errors import TrainError
 from search import agents
 from train.arena.network_players import BatchPolicy, BatchPolicyPlayer
 from train.evaluation.ladder import Ladder
-from train.rl.opponents import discs_to_boards
 from train.rl.options import faster_precision
 
 FILES = sorted(FOLDER.glob("*.safetensors"))
@@ -56,7 +55,6 @@ def test_the_network_gets_the_observations_of_the_environment(size, positions):
         observation, infos = games.reset()
         assert np.array_equal(discs[i].numpy(), observation[0])
         assert np.array_equal(masks[i].numpy(), infos["action_mask"][0])
-    assert all(np.array_equal(*sides) for sides in zip(discs_to_boards(discs.numpy(), rules), (own, opp), strict=True))
 
 
 def test_boards_and_planes_give_the_same(tiny_net, positions):

@@ -54,9 +54,8 @@ import train.evaluation.endgames
 train.evaluation.endgames.cache_folder = lambda part: Path("cache")
 {REVERSI}
 """
-#: And a checkpoint at every chance; what needs no stable-baselines3 does not get it.
-SB3 = f"import train.rl.policy_run\ntrain.rl.policy_run.CHECKPOINT_SECONDS = 0{RL}"
-TENSORS = f"""
+#: With a checkpoint at every chance, and without stable-baselines3, which is not needed.
+PPO = f"""
 import sys, train.rl.tensor_ppo
 others = "stable_baselines3", "sb3_contrib", "matplotlib"
 sys.modules.update(dict.fromkeys([*others, *(name for name in sys.modules if name.startswith(others))]))
@@ -78,15 +77,10 @@ JOBS = {
     "tournament": Job(
         REVERSI, "tournament greedy random --size 4 --games 16 --seed 5 --workers 2 --out out", unstopped="--workers 1"
     ),
-    "rl": Job(
-        SB3,
-        f"train ppo --out out {SMALL_RL} --total-timesteps 256 --num-envs 16 --num-steps 4 --batch-size 32 --n-epochs 2 "
-        "--snapshot-every 50 --eval-every 100 --opponent random --opponent greedy-invincible:exact=2 --threads 1",
-    ),
-    "tensor-ppo": Job(
-        TENSORS,
+    "ppo": Job(
+        PPO,
         f"train ppo --out out {SMALL_RL} --total-timesteps 256 --num-envs 16 --num-steps 4 --batch-size 32 --n-epochs 1 "
-        "--snapshot-every 50 --eval-every 200 --threads 1 --no-regret --algorithm tensor",
+        "--snapshot-every 50 --eval-every 200 --threads 1",
     ),
     "book": Job(BOOK, ""),
     "check": Job(CHECK, ""),

@@ -21,9 +21,9 @@ from train.fitting.training import train_on_labels
 from train.jobs.logs import JsonLines, read_csv, write_csv
 from train.jobs.run import CHECKPOINT, Run, stored_options
 from train.labels import LabelOptions, generate
-from train.rl.maskable_ppo import MaskablePpoRun
 from train.rl.options import PpoOptions
 from train.rl.options import preset as rl_preset
+from train.rl.tensor_ppo import TensorPPO
 from train.tuning.objectives import LabelError
 from train.tuning.options import TuneOptions
 from train.tuning.run import tune
@@ -57,7 +57,7 @@ JOBS = {
         lambda options, folder: tune(options, EXACT, folder),
     ),
     "tournament": Job(TournamentOptions(("random", "greedy"), 2, 4), ("depth", 3), run_tournament, "manifest.json"),
-    "rl": Job(rl_preset(4), ("channels", 8), lambda options, folder: MaskablePpoRun(folder, options).run(), "run.json"),
+    "rl": Job(rl_preset(4), ("channels", 8), lambda options, folder: TensorPPO(folder, options).run(), "run.json"),
 }
 #: Jobs that take long to begin: their folders are made as they make them.
 LONG = {"bootstrap": {"device": "cpu"}, "rl": {}}

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from tests.oracles.policies import no_litter, policy_file, positions, small_training, tiny_net
+from tests.oracles.policies import no_litter, policy_file, tiny_net
 from train.evaluation.endgames import noisy_endgames
 from train.evaluation.ladder import Ladder
 from train.evaluation.options import EndgameOptions
@@ -12,7 +12,7 @@ from train.jobs.checkpoints import load_checkpoint, save_checkpoint
 from train.jobs.run import CHECKPOINT
 from train.rl import policy_run
 
-__all__ = ["no_litter", "policy_file", "positions", "small_training", "tiny_net"]
+__all__ = ["no_litter", "policy_file", "tiny_net"]
 
 
 class Killed(BaseException):
@@ -34,7 +34,7 @@ def quick(monkeypatch, tmp_path):
 
 
 def killed_until_it_ends(run, folder, *, before=False):
-    """Run until it ends; each part is killed right after its first checkpoint, or *before* its second. The checkpoints."""
+    """Run until it ends; each part is killed right after its first checkpoint, or *before* its second. Return the checkpoints."""
     checkpoints = []
     while len(checkpoints) < 10:
         saves = []

@@ -1,6 +1,9 @@
 """PPO on tensors: its arithmetic against slow twins, its games against the rules, its run in a folder that is killed."""
 
+import csv
+import json
 import sys
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -8,19 +11,22 @@ import torch
 
 from models.policy.files import read_policy
 from models.policy.net import mask_illegal
+from play.cli.training.ppo import show_training
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import TrainError
 from search.agents.spec import make_agent
 from tests.oracles.jobs import results
+from train.arena.batch import EvaluatorPlayer
+from train.evaluation.ladder import Ladder, ladder_figure
 from train.jobs.checkpoints import save_checkpoint
-from train.jobs.run import CHECKPOINT, Run
+from train.jobs.run import CHECKPOINT, Run, stored_options
 from train.rl import policy_run, tensor_ppo
-from train.rl.options import preset
+from train.rl.options import PpoOptions, preset
 from train.rl.tensor_ppo import PpoLoss, Rollout, TensorPPO, gae
 
 from .conftest import killed_until_it_ends
 
-SMALL = {"size": 4, "algorithm": "tensor-ppo", "channels": 4, "blocks": 1, "num_envs": 32, "num_steps": 8}
+SMALL = {"size": 4, "channels": 4, "blocks": 1, "num_envs": 32, "num_steps": 8}
 SMALL |= {"total_timesteps": 768, "batch_size": 64, "n_epochs": 2, "snapshot_every": 256, "pool_size": 2}
 SMALL |= {"past_self_share": 0.5, "eval_every": 512, "eval_games": 2}
 
@@ -119,35 +125,76 @@ def test_a_rollout_is_of_games_whose_sides_are_who_they_should_be(tmp_path, vari
 
 
 @pytest.mark.usefixtures("quick", "no_litter")
-def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, monkeypatch):
+@pytest.mark.parametrize("before", [False, True])
+def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, monkeypatch, before):
     monkeypatch.setattr(policy_run, "CHECKPOINT_SECONDS", 0.0)
-    whole = TensorPPO(tmp_path / "whole", preset(**SMALL))
+    whole, folder = TensorPPO(tmp_path / "whole", preset(**SMALL)), tmp_path / "killed"
     whole.run()
-    folder = tmp_path / "killed"
-    checkpoints = killed_until_it_ends(lambda: TensorPPO(folder, preset(**SMALL)).run(), folder)
-    assert [checkpoint["run"]["steps"] for checkpoint in checkpoints] == [256, 512, 768]
+    checkpoints = killed_until_it_ends(lambda: TensorPPO(folder, preset(**SMALL)).run(), folder, before=before)
+    assert [checkpoint["run"]["steps"] for checkpoint in checkpoints] == [256, 512, 768][: 3 - before]
     expected = results(tmp_path / "whole")
-    assert {"policy.safetensors", "log.csv", "evaluations.csv", "run.json", CHECKPOINT} == set(expected)
+    assert {"policy.safetensors", "log.csv", "evaluations.csv", "regret.csv", "run.json", CHECKPOINT} == set(expected)
     assert results(folder) == expected
     agent = make_agent(f"rl:{folder / 'policy.safetensors'}")
     assert agent.choose(Position.initial(Rules(4))) in Position.initial(Rules(4)).legal_actions()
-    assert read_policy(whole.policy).record["training"] == "tensor-ppo"
+    assert read_policy(whole.policy).record["training"] == "ppo"
     assert whole.evaluations[-1].keys() >= {"regret", "steps_per_second", "rungs"}
 
 
-def test_what_it_cannot_do_is_refused(tmp_path):
-    with pytest.raises(ReversiError, match="opponents="):
-        preset(**SMALL, opponents=("random",))
+@pytest.mark.slow
+def test_a_finished_run_continues_with_more_steps_and_plays_updates_to_their_end(tmp_path):
+    totals, seldom = set(), SMALL | {"eval_every": 4096}
+    for steps in (300, 300, 1000):
+        run = TensorPPO(
+            *(tmp_path, preset(**seldom | {"total_timesteps": steps})),
+            regret=False,
+            progress=lambda doing, done, total, note: totals.add(total),
+        )
+        run.run()
+    assert run.steps == run.options.rounded_timesteps == 1024
+    assert totals == {512, 1024}
+    assert stored_options(tmp_path, PpoOptions).total_timesteps == 1000
+    rows = list(csv.DictReader((tmp_path / "evaluations.csv").read_text().splitlines()))
+    assert [int(row["steps"]) for row in rows] == [0, 512, 1024]
+    assert (tmp_path / "curve.svg").read_bytes().startswith(b"<?xml")
+    assert (tmp_path / "tensorboard").exists() == (find_spec("tensorboard") is not None)
+    assert read_policy(run.policy).record["steps"] == 1024
+
+
+@pytest.mark.usefixtures("quick")
+def test_what_a_run_cannot_resume_from_is_refused(tmp_path):
+    """Another device, a damaged checkpoint."""
     if not torch.cuda.is_available():
         with pytest.raises(TrainError, match="cuda"):
             TensorPPO(tmp_path, preset(**SMALL), device="cuda")
     Run(tmp_path, preset(**SMALL)).store_or_check_options()
-    save_checkpoint(tmp_path / CHECKPOINT, {"run": {"device": "cuda"}})
+    path = tmp_path / CHECKPOINT
+    save_checkpoint(path, {"run": {"device": "cuda"}})
     with pytest.raises(TrainError, match="cuda"):
         TensorPPO(tmp_path, preset(**SMALL)).run()
+    save_checkpoint(path, {"net": {"weights": np.zeros(999)}})
+    flipped = bytearray(path.read_bytes())
+    flipped[2000] ^= 1
+    for content in (b"damaged", flipped):
+        path.write_bytes(content)
+        with pytest.raises(TrainError, match=CHECKPOINT):
+            TensorPPO(tmp_path, preset(**SMALL)).run()
 
 
-def test_the_folder_alone_says_that_it_needs_no_stable_baselines(reversi, tmp_path, monkeypatch):
+@pytest.mark.parametrize("size", [4, 6, 8])
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_presets_are_options(size, device):
+    options = preset(size, "reversed", device)
+    assert PpoOptions.from_dict(json.loads(json.dumps(options.as_dict()))) == options
+
+
+@pytest.mark.parametrize("wrong", [{"size": 5}, {"opening_plies": 9}, {"num_envs": 0}])
+def test_options_that_the_game_cannot_have_are_refused(wrong):
+    with pytest.raises(ReversiError, match=next(iter(wrong))):
+        preset(**{"size": 4, **wrong})
+
+
+def test_the_command_needs_no_stable_baselines(reversi, tmp_path, monkeypatch):
     ran = []
     monkeypatch.setitem(sys.modules, "sb3_contrib", None)
     monkeypatch.setattr("play.first_start.prepare_parts", lambda parts: None)
@@ -156,3 +203,24 @@ def test_the_folder_alone_says_that_it_needs_no_stable_baselines(reversi, tmp_pa
     Run(tmp_path, preset(**SMALL)).store_or_check_options()
     assert reversi("train", "ppo", "--out", tmp_path)[0] == 0
     assert ran == [preset(**SMALL)]
+
+
+def test_an_elo_that_is_not_determined_is_no_number(tmp_path, capsys):
+    """After games that were all won: None in JSON, nothing in the figure, a bound in tables and progress lines."""
+    rules, notes = Rules(6), []
+    standing = Ladder(rules, 4, baselines=("random",)).measure(EvaluatorPlayer("six-factor", rules, 4, threads=1))
+    row = {
+        "steps": 256,
+        "seconds": 1.0,
+        "steps_per_second": 9,
+        **json.loads(json.dumps(standing.as_dict(), allow_nan=False)),
+    }
+    assert (row["elo"], row["elo_low"], row["elo_high"]) == (None, standing.low, None)
+    ladder_figure([row, row | {"elo": 2.0, "elo_low": 1.0, "elo_high": 3.0}], "").save(tmp_path / "curve.svg")
+    run = policy_run.PolicyRun(tmp_path, preset(**SMALL), progress=lambda *args: notes.append(args[-1]))
+    run.evaluations = [row]
+    run.report("learning")
+    show_training(run, 1.0, False)
+    bound = f"≥ {standing.low:+.0f}"
+    assert bound in capsys.readouterr().out
+    assert bound in notes[0]

@@ -14,7 +14,9 @@ from stable_baselines3.common.vec_env import DummyVecEnv
 
 from reversi_env.envs import ReversiEnv, SettingsError
 from reversi_env.envs.wrappers import SymmetryAugmentation
+from reversi_env.errors import TrainError
 from tests.oracles.games import draw_legal, last_legal, same
+from train.rl.board_policy import BoardPolicy
 from train.rl.vec_env import ReversiVecEnv
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -204,3 +206,20 @@ def test_evaluation_needs_no_monitor():
     rewards, _ = evaluate_policy(model, env, n_eval_episodes=20, return_episode_rewards=True)
     assert len(rewards) == 20
     assert set(rewards) <= {-1.0, 0.0, 1.0}
+
+
+# --- the board network
+
+
+def test_the_board_policy_learns_and_plays_legally():
+    env = ReversiVecEnv(8, size=4, observation="dict", colour="random")
+    shape = {"architecture": {"channels": 4, "blocks": 1}}
+    model = MaskablePPO(BoardPolicy, env, n_steps=8, batch_size=32, policy_kwargs=shape, seed=1, device="cpu")
+    before = [parameter.detach().clone() for parameter in model.policy.parameters()]
+    model.learn(64)
+    assert any(not torch.equal(old, new) for old, new in zip(before, model.policy.parameters(), strict=True))
+    observations = env.reset()
+    actions, _ = model.predict(observations, action_masks=env.action_masks(), deterministic=True)
+    assert env.action_masks()[np.arange(8), actions].all()
+    with pytest.raises(TrainError, match="observation="):
+        MaskablePPO(BoardPolicy, batch())

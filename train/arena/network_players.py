@@ -50,7 +50,6 @@ class NetworkPlayer(ABC):
         """Return a score for every move, ``(n, squares)``; far below all others if it is illegal."""
 
     def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
-        """Return squares, as `train.arena.batch.BatchPlayer` does."""
         scores = self.move_scores(own, opp)
         if self.temperature:
             gumbel = -np.log(-np.log(uniform_samples(rng_states, scores.shape[1])))
@@ -142,7 +141,6 @@ class ValueSearchPlayer(NetworkPlayer):
         return network_move_values(self.net, own, opp, self.rules, self.depth).astype(np.float64)
 
     def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
-        """Return the best square of every position."""
         squares = np.empty(len(own), np.int64)
         solved = self.rules.square_count - np.bitwise_count(own | opp).astype(np.int64) <= self.exact
         if solved.any():
@@ -201,7 +199,6 @@ class ZeroPlayer:
         self._squares = np.array(list(rules.squares()), np.int64)
 
     def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
-        """Return squares, as `train.arena.batch.BatchPlayer` does."""
         size = FORWARD_BATCH[self.device.type]
         parts = [slice(start, start + size) for start in range(0, own.size, size)]
         return self._squares[np.concatenate([self._actions(own[part], opp[part]) for part in parts])]

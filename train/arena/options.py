@@ -75,11 +75,11 @@ class TournamentOptions(Options):
             raise ReversiError(f"{count_noun(len(self.agents), 'agent')}: expected two or more")
         if self.sprt is not None and len(self.agents) != 2:
             raise ReversiError(f"SPRT with {len(self.agents)} agents: expected two")
-        self.made_agents()  # says what is wrong with a spec
+        self.made_agents()  # raises for a wrong spec
         if self.openings not in ("random", "balanced"):
             from train.arena.openings import openings_of_file
 
-            openings_of_file(Path(self.openings), self.rules, self.plies)  # likewise, before anything is written
+            openings_of_file(Path(self.openings), self.rules, self.plies)  # raises before anything is written
 
     @property
     def rules(self) -> Rules:
@@ -89,7 +89,7 @@ class TournamentOptions(Options):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What the players are called: their specs, numbered where one occurs twice."""
+        """Names of the players: their specs, numbered if one occurs twice."""
         named: list[str] = []
         for number, spec in enumerate(self.agents):
             before = self.agents[:number].count(spec)
@@ -97,7 +97,7 @@ class TournamentOptions(Options):
         return tuple(named)
 
     def make_agent(self, player: int, game: int) -> Agent:
-        """The player for that game: as if it had never played before, and with a seed of its own."""
+        """Return a new agent for a player in a game, with its own seed."""
         import numpy as np
 
         seed = int(np.random.SeedSequence([self.seed, game, player]).generate_state(1)[0])
@@ -105,53 +105,53 @@ class TournamentOptions(Options):
         return agents.make_agent(self.agents[player], seed=seed, **limits)
 
     def made_agents(self) -> list[Agent]:
-        """All players, as they are in the first game."""
+        """Return the agents of all players in the first game."""
         return [self.make_agent(player, 0) for player in range(len(self.agents))]
 
     # --- games ------------------------------------------------------------------------------------
 
     @property
     def pairings(self) -> tuple[tuple[int, int], ...]:
-        """Format: round-robin, or gauntlet (the first agent against all others)."""
+        """Numbers of the agents of each pairing."""
         everybody = combinations(range(len(self.agents)), 2)
         return tuple(pairing for pairing in everybody if self.format == "round-robin" or 0 in pairing)
 
     @property
     def total(self) -> int:
-        """The number of games, unless an SPRT ends earlier."""
+        """Number of games, unless an SPRT ends the tournament earlier."""
         return self.games * len(self.pairings)
 
     def fixture(self, index: int) -> Fixture:
-        """Game *index*: rounds after one another, in each all pairings, of each both games."""
+        """Return game *index*: round by round, in each all pairings, of each both games."""
         pair, exchanged = divmod(index, 2)
         number, pairing = divmod(pair, len(self.pairings))
         black, white = self.pairings[pairing][:: -1 if exchanged else 1]
         return Fixture(index, number, black, white)
 
     def opening_sequence(self) -> Iterator[Opening]:
-        """The openings of all rounds, without end."""
+        """Return the openings of all rounds, without end."""
         from train.arena.openings import opening_sequence
 
         return opening_sequence(self.openings, self.rules, self.plies, self.seed, self.balance)
 
-    # --- what tells two tournaments apart -----------------------------------------------------------
+    # --- identity -----------------------------------------------------------------------------------
 
     def content_hashes(self) -> dict[str, str]:
-        """Hashes of all that the options only name: weights and books of the agents, the file of the openings."""
+        """Return hashes of what the options only name: weights and books of the agents, the file of the openings."""
         from train.arena.openings import BALANCE_AGENT
 
-        found = {}
+        hashes = {}
         made = self.made_agents()
         if self.openings == "balanced" and self.size != 4:
             made.append(agents.make_agent(BALANCE_AGENT))
         elif self.openings not in ("random", "balanced"):
-            found[self.openings] = hashlib.sha256(Path(self.openings).read_bytes()).hexdigest()
+            hashes[self.openings] = hashlib.sha256(Path(self.openings).read_bytes()).hexdigest()
         for agent in made:
-            found |= agent.content_hashes(self.rules)
-        return dict(sorted(found.items()))
+            hashes |= agent.content_hashes(self.rules)
+        return dict(sorted(hashes.items()))
 
     def fingerprint(self) -> str:
-        """A short name for the tournament, the same however many games are asked for."""
+        """Return a short name of the tournament, which does not depend on the number of games."""
         content = {key: value for key, value in self.as_dict().items() if key != "games"}
         text = json.dumps([content, self.content_hashes()], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:10]

@@ -75,12 +75,10 @@ class CompiledBackend(FitBackend):
         }
 
     def epoch(self, number: int) -> float:
-        """Train for one epoch and return the mean absolute error before each step."""
         with ThreadPoolExecutor(self.threads) as self.pool:
             return super().epoch(number)
 
     def step(self, draw: MinibatchDraw, number: int) -> float:
-        """Take a step and return the sum of the absolute errors before it."""
         total = self.add_gradient(draw.rows.numpy(), draw.shifts.numpy())
         self._update(number)
         return total
@@ -89,15 +87,11 @@ class CompiledBackend(FitBackend):
     def add_gradient(self, batch: np.ndarray, shifts: np.ndarray) -> float:
         """Add the gradients of a batch and return the sum of the absolute errors."""
 
-    @abstractmethod
-    def validation_values(self) -> np.ndarray: ...
-
     def weights(self) -> State:
         """Return a copy of the weights that the data can reach."""
         return {name: array.copy() for name, array in self.active_arrays.items()}
 
     def load_weights(self, weights: State) -> None:
-        """Load such a copy into the network."""
         for name, (view, reached) in self._reached().items():
             array = self.active_arrays[name]
             array[:] = weights[name].reshape(array.shape)

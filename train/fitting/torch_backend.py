@@ -117,7 +117,6 @@ class TorchBackend(FitBackend):
         )
 
     def step(self, draw: MinibatchDraw, number: int) -> Tensor:
-        """Take a step and return the sum of the absolute errors before it."""
         empties, features = (self.training[name][draw.rows] for name in ("empties", "features"))
         phases = self.net.phases_at(empties + draw.shifts)
         values = self.net.value(features.long(), empties, phases, self.net.fake_quantised())
@@ -139,7 +138,6 @@ class TorchBackend(FitBackend):
         return [{"params": parts[0]}] + [{"params": parts[1], "weight_decay": 0.0}] * bool(fixed)
 
     def validation_values(self) -> np.ndarray:
-        """Return the network's values of the validation positions."""
         data, values = self.validation, []
         with torch.no_grad():
             parameters = self.net.fake_quantised()
@@ -151,7 +149,6 @@ class TorchBackend(FitBackend):
         return {name: weights.cpu().numpy().copy() for name, weights in self.net.state_dict().items()}
 
     def load_weights(self, weights: State) -> None:
-        """Load such a copy into the network."""
         self.net.load_state_dict({name: torch.from_numpy(array) for name, array in weights.items()})
 
     def state(self) -> State:

@@ -113,11 +113,9 @@ class ProcessPool(Generic[Job, Result]):
 
     @property
     def size(self) -> int:
-        """Number of jobs that run at the same time."""
         return max(1, len(self._processes))
 
     def results(self, jobs: Iterator[Job]) -> Iterator[Result]:
-        """Yield the results of all *jobs* in any order; the next job is taken when a worker is free."""
         if self._worker is not None:
             yield from map(self._worker, jobs)
             return

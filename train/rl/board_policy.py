@@ -1,7 +1,6 @@
-"""`PolicyValueNet` inside stable-baselines3: the policy of MaskablePPO.
+"""`PolicyValueNet` as the policy of MaskablePPO in stable-baselines3.
 
-It needs the environment's ``dict`` observations: the board, and the mask of the legal actions, which is one of the
-network's inputs.
+It needs the environment's ``dict`` observations: the action mask is an input of the network.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ class BoardPolicy(MaskableActorCriticPolicy):
         self.optimizer = self.optimizer_class(self.parameters(), lr=lr_schedule(1), **self.optimizer_kwargs)  # type: ignore[call-arg]
 
     def forward(self, obs: Any, deterministic: bool = False, action_masks: Any = None) -> tuple[Tensor, Tensor, Tensor]:
-        """Actions, values and the actions' log probabilities."""
+        """Return actions, values and the actions' log probabilities."""
         distribution, values = self._run(obs)
         actions = distribution.get_actions(deterministic=deterministic)
         return actions, values.unsqueeze(1), distribution.log_prob(actions)
@@ -62,7 +61,7 @@ class BoardPolicy(MaskableActorCriticPolicy):
     def evaluate_actions(
         self, obs: Any, actions: Tensor, action_masks: Any = None
     ) -> tuple[Tensor, Tensor, Tensor | None]:
-        """Values, log probabilities of the actions, and the policy's entropy."""
+        """Return values, log probabilities of the actions, and the policy's entropy."""
         distribution, values = self._run(obs)
         return values.unsqueeze(1), distribution.log_prob(actions), distribution.entropy()
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from models.policy.files import SavedPolicy
-from models.policy.net import PolicyValueNet
+from models.policy.net import PolicyValueNet, frozen_copy
 from reversi_env.storage.atomic import write_atomically
-from train.arena.batch import BatchPlayer
+from train.arena.network_players import BatchPolicyPlayer
 from train.evaluation.endgames import noisy_endgames
 from train.evaluation.exact_set import ExactSet
 from train.evaluation.ladder import Ladder, elo_text, flat_row, ladder_figure
@@ -28,6 +28,8 @@ from train.rl.options import PpoOptions
 CHECKPOINT_SECONDS = 10.0
 POLICY, LOG, EVALUATIONS, CURVE = "policy.safetensors", "log.csv", "evaluations.csv", "curve.svg"
 BOARD = "tensorboard"
+#: Attributes of a run that a checkpoint has as they are.
+STATE = ("steps", "learning_seconds", "evaluations", "log")
 #: Receives the activity, the steps done, the total, and a note for people.
 Progress = Callable[[str, int, int, str], None]
 
@@ -54,7 +56,8 @@ class PolicyRun:
     ) -> None:
         self.folder, self.options, self.rules, self.policy = folder, options, options.rules, folder / POLICY
         self.device_name, self.threads, self.command, self.progress = device, threads, command, progress
-        self.steps, self.seconds = 0, 0.0  # seconds of earlier parts of the run
+        self.steps, self.learning_seconds = 0, 0.0
+        self.seconds = 0.0  # of earlier parts of the run
         self.evaluations: list[dict[str, Any]] = []
         self.log: list[dict[str, Any]] = []
         self._regret, self.board = regret, TensorBoard(folder / BOARD)
@@ -75,26 +78,34 @@ class PolicyRun:
         """The solved endgames in which regret is measured."""
         return noisy_endgames(EndgameOptions(size=self.rules.size, variant=self.rules.variant))
 
-    def add_evaluation(self, evaluation: dict[str, Any]) -> None:
-        """Add an evaluation, and draw the learning curve once there are two."""
-        self.evaluations.append(evaluation)
-        self.board(self.steps, {f"evaluation/{name}": value for name, value in flat_row(evaluation).items()})
+    @property
+    def rate(self) -> float:
+        """Environment steps per second of rollouts and updates."""
+        return self.steps / self.learning_seconds if self.learning_seconds else 0.0
+
+    def evaluate(self, net: PolicyValueNet) -> None:
+        """Play the ladder, measure the regret in solved endgames, and draw both curves."""
+        self.report("evaluating")
+        player = BatchPolicyPlayer(frozen_copy(net), symmetric=True)
+        times = {"seconds": round(self.elapsed, 1), "learning_seconds": round(self.learning_seconds, 1)}
+        metrics = times | {"steps_per_second": round(self.rate)} | self.ladder.measure(player).as_dict()
+        if self._regret:
+            judgement = self.exact_set.batch_regret(player)
+            curve = RegretCurve(self.folder / REGRET, self.exact_set, resumed_at=self.steps)
+            curve.add(self.steps, judgement)
+            curve.figure().save(self.folder / PLOT, optional=True)
+            metrics |= {name: round(getattr(judgement.overall, name), 4) for name in ("regret", "optimal")}
+        self.evaluations.append({"steps": self.steps, **metrics})
+        self.board(self.steps, {f"evaluation/{name}": value for name, value in flat_row(metrics).items()})
         if len(self.evaluations) > 1:
             game = f"{self.rules.size}×{self.rules.size} {self.rules.variant}, PPO"
             ladder_figure(self.evaluations, game).save(self.folder / CURVE, optional=True)
 
-    def measure_regret(self, player: BatchPlayer) -> dict[str, float]:
-        """Return the regret of a player's moves in discs and the share of best moves, and add them to the curve."""
-        judgement = self.exact_set.batch_regret(player)
-        curve = RegretCurve(self.folder / REGRET, self.exact_set, resumed_at=self.steps)
-        curve.add(self.steps, judgement)
-        curve.figure().save(self.folder / PLOT, optional=True)
-        return {"regret": round(judgement.overall.regret, 4), "optimal": round(judgement.overall.optimal, 4)}
-
-    def report(self, doing: str, note: str = "") -> None:
-        """Report progress, with the last Elo."""
-        elo = elo_text(self.evaluations[-1]) if self.evaluations else ""
-        self.progress(doing, self.steps, self.options.rounded_timesteps, ", ".join(filter(None, (elo, note))))
+    def report(self, doing: str) -> None:
+        """Report progress, with the last Elo and the speed."""
+        notes = [elo_text(self.evaluations[-1])] if self.evaluations else []
+        notes += [f"{self.rate:,.0f} steps/s"] if self.steps else []
+        self.progress(doing, self.steps, self.options.rounded_timesteps, ", ".join(notes))
 
     def checkpoint_is_due(self) -> bool:
         """Return whether the last checkpoint is old enough."""
@@ -118,14 +129,11 @@ class PolicyRun:
         self._saved_at = time.perf_counter()
 
     def run_state(self) -> State:
-        return {
-            "device": self.device_name,
-            "seconds": self.elapsed,
-            "evaluations": self.evaluations,
-            "log": self.log,
-        }
+        return {"device": self.device_name, "seconds": self.elapsed} | {name: getattr(self, name) for name in STATE}
 
     def set_run_state(self, state: State) -> None:
         """Resume from a `run_state`; a run does not continue on another device."""
         check_same_device(self.folder, state["device"], self.device_name)
-        self.seconds, self.evaluations, self.log = state["seconds"], state["evaluations"], state["log"]
+        self.seconds = state["seconds"]
+        for name in STATE:
+            setattr(self, name, state[name])

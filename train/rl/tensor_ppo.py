@@ -20,7 +20,6 @@ from models.residual.inference import TorchCompiled
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from reversi_env.errors import extra_libraries
 from reversi_env.options import derive_seed
-from train.arena.network_players import BatchPolicyPlayer
 from train.fitting.fit import checked_device
 from train.jobs.checkpoints import State, games_state, load_checkpoint, network_state, put_games, restore_network
 from train.jobs.run import CHECKPOINT, Run
@@ -112,7 +111,6 @@ class TensorPPO(PolicyRun):
         self.device = checked_device(self.device_name)
         self._is_gpu = self.device.type == "cuda"
         self._compiled = self._is_gpu if compiled is None else compiled
-        self.learning_seconds = 0.0
 
     def run(self) -> None:
         """Train to the end, if the run is not finished."""
@@ -124,7 +122,7 @@ class TensorPPO(PolicyRun):
                 self._started = self._saved_at = time.perf_counter()
                 self.set_up()
                 if not self._resume():
-                    self._evaluate()
+                    self.evaluate(self._net)
                 while self.steps < self.options.total_timesteps:
                     self._iteration()
         finally:
@@ -133,7 +131,7 @@ class TensorPPO(PolicyRun):
     def set_up(self) -> None:
         """Make environments, network, optimiser and the memory of a rollout."""
         options, device = self.options, self.device
-        self._report("compiling")
+        self.report("compiling")
         self._env = TorchVectorEnv(options.num_envs, device=device, size=options.size, variant=options.variant)
         self._env.reset(seed=derive_seed(options.seed))  # the seed of game i is i higher
         with torch.random.fork_rng(devices=[]):
@@ -173,10 +171,10 @@ class TensorPPO(PolicyRun):
         end = self.steps >= options.total_timesteps
         due = end or self.steps - self.evaluations[-1]["steps"] >= options.eval_every
         if due:
-            self._evaluate()
+            self.evaluate(self._net)
         if due or self.checkpoint_is_due():
             self.save(self._net, self._state())
-        self._report("learning")
+        self.report("learning")
 
     # --- rollout ----------------------------------------------------------------------------------
 
@@ -264,29 +262,10 @@ class TensorPPO(PolicyRun):
         if len(self._snapshots) > self.options.pool_size:
             del self._snapshots[int(self._rng.integers((self.options.pool_size + 1) // 2))]
 
-    def _evaluate(self) -> None:
-        self._report("evaluating")
-        player = BatchPolicyPlayer(frozen_copy(self._net), symmetric=True)
-        metrics = self.ladder.measure(player).as_dict()
-        if self._regret:
-            metrics |= self.measure_regret(player)
-        times = {"seconds": round(self.elapsed, 1), "learning_seconds": round(self.learning_seconds, 1)}
-        self.add_evaluation({"steps": self.steps, **times, "steps_per_second": round(self._rate), **metrics})
-
-    @property
-    def _rate(self) -> float:
-        """Environment steps per second of rollouts and updates."""
-        return self.steps / self.learning_seconds if self.learning_seconds else 0.0
-
-    def _report(self, doing: str) -> None:
-        self.report(doing, f"{self._rate:,.0f} steps/s" if self.steps else "")
-
     # --- checkpoints ------------------------------------------------------------------------------
 
     def _state(self) -> dict[str, State]:
         run_state = self.run_state() | {
-            "steps": self.steps,
-            "learning_seconds": self.learning_seconds,
             "joined": self._snapshots_taken,
             "past": len(self._snapshots),
             "lots": self._rng.bit_generator.state,
@@ -316,6 +295,5 @@ class TensorPPO(PolicyRun):
         self._opening_plies = torch.from_numpy(run_state["random_plies"]).to(self.device)
         self._generator.set_state(torch.from_numpy(run_state["generator"]))
         self._rng.bit_generator.state = run_state["lots"]
-        self.steps, self.learning_seconds = run_state["steps"], run_state["learning_seconds"]
         self._snapshots_taken = run_state["joined"]
         return True

@@ -1,4 +1,4 @@
-"""The vector environment as a stable-baselines3 ``VecEnv``: its algorithms, MaskablePPO too, run on the batch at full speed."""
+"""The vector environment as a ``VecEnv`` of stable-baselines3, for its algorithms and for MaskablePPO."""
 
 from __future__ import annotations
 
@@ -17,22 +17,20 @@ with extra_libraries():
     from stable_baselines3.common.vec_env import VecEnv
 
 
-#: What a game's info has at its end.
+#: Entries of a game's info at its end.
 _ENDS = ("score", "winner", "opponent")
 
 
 class ReversiVecEnv(VecEnv):
-    """*num_envs* games for stable-baselines3; options as in `reversi_env.envs.ReversiVectorEnv`, but for ``copy=False``.
+    """*num_envs* games for stable-baselines3; options as in `reversi_env.envs.ReversiVectorEnv`, except ``copy=False``.
 
-    A game that ends begins anew in the same step, as SB3 expects: ``infos[i]`` then has ``terminal_observation``,
-    ``episode`` (return, length, seconds), so that neither ``Monitor`` nor ``VecMonitor`` is needed, and the game's
-    ``score``, ``winner`` and ``opponent``; while a game goes on its info is empty. ``opponents`` is the pool, to be changed
-    while training.
+    A finished game is reset in the same step. ``infos[i]`` then has ``terminal_observation``, ``episode`` (return, length,
+    seconds; neither ``Monitor`` nor ``VecMonitor`` is needed), ``score``, ``winner`` and ``opponent``; otherwise it is empty.
+    ``opponents`` is the pool, which may be changed during training.
 
-    ``opponent=None`` trains both sides: the model moves for black and white in turn and sees the board as the side to
-    move. Passes are actions, so that turns strictly alternate, and what the next state is worth to its side to move is
-    worth the opposite to the one before: **train it with** ``gamma=-1``, and a stock PPO learns by self-play what a
-    negamax search would (with any other ``gamma`` it takes the opponent's chances for its own).
+    ``opponent=None`` trains both sides: the model moves for black and white in turn, each seen as the side to move. Passes are
+    actions, so turns strictly alternate, and the value of the next state is that of the opponent: **train with** ``gamma=-1``.
+    With any other ``gamma`` the opponent's rewards count as the model's own.
 
     >>> from sb3_contrib import MaskablePPO
     >>> env = ReversiVecEnv(64, size=6, opponent=None)
@@ -42,7 +40,7 @@ class ReversiVecEnv(VecEnv):
     def __init__(self, num_envs: int, *, opponent: Any = "random", **options: Any) -> None:
         if not options.setdefault("copy", True):
             raise SettingsError(
-                "copy=False: expected True, for Stable-Baselines3 keeps what it has seen until after the next step"
+                "copy=False: expected True, since stable-baselines3 uses observations after the next step"
             )
         self.games = ReversiVectorEnv(num_envs, opponent=opponent, autoreset_mode=AutoresetMode.SAME_STEP, **options)
         super().__init__(num_envs, self.games.single_observation_space, self.games.single_action_space)
@@ -55,9 +53,9 @@ class ReversiVecEnv(VecEnv):
         return self.games.opponents
 
     def reset(self) -> Any:
-        """Begin an episode in every game, with the seeds of `seed` and the options of `set_options` if there are any."""
+        """Reset all games, with the seeds of `seed` and the options of `set_options`."""
         if any(options != self._options[0] for options in self._options):
-            raise SettingsError("the games of a batch begin alike: expected the same options for all of them")
+            raise SettingsError("options that differ between the games of a batch: expected the same for all")
         observations, _ = self.games.reset(seed=self._seeds, options=self._options[0])
         self._reset_seeds()
         self._reset_options()
@@ -69,7 +67,6 @@ class ReversiVecEnv(VecEnv):
         self._actions = actions
 
     def step_wait(self) -> tuple[Any, np.ndarray, np.ndarray, list[dict[str, Any]]]:
-        """Play the actions in all games."""
         observations, rewards, terminated, truncated, games_info = self.games.step(self._actions)
         dones = terminated | truncated
         self._returns += rewards
@@ -88,32 +85,32 @@ class ReversiVecEnv(VecEnv):
         return observations, rewards.astype(np.float32), dones, infos
 
     def action_masks(self) -> np.ndarray:
-        """The legal actions of every game as booleans."""
+        """Return the legal actions of every game as booleans."""
         return self.games.action_masks()
 
     def close(self) -> None:
-        """Nothing is held that would have to be closed."""
         self.games.close()
 
     def get_images(self) -> Sequence[np.ndarray | None]:
-        """Every game's board, if the render mode is ``rgb_array``."""
+        """Return the pictures of all games if the render mode is ``rgb_array``, else None for each."""
         return self.games.render() or [None] * self.num_envs
 
     def get_attr(self, attr_name: str, indices: Any = None) -> list[Any]:
-        """An attribute of the batch, repeated for each of the games asked for."""
+        """Return an attribute of the batch, once per game."""
         return [getattr(self.games, attr_name) for _ in self._get_indices(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
-        """Refused: the games are one batch, and share their attributes."""
-        raise AttributeError(f"the games of a batch share their attributes: {attr_name!r} cannot be set one by one")
+        raise AttributeError(
+            f"{attr_name!r} of the games of a batch: expected no change, since they share their attributes"
+        )
 
     def env_method(self, method_name: str, *arguments: Any, indices: Any = None, **options: Any) -> list[Any]:
-        """Call a method of the batch; ``action_masks`` gives one row a game."""
+        """Return the results of a method of the batch, one per game."""
         batch = self if method_name == "action_masks" else self.games
         result = getattr(batch, method_name)(*arguments, **options)
         rows = list(self._get_indices(indices))
         return [result[i] for i in rows] if isinstance(result, (np.ndarray, list, tuple)) else [result] * len(rows)
 
     def env_is_wrapped(self, wrapper_class: Any, indices: Any = None) -> list[bool]:
-        """The games are never wrapped one by one; that they count their own episodes makes ``Monitor`` needless."""
+        """Return True for ``Monitor``, which is not needed: the environment counts its episodes."""
         return [wrapper_class is Monitor for _ in self._get_indices(indices)]

@@ -109,7 +109,6 @@ class WinRate(Objective):
             )
 
     def losses(self, candidates: Sequence[Formula], number: int = 0) -> NDArray[np.float64]:
-        """Return the shares of the points that the candidates did not get."""
         rules = self.rules
         players = rescaled(candidates, rules)
         player = EvaluatorPlayer(

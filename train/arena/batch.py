@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from reversi_env import Position, ReversiError, Rules, batch
-from reversi_env.errors import quoted
+from reversi_env.errors import check_integer
 from reversi_env.rules import checked_rules
 from search import agents
 from search.agents.base import Agent
@@ -82,8 +82,7 @@ class EvaluatorPlayer:
         threads: int | None = None,
         games_per_evaluator: int | None = None,
     ) -> None:
-        if not 1 <= depth <= MAX_DEPTH:
-            raise ReversiError(f"depth={depth}: expected a whole number from 1 to {MAX_DEPTH}")
+        check_integer("depth", depth, 1, MAX_DEPTH, ReversiError)
         candidates = (
             list(evaluator) if isinstance(evaluator, Sequence) and not isinstance(evaluator, str) else [evaluator]
         )
@@ -261,8 +260,7 @@ def self_play(
     """
     if games < 1 or opening_plies < 0:
         raise ReversiError(f"{games} games after {opening_plies} plies: expected 1 or more games, and 0 or more plies")
-    if not 0 <= seed < 1 << 64:
-        raise ReversiError(f"seed={quoted(seed)}: expected a whole number from 0 to {(1 << 64) - 1}")
+    check_integer("seed", seed, 0, (1 << 64) - 1, ReversiError)
     rules = checked_rules(rules)
     player = batch_player(agent, rules)
     other = player if opponent is None else batch_player(opponent, rules)

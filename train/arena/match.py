@@ -17,7 +17,7 @@ from typing import Any, Self
 import numpy as np
 
 from reversi_env import BLACK, WHITE, Colour, Position, ReversiError, Rules
-from reversi_env.errors import quoted
+from reversi_env.errors import check_integer, quoted
 from reversi_env.rules import PASS_NAME, checked_rules
 from search.agents.base import Agent
 from search.agents.external.process import EngineFailure
@@ -145,8 +145,7 @@ def play_match(
     *on_game* is called with the results after each game.
     """
     for name, number in (("games", games), ("opening_plies", opening_plies), ("seed", seed)):
-        if isinstance(number, bool) or not isinstance(number, Integral) or number < 0:
-            raise ReversiError(f"{name}={quoted(number)}: expected a whole number of 0 or more")
+        check_integer(name, number, 0, error=ReversiError)
     if games < 2 or games % 2:
         raise ReversiError(f"{games} games: expected an even number, since every opening is played from both sides")
     rules = checked_rules(rules)

@@ -89,7 +89,8 @@ class Tree:
         children = batch.expand(self.own[rows], self.opp[rows], self.rules)
         own, opp, _ = batch.canonical(children.own, children.opp)
         new = self.add(own, opp)
-        self._link(rows[children.parent], self.rows(own, opp))
+        self._parent = np.append(self._parent, rows[children.parent])
+        self._child = np.append(self._child, self.rows(own, opp))
         return new
 
     def set(self, rows: Rows, value: NDArray[np.int64], depth: NDArray[np.int64]) -> None:
@@ -140,6 +141,3 @@ class Tree:
         borders = np.flatnonzero(np.diff(self._layer[self._parent[order]])) + 1
         for moves in np.split(order, borders):
             yield self._parent[moves], self._child[moves]
-
-    def _link(self, parent: Rows, child: Rows) -> None:
-        self._parent, self._child = np.append(self._parent, parent), np.append(self._child, child)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from reversi_env.errors import TrainError, extra_libraries
+from reversi_env.errors import extra_libraries
 from train.jobs.logs import load_state, save_state
 
 with extra_libraries():
@@ -38,27 +38,6 @@ def load_checkpoint(path: Path) -> dict[str, State] | None:
         part, _, rest = name.partition("/")
         parts.setdefault(part, {})[rest] = array.copy()  # the arrays of a file are read-only
     return parts
-
-
-def check_same_device(folder: Path, stored: str, current: str) -> None:
-    """Raise if a training was started on another device."""
-    if stored != current:
-        raise TrainError(f"{str(folder)!r} was started on device {stored}: expected the same device, or another folder")
-
-
-# --- games ----------------------------------------------------------------------------------------
-
-
-def games_state(states: np.ndarray) -> State:
-    """Return the records of an environment's `get_state` as columns."""
-    return {name: states[name] for name in states.dtype.names or ()}
-
-
-def put_games(columns: Mapping[str, Any], states: np.ndarray) -> np.ndarray:
-    """Write columns into records; records without a column keep their values."""
-    for name in set(states.dtype.names or ()) & columns.keys():
-        states[name] = columns[name]
-    return states
 
 
 # --- networks -------------------------------------------------------------------------------------

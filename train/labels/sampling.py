@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from reversi_env.errors import TrainError, quoted
+from reversi_env.errors import TrainError, check_integer
 from reversi_env.kernels.parallel import core_count
 from search import evaluators
 from search.engine.threads import checked_threads, make_thread_states
@@ -61,8 +61,7 @@ def sample_positions(
 
     *player* plays the games instead of the player of the options.
     """
-    if isinstance(shard, bool) or not isinstance(shard, int) or not 0 <= shard < options.shards:
-        raise TrainError(f"shard {quoted(shard)}: expected a whole number from 0 to {options.shards - 1}")
+    check_integer("shard", shard, 0, options.shards - 1)
     own, opp = _cached_block(options, shard // options.shards_per_block, threads, player)
     rows = rows_in_block(options, shard)
     return own[rows.start : rows.stop].copy(), opp[rows.start : rows.stop].copy()

@@ -10,6 +10,7 @@ from typing import Any
 
 from models.policy.files import SavedPolicy
 from models.policy.net import PolicyValueNet, frozen_copy
+from reversi_env.errors import TrainError
 from reversi_env.storage.atomic import write_atomically
 from train.arena.network_players import BatchPolicyPlayer
 from train.evaluation.endgames import noisy_endgames
@@ -18,7 +19,7 @@ from train.evaluation.ladder import Ladder, elo_text, flat_row, ladder_figure
 from train.evaluation.options import EndgameOptions
 from train.evaluation.regret_curve import CURVE as REGRET
 from train.evaluation.regret_curve import PLOT, RegretCurve
-from train.jobs.checkpoints import State, check_same_device, save_checkpoint
+from train.jobs.checkpoints import State, save_checkpoint
 from train.jobs.logs import write_csv
 from train.jobs.run import CHECKPOINT
 from train.jobs.tensorboard import TensorBoard
@@ -133,7 +134,10 @@ class PolicyRun:
 
     def set_run_state(self, state: State) -> None:
         """Resume from a `run_state`; a run does not continue on another device."""
-        check_same_device(self.folder, state["device"], self.device_name)
+        if state["device"] != self.device_name:
+            raise TrainError(
+                f"{str(self.folder)!r} was started on device {state['device']}: expected the same, or another folder"
+            )
         self.seconds = state["seconds"]
         for name in STATE:
             setattr(self, name, state[name])

@@ -21,7 +21,7 @@ from reversi_env.envs.torch_vector import TorchVectorEnv
 from reversi_env.errors import extra_libraries
 from reversi_env.options import derive_seed
 from train.fitting.fit import checked_device
-from train.jobs.checkpoints import State, games_state, load_checkpoint, network_state, put_games, restore_network
+from train.jobs.checkpoints import State, load_checkpoint, network_state, restore_network
 from train.jobs.run import CHECKPOINT, Run
 from train.rl.policy_run import PolicyRun
 
@@ -276,7 +276,8 @@ class TensorPPO(PolicyRun):
             f"past{index}": {name: value.cpu().numpy() for name, value in net.state_dict().items()}
             for index, net in enumerate(self._snapshots)
         }
-        games = games_state(self._env.get_state())
+        states = self._env.get_state()
+        games = {name: states[name] for name in states.dtype.names}
         return {**network_state(self._net, self._optimiser), **snapshots, "games": games, "run": run_state}
 
     def _resume(self) -> bool:
@@ -291,7 +292,10 @@ class TensorPPO(PolicyRun):
             self._snapshots.append(frozen_copy(self._net))
             weights = {name: torch.from_numpy(array) for name, array in parts[f"past{index}"].items()}
             self._snapshots[-1].load_state_dict(weights)
-        self._env.set_state(put_games(parts["games"], self._env.get_state()))
+        states = self._env.get_state()
+        for name in states.dtype.names:
+            states[name] = parts["games"][name]
+        self._env.set_state(states)
         self._opening_plies = torch.from_numpy(run_state["random_plies"]).to(self.device)
         self._generator.set_state(torch.from_numpy(run_state["generator"]))
         self._rng.bit_generator.state = run_state["lots"]

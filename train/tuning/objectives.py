@@ -171,12 +171,8 @@ class LabelError(Objective):
         """Return the positions with their scores, solved once."""
         if "truth" not in self._cache:
             own, opp = sample_block(self._options(), 0)
-            excluded = [batch.image_hash(other.truth().own, other.truth().opp) for other in self.excluded]
-            new = (
-                ~np.isin(batch.image_hash(own, opp), np.concatenate(excluded))
-                if excluded
-                else np.ones(own.size, np.bool_)
-            )
+            hashes = [batch.image_hash(other.truth().own, other.truth().opp) for other in self.excluded]
+            new = ~np.isin(batch.image_hash(own, opp), np.concatenate([np.zeros(0, np.uint64), *hashes]))
             self._cache["truth"] = ExactSet.scored(own[new], opp[new], self.rules, self.threads)
         return self._cache["truth"]
 

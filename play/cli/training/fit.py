@@ -25,7 +25,6 @@ from play.cli.output import (
 from train.fitting.options import FitOptions
 
 if TYPE_CHECKING:
-    from reversi_env import Rules
     from train.fitting.fit import Epoch
     from train.fitting.training import FitResult
 
@@ -56,19 +55,38 @@ def fit(
     the weights, log.csv and error-by-empties.svg, errors in discs on held-out
     positions.
     """
-    from reversi_env.errors import ReversiError, require
+    from reversi_env.errors import ReversiError, quoted, require
 
     if not labels:
         raise ReversiError("LABELS is missing: expected a folder that `reversi label` has written")
+    for folder in labels:
+        if Path(folder).is_file():
+            raise ReversiError(
+                f"LABELS {quoted(folder, 300)} is a file: expected a folder that `reversi label` has written"
+            )
     require("torch", "pyarrow")
     from models.patterns import checked_network
+    from train.fitting.options import preset
+    from train.fitting.training import starting_weights, train_on_labels
+    from train.labels import read_manifest
 
     if network is not None:
         checked_network(network)
-    fit_kwargs: dict[str, Any] = {"command": recorded_command(sys.argv[1:]), "device": device, "threads": threads}
-    began = perf_counter()
+    began, rules = perf_counter(), read_manifest(Path(labels[0])).options.rules
+    if start is not None:
+        network = starting_weights(start, rules, network).name
+    network = network or "linear"
+    options = preset(rules.size, network, **chosen)
     with exit_on_interrupt(f"reversi: stopped; {RESUME}"), progress_bar() as show:
-        result = _on_labels(list(labels), out, {**chosen, "network": network, "start": start}, fit_kwargs, show)
+        result = train_on_labels(
+            *(labels, out, options),
+            network=network,
+            start=start,
+            command=recorded_command(sys.argv[1:]),
+            device=device,
+            threads=threads,
+            progress=_epochs(show, options.epochs),
+        )
     print_result(result, perf_counter() - began, as_json)
 
 
@@ -80,35 +98,6 @@ def recorded_command(arguments: list[str]) -> str:
             kept.append(argument)
         skip = argument in ("--out", "-o")
     return shlex.join(kept)
-
-
-def _initial_weights(rules: Rules, changes: dict[str, Any], usual: str) -> dict[str, str | None]:
-    """Take the kind of network and the initial weights, which decide the kind, out of the options."""
-    from train.fitting.training import starting_weights
-
-    network, start = changes.pop("network", None), changes.pop("start", None)
-    if start is not None:
-        network = starting_weights(start, rules, network).name
-    return {"network": network or usual, "start": start}
-
-
-def _on_labels(
-    labels: list[str], out: Path, changes: dict[str, Any], fit_kwargs: dict[str, Any], show: ProgressDisplay
-) -> FitResult:
-    from reversi_env.errors import ReversiError, quoted
-    from train.fitting.options import preset
-    from train.fitting.training import train_on_labels
-    from train.labels import read_manifest
-
-    for folder in labels:
-        if Path(folder).is_file():
-            raise ReversiError(
-                f"LABELS {quoted(folder, 300)} is a file: expected a folder that `reversi label` has written"
-            )
-    rules = read_manifest(Path(labels[0])).options.rules
-    fit_kwargs |= _initial_weights(rules, changes, "linear")
-    options = preset(rules.size, fit_kwargs["network"], **changes)
-    return train_on_labels(labels, out, options, **fit_kwargs, progress=_epochs(show, options.epochs))
 
 
 def _epochs(show: ProgressDisplay, epochs: int) -> Callable[[Epoch], None]:

@@ -173,7 +173,7 @@ def test_games_that_were_played_are_not_played_again(tmp_path, monkeypatch, exec
 def test_more_positions_than_there_are_and_no_such_shard():
     with pytest.raises(TrainError, match="9 empties"):
         sample_positions(LabelOptions(size=4, count=5000, empties=(9, 9)), 0)
-    with pytest.raises(TrainError, match="shard 3"):
+    with pytest.raises(TrainError, match="shard=3"):
         sample_positions(LabelOptions(count=250, shard_rows=100), 3)
 
 

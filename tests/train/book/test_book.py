@@ -6,7 +6,6 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from play.cli.app import main
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.batch import action_images
 from reversi_env.errors import TrainError
@@ -203,20 +202,15 @@ def test_a_check_of_some_positions_goes_on_to_the_same_bytes(book, tmp_path, mon
         check(replace(book, margin=2.0), some, tmp_path / "cut", executor=HERE)
 
 
-def test_the_command_says_what_is_worse_and_whether_it_is_played(folder, tmp_path, monkeypatch, capsys):
+def test_the_command_says_what_is_worse_and_whether_it_is_played(folder, tmp_path, monkeypatch, json_lines):
     monkeypatch.setattr("train.book.check.core_count", lambda: 0)
     path = tmp_path / "narrow.safetensors"
     path.write_bytes(replace(read_book(folder / BOOK), margin=1.2).to_bytes())
-    arguments = ["book", "check", "--size", "6", "--evaluator", "six-factor", "--depth", "4", "--all", "--json"]
-    told = []
-    for file, more in ((path, ["--out", str(tmp_path / "check")]), (tmp_path / "check" / BOOK, [])):
-        monkeypatch.setattr("sys.argv", ["reversi", *arguments, "--book", str(file), *more])
-        with pytest.raises(SystemExit) as ended:
-            main()
-        assert not ended.value.code
-        told.append(json.loads(capsys.readouterr().out))
-    assert told[0]["beyond"] == told[0]["played"] == len(told[0]["found"]) > 0
-    assert told[1] == told[0] | {"played": 0}
+    arguments = ("book", "check", "--size", 6, "--evaluator", "six-factor", "--depth", 4, "--all", "--book")
+    [result] = json_lines(*arguments, path, "--out", tmp_path / "check")
+    assert result["beyond"] == result["played"] == len(result["found"]) > 0
+    [again] = json_lines(*arguments, tmp_path / "check" / BOOK)
+    assert again == result | {"played": 0}
 
 
 @pytest.mark.parametrize("variant", VARIANTS)

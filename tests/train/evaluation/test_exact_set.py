@@ -214,8 +214,10 @@ def test_a_curve_is_read_again_and_forgets_what_is_done_again(small, tmp_path):
     resumed = RegretCurve(path, small, resumed_at=100)
     assert list(resumed.points) == [0]
     assert resumed.points[0] == small.random_play()
-    resumed.add(150, small.random_play())
+    resumed.add(150, small.judge(best_actions(small)))
     assert sorted(RegretCurve(path, small).points) == [0, 150]
+    resumed.figure().save(tmp_path / "plot.svg")
+    assert (tmp_path / "plot.svg").read_bytes().startswith(b"<?xml")
 
 
 def test_a_curve_of_other_positions_or_none_is_refused(small, tmp_path, cache):
@@ -227,14 +229,6 @@ def test_a_curve_of_other_positions_or_none_is_refused(small, tmp_path, cache):
     path.write_text("step,empties\n1,2\n")
     with pytest.raises(TrainError, match=path.name):
         RegretCurve(path, small)
-
-
-def test_a_curve_is_drawn(small, tmp_path):
-    curve = RegretCurve(tmp_path / "regret.csv", small)
-    curve.add(0, small.random_play())
-    curve.add(10, small.judge(best_actions(small)))
-    curve.figure().save(tmp_path / "plot.svg")
-    assert (tmp_path / "plot.svg").read_bytes().startswith(b"<?xml")
 
 
 # --- the command ----------------------------------------------------------------------------------

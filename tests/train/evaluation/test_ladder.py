@@ -1,15 +1,11 @@
-"""The ladder of baselines: Elo above random, games of its own for every pairing, and policies as players."""
+"""The ladder of baselines: Elo above random, games of its own for every pairing."""
 
 import numpy as np
 import pytest
 
 from reversi_env import ReversiError, Rules
-from tests.oracles.policies import tiny_net
 from train.arena.batch import EvaluatorPlayer, RandomPlayer, play_games
-from train.arena.network_players import BatchPolicyPlayer
 from train.evaluation.ladder import Ladder, default_baselines
-
-__all__ = ["tiny_net"]
 
 
 def test_the_ladder_measures_in_elo_above_random():
@@ -39,8 +35,3 @@ def test_no_pairing_of_the_ladder_repeats_the_games_of_another(monkeypatch):
     Ladder(Rules(6), 40, baselines=("random", "greedy")).measure(RandomPlayer(Rules(6)))
     between_baselines, _, of_the_policy = seen
     assert not np.array_equal(between_baselines.discs, of_the_policy.discs)
-
-
-def test_a_policy_as_a_player(tiny_net):
-    standing = Ladder(Rules(6), 20, baselines=("random",)).measure(BatchPolicyPlayer(tiny_net(6)))
-    assert standing.scores["random"].games == 20

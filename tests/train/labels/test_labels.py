@@ -100,11 +100,6 @@ def test_the_format_of_shards_and_manifest(made):
 # --- the same files every time --------------------------------------------------------------------
 
 
-def test_threads_do_not_matter(made, tmp_path):
-    generate(SMALL, tmp_path, threads=2)
-    assert files(tmp_path) == files(made)
-
-
 class Crash(BaseException):
     """The power fails."""
 

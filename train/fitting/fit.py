@@ -132,7 +132,7 @@ class _Fit:
         if not self.counts[0]:
             raise TrainError(f"all {len(labels)} positions are held out for validation: expected more positions")
         training, self.validation = labels.select(~held_out), labels.select(held_out if held_out.any() else ~held_out)
-        data = (prepare(net, part, threads) for part in (training, self.validation))
+        data = prepare(net, training, threads), prepare(net, self.validation, threads)
         self.backend = backend_for(net.kind.name, device.type)(net, *data, options, threads)
         self.epochs: list[Epoch] = []
         self.best_error, self.epochs_since_best, self.best_weights = float("inf"), 0, self.backend.weights()
@@ -185,13 +185,10 @@ class _Fit:
             return
         header, tensors = state
         if header.get("fingerprint") != fingerprint:
-            if header.get("network", self.net.kind.name) != self.net.kind.name:
-                raise TrainError(
-                    f"{str(path)!r} was started with a {header['network']} network: expected the same, "
-                    f"not a {self.net.kind.name} one, or another folder"
-                )
-            if "options" in header:  # then the message can name the option
-                check_resumable(path, header["options"], json.loads(json.dumps(self.options.as_dict())))
+            stored, current = header.get("options", {}), json.loads(json.dumps(self.options.as_dict()))
+            check_resumable(
+                path, stored | {"network": header.get("network")}, current | {"network": self.net.kind.name}
+            )
             raise TrainError(
                 f"{str(path)!r} was started with other labels, weights, options or device: expected the same, or another folder"
             )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace
+from functools import partial
 from os import PathLike
 from pathlib import Path
 
@@ -73,13 +74,10 @@ def generate(
         if len(done) == options.shards:
             return manifest
 
-        def report(within_job: int) -> None:
-            progress("labelling", rows + within_job, options.count)
-
-        def add(labelled: int) -> None:
+        def report(within_job: int, finished: int = 0) -> None:
             nonlocal rows
-            rows += labelled
-            report(0)
+            rows += finished
+            progress("labelling", rows + within_job, options.count)
 
         with _workers(options, device, threads, executor, report) as pool:
             for block in range(options.blocks):
@@ -87,7 +85,9 @@ def generate(
                     checkpoint = path / SAMPLED.format(block)
                     own, opp = _sample(options, block, checkpoint, threads, pool if executor else None, progress)
                     parts = [rows_in_block(options, shard) for shard in missing]
-                    scores = label_parts(pool, own, opp, parts, rows_per_job(options) if executor else None, add)
+                    scores = label_parts(
+                        pool, own, opp, parts, rows_per_job(options) if executor else None, partial(report, 0)
+                    )
                     for shard, part, score in zip(missing, parts, scores, strict=True):
                         labels = _labelled(own[part.start : part.stop], opp[part.start : part.stop], score, options)
                         manifest = storage.add_shard(path, manifest, shard, labels)

@@ -277,7 +277,7 @@ class TensorPPO(PolicyRun):
             for index, net in enumerate(self._snapshots)
         }
         states = self._env.get_state()
-        games = {name: states[name] for name in states.dtype.names}
+        games = {name: states[name] for name in states.dtype.names or ()}
         return {**network_state(self._net, self._optimiser), **snapshots, "games": games, "run": run_state}
 
     def _resume(self) -> bool:
@@ -293,7 +293,7 @@ class TensorPPO(PolicyRun):
             weights = {name: torch.from_numpy(array) for name, array in parts[f"past{index}"].items()}
             self._snapshots[-1].load_state_dict(weights)
         states = self._env.get_state()
-        for name in states.dtype.names:
+        for name in states.dtype.names or ():
             states[name] = parts["games"][name]
         self._env.set_state(states)
         self._opening_plies = torch.from_numpy(run_state["random_plies"]).to(self.device)

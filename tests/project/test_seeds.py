@@ -28,10 +28,10 @@ from train.arena.batch import compiled_player, play_games, self_play
 from train.arena.match import play_match
 from train.arena.openings import Openings, opening_sequence
 from train.arena.options import TournamentOptions
-from train.book.check import _sampled_rows
+from train.book.check import sampled_rows
 from train.book.options import CheckOptions
 from train.evaluation.endgames import _sample
-from train.evaluation.exam import _known_scores, packaged_endgames, packaged_sets, wthor_sample
+from train.evaluation.exam import packaged_endgames, packaged_sets, recorded_scores, wthor_sample
 from train.evaluation.ladder import Ladder
 from train.evaluation.options import EndgameOptions, PuzzleOptions
 from train.evaluation.policy_score import score_policy
@@ -254,9 +254,9 @@ def wthor(tmp_path_factory):
 
 FINITE = {
     "wthor sample": lambda folder, count, seed: rows(*wthor_sample([*folder.iterdir()], 20, count, seed)),
-    "wthor scores": lambda folder, count, seed: boards_of(_known_scores([*folder.iterdir()], count, seed)),
+    "wthor scores": lambda folder, count, seed: boards_of(recorded_scores([*folder.iterdir()], count, seed)),
     "packaged": lambda _, count, seed: boards_of(*packaged_sets(RULES, positions=count, empties=(10,), seed=seed)),
-    "book check": lambda _, count, seed: _sampled_rows(BOOK, CheckOptions(positions=count, seed=seed)).tolist(),
+    "book check": lambda _, count, seed: sampled_rows(BOOK, CheckOptions(positions=count, seed=seed)).tolist(),
 }
 SET_SIZES = {
     "packaged": int((packaged_endgames(RULES).empties == 10).sum()),

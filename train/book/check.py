@@ -113,10 +113,14 @@ def _would_play(book: Book, moves: BookMoves) -> NDArray[np.bool_]:
     return moves.loss <= PLAYED_SHARE_OF_MARGIN * book.margin * UNITS_PER_DISC + 1e-7
 
 
+def sampled_rows(book: Book, options: CheckOptions) -> NDArray[np.int64]:
+    """Return the rows of the expanded positions that are checked, each at most once."""
+    return np.random.default_rng(options.seed).permutation(np.flatnonzero(book.depth == 0))[: options.positions]
+
+
 def _check(book: Book, options: CheckOptions, search: LoggedSearches, progress: Progress) -> Book:
-    moves, expanded = all_moves(book), np.flatnonzero(book.depth == 0)
-    moves, drawn = moves.of(_would_play(book, moves)), np.random.default_rng(options.seed).permutation(expanded)
-    drawn = drawn[: options.positions]
+    moves, drawn = all_moves(book), sampled_rows(book, options)
+    moves = moves.of(_would_play(book, moves))
     checked = np.full(len(book), UNCHECKED)
     for start in range(0, len(drawn), BATCH):
         progress("positions", start, len(drawn))

@@ -174,7 +174,7 @@ def recorded_sets(
     solved = _solved_empties(files) if rules.variant == "normal" else None
     for number in empties or (*EMPTIES, *([] if solved is None else [solved])):
         if number == solved:
-            yield _scored_by_files(files, positions, seed)
+            yield recorded_scores(files, positions, seed)
             continue
         count = _share(positions, number)
         own, opp = boards = wthor_sample(files, number, count, seed)
@@ -190,7 +190,7 @@ def _solved_empties(files: Sequence[Path]) -> int | None:
     return depth if len(depths) == 1 and EMPTIES[-1] < (depth := depths.pop()) < MAX_DEPTH else None
 
 
-def _scored_by_files(files: Sequence[Path], count: int, seed: int) -> ExactSet:
+def recorded_scores(files: Sequence[Path], count: int, seed: int) -> ExactSet:
     """Return *count* different positions, or all, with the exact scores of the files; the same for the same seed."""
     columns = zip(*(read_wthor(path).solved_positions() for path in files), strict=True)
     own, opp, score = (np.concatenate(column) for column in columns)

@@ -11,16 +11,8 @@ import os
 from contextlib import nullcontext
 from typing import Any
 
-from models.mcts.tree import (
-    ILLEGAL_LOGIT,
-    MAXVISIT_INIT,
-    PB_C_BASE,
-    PB_C_INIT,
-    VALUE_SCALE,
-    NetworkOutput,
-    Selection,
-    Tree,
-)
+from models.kernels.tree import MAXVISIT_INIT, VALUE_SCALE
+from models.mcts.tree import ILLEGAL_LOGIT, PB_C_BASE, PB_C_INIT, NetworkOutput, Selection, Tree
 from reversi_env import Rules
 from reversi_env.errors import extra_libraries
 from reversi_env.functional import State

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from models.kernels.tree import MAXVISIT_INIT, VALUE_SCALE
 from reversi_env.errors import extra_libraries
 from reversi_env.functional import State
 
@@ -13,8 +14,6 @@ with extra_libraries():
 
 #: The logit of an illegal action, below every other.
 ILLEGAL_LOGIT = -1e9
-#: Scale of completed Q-values beside the prior logits: visits added to those of the most visited action, and a factor.
-MAXVISIT_INIT, VALUE_SCALE = 50.0, 1.0
 #: PUCT's constants.
 PB_C_INIT, PB_C_BASE = 1.25, 19652.0
 

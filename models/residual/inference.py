@@ -7,7 +7,11 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from models.residual.net import PolicyValueFunction, ResidualBlock, ResidualNet
+import numpy as np
+from numpy.typing import NDArray
+
+from models.kernels.tree import fill_planes
+from models.residual.net import INPUT_PLANES, PolicyValueFunction, ResidualBlock, ResidualNet
 from reversi_env.errors import extra_libraries
 
 with extra_libraries():
@@ -17,6 +21,10 @@ with extra_libraries():
 
 #: Positions in one forward pass; on a GPU always that many, since the compiled function has one shape.
 CHUNK = {"cuda": 1 << 16, "cpu": 1 << 12}
+#: Positions in one forward pass of a search of one game.
+SINGLE_BATCH = 16
+#: Channels from which on bfloat16 is faster than float32 on a CPU that has instructions for it (docs/lab/alphazero.md).
+MIN_BFLOAT16_CHANNELS = 64
 #: Runs before a CUDA graph is recorded: they compile, and let the libraries choose their kernels.
 WARM_UPS = 2
 
@@ -52,6 +60,50 @@ class InferenceNetwork:
         with torch.no_grad():
             logits, values = self._forward(own, opp)
         return logits, values
+
+
+class HostNetwork:
+    """A copy of a network on *device* for searches of one game: from boards in numpy arrays to outputs in numpy arrays.
+
+    The host makes the input planes. On a GPU every batch is filled up to `SINGLE_BATCH` positions, and the forward pass is a CUDA
+    graph, without anything that torch would have to compile.
+    """
+
+    def __init__(self, net: ResidualNet, device: str | torch.device = "cpu") -> None:
+        self.device = torch.device(device)
+        self._is_gpu = self.device.type == "cuda"
+        is_wide = net.channels >= MIN_BFLOAT16_CHANNELS and _cpu_has_bfloat16()
+        self._dtype = torch.bfloat16 if self._is_gpu or is_wide else torch.float32
+        self._net = copy.deepcopy(net).requires_grad_(False).to(self.device, self._dtype)
+        self._blocks: Callable[[Tensor], Tensor] = self._net.blocks
+        self._forward: Callable[[Tensor], tuple[Tensor, ...]] = self._outputs
+        if self._is_gpu:
+            self._blocks = WithFallback("fuse", lambda maps: fused_blocks(self._net.blocks, maps), self._net.blocks)
+            self._forward = CudaGraphed(self._outputs)
+
+    def __call__(self, own: NDArray[np.uint64], opp: NDArray[np.uint64]) -> NDArray[np.float32]:
+        """Return logits of all squares, legal or not, and last the value in discs, ``(n, squares + 1)``."""
+        starts = range(0, len(own), SINGLE_BATCH)
+        batches = [(own[start : start + SINGLE_BATCH], opp[start : start + SINGLE_BATCH]) for start in starts]
+        return np.concatenate([self._batch_outputs(*boards) for boards in batches])
+
+    def _batch_outputs(self, own: NDArray[np.uint64], opp: NDArray[np.uint64]) -> NDArray[np.float32]:
+        size, count = self._net.size, len(own)
+        planes = np.zeros((SINGLE_BATCH if self._is_gpu else count, size * size, INPUT_PLANES), np.float32)
+        fill_planes(own, opp, np.uint64(self._net.playable), planes)
+        maps = torch.from_numpy(planes).to(self.device, self._dtype).unflatten(1, (size, size)).permute(0, 3, 1, 2)
+        with torch.no_grad():
+            outputs: NDArray[np.float32] = self._forward(maps)[0][:count].cpu().numpy()
+        return outputs
+
+    def _outputs(self, planes: Tensor) -> tuple[Tensor]:
+        logits, values = self._net.heads(self._blocks(torch.relu(self._net.entry(planes))))
+        return (torch.cat([logits, values[:, None]], 1),)
+
+
+def _cpu_has_bfloat16() -> bool:
+    capabilities = getattr(torch.cpu, "get_capabilities", dict)()
+    return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
 
 
 def fused_network(net: ResidualNet) -> PolicyValueFunction:

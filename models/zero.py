@@ -1,30 +1,46 @@
 """The agent ``zero``: a residual network that plays by its policy, with AlphaZero's tree search, or by alpha-beta over its values.
 
 ``zero:FILE`` plays the best move of the policy, averaged over the eight symmetries of the board.
-``zero:FILE,simulations=64`` runs 64 simulations per move (`models.mcts.search`), on a GPU with ``device=cuda``.
+``zero:FILE,simulations=64`` runs 64 simulations per move (`models.mcts.single`), on a GPU with ``device=cuda``.
+``zero:FILE,time=1`` searches for a second per move.
 ``zero:FILE,depth=2`` searches two plies with the values of the network.
 ``reversi train alphazero`` writes such files; without a file the packaged network of the game plays.
 """
 
 from __future__ import annotations
 
+import math
+from functools import cached_property
 from pathlib import Path
+from threading import Timer
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from models.bitboards import board_tensor
-from models.evaluator import FOLDER
+from models.evaluator import FOLDER, strongest_evaluator
 from models.file_agents import FileAgent
 from models.files import WeightsError
-from models.mcts.search import ILLEGAL_LOGIT, TreeSearch
-from models.residual.inference import InferenceNetwork
-from models.residual.net import SavedResidual, ValueFromBoards, read_residual, symmetrised
+from models.mcts.single import MAX_SIMULATIONS, SingleSearch
+from models.residual.inference import HostNetwork, InferenceNetwork
+from models.residual.net import (
+    PolicyValueFunction,
+    ResidualNet,
+    SavedResidual,
+    ValueFromBoards,
+    read_residual,
+    symmetrised,
+)
 from models.torch_evaluator import TorchEvaluator, single_torch_thread
-from reversi_env import Position, ReversiError, Rules, functional
+from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import extra_libraries
-from search.engine.solver import MAX_GPU_EMPTIES, Solver
+from reversi_env.rules import PASS_NAME
+from search.agents.base import TimedAgent
+from search.engine.limits import Limits, MoveValue, SearchResult
+from search.engine.solver import Solver
 from search.engine.table import TranspositionTable
+from search.evaluators import get_evaluator
 
 with extra_libraries():
     import torch
@@ -32,16 +48,21 @@ with extra_libraries():
 
 #: The packaged networks, one for each game: ``zero-SIZExSIZE-VARIANT-HASH.safetensors``.
 PACKAGED_FOLDER = FOLDER / "residual"
-#: Default of *exact* for alpha-beta over the network's values.
-EXACT_WITH_DEPTH = 10
+#: Default of *exact* for the tree search, and for alpha-beta over the network's values.
+EXACT_WITH_SEARCH, EXACT_WITH_DEPTH = 18, 10
+#: Maximum empties of the leaves that are solved: that takes less time than the network.
+MAX_LEAF_EMPTIES = 10
+#: Share of a move's time after which the solver gives up, and the tree search has the rest.
+SOLVE_SHARE = 0.5
 
 
-class ZeroAgent(FileAgent[SavedResidual]):
-    """Plays by a residual network: by its policy, with a tree search of *simulations*, or by alpha-beta to *depth* plies.
+class ZeroAgent(FileAgent[SavedResidual], TimedAgent):
+    """Plays by a residual network: by its policy, with a tree search, or by alpha-beta to *depth* plies.
 
-    From *exact* empty squares on it plays perfectly, and leaves of the tree search get exact values (default: 10 with *depth*, else
-    0). At a *temperature* moves are sampled with *seed*, from the policy or by Gumbel noise in the search. With *depth* and
-    *seed*, equally good moves are chosen at random.
+    The tree search ends after *simulations* or *time* in seconds. From *exact* empty squares on the agent plays perfectly, unless
+    that takes more than half of the time (default: 18 with a tree search, 10 with *depth*, else 0); leaves with at most
+    `MAX_LEAF_EMPTIES` of them get exact values. At a *temperature* moves are sampled with *seed*, from the policy or by Gumbel
+    noise in the search. With *depth* and *seed*, equally good moves are chosen at random.
     """
 
     kind = "zero"
@@ -52,29 +73,29 @@ class ZeroAgent(FileAgent[SavedResidual]):
         weights: str | None = None,
         *,
         simulations: int = 0,
+        time: float | None = None,
         depth: int = 0,
         exact: int | None = None,
         temperature: float = 0.0,
         seed: int | None = None,
         device: str = "cpu",
     ) -> None:
-        exact = (EXACT_WITH_DEPTH if depth else 0) if exact is None else exact
-        super().__init__(weights, depth=depth, exact=exact, seed=seed)
-        if depth and (simulations or temperature):
-            other = f"simulations={simulations}" if simulations else f"temperature={temperature:g}"
-            raise ReversiError(f"depth={depth} with {other}: expected one of them")
-        if device == "cuda" and simulations and exact > MAX_GPU_EMPTIES:
-            raise ReversiError(
-                f"exact={exact} with simulations on device 'cuda': expected at most {MAX_GPU_EMPTIES}, or device=cpu"
-            )
+        default = EXACT_WITH_DEPTH if depth else EXACT_WITH_SEARCH if simulations or time else 0
+        super().__init__(weights, depth=depth, exact=default if exact is None else exact, seed=seed)
+        others = {"simulations": simulations, "time": time, "temperature": temperature}
+        for name, value in others.items():
+            if depth and value:
+                raise ReversiError(f"depth={depth} with {name}={value:g}: expected one of them")
         if device == "cuda" and not torch.cuda.is_available():
             raise ReversiError("device 'cuda': expected one that torch finds here, or device=cpu")
-        self.simulations, self.temperature, self.device = simulations, temperature, device
+        self.limits, self.time = Limits(time=time, nodes=simulations or None), time
+        self.temperature, self.device = temperature, device
         self._rng = np.random.default_rng(seed or 0)
-        self._loaded: dict[tuple[int, str], tuple[InferenceNetwork, TreeSearch | None, Solver | None]] = {}
+        self._games: dict[tuple[int, str], _Game] = {}
+        self._stopped = False
 
     def __getstate__(self) -> dict[str, Any]:
-        return super().__getstate__() | {"_loaded": {}}
+        return super().__getstate__() | {"_games": {}}
 
     def path(self, rules: Rules) -> Path:
         """Return the given file, or the packaged one of the game."""
@@ -94,36 +115,126 @@ class ZeroAgent(FileAgent[SavedResidual]):
         value = ValueFromBoards(self.load(rules).net, symmetric=True)
         return TorchEvaluator(value, rules, inputs="boards", device=device or self.device, name=self.kind)
 
+    def prepare(self, rules: Rules) -> None:
+        """Load the network and the kernels for that game."""
+        game = self._game(rules)
+        if self.limits != Limits():
+            assert game.search
+        if self.exact and not self.depth:
+            assert game.solver
+
     def choose(self, position: Position) -> int:
         """Return the best action, or one that is sampled."""
-        rules = position.rules
         if position.must_pass():
-            return rules.pass_action
+            return position.rules.pass_action
+        return position.rules.action_from_name(self.search(position).move or PASS_NAME)
+
+    def search(
+        self,
+        position: Position,
+        limits: Limits | None = None,
+        *,
+        multi_pv: int = 1,
+        draws: np.random.Generator | None = None,
+    ) -> SearchResult:
+        """Return the move with its value. ``nodes`` of *limits* are simulations; its soft limit of time is the one that holds."""
+        self._stopped, limits, rng = False, limits or self.limits, draws or self._rng
+        seconds = min(limits.soft or math.inf, limits.time or math.inf)
         with single_torch_thread():
             if self.depth:
-                return self.alpha_beta(rules).choose(position)
-            network, search, solver = self._players(rules)
-            if solver is not None and position.empties <= self.exact:
-                return rules.action_from_name(str(solver.solve(position).move))
-            own, opp = (board_tensor(np.array([side], np.uint64)) for side in (position.own, position.opp))
-            state = functional.to(functional.from_boards(own, opp, rules), self.device)
-            if search is None:
-                logits = symmetrised(network.logits_and_values, rules)(state.own, state.opp)[0][0]
-                noise = self._noise(logits.numel()).to(logits)
-                legal = functional.legal(state)[0, :-1]
-                return int(torch.where(legal, logits + self.temperature * noise, ILLEGAL_LOGIT).argmax())
-            noise = self.temperature * self._noise(rules.square_count + 1)
-            return int(search.run(state, noise[None].to(self.device)).action[0])
+                return self.alpha_beta(position.rules).search(position)
+            began = perf_counter()
+            if (solution := self._solution(position, SOLVE_SHARE * seconds)) is not None:
+                return solution
+            if limits.nodes is None and limits.time is None:
+                return self._policy_move(position, rng)
+            left = max(seconds - (perf_counter() - began), 1e-3)
+            return self._tree_search(position, limits.nodes or MAX_SIMULATIONS, left, multi_pv, rng)
 
-    def _noise(self, count: int) -> Tensor:
-        return torch.from_numpy(self._rng.gumbel(size=count)).float()
+    def stop(self) -> None:
+        """End the search: the best move so far is played."""
+        self._stopped = True
+        for game in list(self._games.values()):
+            if "solver" in vars(game):
+                game.solver.stop()
 
-    def _players(self, rules: Rules) -> tuple[InferenceNetwork, TreeSearch | None, Solver | None]:
+    def _solution(self, position: Position, seconds: float) -> SearchResult | None:
+        """Return the exact result, or None if there are too many empty squares or the time is not sufficient."""
+        if position.empties > self.exact or position.must_pass():
+            return None
+        solver = self._game(position.rules).solver
+        timer = Timer(seconds, solver.stop) if math.isfinite(seconds) else None
+        if timer:
+            timer.start()
+        solution = solver.solve(position)
+        if timer:
+            timer.cancel()
+            timer.join()  # a late one must not stop the next search
+        if not solution.proven:
+            return None
+        line, score = solution.pv, float(solution.score)
+        return SearchResult(solution.move, score, position.empties, 100, line, solution.nodes, solution.seconds)
+
+    def _policy_move(self, position: Position, rng: np.random.Generator) -> SearchResult:
+        began, rules = perf_counter(), position.rules
+        boards = (board_tensor(np.array([side], np.uint64)).to(self.device) for side in (position.own, position.opp))
+        logits, values = self._game(rules).policy(*boards)
+        noise = torch.from_numpy(rng.gumbel(size=rules.square_count)).float()
+        noisy: Tensor = logits[0] + self.temperature * noise.to(logits)
+        best = max(position.legal_actions(), key=[*noisy.tolist(), 0.0].__getitem__)
+        move = rules.name_of(best)
+        return SearchResult(move, float(values[0]), 0, 0, (move,), 1, perf_counter() - began)
+
+    def _tree_search(
+        self, position: Position, simulations: int, seconds: float, multi_pv: int, rng: np.random.Generator
+    ) -> SearchResult:
+        began, rules = perf_counter(), position.rules
+        if len(position.legal_actions()) == 1 and math.isfinite(seconds):
+            simulations = 1
+        output = self._game(rules).search.run(
+            position,
+            min(simulations, MAX_SIMULATIONS),
+            self.temperature * rng.gumbel(size=rules.square_count + 1),
+            seconds=seconds,
+            is_stopped=lambda: self._stopped,
+        )
+        ranked = sorted(
+            output.visits.nonzero()[0], key=lambda a: (a != output.action, -output.visits[a], -output.values[a])
+        )
+        values = (MoveValue(rules.name_of(int(a)), rules.square_count * float(output.values[a])) for a in ranked)
+        pv = tuple(map(rules.name_of, output.pv))
+        value, nodes = rules.square_count * output.value, int(output.visits.sum())
+        moves = tuple(values)[:multi_pv] if multi_pv > 1 else ()
+        return SearchResult(pv[0], value, len(pv), 0, pv, nodes, perf_counter() - began, moves)
+
+    def _game(self, rules: Rules) -> _Game:
         key = (rules.size, rules.variant)
-        if key not in self._loaded:
-            network, search = InferenceNetwork(self.load(rules).net, self.device), None
-            if self.simulations:
-                search = TreeSearch(network.logits_and_values, rules, self.simulations, exact=self.exact)
-            solver = Solver(rules, table=TranspositionTable(16)) if self.exact else None
-            self._loaded[key] = network, search, solver
-        return self._loaded[key]
+        if key not in self._games:
+            self._games[key] = _Game(rules, self.load(rules).net, self.device, min(self.exact, MAX_LEAF_EMPTIES))
+        return self._games[key]
+
+
+class _Game:
+    """What an agent needs for one game, made when it is first used, with its kernels loaded."""
+
+    def __init__(self, rules: Rules, net: ResidualNet, device: str, leaf_empties: int) -> None:
+        self._rules, self._net, self._device, self._leaf_empties = rules, net, device, leaf_empties
+
+    @cached_property
+    def policy(self) -> PolicyValueFunction:
+        return symmetrised(InferenceNetwork(self._net, self._device).logits_and_values, self._rules)
+
+    @cached_property
+    def search(self) -> SingleSearch:
+        search = SingleSearch(HostNetwork(self._net, self._device), self._rules, exact=self._leaf_empties)
+        with single_torch_thread():
+            search.run(Position.initial(self._rules), 2)
+        return search
+
+    @cached_property
+    def solver(self) -> Solver:
+        evaluator = get_evaluator(strongest_evaluator(self._rules))
+        order = evaluator if evaluator.orders_endgames else None
+        solver = Solver(self._rules, table=TranspositionTable(16), evaluator=order)
+        solver.load_kernels()
+        return solver

@@ -134,9 +134,9 @@ class SingleSearch:
         return np.stack([self._cache[key] for key in keys])
 
     def _forget(self, position: Position) -> None:
-        """Empty the cache if the game is another one, which has no more discs, or if the cache is full."""
+        """Empty the cache if the game is another one, with fewer discs, or if the cache is full."""
         discs = self.rules.square_count - position.empties
-        if discs <= self._discs or len(self._cache) > MAX_CACHED:
+        if discs < self._discs or len(self._cache) > MAX_CACHED:
             self._cache.clear()
         self._discs = discs
 

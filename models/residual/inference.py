@@ -102,7 +102,7 @@ class HostNetwork:
 
 
 def _cpu_has_bfloat16() -> bool:
-    capabilities = getattr(torch.cpu, "get_capabilities", dict)()
+    capabilities: dict[str, Any] = getattr(torch.cpu, "get_capabilities", dict)()  # older versions of torch have none
     return bool(capabilities.get("avx512_bf16") or capabilities.get("amx_bf16"))
 
 

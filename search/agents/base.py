@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import ClassVar, Self
+from typing import TYPE_CHECKING, ClassVar, Self
 
 from reversi_env import Position, Rules
 from reversi_env.options import Options
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from search.engine.limits import Limits, SearchResult
 
 
 class Agent(ABC):
@@ -63,3 +68,20 @@ class Agent(ABC):
 
     def __exit__(self, *exception: object) -> None:
         self.close()
+
+
+class TimedAgent(Agent):
+    """An agent whose searches have limits and return values, so that it can play by a game clock; *limits* are its own."""
+
+    limits: Limits
+
+    @abstractmethod
+    def search(
+        self,
+        position: Position,
+        limits: Limits | None = None,
+        *,
+        multi_pv: int = 1,
+        draws: np.random.Generator | None = None,
+    ) -> SearchResult:
+        """Return the result of a search within *limits*, by default its own; *draws* replaces the agent's own generator."""

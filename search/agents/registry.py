@@ -115,7 +115,8 @@ class _PolicySearchOptions(_SeedOptions):
 
 @dataclass(frozen=True)
 class _ZeroOptions(_PolicyOptions):
-    simulations: int | None = option(None, "Simulations of the tree search per move.", low=0, high=100_000)
+    simulations: int | None = option(None, "Maximum simulations of the tree search per move.", low=0, high=100_000)
+    time: float | None = _time()
     depth: int | None = option(None, "Depth of alpha-beta in plies.", low=0, high=10)
     exact: int | None = _exact()
     device: Literal["cpu", "cuda"] | None = option(None, "Device of the network.")

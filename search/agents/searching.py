@@ -9,7 +9,7 @@ import numpy as np
 from reversi_env import Position, Rules
 from reversi_env.rules import PASS_NAME
 from search import evaluators
-from search.agents.base import Agent
+from search.agents.base import TimedAgent
 from search.engine.limits import Limits, SearchResult
 from search.evaluators.base import file_name
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DEFAULT_DEPTH = 4
 
 
-class SearchAgent(Agent):
+class SearchAgent(TimedAgent):
     """Alpha-beta with an evaluator under fixed *limits*, with one engine per game.
 
     *table* in MiB; *seed* chooses between equally good moves; *probcut* is the margin of selective search in standard deviations, 0

@@ -1,5 +1,8 @@
 """Residual networks: symmetries, files, fused inference, and the agent that plays by them."""
 
+from threading import Timer
+from time import perf_counter
+
 import numpy as np
 import pytest
 import torch
@@ -19,6 +22,8 @@ from models.residual.net import (
 from models.torch_evaluator import TorchEvaluator
 from reversi_env import Position, ReversiError, Rules, batch
 from search.agents.spec import make_agent
+from search.engine.limits import Limits
+from search.engine.solver import Solver
 
 
 def network_of(size, blocks=1):
@@ -150,6 +155,7 @@ def test_the_agent_plays_with_and_without_search(weights):
         "",
         ",simulations=12",
         ",simulations=6,exact=5",
+        ",time=0.02,exact=0",
         ",temperature=3",
         ",simulations=4,temperature=2",
         ",depth=2,exact=0",
@@ -164,9 +170,30 @@ def test_the_agent_plays_with_and_without_search(weights):
 
 
 def test_options_that_exclude_each_other_are_refused_before_the_game(weights):
-    for options, name in (("simulations=4,depth=2", "depth=2"), ("simulations=4,exact=17,device=cuda", "exact=17")):
+    for options, name in (("simulations=4,depth=2", "depth=2"), ("depth=3,time=1", "depth=3")):
         with pytest.raises(ReversiError, match=name):
             make_agent(f"zero:{weights},{options}")
+
+
+def test_the_search_ends_in_time_when_it_is_stopped_and_with_exact_play(weights):
+    agent, start = make_agent(f"zero:{weights},time=60,exact=0"), Position.initial(Rules(4))
+    agent.prepare(start.rules)
+    Timer(0.2, agent.stop).start()
+    began = perf_counter()
+    assert agent.search(start).move in start.legal_moves()
+    assert agent.search(start, Limits(time=30, soft=0.1), multi_pv=3).moves[0].move in start.legal_moves()
+    assert perf_counter() - began < 10
+    solved = make_agent(f"zero:{weights},simulations=4").search(start)
+    assert (solved.exact, solved.value) == (True, Solver(start.rules).solve(start).score)
+
+
+def test_a_solution_that_takes_too_long_is_left_for_the_search():
+    agent, rules = make_agent("zero:time=0.1,exact=30"), Rules(6)
+    position = Position(rules, *map(int, np.concatenate(batch.random_positions(1, 4, rules, seed=2))))
+    agent.prepare(rules)
+    result = agent.search(position)
+    assert not result.exact
+    assert result.nodes > 1
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])

@@ -16,6 +16,7 @@ from play.time_control import TimeControl
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import quoted
 from reversi_env.rules import PASS_NAME
+from search.agents.base import TimedAgent
 from search.agents.searching import SearchAgent
 from search.agents.spec import AgentSpec
 from search.engine.limits import Limits, MoveValue
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from search.engine.engine import Engine
 
 #: Options of a spec that limit its search.
-_LIMITS = frozenset({"time", "depth", "nodes"})
+_LIMITS = frozenset({"time", "depth", "nodes", "simulations"})
 #: Options of a spec that a controller may change while it runs.
 SETTABLE_OPTIONS = ("threads", "table", "level", "depth")
 
@@ -68,7 +69,7 @@ class Thinker:
 
     @property
     def has_values(self) -> bool:
-        return isinstance(self.agent, SearchAgent)
+        return isinstance(self.agent, TimedAgent)
 
     def set_option(self, name: str, value: str) -> None:
         """Set one of the `SETTABLE_OPTIONS`; raise a ReversiError if the agent does not accept it."""
@@ -103,7 +104,7 @@ class Thinker:
             raise ReversiError("nothing to think about: the game is over")
         self.prepare(position.rules)
         began = perf_counter()
-        if isinstance(self.agent, SearchAgent):
+        if isinstance(self.agent, TimedAgent):
             limits = self._clocked(position, clock, depth) if clock else self._limits(time, depth)
             result = self.agent.search(position, limits, multi_pv=moves)
             return Thought(**(vars(result) | {"move": result.move or PASS_NAME}))
@@ -131,8 +132,9 @@ class Thinker:
         return self._limits(clock.max_seconds(position), depth, clock.usual_seconds(position))
 
     def _limits(self, time: float | None, depth: int | None, soft: float | None = None) -> Limits:
-        assert isinstance(self.agent, SearchAgent)
+        assert isinstance(self.agent, TimedAgent)
         own = self.agent.limits
+        depth = depth if isinstance(self.agent, SearchAgent) else None  # a tree search has none
         if not self.limited and (time is not None or depth is not None):
             own = replace(own, time=None)
         return replace(own, time=_least(own.time, time), depth=_least(own.depth, depth), soft=soft)

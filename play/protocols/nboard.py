@@ -139,8 +139,10 @@ class NBoardEngine:
     def _depths(self, position: Position) -> Iterator[int | None]:
         """Yield the depths of one hint: a few shallow ones, then the one that was set, or None for the limits of the spec."""
         agent = self.thinker.agent
-        deepest = self._depth or (agent.limits.depth if isinstance(agent, SearchAgent) else None)
-        yield from (depth for depth in FIRST_DEPTHS if depth < min(deepest or 8, position.empties))
+        deepest = self._depth
+        if isinstance(agent, SearchAgent):
+            deepest = deepest or agent.limits.depth
+            yield from (depth for depth in FIRST_DEPTHS if depth < min(deepest or 8, position.empties))
         yield deepest
 
     def _think(self, position: Position, depth: int | None = None, moves: int = 1) -> Thought:

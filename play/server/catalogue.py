@@ -30,14 +30,18 @@ from search.agents.spec import AgentSpec
 #: The agents on offer, the levels for people first, then the strongest; their texts are those of the page in English.
 NAMES = (
     *("human", "network", "six-factor", "four-attribute", "cell-utility", "position-stability", "double-alpha"),
-    *("ten-weight", "mobility", "discs", "rl", "greedy-invincible", "greedy", "random"),
+    *("ten-weight", "mobility", "discs", "zero", "rl", "greedy-invincible", "greedy", "random"),
 )
 _WORDS = Path(__file__).resolve().parents[1] / "web" / "words" / "en.json"
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
-_PLAIN = ("human", "rl", "greedy-invincible", "greedy", "random")
-_OPTIONS = frozenset({"depth", "time", "nodes", "level", "exact", "seed", "book", "variety"})
+_PLAIN = ("human", "zero", "rl", "greedy-invincible", "greedy", "random")
+_OPTIONS = frozenset({"depth", "time", "nodes", "level", "exact", "seed", "book", "variety", "simulations"})
 #: Agents that need trained weights: the folder with them, and how the files' names begin.
-_WEIGHTS = {"network": (NETWORKS, ""), "rl": (POLICIES, "ppo-")}
+_WEIGHTS = {"network": (NETWORKS, ""), "rl": (POLICIES, "ppo-"), "zero": (NETWORKS / "residual", "zero-")}
+#: Agents that need torch. They are made by a worker only, since loading torch would block the event loop.
+_WITH_TORCH = ("rl", "zero")
+#: Seconds per move of the tree search if the spec sets no time.
+ZERO_SECONDS = 1.0
 #: Maximum number of empty squares that a spec may have solved exactly; takes about a second.
 MAX_EXACT = 18
 #: A search to a fixed depth up to this one needs no time limit.
@@ -60,7 +64,7 @@ def sizes(name: str) -> list[int]:
     """Return the sizes that an agent plays in both variants; none if it needs torch, which is missing."""
     if name not in _WEIGHTS:
         return list(SIZES)
-    if name == "rl" and not is_installed("torch"):
+    if name in _WITH_TORCH and not is_installed("torch"):
         return []
     folder, start = _WEIGHTS[name]
     return [n for n in SIZES if all(any(folder.glob(f"{start}{n}x{n}-{game}-*.safetensors")) for game in VARIANTS)]
@@ -104,11 +108,19 @@ def limited_agent(spec: str, size: int, options: ServerOptions, *, lenient: bool
         _check_size(parsed.name, size)
         _check_book(parsed, size)
         limited = _cut(parsed, options, lenient)
-        # Making a policy would load torch and block the event loop.
-        agent = None if parsed.name == "rl" else limited.make()
+        if parsed.name == "zero":
+            return _limited_zero(limited, options)
+        agent = None if parsed.name in _WITH_TORCH else limited.make()
     except ReversiError as error:
         raise Refused(400, "bad_agent", str(error)[:200]) from None
     return LimitedAgent(limited, _seconds(agent, options))
+
+
+def _limited_zero(spec: AgentSpec, options: ServerOptions) -> LimitedAgent:
+    if "depth" in spec.options:  # alpha-beta with a torch network cannot be stopped
+        raise Refused(400, "bad_agent", "option 'depth' of zero is not on offer: expected time or simulations")
+    spec = spec.with_defaults(time=min(ZERO_SECONDS, options.longest_think))
+    return LimitedAgent(spec, float(spec.options["time"]))
 
 
 def _check_book(spec: AgentSpec, size: int) -> None:
@@ -157,8 +169,8 @@ def evaluator(name: str | None, size: int) -> str:
 
 
 def _check_size(name: str, size: int) -> None:
-    if name == "rl" and not sizes(name):
-        raise Refused(400, "bad_agent", str(missing_extra_error("torch", "agent 'rl'")))
+    if name in _WITH_TORCH and not sizes(name):
+        raise Refused(400, "bad_agent", str(missing_extra_error("torch", f"agent {name!r}")))
     if size not in sizes(name):
-        listed, what = ", ".join(map(str, sizes(name))), "network" if name == "network" else "policy"
+        listed, what = ", ".join(map(str, sizes(name))), "policy" if name == "rl" else "network"
         raise Refused(400, "bad_agent", f"no {what} for {size}x{size}: expected size {listed}, or another agent")

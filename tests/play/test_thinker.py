@@ -147,3 +147,15 @@ def test_the_option_is_taken_and_the_process_ends(reversi, command):
     status, out, err = reversi(command, "six-factor:depth=2", "--ponder", stdin=session)
     assert (status, err) == (0, "")
     assert out
+
+
+def test_a_tree_search_plays_by_the_clock_and_has_values():
+    pytest.importorskip("torch")
+    start, thinker = Position.initial(Rules(6)), Thinker("zero")
+    limited = Thinker("zero:simulations=8")
+    assert thinker.has_values
+    assert (thinker.agent.time, limited.agent.time) == (1.0, None)
+    assert limited.think(start, depth=3, moves=2).nodes == 8
+    thought = thinker.think(start, clock=TimeControl(2.0), depth=3, moves=3)
+    assert thought.seconds < 0.5 < len(thought.moves)
+    assert thought.move == thought.moves[0].move

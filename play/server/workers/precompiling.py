@@ -30,7 +30,8 @@ def offered() -> Iterator[tuple[str, Rules]]:
     """Yield the agents and games on offer, and Double-Alpha's evaluator, which analyses; policies compile nothing."""
     for entry in catalogue.entries():
         if entry.name != "rl":
-            agents = (entry.name, REPORT_002_EVALUATOR) if entry.name == "double-alpha" else (entry.name,)
+            names = {"double-alpha": (entry.name, REPORT_002_EVALUATOR), "zero": ("zero:time=1",)}
+            agents = names.get(entry.name, (entry.name,))
             yield from ((agent, Rules(*game)) for agent in agents for game in product(entry.sizes, catalogue.VARIANTS))
 
 

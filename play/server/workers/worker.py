@@ -26,7 +26,7 @@ from play.background import run_until
 from play.server.workers.analysis import analyse
 from play.server.workers.reading import read_games
 from reversi_env import Position, ReversiError
-from search.agents.base import Agent
+from search.agents.base import Agent, TimedAgent
 from search.agents.searching import SearchAgent
 from search.agents.spec import AgentSpec, make_agent
 
@@ -113,9 +113,9 @@ class Searcher:
         if job.kind == "read":
             return read_games(job.text, job.file, rules, job.first)
         agent = self._cached_agent(job.kind, job.agent, job.table, rules.size, rules.variant)
-        if isinstance(agent, SearchAgent):  # its engine limits the time
+        if isinstance(agent, TimedAgent):  # it limits the time
             # An analysis needs the engine only, which is not always what searches for the agent's moves.
-            (agent.engine if job.kind == "analyse" else agent.prepare)(rules)
+            (agent.engine if isinstance(agent, SearchAgent) and job.kind == "analyse" else agent.prepare)(rules)
             ends, search = inf, partial(_search, job, agent)
         else:
             agent = AgentSpec(job.agent).with_(seed=job.seed).make(table=job.table)  # the seed is the game's
@@ -151,8 +151,8 @@ def _choose(job: Job, agent: Agent) -> dict[str, Any]:
     return {"move": move, "value": None, "seconds": perf_counter() - began}
 
 
-def _search(job: Job, agent: SearchAgent) -> dict[str, Any]:
-    if job.kind == "analyse":
+def _search(job: Job, agent: TimedAgent) -> dict[str, Any]:
+    if isinstance(agent, SearchAgent) and job.kind == "analyse":
         return analyse(agent.engine(job.position.rules), job.position, job.seconds or 0.0)
     limits = replace(agent.limits, time=job.longest, soft=job.share)
     result = agent.search(job.position, limits, draws=np.random.default_rng(job.seed))

@@ -37,6 +37,7 @@ def play_out(socket, colour, moves=64):
         (6, "normal", "black", "six-factor:depth=2"),
         (8, "reversed", "black", "random"),
         (4, "normal", "black", "six-factor:time=0.3,depth=3"),
+        (6, "normal", "white", "zero:simulations=4"),
     ],
 )
 def test_a_game_against_an_agent_survives_a_lost_line_and_is_played_to_its_end(special, size, variant, colour, agent):

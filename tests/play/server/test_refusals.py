@@ -24,7 +24,7 @@ from .fuzz import ODD_NAMES, ODD_PATHS, UPGRADE
 SPECS = (
     "gtp:/bin/sh -c id|gtp|nboard:edax|network:weights=/etc/passwd|network:weights=x|network:book=/etc/passwd|exact:exact=60|"
     "six-factor:threads=64|six-factor:table=100000|six-factor:depth=60|six-factor:time=100|greedy-invincible:exact=64|"
-    "six-factor:depth=x|six-factor:depth|six-factor:depth=2,depth=3|../../etc/passwd||network\x00"
+    "zero:depth=2|zero:weights=x|zero:time=100|six-factor:depth=x|six-factor:depth|six-factor:depth=2,depth=3|../../etc/passwd||network\x00"
 )
 
 

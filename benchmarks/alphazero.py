@@ -6,6 +6,11 @@ A ply of all games is one search and a step; the network alone is then called as
 Pgx and mctx do the same on the same device, where they are installed (8x8 only): the same network, batch and simulations, in
 bfloat16 on a GPU. With ``--torch`` the search is also measured without the kernels of `models.mcts.kernels`. There is a line of
 JSON for each network and batch.
+
+    python -m benchmarks.alphazero --single 64,800 --size 8 --device cuda
+
+measures the search of one game instead (`models.mcts.single`): milliseconds per move with the packaged network, and beside it those
+of the batched search of one game, in turns, each with a cache or a tree of its own.
 """
 
 from __future__ import annotations
@@ -13,19 +18,27 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Callable
+from functools import partial
 from importlib.util import find_spec
 from itertools import product
+from statistics import median
 from time import perf_counter, process_time
 from typing import Any
 from unittest.mock import patch
 
+import numpy as np
 import torch
 
-from benchmarks.timing import measured_apart, median_seconds
+from benchmarks.timing import measured_apart
+from models.bitboards import board_tensor
 from models.mcts import search as tree_search
-from models.residual.inference import CudaGraphed, InferenceNetwork
+from models.mcts.search import TreeSearch
+from models.mcts.single import SingleSearch
+from models.residual.inference import CudaGraphed, HostNetwork, InferenceNetwork
 from models.residual.net import ResidualNet
-from reversi_env import Rules, functional
+from models.torch_evaluator import single_torch_thread
+from models.zero import ZeroAgent
+from reversi_env import Position, Rules, batch, functional
 from train.alphazero.learner import fast_convolutions
 from train.alphazero.options import preset
 from train.alphazero.self_play import make_search
@@ -65,6 +78,31 @@ def measure(
     return _figures(rules, games, whole, network)
 
 
+def measure_single(size: int, device: str, simulations: int, rounds: int) -> dict[str, Any]:
+    """Milliseconds per move, clocks as in `measure`: medians of *rounds* positions, in turns; the first position compiles."""
+    rules = Rules(size)
+    net, plies = ZeroAgent().load(rules).net, np.linspace(0, rules.square_count // 2, rounds + 1).astype(np.int64)
+    network, host = InferenceNetwork(net, device), HostNetwork(net, device)
+    batched, times = TreeSearch(network.logits_and_values, rules, simulations), dict[str, list[float]]()
+    with single_torch_thread():
+        for boards in zip(*batch.random_positions(rounds + 1, plies, rules, seed=1), strict=True):
+            position, single = Position(rules, int(boards[0]), int(boards[1])), SingleSearch(host, rules)
+            own, opp = (board_tensor(np.array([side])).to(device) for side in boards)
+            roots = functional.from_boards(own, opp, rules)
+            searches: dict[str, Callable[[], Any]] = {
+                "single": partial(single.run, position, simulations),
+                "batched": partial(batched.run, roots),
+            }
+            for name, search in searches.items():
+                times.setdefault(name, []).append(_timed(search, torch.device(device)))
+    milliseconds = {name: 1e3 * median(seconds[1:]) for name, seconds in times.items()}
+    return {
+        "single_ms_per_move": milliseconds["single"],
+        "batched_ms_per_move": milliseconds["batched"],
+        "share": milliseconds["single"] / milliseconds["batched"],
+    }
+
+
 def _figures(rules: Rules, games: int, whole: float, network: float) -> dict[str, Any]:
     plies = games / whole
     rates = {
@@ -75,12 +113,16 @@ def _figures(rules: Rules, games: int, whole: float, network: float) -> dict[str
 
 
 def _seconds(work: Callable[[], Any], device: torch.device, rounds: int) -> float:
-    def finished() -> None:
-        work()
-        if device.type == "cuda":
-            torch.cuda.synchronize()
+    return median([_timed(work, device) for _ in range(rounds + 1)][1:])  # the first one compiles
 
-    return median_seconds(finished, rounds, perf_counter if device.type == "cuda" else process_time)
+
+def _timed(work: Callable[[], Any], device: torch.device) -> float:
+    clock = perf_counter if device.type == "cuda" else process_time
+    began = clock()
+    work()
+    if device.type == "cuda":
+        torch.cuda.synchronize()
+    return clock() - began
 
 
 def peer(device: str, games: int, simulations: int, channels: int, blocks: int, rounds: int = 3) -> dict[str, Any]:
@@ -118,12 +160,16 @@ def main() -> None:
         parser.add_argument(name, action="store_true")
     parser.add_argument("--networks", default="24x2", help="channels x blocks, with commas")
     parser.add_argument("--batches", default="256", help="games at once, with commas")
+    parser.add_argument("--single", default="", help="simulations of one game, with commas")
     for name, value in {"size": 6, "simulations": 8, "rounds": 3}.items():
         parser.add_argument(f"--{name}", type=int, default=value)
     options = vars(parser.parse_args())
     with_peer, with_torch = options.pop("peer"), options.pop("torch")
-    networks, batches = options.pop("networks").split(","), options.pop("batches").split(",")
-    for network, games in product(networks, map(int, batches)):
+    networks, batches, single = (options.pop(name).split(",") for name in ("networks", "batches", "single"))
+    for simulations in map(int, filter(None, single)):
+        one_game = {name: options[name] for name in ("size", "device", "rounds")} | {"simulations": simulations}
+        print(json.dumps(one_game | measure_single(**one_game)), flush=True)
+    for network, games in [] if any(single) else product(networks, map(int, batches)):
         channels, blocks = map(int, network.split("x"))
         settings = options | {"channels": channels, "blocks": blocks, "games": games}
         print(json.dumps(settings | compared(with_peer, with_torch, **settings), default=float), flush=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from functools import cached_property
 from pathlib import Path
-from threading import Timer
+from threading import TIMEOUT_MAX, Event, Thread
 from time import perf_counter
 from typing import Any
 
@@ -54,6 +54,8 @@ EXACT_WITH_SEARCH, EXACT_WITH_DEPTH = 18, 10
 MAX_LEAF_EMPTIES = 10
 #: Share of a move's time after which the solver gives up, and the tree search has the rest.
 SOLVE_SHARE = 0.5
+#: Seconds between two calls that stop the solver.
+POLL_SECONDS = 0.005
 
 
 class ZeroAgent(FileAgent[SavedResidual], TimedAgent):
@@ -119,9 +121,9 @@ class ZeroAgent(FileAgent[SavedResidual], TimedAgent):
         """Load the network and the kernels for that game."""
         game = self._game(rules)
         if self.limits != Limits():
-            assert game.search
+            _ = game.search
         if self.exact and not self.depth:
-            assert game.solver
+            _ = game.solver
 
     def choose(self, position: Position) -> int:
         """Return the best action, or one that is sampled."""
@@ -163,13 +165,21 @@ class ZeroAgent(FileAgent[SavedResidual], TimedAgent):
         if position.empties > self.exact or position.must_pass():
             return None
         solver = self._game(position.rules).solver
-        timer = Timer(seconds, solver.stop) if math.isfinite(seconds) else None
-        if timer:
-            timer.start()
-        solution = solver.solve(position)
-        if timer:
-            timer.cancel()
-            timer.join()  # a late one must not stop the next search
+        ended = Event()
+
+        def stop_in_time() -> None:
+            wait_seconds = min(seconds, TIMEOUT_MAX)
+            while not ended.wait(wait_seconds):
+                solver.stop()  # again, since the first call may come before the solver begins
+                wait_seconds = POLL_SECONDS
+
+        timer = Thread(target=stop_in_time, daemon=True)
+        timer.start()
+        try:
+            solution = solver.solve(position)
+        finally:
+            ended.set()
+            timer.join()  # a late stop would end the next search
         if not solution.proven:
             return None
         line, score = solution.pv, float(solution.score)

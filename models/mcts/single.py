@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -153,13 +153,14 @@ class SingleSearch:
         best = int(np.where(visits == max_visits, noise + improved, -np.inf).argmax())
         probs = np.exp(improved - improved.max())
         probs /= probs.sum()
-        by_action = [np.zeros(self.rules.square_count + 1, each.dtype) for each in (probs, visits, values)]
-        for each, result in zip((probs, visits, values), by_action, strict=True):
+
+        def by_action(each: NDArray[Any]) -> NDArray[Any]:
+            result = np.zeros(self.rules.square_count + 1, each.dtype)
             result[actions] = each
-        policy, all_visits, all_values = by_action
-        return SingleOutput(
-            actions[best], policy, float(probs @ values), all_visits, all_values, tuple(self._pv(tree, best))
-        )
+            return result
+
+        value, pv = float(probs @ values), tuple(self._pv(tree, best))
+        return SingleOutput(actions[best], by_action(probs), value, by_action(visits), by_action(values), pv)
 
     def _pv(self, tree: NDArray[np.void], action: int) -> Iterator[int]:
         node = tree[0]

@@ -14,7 +14,7 @@ from reversi_env import Rules
 from reversi_env.envs import TorchVectorEnv
 from train import score_policy
 
-total_steps, num_envs, num_steps = *map(int, [*sys.argv[1:], 200_000, 256][:2]), 32
+total_steps, num_envs, num_steps = *map(int, [*sys.argv[1:], *(200_000, 256)[len(sys.argv) - 1 :]]), 32
 learning_rate, gamma, gae_lambda, epochs, minibatches, clip, entropy_weight = 1e-3, -1.0, 0.95, 2, 16, 0.2, 0.01
 torch.set_num_threads(1)
 torch.manual_seed(1)
@@ -67,7 +67,7 @@ for _ in range(rollouts):
             (0.5 * error - gain - entropy_weight * policy.entropy().mean()).backward()
             nn.utils.clip_grad_norm_(agent.parameters(), 0.5)
             optimizer.step()
-print(f"{rollouts * num_envs * num_steps / (time.perf_counter() - began):,.0f} steps/s on {device}")
+print(f"{rollouts * num_envs * num_steps / (time.perf_counter() - began):,.0f} steps/s, {num_envs} games on {device}")
 
 
 def best_moves(boards, masks):

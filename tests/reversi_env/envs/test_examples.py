@@ -24,7 +24,7 @@ EXPECTED = {
         r"200 games against random: score [\d.]+%\n200 games against greedy: score [\d.]+%\s*$",
     ),
     "train_maskable_ppo.py": (["4096"], SCORED),
-    "cleanrl_ppo.py": (["4096", "64"], rf"^[\d,]+ steps/s on (cpu|cuda:0)\n[\s\S]*{SCORED}"),
+    "cleanrl_ppo.py": (["4096"], rf"^[\d,]+ steps/s, 256 games on (cpu|cuda:0)\n[\s\S]*{SCORED}"),
     "pettingzoo_maskable_ppo.py": (["256"], SCORED),
     "torchrl_ppo.py": (["2048"], SCORED),
     "tianshou_multi_agent.py": (["300"], SCORED),

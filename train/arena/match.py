@@ -22,7 +22,7 @@ from reversi_env.rules import PASS_NAME, checked_rules
 from search.agents.base import Agent
 from search.agents.external.process import EngineFailure
 from search.agents.spec import make_agent
-from train.arena.openings import Opening, random_opening
+from train.arena.openings import DEFAULT_PLIES, Opening, random_opening
 from train.arena.results import Results
 
 
@@ -136,19 +136,20 @@ def play_match(
     games: int,
     rules: Rules | None = None,
     *,
-    opening_plies: int = 6,
+    opening_plies: int | None = None,
     seed: int = 0,
     on_game: Callable[[PlayerResults], None] = lambda result: None,
 ) -> PlayerResults:
     """Play *games* games (an even number: both colours of every opening) between agents or specs; return A's results.
 
-    *on_game* is called with the results after each game.
+    *opening_plies*: by default 6, or 2 on 4x4. *on_game* is called with the results after each game.
     """
-    for name, number in (("games", games), ("opening_plies", opening_plies), ("seed", seed)):
+    rules = checked_rules(rules)
+    plies = DEFAULT_PLIES[rules.size] if opening_plies is None else opening_plies
+    for name, number in (("games", games), ("opening_plies", plies), ("seed", seed)):
         check_integer(name, number, 0, error=ReversiError)
     if games < 2 or games % 2:
         raise ReversiError(f"{games} games: expected an even number, since every opening is played from both sides")
-    rules = checked_rules(rules)
     first, second = players = [make_agent(agent) if isinstance(agent, str) else agent for agent in (agent_a, agent_b)]
     for agent in players:
         if not isinstance(agent, Agent):
@@ -157,7 +158,7 @@ def play_match(
     generator = np.random.default_rng(seed)
     played: list[PlayedGame] = []
     for _ in range(games // 2):
-        opening = random_opening(rules, opening_plies, generator)
+        opening = random_opening(rules, plies, generator)
         for black, white in ((first, second), (second, first)):
             played.append(play_game({BLACK: black, WHITE: white}, opening))
             on_game(PlayerResults.of_match(played))

@@ -195,7 +195,8 @@ def test_the_interval_of_a_score_goes_by_the_variance_of_pairs():
 
 
 def test_a_match_takes_agents_by_name_and_refuses_what_is_none():
-    assert len(play_match("random:seed=1", "greedy", 2, Rules(4)).sides) == 2
+    (game, _), (other, _) = play_match("random:seed=1", "greedy", 2, Rules(4)).sides
+    assert [len(one.opening.moves) for one in (game, other)] == [2, 2]  # on 4x4 six plies are half the game
     with pytest.raises(ReversiError, match="agent 3"):
         play_match(3, "greedy", 2)
 

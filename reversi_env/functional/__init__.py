@@ -8,8 +8,8 @@ torch's current stream. (``device`` of `init` chooses; torch is imported with th
 * Games: `init`, `from_boards`; `step`; `legal`, `observe`, `is_over`, `reward`, `score`, `symmetry`.
 * States as data: `take`, `clone`, `stack`, `where`, `to`.
 
-The games are those of the environments in two-player mode: turns alternate, passes are actions, an illegal action (or a number
-that is none) forfeits the game.
+The games are those of the environments in two-player mode: turns alternate, passes are actions, an illegal action forfeits the
+game. A number that is no action raises an `IllegalMoveError`; on a GPU it forfeits, since a check would have to wait for the GPU.
 
 >>> import numpy as np
 >>> state = init(3, Rules(6))
@@ -207,6 +207,11 @@ def _backend(field: Any) -> Any:
     """Return the module for this kind of array."""
     if isinstance(field, (np.ndarray, np.generic, int, list, tuple)):
         return arrays
+    if not hasattr(field, "is_cuda"):
+        raise ReversiError(
+            f"array of {type(field).__module__}.{type(field).__qualname__}: expected numpy arrays or torch tensors; "
+            f"np.from_dlpack and torch.from_dlpack convert others"
+        )
     from reversi_env.functional import tensors
 
     return tensors

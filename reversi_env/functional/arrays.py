@@ -56,6 +56,9 @@ def step(state: Any, action: Any, out: Any = None) -> Any:
     actions = np.asarray(action)
     if actions.dtype.kind not in "iu":
         raise IllegalMoveError(f"actions of {actions.dtype}: expected integers from 0 to {state.rules.pass_action}")
+    if actions.size and (actions.min() < 0 or actions.max() > state.rules.pass_action):
+        wrong = actions[(actions < 0) | (actions > state.rules.pass_action)].flat[0]
+        raise IllegalMoveError(f"action {wrong}: expected 0 to {state.rules.pass_action}")
     shape = broadcast_shape(np.broadcast_shapes, state.shape, actions.shape)
     if out is None:
         out = type(state)(*(np.empty(shape, dtype) for dtype in DTYPES))

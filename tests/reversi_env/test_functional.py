@@ -2,6 +2,7 @@
 
 import copy
 import pickle
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from torch.utils import _pytree
 from reversi_env import BLACK, Position, ReversiError, Rules, batch, functional
 from reversi_env.batch import action_images
 from reversi_env.envs import ReversiEnv
+from reversi_env.errors import IllegalMoveError
 from reversi_env.functional import State
 
 GAMES = [Rules(4), Rules(6, "reversed"), Rules(8)]
@@ -95,9 +97,12 @@ def test_branching_is_broadcasting(rules, device):
 
 
 @homes
-def test_an_action_that_is_none_forfeits_and_the_end_stays(device):
+def test_an_illegal_action_forfeits_a_number_that_is_none_raises_and_the_end_stays(device):
     state = functional.init(4, Rules(6), device=device)
-    after = functional.step(state, number([-1, 37, 2**40, 36], state))
+    for wrong in (-1, 37, 2**40):
+        with pytest.raises(IllegalMoveError, match=f"action {wrong}: expected 0 to 36"):
+            functional.step(state, number([0, wrong, 36, 1], state))
+    after = functional.step(state, number([0, 1, 5, 36], state))
     assert np.asarray(after.status).tolist() == [2] * 4
     assert np.asarray(functional.reward(after, "discs")).tolist() == [-1.0] * 4
     assert same(functional.step(after, number(7, state)), after)
@@ -203,6 +208,13 @@ def test_starts(rules):
 def test_what_cannot_be_is_refused(call, message, device):
     with pytest.raises(ReversiError, match=message):
         call(functional.init(2, device=device) if device else State(*functional.init(2)))
+
+
+def test_arrays_of_other_libraries_are_told_which_are_accepted():
+    state = functional.init(2)._replace(own=SimpleNamespace(shape=(2,)))
+    for call in (functional.legal, functional.score, lambda state: functional.step(state, 19)):
+        with pytest.raises(ReversiError, match="SimpleNamespace: expected numpy arrays or torch tensors"):
+            call(state)
 
 
 def test_a_tensors_memory_is_numpys():

@@ -136,6 +136,21 @@ def test_kill_9_and_ctrl_c_leave_no_job_behind_and_the_labels_go_on_with_ray_or_
     assert files(folder) == labelled
 
 
+def test_the_guides_setup_gives_no_open_cluster(tmp_path, two_nodes):
+    """A head in token mode does not start without a token, and a command without it is refused and told what to set."""
+    bare = {name: value for name, value in two_nodes.environment.items() if not name.startswith("RAY_AUTH")}
+    bare["HOME"] = str(tmp_path)  # where Ray looks for a token
+    head = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--port=0", "--block"]
+    started = subprocess.run(
+        head, env=bare | {"RAY_AUTH_MODE": "token"}, capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert started.returncode != 0
+    assert "no authentication token was found" in started.stderr
+    job = launch("label", tmp_path / "out", *LABEL, "--ray", two_nodes.address, cwd=tmp_path, env=bare)
+    _, err = job.communicate(timeout=PATIENCE)
+    assert (job.returncode, "RAY_AUTH_MODE=token" in err) == (2, True), err
+
+
 def test_a_machine_that_lacks_something_says_what(two_nodes, tmp_path):
     """In a process of its own: Ray leaves sockets and threads behind, which are no fault of a job."""
     (tmp_path / "elsewhere.py").write_text("class Worker:\n    def __call__(self, job):\n        return job\n")

@@ -31,7 +31,7 @@ from train.charts import COLOURS, GREY, Figure, labels, panels
 from train.evaluation.endgames import noisy_endgames
 from train.evaluation.exact_set import ExactSet
 from train.evaluation.exam import packaged_sets
-from train.evaluation.ladder import Ladder, ladder_figure
+from train.evaluation.ladder import NETWORK, STRONGER, Ladder, default_baselines, ladder_figure
 from train.evaluation.options import EndgameOptions
 from train.fitting.fit import checked_device
 from train.jobs.checkpoints import load_checkpoint, save_checkpoint
@@ -204,7 +204,8 @@ class SelfPlayRun:
 
     @cached_property
     def _ladder(self) -> Ladder:
-        return Ladder(self.rules, self.options.eval_games, self.options.seed)
+        stronger = STRONGER if NETWORK in default_baselines(self.rules) else ()
+        return Ladder(self.rules, self.options.eval_games, self.options.seed, stronger=stronger)
 
     @cached_property
     def _exact_set(self) -> ExactSet:

@@ -21,11 +21,15 @@ from train.arena.batch import BatchPlayer, compiled_player, play_games
 from train.arena.openings import Openings
 from train.arena.ratings import fit_ratings, interval_text
 from train.arena.results import Results
-from train.charts import BLUE, COLOURS, Figure, labels, panels
+from train.charts import BLACK, BLUE, COLOURS, GREY, Figure, labels, panels
 
 BASELINES = ("random", "greedy", "cell-utility:depth=2", "six-factor:depth=2")
 #: The strongest baseline, for games with a packaged network.
 NETWORK = "network:depth=2"
+#: Stronger ones for `Ladder`, in the same games.
+STRONGER = ("network:depth=4", "network:depth=6", "network:depth=8")
+#: Score that a player must exceed against one of them, or the last baseline, to play the next.
+PASSED = 0.5
 X_LABEL = "steps, millions"
 
 
@@ -56,32 +60,53 @@ class PolicyStanding:
 
 
 class Ladder:
-    """The baselines of a game and their results against each other; *games* (an even number) between any two players."""
+    """The baselines of a game and their results against each other; *games* (an even number) between any two players.
 
-    def __init__(self, rules: Rules, games: int = 400, seed: int = 0, baselines: tuple[str, ...] | None = None) -> None:
+    A player that passes the last baseline plays the *stronger* ones too, as far as it passes the one before (`PASSED`). They play
+    the one before them, when they are first needed, and no other baseline: a deep search takes minutes for some hundred games.
+    """
+
+    def __init__(
+        self,
+        rules: Rules,
+        games: int = 400,
+        seed: int = 0,
+        baselines: tuple[str, ...] | None = None,
+        *,
+        stronger: tuple[str, ...] = (),
+    ) -> None:
         self.rules, self._seed = rules, seed
         self.baselines = default_baselines(rules) if baselines is None else baselines
-        self.players: list[BatchPlayer] = []
-        for spec in self.baselines:
-            player = compiled_player(spec, rules)
-            if player is None:
-                raise ReversiError(f"baseline {spec!r}: expected random, greedy, or an evaluator with a depth")
-            self.players.append(player)
+        self._stronger = stronger
+        self.players: list[BatchPlayer] = [self._player(spec) for spec in self.baselines]
         plies = 6 if rules.size > 4 else 2
         self._openings = Openings.random(rules, games // 2, plies, seed)
-        self._wins, self._draws = np.zeros((2, len(self.baselines) + 1, len(self.baselines) + 1))
+        count = 1 + len(self.baselines) + len(stronger)
+        self._wins, self._draws = np.zeros((2, count, count))
         for (a, first), (b, second) in combinations(enumerate(self.players, start=1), 2):
             self._record(a, b, self._play(a, first, b, second))
 
     def measure(self, player: BatchPlayer) -> PolicyStanding:
-        """Play *player* against all baselines."""
-        scores = {}
-        for number, (spec, baseline) in enumerate(zip(self.baselines, self.players, strict=True), start=1):
-            scores[spec] = self._play(0, player, number, baseline)
+        """Play *player* against all baselines, and against the stronger ones as far as it passes."""
+        scores: dict[str, Results] = {}
+        for number, spec in enumerate((*self.baselines, *self._stronger), start=1):
+            if number > len(self.baselines) and (not scores or [*scores.values()][-1].score <= PASSED):
+                break
+            if number > len(self.players):
+                self.players.append(self._player(spec))
+                self._record(number - 1, number, self._play(number - 1, self.players[-2], number, self.players[-1]))
+            scores[spec] = self._play(0, player, number, self.players[number - 1])
             self._record(0, number, scores[spec])
         anchor = 1 + self.baselines.index("random") if "random" in self.baselines else None
-        own = fit_ratings(self._wins, self._draws, anchor).players[0]
+        met = slice(1 + len(scores))  # Elo does not depend on baselines that only others have met
+        own = fit_ratings(self._wins[met, met], self._draws[met, met], anchor).players[0]
         return PolicyStanding(scores, own.elo, own.low, own.high)
+
+    def _player(self, spec: str) -> BatchPlayer:
+        player = compiled_player(spec, self.rules)
+        if player is None:
+            raise ReversiError(f"baseline {spec!r}: expected random, greedy, or an evaluator with a depth")
+        return player
 
     def _play(self, a: int, first: BatchPlayer, b: int, second: BatchPlayer) -> Results:
         # With one seed for all pairings, a policy that plays like a baseline would repeat the games of that baseline.
@@ -122,10 +147,15 @@ def ladder_figure(evaluations: Sequence[Mapping[str, Any]], game: str, x_label: 
             axis.set_xlabel(x_label)
         scores.set_ylim(0, 1.02)
         ends = []
-        for colour, name in zip(COLOURS, evaluations[-1]["rungs"], strict=False):
-            points = [row["rungs"][name]["points"] for row in evaluations]
-            scores.plot(steps, points, color=colour)
-            ends.append((steps[-1], points[-1], name, colour))
+        names = dict.fromkeys(name for row in evaluations for name in row["rungs"])
+        for colour, name in zip((*COLOURS, GREY, BLACK), names, strict=False):
+            played = [
+                (step, row["rungs"][name]["points"])
+                for step, row in zip(steps, evaluations, strict=True)
+                if name in row["rungs"]
+            ]
+            scores.plot(*zip(*played, strict=True), color=colour)
+            ends.append((steps[-1], played[-1][1], name, colour))
         labels(scores, ends)
         # An Elo that is not determined and an open end of its interval are None, and are not drawn.
         values, low, high = (

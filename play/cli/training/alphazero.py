@@ -65,9 +65,9 @@ def _show(
         print_json({"weights": str(weights), "figures": training.metrics, "exam": table, "seconds": seconds})
         return
     if table is not None:
-        names = list(next(iter(table.values()))["points"])
+        names = list(dict.fromkeys(name for of in table.values() for name in of["points"]))
         rows = [
-            (player, *(f"{100 * of['points'][name]:.1f}" for name in names), *elo_cells(of), f"{of['regret']:.2f}")
+            (player, *(f"{100 * of['points'][name]:.1f}" if name in of["points"] else "" for name in names), *elo_cells(of), f"{of['regret']:.2f}")
             for player, of in table.items()
         ]
         headings = [name.replace("-", "-\n").replace(":", ":\n") for name in names]

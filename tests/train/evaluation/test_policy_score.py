@@ -7,8 +7,9 @@ from reversi_env import Rules, batch
 from reversi_env.envs import SettingsError
 from reversi_env.errors import IllegalMoveError, TrainError
 from train import PolicyScore, score_policy
+from train.arena.batch import EvaluatorPlayer, RandomPlayer
 from train.evaluation.endgames import noisy_endgames
-from train.evaluation.ladder import Ladder
+from train.evaluation.ladder import Ladder, ladder_figure
 from train.evaluation.options import EndgameOptions
 
 RULES, BASELINES = Rules(4, "reversed"), ("random", "greedy")
@@ -72,6 +73,20 @@ def test_a_policy_gets_the_figures_of_its_moves(policy, options, truth):
 def test_elo_is_counted_from_random_only_where_it_played(truth, opponents, zero):
     score = score_policy(last_legal, RULES, games=10, opponents=opponents, endgames=truth)
     assert zero in next(line for line in str(score).splitlines() if line.startswith("Elo above"))
+
+
+def test_stronger_baselines_are_played_once_the_one_before_is_passed(tmp_path):
+    """What one player has met does not change the Elo of another."""
+    rules, further = Rules(6), ("six-factor:depth=1", "six-factor:depth=2", "six-factor:depth=3")
+    weak, strong = RandomPlayer(rules), EvaluatorPlayer("six-factor", rules, 2, threads=1)
+    ladder = Ladder(rules, 60, 3, BASELINES, stronger=further)
+    before, all_met, after = (ladder.measure(player) for player in (weak, strong, weak))
+    assert tuple(before.scores) == BASELINES
+    assert tuple(all_met.scores)[:3] == (*BASELINES, further[0])
+    assert all(result.score > 0.5 for result in list(all_met.scores.values())[:-1])
+    assert before.as_dict() == after.as_dict()
+    rows = [{"steps": number, **one.as_dict()} for number, one in enumerate((before, all_met))]
+    ladder_figure(rows, "6x6").save(tmp_path / "curve.svg")
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ def wait_until(condition, job=None, pause=0.01):
 
 
 def files(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()}
 
 
 def children_of(pid):

@@ -23,6 +23,7 @@ from reversi_env import Rules
 from reversi_env.errors import TrainError, extra_libraries
 from reversi_env.storage.atomic import write_atomically
 from train.alphazero.learner import WARMUP_STEPS, Learner, Losses, fast_convolutions
+from train.alphazero.metrics import TensorBoard, scalars
 from train.alphazero.options import SelfPlayOptions
 from train.alphazero.self_play import COLUMNS, Positions, make_search, play_generation
 from train.arena.batch import BatchPlayer
@@ -43,7 +44,7 @@ from train.labels.labellers import exact_scores
 with extra_libraries():
     import torch
 
-STATE, LOG, POSITIONS = "state.safetensors", "log.csv", "positions-{:04}.npz"
+STATE, LOG, POSITIONS, TENSORBOARD = "state.safetensors", "log.csv", "positions-{:04}.npz", "tensorboard"
 #: Final gradient steps between two checkpoints.
 CHUNK_STEPS = 1000
 #: Solved positions in which regret is measured, for each number of empties.
@@ -61,7 +62,9 @@ class RunResult:
 class SelfPlayRun:
     """A run in *folder*, which remembers the options; others raise a `TrainError`.
 
-    *command* is recorded in the weight file. *cache*: the folder of solved positions, by default the user's.
+    *command* is recorded in the weight file. *cache*: the folder of solved positions, by default the user's. *on_metrics* gets the
+    number of a row of metrics, from 1, and its numbers by name, before the step is committed: if the process is killed then, a
+    row comes again.
     """
 
     def __init__(
@@ -73,11 +76,13 @@ class SelfPlayRun:
         command: str = "",
         cache: Path | None = None,
         progress: Progress = no_progress,
+        on_metrics: Callable[[int, dict[str, float]], None] = lambda number, metrics: None,
     ) -> None:
         self.folder, self.options, self.rules = folder, options, options.rules
         self.threads, self.command, self.cache, self.progress = threads, command, cache, progress
         self.device = checked_device(options.device)
         self.metrics: list[dict[str, Any]] = []
+        self._reports = (on_metrics, TensorBoard(folder / TENSORBOARD))
         self.steps_done = 0  # of the final steps
 
     def run(self) -> RunResult:
@@ -175,6 +180,8 @@ class SelfPlayRun:
         row: dict[str, Any] = {**where, "error": round(losses.error, 3), "policy": round(losses.policy, 4)}
         strength = self.measure_strength() if measured else {}
         self.metrics.append({**row, **strength, **{name: round(value, 1) for name, value in times.items()}})
+        for report in self._reports:
+            report(len(self.metrics), scalars(self.metrics[-1]))
 
     def measure_strength(self) -> dict[str, Any]:
         """Return all metrics of the averaged network; those against players are of its policy alone."""

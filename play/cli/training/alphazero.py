@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -42,17 +43,32 @@ def alphazero(
 
     Run the same command again to resume after Ctrl-C or a crash; --out alone is
     enough. The folder has zero-….safetensors for the agent zero:FILE, log.csv,
-    curve.svg and errors.svg.
+    curve.svg, errors.svg, and logs for TensorBoard. Without a terminal the
+    metrics of each generation are a line on standard error.
     """
     from reversi_env.errors import require
 
     require("torch")
+    from train.alphazero.metrics import line
     from train.alphazero.options import preset
     from train.alphazero.run import SelfPlayRun
 
     run, began = started_run(out, SelfPlayOptions, preset, dict(chosen)), perf_counter()
-    with exit_on_interrupt(resume_text("alphazero", out, threads)), progress_bar() as show:
-        training = SelfPlayRun(**run, threads=torch_threads(threads), cache=cache, progress=show)
+    stopped = resume_text("alphazero", out, threads)
+
+    def log(text: str) -> None:
+        if not sys.stderr.isatty():  # a terminal has the progress bar
+            print(text, file=sys.stderr, flush=True)
+
+    log(stopped.removeprefix("reversi: stopped; "))
+    with exit_on_interrupt(stopped), progress_bar() as show:
+        training = SelfPlayRun(
+            **run,
+            threads=torch_threads(threads),
+            cache=cache,
+            progress=show,
+            on_metrics=lambda number, metrics: log(line(metrics, training.options)),
+        )
         result = training.run()
         table = training.examine() if exam and training.options.eval_games else None
     _show(training, result.weights, table, perf_counter() - began, as_json)
@@ -67,7 +83,12 @@ def _show(
     if table is not None:
         names = list(dict.fromkeys(name for of in table.values() for name in of["points"]))
         rows = [
-            (player, *(f"{100 * of['points'][name]:.1f}" if name in of["points"] else "" for name in names), *elo_cells(of), f"{of['regret']:.2f}")
+            (
+                player,
+                *(f"{100 * of['points'][name]:.1f}" if name in of["points"] else "" for name in names),
+                *elo_cells(of),
+                f"{of['regret']:.2f}",
+            )
             for player, of in table.items()
         ]
         headings = [name.replace("-", "-\n").replace(":", ":\n") for name in names]

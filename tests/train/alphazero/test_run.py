@@ -11,6 +11,7 @@ from search.agents.spec import make_agent
 from search.engine.solver import Solver
 from tests.oracles.jobs import files
 from train.alphazero.learner import Learner
+from train.alphazero.metrics import line, scalars
 from train.alphazero.options import SelfPlayOptions, preset
 from train.alphazero.run import STATE, SelfPlayRun
 from train.arena.batch import EvaluatorPlayer
@@ -31,6 +32,55 @@ def test_a_run_is_measured_regularly_and_at_its_end(tmp_path, monkeypatch, final
     options = preset(4, "cpu", **TINY | {"generations": 3, "eval_every": 2, "final_steps": final_steps})
     metrics = SelfPlayRun(tmp_path, options).run().metrics
     assert [number for number, row in enumerate(metrics) if "regret" in row] == measured
+
+
+def test_metrics_are_reported_row_by_row_to_tensorboard_too(tmp_path):
+    """A run that is killed before its checkpoint reports a row again, and TensorBoard shows the second."""
+    event_accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    reported, options = [], preset(4, "cpu", **TINY, eval_games=0)
+
+    def killed(number, metrics):
+        reported.append((number, metrics))
+        if number == 2:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        SelfPlayRun(tmp_path, options, on_metrics=killed).run()
+    metrics = SelfPlayRun(tmp_path, options, on_metrics=lambda *row: reported.append(row)).run().metrics
+    assert [number for number, _ in reported] == [1, 2, 2, 3]
+    assert [of["error"] for _, of in reported[:1] + reported[2:]] == [row["error"] for row in metrics]
+    board = event_accumulator.EventAccumulator(str(tmp_path / "tensorboard"))
+    board.Reload()
+    assert [(event.step, round(event.value, 3)) for event in board.Scalars("error")] == [
+        (number, row["error"]) for number, row in enumerate(metrics, 1)
+    ]
+
+
+def test_without_a_terminal_each_generation_is_a_line(tmp_path, reversi):
+    numbers = [word for name, value in TINY.items() for word in (f"--{name.replace('_', '-')}", value)]
+    status, _, err = reversi("train", "alphazero", "--out", tmp_path, "--size", 4, *numbers, "--eval-games", 0)
+    assert status == 0
+    lines = err.splitlines()
+    assert lines[0] == f"resume with: reversi train alphazero --out {tmp_path}"
+    assert [line.partition(":")[0] for line in lines[1:]] == ["generation 1/2", "generation 2/2", "final steps 4/4"]
+    assert all("policy loss" in line for line in lines[1:])
+
+
+def test_a_line_has_elo_or_its_bound():
+    row = {
+        "generation": 4,
+        "error": 3.456,
+        "policy": 1.0,
+        "regret": 0.5,
+        "learn_seconds": 2.0,
+        "points": {"greedy": 1.0},
+    }
+    options, bounded = preset(4, "cpu"), {"elo": None, "elo_low": 120.0, "elo_high": None}
+    assert (
+        line(scalars(row | bounded), options)
+        == "generation 5/18: value error 3.46 discs, policy loss 1.000, ≥ +120 Elo, regret 0.50 discs, 2.0 s"
+    )
+    assert "+150 Elo" in line(scalars(row | {"elo": 150.2, "elo_low": 120.0, "elo_high": 180.0}), options)
 
 
 def test_an_elo_that_is_not_determined_is_none(tmp_path):

@@ -2,6 +2,9 @@ from .evaluator import NetworkEvaluator as NetworkEvaluator
 from .evaluator import load_network as load_network
 from .files import WeightsError as WeightsError
 from .mcts.search import TreeSearch as TreeSearch
+from .packaged import Baseline as Baseline
+from .packaged import baseline as baseline
+from .packaged import baselines as baselines
 from .patterns import NETWORKS as NETWORKS
 from .patterns import DeepPatternNet as DeepPatternNet
 from .patterns import Network as Network

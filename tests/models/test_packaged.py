@@ -1,0 +1,81 @@
+"""Baselines: the packaged networks as functions from observations and masks to logits and values."""
+
+import numpy as np
+import pytest
+import torch
+
+import models
+from models.bitboards import board_tensor
+from models.policy.agent import PolicyAgent
+from models.zero import ZeroAgent
+from reversi_env import ReversiError, Rules, batch
+from reversi_env.envs import ReversiVectorEnv
+
+pytestmark = pytest.mark.usefixtures("one_torch_thread")
+
+
+def shown(rules, plies):
+    """Boards, and the observations and masks that an environment shows in the same positions."""
+    own, opp = batch.random_positions(6, plies, rules, seed=3)
+    legal = batch.legal_moves(own, opp, rules)
+    squares = np.array(list(rules.squares()), np.uint64)
+    planes = np.stack([(side[:, None] >> squares & np.uint64(1)).astype(np.int8) for side in (own, opp)], 1)
+    masks = (legal[:, None] >> squares & np.uint64(1)).astype(np.int8)
+    masks = np.concatenate([masks, legal[:, None] == 0], 1).astype(np.int8)
+    return own, opp, planes.reshape(-1, 2, rules.size, rules.size), masks
+
+
+NAMES = [f"zero-{game}" for game in ("6x6-normal", "6x6-reversed", "8x8-normal", "8x8-reversed")]
+NAMES += ["rl-6x6-normal", "rl-6x6-reversed"]
+
+
+def test_every_packaged_network_is_a_baseline():
+    assert [name.rpartition("-")[0] for name in models.baselines()] == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_baseline_is_the_packaged_network(name):
+    """The same numbers as the network of the agent, from boards; from arrays, tensors and single positions alike."""
+    model = models.baseline(name)
+    rules, agent = model.rules, (ZeroAgent if name.startswith("zero") else PolicyAgent)()
+    own, opp, boards, masks = shown(rules, 9)
+    logits, values = model(boards, masks)
+    net = agent.load(rules).net
+    with torch.no_grad():
+        expected, discs = (
+            net(*net.inputs(own, opp)) if name.startswith("rl") else net(board_tensor(own), board_tensor(opp))
+        )
+    scale = 1 if name.startswith("rl") else rules.square_count
+    legal = masks[:, : expected.shape[1]] > 0
+    assert np.allclose(logits[:, : expected.shape[1]][legal], expected.numpy()[legal], atol=1e-5)
+    assert np.allclose(values, (discs / scale).clamp(-1, 1).numpy(), atol=1e-5)
+    assert (logits[masks == 0] < -1e8).all()
+    tensors = model(torch.from_numpy(boards), torch.from_numpy(masks) > 0)
+    assert all(np.array_equal(one, tensor.numpy()) for one, tensor in zip((logits, values), tensors, strict=True))
+    single = model(boards[2], masks[2])
+    assert (single[0].shape, single[1].shape) == (masks[2].shape, ())
+    assert np.allclose(single[0], logits[2], atol=1e-4)
+
+
+def test_a_baseline_plays_in_an_environment():
+    """It always plays legal moves, the pass among them, and beats random moves."""
+    model = models.baseline("zero-6x6-normal")
+    envs = ReversiVectorEnv(40, size=6, opponent="random", illegal="raise")
+    boards, infos = envs.reset(seed=1)
+    results = []
+    while len(results) < 40:
+        logits, _ = model(boards, infos["action_mask"])
+        boards, rewards, over, _, infos = envs.step(logits.argmax(1))
+        results += rewards[over].tolist()
+    assert np.mean(results) > 0.5
+
+
+def test_a_name_without_version_is_this_releases_and_a_wrong_one_is_told_all():
+    full = next(name for name in models.baselines() if name.startswith("zero-8x8-normal-"))
+    assert models.baseline("zero-8x8-normal").name == models.baseline(full).name == full
+    for wrong in ("zero-8x8-normal-000000000000", "zero-4x4-normal", "zero"):
+        with pytest.raises(ReversiError, match=f"'{wrong}': expected one of.*{full}"):
+            models.baseline(wrong)
+    with pytest.raises(ReversiError, match=r"shape \(3, 2, 6, 6\).*expected \(…, 2, 8, 8\)"):
+        models.baseline("zero-8x8-normal")(np.zeros((3, 2, 6, 6)), np.zeros((3, 37)))
+    assert Rules(8) == models.baseline(full).rules

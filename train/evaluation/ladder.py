@@ -62,6 +62,8 @@ class PolicyStanding:
 class Ladder:
     """The baselines of a game and their results against each other; *games* (an even number) between any two players.
 
+    *baselines*: specs, by default those of the game (`default_baselines`), or players by name.
+
     A player that passes the last baseline plays the *stronger* ones too, as far as it passes the one before (`PASSED`). They play
     the one before them, when they are first needed, and no other baseline: a deep search takes minutes for some hundred games.
     """
@@ -71,14 +73,15 @@ class Ladder:
         rules: Rules,
         games: int = 400,
         seed: int = 0,
-        baselines: tuple[str, ...] | None = None,
+        baselines: tuple[str, ...] | Mapping[str, BatchPlayer] | None = None,
         *,
         stronger: tuple[str, ...] = (),
     ) -> None:
         self.rules, self._seed = rules, seed
-        self.baselines = default_baselines(rules) if baselines is None else baselines
+        self.baselines = default_baselines(rules) if baselines is None else tuple(baselines)
         self._stronger = stronger
-        self.players: list[BatchPlayer] = [self._player(spec) for spec in self.baselines]
+        players = baselines if isinstance(baselines, Mapping) else {spec: self._player(spec) for spec in self.baselines}
+        self.players: list[BatchPlayer] = [*players.values()]
         plies = 6 if rules.size > 4 else 2
         self._openings = Openings.random(rules, games // 2, plies, seed)
         count = 1 + len(self.baselines) + len(stronger)

@@ -6,21 +6,30 @@ A policy is a function from observations and masks to actions, whatever library 
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Sequence
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
+from inspect import isroutine
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from models.mcts.search import TreeSearch
+from models.policy.agent import PolicyAgent
 from models.policy.files import read_policy
+from models.residual.inference import InferenceNetwork
+from models.residual.net import symmetrised
+from models.zero import ZeroAgent
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.envs.opponents import Opponent, OpponentTurns
 from reversi_env.envs.settings import Settings
-from reversi_env.errors import TrainError, quoted
+from reversi_env.errors import TrainError, extra_libraries, quoted
 from reversi_env.kernels import episodes, observations
-from train.arena.batch import BatchPlayer, Boards, EvaluatorPlayer, Indices, RngStates
-from train.arena.network_players import BatchPolicyPlayer, ValueSearchPlayer
+from reversi_env.options import derive_seed
+from search.agents.spec import AgentSpec
+from train.arena.batch import AgentPlayer, BatchPlayer, Boards, EvaluatorPlayer, Indices, RngStates, compiled_player
+from train.arena.network_players import BatchPolicyPlayer, ValueSearchPlayer, ZeroPlayer
 from train.arena.ratings import rating_text
 from train.evaluation.endgames import noisy_endgames
 from train.evaluation.exact_set import ExactSet, Judgement
@@ -28,6 +37,9 @@ from train.evaluation.exam import packaged_endgames
 from train.evaluation.ladder import Ladder, PolicyStanding
 from train.evaluation.options import EndgameOptions
 from train.jobs.logs import Progress, no_progress
+
+with extra_libraries():
+    import torch
 
 #: Options of an environment that define the observations of a policy.
 OBSERVATION_OPTIONS = ("observation", "extra_planes", "dtype", "channels_last")
@@ -120,7 +132,7 @@ def score_policy(
     rules: Rules = ON_8X8,
     *,
     games: int = 400,
-    opponents: tuple[str, ...] | None = None,
+    opponents: Sequence[Any] | None = None,
     endgames: ExactSet | None = None,
     batched: bool = True,
     seed: int = 0,
@@ -133,8 +145,10 @@ def score_policy(
             model with ``predict``, or anything else that an environment takes as its ``opponent``.
         rules: the game.
         games: games against each opponent, from paired random openings (a few plies), half of them with each colour.
-        opponents: their specs, each ``random``, ``greedy`` or an evaluator with a depth; by default the ladder of
-            `train.evaluation.ladder`, the weakest first. Without ``random`` among them Elo is counted from the mean of all players.
+        opponents: specs of any agents, or callables and models, which are shown what the policy is shown; by default the ladder
+            of `train.evaluation.ladder`, the weakest first. They play each other, too. Those of compiled code, ``rl`` and ``zero``
+            with no other options than ``simulations`` play all games at once; other agents choose one move after another.
+            Without ``random`` among them Elo is counted from the mean of all players.
         endgames: positions with exact values of all moves; by default the package's, on the 4x4 board those of noisy games.
         batched: whether the policy takes many positions at once, with a leading axis, as in a vector environment. False:
             it is asked one by one, as in a single environment, which takes longer.
@@ -156,7 +170,48 @@ def score_policy(
         raise TrainError(f"games={quoted(games)}: expected an even number, every opening is played from both sides")
     if endgames is None:
         endgames = noisy_endgames(EndgameOptions(4, rules.variant)) if rules.size == 4 else packaged_endgames(rules)
-    return PolicyScore(rules, Ladder(rules, games, seed, opponents).measure(player), endgames.batch_regret(player))
+    with ExitStack() as agents:
+        baselines = None
+        if opponents is not None:
+            baselines = _players(opponents, rules, seed, agents, batched=batched, **form)
+        standing = Ladder(rules, games, seed, baselines).measure(player)
+    return PolicyScore(rules, standing, endgames.batch_regret(player))
+
+
+def _players(
+    opponents: Sequence[Any], rules: Rules, seed: int, agents: ExitStack, **form: Any
+) -> dict[str, BatchPlayer]:
+    """Return the opponents by name; agents are closed with *agents*."""
+    players: dict[str, BatchPlayer] = {}
+    for number, opponent in enumerate(opponents):
+        is_spec = isinstance(opponent, str)
+        named = opponent if isroutine(opponent) else type(opponent)
+        name = opponent if is_spec else named.__name__
+        if name in players:
+            raise TrainError(f"two opponents named {quoted(name)}: expected different names")
+        players[name] = (
+            _player_of_spec(AgentSpec.parse(opponent), rules, derive_seed(seed, number), agents)
+            if is_spec
+            else ObservingPlayer(opponent, rules, **form)
+        )
+    return players
+
+
+def _player_of_spec(spec: AgentSpec, rules: Rules, seed: int, agents: ExitStack) -> BatchPlayer:
+    """Return the player of an agent: of many games at once where its options allow it, and then without its exact endgame."""
+    compiled = None if spec.is_program else compiled_player(spec, rules)
+    if compiled is not None:
+        return compiled
+    agent = agents.enter_context(spec.make() if "seed" in spec.options else spec.make(seed=seed))
+    agent.prepare(rules)
+    if isinstance(agent, PolicyAgent) and set(spec.options) <= {"weights"}:
+        return BatchPolicyPlayer(agent.load(rules).net, symmetric=True)
+    if not isinstance(agent, ZeroAgent) or not set(spec.options) <= {"weights", "simulations"}:
+        return AgentPlayer(agent, rules)
+    network, device = InferenceNetwork(agent.load(rules).net).logits_and_values, torch.device("cpu")
+    if not agent.simulations:
+        return ZeroPlayer(symmetrised(network, rules), rules, device)
+    return ZeroPlayer(network, rules, device, TreeSearch(network, rules, agent.simulations))
 
 
 # --- exam of a policy ------------------------------------------------------------------------------

@@ -6,11 +6,14 @@ import pytest
 from reversi_env import Rules, batch
 from reversi_env.envs import SettingsError
 from reversi_env.errors import IllegalMoveError, TrainError
+from search.agents.spec import make_agent
 from train import PolicyScore, score_policy
-from train.arena.batch import EvaluatorPlayer, RandomPlayer
+from train.arena.batch import AgentPlayer, EvaluatorPlayer, RandomPlayer
 from train.evaluation.endgames import noisy_endgames
+from train.evaluation.exam import packaged_endgames
 from train.evaluation.ladder import Ladder, ladder_figure
 from train.evaluation.options import EndgameOptions
+from train.evaluation.policy_score import ObservingPlayer
 
 RULES, BASELINES = Rules(4, "reversed"), ("random", "greedy")
 OPTIONS = {"games": 12, "opponents": BASELINES, "seed": 3}
@@ -73,6 +76,28 @@ def test_a_policy_gets_the_figures_of_its_moves(policy, options, truth):
 def test_elo_is_counted_from_random_only_where_it_played(truth, opponents, zero):
     score = score_policy(last_legal, RULES, games=10, opponents=opponents, endgames=truth)
     assert zero in next(line for line in str(score).splitlines() if line.startswith("Elo above"))
+
+
+def test_any_agent_and_any_callable_can_be_an_opponent():
+    """An agent plays the same moves one by one; a callable as a spec does; the names are those of the table."""
+    rules, none = Rules(6), {"games": 2, "endgames": packaged_endgames(Rules(6))}
+
+    def first_legal(boards, masks):
+        return masks.argmax(-1)
+
+    opponents = ("random", "greedy-invincible:seed=1", "zero", "zero:simulations=2", "rl", first_legal)
+    score = score_policy(first_legal, rules, opponents=opponents, **none)
+    assert [*score.standing.scores] == [*opponents[:-1], "first_legal"]
+    assert all(result.games == 2 for result in score.standing.scores.values())
+    assert score.standing.scores["first_legal"].score == 0.5  # the same policy from both sides of each opening
+    player = ObservingPlayer(first_legal, rules)
+    for spec, single in (("zero", "zero:exact=0"), ("zero:simulations=2", "zero:simulations=2,exact=0"), ("rl", "rl")):
+        # the seeds of the openings and games depend on the places in the ladder
+        places = {name: RandomPlayer(rules) for name in opponents} | {spec: AgentPlayer(make_agent(single), rules)}
+        alone = Ladder(rules, 2, 0, places).measure(player).scores[spec]
+        assert alone.discs.tolist() == score.standing.scores[spec].discs.tolist()
+    with pytest.raises(TrainError, match="two opponents named 'greedy'"):
+        score_policy(first_legal, rules, opponents=("greedy", "greedy"), **none)
 
 
 def test_stronger_baselines_are_played_once_the_one_before_is_passed(tmp_path):

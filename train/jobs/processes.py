@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from reversi_env import ReversiError
 
@@ -27,6 +27,7 @@ Result = TypeVar("Result")
 WorkerFactory = Callable[..., Callable[[Any], Any]]
 #: ("result", the result), ("refusal", the message of a `ReversiError`) or ("failure", a traceback).
 JobOutcome = tuple[str, Any]
+Device = Literal["cpu", "cuda", "any"]
 #: Number of times that a job is given to another worker before it is considered to crash them.
 RETRIES = 3
 #: Seconds in which idle workers must end.
@@ -49,8 +50,13 @@ class WorkerPool(Protocol):
 class Executor(Protocol):
     """Makes pools of workers."""
 
-    def workers(self, make: WorkerFactory, *arguments: Any, cpus: int = 1) -> AbstractContextManager[WorkerPool]:
-        """Return workers ``make(*arguments)`` with *cpus* CPUs each, which end with the context or with the executor's."""
+    def workers(
+        self, make: WorkerFactory, *arguments: Any, cpus: int = 1, device: Device = "cpu"
+    ) -> AbstractContextManager[WorkerPool]:
+        """Return workers ``make(*arguments)`` with *cpus* CPUs each, which end with the context or with the executor's.
+
+        *device*: ``cuda`` gives each a GPU too; with ``any`` there are workers with and without a GPU.
+        """
         ...
 
 
@@ -189,8 +195,10 @@ class LocalExecutor:
 
     count: int
 
-    def workers(self, make: WorkerFactory, *arguments: Any, cpus: int = 1) -> AbstractContextManager[WorkerPool]:
-        """Return the processes; *cpus* has no effect."""
+    def workers(
+        self, make: WorkerFactory, *arguments: Any, cpus: int = 1, device: Device = "cpu"
+    ) -> AbstractContextManager[WorkerPool]:
+        """Return the processes; *cpus* and *device* have no effect."""
         return ProcessPool(self.count, make, *arguments)
 
 

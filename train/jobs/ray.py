@@ -22,7 +22,7 @@ from typing import Any
 
 from reversi_env import ReversiError, __version__, loading
 from reversi_env.errors import extra_libraries, quoted
-from train.jobs.processes import RETRIES, JobOutcome, WorkerFactory, close, run_job, unwrap
+from train.jobs.processes import RETRIES, Device, JobOutcome, WorkerFactory, close, run_job, unwrap
 from train.jobs.shipping import ShippedFile, build_id, collect_files, unpack, with_local_paths
 
 #: A running cluster that RAY_ADDRESS or this machine names, or else a new one on this machine; always a new one.
@@ -45,7 +45,7 @@ class RayCluster:
         self._on_message = on_message
         self._ray = _ray()
         self._connected_here = False
-        self._polled, self._last_cpus = -POLL_SECONDS, 0
+        self._polled, self._last_cpus, self._last_gpus = -POLL_SECONDS, 0, 0
 
     def __enter__(self) -> RayCluster:
         if not self._ray.is_initialized():
@@ -65,16 +65,29 @@ class RayCluster:
         """Return the number of CPUs of all machines, at most `POLL_SECONDS` old; a change is reported."""
         if monotonic() - self._polled >= POLL_SECONDS:
             before, self._polled = self._last_cpus, monotonic()
-            self._last_cpus = int(self._ray.cluster_resources().get("CPU", 0))
+            resources = self._ray.cluster_resources()
+            self._last_cpus, self._last_gpus = (int(resources.get(kind, 0)) for kind in ("CPU", "GPU"))
             if before not in (0, self._last_cpus):
                 self._on_message(f"CPUs of the Ray cluster: {self._last_cpus} now, {before} before")
         return self._last_cpus
 
-    def workers(self, make: WorkerFactory, *arguments: Any, cpus: int = 1) -> RayWorkers:
+    def gpus(self) -> int:
+        """Return the number of GPUs of all machines, as old as `cpus`."""
+        self.cpus()
+        return self._last_gpus
+
+    def workers(self, make: WorkerFactory, *arguments: Any, cpus: int = 1, device: Device = "cpu") -> RayWorkers:
+        if device == "cuda" and not self.gpus():
+            raise ReversiError(f"device cuda: expected a machine with a GPU in the Ray cluster {self.address}")
         most = max(int(node["Resources"].get("CPU", 0)) for node in self._ray.nodes() if node["Alive"])
         if cpus > most:  # Ray would wait without end
             raise ReversiError(f"{cpus} threads per worker: expected at most {most}, the CPUs of the largest machine")
-        return RayWorkers(self._ray, self.cpus, Setup(make, arguments, collect_files(arguments), build_id()), cpus)
+        slots: dict[str, Callable[[], int]] = {}
+        if device != "cpu":
+            slots["cuda"] = self.gpus
+        if device != "cuda":
+            slots["cpu"] = lambda: self.cpus() // cpus
+        return RayWorkers(self._ray, slots, Setup(make, arguments, collect_files(arguments), build_id()), cpus)
 
 
 @dataclass(frozen=True)
@@ -88,33 +101,50 @@ class Setup:
 
 
 class RayWorkers:
-    """Tasks of one kind. They are not cancelled: ``ray.cancel`` aborts its process if the task ends at that moment (Ray 2.60)."""
+    """Tasks of one pool, on each device that *slots* counts the workers of.
 
-    def __init__(self, ray: Any, cpus: Callable[[], int], setup: Setup, cpus_each: int) -> None:
-        self._ray, self._cpus, self._cpus_each = ray, cpus, cpus_each
+    Tasks are not cancelled: ``ray.cancel`` aborts its process if the task ends at that moment (Ray 2.60).
+    """
+
+    def __init__(self, ray: Any, slots: dict[str, Callable[[], int]], setup: Setup, cpus_each: int) -> None:
+        self._ray, self._slots = ray, slots
         self._name = uuid.uuid4().hex
         self._setup = ray.put(pickle.dumps(setup))  # as bytes: an error in reading them is part of the outcome
-        self._task = ray.remote(do_job).options(num_cpus=cpus_each, max_retries=RETRIES, name="reversi job")
-        self._pending: list[Any] = []
+        # A task with a GPU reserves no CPU, or it would wait for those that tasks without one occupy.
+        resources = {"cpu": {"num_cpus": cpus_each}, "cuda": {"num_cpus": 0, "num_gpus": 1}}
+        task = ray.remote(do_job)
+        self._tasks = {
+            device: task.options(max_retries=RETRIES, name="reversi job", **resources[device]) for device in slots
+        }
+        self._pending: dict[Any, str] = {}  # tasks and their devices
 
     @property
     def size(self) -> int:
         """Number of jobs that run at the same time; it changes with the machines."""
-        return max(1, self._cpus() // self._cpus_each)
+        return max(1, sum(count() for count in self._slots.values()))
 
     def results(self, jobs: Iterator[Any]) -> Iterator[Any]:
         """Yield the results of all *jobs* in any order; the next job is taken when a worker will soon be free."""
         while True:
-            while len(self._pending) < TASKS_PER_WORKER * self.size and (job := next(jobs, None)) is not None:
-                self._pending.append(self._task.remote(self._name, [self._setup], job))
+            while (device := self._free_device()) and (job := next(jobs, None)) is not None:
+                self._pending[self._tasks[device].remote(f"{self._name}-{device}", [self._setup], job)] = device
             if not self._pending:
                 return
-            ready, _ = self._ray.wait(self._pending, timeout=POLL_SECONDS)
+            ready, _ = self._ray.wait([*self._pending], timeout=POLL_SECONDS)
             if ready:  # all that have ended by now
-                ready, _ = self._ray.wait(self._pending, num_returns=len(self._pending), timeout=0)
+                ready, _ = self._ray.wait([*self._pending], num_returns=len(self._pending), timeout=0)
             for task in ready:
-                self._pending.remove(task)
+                del self._pending[task]
                 yield unwrap(self._outcome(task))
+
+    def _free_device(self) -> str | None:
+        """Return a device whose queue is not full, if there is one; without machines the last one waits for some."""
+        queued = [*self._pending.values()]
+        for device, count in self._slots.items():
+            least = device == [*self._slots][-1]
+            if queued.count(device) < TASKS_PER_WORKER * max(least, count()):
+                return device
+        return None
 
     def __enter__(self) -> RayWorkers:
         return self
@@ -142,6 +172,11 @@ class RayWorkers:
 
 #: The pool of this process, and its worker.
 _current: tuple[str, Callable[[Any], Any]] | None = None
+
+
+def job_device() -> str:
+    """Return the device of the task that runs in this process."""
+    return "cuda" if _ray().get_gpu_ids() else "cpu"
 
 
 def do_job(pool: str, setup: list[Any], job: Any) -> JobOutcome:

@@ -62,7 +62,7 @@ def generate(
     check_solvable(options.max_solved_empties, options.rules, options.labeller, search_instead, device=device)
     check_probcut(labeller_plan(options.labeller), options.rules)
     storage.require_pyarrow()
-    if device != "cpu" and options.max_solved_empties:
+    if device != "cpu" and options.max_solved_empties and executor is None:
         _try_device(options, device)
     hashes = storage.weight_hashes(options)
     with Run(path, file=MANIFEST):
@@ -86,7 +86,9 @@ def generate(
                     own, opp = _sample(options, block, checkpoint, threads, pool if executor else None, progress)
                     parts = [rows_in_block(options, shard) for shard in missing]
                     scores = label_parts(
-                        pool, own, opp, parts, rows_per_job(options) if executor else None, partial(report, 0)
+                        *(pool, own, opp, parts),
+                        rows_per_job(options, device) if executor else None,
+                        partial(report, 0),
                     )
                     for shard, part, score in zip(missing, parts, scores, strict=True):
                         labels = _labelled(own[part.start : part.stop], opp[part.start : part.stop], score, options)
@@ -108,7 +110,8 @@ def _workers(
     """Return the executor's workers, or this process, which reports the *progress* within a job."""
     if executor is None:
         return LocalExecutor(0).workers(LabelWorker, options, label_positions, device, threads, progress)
-    return executor.workers(LabelWorker, options, label_positions, device, threads or 1, cpus=threads or 1)
+    arguments = (options, label_positions, device, threads or 1)
+    return executor.workers(LabelWorker, *arguments, cpus=threads or 1, device="cuda" if device == "cuda" else "cpu")
 
 
 def read(folder: str | PathLike[str], *, partial: bool = False) -> Labels:

@@ -1,8 +1,8 @@
 """The work of a dataset as jobs for other processes and machines: playing games, and labelling positions.
 
-A job is a few numbers, or boards of at most `MAX_JOB_ROWS` positions at 16 bytes each; its result has 28 bytes for each position
-that a block may take, or 4 for each score. Both fit into a message: nothing large is stored, and a lost machine loses only its
-current jobs.
+A job is a few numbers, or boards of at most `MAX_JOB_ROWS` positions (`MAX_GPU_JOB_ROWS` for a GPU) at 16 bytes each; its result
+has 28 bytes for each position that a block may take, or 4 for each score. Both fit into a message: nothing large is stored, and a
+lost machine loses only its current jobs.
 """
 
 from __future__ import annotations
@@ -24,6 +24,8 @@ from train.labels.sampling import Boards, SamplingPlayers, block_rows
 #: Maximum positions and games of a job: about a second of work for one core, since a job has an overhead of a millisecond.
 MAX_JOB_ROWS, MAX_JOB_GAMES = 5000, 3072
 MIN_ROWS, MIN_GAMES = 100, 128
+#: Maximum positions of a job on a GPU: 4 MB of boards.
+MAX_GPU_JOB_ROWS = 250_000
 #: Up to this many empties a job has `MAX_JOB_ROWS` positions; the time of a position grows by this factor per empty.
 EASY_EMPTIES, GROWTH_PER_EMPTY = 12, 2.2
 #: Minimum number of jobs per worker, so that few workers are idle at the end.
@@ -82,8 +84,10 @@ class LabelWorker:
         return places.astype(np.uint32), own.flat[places], opp.flat[places], key.flat[places]
 
 
-def rows_per_job(options: LabelOptions) -> int:
-    """Return the maximum positions of a job, such that it takes seconds."""
+def rows_per_job(options: LabelOptions, device: str = "cpu") -> int:
+    """Return the maximum positions of a job, such that it takes seconds; on a GPU, which solves many at once."""
+    if device == "cuda":
+        return MAX_GPU_JOB_ROWS
     solved = min(options.empties[1], labeller_plan(options.labeller).exact)
     return max(MIN_ROWS, int(MAX_JOB_ROWS / GROWTH_PER_EMPTY ** max(0, solved - EASY_EMPTIES)))
 

@@ -60,14 +60,17 @@ def label(
 
     Run the same command again to resume after Ctrl-C or a crash: the files are
     the same. OUT/manifest.json lists them with their SHA-256. --ray distributes
-    the work over the machines of a cluster, with the same result.
+    the work over the machines of a cluster, with the same result; with --device
+    cuda over all its GPUs.
     """
     from reversi_env.errors import ReversiError, count_noun
     from train.labels import generate
     from train.labels.dataset import rows_in_place
 
-    if device != "cpu" and (ray is not None or workers is not None):
-        raise ReversiError(f"--device {device} with --ray or --workers: expected cpu there, or one machine with a GPU")
+    if device != "cpu" and workers is not None:
+        raise ReversiError(
+            f"--device {device} with --workers: expected cpu there, or --ray to use all GPUs of a cluster"
+        )
     labeller = _with_depth(chosen.get("labeller", LabelOptions.labeller), depth)
     options = LabelOptions(**{**chosen, "labeller": labeller})
     folder, began, finished = Path(out), perf_counter(), 0

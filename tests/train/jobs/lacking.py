@@ -8,7 +8,7 @@ import os
 import sys
 from pathlib import Path
 
-from tests.train.jobs.workers import Options, Reader, Unwilling, Worker
+from tests.train.jobs.workers import DeviceWorker, Options, Reader, Unwilling, Worker
 from train.jobs import ray as on_ray
 
 
@@ -39,6 +39,9 @@ def main(address, folder, out):
         found["death"] = said(cluster.workers(Worker), "die")
         [[_, mark]] = said(cluster.workers(Worker, folder), "die once")
         assert mark != os.getpid()
+        for device in ("cuda", "any"):
+            with cluster.workers(DeviceWorker, device=device) as pool:
+                found[device] = sorted(set(pool.results(iter(range(20)))))
         os.chdir(folder)
         Path("a.txt").write_text("from here")
         [[_, text, spec]] = said(cluster.workers(Reader, Options(("x:weights=a.txt",))), 1)

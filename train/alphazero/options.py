@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from reversi_env.errors import check_integer
+from reversi_env.errors import TrainError, check_integer
 from reversi_env.options import GameOptions, option
 
 
@@ -51,9 +51,17 @@ class SelfPlayOptions(GameOptions):
         even=True,
     )
     device: Literal["cpu", "cuda"] = option("cpu", "Device for self-play and training: cpu or cuda.")
+    job_games: int = option(
+        0,
+        "Self-play games per job, a divisor of --games; each job has its own seed (0: all games; with --ray: 64, on cuda 2048).",
+        low=0,
+        high=1 << 22,
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if self.job_games and self.games % self.job_games:
+            raise TrainError(f"job_games={self.job_games}: expected a divisor of games={self.games}")
         check_integer("opening_plies", self.opening_plies, 0, self.rules.square_count // 2)
         check_integer("exact", self.exact, 0, self.rules.square_count - 6)
 
@@ -62,6 +70,8 @@ class SelfPlayOptions(GameOptions):
         return max(2, min(self.replay_window, generation // 2 + 2))
 
 
+#: Default of *job_games* for a run that begins on a cluster.
+CLUSTER_JOB_GAMES = {"cpu": 64, "cuda": 2048}
 _SIZE_COLUMNS = (
     *("generations", "games", "steps", "final_steps", "channels", "blocks"),
     *("simulations", "max_considered_actions", "exact", "opening_plies"),

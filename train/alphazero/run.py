@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +23,11 @@ from models.torch_evaluator import TorchEvaluator
 from reversi_env import Rules
 from reversi_env.errors import TrainError, extra_libraries
 from reversi_env.storage.atomic import write_atomically
+from train.alphazero.jobs import GamesJob, SelfPlayWorker, cluster_worker, derived_seed, games_jobs
 from train.alphazero.learner import WARMUP_STEPS, Learner, Losses, fast_convolutions
 from train.alphazero.metrics import TensorBoard, scalars
 from train.alphazero.options import SelfPlayOptions
-from train.alphazero.self_play import COLUMNS, Positions, make_search, play_generation
+from train.alphazero.self_play import COLUMNS, Positions, make_search
 from train.arena.batch import BatchPlayer
 from train.arena.network_players import ZeroPlayer
 from train.charts import COLOURS, GREY, Figure, labels, panels
@@ -37,9 +39,9 @@ from train.evaluation.options import EndgameOptions
 from train.fitting.fit import checked_device
 from train.jobs.checkpoints import load_checkpoint, save_checkpoint
 from train.jobs.logs import Progress, load_arrays, no_progress, save_arrays, write_csv
+from train.jobs.processes import Device, Executor
 from train.jobs.provenance import provenance
 from train.jobs.run import Run
-from train.labels.labellers import exact_scores
 
 with extra_libraries():
     import torch
@@ -64,7 +66,8 @@ class SelfPlayRun:
 
     *command* is recorded in the weight file. *cache*: the folder of solved positions, by default the user's. *on_metrics* gets the
     number of a row of metrics, from 1, and its numbers by name, before the step is committed: if the process is killed then, a
-    row comes again.
+    row comes again. *executor*: the cluster that plays the games (`train.jobs.ray.RayCluster`), by default this process; *mixed*:
+    on all its GPUs and CPUs, instead of those of the options' device.
     """
 
     def __init__(
@@ -77,9 +80,12 @@ class SelfPlayRun:
         cache: Path | None = None,
         progress: Progress = no_progress,
         on_metrics: Callable[[int, dict[str, float]], None] = lambda number, metrics: None,
+        executor: Executor | None = None,
+        mixed: bool = False,
     ) -> None:
         self.folder, self.options, self.rules = folder, options, options.rules
         self.threads, self.command, self.cache, self.progress = threads, command, cache, progress
+        self.executor, self.mixed = executor, mixed
         self.device = checked_device(options.device)
         self.metrics: list[dict[str, Any]] = []
         self._reports = (on_metrics, TensorBoard(folder / TENSORBOARD))
@@ -105,7 +111,7 @@ class SelfPlayRun:
     def _generation(self, number: int) -> None:
         options, started = self.options, time.perf_counter()
         name, done = f"generation {number + 1}/{options.generations}", number + 1
-        self._play_generation(number, f"{name}: playing, plies")
+        self._play_generation(number, f"{name}: playing")
         played = time.perf_counter()
         warm_up = (lambda step: min(1.0, (step + 1) / WARMUP_STEPS)) if not number else (lambda step: 1.0)
         on_progress = self._progress_reporter(f"{name}: learning, steps", options.steps)
@@ -122,11 +128,23 @@ class SelfPlayRun:
         """Play a generation's games, unless its positions are in the folder already."""
         if self._path(number).exists():
             return
-        solve = partial(exact_scores, rules=self.rules, device=self.device.type, threads=self.threads)
-        seed, on_progress = self._seed(number, 0), partial(self.progress, doing)
-        with torch.no_grad():
-            positions = play_generation(self._search, solve, self.options, seed, self.device, on_progress)
-        save_arrays(self._path(number), {name: column.cpu().numpy() for name, column in positions._asdict().items()})
+        jobs = games_jobs(self.options, number)
+        if self.executor is None:
+            on_progress = partial(self.progress, f"{doing}, plies")
+            worker = SelfPlayWorker(self._search, self.options, self.device, self.threads, on_progress)
+            parts = [columns for _, columns in map(worker, jobs)]
+        else:
+            parts = self._play_on_cluster(self.executor, jobs, f"{doing}, jobs")
+        save_arrays(self._path(number), {name: np.concatenate([part[name] for part in parts]) for name in COLUMNS})
+
+    def _play_on_cluster(self, executor: Executor, jobs: list[GamesJob], doing: str) -> list[dict[str, np.ndarray]]:
+        weights, threads, parts = self.learner.state()["mean"], self.threads or 1, []
+        device: Device = "any" if self.mixed else self.options.device
+        with executor.workers(cluster_worker, self.options, weights, threads, cpus=threads, device=device) as pool:
+            for result in pool.results(iter(jobs)):
+                parts.append(result)
+                self.progress(doing, len(parts), len(jobs))
+        return [columns for _, columns in sorted(parts, key=itemgetter(0))]
 
     def _replay_positions(self, number: int) -> Positions:
         """Return the positions that training samples from after a generation, on the device."""
@@ -154,7 +172,7 @@ class SelfPlayRun:
             self._save_state(generations)
 
     def _seed(self, generation: int, part: int) -> int:
-        return int(np.random.SeedSequence((self.options.seed, generation, part)).generate_state(1)[0])
+        return derived_seed(self.options, generation, part)
 
     def _progress_reporter(self, doing: str, total: int, first: int = 0) -> Callable[[int], None]:
         return lambda done: self.progress(doing, first + done, total)

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import shlex
 import sys
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
 from play.cli.measure.exam import EXAM_WIDTH, elo_cells, print_elo_note
-from play.cli.options import NOTHING, Cache, Json, Out, Threads, flag, options_of, torch_threads
+from play.cli.options import (
+    NOTHING,
+    Cache,
+    Json,
+    Out,
+    RayAddress,
+    Threads,
+    chosen_executor,
+    flag,
+    options_of,
+    torch_threads,
+)
 from play.cli.output import exit_on_interrupt, print_json, print_table, progress_bar
 from play.cli.training.ppo import resume_text, started_run
 from train.alphazero.options import SelfPlayOptions
@@ -29,6 +41,8 @@ def alphazero(
     ] = True,
     cache: Cache = None,
     threads: Threads = None,
+    ray: RayAddress = None,
+    mixed: Annotated[bool, flag("--mixed", help="With --ray: play on all GPUs and all CPUs of the cluster.")] = False,
     as_json: Json = False,
 ) -> None:
     """Train by AlphaZero: self-play with a tree search.
@@ -41,32 +55,43 @@ def alphazero(
     against a ladder of baselines and in solved endgames. Defaults depend on
     --size and --device. A CPU is enough for 4x4 and 6x6.
 
+    With --ray the machines of a cluster play the games, in jobs of --job-games,
+    and this one trains. The result depends on the options, not on the machines.
+
     Run the same command again to resume after Ctrl-C or a crash; --out alone is
     enough. The folder has zero-….safetensors for the agent zero:FILE, log.csv,
     curve.svg, errors.svg, and logs for TensorBoard. Without a terminal the
     metrics of each generation are a line on standard error.
     """
-    from reversi_env.errors import require
+    from reversi_env.errors import ReversiError, require
 
     require("torch")
     from train.alphazero.metrics import line
-    from train.alphazero.options import preset
+    from train.alphazero.options import CLUSTER_JOB_GAMES, preset
     from train.alphazero.run import SelfPlayRun
 
-    run, began = started_run(out, SelfPlayOptions, preset, dict(chosen)), perf_counter()
-    stopped = resume_text("alphazero", out, threads)
+    usual: dict[str, Any] = {}
+    if mixed and ray is None:
+        raise ReversiError("--mixed without --ray: expected the cluster whose GPUs and CPUs play")
+    if ray is not None:
+        usual["job_games"] = CLUSTER_JOB_GAMES[chosen.get("device", "cpu")]
+    run, began = started_run(out, SelfPlayOptions, partial(preset, **usual), dict(chosen)), perf_counter()
+    cluster = "" if ray is None else f" --ray {shlex.quote(ray)}" + " --mixed" * mixed
+    stopped = resume_text("alphazero", out, threads, cluster)
 
     def log(text: str) -> None:
         if not sys.stderr.isatty():  # a terminal has the progress bar
             print(text, file=sys.stderr, flush=True)
 
     log(stopped.removeprefix("reversi: stopped; "))
-    with exit_on_interrupt(stopped), progress_bar() as show:
+    with exit_on_interrupt(stopped), chosen_executor(ray, None) as executor, progress_bar() as show:
         training = SelfPlayRun(
             **run,
             threads=torch_threads(threads),
             cache=cache,
             progress=show,
+            executor=executor,
+            mixed=mixed,
             on_metrics=lambda number, metrics: log(line(metrics, training.options)),
         )
         result = training.run()

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import numpy as np
 import pytest
 import torch
 
@@ -10,6 +11,7 @@ from reversi_env.errors import TrainError
 from search.agents.spec import make_agent
 from search.engine.solver import Solver
 from tests.oracles.jobs import files
+from train.alphazero.jobs import derived_seed, games_jobs
 from train.alphazero.learner import Learner
 from train.alphazero.metrics import line, scalars
 from train.alphazero.options import SelfPlayOptions, preset
@@ -54,6 +56,23 @@ def test_metrics_are_reported_row_by_row_to_tensorboard_too(tmp_path):
     assert [(event.step, round(event.value, 3)) for event in board.Scalars("error")] == [
         (number, row["error"]) for number, row in enumerate(metrics, 1)
     ]
+
+
+def test_games_are_split_into_jobs_with_their_own_seeds(tmp_path):
+    """The first job plays what a run of as many games plays without jobs; the others follow."""
+    whole, split = preset(4, "cpu", **TINY, eval_games=0), preset(4, "cpu", **TINY, eval_games=0, job_games=4)
+    jobs = games_jobs(split, 1)
+    assert [job.number for job in jobs] == [0, 1, 2]
+    assert jobs[0] == games_jobs(whole, 1)[0]
+    seeds = [job.seed for generation in range(3) for job in games_jobs(split, generation)]
+    assert len({*seeds, *(derived_seed(split, generation, 1) for generation in range(3))}) == 12
+    SelfPlayRun(tmp_path / "split", split).run()
+    SelfPlayRun(tmp_path / "small", replace(whole, games=4)).run()
+    ours, first = (np.load(tmp_path / name / "positions-0000.npz")["own"] for name in ("split", "small"))
+    assert np.array_equal(ours[: len(first)], first)
+    assert len(ours) > 2 * len(first)
+    with pytest.raises(TrainError, match="job_games=5: expected a divisor of games=12"):
+        replace(split, job_games=5)
 
 
 def test_without_a_terminal_each_generation_is_a_line(tmp_path, reversi):

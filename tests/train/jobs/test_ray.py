@@ -10,14 +10,19 @@ import sys
 from contextlib import suppress
 from pathlib import Path
 
+import numpy as np
 import pytest
+import torch
 
 from models.evaluator import FOLDER
 from tests.conftest import REPOSITORY
 from tests.oracles.jobs import PATIENCE, REVERSI, files, held, launch, wait_until
-from tests.train.jobs.conftest import jobs_of
+from tests.train.jobs.conftest import TwoNodes, jobs_of
+from train.alphazero.options import preset
+from train.alphazero.run import SelfPlayRun
 from train.arena.options import TournamentOptions
 from train.arena.tournament import run_tournament
+from train.jobs.checkpoints import load_checkpoint
 from train.labels import LabelOptions, generate
 
 pytestmark = [
@@ -136,6 +141,72 @@ def test_kill_9_and_ctrl_c_leave_no_job_behind_and_the_labels_go_on_with_ray_or_
     assert files(folder) == labelled
 
 
+SELF_PLAY = {
+    "games": 32,
+    "job_games": 4,
+    "simulations": 8,
+    "steps": 5,
+    "final_steps": 5,
+    "generations": 3,
+    "eval_games": 0,
+}
+SELF_PLAY |= {"batch_size": 16, "channels": 8, "blocks": 1}
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """The positions, and the state of the learner, of an AlphaZero run in this process."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    folder = tmp_path_factory.mktemp("zero")
+    SelfPlayRun(folder, preset(4, "cpu", **SELF_PLAY), threads=1).run()
+    torch.set_num_threads(threads)
+    return training_state(folder)
+
+
+def training_state(folder):
+    """All that the options determine: positions of the last generations, and the weights and moments."""
+    parts = load_checkpoint(folder / "state.safetensors")
+    positions = {path.name: np.load(path) for path in folder.glob("positions-*.npz")}
+    parts |= {name: {column: arrays[column] for column in arrays} for name, arrays in positions.items()}
+    del parts["run"]
+    return {(part, name): np.asarray(value).tolist() for part, of in parts.items() for name, value in of.items()}
+
+
+def self_play(folder, nodes):
+    chosen = [word for name, value in SELF_PLAY.items() for word in (f"--{name.replace('_', '-')}", value)]
+    command = ("train", "alphazero", "--out", folder, "--size", 4, "--threads", 1, *chosen, "--ray", nodes.address)
+    return launch(*command, cwd=folder.parent, env=nodes.environment)
+
+
+def test_self_play_is_the_same_when_a_machine_is_lost_in_the_middle(tmp_path, two_nodes, trained):
+    raylet, folder = two_nodes.add(), tmp_path / "out"
+    job = self_play(folder, two_nodes)
+    second_machine_at_work(job, two_nodes.head, raylet)
+    two_nodes.kill()
+    assert not list(folder.glob("positions-0002*"))  # it was in the middle
+    _, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 0, err
+    assert training_state(folder) == trained
+
+
+def test_self_play_resumes_after_the_head_was_lost(tmp_path, ray_environment, two_nodes, trained):
+    """The command ends with its cluster; on another one the same command ends as if nothing had happened."""
+    folder = tmp_path / "out"
+    lost = TwoNodes(ray_environment | {"RAY_gcs_rpc_server_reconnect_timeout_s": "3"})
+    job = self_play(folder, lost)
+    running(job, lambda: (folder / "positions-0000.npz").exists())
+    lost.kill("head")
+    _, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode != 0, err
+    assert not (folder / "positions-0002.npz").exists()
+    lost.close()
+    job = self_play(folder, two_nodes)
+    _, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 0, err
+    assert training_state(folder) == trained
+
+
 def test_the_guides_setup_gives_no_open_cluster(tmp_path, two_nodes):
     """A head in token mode does not start without a token, and a command without it is refused and told what to set."""
     bare = {name: value for name, value in two_nodes.environment.items() if not name.startswith("RAY_AUTH")}
@@ -153,6 +224,7 @@ def test_the_guides_setup_gives_no_open_cluster(tmp_path, two_nodes):
 
 def test_a_machine_that_lacks_something_says_what(two_nodes, tmp_path):
     """In a process of its own: Ray leaves sockets and threads behind, which are no fault of a job."""
+    two_nodes.add()
     (tmp_path / "elsewhere.py").write_text("class Worker:\n    def __call__(self, job):\n        return job\n")
     subprocess.run(
         [sys.executable, "-m", "tests.train.jobs.lacking", two_nodes.address, str(tmp_path), str(tmp_path / "said")],
@@ -161,7 +233,9 @@ def test_a_machine_that_lacks_something_says_what(two_nodes, tmp_path):
         capture_output=True,
         check=True,
     )
+    two_nodes.kill()
     found = json.loads((tmp_path / "said").read_text())
+    assert (found["cuda"], found["any"]) == (["cuda"], ["cpu", "cuda"])
     assert "elsewhere" in found["module"]
     assert "0.0-another" in found["build"]
     assert found["left"] == [True] * 20

@@ -29,10 +29,15 @@ EXPECTED = {
     "torchrl_ppo.py": (["2048"], SCORED),
     "tianshou_multi_agent.py": (["300"], SCORED),
     "rllib_ppo.py": (["1"], SCORED),
+    "minari_dataset.py": (
+        ["3", "test-v0"],
+        r"^3 episodes, \d+ steps: minari\.load_dataset\('reversi6x6/test-v0'\)\s*$",
+    ),
     "tree_search.py": (["4"], r"^4 simulations a move: [\d.]+% of the points in 64 games against random moves\s*$"),
 }
 #: Modules that the examples for other libraries need; RLlib comes without those that it imports.
 NEEDED = {
+    "minari_dataset.py": ["minari", "jax", "h5py"],
     "torchrl_ppo.py": ["torchrl"],
     "tianshou_multi_agent.py": ["tianshou"],
     "rllib_ppo.py": ["tree", "lz4", "ray"],
@@ -51,7 +56,7 @@ def test_every_example_is_tested():
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in EXPECTED]
 )
-def test_an_example(name, tmp_path):
+def test_an_example(name, tmp_path, tmp_path_factory):
     for module in NEEDED.get(name, ()):
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"no {module}")
@@ -59,6 +64,7 @@ def test_an_example(name, tmp_path):
     environment = os.environ | {
         "PYTHONPATH": str(EXAMPLES.parent),
         "PYTHONWARNINGS": "error::DeprecationWarning:__main__",
+        "MINARI_DATASETS_PATH": str(tmp_path_factory.mktemp("minari")),
     }
     result = subprocess.run(
         [sys.executable, str(EXAMPLES / name), *arguments],
@@ -70,3 +76,12 @@ def test_an_example(name, tmp_path):
     assert result.returncode == 0, result.stderr
     assert re.search(expected, result.stdout), result.stdout
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_guides_section_on_jax():
+    pytest.importorskip("jax", reason="JAX is not installed")
+    page = (EXAMPLES.parent / "docs" / "guide" / "clients.md").read_text("utf-8").partition("## JAX")[2]
+    names = {}
+    exec(page.partition("```python\n")[2].partition("```")[0], names)
+    assert names["rewards"].shape == (256,)
+    assert type(names["masks"]).__module__.startswith("jax")

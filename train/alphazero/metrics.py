@@ -9,7 +9,6 @@ from typing import Any
 
 from reversi_env.errors import is_installed
 from train.alphazero.options import SelfPlayOptions
-from train.evaluation.ladder import elo_text
 
 
 def scalars(row: Mapping[str, Any]) -> dict[str, float]:
@@ -23,18 +22,13 @@ def scalars(row: Mapping[str, Any]) -> dict[str, float]:
 
 
 def line(metrics: Mapping[str, float], options: SelfPlayOptions) -> str:
-    """Return the metrics of a step as a line for a log."""
-    if "generation" in metrics:
-        texts = [f"generation {metrics['generation'] + 1:.0f}/{options.generations}: "]
+    """Return the metrics of a row as a line of a log, by their names in ``log.csv``."""
+    values = dict(metrics)
+    if "generation" in values:
+        begun = f"generation {values.pop('generation') + 1}/{options.generations}"
     else:
-        texts = [f"final steps {metrics['last_steps']:.0f}/{options.final_steps}: "]
-    texts[0] += f"value error {metrics['error']:.2f} discs"
-    texts.append(f"policy loss {metrics['policy']:.3f}")
-    if "regret" in metrics:
-        elo = elo_text({name: metrics.get(name) for name in ("elo", "elo_low", "elo_high")})
-        texts += [elo, f"regret {metrics['regret']:.2f} discs"]
-    seconds = metrics.get("play_seconds", 0) + metrics["learn_seconds"]
-    return ", ".join([*texts, f"{seconds:.1f} s"])
+        begun = f"final steps {values.pop('last_steps')}/{options.final_steps}"
+    return f"{begun}: " + ", ".join(f"{name} {value:g}" for name, value in values.items())
 
 
 class TensorBoard:

@@ -1,5 +1,6 @@
 """An AlphaZero run in its folder: when it is measured, what it resumes and refuses; test_kills.py kills it."""
 
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -13,7 +14,6 @@ from search.engine.solver import Solver
 from tests.oracles.jobs import files
 from train.alphazero.jobs import derived_seed, games_jobs
 from train.alphazero.learner import Learner
-from train.alphazero.metrics import line, scalars
 from train.alphazero.options import SelfPlayOptions, preset
 from train.alphazero.run import STATE, SelfPlayRun
 from train.arena.batch import EvaluatorPlayer
@@ -82,24 +82,7 @@ def test_without_a_terminal_each_generation_is_a_line(tmp_path, reversi):
     lines = err.splitlines()
     assert lines[0] == f"resume with: reversi train alphazero --out {tmp_path}"
     assert [line.partition(":")[0] for line in lines[1:]] == ["generation 1/2", "generation 2/2", "final steps 4/4"]
-    assert all("policy loss" in line for line in lines[1:])
-
-
-def test_a_line_has_elo_or_its_bound():
-    row = {
-        "generation": 4,
-        "error": 3.456,
-        "policy": 1.0,
-        "regret": 0.5,
-        "learn_seconds": 2.0,
-        "points": {"greedy": 1.0},
-    }
-    options, bounded = preset(4, "cpu"), {"elo": None, "elo_low": 120.0, "elo_high": None}
-    assert (
-        line(scalars(row | bounded), options)
-        == "generation 5/18: value error 3.46 discs, policy loss 1.000, ≥ +120 Elo, regret 0.50 discs, 2.0 s"
-    )
-    assert "+150 Elo" in line(scalars(row | {"elo": 150.2, "elo_low": 120.0, "elo_high": 180.0}), options)
+    assert all(re.search(r"error [\d.]+, policy [\d.]+, .*learn_seconds ", line) for line in lines[1:])
 
 
 def test_an_elo_that_is_not_determined_is_none(tmp_path):

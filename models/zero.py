@@ -21,7 +21,7 @@ import numpy as np
 from models.bitboards import board_tensor
 from models.evaluator import FOLDER, strongest_evaluator
 from models.file_agents import FileAgent
-from models.files import WeightsError
+from models.files import packaged_file
 from models.mcts.single import MAX_SIMULATIONS, SingleSearch
 from models.residual.inference import HostNetwork, InferenceNetwork
 from models.residual.net import (
@@ -103,14 +103,7 @@ class ZeroAgent(FileAgent[SavedResidual], TimedAgent):
         """Return the given file, or the packaged one of the game."""
         if self._weights is not None:
             return Path(self._weights)
-        game = f"{rules.size}x{rules.size}-{rules.variant}"
-        files = sorted(PACKAGED_FOLDER.glob(f"*-{game}-*.safetensors"))
-        if len(files) != 1:
-            raise WeightsError(
-                f"zero for {game.replace('-', ' ')}: the package has no network for it: expected zero:FILE, "
-                f"which `reversi train alphazero` makes"
-            )
-        return files[0]
+        return packaged_file(PACKAGED_FOLDER, "zero-", rules, "reversi train alphazero")
 
     def evaluator(self, rules: Rules, device: str | None = None) -> TorchEvaluator:
         """Return the network's values, each the mean over the eight symmetric images of a position."""

@@ -1,13 +1,11 @@
-"""Metrics of a run for other programs: the numbers of a row by name, a line of text, and TensorBoard."""
+"""Metrics of a run for other programs: the numbers of a row by name, and a line of text."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
-from reversi_env.errors import is_installed
 from train.alphazero.options import SelfPlayOptions
 
 
@@ -29,23 +27,3 @@ def line(metrics: Mapping[str, float], options: SelfPlayOptions) -> str:
     else:
         begun = f"final steps {values.pop('last_steps')}/{options.final_steps}"
     return f"{begun}: " + ", ".join(f"{name} {value:g}" for name, value in values.items())
-
-
-class TensorBoard:
-    """Writes metrics into a folder for TensorBoard, if that is installed."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self._writer: Any = None
-
-    def __call__(self, number: int, metrics: Mapping[str, float]) -> None:
-        if not is_installed("tensorboard"):
-            return
-        if self._writer is None:
-            from torch.utils.tensorboard import SummaryWriter
-
-            # From this row on, what a process wrote that was killed before its checkpoint is not shown.
-            self._writer = SummaryWriter(str(self._folder), purge_step=number)
-        for name, value in metrics.items():
-            self._writer.add_scalar(name, value, number)
-        self._writer.flush()

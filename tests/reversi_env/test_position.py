@@ -99,7 +99,15 @@ def test_actions_and_squares_of_small_boards():
     assert Rules(8).playable == 2**64 - 1
 
 
-MATRICES = [[[0, 2], [0, 0]], np.zeros((8, 6)), np.zeros(64), np.full((8, 8), 3), "board", [[None] * 8] * 8]
+MATRICES = [
+    [[0, 2], [0, 0]],
+    [[0], [0, 0]],
+    np.zeros((8, 6)),
+    np.zeros(64),
+    np.full((8, 8), 3),
+    "board",
+    [[None] * 8] * 8,
+]
 
 
 FULL = Position.from_text("X" * 64)
@@ -125,6 +133,7 @@ FULL = Position.from_text("X" * 64)
         (PositionError, "h8", Position.from_text, ["X" * 63 + "?"]),
         (PositionError, "text", Position.from_text, [None]),
         (PositionError, "36", Position.from_text, ["-" * 64, BLACK, Rules(6)]),
+        *((PositionError, "symmetry", START.transformed, [symmetry]) for symmetry in (8, -1, 1.5, "1")),
         *((ReversiError, ".", Position.from_matrix, [matrix]) for matrix in MATRICES),
     ],
 )

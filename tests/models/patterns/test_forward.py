@@ -84,7 +84,9 @@ def test_rounded_numbers_are_the_nearest_that_fit():
     discs = np.array([0, 1, -1, 0.6 / UNITS, 300, -300], np.float32)
     assert ArraySpec(np.int16, (6,), UNITS).quantise(discs).tolist() == [0, UNITS, -UNITS, 1, 32767, -32767]
     parts = np.array([5.0, -5.0, 0.5, 0.6 / 128], np.float32)
-    assert ArraySpec(np.int8, (4,), 128).quantise(parts).tolist() == [127, -127, 64, 1]
+    spec = ArraySpec(np.int8, (4,), 128)
+    assert spec.quantise(parts).tolist() == [127, -127, 64, 1]
+    np.testing.assert_array_equal(spec.fake_quantise(parts), spec.dequantise(spec.quantise(parts)))
 
 
 @every_kind

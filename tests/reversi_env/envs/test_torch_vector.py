@@ -12,7 +12,7 @@ from gymnasium.utils.passive_env_checker import check_action_space, check_obs, c
 from gymnasium.vector import AutoresetMode
 from gymnasium.wrappers.vector import ArrayConversion
 
-from reversi_env import Position, Rules, batch
+from reversi_env import WHITE, Position, Rules, batch
 from reversi_env.envs import ReversiVectorEnv, SettingsError, TorchVectorEnv
 from tests.oracles.games import GAMES, draw_legal
 
@@ -49,6 +49,19 @@ def test_random_steps_are_those_of_the_vector_environment(size, variant, opponen
         ended += int(expected[2].sum())
     assert (envs.get_state() == twin.get_state()).all()
     assert ended > COUNT
+
+
+@pytest.mark.parametrize(("size", "variant"), GAMES)
+def test_children_are_all_positions_one_move_further_on(size, variant):
+    envs, rules = make(size=size, variant=variant, opponent=None, opening_plies=5), Rules(size, variant)
+    states = envs.get_state()
+    (own, opp), flipped = (numbers.numpy() for numbers in envs.children())
+    expected = batch.expand(states["own"], states["opp"], rules)
+    actions = [rules.action_of(int(sq)) for sq in expected.square]
+    assert np.count_nonzero(opp) == len(actions) > COUNT
+    assert np.array_equal(own[expected.parent, actions].view(np.uint64), expected.own)
+    assert np.array_equal(opp[expected.parent, actions].view(np.uint64), expected.opp)
+    assert np.array_equal(flipped > 0, opp != 0)
 
 
 @pytest.mark.parametrize(
@@ -221,6 +234,15 @@ def test_before_the_first_reset():
     for call in (envs.random_step, lambda: envs.step([0, 0]), lambda: envs.reset(options=some)):
         with pytest.raises(ResetNeeded):
             call()
+
+
+def test_a_start_that_leaves_nothing_to_decide_is_refused():
+    start = Position.from_text("X" * 12 + "OXX-", WHITE)
+    envs = TorchVectorEnv(2, device="cpu", size=4, opponent=None, start=start, opening_plies=1)
+    with pytest.raises(SettingsError, match="start"):
+        envs.reset(seed=1)
+    with pytest.raises(ResetNeeded):
+        envs.random_step()
 
 
 @pytest.mark.parametrize("seed", [-1, [1], [1, -2], [1, 0.5]])

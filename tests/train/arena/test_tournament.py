@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -18,7 +19,7 @@ from train.arena.options import TournamentOptions
 from train.arena.ratings import standings
 from train.arena.sequential import Sprt
 from train.arena.storage import GAMES, RECORDS
-from train.arena.tournament import read_tournament, run_tournament
+from train.arena.tournament import Tournament, read_tournament, run_tournament
 from train.jobs.run import MANIFEST
 
 #: Small boards, fixed depths: fast, and the same every time.
@@ -113,6 +114,13 @@ def test_tables_of_a_tournament(played):
         assert player.rating.low <= player.rating.elo <= player.rating.high
     assert sum(player.discs_per_game for player in table.players) == pytest.approx(0)
     assert table.cross_table[0][1] == pytest.approx(1 - table.cross_table[1][0])
+
+
+def test_a_draw_is_half_a_point_in_the_cross_table(played):
+    _, tournament = played
+    drawn = [replace(record, game=replace(record.game, discs=0)) for record in tournament.records]
+    table = standings(Tournament(tournament.options, drawn)).cross_table
+    assert [table[a][b] for a in range(3) for b in range(3) if a != b] == [0.5] * 6
 
 
 def test_moves_over_the_allowed_time_are_counted(tmp_path):

@@ -49,6 +49,19 @@ def test_advantages_are_those_of_the_definition():
             assert advantages[ply, game] == pytest.approx(expected)
 
 
+@pytest.mark.parametrize(
+    ("ratio", "advantage", "surrogate"), [(2.0, 1.0, 1.2), (2.0, -1.0, -2.0), (0.5, 1.0, 0.5), (0.5, -1.0, -0.8)]
+)
+def test_the_surrogate_is_clipped_where_it_would_gain(tiny_net, ratio, advantage, surrogate):
+    net, ones = tiny_net(), torch.ones(1)
+    discs, masks = torch.zeros(1, 2, 4, 4, dtype=torch.uint8), torch.ones(1, 17, dtype=torch.bool)
+    action = torch.zeros(1, dtype=torch.int64)
+    log_prob = torch.log_softmax(net(discs, masks)[0], 1)[:, 0].detach() - np.log(ratio)
+    batch = Rollout(discs, masks, action, log_prob, ones, ones, advantage * ones, ones)
+    _, values = PpoLoss(net, 0.0)(batch)
+    assert values[tensor_ppo.METRICS.index("policy_loss")].item() == pytest.approx(-surrogate, abs=1e-4)
+
+
 def test_the_loss_follows_the_moves_of_the_loss_mask_and_no_others(tiny_net):
     net, count = tiny_net(), 16
     discs, masks = torch.zeros(count, 2, 4, 4, dtype=torch.uint8), torch.ones(count, 17, dtype=torch.bool)

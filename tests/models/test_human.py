@@ -1,6 +1,7 @@
 """The levels for people: the same move for the same seed, mistakes where a position is hard to see, and no lost last disc."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -70,6 +71,14 @@ def test_the_last_level_beats_the_first_and_a_level_that_is_none_is_refused():
         assert game.discs_of(colour) > 0
     with pytest.raises(AgentSpecError, match="level"):
         make_agent("human:level=11")
+
+
+def test_a_stop_reaches_the_engines(monkeypatch):
+    agent, stopped = HumanAgent(5), []
+    for rules in (Rules(4), Rules(6)):
+        monkeypatch.setattr(agent.search_agent(rules), "stop", partial(stopped.append, rules))
+    agent.stop()
+    assert stopped == [Rules(4), Rules(6)]
 
 
 def test_the_ladder_that_was_measured_has_steady_steps_and_is_what_the_levels_are_rated_by():

@@ -158,6 +158,7 @@ def test_files_that_are_no_policies_are_refused(tiny_net, tmp_path):
         (rewritten(whole, size=6), ""),
         (rewritten(whole, architecture={"layers": 3}), ""),
         (rewritten(whole, architecture={"kind": "q"}), "kind"),
+        (rewritten(whole, record=["none"]), "record"),
     ):
         path.write_bytes(data)
         with pytest.raises(WeightsError, match=rf"policy\.safetensors.*{reason}"):

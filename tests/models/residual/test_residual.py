@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from models.bitboards import board_planes, board_tensor, legal_moves, transformed
+from models.evaluator import NetworkEvaluator
 from models.files import WeightsError
 from models.residual import inference
 from models.residual.inference import fused_network
@@ -15,6 +16,7 @@ from models.residual.net import (
     ResidualNet,
     SavedResidual,
     ValueFromBoards,
+    best_policy_actions,
     read_residual,
     square_images,
     symmetrised,
@@ -105,6 +107,15 @@ def test_a_failure_to_compile_or_record_is_reported_once(monkeypatch):
         assert len(warnings) == 1
 
 
+def test_the_best_move_of_the_policy_is_the_legal_one_with_the_highest_logit():
+    rules, net = Rules(6), network_of(6)
+    boards = boards_of(rules)
+    actions = best_policy_actions(net, *boards[2:], rules)
+    for own, opp, logits, action in zip(*boards[:2], net(*boards[2:])[0], actions.tolist(), strict=True):
+        legal = Position(rules, int(own), int(opp)).legal_actions()
+        assert action == (0 if legal == [rules.pass_action] else max(legal, key=logits.__getitem__))
+
+
 def test_fused_blocks_agree_with_the_network_and_fall_back_where_there_is_no_cudnn(monkeypatch):
     def one_kernel(maps, weight, added, share, bias, *convolution):  # cuDNN's, for CUDA alone
         stride, padding, dilation, groups = convolution
@@ -138,10 +149,13 @@ def test_a_file_gives_the_network_back_with_values_equal_in_all_images(weights):
 
 
 def test_files_of_another_network_or_game_are_refused(weights, tmp_path):
-    other = tmp_path / "other.safetensors"
-    other.write_bytes(weights.read_bytes().replace(b'channels\\": 4', b'channels\\": 6', 1))
+    others = [tmp_path / f"other{channels}.safetensors" for channels in (6, 0)]
+    for channels, other in zip((6, 0), others, strict=True):
+        content = weights.read_bytes().replace(b'channels\\": 4', b'channels\\": %d' % channels, 1)
+        other.write_bytes(content)
     for spec, rules, name in (
-        (f"zero:{other}", Rules(4), "other"),
+        *((f"zero:{other}", Rules(4), other.name) for other in others),
+        (f"zero:{NetworkEvaluator().file(Rules(6))}", Rules(6), "architecture"),
         (f"zero:{weights}", Rules(6), "4x4 normal"),
         ("zero", Rules(4, "reversed"), "4x4 reversed"),
     ):

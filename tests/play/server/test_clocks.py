@@ -5,7 +5,8 @@ import queue
 
 import pytest
 
-from play.server.games.clock import Clock, ServerTime
+from play.server.games import clock as clocks
+from play.server.games.clock import Clock, RateLimiter, ServerTime
 from play.server.games.store import Store
 from reversi_env.notation import read_ggf_game
 from reversi_env.rules import BLACK, WHITE
@@ -119,6 +120,17 @@ def test_a_clock_makes_no_quick_agent_slow(special, monkeypatch, agent, is_long)
     job = jobs.get(timeout=WAIT_SECONDS)
     assert job.is_long == is_long
     assert 1 < job.share < job.most
+
+
+def test_a_rate_limit_allows_a_burst_and_refills(monkeypatch, hand):
+    monkeypatch.setattr(clocks, "monotonic", hand)
+    limiter = RateLimiter(burst=2, rate=0.5)
+    assert [limiter.try_acquire("one") for _ in range(3)] == [True, True, False]
+    assert limiter.try_acquire("another")
+    hand.now += 2
+    assert [limiter.try_acquire("one") for _ in range(2)] == [True, False]
+    hand.now += 1000
+    assert [limiter.try_acquire("one") for _ in range(3)] == [True, True, False]
 
 
 def test_the_grace_is_for_the_game_and_not_for_every_move():

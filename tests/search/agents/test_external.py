@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import re
 import signal
 import subprocess
 import sys
@@ -234,9 +235,15 @@ def test_where_an_agent_of_our_own_is_needed_a_program_is_refused():
         AgentSpec.parse("gtp:engine").check_own()
 
 
-def test_a_program_that_is_not_there():
+def test_a_program_that_is_not_there(tmp_path):
     with pytest.raises(EngineFailure, match="program 'no-such-engine' was not found"):
         make_agent("gtp:no-such-engine -x").prepare(Rules())
+    no_program = tmp_path / "binary"
+    no_program.write_bytes(bytes(8))
+    no_program.chmod(0o755)
+    for command in ("", "'open", str(no_program)):
+        with pytest.raises(EngineFailure, match=re.escape(repr(command)[:40])):
+            processes.EngineProcess(command)
     with pytest.raises(EngineFailure, match="was not found"):
         make_agent(f"gtp:{REPOSITORY}/README.md").prepare(Rules())
 

@@ -160,6 +160,11 @@ def test_unknown_names(name):
     assert ("did you mean 'six-factor'?" in str(error.value)) == (name == "six-facto")
 
 
+def test_what_is_no_formula_is_refused_where_one_is_needed():
+    with pytest.raises(EvaluatorError, match="'network'.*six-factor"):
+        evaluators.get_formula("network")
+
+
 def test_a_plain_function_is_told_what_it_lacks():
     with pytest.raises(EvaluatorError, match="@search.evaluator"):
         Engine(lambda position: 0.0)

@@ -103,12 +103,12 @@ def added(values):
 def test_the_interval_is_rounded_outwards_and_never_empty(monkeypatch):
     monkeypatch.setattr(sequential, "GRID_STEPS", 100)
     assert added([1] * 1000).interval == (0.99, 1)  # every rate on the grid but 1 is refuted
-    with pytest.raises(ReversiError, match="all rates are refuted"):
+    with pytest.raises(ReversiError, match="refuted"):
         added([0] * 50 + [1] * 1000)
 
 
 def test_bad_observations():
-    with pytest.raises(ReversiError, match="expected a number from 0 to 1"):
+    with pytest.raises(ReversiError, match="observation 1.5"):
         ConfidenceSequence().add(1.5)
     with pytest.raises(ReversiError, match="confidence 1: expected"):
         ConfidenceSequence(1)

@@ -271,9 +271,9 @@ def test_labels_are_selected_and_joined(made):
     assert few.score.tolist() == [labels.score[5], labels.score[3]]
     again = Labels.concatenate([labels.select(labels.empties == 4), labels.select(labels.empties != 4)])
     assert sorted(canonical_rows(again.own, again.opp)) == sorted(canonical_rows(labels.own, labels.opp))
-    with pytest.raises(TrainError, match="expected one part or more"):
+    with pytest.raises(TrainError, match="no labels"):
         Labels.concatenate([])
-    with pytest.raises(TrainError, match="labels of different games"):
+    with pytest.raises(TrainError, match="different games"):
         Labels.concatenate([few, replace(few, rules=Rules(6))])
     with pytest.raises(TrainError, match="expected equal lengths"):
         replace(few, score=few.score[:1])

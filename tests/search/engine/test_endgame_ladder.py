@@ -277,6 +277,20 @@ def test_the_small_table_keeps_the_last_of_those_that_share_a_place():
             assert [lower_of(data), upper_of(data), move_of(data)] == rest
 
 
+def test_an_entry_of_the_small_table_belongs_to_both_boards():
+    """A position with one of them in the same place is another one."""
+    words, generator = np.zeros(SHALLOW_WORDS, np.uint64), np.random.default_rng(1)
+    position, *others = generator.integers(2**62, size=(30_000, 2), dtype=np.uint64)
+    shallow_store(words.ctypes.data, *position, -1, 1, NO_MOVE, MIN_EMPTIES)
+    slot = shallow_slot(*position, MIN_EMPTIES)
+    for changed in (0, 1):
+        boards = (np.where([changed == 0, changed == 1], other, position) for other in others)
+        same_place = [pair for pair in boards if shallow_slot(*pair, MIN_EMPTIES) == slot]
+        assert same_place
+        assert not any(shallow_probe(words.ctypes.data, *pair, MIN_EMPTIES) for pair in same_place)
+    assert shallow_probe(words.ctypes.data, *position, MIN_EMPTIES)
+
+
 @pytest.mark.parametrize(("doubt", "depth"), [(0.0, 13), (1e9, 10)])
 def test_where_the_first_step_may_take_too_long_more_is_searched_before_it(climbing, monkeypatch, doubt, depth):
     """A share of the time at least, so that more than ten plies are there to fall back on; by a clock that goes with the depth."""

@@ -28,7 +28,7 @@ from search.kernels.ordering import (
     NOT_RANKED,
     late_move_reduction,
 )
-from search.kernels.probcut import STATIC_DEPTH, STATIC_MARGIN_FACTOR
+from search.kernels.probcut import STATIC_DEPTH, STATIC_MARGIN_FACTOR, probcut_window
 from tests.search.engine.test_engine import at_depth, some_positions
 
 
@@ -150,6 +150,14 @@ def test_late_moves_far_behind_the_best_are_tried_less_deep():
     assert less(far, depth=LMR_FAR_DEPTH - 1) == LMR_PLIES
     thread_states["cut_margin"] = 0.0
     assert less(far, depth=LMR_FAR_DEPTH) == 0
+
+
+@pytest.mark.parametrize(
+    ("side", "margin", "slope", "shift", "low"),
+    [(1, 50.0, 1.0, 0.0, 149), (-1, 50.0, 1.0, 0.0, 50), (1, 50.0, 2.0, 10.0, 69), (-1, 50.0, 2.0, 10.0, 20)],
+)
+def test_the_shallow_value_must_be_beyond_the_bound_by_the_margin(side, margin, slope, shift, low):
+    assert probcut_window(100, side, margin, slope, shift) == low
 
 
 def test_it_is_off_unless_asked_for(cuts):

@@ -120,7 +120,8 @@ _EAGER: dict[str, Any] = {"step": step, "symmetry": symmetry, "legal": legal, "o
 
 def _call_operator(name: str, state: Any, numbers: Any = 0) -> list[torch.Tensor]:
     rules, tensor = state.rules, torch.as_tensor(numbers, device=state.own.device)
-    return _operator(name, list(state), tensor, rules.size, rules.variant)
+    fields = [state.own, state.opp, state.legal, state.turn, state.status]  # older torch cannot trace an iteration
+    return _operator(name, fields, tensor, rules.size, rules.variant)
 
 
 @torch.library.custom_op("reversi_env::functional", mutates_args=())

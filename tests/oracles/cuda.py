@@ -126,16 +126,24 @@ def check_resets(simulated, cpu):
 
 
 def check_states(kernel_device, size, variant):
-    """Pure states (`reversi_env.gpu.states`) after every kind of action, in rows and broadcast, against numpy's."""
+    """Pure states (`reversi_env.gpu.states`) after every kind of action, in rows and broadcast, against numpy's.
+
+    On the CPU a number that is no action is an error. On a GPU it forfeits the game, as a move to an occupied square does.
+    """
     from reversi_env.gpu import states
 
     rules = Rules(size, variant)
+    occupied = size * size // 2 + size // 2
+
+    def step_on_cpu(state, actions):
+        return functional.step(state, torch.where((actions < 0) | (actions > size * size), occupied, actions))
+
     cpu = functional.init(COUNT, rules, seed=3, empties=3, device="cpu")
     for step in range(3):
         wild = torch.arange(COUNT) * 5 % (size * size + 3) - 1
         actions = torch.where(torch.arange(COUNT) % 4 == step, wild, functional.legal(cpu).to(torch.uint8).argmax(-1))
         result = states.step(functional.to(cpu, kernel_device), actions.to(kernel_device))
-        cpu = functional.step(cpu, actions)
+        cpu = step_on_cpu(cpu, actions)
         assert_same(result, cpu)
     gpu = functional.clone(functional.to(cpu, kernel_device))
     for name in ("legal", "observe", "score"):
@@ -145,10 +153,10 @@ def check_states(kernel_device, size, variant):
     assert_same(states.symmetry(gpu, symmetries.to(kernel_device)), functional.symmetry(cpu, symmetries))
     rows, every = (slice(0, 2), None), torch.arange(3) + size * size - 2
     result = states.step(functional.take(gpu, rows), every.to(kernel_device))
-    assert_same(result, functional.step(functional.take(cpu, rows), every))
+    assert_same(result, step_on_cpu(functional.take(cpu, rows), every))
     assert_same(gpu, cpu)
     assert states.step(gpu, actions.to(kernel_device), out=gpu) is gpu
-    assert_same(gpu, functional.step(cpu, actions))
+    assert_same(gpu, step_on_cpu(cpu, actions))
 
 
 def run_games(jobs):

@@ -102,49 +102,36 @@ def test_ggf_games(text):
 
 
 @pytest.mark.parametrize("reader", [read_obf, read_ggf])
-def test_files_of_any_bytes(reader, tmp_path):
+def test_files_of_any_bytes_and_lists_of_any_lines(reader, tmp_path):
     path = tmp_path / "fuzzed"
     pieces = st.one_of(st.binary(), edited([text.encode() for text in LINES + RECORDS], st.binary(max_size=3)))
-
-    @fuzzed
-    @given(st.lists(pieces, max_size=3).map(b"\n".join))
-    def check(data):
-        path.write_bytes(data)
-        from_file = accepted(lambda: list(reader(path)))
-        assert from_file is None or all(item is not None for item in from_file)
-
-    check()
-
-
-@pytest.mark.parametrize("reader", [read_obf, read_ggf])
-def test_lists_of_any_lines(reader):
     lines = st.lists(st.one_of(text_like(LINES), text_like(RECORDS), st.integers(), st.none()), max_size=4)
 
     @fuzzed
-    @given(lines)
-    def check(source):
+    @given(st.lists(pieces, max_size=3).map(b"\n".join), lines)
+    def check(data, source):
+        path.write_bytes(data)
+        from_file = accepted(lambda: list(reader(path)))
+        assert from_file is None or all(item is not None for item in from_file)
         items = accepted(lambda: list(reader(source)))
         assert items is None or all(isinstance(line, str) for line in source)
 
     check()
 
 
-@fuzzed
-@given(st.one_of(st.binary(), st.binary(min_size=16 + 68, max_size=16 + 68), edited([WTHOR], st.binary(max_size=12))))
-def test_wthor_bytes(data):
-    check_wthor(data)
-
-
-@fuzzed
-@given(st.lists(st.tuples(st.integers(0, len(WTHOR) - 1), st.integers(0, 88)), max_size=4))
-def test_wthor_bytes_overwritten(changes):
+@st.composite
+def overwritten(draw):
     data = bytearray(WTHOR)
-    for offset, value in changes:
-        data[offset] = value
-    check_wthor(bytes(data))
+    for offset in draw(st.lists(st.integers(0, len(WTHOR) - 1), max_size=4)):
+        data[offset] = draw(st.integers(0, 88))
+    return bytes(data)
 
 
-def check_wthor(data):
+@settings(fuzzed, max_examples=280)
+@given(
+    st.one_of(st.binary(), st.binary(min_size=84, max_size=84), edited([WTHOR], st.binary(max_size=12)), overwritten())
+)
+def test_wthor_bytes(data):
     """What is accepted replays, and the replay calls illegal just the games that cannot be made a `Game`."""
     file = accepted(read_wthor, data)
     if file is not None:

@@ -31,10 +31,13 @@ def test_every_ffo_position_comes_back_byte_for_byte(ffo_paths):
 
 def test_a_problem_holds_the_position_and_the_scores_in_the_order_of_the_file():
     problem = next(read_obf(FFO_SAMPLE))
-    assert problem.position.turn == BLACK
-    assert problem.position.empties == 14
+    assert (problem.position.turn, problem.position.empties) == (BLACK, 14)
     assert problem.scores[:3] == (("g8", 18), ("h1", 12), ("h7", 6))
     assert problem.best_score == 18
+    assert read_obf_line(LINE_4X4).best_score == 16  # the highest, wherever it stands
+    assert read_obf_line("-----OX--XO----- X;").best_score is None
+    turns = [read_obf_line(line).position.turn for line in (LINE_8X8, LINE_4X4, LINE_4X4.replace(" X", " *"))]
+    assert turns == [WHITE, BLACK, BLACK]
 
 
 @pytest.mark.parametrize(("line", "size"), [(LINE_4X4, 4), (LINE_6X6, 6), (LINE_8X8, 8), (MUST_PASS, 4)])
@@ -42,17 +45,6 @@ def test_the_size_follows_from_the_board_and_the_line_comes_back(line, size):
     problem = read_obf_line(line)
     assert problem.position.rules == Rules(size)
     assert write_obf_line(problem) == line
-
-
-def test_the_side_to_move_is_read():
-    assert read_obf_line(LINE_8X8).position.turn == WHITE
-    assert read_obf_line(LINE_4X4).position.turn == BLACK
-    assert read_obf_line(LINE_4X4.replace(" X", " *")).position.turn == BLACK
-
-
-def test_best_score_is_the_highest_wherever_it_stands_and_none_without_scores():
-    assert read_obf_line(LINE_4X4).best_score == 16
-    assert read_obf_line("-----OX--XO----- X;").best_score is None
 
 
 @pytest.mark.parametrize(
@@ -119,10 +111,13 @@ def test_an_error_in_a_file_names_the_line_after_the_good_ones_were_read():
         next(problems)
 
 
-@pytest.mark.parametrize("source", [5, None, [5], b"bytes", "nul\0character"])
-def test_what_cannot_be_read_from_is_refused(source):
+SOURCES = {read_obf: [5, None, [5], b"bytes", "nul\0character"], read_wthor: [5, None, ["f5"], "nul\0character"]}
+
+
+@pytest.mark.parametrize(("reader", "source"), [(reader, source) for reader in SOURCES for source in SOURCES[reader]])
+def test_what_cannot_be_read_from_is_refused(reader, source):
     with pytest.raises(NotationError):
-        list(read_obf(source))
+        list(reader(source))
 
 
 def test_a_problem_made_by_hand_is_checked_like_one_that_was_read():

@@ -35,10 +35,6 @@ def test_random_games_of_every_size_and_variant_come_back(rules, passes):
     assert with_passes
 
 
-def test_a_game_is_written_like_its_moves():
-    assert write_transcript(Game(Position.initial(), MOVES)) == write_transcript(MOVES) == "f5d6c3d3c4"
-
-
 @pytest.mark.parametrize("spelling", ["", "--", "pa", "PA", "ps", "Ps", "pass", "PASS"])
 def test_a_forced_pass_may_be_spelt_in_several_ways_or_left_out(spelling):
     """At the end of the record it is kept only if it is spelt out."""
@@ -46,7 +42,8 @@ def test_a_forced_pass_may_be_spelt_in_several_ways_or_left_out(spelling):
     assert read_transcript(spelling, BLACK_MUST_PASS).moves == ("pass",) * bool(spelling)
 
 
-def test_passes_are_written_as_two_dashes_or_not_at_all():
+def test_games_and_moves_are_written_alike_and_passes_as_two_dashes_or_not_at_all():
+    assert write_transcript(Game(START, MOVES)) == write_transcript(MOVES) == "f5d6c3d3c4"
     assert write_transcript(("pass", "c1"), "explicit") == "--c1"
     assert write_transcript(("pass", "c1"), "implicit") == "c1"
 

@@ -94,18 +94,12 @@ def first_legal(boards, masks):
     return masks.argmax(-1)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 7])
-def test_results_do_not_depend_on_the_number_of_threads(pool_of, count):
-    pool_of(count)
-    assert_same_results()
-
-
-@pytest.mark.usefixtures("helped_first")
-def test_a_helper_gives_the_same_results():
-    assert_same_results()
-
-
-def assert_same_results():
+@pytest.mark.parametrize("count", [1, 2, 3, 7, "a helper first"])
+def test_results_do_not_depend_on_the_number_of_threads(pool_of, count, request):
+    if count == "a helper first":
+        request.getfixturevalue("helped_first")
+    else:
+        pool_of(count)
     for alone, shared in zip(everything(parallel=False), everything(parallel=True), strict=True):
         for expected, found in zip(alone, shared, strict=True):
             assert np.array_equal(expected, found)
@@ -186,13 +180,10 @@ def test_there_is_a_thread_per_core_unless_a_variable_says_otherwise(monkeypatch
     assert new_pool().threads == core_count() >= 1
     monkeypatch.setenv("REVERSI_THREADS", "5")
     assert new_pool().threads == 5
-
-
-@pytest.mark.parametrize("wanted", ["0", "two", "-1", "1.5", "5000"])
-def test_an_invalid_number_of_threads_is_refused(monkeypatch, wanted):
-    monkeypatch.setenv("REVERSI_THREADS", wanted)
-    with pytest.raises(ReversiError, match=f"REVERSI_THREADS='{wanted}'"):
-        new_pool()
+    for wanted in ("0", "two", "-1", "1.5", "5000"):
+        monkeypatch.setenv("REVERSI_THREADS", wanted)
+        with pytest.raises(ReversiError, match=f"REVERSI_THREADS='{wanted}'"):
+            new_pool()
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs Linux's affinities")

@@ -1,46 +1,31 @@
 """Positions to draw: starts, middles and ends of random games on every board, each with the move that led to it."""
 
-from __future__ import annotations
-
-import random
-
 import pytest
 
 from reversi_env import WHITE, Position, Rules
-
-STAGES = {"start": 0, "first": 1, "early": 6, "middle": 11, "late": 27, "end": 100}
-
-
-def _random_game(size: int, plies: int) -> tuple[Position, int | None]:
-    """The position after *plies* random moves, or at the end of the game, and the last move."""
-    dice = random.Random(size)
-    position, last_move = Position.initial(Rules(size)), None
-    while plies and not position.is_over():
-        last_move = dice.choice(position.legal_actions())
-        position, plies = position.play(last_move), plies - 1
-    return position, last_move
+from tests.oracles.strategies import random_moves
 
 
-@pytest.fixture(
-    params=[(size, stage) for size in (4, 6, 8) for stage in STAGES],
-    ids=lambda param: f"{param[0]}x{param[0]}-{param[1]}",
-)
-def game(request: pytest.FixtureRequest) -> tuple[Position, int | None]:
-    size, stage = request.param
-    return _random_game(size, STAGES[stage])
+@pytest.fixture(params=[(size, plies) for size in (4, 6, 8) for plies in (0, 1, 6, 11, 27, 100)], ids=str)
+def game(request):
+    """The position after so many random moves, or at the end of the game, and the last move."""
+    size, plies = request.param
+    start = Position.initial(Rules(size))
+    moves = random_moves(start, size, plies)
+    return start.play_all(moves), start.rules.action_from_name(moves[-1]) if moves else None
 
 
 @pytest.fixture
-def position(game: tuple[Position, int | None]) -> Position:
+def position(game):
     return game[0]
 
 
 @pytest.fixture
-def last_move(game: tuple[Position, int | None]) -> int | None:
+def last_move(game):
     return game[1]
 
 
 @pytest.fixture
-def before_pass() -> Position:
+def before_pass():
     """White has no move, black has one."""
     return Position.from_text("XO-- ---- ---- ----", WHITE)

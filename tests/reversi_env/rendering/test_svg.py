@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from reversi_env import Position, ReversiError, Rules
+from reversi_env import Position, Rules
 from reversi_env.rendering import render_svg
 
 NAMESPACE = "{http://www.w3.org/2000/svg}"
@@ -34,6 +34,7 @@ def test_discs_and_marks_lie_on_their_squares(position, last_move):
     assert actions_of(text, "reversi-last", size) == [last_move] * (last_move not in (None, position.rules.pass_action))
     for action in range(size * size):
         assert actions_of(render_svg(position, action), "reversi-last", size) == [action]
+    assert position._repr_svg_() == render_svg(position)  # for notebooks
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])
@@ -73,13 +74,3 @@ def test_different_pictures_share_no_ids_and_the_same_is_repeatable():
     ids = [name for text in texts for name in ids_of(text)]
     assert len(ids) == len(set(ids)) == 5 * len(texts)
     assert texts[0] == render_svg(Position.initial())
-
-
-@pytest.mark.parametrize("size_px", [0, -1, 2.5, "400", True])
-def test_bad_size_is_refused(size_px):
-    with pytest.raises(ReversiError, match="size_px"):
-        render_svg(Position.initial(), size_px=size_px)
-
-
-def test_notebooks_show_positions_as_pictures(position):
-    assert position._repr_svg_() == render_svg(position)

@@ -1,11 +1,12 @@
 """Boards as text, and what all renderers have in common."""
 
 import re
+from itertools import product
 
 import numpy as np
 import pytest
 
-from reversi_env import Position, Rules
+from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import IllegalMoveError
 from reversi_env.rendering import render_ansi, render_rgb, render_svg
 from tests.oracles.processes import output_of
@@ -92,21 +93,27 @@ def test_coloured_last_move_lies_on_its_own_background(position):
         _, marked = coloured_squares(render_ansi(position, action, colour=True), size)
         assert marked[action] not in unmarked
         assert marked[:action] + marked[action + 1 :] == unmarked[:action] + unmarked[action + 1 :]
-
-
-def test_coloured_lines_leave_the_terminal_as_it_was(position):
-    lines = render_ansi(position, colour=True).splitlines()
-    assert all(re.findall(r"\x1b\[[\d;]*m", line)[-1] == "\x1b[0m" for line in lines[: position.rules.size + 1])
+    lines = render_ansi(position, colour=True).splitlines()  # which leave the terminal as it was
+    assert all(re.findall(r"\x1b\[[\d;]*m", line)[-1] == "\x1b[0m" for line in lines[: size + 1])
     assert "\x1b" not in lines[-1]
 
 
-@pytest.mark.parametrize("render", [render_ansi, render_svg, render_rgb])
-@pytest.mark.parametrize("last_move", [-1, 17, 64, True, 3.0, "a1"])
-def test_last_move_off_the_board_is_refused(render, last_move):
+BAD_ARGUMENTS = [
+    *((render_svg, {"size_px": pixels}, "size_px") for pixels in (0, -1, 2.5, "400", True)),
+    *((render_rgb, {"square_px": pixels}, "square_px") for pixels in (0, 7, 64.0, "64", True)),
+    *(
+        (render, {"last_move": move}, "move")
+        for render, move in product((render_ansi, render_svg, render_rgb), (-1, 17, 64, True, 3.0, "a1"))
+    ),
+]
+
+
+@pytest.mark.parametrize(("render", "arguments", "message"), BAD_ARGUMENTS)
+def test_bad_sizes_and_moves_off_the_board_are_refused(render, arguments, message):
     if render is render_rgb:
         pytest.importorskip("PIL")
-    with pytest.raises(IllegalMoveError, match="move"):
-        render(Position.initial(Rules(4)), last_move)
+    with pytest.raises(IllegalMoveError if message == "move" else ReversiError, match=message):
+        render(Position.initial(Rules(4)), **arguments)
 
 
 @pytest.mark.parametrize("module", ["reversi_env", "reversi_env.rendering"])

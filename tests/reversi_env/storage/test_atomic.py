@@ -38,28 +38,10 @@ def test_a_file_is_replaced_as_a_whole(tmp_path):
     assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~umask
 
 
-def test_the_content_is_on_the_disk_before_the_old_file_is_replaced(tmp_path, monkeypatch):
-    """Otherwise a power cut could leave an empty file under the name."""
-    calls, functions = [], {name: getattr(os, name) for name in ("fsync", "replace")}
-
-    def recording(name):
-        return lambda *arguments: (calls.append(name), functions[name](*arguments))
-
-    for name in functions:
-        monkeypatch.setattr(os, name, recording(name))
-    write_atomically(tmp_path / "file", b"content")
-    assert calls[:2] == ["fsync", "replace"]
-
-
-def test_what_a_killed_process_left_is_begun_anew(tmp_path):
+def test_what_a_killed_process_left_is_begun_anew_and_an_error_leaves_the_old_file_alone(tmp_path):
     (tmp_path / ".file.part").write_bytes(b"much more than there will be")
-    write_atomically(tmp_path / "file", b"content")
-    assert (tmp_path / "file").read_bytes() == b"content"
-    assert names(tmp_path) == ["file"]
-
-
-def test_an_error_leaves_the_old_file_alone(tmp_path):
     write_atomically(tmp_path / "file", b"old")
+    assert names(tmp_path) == ["file"]
     with pytest.raises(ZeroDivisionError), atomic_writer(tmp_path / "file") as stream:
         stream.write(b"new" * (1 // 0))
     assert (tmp_path / "file").read_bytes() == b"old"

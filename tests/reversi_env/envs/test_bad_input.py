@@ -27,6 +27,11 @@ SINGLE_AGENT = {"opponent": "random", "colour": "white", "observation": "flat", 
 opponents = pytest.mark.parametrize("opponent", [None, "random", last_legal])
 
 
+def named(options):
+    """What an error must name: the first of the options."""
+    return next(iter(options)).replace("start", "start|board|game|squares")
+
+
 def begun(**options):
     env = ReversiEnv(size=4, **options)
     env.reset(seed=1)
@@ -180,7 +185,7 @@ def test_stepping_finished_games_without_autoreset():
     envs.step(envs.sample_legal())
 
 
-# --- resets
+# --- resets, and what an environment is made with
 
 
 START4 = Position.initial(Rules(4))
@@ -192,80 +197,60 @@ BAD_STARTS = [
     *({"opening_plies": plies} for plies in (-1, 13)),
     {"colour": "red"},
 ]
-
-
-@pytest.mark.parametrize("options", BAD_STARTS, ids=str)
-def test_bad_starts_are_named_when_made_and_at_reset(options):
-    """An error at reset leaves the running episode as it was, generators included."""
-    name = next(iter(options)).replace("start", "start|board|game")
-    env, envs, turns = begun(), batch(), game()
-    before = env.get_state(), envs.get_state(), env.np_random.bit_generator.state
-    resets = [partial(one.reset, seed=5, options=options) for one in (env, envs)]
-    if "colour" not in options:
-        resets.append(partial(turns.reset, options=options))
-    for call in (partial(ReversiEnv, size=4, **options), *resets):
-        with pytest.raises(ReversiError, match=name):
-            call()
-    assert env.get_state() == before[0]
-    assert (envs.get_state() == before[1]).all()
-    assert env.np_random.bit_generator.state == before[2]
-    env.step(env.sample_legal())
-
-
-@pytest.mark.parametrize("options", [[("empties", 3)], "empties", 3])
-def test_options_are_a_dict(options):
-    for env in (begun(), batch(), game()):
-        with pytest.raises(SettingsError, match="options"):
-            env.reset(options=options)
-
-
-@pytest.mark.parametrize("seed", [-1, 1.5, "seed"])
-def test_seeds_are_integers(seed):
-    env, envs, turns = begun(), batch(), game()
-    before = env.get_state(), envs.get_state(), turns.get_state()["_state"]
-    for one in (env, envs, turns):
-        with pytest.raises((gymnasium.error.Error, SettingsError)):
-            one.reset(seed=seed)
-    for seeds in ([1, seed, 2], [1, 2]):
-        with pytest.raises(SettingsError, match="seed"):
-            envs.reset(seed=seeds)
-    assert env.get_state() == before[0]
-    assert (envs.get_state() == before[1]).all()
-    assert turns.get_state()["_state"] == before[2]
-
-
-@pytest.mark.parametrize(
-    "mask", [[1, 0, 1], np.array([1, 0, 1]), np.array([True, False]), np.zeros(3, bool), True], ids=repr
-)
-def test_a_reset_mask_has_a_boolean_for_each_game(mask):
-    with pytest.raises(SettingsError, match="reset_mask"):
-        batch("DISABLED").reset(options={"reset_mask": mask})
-
-
-# --- what an environment is made with
-
-
-BAD_OPTIONS = [
-    *((RulesError, {"size": size}) for size in (5, "8")),
-    (RulesError, {"variant": "anti"}),
-    *((SettingsError, {"reward": reward, "opponent": None}) for reward in ("score", "shaped")),
-    (SettingsError, {"discount": 1.5}),
-    (SettingsError, {"render_mode": "svg"}),
-    *((SettingsError, {"extra_planes": planes}) for planes in (None, "legal", ["legal", "legal"])),
-    (SettingsError, {"dtype": "float16"}),
-    (SettingsError, {"channels_last": 1}),
-    (SettingsError, {"observation": "flat", "channels_last": True}),
-    (SettingsError, {"start": "X" * 64}),
-    (PositionError, {"start": "XO"}),
+MASKS = [[1, 0, 1], np.array([1, 0, 1]), np.array([True, False]), np.zeros(3, bool), True]
+ALL = (begun, partial(batch, "DISABLED"), game)
+BAD_RESETS = [
+    *((ALL[: 2 + ("colour" not in start)], "options", start, named(start)) for start in BAD_STARTS),
+    *((ALL, "options", options, "options") for options in ([("empties", 3)], "empties", 3)),
+    *((ALL, "seed", seed, "(?i)seed") for seed in (-1, 1.5, "seed")),
+    *((ALL[1:2], "seed", seeds, "seed") for seeds in ([1, -1, 2], [1, 1.5, 2], [1, "seed", 2], [1, 2])),
+    *((ALL[1:2], "options", {"reset_mask": mask}, "reset_mask") for mask in MASKS),
 ]
 
 
-@pytest.mark.parametrize(("error", "options"), BAD_OPTIONS, ids=str)
-def test_bad_options_are_named(error, options):
-    """All errors are `ValueError`s."""
-    name = next(iter(options)).replace("start", "start|squares")
-    for make in (ReversiEnv, ReversiVectorEnv):
-        with pytest.raises(error, match=name) as caught:
+def state_of(env):
+    generator = getattr(env, "np_random", None)  # Gymnasium's environments have one
+    return str(env.get_state()), generator and generator.bit_generator.state
+
+
+@pytest.mark.parametrize(("makers", "name", "value", "message"), BAD_RESETS)
+def test_a_refused_reset_leaves_the_running_episode_as_it_was(makers, name, value, message):
+    for make in makers:
+        env = make()
+        before = state_of(env)
+        with pytest.raises((ReversiError, gymnasium.error.Error), match=message):
+            env.reset(**{"seed": 5} | {name: value})
+        assert state_of(env) == before
+        env.step(env.sample_legal())
+
+
+BOTH = (ReversiEnv, ReversiVectorEnv)
+NO_AEC_OPTIONS = [*SINGLE_AGENT.items(), ("max_cycles", 10), ("render_mode", "svg")]
+BAD_OPTIONS = [
+    *((BOTH, RulesError, {"size": size}) for size in (5, "8")),
+    (BOTH, RulesError, {"variant": "anti"}),
+    *((BOTH, SettingsError, {"reward": reward, "opponent": None}) for reward in ("score", "shaped")),
+    (BOTH, SettingsError, {"discount": 1.5}),
+    (BOTH, SettingsError, {"render_mode": "svg"}),
+    *((BOTH, SettingsError, {"extra_planes": planes}) for planes in (None, "legal", ["legal", "legal"])),
+    (BOTH, SettingsError, {"dtype": "float16"}),
+    (BOTH, SettingsError, {"channels_last": 1}),
+    (BOTH, SettingsError, {"observation": "flat", "channels_last": True}),
+    (BOTH, SettingsError, {"start": "X" * 64}),
+    (BOTH, PositionError, {"start": "XO"}),
+    *((BOTH, ReversiError, {**start, "size": 4}) for start in BAD_STARTS),
+    *((BOTH[1:], SettingsError, {"num_envs": count}) for count in (0, -1, 1.5, "2", True, None)),
+    (BOTH[1:], SettingsError, {"max_episode_steps": 0}),
+    *((BOTH[1:], SettingsError, {"autoreset_mode": mode}) for mode in ("same", 3, None)),
+    *(((aec.env,), SettingsError, {name: value}) for name, value in NO_AEC_OPTIONS),
+]
+
+
+@pytest.mark.parametrize(("makers", "error", "options"), BAD_OPTIONS)
+def test_bad_options_are_named(makers, error, options):
+    """All errors are `ValueError`s. The AEC environment has no options of a single agent."""
+    for make in makers:
+        with pytest.raises(error, match=named(options)) as caught:
             make(**options)
         assert isinstance(caught.value, ValueError)
 
@@ -289,27 +274,6 @@ def test_unknown_options_of_reset_give_a_warning_that_lists_the_known_ones(make)
     with pytest.warns(UserWarning, match="'emptys'.*empties.*colour"):
         env.reset(options={"emptys": 5})
     aec.env(size=4).reset(options={"emptys": 5})  # PettingZoo's own tests pass unknown ones
-
-
-@pytest.mark.parametrize("options", [*SINGLE_AGENT.items(), ("max_cycles", 10), ("render_mode", "svg")], ids=str)
-def test_the_aec_environment_has_no_single_agent_options_and_names_unknown_ones(options):
-    name, value = options
-    with pytest.raises(SettingsError, match=name):
-        aec.env(**{name: value})
-
-
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("num_envs", [0, -1, 1.5, "2", True, None]),
-        ("max_episode_steps", [0]),
-        ("autoreset_mode", ["same", 3, None]),
-    ],
-)
-def test_a_batch_has_a_size_and_a_mode(name, values):
-    for value in values:
-        with pytest.raises(SettingsError, match=name):
-            ReversiVectorEnv(**{"num_envs": 2} | {name: value})
 
 
 def test_unknown_agents_and_options_of_all_episodes_are_named():

@@ -37,23 +37,23 @@ EXCUSED_BY_NAME = (
 MODES = list(AutoresetMode)
 
 
-@pytest.mark.parametrize("opponent", [None, "random", "greedy"])
-@pytest.mark.parametrize("observation", ["planes", "flat", "dict"])
-@pytest.mark.parametrize(("size", "variant"), GAMES)
-def test_gymnasium_and_sb3_check_env(size, variant, observation, opponent, hasty_window):
-    env = gymnasium.make(IDS[variant], size=size, observation=observation, opponent=opponent).unwrapped
+OPPONENTS, OBSERVATIONS = (None, "random", "greedy", last_legal), ("planes", "flat", "dict")
+CHECKED = [
+    *({"opponent": opponent, "observation": form} for opponent, form in itertools.product(OPPONENTS, OBSERVATIONS)),
+    *({"size": size, "variant": variant} for size, variant in GAMES),
+    {"reward": "shaped"},  # not whole numbers
+    {"colour": "random"},
+]
+
+
+@pytest.mark.parametrize("options", CHECKED, ids=str)
+def test_gymnasium_and_sb3_check_env(options, hasty_window):
+    env = gymnasium.make("Reversi-v0", **options).unwrapped
     env.action_space.seed(1)
     with only_these_warnings(()):
         gymnasium_check(env)  # its spec is set, so that all render modes are checked too
-    with only_these_warnings(() if observation == "flat" else TAKEN_FOR_AN_IMAGE):
+    with only_these_warnings(() if options.get("observation") == "flat" else TAKEN_FOR_AN_IMAGE):
         sb3_check(env)
-
-
-@pytest.mark.parametrize("options", [{"reward": "shaped"}, {"colour": "random"}, {"opponent": last_legal}])
-def test_check_env_with_other_options(options, hasty_window):
-    """Rewards that are not whole numbers, an agent that may be white, an opponent in Python."""
-    with only_these_warnings(()):
-        gymnasium_check(gymnasium.make("Reversi-v0", **options).unwrapped)
 
 
 @pytest.mark.parametrize(("variant", "name"), IDS.items())
@@ -84,12 +84,12 @@ def test_pettingzoo_checks(size, variant, hasty_window, capsys):
 # --- the vector environment -----------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("mode", [*MODES, "SAME_STEP", "SameStep"])
 def test_made_with_make_vec(mode):
-    """Its spaces and what it returns are compared with `SyncVectorEnv` below."""
+    """The mode is a member, a name or a value. Spaces and what is returned are compared with `SyncVectorEnv` below."""
     envs = gymnasium.make_vec("Reversi-v0", num_envs=5, size=4, autoreset_mode=mode)
     assert isinstance(envs.unwrapped, ReversiVectorEnv)
-    assert envs.metadata["autoreset_mode"] is mode
+    assert envs.metadata["autoreset_mode"] is (AutoresetMode.SAME_STEP if isinstance(mode, str) else mode)
     assert envs.spec.id == "Reversi-v0"
     _, infos = envs.reset(seed=3)
     observations, *_, infos = envs.step(envs.action_space.sample(tuple(infos["action_mask"])))
@@ -152,11 +152,6 @@ def test_it_behaves_as_gymnasiums_own_vector_of_single_environments(mode, oppone
             actions[rng.integers(count)] = 0
         results = ours.step(actions), theirs.step(actions)
     assert (expected > 10) == (mode == AutoresetMode.SAME_STEP)
-
-
-@pytest.mark.parametrize("mode", ["SAME_STEP", "SameStep", AutoresetMode.SAME_STEP])
-def test_the_autoreset_mode_by_name_value_or_member(mode):
-    assert ReversiVectorEnv(2, autoreset_mode=mode).metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
 
 
 def test_buffers_are_fresh_unless_asked_otherwise():

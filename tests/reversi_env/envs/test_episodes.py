@@ -11,7 +11,6 @@ from reversi_env.envs import ReversiEnv, ReversiVectorEnv, SettingsError
 from reversi_env.envs import pettingzoo as aec
 from tests.oracles.games import (
     ENDINGS,
-    GAMES,
     PASS_AFTER,
     LastLegal,
     board_of,
@@ -28,7 +27,6 @@ from tests.oracles.games import (
 )
 
 NORMAL4, NORMAL8 = Rules(4), Rules(8)
-endings = pytest.mark.parametrize(("game", "rules"), ENDINGS.values(), ids=ENDINGS)
 
 
 # --- passes
@@ -46,47 +44,47 @@ def test_a_pass_is_the_only_action_where_there_is_no_move():
     assert info["to_move"] == number_of(WHITE)
     assert np.array_equal(observation, board_of(after))
     assert np.array_equal(info["action_mask"], mask_of(after))
-
-
-@pytest.mark.parametrize(("size", "variant"), GAMES)
-def test_passes_masks_and_the_end_in_many_games(size, variant):
-    """The mask is never empty; the pass is legal only when nothing else is; no two passes follow each other."""
-    envs, passes = ReversiVectorEnv(200, size=size, variant=variant, opponent=None), 0
-    _, infos = envs.reset(seed=9)
-    passed = np.zeros(200, bool)
-    for _ in range(2 * size * size):
-        masks = infos["action_mask"]
-        assert masks.any(axis=1).all()
-        assert (masks[:, :-1].any(axis=1) != masks[:, -1].astype(bool)).all()
-        running = ~envs.get_state()["over"].astype(bool)
-        must_pass = masks[:, -1].astype(bool) & running
-        assert not (must_pass & passed).any()
-        passed, passes = must_pass, passes + must_pass.sum()
-        _, _, _, _, infos = envs.step(envs.sample_legal())
-    assert passes > 20
+    start = position_after(PASS_AFTER, NORMAL8)
+    _, info = ReversiEnv(opponent=None, start=start).reset(seed=1)
+    assert np.flatnonzero(info["action_mask"]).tolist() == [64]
+    for opponent in ("random", last_legal):  # white, the agent, finds black's pass made
+        env = ReversiEnv(opponent=opponent, start=start, colour="white")
+        env.reset(seed=1)
+        assert env.position() == after
 
 
 # --- the end
 
 
-@endings
+@pytest.mark.parametrize(("game", "rules"), ENDINGS.values(), ids=ENDINGS)
 @pytest.mark.parametrize("reward", ["win", "discs"])
-def test_the_end_in_two_player_mode(game, rules, reward):
-    """The reward is the last mover's, and a draw's is no negative zero; the observation is seen by who would move next."""
-    env = two_player(rules, reward=reward)
-    actions, final = moves_of(game, rules), position_after(game, rules)
+def test_the_end(game, rules, reward):
+    """The reward is the last mover's, or the agent's whoever moved last; a draw's is no negative zero."""
+    env, actions, final = two_player(rules, reward=reward), moves_of(game, rules), position_after(game, rules)
     results = [env.step(action) for action in actions]
     assert [terminated for _, _, terminated, _, _ in results] == [False] * (len(actions) - 1) + [True]
     assert {(received, info["rewards"]) for _, received, _, _, info in results[:-1]} == {(0.0, (0.0, 0.0))}
-    observation, received, _, truncated, info = results[-1]
-    assert received == result_of(final, final.turn.other, reward)
-    assert str(info["rewards"]) == str((result_of(final, BLACK, reward), result_of(final, WHITE, reward)))
-    assert truncated is False
-    assert info["to_move"] == number_of(final.turn)
-    assert (info["score"], info["winner"]) == (final.score(final.turn.other), winner_of(final))
     assert "score" not in results[-2][-1]
-    assert np.array_equal(observation, board_of(final))
-    assert np.flatnonzero(info["action_mask"]).tolist() == [rules.pass_action]
+    rewards = str((result_of(final, BLACK, reward), result_of(final, WHITE, reward)))
+    assert str(results[-1][-1]["rewards"]) == rewards
+    check_end(results[-1], final, reward, final.turn.other, final.turn)
+    for agent in (BLACK, WHITE):
+        env, actions = scripted_game(game, rules, agent, reward=reward)
+        env.reset(seed=1)
+        result = play_out(env, actions)
+        check_end(result, final, reward, agent, agent)
+        assert (result[-1]["agent"], result[-1]["opponent"]) == (number_of(agent), 0)
+    check_aec_end(game, rules, reward)
+
+
+def check_end(result, final, reward, rewarded, viewer):
+    observation, received, terminated, truncated, info = result
+    assert (terminated, truncated) == (True, False)
+    assert received == result_of(final, rewarded, reward)
+    assert (info["score"], info["winner"]) == (final.score(rewarded), winner_of(final))
+    assert info["to_move"] == number_of(viewer)
+    assert np.array_equal(observation, board_of(final, own=viewer))
+    assert np.flatnonzero(info["action_mask"]).tolist() == [final.rules.pass_action]
 
 
 def winner_of(final):
@@ -94,32 +92,14 @@ def winner_of(final):
     return -1 if final.winner() is None else number_of(final.winner())
 
 
-@endings
-@pytest.mark.parametrize("agent", [BLACK, WHITE])
-@pytest.mark.parametrize("reward", ["win", "discs"])
-def test_the_end_for_an_agent(game, rules, agent, reward):
-    """The reward is the agent's, and so is the view, whoever made the last move; the disc reward counts the empties."""
-    env, actions = scripted_game(game, rules, agent, reward=reward)
-    env.reset(seed=1)
-    observation, received, terminated, _, info = play_out(env, actions)
-    final = position_after(game, rules)
-    assert terminated
-    assert received == result_of(final, agent, reward)
-    assert info["to_move"] == info["agent"] == number_of(agent)
-    assert (info["score"], info["winner"], info["opponent"]) == (final.score(agent), winner_of(final), 0)
-    assert np.array_equal(observation, board_of(final, own=agent))
-    assert np.flatnonzero(info["action_mask"]).tolist() == [rules.pass_action]
-
-
-@endings
-def test_the_end_in_the_aec_environment(game, rules):
+def check_aec_end(game, rules, reward):
     """Both rewards at once, each kept until its agent has been stepped with None."""
-    env, final = aec.env(size=rules.size, variant=rules.variant), position_after(game, rules)
+    env, final = aec.env(size=rules.size, variant=rules.variant, reward=reward), position_after(game, rules)
     env.reset(seed=1)
     for action in moves_of(game, rules):
         assert env.rewards == {"player_0": 0.0, "player_1": 0.0}
         env.step(action)
-    expected = {"player_0": result_of(final, BLACK), "player_1": result_of(final, WHITE)}
+    expected = {"player_0": result_of(final, BLACK, reward), "player_1": result_of(final, WHITE, reward)}
     assert env.rewards == expected
     last = {}
     for agent in env.agent_iter():
@@ -226,24 +206,17 @@ def test_shaping_adds_nothing_that_a_policy_could_change(opponent, discount, ill
 
 @pytest.mark.parametrize("opponent", ["random", last_legal])
 def test_the_agents_colour(opponent):
+    """A seed starts again with black; a start that is drawn again, because the opponent's move ended it, changes nothing."""
     for colour, expected in (("black", [0] * 8), ("white", [1] * 8), ("alternate", [0, 1] * 4)):
         env = ReversiEnv(size=4, opponent=opponent, colour=colour)
         infos = [env.reset(seed=1)[1], *(env.reset()[1] for _ in range(7))]
-        assert [info["agent"] for info in infos] == expected
-        assert [info["to_move"] for info in infos] == expected
+        assert [info["agent"] for info in infos] == [info["to_move"] for info in infos] == expected
     env = ReversiEnv(size=4, opponent=opponent, colour="random")
-    colours = [env.reset(seed=seed)[1]["agent"] for seed in range(400)]
-    assert 160 < sum(colours) < 240
-
-
-@pytest.mark.parametrize("opponent", ["random", last_legal])
-def test_alternating_colours(opponent):
-    """A seed starts again with black; a start that is drawn again, because the opponent's move ended it, changes nothing."""
-    env = ReversiEnv(size=4, opponent=opponent, colour="alternate", empties=2)
+    assert 160 < sum(env.reset(seed=seed)[1]["agent"] for seed in range(400)) < 240
+    options = {"size": 4, "opponent": opponent, "colour": "alternate", "empties": 2}
+    env, envs = ReversiEnv(**options), ReversiVectorEnv(1, autoreset_mode="SAME_STEP", **options)
     assert [env.reset(seed=seed)[1]["agent"] for seed in (7, None, 7, 8, None, None)] == [0, 1, 0, 0, 1, 0]
-    agents = [env.reset(seed=1)[1]["agent"], *(env.reset()[1]["agent"] for _ in range(30))]
-    assert agents == [0, 1] * 15 + [0]
-    envs = ReversiVectorEnv(1, size=4, opponent=opponent, colour="alternate", empties=2, autoreset_mode="SAME_STEP")
+    assert [env.reset()[1]["agent"] for _ in range(30)] == [1, 0] * 15
     agents = [envs.reset(seed=1)[1]["agent"][0]]
     for _ in range(60):
         _, _, terminated, _, infos = envs.step(envs.sample_legal())
@@ -263,17 +236,6 @@ def test_starts():
     game.reset()
     assert env.position() == white_to_move
     assert (info["to_move"], game.agent_selection) == (1, "player_1")
-
-
-def test_a_start_that_begins_with_a_pass():
-    start = position_after(PASS_AFTER, NORMAL8)
-    env = ReversiEnv(opponent=None, start=start)
-    _, info = env.reset(seed=1)
-    assert np.flatnonzero(info["action_mask"]).tolist() == [64]
-    for opponent in ("random", last_legal):  # white, the agent, finds black's pass made
-        env = ReversiEnv(opponent=opponent, start=start, colour="white")
-        env.reset(seed=1)
-        assert env.position() == start.play("pass")
 
 
 @pytest.mark.parametrize(
@@ -321,7 +283,7 @@ def test_options_of_one_reset_hold_for_one_episode():
 @pytest.mark.parametrize("opponent", [None, "random", last_legal])
 def test_a_start_that_leaves_nothing_to_decide_is_refused(opponent):
     """With one square left the opponent's move, or else an opening of one ply, always ends the game."""
-    start = next(p for p in positions_with_one_empty() if p.turn == WHITE)
+    start = Position.from_text("-X" + "O" * 14, WHITE)
     options = {"size": 4, "start": start, "opening_plies": int(opponent is None)}
     envs = [make(opponent=opponent, **options) for make in (ReversiEnv, partial(ReversiVectorEnv, 2))]
     if opponent is None:
@@ -329,15 +291,6 @@ def test_a_start_that_leaves_nothing_to_decide_is_refused(opponent):
     for env in envs:
         with pytest.raises(SettingsError, match="start"):
             env.reset(seed=1)
-
-
-def positions_with_one_empty():
-    for seed in itertools.count():
-        env = ReversiEnv(size=4, opponent=None, empties=1)
-        env.reset(seed=seed)
-        position = env.position()
-        if not position.must_pass():
-            yield position
 
 
 def trajectory(env, seed, episodes=3):
@@ -372,7 +325,7 @@ def test_without_any_seed_two_environments_differ():
 
 
 def test_seeds_of_a_batch():
-    """An int counts up, a list is taken as it is, None leaves a game's stream alone."""
+    """An int counts up, as `test_same_games` sees too; a list is taken as it is; None leaves a game's stream alone."""
     envs = ReversiVectorEnv(3, size=4, opponent=None, opening_plies=4)
     envs.reset(seed=5)
     counted = envs.positions()
@@ -384,7 +337,3 @@ def test_seeds_of_a_batch():
     envs.reset(seed=[None, 6, None])
     assert envs.positions()[1] == counted[1]
     assert envs.get_state()["random"][0] not in before
-    single = ReversiEnv(size=4, opponent=None, opening_plies=4)
-    for i in range(3):
-        single.reset(seed=5 + i)
-        assert single.position() == counted[i]

@@ -1,6 +1,7 @@
 """Everything that can sit on the other side of the board, alone or in a pool that changes while training."""
 
 import pickle
+from functools import partial
 
 import gymnasium
 import numpy as np
@@ -152,66 +153,54 @@ def test_a_maskable_ppo_model_plays(observation, policy):
     envs = ReversiVectorEnv(6, opponent=model, colour="alternate", **options)
     envs.reset(seed=1)
     for _ in range(20):
-        _, _, terminated, _, _ = envs.step(envs.sample_legal())
-    assert terminated.shape == (6,)
-
-
-def test_the_error_of_a_model_without_masks_names_the_masks():
-    class Blind:
-        def predict(self, observation):
-            return np.int64(0), None
-
-    env = ReversiEnv(size=4, observation="flat", opponent=Blind())
-    with pytest.raises(IllegalMoveError, match="played 0.*mask"):
-        whole_game(env)
+        envs.step(envs.sample_legal())
 
 
 # --- what opponents get wrong
 
 
-@pytest.mark.parametrize("move", [5, 16, 17, -1, 1000])
-def test_an_illegal_move_by_the_opponent_is_an_error_and_undone(move):
-    """The error names the move and the legal ones; the agent's action has not been played either."""
-    env = ReversiEnv(size=4, opponent=lambda board, mask: move)
-    env.reset(seed=1)
-    before = env.get_state()
-    with pytest.raises(IllegalMoveError, match=f"played {move}"):
-        env.step(env.sample_legal())
-    before["random"] = env.get_state()["random"]  # `sample_legal` has drawn
-    assert env.get_state() == before
-    envs = ReversiVectorEnv(3, size=4, opponent=lambda boards, masks: np.array([masks[0].argmax(), move, move]))
-    envs.reset(seed=1)
-    states, masks, actions = envs.get_state(), envs.action_masks(), [1, 1, 1]
-    with pytest.raises(IllegalMoveError, match=f"played {move}"):
-        envs.step(actions)
-    assert (envs.get_state() == states).all()
-    assert np.array_equal(envs.action_masks(), masks)
+class Blind:
+    """A model that wants no masks."""
+
+    def predict(self, observation):
+        return np.full(observation.shape[:-1], 5), None
 
 
-@pytest.mark.parametrize("answer", [None, 1.0, "a1", [1, 2], [], True])
-def test_an_answer_that_is_no_action_is_an_error(answer):
-    """In a batch an action for every game is expected."""
-    env = ReversiEnv(size=4, opponent=lambda board, mask: answer)
-    envs = ReversiVectorEnv(3, size=4, opponent=lambda boards, masks: answer)
-    for one in (env, envs):
-        one.reset(seed=1)
-        with pytest.raises(SettingsError, match="opponent"):
-            one.step(one.sample_legal())
+class TiredError(Exception):
+    pass
 
 
-def test_an_opponent_that_crashes_leaves_the_game_as_it_was():
-    class TiredError(Exception):
-        pass
+def tired(board, mask):
+    raise TiredError("tired")
 
-    def tired(board, mask):
-        raise TiredError
 
-    env = ReversiEnv(opponent=tired)
-    env.reset(seed=1)
-    before = env.get_state()
-    with pytest.raises(TiredError):
-        env.step(19)
-    assert env.get_state() == before
+def illegal(move):
+    """In a batch the first game's move is legal."""
+    return lambda board, mask: move if mask.ndim == 1 else np.array([mask[0].argmax(), move, move])
+
+
+WRONG = [
+    *((illegal(move), IllegalMoveError, f"played {move}") for move in (5, 16, 17, -1, 1000)),
+    (Blind(), IllegalMoveError, "played 5.*mask"),
+    *((lambda *_, answer=answer: answer, SettingsError, "opponent") for answer in (None, 1.0, "a1", [1, 2], [], True)),
+    (tired, TiredError, "tired"),
+]
+
+
+@pytest.mark.parametrize(("opponent", "error", "message"), WRONG)
+def test_what_an_opponent_gets_wrong_is_an_error_and_undone(opponent, error, message):
+    """The error names the move; the agent's action has not been played either, in no game of a batch."""
+    for make in (ReversiEnv, partial(ReversiVectorEnv, 3)):
+        env = make(size=4, opponent=opponent, observation="flat")
+        env.reset(seed=1)
+        states, masks, actions = env.get_state(), env.action_masks(), [1, 1, 1]
+        with pytest.raises(error, match=message):
+            env.step(actions if make is not ReversiEnv else 1)
+        assert np.array_equal(env.get_state(), states)
+        assert np.array_equal(env.action_masks(), masks)
+
+
+def test_an_opponent_that_crashes_in_a_reset_leaves_no_game():
     white = ReversiEnv(opponent=tired, colour="white")
     with pytest.raises(TiredError):
         white.reset(seed=1)
@@ -238,27 +227,21 @@ def test_an_opponent_that_writes_into_what_it_sees_does_no_harm():
 # --- batches
 
 
-@pytest.mark.parametrize("mode", ["NEXT_STEP", "DISABLED"])
-def test_a_batch_opponent_is_called_once_a_step_with_all_its_games(mode):
-    opponent = Counting()
-    envs = ReversiVectorEnv(16, size=4, opponent=opponent, autoreset_mode=mode)
+@pytest.mark.parametrize(
+    ("mode", "colour", "calls_per_step"),
+    [("NEXT_STEP", "black", 1), ("DISABLED", "black", 1), ("NEXT_STEP", "white", 1), ("SAME_STEP", "white", 2)],
+)
+def test_a_batch_opponent_is_called_once_a_step_with_all_its_games(mode, colour, calls_per_step):
+    """As white it begins: under NEXT_STEP its first moves are asked for together with its replies in other games."""
+    opponent, begins = Counting(), colour == "white"
+    envs = ReversiVectorEnv(16, size=4, opponent=opponent, colour=colour, autoreset_mode=mode)
     envs.reset(seed=1)
-    for step in range(4):
-        assert len(opponent.batches) == step
+    assert opponent.batches == [16] * begins
+    for step in range(1, 5 if mode == "DISABLED" else 60):
         envs.step(envs.sample_legal())
+        assert len(opponent.batches) <= calls_per_step * step + begins
+        assert step > 4 or len(opponent.batches) == step + begins
     assert opponent.batches[0] == 16
-
-
-@pytest.mark.parametrize(("mode", "calls_per_step"), [("NEXT_STEP", 1), ("SAME_STEP", 2)])
-def test_new_episodes_and_replies_share_the_call_under_next_step(mode, calls_per_step):
-    """As white the opponent begins: its first moves are asked for together with its replies in other games."""
-    opponent = Counting()
-    envs = ReversiVectorEnv(16, size=4, opponent=opponent, colour="white", autoreset_mode=mode)
-    envs.reset(seed=1)
-    assert opponent.batches == [16]
-    for step in range(1, 60):
-        envs.step(envs.sample_legal())
-        assert len(opponent.batches) <= calls_per_step * step + 1
 
 
 def test_in_a_pool_each_opponent_gets_its_own_games():
@@ -274,30 +257,15 @@ def test_in_a_pool_each_opponent_gets_its_own_games():
 # --- pools
 
 
-def drawn(envs, pool_size, resets=10):
-    """How often each opponent is drawn."""
-    numbers = []
-    for _ in range(resets):
-        envs.reset()
-        numbers.extend(envs.get_state()["opponent"])
-    return np.bincount(numbers, minlength=pool_size) / len(numbers)
-
-
-def test_opponents_are_drawn_in_proportion_to_their_weights():
-    pool = OpponentPool()
+def test_opponents_are_drawn_in_proportion_to_their_weights_whatever_the_colour():
+    pool, shares = OpponentPool(), np.array([1 / 8, 3 / 8, 0, 4 / 8])
     for weight, opponent in ((1.0, "random"), (3, "greedy"), (0.0, last_legal), (np.float32(4.0), LastLegal())):
         pool.add(opponent, weight)
-    envs = ReversiVectorEnv(500, size=4, opponent=pool)
-    envs.reset(seed=1)
-    assert drawn(envs, 4) == pytest.approx([1 / 8, 3 / 8, 0, 4 / 8], abs=0.03)
-
-
-def test_opponents_and_colours_are_drawn_independently():
-    envs = ReversiVectorEnv(4000, size=4, opponent=["random", "greedy"], colour="random")
+    envs = ReversiVectorEnv(5000, size=4, opponent=pool, colour="random")
     envs.reset(seed=1)
     states = envs.get_state()
-    counts = np.bincount(2 * states["opponent"] + states["agent"], minlength=4)
-    assert counts / 4000 == pytest.approx([0.25] * 4, abs=0.03)
+    counts = np.bincount(2 * states["opponent"] + states["agent"], minlength=8)
+    assert counts / 5000 == pytest.approx(np.repeat(shares, 2) / 2, abs=0.03)
 
 
 def test_a_pool_changes_between_episodes():
@@ -333,29 +301,28 @@ def test_a_pool_changes_under_a_running_batch():
 def test_a_pool_can_be_shared_and_pickled():
     pool = OpponentPool(["random", last_legal])
     first, second = ReversiEnv(size=4, opponent=pool), ReversiVectorEnv(2, size=4, opponent=pool)
+    third = ReversiEnv(size=4, opponent=pool)
     pool.add("greedy", weight=1e9)
     first.reset(seed=1)
     second.reset(seed=1)
     assert first.get_state()["opponent"][0] == 2
     assert second.get_state()["opponent"].tolist() == [2, 2]
+    third.set_state(first.get_state())
+    assert third.get_state()["opponent"][0] == 2
     copied = pickle.loads(pickle.dumps(pool))
     assert [copied[i] for i in range(3)] == ["random", last_legal, "greedy"]
     assert np.array_equal(copied.records(), pool.records())
 
 
 @pytest.mark.parametrize("weight", [-1, float("nan"), float("inf"), "heavy", None, True])
-def test_weights_are_numbers(weight):
+@pytest.mark.parametrize("number", [-1, 1, "random", None])
+def test_weights_and_opponents_are_numbers(weight, number):
     pool = OpponentPool(["random"])
-    for change in (lambda: pool.add("greedy", weight), lambda: pool.set_weight(0, weight)):
-        with pytest.raises(SettingsError, match="weight"):
+    refused = [("weight", lambda: pool.add("greedy", weight)), ("weight", lambda: pool.set_weight(0, weight))]
+    for message, change in (*refused, ("opponent", lambda: pool.set_weight(number, 1.0))):
+        with pytest.raises(SettingsError, match=message):
             change()
     assert pool.records()["cumulative_share"].tolist() == [1.0]
-
-
-@pytest.mark.parametrize("number", [-1, 1, "random", None])
-def test_opponents_have_numbers(number):
-    with pytest.raises(SettingsError, match="opponent"):
-        OpponentPool(["random"]).set_weight(number, 1.0)
 
 
 def test_a_pool_needs_somebody_to_draw():

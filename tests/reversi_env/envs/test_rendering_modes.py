@@ -35,14 +35,9 @@ def test_the_position_and_the_last_move_are_shown_in_all_environments(mode, draw
     assert isinstance(frames, tuple)
     for frame, position, action in zip(frames, envs.positions(), actions, strict=True):
         assert np.array_equal(frame, draw(position, int(action)))
-
-
-def test_the_end_is_shown_too():
-    env = ReversiEnv(size=4, render_mode="ansi")
-    env.reset(seed=1)
     while not env.step(env.sample_legal())[2]:
         pass
-    assert env.render()
+    assert np.array_equal(env.render()[:1], draw(env.position(), 0)[:1])  # the end is shown too
 
 
 @pytest.mark.parametrize("make", [ReversiEnv, aec.env])
@@ -73,12 +68,9 @@ def test_record_video_films_an_episode(tmp_path):
         str(tmp_path / "films"),
         episode_trigger=lambda _: True,
     )
-    for _ in range(2):
-        _, info = env.reset(seed=1)
-        terminated = False
-        while not terminated:
-            _, _, terminated, _, info = env.step(int(info["action_mask"].argmax()))
+    env.reset(seed=1)
+    while not env.step(env.unwrapped.sample_legal())[2]:
+        pass
     env.close()
-    films = sorted(tmp_path.glob("films/*.mp4"))
-    assert [film.name for film in films] == ["rl-video-episode-0.mp4", "rl-video-episode-1.mp4"]
-    assert all(film.stat().st_size > 1000 for film in films)
+    [film] = tmp_path.glob("films/*.mp4")
+    assert film.stat().st_size > 1000

@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 import torch
 
-from reversi_env import BLACK, WHITE, Position, Rules, functional
+from reversi_env import BLACK, WHITE, Rules, functional
 from reversi_env.envs import OpponentPool, ReversiEnv, ReversiVectorEnv
 from reversi_env.envs import pettingzoo as aec
-from tests.oracles.games import GAMES, LastLegal, draw_legal, last_legal, mask_of, result_of
+from tests.oracles.games import GAMES, LastLegal, board_of, draw_legal, last_legal, mask_of, result_of
 
 PLAYERS = (BLACK, WHITE)
 STARTS = {
@@ -26,6 +26,7 @@ STARTS = {
 }
 #: Made anew for every environment: an opponent of one's own may have a state.
 OPPONENTS = {
+    "two players": lambda: None,
     "random": lambda: "random",
     "greedy": lambda: "greedy",
     "callable": lambda: last_legal,
@@ -66,7 +67,7 @@ def assert_same_records(left, right):
 def replay(recorded, i, env, seed):
     """Play game *i* again in a single environment; every step with the position before and after it."""
     observation, info = env.reset(seed=seed)
-    assert_shows(recorded[0], i, observation, info)
+    assert_shows(recorded[0], i, observation, info, env.position())
     yield None, None, env.position(), None
     terminated = False
     for step in recorded[1:]:
@@ -77,16 +78,17 @@ def replay(recorded, i, env, seed):
         else:
             before, action = env.position(), int(step.actions[i])
             observation, reward, terminated, _, info = env.step(action)
-        assert_shows(step, i, observation, info)
+        assert_shows(step, i, observation, info, env.position())
         assert (reward, terminated) == (step.rewards[i], step.terminated[i])
         yield before, action, env.position(), (reward if terminated else None)
 
 
-def assert_shows(step, i, observation, info):
+def assert_shows(step, i, observation, info, position):
     assert np.array_equal(observation, step.observations[i])
     assert np.array_equal(info["action_mask"], step.masks[i])
     assert info["to_move"] == step.to_move[i]
-    assert step.masks[i].any()
+    assert np.array_equal(observation, board_of(position, own=PLAYERS[info["to_move"]]))
+    assert np.array_equal(info["action_mask"], mask_of(position))
 
 
 def by_colour(position):
@@ -100,38 +102,50 @@ def successors(position, agent):
     return {by_colour(position.play(action)) for action in position.legal_actions()}
 
 
-# --- two players ----------------------------------------------------------------------------------
+CASES = [
+    *(("two players", "black", start, 8, 90) for start in STARTS),
+    *((opponent, "black", "standard", 3, 40) for opponent in list(OPPONENTS)[1:]),
+    *((opponent, "alternate", "opening", 3, 40) for opponent in list(OPPONENTS)[1:]),
+    *((opponent, "random", "endgame", 3, 40) for opponent in list(OPPONENTS)[1:]),
+    pytest.param("two players", "black", "standard", 200, 130, marks=pytest.mark.slow),
+    *(pytest.param(opponent, "random", "opening", 30, 100, marks=pytest.mark.slow) for opponent in list(OPPONENTS)[1:]),
+]
 
 
-@pytest.mark.parametrize(
-    ("start", "count", "steps"),
-    [*((start, 8, 90) for start in STARTS), pytest.param("standard", 200, 130, marks=pytest.mark.slow)],
-)
+@pytest.mark.parametrize(("opponent", "colour", "start", "count", "steps"), CASES)
 @pytest.mark.parametrize(("size", "variant"), GAMES)
-def test_two_player_games_are_the_same_everywhere(size, variant, start, count, steps):
-    assert check_two_player_games(size, variant, start, count, steps) >= count
-
-
-def check_two_player_games(size, variant, start, count, steps):
-    options = {"size": size, "variant": variant, "opponent": None, **STARTS[start]}
-    seed, finished = 1000 * size, 0
-    recorded = record(count, steps, seed, **options)
-    assert_same_records(recorded, record(count, steps, seed, parallel=True, **options))
-    env = ReversiEnv(**options)
+def test_games_are_the_same_everywhere(size, variant, opponent, colour, start, count, steps):
+    options = {"size": size, "variant": variant, "colour": colour, "reward": "discs", **STARTS[start]}
+    make, seed, finished, two_players = OPPONENTS[opponent], 77 * size, 0, opponent == "two players"
+    recorded = record(count, steps, seed, opponent=make(), **options)
+    assert_same_records(recorded, record(count, steps, seed, opponent=make(), parallel=True, **options))
+    env = ReversiEnv(opponent=make(), **options)
     for i in range(count):
         for before, action, after, reward in replay(recorded, i, env, seed + i):
             if before is not None:
-                position = before.play(action)
-                assert (after.own, after.opp, after.turn) == (position.own, position.opp, position.turn)
+                moved = before.play(action)
+                agent = moved.turn if two_players else before.turn
+                assert by_colour(after) in successors(moved, agent)
+                assert after.turn == agent
                 assert (reward is not None) == after.is_over()
+                if opponent == "greedy":
+                    check_greedy(moved, after)
             if reward is not None:
                 finished += 1
-                assert reward == result_of(after, before.turn)
-        check_aec_game(recorded, i, seed + i, options)
-    check_positions(recorded, Rules(size, variant), count)
-    for device in (None, "cpu"):
+                assert reward == result_of(after, before.turn, "discs")
+        if two_players:
+            check_aec_game(recorded, i, seed + i, options)
+    for device in (None, "cpu") * two_players:
         check_pure_states(recorded, Rules(size, variant, STARTS[start].get("start", "standard")), seed, start, device)
-    return finished
+    assert finished >= count
+
+
+def check_greedy(moved, after):
+    """It turns most discs, in the reversed game the fewest."""
+    if not moved.is_over() and not moved.must_pass():
+        children = [moved.play(reply) for reply in moved.legal_actions()]
+        margins = {by_colour(child): -child.rules.sign * child.disc_difference() for child in children}
+        assert margins[by_colour(after)] == max(margins.values())
 
 
 def check_pure_states(recorded, rules, seed, start, device):
@@ -142,7 +156,8 @@ def check_pure_states(recorded, rules, seed, start, device):
     for step in recorded:
         if step.actions is not None:
             state = functional.step(state, step.actions if device is None else torch.from_numpy(step.actions))
-            assert np.array_equal(np.asarray(functional.reward(state))[running], step.rewards[running])
+            rewards = step.rewards.astype(np.float32)
+            assert np.array_equal(np.asarray(functional.reward(state, "discs"))[running], rewards[running])
             over = np.asarray(functional.is_over(state))
             assert np.array_equal(over[running], step.terminated[running])
         assert np.array_equal(np.asarray(functional.observe(state))[running], step.observations[running])
@@ -152,18 +167,9 @@ def check_pure_states(recorded, rules, seed, start, device):
     assert not running.any()
 
 
-def check_positions(recorded, rules, count):
-    """What the recorded observations show is what positions with those discs say about legal moves and the end."""
-    for step, i in itertools.product(recorded[::7], range(0, count, 5)):
-        own, opp = (sum(1 << rules.square_of(int(a)) for a in np.flatnonzero(plane)) for plane in step.observations[i])
-        position = Position(rules, own, opp, PLAYERS[step.to_move[i]])
-        assert np.array_equal(mask_of(position), step.masks[i])
-        assert position.is_over() == bool(step.terminated is not None and step.terminated[i])
-
-
 def check_aec_game(recorded, i, seed, options):
     """The AEC environment plays the first episode of game *i*; both rewards come at the end, and nowhere before."""
-    env = aec.env(**{key: value for key, value in options.items() if key != "opponent"})
+    env = aec.env(**{key: value for key, value in options.items() if key != "colour"})
     env.reset(seed=seed)
     for before, step in itertools.pairwise(recorded):
         agent = env.agent_selection
@@ -179,58 +185,3 @@ def check_aec_game(recorded, i, seed, options):
             assert env.terminations == {"player_0": True, "player_1": True}
             return
     raise AssertionError("the game did not end")
-
-
-# --- against an opponent --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("colour", "start", "count", "steps"),
-    [
-        ("black", "standard", 3, 40),
-        ("alternate", "opening", 3, 40),
-        ("random", "endgame", 3, 40),
-        pytest.param("random", "opening", 30, 100, marks=pytest.mark.slow),
-    ],
-)
-@pytest.mark.parametrize("opponent", OPPONENTS)
-@pytest.mark.parametrize(("size", "variant"), GAMES)
-def test_games_against_opponents_are_the_same_everywhere(size, variant, opponent, colour, start, count, steps):
-    assert check_games_against(OPPONENTS[opponent], size, variant, colour, start, count, steps) >= count
-
-
-def check_games_against(opponent, size, variant, colour, start, count, steps):
-    options = {"size": size, "variant": variant, "colour": colour, "reward": "discs", **STARTS[start]}
-    seed, finished = 77 * size, 0
-    recorded = record(count, steps, seed, opponent=opponent(), **options)
-    assert_same_records(recorded, record(count, steps, seed, opponent=opponent(), parallel=True, **options))
-    env = ReversiEnv(opponent=opponent(), **options)
-    for i in range(count):
-        for before, action, after, reward in replay(recorded, i, env, seed + i):
-            if before is not None:
-                assert by_colour(after) in successors(before.play(action), before.turn)
-                assert after.turn == before.turn
-                assert (reward is not None) == after.is_over()
-            if reward is not None:
-                finished += 1
-                assert reward == result_of(after, before.turn, "discs")
-    return finished
-
-
-@pytest.mark.parametrize(("size", "variant"), GAMES)
-def test_greedy_takes_a_best_move(size, variant):
-    """The compiled opponent turns most discs, in the reversed game the fewest."""
-    rules, env = Rules(size, variant), ReversiEnv(size=size, variant=variant, opponent="greedy")
-    for seed in range(8):
-        _, info = env.reset(seed=seed)
-        terminated, rng = False, np.random.default_rng(seed)
-        while not terminated:
-            before, action = env.position(), int(draw_legal(rng, info["action_mask"]))
-            _, _, terminated, _, info = env.step(action)
-            moved = before.play(action)
-            if moved.is_over() or moved.must_pass():
-                continue
-            children = [moved.play(reply) for reply in moved.legal_actions()]
-            best = max(-rules.sign * child.disc_difference() for child in children)
-            replies = [child for child in children if by_colour(child) == by_colour(env.position())]
-            assert -rules.sign * replies[0].disc_difference() == best

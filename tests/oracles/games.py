@@ -82,18 +82,6 @@ class LastLegal:
         return position.legal_actions()[-1]
 
 
-class Scripted:
-    """An opponent (a callable) that plays the given actions in turn."""
-
-    def __init__(self, actions):
-        self.actions = list(actions)
-        self.seen = []
-
-    def __call__(self, board, mask):
-        self.seen.append((board, mask))
-        return self.actions.pop(0)
-
-
 def two_player(rules, **options):
     env = ReversiEnv(opponent=None, size=rules.size, variant=rules.variant, **options)
     env.reset(seed=1)
@@ -114,8 +102,12 @@ def scripted_game(game, rules, agent, **options):
         turns.append((position.turn, position.must_pass()))
         position = position.play(action)
     own = [action for action, (turn, _) in zip(actions, turns, strict=True) if turn == agent]
-    replies = [action for action, (turn, passes) in zip(actions, turns, strict=True) if turn != agent and not passes]
-    env = ReversiEnv(opponent=Scripted(replies), size=rules.size, variant=rules.variant, colour=str(agent), **options)
+    replies = iter(
+        [action for action, (turn, passes) in zip(actions, turns, strict=True) if turn != agent and not passes]
+    )
+    env = ReversiEnv(
+        opponent=lambda board, mask: next(replies), size=rules.size, variant=rules.variant, colour=str(agent), **options
+    )
     return env, own
 
 

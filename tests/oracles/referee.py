@@ -11,9 +11,7 @@ from __future__ import annotations
 import math
 import multiprocessing
 import os
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from functools import cache, partial
 from typing import NamedTuple
 
@@ -79,12 +77,8 @@ class Games:
 
     def draw(self) -> np.ndarray:
         """A uniformly random legal square for every game, 64 where there is none."""
-        skip = np.floor(self._rng.random(self.legal.size) * np.bitwise_count(self.legal)).astype(np.int64)
-        left = self.legal.copy()
-        while (more := skip > 0).any():  # drop the lowest square
-            left[more] &= left[more] - np.uint64(1)
-            skip -= 1
-        return np.bitwise_count(~left & (left - np.uint64(1))).astype(np.int64)  # of an empty board: 64
+        bits = np.unpackbits(self.legal[:, None].view(np.uint8), axis=1, bitorder="little")
+        return np.where(self.legal == 0, PASS_SQUARE, (self._rng.random(bits.shape) * bits).argmax(1))
 
     def play(self, squares: np.ndarray) -> None:
         """Play a square in every game; in a finished one the sides take turns to pass."""
@@ -270,15 +264,6 @@ def shown(value: np.generic | np.ndarray) -> str:
     return f"{value:#x}" if isinstance(value, np.unsignedinteger) else str(value)
 
 
-@contextmanager
-def mapping(workers: int) -> Iterator:
-    if workers == 1:
-        yield map
-        return
-    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
-        yield pool.map
-
-
 def check(name: str, plies: int, *, workers: int = 1, games: int = 0, seed: int = 0) -> Count:
     """Compare at least *plies* plies with the referee *name*, in chunks of *games* (0: as suits it)."""
     referee = REFEREES[name]
@@ -287,10 +272,10 @@ def check(name: str, plies: int, *, workers: int = 1, games: int = 0, seed: int 
     one.play(one.draw())
     one.seen(one.over)
     total, first = Count(), 0
-    with mapping(workers) as mapped:
+    with ProcessPoolExecutor(workers, multiprocessing.get_context("spawn")) as pool:
         while total.plies < plies:
             chunks = math.ceil((plies - total.plies) / (games * PLIES_A_GAME))
-            for count in mapped(partial(compare, referee, games, seed), range(first, first + chunks)):
+            for count in pool.map(partial(compare, referee, games, seed), range(first, first + chunks)):
                 total = total.plus(count)
             first += chunks
     return total

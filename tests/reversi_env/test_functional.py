@@ -11,7 +11,6 @@ from torch.utils import _pytree
 
 from reversi_env import BLACK, Position, ReversiError, Rules, batch, functional
 from reversi_env.batch import action_images
-from reversi_env.envs import ReversiEnv
 from reversi_env.errors import IllegalMoveError
 from reversi_env.functional import State
 
@@ -106,9 +105,6 @@ def test_an_illegal_action_forfeits_a_number_that_is_none_raises_and_the_end_sta
     assert np.asarray(after.status).tolist() == [2] * 4
     assert np.asarray(functional.reward(after, "discs")).tolist() == [-1.0] * 4
     assert same(functional.step(after, number(7, state)), after)
-    env = ReversiEnv(size=6, opponent=None)
-    env.reset(seed=1)
-    assert env.step(36)[1] == -1.0
 
 
 @homes
@@ -148,11 +144,7 @@ def test_states_are_data(device):
     made = functional.from_boards(*boards)
     running = np.asarray(one.status) < 2  # what was forfeited is not seen on the board
     assert same(functional.take(made, running), functional.take(one, running))
-
-
-@homes
-def test_no_games_at_all_are_a_state_too(device):
-    none = functional.take(random_state(20, Rules(6), device, 1), np.zeros(20, bool))
+    none = functional.take(one, np.zeros(20, bool))  # no games at all are a state too
     assert functional.step(none, number(np.zeros(0, np.int64), none)).shape == (0,)
     assert functional.legal(none).shape == (0, 37)
     assert functional.observe(none).shape == (0, 2, 6, 6)
@@ -161,15 +153,10 @@ def test_no_games_at_all_are_a_state_too(device):
 
 @games
 def test_starts(rules):
-    """The same as the environments' for the same seed; without random play all alike."""
+    """Those of a seed are compared with the environments' in `test_same_games`."""
     start = functional.init((2, 3), rules)
     assert start.shape == (2, 3)
     assert position_of(functional.take(start, (1, 2)), rules) == Position.initial(rules)
-    drawn = functional.init((2, 3), rules, 5, opening_plies=4)
-    env = ReversiEnv(size=rules.size, variant=rules.variant, opponent=None, opening_plies=4)
-    for i in range(6):
-        env.reset(seed=5 + i)
-        assert position_of(functional.take(drawn, divmod(i, 3)), rules) == env.position()
     assert not same(functional.init(30, rules, opening_plies=4), functional.init(30, rules, opening_plies=4))
     assert functional.init(rules=rules).shape == ()
     assert functional.init(0, rules, empties=3).shape == (0,)
@@ -178,6 +165,11 @@ def test_starts(rules):
     assert functional.init(3, None).rules == Rules()
     boards = [board.tolist() for board in functional.init(3)[:2]]
     assert functional.from_boards(*boards, turn=[0, 1, 0]).turn.tolist() == [0, 1, 0]
+    tensors = functional.init(5, rules, device="cpu")  # nothing is copied on the way to the CPU's kernels and back
+    assert np.shares_memory(functional.to(tensors, None).own, tensors.own.numpy())
+    own, opp = batch.start(5, rules)
+    assert np.array_equal(functional.to(tensors, None).own, own)
+    assert np.array_equal(functional.from_boards(own, opp, rules).legal, batch.legal_moves(own, opp, rules))
 
 
 @homes
@@ -215,15 +207,6 @@ def test_arrays_of_other_libraries_are_told_which_are_accepted():
     for call in (functional.legal, functional.score, lambda state: functional.step(state, 19)):
         with pytest.raises(ReversiError, match="SimpleNamespace: expected numpy arrays or torch tensors"):
             call(state)
-
-
-def test_a_tensors_memory_is_numpys():
-    """Nothing is copied on the way to the CPU's kernels and back."""
-    state = functional.init(5, device="cpu")
-    assert np.shares_memory(functional.to(state, None).own, state.own.numpy())
-    own, opp = batch.start(5)
-    assert np.array_equal(functional.to(state, None).own, own)
-    assert np.array_equal(functional.from_boards(own, opp).legal, batch.legal_moves(own, opp))
 
 
 @pytest.mark.slow

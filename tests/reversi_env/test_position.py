@@ -24,7 +24,7 @@ def test_the_start_is_the_books():
 WIPE_OUT = ["e6", "f4", "e3", "f6", "g5", "d6", "e7", "f5", "c5"]
 
 
-def test_a_short_game_to_its_end():
+def test_ends_of_games():
     """The shortest wipe-out: after nine moves no white disc is left. In the reversed game white wins by it."""
     position = START.play_all(WIPE_OUT)
     assert position.is_over()
@@ -34,13 +34,10 @@ def test_a_short_game_to_its_end():
     assert position.legal_moves() == []
     other = Position.initial(Rules(variant="reversed")).play_all(WIPE_OUT)
     assert (other.winner(), other.score(WHITE)) == (WHITE, 64)
-
-
-def test_a_draw_and_a_running_game_have_no_winner():
-    position = Position.from_text("X" * 32 + "O" * 32)
-    assert position.is_over()
-    assert position.winner() is START.winner() is None
-    assert position.score() == 0
+    drawn = Position.from_text("X" * 32 + "O" * 32)
+    assert drawn.is_over()
+    assert drawn.winner() is START.winner() is None
+    assert drawn.score() == 0
 
 
 def test_moves_by_name_number_and_pass():
@@ -62,17 +59,12 @@ def test_positions_compare_hash_and_pickle_by_value():
     assert pickle.loads(pickle.dumps(a)) == a
     assert a != START.play("d3")
     assert Position.initial(Rules(variant="reversed")) != START
-    assert a.hash64() == b.hash64() != START.hash64()
+    assert a.hash64() == b.hash64() != START.hash64() == 0x5B98564F09357DA1  # on every machine
     with pytest.raises(AttributeError):
         a.own = 0
 
 
-def test_the_hash_is_the_same_on_every_machine():
-    """Tables that are written on one machine are read on another."""
-    assert START.hash64() == 0x5B98564F09357DA1
-
-
-def test_printing_marks_the_legal_moves():
+def test_printing_marks_the_legal_moves_and_the_matrix_follows_the_fields_convention():
     assert str(Position.initial(Rules(4))).splitlines() == [
         "  a b c d",
         "1 - · - -",
@@ -82,9 +74,6 @@ def test_printing_marks_the_legal_moves():
         "black to move (X 2, O 2)",
     ]
     assert "fewest win" in str(Position.initial(Rules(4, "reversed")))
-
-
-def test_the_matrix_follows_the_fields_convention():
     matrix = Position.initial(Rules(4)).to_matrix()
     assert matrix.dtype == np.int8
     assert matrix.tolist() == [[0, 0, 0, 0], [0, 1, -1, 0], [0, -1, 1, 0], [0, 0, 0, 0]]
@@ -111,6 +100,7 @@ MATRICES = [
 
 
 FULL = Position.from_text("X" * 64)
+ASKED = (Position.discs, Position.disc_difference, Position.stable, Position.frontier)
 
 
 @pytest.mark.parametrize(
@@ -135,6 +125,8 @@ FULL = Position.from_text("X" * 64)
         (PositionError, "36", Position.from_text, ["-" * 64, BLACK, Rules(6)]),
         *((PositionError, "symmetry", START.transformed, [symmetry]) for symmetry in (8, -1, 1.5, "1")),
         *((ReversiError, ".", Position.from_matrix, [matrix]) for matrix in MATRICES),
+        *((PositionError, "BLACK", ask, [START, colour]) for ask in ASKED for colour in ("black", 0, 2, "X")),
+        *((RulesError, "depth", START.perft, [depth]) for depth in (-1, 1.5, "3", True)),
     ],
 )
 def test_what_cannot_be_is_named(error, message, call, arguments):
@@ -156,13 +148,6 @@ def test_whatever_comes_in_only_our_errors_escape(value, other, text):
     for call, *arguments in (*calls, *((Position.from_text, one) for one in (value, text))):
         with contextlib.suppress(ReversiError):
             call(*arguments)
-
-
-@pytest.mark.parametrize("colour", ["black", 0, 2, "X"])
-@pytest.mark.parametrize("ask", [Position.discs, Position.disc_difference, Position.stable, Position.frontier])
-def test_what_is_no_colour_is_refused(ask, colour):
-    with pytest.raises(PositionError, match="BLACK"):
-        ask(START, colour)
 
 
 def test_a_turn_may_be_the_number_of_a_colour():

@@ -155,8 +155,8 @@ def test_stepping_a_finished_episode(opponent, lost):
     env.step(env.sample_legal())
 
 
-def test_stepping_a_finished_aec_game():
-    """A dead agent takes None and nothing else; when both have gone, a reset is due."""
+def test_stepping_finished_games_of_two_players():
+    """A dead agent of PettingZoo takes None and nothing else; when both have gone, a reset is due, as without autoreset."""
     env = game()
     while not env.terminations[env.agent_selection]:
         env.step(env.sample_legal())
@@ -169,17 +169,12 @@ def test_stepping_a_finished_aec_game():
     env.reset()
     with pytest.raises(InvalidAction):
         env.step(None)
-
-
-def test_stepping_finished_games_without_autoreset():
-    envs = batch("DISABLED", opponent=None)
-    terminated = np.zeros(3, bool)
+    envs, terminated = batch("DISABLED", opponent=None), np.zeros(3, bool)
     while not terminated.any():
         _, _, terminated, _, _ = envs.step(envs.sample_legal())
-    before = envs.get_state()
+    before, actions = envs.get_state(), [16, 16, 16]
     with pytest.raises(ResetNeeded, match=f"{np.flatnonzero(terminated)[0]}.*reset_mask"):
-        envs.step(envs.sample_legal())
-    before["random"] = envs.get_state()["random"]
+        envs.step(actions)
     assert (envs.get_state() == before).all()
     envs.reset(options={"reset_mask": terminated})
     envs.step(envs.sample_legal())

@@ -1,9 +1,8 @@
-"""Every environment shows its board: as text, as pixels, in a window; and Gymnasium's `RecordVideo` films it.
+"""Every environment shows its board: as text, as pixels, in a window.
 
 (What the pictures look like is tested in `tests/rendering`.)
 """
 
-import gymnasium
 import numpy as np
 import pytest
 
@@ -59,18 +58,3 @@ def test_without_a_mode_rendering_warns_and_does_nothing():
         env.reset(seed=1)
         with pytest.warns(UserWarning, match="render_mode"):
             assert env.render() is None
-
-
-def test_record_video_films_an_episode(tmp_path):
-    pytest.importorskip("moviepy", reason="Gymnasium's RecordVideo needs moviepy: pip install moviepy")
-    env = gymnasium.wrappers.RecordVideo(
-        gymnasium.make("Reversi-v0", size=4, render_mode="rgb_array"),
-        str(tmp_path / "films"),
-        episode_trigger=lambda _: True,
-    )
-    env.reset(seed=1)
-    while not env.step(env.unwrapped.sample_legal())[2]:
-        pass
-    env.close()
-    [film] = tmp_path.glob("films/*.mp4")
-    assert film.stat().st_size > 1000

@@ -101,17 +101,8 @@ def test_a_window_is_not_copied(hasty_window):
     env.close()
 
 
-@pytest.mark.parametrize("bad", [None, 3, {}, np.zeros(1), "state"])
-@pytest.mark.parametrize("make", [ReversiEnv, partial(ReversiVectorEnv, 2), aec.env])
-def test_only_states_are_taken_as_states(make, bad):
-    env = make()
-    env.reset(seed=1)
-    with pytest.raises(SettingsError, match="get_state"):
-        env.set_state(bad)
-
-
 def test_states_of_other_games_are_refused():
-    """Of another board, of a game against somebody who does not play here, of another number of games."""
+    """Of another board, of a game against somebody who does not play here, of another number of games; and what is none."""
     big, small = (ReversiEnv(size=size, opponent=None) for size in (8, 4))
     against, among = ReversiEnv(size=4, opponent=last_legal), ReversiEnv(size=4, opponent=["random", last_legal])
     for env in (big, small, against, among):
@@ -130,6 +121,10 @@ def test_states_of_other_games_are_refused():
             assert env.get_state() == before
     with pytest.raises(SettingsError, match="2"):
         ReversiVectorEnv(2, size=4, opponent=None).set_state(small.get_state())
+    for env, bad in itertools.product((big, ReversiVectorEnv(2), aec.env()), (None, 3, {}, np.zeros(1), "state")):
+        env.reset(seed=1)
+        with pytest.raises(SettingsError, match="get_state"):
+            env.set_state(bad)
     batch = ReversiVectorEnv(1, size=4, opponent=None)
     batch.set_state(small.get_state())
     assert batch.positions() == [small.position()]

@@ -43,17 +43,12 @@ def assert_same_step(result, expected):
         assert np.array_equal(last[ended], np.stack(list(expected[4]["final_obs"][ended])))
 
 
-@pytest.mark.parametrize("opponent", [None, "random", "greedy"])
-@pytest.mark.parametrize(("size", "variant"), GAMES)
-def test_random_steps_are_those_of_the_vector_environment(size, variant, opponent):
-    options = {"size": size, "variant": variant, "opponent": opponent, "colour": "random"}
-    envs, twin, ended = make(**options), make_twin(**options), 0
-    for _ in range(2 * size * size):
-        expected = twin.step(twin.sample_legal())
-        assert_same_step(envs.random_step(), expected)
-        ended += int(expected[2].sum())
-    assert (envs.get_state() == twin.get_state()).all()
-    assert ended > COUNT
+GIVEN = [
+    {"opponent": "greedy", "reward": "shaped", "discount": 0.9, "colour": "alternate"},
+    {"opponent": "random", "reward": "discs", "opening_plies": 3},
+    {"opponent": None, "empties": 5, "illegal": "random"},
+    {"opponent": "random", "start": "parallel", "colour": "white"},
+]
 
 
 @pytest.mark.parametrize(("size", "variant"), GAMES)
@@ -70,23 +65,23 @@ def test_children_are_all_positions_one_move_further_on(size, variant):
 
 
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"opponent": "greedy", "reward": "shaped", "discount": 0.9, "colour": "alternate"},
-        {"opponent": "random", "reward": "discs", "opening_plies": 3},
-        {"opponent": None, "empties": 5, "illegal": "random"},
-        {"opponent": "random", "start": "parallel", "colour": "white"},
-    ],
+    "options", [{"opponent": None}, {"opponent": "random"}, {"opponent": "greedy"}, *GIVEN], ids=str
 )
-@pytest.mark.parametrize("parallel", [False, True])
-def test_given_actions_and_all_options(options, parallel):
-    envs, twin = make(size=6, parallel=parallel, **options), make_twin(size=6, **options)
-    rng = np.random.default_rng(1)
-    for _ in range(60):
-        actions = rng.integers(0, 37, COUNT)
-        actions = np.where(rng.random(COUNT) < 0.2, actions, np.asarray(twin.action_masks()).argmax(-1))
-        assert_same_step(envs.step(torch.from_numpy(actions)), twin.step(actions))
+@pytest.mark.parametrize(("size", "variant"), GAMES)
+def test_steps_are_those_of_the_vector_environment(size, variant, options):
+    """Random ones, or given actions, some of them illegal, and with threads."""
+    given, options = options in GIVEN, {"size": size, "variant": variant, "colour": "random"} | options
+    envs, twin, ended, rng = make(parallel=given, **options), make_twin(**options), 0, np.random.default_rng(1)
+    for _ in range(2 * size * size):
+        actions = twin.sample_legal()
+        if given:
+            actions = np.where(rng.random(COUNT) < 0.1, rng.integers(0, size * size + 1, COUNT), actions)
+            envs.set_state(twin.get_state())  # `sample_legal` has drawn
+        expected = twin.step(actions)
+        assert_same_step(envs.step(torch.from_numpy(actions)) if given else envs.random_step(), expected)
+        ended += int(expected[2].sum())
     assert (envs.get_state() == twin.get_state()).all()
+    assert ended > COUNT
 
 
 def test_the_layouts_show_the_same_games():
@@ -141,16 +136,13 @@ def test_seeds():
 
 
 def test_a_reset_of_some_games_and_of_other_starts():
-    envs = make(6, size=6, opponent="random")
-    for _ in range(5):
-        envs.random_step()
-    before, which = envs.get_state(), torch.tensor([True, False] * 3)
-    envs.reset(options={"reset_mask": which, "empties": 10, "colour": "white"})
-    after = envs.get_state()
-    assert (before[1::2] == after[1::2]).all()
-    discs = [bin(int(state["own"] | state["opp"])).count("1") for state in after[::2]]
-    assert all(count in (26, 27) for count in discs)
-    assert (after["agent"][::2] == 1).all()
+    envs, twin = make(6, size=6, opponent="random"), make_twin(6, size=6, opponent="random")
+    before, which = envs.get_state(), np.array([True, False] * 3)
+    options = {"reset_mask": which, "empties": 10, "colour": "white"}
+    envs.reset(options=options | {"reset_mask": torch.from_numpy(which)})
+    twin.reset(options=options)
+    assert (envs.get_state() == twin.get_state()).all()
+    assert ((envs.get_state() == before) == ~which).all()
 
 
 def test_states_go_to_and_from_the_vector_environment():

@@ -37,7 +37,6 @@ class Count(NamedTuple):
     plies: int = 0  # passes included, as in `batch.random_plies`
     games: int = 0
     passes: int = 0
-    early: int = 0  # games that ended before the board was full
 
     def plus(self, other: Count) -> Count:
         return Count(*map(sum, zip(self, other, strict=True)))
@@ -230,7 +229,7 @@ def compare(referee: type, games: int, seed: int, chunk: int) -> Count:
                 f"{shown(getattr(told, name)[game])}, and we say {shown(getattr(expected, name)[game])}"
             )
         if ends.all():
-            return count._replace(early=int((ours.own | ours.opp != FULL).sum()))
+            return count
         running, squares = ~ours.over, ours.draw()
         count = count.plus(Count(plies=int(running.sum()), passes=int((running & expected.must_pass).sum())))
         history.append(squares)

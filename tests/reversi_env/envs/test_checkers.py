@@ -81,9 +81,6 @@ def test_pettingzoo_checks(size, variant, hasty_window, capsys):
         state_test(make(), 60)
 
 
-# --- the vector environment -----------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("mode", [*MODES, "SAME_STEP", "SameStep"])
 def test_made_with_make_vec(mode):
     """The mode is a member, a name or a value. Spaces and what is returned are compared with `SyncVectorEnv` below."""

@@ -29,9 +29,6 @@ from tests.oracles.games import (
 NORMAL4, NORMAL8 = Rules(4), Rules(8)
 
 
-# --- passes
-
-
 def test_a_pass_is_the_only_action_where_there_is_no_move():
     """After e6f6c4e7e8d8g7f8 black has no move: the mask allows the pass alone, and after it white moves again."""
     env = two_player(NORMAL8)
@@ -53,9 +50,6 @@ def test_a_pass_is_the_only_action_where_there_is_no_move():
         assert env.position() == after
 
 
-# --- the end
-
-
 @pytest.mark.parametrize(("game", "rules"), ENDINGS.values(), ids=ENDINGS)
 @pytest.mark.parametrize("reward", ["win", "discs"])
 def test_the_end(game, rules, reward):
@@ -74,7 +68,6 @@ def test_the_end(game, rules, reward):
         result = play_out(env, actions)
         check_end(result, final, reward, agent, agent)
         assert (result[-1]["agent"], result[-1]["opponent"]) == (number_of(agent), 0)
-    check_aec_end(game, rules, reward)
 
 
 def check_end(result, final, reward, rewarded, viewer):
@@ -90,32 +83,6 @@ def check_end(result, final, reward, rewarded, viewer):
 def winner_of(final):
     """Who won, as the infos have it."""
     return -1 if final.winner() is None else number_of(final.winner())
-
-
-def check_aec_end(game, rules, reward):
-    """Both rewards at once, each kept until its agent has been stepped with None."""
-    env, final = aec.env(size=rules.size, variant=rules.variant, reward=reward), position_after(game, rules)
-    env.reset(seed=1)
-    for action in moves_of(game, rules):
-        assert env.rewards == {"player_0": 0.0, "player_1": 0.0}
-        env.step(action)
-    expected = {"player_0": result_of(final, BLACK, reward), "player_1": result_of(final, WHITE, reward)}
-    assert env.rewards == expected
-    last = {}
-    for agent in env.agent_iter():
-        observation, reward, terminated, truncated, info = env.last()
-        colour = BLACK if agent == "player_0" else WHITE
-        assert (info["score"], info["winner"]) == (final.score(colour), winner_of(final))
-        assert np.array_equal(observation["observation"], board_of(final, own=colour))
-        assert np.flatnonzero(observation["action_mask"]).tolist() == [rules.pass_action]
-        assert (terminated, truncated) == (True, False)
-        last[agent] = reward
-        env.step(None)
-    assert last == expected
-    assert env.agents == []
-
-
-# --- rewards
 
 
 @pytest.mark.parametrize("reward", ["win", "discs"])
@@ -199,9 +166,6 @@ def test_shaping_adds_nothing_that_a_policy_could_change(opponent, discount, ill
                 break
         assert total == pytest.approx(result - first, abs=1e-12)
     assert shaped > 50
-
-
-# --- colours, starts, seeds
 
 
 @pytest.mark.parametrize("opponent", ["random", last_legal])

@@ -54,9 +54,6 @@ def whole_game(env, seed=1):
     return result
 
 
-# --- names and specs
-
-
 def test_a_spec_is_made_by_whoever_has_registered_for_it():
     assert ReversiEnv(opponent="greedy:")
     env = ReversiEnv(opponent="greedy:seed=3")
@@ -101,9 +98,6 @@ def test_an_agent_that_does_not_know_the_game_is_refused_before_any_step():
                 make(size=4, opponent=opponent)
             assert make(size=6, opponent=opponent)
     assert ReversiEnv(size=4, opponent=LastLegal())  # which has nothing to say about games
-
-
-# --- policies
 
 
 @pytest.mark.parametrize("observation", ["planes", "flat", "dict"])
@@ -154,9 +148,6 @@ def test_a_maskable_ppo_model_plays(observation, policy):
     envs.reset(seed=1)
     for _ in range(20):
         envs.step(envs.sample_legal())
-
-
-# --- what opponents get wrong
 
 
 class Blind:
@@ -224,9 +215,6 @@ def test_an_opponent_that_writes_into_what_it_sees_does_no_harm():
         assert np.array_equal(honest.step(action)[0], scribbled.step(action)[0])
 
 
-# --- batches
-
-
 @pytest.mark.parametrize(
     ("mode", "colour", "calls_per_step"),
     [("NEXT_STEP", "black", 1), ("DISABLED", "black", 1), ("NEXT_STEP", "white", 1), ("SAME_STEP", "white", 2)],
@@ -252,9 +240,6 @@ def test_in_a_pool_each_opponent_gets_its_own_games():
     counts = np.bincount(envs.get_state()["opponent"], minlength=3)
     assert [opponent.batches for opponent in counting] == [[counts[0]], [counts[1]]]
     assert counts.min() > 8
-
-
-# --- pools
 
 
 def test_opponents_are_drawn_in_proportion_to_their_weights_whatever_the_colour():

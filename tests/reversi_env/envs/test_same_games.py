@@ -181,7 +181,23 @@ def check_aec_game(recorded, i, seed, options):
         env.step(int(step.actions[i]))
         if step.terminated[i]:
             other = "player_1" if agent == "player_0" else "player_0"
-            assert env.rewards == {agent: step.rewards[i], other: -step.rewards[i]}
-            assert env.terminations == {"player_0": True, "player_1": True}
+            check_aec_end(env, {agent: step.rewards[i], other: -step.rewards[i]})
             return
     raise AssertionError("the game did not end")
+
+
+def check_aec_end(env, rewards):
+    """Each reward is kept until its agent has been stepped with None; the view is the agent's own."""
+    assert env.rewards == rewards
+    final = env.position()
+    winner = -1 if final.winner() is None else PLAYERS.index(final.winner())
+    for agent in env.agent_iter():
+        observation, reward, terminated, truncated, info = env.last()
+        colour = PLAYERS[int(agent[-1])]
+        assert (reward, terminated, truncated) == (rewards.pop(agent), True, False)
+        assert (info["score"], info["winner"]) == (final.score(colour), winner)
+        assert np.array_equal(observation["observation"], board_of(final, own=colour))
+        assert np.array_equal(observation["action_mask"], mask_of(final))
+        env.step(None)
+    assert rewards == {}
+    assert env.agents == []

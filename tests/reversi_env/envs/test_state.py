@@ -46,9 +46,6 @@ def assert_same_results(left, right):
     assert all(same_step(a, b) for a, b in zip(left, right, strict=True))
 
 
-# --- the single and the vector environment
-
-
 @options
 @makers
 def test_a_copy_or_a_state_goes_on_in_the_same_way_and_alone(options, make):
@@ -130,9 +127,6 @@ def test_states_of_other_games_are_refused():
     assert batch.positions() == [small.position()]
 
 
-# --- the AEC environment
-
-
 def aec_game(env):
     """Play to the end, the dead agents' steps included; everything that was seen."""
     seen = []
@@ -163,9 +157,6 @@ def test_a_copied_aec_game_goes_on_in_the_same_way(turns):
         seen.append(aec_game(one))
     assert seen == [expected] * len(seen)
     assert str(state) == str(before)
-
-
-# --- what is returned
 
 
 def assert_fresh(arrays):

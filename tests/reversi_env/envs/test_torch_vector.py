@@ -233,9 +233,13 @@ def test_a_start_that_leaves_nothing_to_decide_is_refused():
 
 @pytest.mark.filterwarnings("ignore:.*WARN")
 @pytest.mark.parametrize("layout", ["planes", "half", "packed"])
-def test_results_lie_in_the_spaces_which_pass_the_checks_of_gymnasium(layout):
-    envs = TorchVectorEnv(16, device="cpu", size=4, layout=layout, opponent="random")
-    envs = ArrayConversion(envs, env_xp=torch, target_xp=np)
+@pytest.mark.parametrize(("name", "variant"), [("TorchReversi-v0", "normal"), ("TorchReversedReversi-v0", "reversed")])
+def test_it_is_registered_and_results_lie_in_the_spaces_which_pass_the_checks_of_gymnasium(name, variant, layout):
+    options = {"size": 4, "layout": layout, "autoreset_mode": "SAME_STEP", "max_episode_steps": 99}
+    made = gymnasium.make_vec(name, num_envs=16, device="cpu", **options)
+    assert made.autoreset_mode is made.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
+    assert made.unwrapped.rules.variant == variant
+    envs = ArrayConversion(made, env_xp=torch, target_xp=np)
     check_observation_space(envs.single_observation_space)
     check_action_space(envs.single_action_space)
     observations, _ = envs.reset(seed=1)
@@ -244,12 +248,3 @@ def test_results_lie_in_the_spaces_which_pass_the_checks_of_gymnasium(layout):
         assert observations in envs.observation_space
         observations, _, terminated, truncated, _ = envs.step(envs.action_space.sample())
         assert (terminated.dtype, truncated.dtype) == (np.bool_, np.bool_)
-
-
-@pytest.mark.parametrize("name", ["TorchReversi-v0", "TorchReversedReversi-v0"])
-def test_it_is_registered(name):
-    envs = gymnasium.make_vec(name, num_envs=5, size=4, device="cpu", autoreset_mode="SAME_STEP", max_episode_steps=99)
-    assert envs.autoreset_mode is envs.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
-    observations, _ = envs.reset(seed=1)
-    assert observations.shape == (5, 2, 4, 4)
-    assert envs.unwrapped.rules.variant == ("reversed" if "Reversed" in name else "normal")

@@ -105,20 +105,14 @@ def test_results_do_not_depend_on_the_number_of_threads(pool_of, count, request)
             assert np.array_equal(expected, found)
 
 
-@pytest.mark.parametrize("row", [0, 40, 99])
-@pytest.mark.usefixtures("helped_first")
-def test_the_caller_raises_an_error_of_a_helper(row):
+@pytest.mark.parametrize("threads", [2, 7, "a helper first"])
+def test_the_caller_raises_an_error_after_which_the_threads_work_on(pool_of, threads, request):
+    if threads == "a helper first":
+        request.getfixturevalue("helped_first")
+    else:
+        pool_of(threads)
     visits = np.zeros(100, np.int64)
-    fail_at(100, 1000, visits, parallel=False)
-    with pytest.raises(ValueError, match="row"):
-        fail_at(100, row, visits, parallel=True)
-
-
-@pytest.mark.parametrize("count", [2, 7])
-def test_after_an_error_the_threads_work_on(pool_of, count):
-    pool_of(count)
-    visits = np.zeros(100, np.int64)
-    for row in range(0, 100, 7):
+    for row in range(0, 100, 11):
         with pytest.raises(ValueError, match="row"):
             fail_at(100, row, visits, parallel=True)
         assert visits.max() <= 1

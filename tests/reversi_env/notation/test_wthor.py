@@ -155,9 +155,6 @@ def test_games_moves_and_squares_that_do_not_exist_are_refused(method, number):
         getattr(read_wthor(wthor_file(wthor_record(["f5"]))), method)(number)
 
 
-# --- the whole database ---------------------------------------------------------------------------
-
-
 def test_every_game_of_the_database_is_legal_and_has_the_recorded_score_if_it_was_played_out(external_data):
     paths = sorted((external_data / "wthor").glob("*.wtb"))
     if not paths:
@@ -172,9 +169,6 @@ def test_every_game_of_the_database_is_legal_and_has_the_recorded_score_if_it_wa
         assert (scores == 2 * file.scores[over].astype(int) - 64).all()
         played_out += over.sum()
     assert played_out
-
-
-# --- the kernels ----------------------------------------------------------------------------------
 
 
 def rows_and_boards(start, rows, dtype=np.int8):

@@ -53,6 +53,9 @@ def test_moves_by_name_number_and_pass():
 
 
 def test_positions_compare_hash_and_pickle_by_value():
+    numbered = Position(Rules(), START.own, START.opp, -1)  # a turn may be the number of a colour
+    assert (numbered, numbered.turn) == (START, BLACK)
+    assert repr(numbered.play("f5")) == repr(START.play("f5"))
     a, b = START.play("f5"), START.play(37)
     assert a == b
     assert len({a, b}) == 1
@@ -148,10 +151,3 @@ def test_whatever_comes_in_only_our_errors_escape(value, other, text):
     for call, *arguments in (*calls, *((Position.from_text, one) for one in (value, text))):
         with contextlib.suppress(ReversiError):
             call(*arguments)
-
-
-def test_a_turn_may_be_the_number_of_a_colour():
-    position = Position(Rules(), START.own, START.opp, -1)
-    assert position == START
-    assert position.turn is BLACK
-    assert repr(position.play("f5")) == repr(START.play("f5"))

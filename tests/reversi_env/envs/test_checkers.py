@@ -109,6 +109,7 @@ def info_of(infos, i):
         (last_legal, "dict", {"colour": "white", "opening_plies": 3}),
         (["random", last_legal], "planes", {"colour": "alternate", "empties": 5, "reward": "shaped"}),
         (["random", "greedy"], "flat", {"max_episode_steps": 5}),
+        ("random", "dict", {"extra_planes": ["last_move", "legal"], "dtype": "float32", "channels_last": True}),
     ],
 )
 def test_it_behaves_as_gymnasiums_own_vector_of_single_environments(mode, opponent, observation, options):

@@ -45,6 +45,9 @@ def test_the_size_follows_from_the_board_and_the_line_comes_back(line, size):
     problem = read_obf_line(line)
     assert problem.position.rules == Rules(size)
     assert write_obf_line(problem) == line
+    assert read_obf_line(line, Rules(size, "reversed")).position.rules == Rules(size, "reversed")
+    with pytest.raises(PositionError, match=str(size**2)):
+        read_obf_line(line, Rules(12 - size if size != 6 else 4))
 
 
 @pytest.mark.parametrize(
@@ -58,13 +61,6 @@ def test_the_size_follows_from_the_board_and_the_line_comes_back(line, size):
 )
 def test_loose_spelling_reads_as_the_same_problem(line):
     assert read_obf_line(line) == read_obf_line(LINE_4X4)
-
-
-def test_rules_give_the_variant():
-    reversed_rules = Rules(4, "reversed")
-    assert read_obf_line(LINE_4X4, reversed_rules).position.rules == reversed_rules
-    with pytest.raises(PositionError, match="64"):
-        read_obf_line(LINE_4X4, Rules(8))
 
 
 def test_comments_and_blank_lines_are_no_problems_and_a_comment_is_kept(tmp_path):

@@ -54,13 +54,9 @@ def test_an_illegal_move_is_named_with_its_number(text, number):
         read_transcript(text)
     with pytest.raises(IllegalMoveError, match=f"move {number}"):
         Game(START, [text[i : i + 2] for i in range(0, len(text), 2)]).final()
-
-
-@pytest.mark.parametrize("move", ["a1", "--"])
-def test_nothing_may_be_played_after_the_end_of_the_game(move):
-    whole_game = write_transcript(random_moves(Position.initial(), seed=1))
-    with pytest.raises(IllegalMoveError, match="the game is over"):
-        read_transcript(whole_game + move)
+    for move in ("a1", "--"):
+        with pytest.raises(IllegalMoveError, match="the game is over"):
+            read_transcript(write_transcript(random_moves(START, seed=1)) + move)
 
 
 @pytest.mark.parametrize(

@@ -30,6 +30,7 @@ def test_perft_equals_the_table(size, depth, leaves):
 def test_a_pass_is_a_ply_and_a_finished_game_is_not_counted(text, leaves):
     position = Position.from_text(text)
     assert [position.perft(depth) for depth in range(len(leaves))] == leaves
+    assert position.perft(10**30) == 0  # no game is so long
 
 
 def test_the_edge_table_is_complete_and_equals_the_twin():

@@ -23,14 +23,18 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_file_is_replaced_as_a_whole(tmp_path):
-    path = tmp_path / "file"
+def test_a_file_is_replaced_as_a_whole(tmp_path, monkeypatch):
+    path, real, flushed = tmp_path / "file", os.fsync, []
+    monkeypatch.setattr(
+        os, "fsync", lambda descriptor: flushed.append(os.fstat(descriptor).st_size) or real(descriptor)
+    )
     path.write_bytes(b"old")
     with atomic_writer(path) as stream:
         stream.write(b"new ")
         assert path.read_bytes() == b"old"
         assert names(tmp_path) == [".file.part", "file"]
         stream.write(b"content")
+    assert len(b"new content") in flushed  # what is put in its place is on the disk
     assert path.read_bytes() == b"new content"
     assert names(tmp_path) == ["file"]
     umask = os.umask(0)

@@ -34,22 +34,20 @@ def test_regret_is_best_minus_chosen(name, opponent):
     assert regrets > 0
 
 
-def test_out_of_range_and_illegal_actions_are_not_judged():
-    env = ExactRegret(gymnasium.make("Reversi-v0", size=6), max_empties=8)
+@pytest.mark.parametrize(("empties", "legal"), [(None, 1), (6, 0)])
+def test_moves_too_far_from_the_end_and_illegal_ones_are_not_judged(empties, legal):
+    env = ExactRegret(gymnasium.make("Reversi-v0", size=6, empties=empties), max_empties=8)
     _, info = env.reset(seed=1)
-    *_, info = env.step(int(np.flatnonzero(info["action_mask"])[0]))
-    assert "regret" not in info
-    env = ExactRegret(gymnasium.make("Reversi-v0", size=6, empties=6), max_empties=8)
-    _, info = env.reset(seed=1)
-    *_, info = env.step(int(np.flatnonzero(info["action_mask"] == 0)[0]))
-    assert info["illegal_action"]
+    *_, info = env.step(int(np.flatnonzero(info["action_mask"] == legal)[0]))
+    assert info["illegal_action"] == (not legal)
     assert "regret" not in info
 
 
 @pytest.mark.parametrize(("size", "most"), [(4, 16), (6, 26), (8, 24)])
 def test_more_than_anybody_could_wait_for_is_refused(size, most):
     env = gymnasium.make("Reversi-v0", size=size)
-    assert ExactRegret(env, max_empties=most).max_empties == most
+    again = ExactRegret(env, max_empties=most).spec.make()
+    assert (type(again), again.max_empties) == (ExactRegret, most)
     for wrong in (most + 1, 99, -1, 2.5, True, "8"):
         with pytest.raises(ReversiError, match=f"max_empties={wrong!r}"):
             ExactRegret(env, max_empties=wrong)
@@ -74,10 +72,3 @@ def test_the_move_is_judged_and_not_the_number_that_a_turned_board_gives_it(turn
                 found = env.step(image)[4]
                 assert (found["regret"], found["exact_score"]) == (info["regret"], info["exact_score"])
     assert turned > 5
-
-
-def test_the_judge_is_made_again_from_its_spec():
-    env = ExactRegret(gymnasium.make("Reversi-v0", size=4, opponent=None), max_empties=3)
-    again = env.spec.make()
-    assert isinstance(again, ExactRegret)
-    assert again.max_empties == 3

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 
 import numpy as np
@@ -26,7 +27,6 @@ from train.arena.match import play_game
 from train.arena.openings import Opening, random_opening
 
 FAKE = Path(__file__).parents[2] / "oracles" / "fake_engine.py"
-RHINO = Path("/usr/games/gtp-rhino")
 #: Seconds that a program may take over a move where it is to fail by taking longer. Everywhere else it has all the time it needs.
 SHORT = 0.3
 
@@ -105,8 +105,7 @@ def test_nboard_plays_on_from_any_position_and_gtp_does_not(made):
 
 def test_a_program_chooses_from_positions_alone_as_long_as_they_follow_each_other(made):
     """As an environment's opponent: it is shown positions, with other moves and passes in between."""
-    program, others = made(spec("gtp", "--passes", "implicit")), np.random.default_rng(5)
-    passes = 0
+    program, others, passes = made(spec("gtp", "--passes", "implicit")), np.random.default_rng(5), 0
     for _ in range(3):
         position = Position.initial(Rules(4)).play("b1")
         while not position.is_over():
@@ -117,73 +116,50 @@ def test_a_program_chooses_from_positions_alone_as_long_as_they_follow_each_othe
             passes += action == position.rules.pass_action
             position = position.play(action)
     assert passes
-    strange = Position.initial().play_all(["f5", "d6", "c3"])
     with pytest.raises(ReversiError, match="plays whole games"):
-        program.choose(strange)
-    assert made(spec("nboard")).choose(strange) == strange.legal_actions()[0]
-
-
-@pytest.mark.skipif(not RHINO.exists(), reason="gtp-rhino (Debian's grhino) is not installed")
-def test_gtp_rhino_plays_whole_games_with_passes(made):
-    rhino, passes = made("gtp:gtp-rhino -l 1 -b 0"), 0
-    for seed in range(6):
-        colour = (BLACK, WHITE)[seed % 2]
-        opening = random_opening(Rules(), seed, np.random.default_rng(seed))
-        game = play_game({colour: rhino, colour.other: RandomAgent(seed)}, opening)
-        assert game.forfeit is None
-        passes += game.moves.count("pass")
-    assert passes
-    with pytest.raises(EngineFailure, match="refused boardsize 6"):
-        rhino.prepare(Rules(6))
-    with pytest.raises(EngineFailure, match="does not play the reversed game"):
-        rhino.prepare(Rules(8, "reversed"))
+        program.choose(Position.initial().play_all(["f5", "d6", "c3"]))
 
 
 # --- failures -------------------------------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("patient_at_the_end")
-@pytest.mark.parametrize("protocol", ["gtp", "nboard"])
 @pytest.mark.parametrize(
-    ("how", "kind", "words"),
+    ("protocol", "how", "kind", "words"),
     [
-        ("crash", "crash", "ended with exit status 3"),
-        ("hang", "timeout", "gave no answer to"),
-        ("illegal", "illegal", "the legal moves are"),
-        ("pass", "illegal", "the legal moves are"),
-        ("nonsense", "malformed", "expected a move"),
-        ("garbage", "malformed", "expected"),
+        *(
+            (protocol, *failure)
+            for protocol in ("gtp", "nboard")
+            for failure in (
+                ("crash", "crash", "ended with exit status 3"),
+                ("hang", "timeout", "gave no answer to"),
+                ("illegal", "illegal", "the legal moves are"),
+                ("pass", "illegal", "the legal moves are"),
+                ("nonsense", "malformed", "expected a move"),
+                ("garbage", "malformed", "expected"),
+            )
+        ),
+        ("gtp", "drip", "timeout", "gave no answer to"),  # empty lines for ever
+        ("gtp", "refuse", "refused", "I would rather not"),
+        ("gtp", "resign", "resigned", "resigned"),
     ],
 )
 def test_a_program_that_fails_loses_the_game_and_is_started_again_for_the_next(
     made, tmp_path, protocol, how, kind, words
 ):
-    limit, after = (SHORT, 0) if how == "hang" else (60, 3)
+    limit, after = (SHORT, 0) if kind == "timeout" else (60, 3)
     program = made(spec(protocol, "--fail", how, "--after", after, "--once", tmp_path / "failed", limit=limit))
     opening = random_opening(Rules(6), 2, np.random.default_rng(0))
     game = play_game({WHITE: program, BLACK: FirstMove()}, opening)
     assert (game.forfeit.colour, game.forfeit.kind, game.discs) == (WHITE, kind, 36)
     assert words in game.forfeit.reason
+    assert ("Segmentation fault, or so" in game.forfeit.reason) == (how == "crash")  # its last words
     assert str(FAKE) in game.forfeit.reason or "…" in game.forfeit.reason
     assert len(game.moves) == 2 * after + 1  # white's, and black's before them
     program.limit = 60
     again = play_game({WHITE: program, BLACK: FirstMove()}, opening)
     assert again.forfeit is None
     assert again.moves == play_game({WHITE: FirstMove(), BLACK: FirstMove()}, opening).moves
-
-
-@pytest.mark.parametrize(("how", "kind"), [("refuse", "refused"), ("resign", "resigned"), ("drip", "timeout")])
-def test_other_ways_to_lose_by_gtp(made, how, kind):
-    """An engine that writes empty lines for ever is answering nothing, too."""
-    program = made(spec("gtp", "--fail", how, limit=SHORT if kind == "timeout" else 60))
-    game = play_game({BLACK: program, WHITE: FirstMove()}, Opening(Position.initial()))
-    assert (game.forfeit.kind, game.discs, game.moves) == (kind, -64, ())
-
-
-@pytest.mark.usefixtures("patient_at_the_end")
-def test_the_last_words_of_a_crash_are_reported(made):
-    with pytest.raises(EngineFailure, match="Segmentation fault, or so"):
-        made(spec("gtp", "--fail", "crash")).choose(Position.initial())
 
 
 def test_a_program_that_runs_wild_is_ended_before_it_fills_the_memory(made, monkeypatch):
@@ -203,15 +179,20 @@ def test_progress_that_is_drawn_in_its_place_is_read_over():
 
 
 @pytest.mark.usefixtures("patient_at_the_end")
-def test_a_program_that_does_not_greet_is_refused_at_once(made, monkeypatch):
-    with monkeypatch.context() as impatient:
-        impatient.setattr(GtpAgent, "timeout", SHORT)
-        with pytest.raises(EngineFailure, match=f"no answer to 'known_command set_game' within {SHORT} s"):
-            made("gtp:sleep 1000").prepare(Rules())
-    with pytest.raises(EngineFailure, match="ended with exit status 1 "):
-        made("gtp:false").prepare(Rules())
-    with pytest.raises(EngineFailure, match="answered 'known_command set_game' to"):
-        made("gtp:cat").prepare(Rules())
+@pytest.mark.parametrize(
+    ("command", "words"),
+    [
+        ("sleep 1000", f"no answer to 'known_command set_game' within {SHORT} s"),
+        ("false", "ended with exit status 1 "),
+        ("cat", "answered 'known_command set_game' to"),
+        ("no-such-engine -x", "program 'no-such-engine' was not found"),
+        (f"{REPOSITORY}/README.md", "was not found"),
+    ],
+)
+def test_a_program_that_is_not_there_or_does_not_greet_is_refused_at_once(made, monkeypatch, command, words):
+    monkeypatch.setattr(GtpAgent, "timeout", SHORT if "sleep" in command else GtpAgent.timeout)
+    with pytest.raises(EngineFailure, match=words):
+        made(f"gtp:{command}").prepare(Rules())
 
 
 # --- specs ----------------------------------------------------------------------------------------
@@ -222,67 +203,51 @@ def test_specs():
     assert isinstance(program, GtpAgent)
     assert program.command == "engine -a 1,2 --key=value 'two words': x"
     assert (program.time, program.limit) == (0.25, 5)
-    program = make_agent("nboard:engine", time=0.5, depth=11, nodes=7, seed=3, limit=2.0)
+    program = pickle.loads(pickle.dumps(make_agent("nboard:engine", time=0.5, depth=11, nodes=7, seed=3, limit=2.0)))
     assert isinstance(program, NBoardAgent)
-    assert (program.time, program.limit, program.depth) == (0.5, 2.0, 11)
+    assert (program.command, program.time, program.limit, program.depth) == ("engine", 0.5, 2.0, 11)
     assert make_agent("gtp[time=2]:engine", time=0.5).time == 2
-    copy = pickle.loads(pickle.dumps(program))
-    assert (copy.command, copy.depth) == ("engine", 11)
-
-
-def test_where_an_agent_of_our_own_is_needed_a_program_is_refused():
     with pytest.raises(AgentSpecError, match="is another program: expected one of "):
         AgentSpec.parse("gtp:engine").check_own()
 
 
-def test_a_program_that_is_not_there(tmp_path):
-    with pytest.raises(EngineFailure, match="program 'no-such-engine' was not found"):
-        make_agent("gtp:no-such-engine -x").prepare(Rules())
-    no_program = tmp_path / "binary"
-    no_program.write_bytes(bytes(8))
-    no_program.chmod(0o755)
-    for command in ("", "'open", str(no_program)):
-        with pytest.raises(EngineFailure, match=re.escape(repr(command)[:40])):
-            processes.EngineProcess(command)
-    with pytest.raises(EngineFailure, match="was not found"):
-        make_agent(f"gtp:{REPOSITORY}/README.md").prepare(Rules())
+@pytest.mark.parametrize("command", ["", "'open", "binary"])
+def test_a_command_line_that_cannot_run_is_named(command, tmp_path):
+    if command == "binary":
+        path = tmp_path / command
+        path.write_bytes(bytes(8))
+        path.chmod(0o755)
+        command = str(path)
+    with pytest.raises(EngineFailure, match=re.escape(repr(command)[:40])):
+        processes.EngineProcess(command)
 
 
-@pytest.mark.parametrize(
-    ("size", "seconds", "settings"),
-    [
-        (8, 1, "0 1 1"),
-        (8, 0.1, "0 1 10"),
-        (8, 2.5, "0 5 2"),
-        (8, 0.33, "0 1 3"),
-        (8, 0.001, "0 1 30"),
-        (4, 0.1, "0 1 6"),
-    ],
-)
-def test_times_are_told_in_whole_seconds_for_moves_of_one_game(size, seconds, settings):
-    assert _time_settings(seconds, Rules(size)) == settings
+def test_times_are_told_in_whole_seconds_for_moves_of_one_game():
+    times = {1: "0 1 1", 0.1: "0 1 10", 2.5: "0 5 2", 0.33: "0 1 3", 0.001: "0 1 30"}
+    assert {seconds: _time_settings(seconds, Rules()) for seconds in times} == times
+    assert _time_settings(0.1, Rules(4)) == "0 1 6"
 
 
 # --- nothing is left running ------------------------------------------------------------------------
 
 
-def pids_in(path, lines):
-    wait_until(lambda: path.exists() and path.read_text().count("\n") >= lines)
+def pids_in(path):
+    wait_until(lambda: path.exists() and path.read_text().endswith("\n"))
     return [int(word) for word in path.read_text().split()]
 
 
-@pytest.mark.parametrize("how", [None, "hang"])
-def test_closing_ends_a_program_and_what_it_has_started(tmp_path, how):
-    failing, limit = (["--fail", how], SHORT) if how else ([], 60)
+@pytest.mark.parametrize("end", ["close", "fail", "forget"])
+def test_a_program_and_what_it_has_started_end_with_its_agent(tmp_path, end):
+    failing, limit = (["--fail", "hang"], SHORT) if end == "fail" else ([], 60)
     program = make_agent(spec("gtp", "--pids", tmp_path / "pids", *failing, limit=limit))
-    if how:
-        with pytest.raises(EngineFailure):
-            program.choose(Position.initial())
-    else:
+    with pytest.raises(EngineFailure) if failing else nullcontext():
         program.choose(Position.initial())
+    if end == "close":
         program.close()
         program.close()
-    pids = pids_in(tmp_path / "pids", 1)
+    elif end == "forget":
+        del program
+    pids = pids_in(tmp_path / "pids")
     assert len(pids) == 2
     wait_until(lambda: all(map(gone, pids)))
 
@@ -306,14 +271,6 @@ def test_a_child_in_another_session_is_not_waited_for(monkeypatch, ends):
     wait_until(lambda: program._process.stdout.closed and program._process.stderr.closed)
 
 
-def test_a_program_that_is_forgotten_ends(tmp_path):
-    program = make_agent(spec("gtp", "--pids", tmp_path / "pids"))
-    program.choose(Position.initial())
-    del program
-    pids = pids_in(tmp_path / "pids", 1)
-    wait_until(lambda: all(map(gone, pids)))
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, None], ids=str)
 def test_programs_end_with_us_however_we_end(tmp_path, how):
@@ -327,7 +284,7 @@ def test_programs_end_with_us_however_we_end(tmp_path, how):
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
     with subprocess.Popen(command, env=environment, text=True, **pipes) as job:
         assert job.stdout.readline() == "ready\n"
-        pids = pids_in(tmp_path / "pids", 1)
+        pids = pids_in(tmp_path / "pids")
         assert not any(map(gone, pids))
         if how is not None:
             job.send_signal(how)

@@ -61,13 +61,14 @@ def entry_points(tmp_path, monkeypatch):
     loading._entry_points.cache_clear()
 
 
-@pytest.mark.parametrize("name", [*registry._KINDS, *registry.PROGRAMS])
-def test_every_import_path_of_the_table_exists(name):
+@pytest.mark.parametrize("name", [*registry._KINDS, *registry.PROGRAMS, "network"])
+def test_every_import_path_of_the_table_exists_and_every_option_has_a_help_text(name):
     if name in ("zero", "rl", "rl-search"):
         pytest.importorskip("torch")
     kind = registry.agent_kind(name)
-    assert callable(loading.load(kind.maker))
+    assert callable(kind.maker) or callable(loading.load(kind.maker))
     assert kind.positional is None or kind.positional in kind.option_names
+    assert all(one.metadata["help"] for one in fields(kind.options))
 
 
 def test_an_agent_of_another_package_is_loaded_by_its_name_and_nothing_else_is(entry_points):
@@ -101,8 +102,3 @@ def test_a_module_that_shadows_a_package_is_named_and_not_run(tmp_path):
     assert result.returncode != 0
     assert "imported" not in result.stdout
     assert f"ShadowedPackageError: {str(tmp_path / 'models.py')!r}" in result.stderr
-
-
-def test_every_option_has_a_help_text():
-    for kind in (*registry._KINDS.values(), *registry.PROGRAMS.values(), registry.agent_kind("network")):
-        assert all(one.metadata["help"] for one in fields(kind.options))

@@ -47,10 +47,23 @@ def solver_for(rules, **options):
 
 @pytest.fixture
 def climbing(monkeypatch):
-    """Engines that take every step, however near the end is."""
+    """Engines that take every step, however near the end is; with *stop_at*, they are stopped when they begin that step."""
     monkeypatch.setattr(deepening, "SOLVE_SHARE", 0.0)
     monkeypatch.setattr(deepening, "FIRST_LEVEL_SHARE", 1e9)
-    return lambda rules: Engine("network", rules, megabytes=4)
+
+    def made(rules, stop_at=None):
+        engine = Engine("network", rules, megabytes=4)
+        climb = engine.solver.solve_at
+
+        def solve_at(position, step, guess):
+            if step == stop_at:
+                engine.stop()
+            return climb(position, step, guess)
+
+        engine.solver.solve_at = solve_at
+        return engine
+
+    return made
 
 
 # --- the solver -----------------------------------------------------------------------------------
@@ -117,23 +130,19 @@ def test_an_entry_of_a_lower_step_answers_nothing_on_a_higher_one():
 
 @pytest.mark.parametrize("rules", [Rules(6), Rules(8)], ids=str)
 def test_an_engine_climbs_to_the_proof_if_it_has_the_time(climbing, rules):
-    engine, position = climbing(rules), positions_with(15, 1, rules, seed=4)[0]
+    engine, position, solver = climbing(rules), positions_with(15, 1, rules, seed=4)[0], Solver(rules)
     assert list(engine.selectivity_levels(position, FOREVER)) == list(range(EXACT + 1))
-    result, score = engine.search(position, FOREVER), Solver(rules).solve(position).score
+    result, score = engine.search(position, FOREVER), solver.solve(position).score
     assert (result.value, result.confidence, result.exact, result.depth) == (score, 100, True, 15)
+    position = positions_with(13, 1, rules, seed=7)[0]
+    result = engine.search(position, FOREVER, multi_pv=64)
+    assert result.exact
+    assert {entry.move: entry.value for entry in result.moves} == solver.solve_all_moves(position)
 
 
 @pytest.mark.parametrize("multi_pv", [1, 64])
 def test_what_the_last_finished_step_found_stands(climbing, multi_pv):
-    engine, position = climbing(Rules(6)), positions_with(16, 1, Rules(6), seed=6)[0]
-    climb = engine.solver.solve_at
-
-    def stop_at_the_third_step(position, step, guess):
-        if step == 2:
-            engine.stop()
-        return climb(position, step, guess)
-
-    engine.solver.solve_at = stop_at_the_third_step
+    engine, position = climbing(Rules(6), stop_at=2), positions_with(16, 1, Rules(6), seed=6)[0]
     result = engine.search(position, FOREVER, multi_pv=multi_pv)
     assert (result.confidence, result.exact, result.depth) == (87, False, 16)
     assert result.move in position.legal_moves()
@@ -142,18 +151,11 @@ def test_what_the_last_finished_step_found_stands(climbing, multi_pv):
         assert {entry.move for entry in result.moves} == set(position.legal_moves())
 
 
-def test_all_moves_get_the_values_that_a_solver_proves(climbing):
-    rules = Rules(6)
-    engine, position = climbing(rules), positions_with(13, 1, rules, seed=7)[0]
-    result = engine.search(position, FOREVER, multi_pv=64)
-    assert result.exact
-    assert {entry.move: entry.value for entry in result.moves} == Solver(rules).solve_all_moves(position)
-
-
 def test_the_best_move_is_found_when_the_table_knows_all_moves_already():
-    """As after a hint: nothing is left to search, but a move is still wanted, and the best."""
+    """As after a hint: nothing is left to search, but a move is still wanted, and the best. Also where all is lost."""
+    lost = Position.from_text("XXXXXXXX" * 5 + "XXXOOXXX" + "--------" * 2, WHITE)
     engine, solver = Engine("network", megabytes=4), Solver()
-    for position in positions_with(16, 3, Rules(), seed=12):
+    for position in [*positions_with(16, 3, Rules(), seed=12), lost]:
         values = engine.search(position, Limits(empties_exact=16), multi_pv=64)
         result = engine.search(position, Limits(empties_exact=16))
         assert result.exact
@@ -168,14 +170,6 @@ def test_a_proven_value_comes_with_a_move_that_keeps_it_though_its_line_was_cut_
     for position in positions_with(15, 4, Rules(), seed=14):
         result = engine.search(position, Limits(empties_exact=15))
         assert (result.exact, result.value) == (True, -solver.solve(position.play(result.move)).score)
-
-
-def test_a_position_that_loses_everything_is_solved_too():
-    board = "XXXXXXXX" * 5 + "XXXOOXXX" + "--------" * 2
-    position = Position.from_text(board, WHITE)
-    score = Solver().solve(position).score
-    result = Engine("network", megabytes=4).search(position, Limits(empties_exact=16))
-    assert (result.exact, result.value) == (True, score)
 
 
 def test_limits_of_depth_and_nodes_and_a_margin_of_0_and_only_moves_climb_nothing(climbing):
@@ -193,18 +187,9 @@ def test_limits_of_depth_and_nodes_and_a_margin_of_0_and_only_moves_climb_nothin
 
 def test_a_proven_win_is_played_though_its_score_is_not_known(climbing):
     """Stopped while the score is looked for, the engine plays what it has proven to win."""
-    engine, position = climbing(Rules(6)), positions_with(14, 40, Rules(6), seed=9)
     solver = Solver(Rules(6))
-    won = next(p for p in position if solver.solve(p).score >= 2)
-    climb = engine.solver.solve_at
-
-    def stop_at_the_score(position, step, guess):
-        if step == EXACT:
-            engine.stop()
-        return climb(position, step, guess)
-
-    engine.solver.solve_at = stop_at_the_score
-    result = engine.search(won, FOREVER)
+    won = next(p for p in positions_with(14, 40, Rules(6), seed=9) if solver.solve(p).score >= 2)
+    result = climbing(Rules(6), stop_at=EXACT).search(won, FOREVER)
     assert result.confidence == 99
     assert solver.solve(won.play(result.move)).score <= -2
 
@@ -241,38 +226,26 @@ def test_ends_that_make_no_sense_are_refused(wrong):
         cuts_of.from_table(table)
 
 
-def test_a_fit_to_the_end_needs_positions_far_enough_from_it():
-    with pytest.raises(ReversiError, match="expected at least 30, with more than 8"):
-        probcut_fit.fit_endgame("network", Rules(), [Position.initial()])
-
-
 # --- the small table ------------------------------------------------------------------------------
 
 
 def test_the_small_table_keeps_the_last_of_those_that_share_a_place():
     """Against a dictionary by place: entries are those of their position, bounds are narrowed, and the move stays."""
-    words, generator = np.zeros(SHALLOW_WORDS, np.uint64), np.random.default_rng(1)
-    boards = generator.integers(2**62, size=(300, 2), dtype=np.uint64)
-    kept = {}
-    for own, opp in boards[generator.integers(300, size=5000)]:
-        count = MIN_EMPTIES + int(own) % (MAX_EMPTIES - MIN_EMPTIES + 1)
-        lower, upper, move = (
-            int(generator.integers(-64, 1)),
-            int(generator.integers(1, 65)),
-            int(generator.integers(65)),
-        )
+    words, generator, kept = np.zeros(SHALLOW_WORDS, np.uint64), np.random.default_rng(1), {}
+    counts = generator.integers(MIN_EMPTIES, MAX_EMPTIES + 1, 300)
+    boards = [(*generator.integers(2**62, size=2, dtype=np.uint64), count) for count in counts]
+    for number in generator.integers(300, size=5000):
+        own, opp, count = boards[number]
+        lower, upper, move = (int(generator.integers(*ends)) for ends in ((-64, 1), (1, 65), (0, 65)))
         at = int(shallow_slot(own, opp, count))
-        known = kept.get(at, (None, -64, 64, NO_MOVE))
-        if known[0] != (own, opp):
-            known = ((own, opp), -64, 64, NO_MOVE)
-        kept[at] = (known[0], max(lower, known[1]), min(upper, known[2]), known[3] if move == NO_MOVE else move)
+        known = kept[at] if at in kept and kept[at][0] == number else (number, -64, 64, NO_MOVE)
+        kept[at] = (number, max(lower, known[1]), min(upper, known[2]), known[3] if move == NO_MOVE else move)
         shallow_store(words.ctypes.data, own, opp, lower, upper, move, count)
     assert len(kept) > 200
-    for own, opp in boards:
-        count = MIN_EMPTIES + int(own) % (MAX_EMPTIES - MIN_EMPTIES + 1)
+    for number, (own, opp, count) in enumerate(boards):
         data = shallow_probe(words.ctypes.data, own, opp, count)
-        position, *rest = kept.get(int(shallow_slot(own, opp, count)), (None,))
-        assert bool(data) == (position == (own, opp))
+        holder, *rest = kept.get(int(shallow_slot(own, opp, count)), (None,))
+        assert bool(data) == (holder == number)
         if data:
             assert [lower_of(data), upper_of(data), move_of(data)] == rest
 

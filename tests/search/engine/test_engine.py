@@ -136,15 +136,19 @@ def test_a_search_and_a_solution_by_its_solver_wait_for_each_other(monkeypatch):
 
 
 def test_threads_together_find_the_value_that_one_finds(monkeypatch):
-    """They search one tree to one depth: who comes first to which position makes no difference."""
+    """They search one tree to one depth: who comes first to which position makes no difference. The line is legal."""
     monkeypatch.setattr(deepening, "SINGLE_THREAD_NODES", 0)
-    alone, team = Engine("six-factor", megabytes=1), Engine("six-factor", threads=3, megabytes=1)
+    engines, lengths = [Engine("six-factor", threads=threads, megabytes=1) for threads in (1, 3)], []
     for position in some_positions(Rules(), 12, seed=8):
-        alone.clear()
-        team.clear()
-        found = team.search(position, at_depth(8))
-        assert found.value == alone.search(position, at_depth(8)).value
-        assert position.play_all(found.pv)
+        for engine in engines:
+            engine.clear()
+        alone, team = (engine.search(position, at_depth(8)) for engine in engines)
+        assert team.value == alone.value
+        for found in (alone, team):
+            assert found.pv[0] == found.move
+            assert position.play_all(found.pv)
+            lengths.append(len(found.pv))
+    assert np.mean(lengths) > 3
 
 
 def searched_beside(position, marked, depth, share_depth=2, node_limit=10**9):
@@ -257,7 +261,10 @@ def test_multi_pv_values_are_those_of_separate_searches_best_first(rules):
 
 
 def test_multi_pv_values_are_all_of_one_depth():
-    """Neither an iteration that was not finished nor a deeper search before it gets into the list."""
+    """Neither an iteration that was not finished nor a deeper search before it gets into the list.
+
+    It goes on from shallower searches: the same values for fewer nodes than from an empty table.
+    """
     position = Position.initial().play_all(["d3", "c5", "e6", "d2"])
     used = Engine("six-factor", megabytes=1)
     for nodes in (3_000, 10_000, 30_000):
@@ -267,51 +274,46 @@ def test_multi_pv_values_are_all_of_one_depth():
         assert found.nodes >= nodes  # it was cut short
         assert found.moves == expected.moves
         assert len(found.moves) == len(position.legal_moves())
-
-
-def test_multi_pv_goes_on_from_shallower_searches():
-    """The same values for fewer nodes than from an empty table."""
-    position = Position.initial().play_all(["d3", "c5", "e6", "d2"])
-    engine = Engine("six-factor", megabytes=1)
+    used.clear()
     for depth in range(1, 7):
-        found = engine.search(position, at_depth(depth), multi_pv=64, keep_estimates=depth > 1)
-    anew = engine.search(position, at_depth(6), multi_pv=64)
+        found = used.search(position, at_depth(depth), multi_pv=64, keep_estimates=depth > 1)
+    anew = used.search(position, at_depth(6), multi_pv=64)
     assert found.moves == anew.moves
     assert found.nodes < anew.nodes
 
 
-@pytest.mark.parametrize("multi_pv", [0, -1, 1.5, True, "2"])
-def test_a_bad_multi_pv_is_named(multi_pv):
-    with pytest.raises(ReversiError, match="multi_pv="):
-        Engine("discs", megabytes=0.1).search(Position.initial(), multi_pv=multi_pv)
+@pytest.mark.parametrize(
+    ("ask", "words"),
+    [
+        *((lambda wrong=wrong: small_search(multi_pv=wrong), "multi_pv=") for wrong in (0, -1, 1.5, True, "2")),
+        (lambda: small_search(rules=Rules(6)), "expected one of"),
+        (lambda: Engine("discs", threads=0), "threads=0: expected"),
+        *((lambda wrong=wrong: Limits(time=wrong), "^time=.*expected") for wrong in (0, -1.5, float("nan"), "1", True)),
+        *((lambda wrong=wrong: Limits(depth=wrong), "^depth=.*expected") for wrong in (0, 2.5, True)),
+        *((lambda wrong=wrong: Limits(nodes=wrong), "^nodes=.*expected") for wrong in (0, 1 << 63)),
+        (lambda: Limits(empties_exact=-1), "^empties_exact=.*expected"),
+        *((lambda wrong=wrong: Limits(**wrong), "^soft=.*expected") for wrong in ({"soft": 1}, {"soft": 0, "time": 1})),
+    ],
+)
+def test_bad_input_is_named(ask, words):
+    with pytest.raises(ReversiError, match=words):
+        ask()
 
 
-def test_the_line_begins_with_the_move_and_is_legal():
-    engine = Engine("six-factor", megabytes=4)
-    lengths = []
-    for position in some_positions(Rules(), 10, seed=8):
-        found = engine.search(position, at_depth(6))
-        assert found.pv[0] == found.move
-        assert position.play_all(found.pv)
-        lengths.append(len(found.pv))
-    assert np.mean(lengths) > 3
+def small_search(rules=None, **options):
+    return Engine("discs", rules or Rules(), megabytes=0.1).search(Position.initial(), **options)
 
 
 # --- special positions ----------------------------------------------------------------------------
 
 
 @every_game
-def test_a_finished_game(rules):
+def test_a_finished_game_and_a_pass(rules):
     over = Position.from_text("X" * (rules.square_count - 1) + "-", rules=rules)
-    found = Engine("discs", rules, megabytes=0.1).search(over, Limits(time=1), multi_pv=3)
+    engine, position = Engine("discs", rules, megabytes=0.1), first_position(rules, Position.must_pass)
+    found = engine.search(over, Limits(time=1), multi_pv=3)
     assert (found.move, found.value, found.exact) == (None, rules.sign * rules.square_count, True)
     assert (found.pv, found.moves, found.depth) == ((), (), 0)
-
-
-@every_game
-def test_a_pass_is_made_and_the_value_is_the_other_sides(rules):
-    position = first_position(rules, Position.must_pass)
-    engine = Engine("discs", rules, megabytes=0.1)
     engine.clear()
     found = engine.search(position, at_depth(2), multi_pv=2)
     engine.clear()
@@ -330,39 +332,21 @@ def test_with_a_clock_an_only_move_is_played_at_once():
     assert engine.search(position, at_depth(4)).depth == 4  # without one, the value is what is asked for
 
 
-def test_positions_of_another_game_are_refused():
-    with pytest.raises(ReversiError, match="expected one of"):
-        Engine("discs", Rules(6), megabytes=0.1).search(Position.initial())
-    with pytest.raises(ReversiError, match="threads=0: expected"):
-        Engine("discs", threads=0)
-
-
 # --- limits ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "limits",
-    [
-        *({"time": seconds} for seconds in (0, -1.5, float("nan"), "1", True)),
-        *({"depth": depth} for depth in (0, 2.5, True)),
-        *({"nodes": 0}, {"nodes": 1 << 63}, {"empties_exact": -1}, {"soft": 1}, {"soft": 0, "time": 1}),
-    ],
-    ids=str,
-)
-def test_bad_limits_are_named(limits):
-    with pytest.raises(ReversiError, match=f"^{next(iter(limits))}=.*expected"):
-        Limits(**limits)
-
-
-@pytest.mark.parametrize("limit", [1, 10, 100, 1000, 30_000])
-def test_the_node_limit_holds_and_there_is_always_a_move(limit):
+def test_the_node_limit_holds_and_there_is_always_a_move():
     engine = Engine("six-factor", megabytes=1)
-    for position in some_positions(Rules(), 3, seed=12, empties=30):
-        engine.clear()
-        found = engine.search(position, Limits(nodes=limit))
-        assert found.nodes <= limit + found.depth + 2  # on its way up the search looks once more at every level
-        assert found.move in position.legal_moves()
-        assert abs(found.value) <= 64
+    for limit in (1, 10, 100, 1000, 30_000):
+        for position in some_positions(Rules(), 3, seed=12, empties=30):
+            engine.clear()
+            found = engine.search(position, Limits(nodes=limit))
+            assert found.nodes <= limit + found.depth + 2  # on its way up the search looks once more at every level
+            assert found.move in position.legal_moves()
+            assert abs(found.value) <= 64
+    alone = deepening.Search(Engine("discs", threads=2, megabytes=0.1), Position.initial(), Limits(nodes=1000), 1)
+    alone.thread_states["nodes"] = 300, 280
+    assert alone._nodes_left() == 700  # each thread's own: what helpers visited is not taken from what the solver may
 
 
 def test_nothing_that_a_stopped_search_returns_gets_into_the_table():
@@ -388,15 +372,6 @@ def test_the_node_limit_holds_for_the_solver_too():
         assert 20_000 < found.nodes < 60_000
     engine.clear()
     assert engine.search(position, Limits(nodes=10**8, empties_exact=18)).exact
-
-
-def test_a_node_limit_is_each_threads_own():
-    """What helpers visited is not taken from what the solver may."""
-    start = Position.initial(Rules(4))
-    engine = Engine("six-factor", Rules(4), megabytes=0.1, threads=2)
-    search = deepening.Search(engine, start, Limits(nodes=1000), 1)
-    search.thread_states["nodes"] = 300, 280
-    assert search._nodes_left() == 700
 
 
 def test_the_solver_proves_what_was_searched_to_the_last_ply_but_one():

@@ -11,7 +11,6 @@ from search import evaluators
 from search.engine import probcut as cuts_of
 from search.engine import probcut_fit
 from search.engine.engine import Engine
-from search.engine.limits import Limits
 from search.engine.probcut import CUT_FIELDS, DepthPair, DeviationModel, probcut_depth
 from search.engine.solver import Solver, solve
 from search.engine.threads import make_thread_states
@@ -37,19 +36,19 @@ def cuts():
     return probcut_fit.fit("six-factor", deepest=6, positions=40, seed=1)
 
 
-def test_the_fit_is_a_sensible_line(cuts):
+def test_the_fit_is_a_sensible_line_that_survives_a_file(cuts):
     assert [(pair.deep, pair.shallow) for pair in cuts.pairs] == [(3, 1), (4, 2), (5, 1), (6, 2)]
+    shallow = [probcut_depth(deep) for deep in range(3, 17)]  # half as deep and of equal parity
+    assert shallow == [1, 2, 1, 2, 3, 4, 3, 4, 5, 6, 5, 6, 7, 8]
     low, high = cuts.empties
     assert 8 <= low < high <= 56
     for pair in cuts.pairs:
         assert 0.5 < pair.slope < 1.5
         assert all(0.5 < cuts.deviation(pair, empties) < 25 for empties in (low, 30, high))
         assert pair.positions == 40
-
-
-def test_shallow_searches_are_half_as_deep_and_of_equal_parity():
-    shallow = [probcut_depth(deep) for deep in range(3, 17)]
-    assert shallow == [1, 2, 1, 2, 3, 4, 3, 4, 5, 6, 5, 6, 7, 8]
+    assert cuts_of.from_table(json.loads(json.dumps(cuts_of.as_table(cuts)))) == cuts
+    first, second = (probcut_fit.fit("six-factor", deepest=4, positions=30, seed=1) for _ in range(2))
+    assert first == second
 
 
 def test_the_noise_is_found_again():
@@ -65,12 +64,6 @@ def test_the_noise_is_found_again():
     for deep, shallow, count in ((4, 2, 12), (8, 4, 30), (10, 4, 50)):
         wanted = known.deviation(deep, shallow, count)
         assert found.deviation(deep, shallow, count) == pytest.approx(wanted, rel=0.1)
-
-
-def test_the_fit_is_reproducible_and_survives_a_file(cuts):
-    assert cuts_of.from_table(json.loads(json.dumps(cuts_of.as_table(cuts)))) == cuts
-    first, second = (probcut_fit.fit("six-factor", deepest=4, positions=30, seed=1) for _ in range(2))
-    assert first == second
 
 
 def pruning(margin, cuts):
@@ -160,14 +153,6 @@ def test_the_shallow_value_must_be_beyond_the_bound_by_the_margin(side, margin, 
     assert probcut_window(100, side, margin, slope, shift) == low
 
 
-def test_it_is_off_unless_asked_for(cuts):
-    plain, told_not_to = Engine("six-factor"), Engine("six-factor")
-    told_not_to.set_probcut(0.0, cuts_of.coefficients(cuts))
-    start = Position.initial().play("f5")
-    searched = [engine.search(start, Limits(depth=7)) for engine in (plain, told_not_to)]
-    assert searched[0].nodes == searched[1].nodes
-
-
 def test_what_reaches_the_end_of_the_game_is_exact_however_boldly_it_prunes(cuts):
     engine = pruning(0.1, cuts)
     for position in some_positions(Rules(), 4, seed=3, empties=9):
@@ -184,20 +169,24 @@ def test_a_search_uses_no_results_of_bolder_ones_or_of_other_coefficients(cuts):
         used.set_probcut(margin, None if told is None else cuts_of.coefficients(told))
         anew = pruning(margin, now).search(position, at_depth(7)).nodes
         assert used.search(position, at_depth(7)).nodes == anew
+    assert anew == Engine("six-factor").search(position, at_depth(7)).nodes  # off unless asked for
     with pytest.raises(ReversiError, match="table with estimates"):
         Solver(table=used.table).solve(position)
     used.set_probcut(1.0)
     assert used.search(position, at_depth(7)).nodes < pruning(1.0, other).search(position, at_depth(7)).nodes
 
 
-def test_bad_requests_are_named():
-    with pytest.raises(ReversiError, match="needs fitted coefficients"):
-        Engine("discs").set_probcut(1.5)
-    with pytest.raises(ReversiError, match="expected at least 30"):
-        probcut_fit.fit("discs", positions=3)
-    with pytest.raises(ReversiError, match="threads=0: expected"):
-        probcut_fit.fit("discs", positions=30, threads=0)
-    with pytest.raises(ReversiError, match="leaves no midgame"):
-        probcut_fit.fit("discs", Rules(4), deepest=8)
-    with pytest.raises(ReversiError, match="ProbCut coefficients"):
-        cuts_of.from_table({"pairs": [{"deep": 3}]})
+@pytest.mark.parametrize(
+    ("request_", "words"),
+    [
+        (lambda: Engine("discs").set_probcut(1.5), "needs fitted coefficients"),
+        (lambda: probcut_fit.fit("discs", positions=3), "expected at least 30"),
+        (lambda: probcut_fit.fit("discs", positions=30, threads=0), "threads=0: expected"),
+        (lambda: probcut_fit.fit("discs", Rules(4), deepest=8), "leaves no midgame"),
+        (lambda: cuts_of.from_table({"pairs": [{"deep": 3}]}), "ProbCut coefficients"),
+        (lambda: probcut_fit.fit_endgame("network", Rules(), [Position.initial()]), "at least 30, with more than 8"),
+    ],
+)
+def test_bad_requests_are_named(request_, words):
+    with pytest.raises(ReversiError, match=words):
+        request_()

@@ -6,12 +6,10 @@ from importlib.resources import as_file, files
 
 import numpy as np
 import pytest
-from numba import njit
 
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.kernels.bitboard import flips
 from reversi_env.notation import read_obf
-from search import Evaluator, evaluators
 from search.engine.solver import BATCH_CHUNK, Solver, solve, solve_all_moves, solve_batch
 from search.engine.table import TranspositionTable
 from search.engine.threads import make_thread_states
@@ -45,25 +43,13 @@ def test_the_count_of_what_turns_at_the_last_square_is_that_of_the_board(rules):
         assert last_squares.count_flips(sq, own) == int(flips(sq, own, others & ~own)).bit_count()
 
 
+@pytest.mark.parametrize(("count", "empties"), [(150, 7), pytest.param(1000, 10, marks=pytest.mark.slow)])
 @every_game
-def test_equals_plain_minimax(rules):
-    own, opp = endgames(rules, 150, 7)
+def test_equals_plain_minimax(rules, count, empties):
+    own, opp = endgames(rules, count, empties)
     solver = Solver(rules, table=TranspositionTable(1))
     solved = [solver.solve(position).score for position in positions(own, opp, rules)]
     np.testing.assert_array_equal(solved, brute_force.values(own, opp, rules))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [3000, pytest.param(10_000, marks=pytest.mark.long)])
-@every_game
-def test_equals_plain_minimax_on_thousands_of_endgames(rules, count):
-    """So many in each of the six games, up to ten empty squares; of those with ten, which take the twin longest, a third."""
-    own, opp = endgames(rules, count, 10, seed=1)
-    longest = np.bitwise_count(own | opp) == rules.square_count - 10
-    kept = ~longest | (np.cumsum(longest) % 3 == 0)
-    assert (longest & kept).sum() > 100
-    own, opp = own[kept], opp[kept]
-    np.testing.assert_array_equal(solve_batch(own, opp, rules), brute_force.values(own, opp, rules))
 
 
 @pytest.mark.parametrize(("variant", "score"), [("normal", -10), ("reversed", 4)])
@@ -75,18 +61,13 @@ def test_the_smallest_board_is_solved_from_its_start(variant, score, threads):
     assert solve_all_moves(start) == dict.fromkeys(start.legal_moves(), score)  # they are images of each other
 
 
-def ffo(paths, numbers):
-    """The FFO problems of those numbers: one problem a line, in files named by their first and last."""
-    in_order = sorted(paths, key=lambda path: int(path.stem.split("-")[1]))
-    problems = [problem for path in in_order for problem in read_obf(path)]
-    assert len(problems) == 44
-    return [(number, problems[number - 1]) for number in numbers]
-
-
 def test_short_ffo_problems(ffo_paths):
-    """Up to 19 empty squares, and 39, where all discs can be had; the others are in the slow tests."""
-    solver = Solver()
-    for number, problem in ffo(ffo_paths, [*range(1, 26), 39]):
+    """Up to 19 empty squares, and 39, where all discs can be had. One problem a line, in files named by their first and last."""
+    in_order = sorted(ffo_paths, key=lambda path: int(path.stem.split("-")[1]))
+    problems, solver = [problem for path in in_order for problem in read_obf(path)], Solver()
+    assert len(problems) == 44
+    for number in (*range(1, 26), 39):
+        problem = problems[number - 1]
         solver.table.clear()
         assert solver.solve(problem.position).score == problem.best_score, number
         if problem.position.empties <= 15:
@@ -94,22 +75,7 @@ def test_short_ffo_problems(ffo_paths):
 
 
 @pytest.mark.slow
-@pytest.mark.long
-def test_long_ffo_problems(ffo_paths):
-    solver = Solver(threads=2, table=TranspositionTable(256))
-    for number, problem in ffo(ffo_paths, range(26, 39)):
-        assert solver.solve(problem.position).score == problem.best_score, number
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("evaluator", "count", "most"),
-    [
-        (None, 2, 68_000_000),
-        ("network", 5, 63_000_000),
-        pytest.param(None, 5, 300_000_000, marks=pytest.mark.long),
-    ],
-)
+@pytest.mark.parametrize(("evaluator", "count", "most"), [(None, 2, 68_000_000), ("network", 5, 63_000_000)])
 def test_ffo_problems_40_to_44(evaluator, count, most):
     """The scores of the first *count* of them, within the nodes that they may take together, with an evaluator and without."""
     with as_file(files("reversi_env").joinpath("data/ffo-40-44.obf")) as path:
@@ -165,18 +131,22 @@ def test_neither_guess_nor_window_nor_wrong_hints_change_the_result(rules):
         assert misled.solve_at(position, endgame.EXACT, 0).score == score
 
 
-def test_a_window_that_cannot_be_is_refused():
+def test_bad_input_is_refused():
     position = positions_with(9, 1)[0]
-    assert solve(position).score < 40
+    score = solve(position).score
+    assert score < 40
     with pytest.raises(ReversiError, match=r"window \(62, 64\)"):
         Solver().solve(position, window=(62, 64))  # a window is a promise; one so far off is noticed
     for window in ((4, 2), (-66, 0), (0, 65), (0.5, 2), ("a", "b"), (1,), (0, 2, 4), 3, (False, True)):
         with pytest.raises(ReversiError, match=r"window .*"):
             Solver().solve(position, window=window)
-    assert Solver().solve(position, guess=10**30).score == solve(position).score
+    assert Solver().solve(position, guess=10**30).score == score
     for wrong in ({"guess": 1.5}, {"guess": "x"}, {"node_limit": 1 << 63}, {"node_limit": True}):
         with pytest.raises(ReversiError, match=rf"{next(iter(wrong))}=.*: expected"):
             Solver().solve(position, **wrong)
+    for threads in (0, -1, 1.5, True, 2000, None):
+        with pytest.raises(ReversiError, match="threads=.*"):
+            Solver(threads=threads)
 
 
 @every_game
@@ -197,24 +167,15 @@ def test_the_line_is_legal_ends_the_game_and_reaches_the_score(rules):
 
 
 @every_game
-def test_a_finished_game_has_its_score_and_no_move(rules):
-    everything = "X" * (rules.square_count - 2) + "--"
-    over = Position.from_text(everything, rules=rules)
+def test_a_finished_game_has_its_score_and_a_pass_at_the_root_is_the_first_move(rules):
+    over = Position.from_text("X" * (rules.square_count - 2) + "--", rules=rules)
     solution = solve(over)
     assert (solution.score, solution.move, solution.pv) == (rules.sign * rules.square_count, None, ())
     assert solve_all_moves(over) == {}
     assert solve(over, wld=True).score == rules.sign
-
-
-def must_pass_positions(rules, most_empties, count):
-    found = [p for p in positions(*endgames(rules, 1500, most_empties, seed=6), rules) if p.must_pass()]
-    assert len(found) >= count
-    return found[:count]
-
-
-@every_game
-def test_a_pass_at_the_root_is_the_first_move(rules):
-    for position in must_pass_positions(rules, 8, 8):
+    must_pass = [p for p in positions(*endgames(rules, 1500, 8, seed=6), rules) if p.must_pass()][:8]
+    assert len(must_pass) == 8
+    for position in must_pass:
         solution = solve(position, table=TranspositionTable(0.1))
         assert solution.score == brute_force.value(position)
         assert (solution.move, solution.pv[0]) == ("pass", "pass")
@@ -229,48 +190,28 @@ def test_a_table_of_another_game_is_refused():
             solve(positions_with(8, 1, rules)[0], table=table)
 
 
-@pytest.mark.parametrize("threads", [0, -1, 1.5, True, 2000, None])
-def test_bad_thread_counts_are_named(threads):
-    with pytest.raises(ReversiError, match="threads=.*"):
-        Solver(threads=threads)
-
-
 # --- stability cut-offs ---------------------------------------------------------------------------
-
-
-NO_NET = np.zeros(1, endgame.NO_EVALUATOR)
-
-
-@njit
-def _best_possible(thread_states, own, opp):
-    bounds = np.empty(own.size, np.int64)
-    for i in range(own.size):
-        bounds[i] = endgame.stability_upper_bound(thread_states[0], own[i], opp[i])
-    return bounds
-
-
-@njit
-def _null_window(thread_states, nets, own, opp, alpha, count):
-    thread_states[0].nodes = 0
-    return endgame.null_window(thread_states[0], nets[0], own, opp, alpha, count), thread_states[0].nodes
 
 
 @every_game
 def test_stability_bounds_hold_and_cut_in_both_games(rules):
     """The bound follows the sign of the game: in the reversed one it is the own safe discs that spoil the score."""
     own, opp = endgames(rules, 1200, 8, seed=7)
-    thread_states, table = make_thread_states(rules, 1), TranspositionTable(0.1)
+    (thread,) = thread_states = make_thread_states(rules, 1)
+    table, net = TranspositionTable(0.1), np.zeros(1, endgame.NO_EVALUATOR)[0]
     table.attach(thread_states, "exact values")
-    bounds, scores = _best_possible(thread_states, own, opp), brute_force.values(own, opp, rules)
-    assert (scores <= bounds).all()
-    assert (scores == bounds).sum() > 50
-    empties = rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
-    triggered = 0
-    for i in np.flatnonzero((empties > endgame.PARITY_EMPTIES) & (bounds < rules.square_count)):
-        if bounds[i] >= endgame.STABILITY_THRESHOLDS[empties[i]]:
-            bound, nodes = _null_window(thread_states, NO_NET, own[i], opp[i], bounds[i], empties[i])
-            assert (bound, nodes) == (bounds[i], 1)
+    scores, empties = brute_force.values(own, opp, rules), rules.square_count - np.bitwise_count(own | opp).astype(int)
+    tight = triggered = 0
+    for sides, score, count in zip(zip(own, opp, strict=True), scores, empties.tolist(), strict=True):
+        bound = int(endgame.stability_upper_bound(thread, *sides))
+        assert score <= bound
+        tight += score == bound
+        if count > endgame.PARITY_EMPTIES and endgame.STABILITY_THRESHOLDS[count] <= bound < rules.square_count:
+            thread["nodes"] = 0
+            assert endgame.null_window(thread, net, *sides, bound, count) == bound
+            assert thread["nodes"] == 1
             triggered += 1
+    assert tight > 50
     assert triggered > 5 or rules.size == 4
 
 
@@ -330,40 +271,20 @@ def test_the_number_of_threads_does_not_change_a_score():
                 assert position.play_all(solution.pv).score(position.turn) == solution.score
 
 
-def test_eight_threads_of_searches_on_one_small_table():
-    """Each thread solves all positions, in another order: the table is a battlefield, and no result may show it."""
-    rules, table = Rules(8), TranspositionTable(0.02)
-    own, opp = batch.random_positions(120, 49, rules, seed=10)
-    expected = solve_batch(own, opp, rules)
-    wrong = []
+@pytest.mark.parametrize("shared", ["table", "solver"])
+def test_threads_that_share_a_small_table_or_a_solver_find_what_one_finds(shared):
+    """Each solves all positions, in another order: the table is a battlefield; one solver answers one after the other."""
+    own, opp = batch.random_positions(60, 49, seed=10)
+    expected, solver = solve_batch(own, opp).tolist(), Solver(table=TranspositionTable(0.02))
 
     def work(number):
-        solver = Solver(rules, table=table)
-        for i in np.random.default_rng(number).permutation(own.size):
-            score = solver.solve(Position(rules, int(own[i]), int(opp[i]))).score
-            if score != expected[i]:
-                wrong.append((number, i, score))
+        mine = solver if shared == "solver" else Solver(table=solver.table)
+        order = np.random.default_rng(number).permutation(own.size)
+        scores = {i: mine.solve(Position(Rules(), int(own[i]), int(opp[i]))).score for i in order}
+        return [scores[i] for i in range(own.size)]
 
-    in_threads(work, 8)
-    assert wrong == []
-
-
-def in_threads(work, count):
-    for thread in [in_background(partial(work, number)) for number in range(count)]:
-        thread.result(PATIENCE)
-
-
-def test_one_solver_asked_by_many_threads_answers_one_after_the_other():
-    own, opp = batch.random_positions(40, 50, seed=11)
-    expected = solve_batch(own, opp)
-    solver, answers = Solver(table=TranspositionTable(0.1)), {}
-
-    def work(number):
-        for i in range(number, own.size, 4):
-            answers[i] = solver.solve(Position(Rules(), int(own[i]), int(opp[i]))).score
-
-    in_threads(work, 4)
-    assert [answers[i] for i in range(own.size)] == expected.tolist()
+    asked = [in_background(partial(work, number)) for number in range(8)]
+    assert [one.result(PATIENCE) for one in asked] == [expected] * 8
 
 
 # --- stopping -------------------------------------------------------------------------------------
@@ -384,12 +305,17 @@ def test_a_request_to_stop_survives_the_release_of_the_flags():
     assert not thread_states["stop"].any()
 
 
-def test_a_stop_ends_all_moves_too():
+def test_bounds_can_be_watched_while_solving_and_a_stop_ends_all_moves_too():
     """It must not only end the move that is being solved, and let the next one run for hours."""
-    solver = Solver(table=TranspositionTable(4))
-    solver.load_kernels()
-    long = positions_with(LONG, 1)[0]
-    values, *_ = stopped_after(500_000, [solver.thread_states], solver.stop, lambda: solver.solve_all_moves(long))
+    solver, position = Solver(table=TranspositionTable(4)), positions_with(LONG, 1)[0]
+    solving = in_background(lambda: solver.solve(position))
+    wait_until(lambda: solver.bounds()[2] > 1000)
+    lower, upper, nodes = solver.bounds()
+    assert not solving.done()
+    solver.stop()
+    assert -64 <= lower < upper <= 64
+    assert solving.result(PATIENCE).nodes >= nodes
+    values, *_ = stopped_after(500_000, [solver.thread_states], solver.stop, lambda: solver.solve_all_moves(position))
     assert values == {}
 
 
@@ -410,38 +336,3 @@ def test_with_a_node_limit_the_bounds_are_true(threads):
                 assert -solve(position.play(solution.move)).score == full.score
             proven += solution.proven
     assert 4 <= proven < 32
-
-
-def test_bounds_can_be_watched_while_solving():
-    solver, position = Solver(table=TranspositionTable(4)), positions_with(LONG, 1)[0]
-    solving = in_background(lambda: solver.solve(position))
-    wait_until(lambda: solver.bounds()[2] > 1000)
-    lower, upper, nodes = solver.bounds()
-    assert not solving.done()
-    solver.stop()
-    assert -64 <= lower < upper <= 64
-    assert solving.result(PATIENCE).nodes >= nodes
-
-
-class Misled(Evaluator):
-    """The network of the game in which the fewest discs win, asked about the other one."""
-
-    name = "misled"
-
-    def record(self, rules):
-        return evaluators.get_evaluator("network").record(Rules(rules.size, "reversed"))
-
-
-def test_an_evaluator_changes_the_order_and_never_the_value():
-    """With any evaluator, also one that ranks moves badly, the scores are those of the plain solver."""
-    rules = Rules(6)
-    plain, helped = (
-        Solver(rules, table=TranspositionTable(4)),
-        Solver(rules, table=TranspositionTable(4), evaluator=Misled()),
-    )
-    reordered = 0
-    for position in [*positions(*endgames(rules, 12, 15, seed=12), rules), *positions_with(15, 8, rules)]:
-        expected, solution = plain.solve(position), helped.solve(position)
-        assert solution.score == expected.score
-        reordered += solution.nodes != expected.nodes
-    assert reordered

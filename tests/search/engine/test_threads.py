@@ -33,13 +33,11 @@ def _no_core(monkeypatch):
     monkeypatch.setattr(thread_group, "SAMPLE_SECONDS", 0.001)
 
 
-@pytest.mark.parametrize(
-    ("threads", "cores", "awake"), [(2, 2.0, 2), (2, 1.33, 2), (2, 1.1, 1), (2, 0.3, 1), (8, 6.9, 7), (8, 2.0, 2)]
-)
-def test_there_is_room_for_as_many_threads_as_get_a_core(threads, cores, awake):
-    room = CoreUsage(threads)
-    room.add_sample(1.0, cores)
-    assert room.awake == awake
+def test_there_is_room_for_as_many_threads_as_get_a_core():
+    for threads, cores, awake in ((2, 2.0, 2), (2, 1.33, 2), (2, 1.1, 1), (2, 0.3, 1), (8, 6.9, 7), (8, 2.0, 2)):
+        room = CoreUsage(threads)
+        room.add_sample(1.0, cores)
+        assert room.awake == awake, (threads, cores)
 
 
 def test_another_try_is_made_after_a_while_that_becomes_longer(clock):
@@ -99,16 +97,12 @@ def test_an_error_in_any_thread_is_the_callers_and_ends_the_others():
 
 
 @pytest.mark.usefixtures("_no_core")
-def test_scores_do_not_depend_on_who_sleeps():
+def test_what_is_found_does_not_depend_on_who_sleeps():
     own, opp = batch.random_positions(6, 60 - 16, seed=4)
     for a, b in zip(own, opp, strict=True):
         position = Position(Rules(), int(a), int(b))
         solver = Solver(threads=3, table=TranspositionTable(1))
         assert solver.solve(position).score == solve(position, table=TranspositionTable(1)).score
-
-
-@pytest.mark.usefixtures("_no_core")
-def test_an_engine_finds_a_move_though_its_helpers_sleep():
     engine = Engine("six-factor", threads=2, megabytes=1)
     result = engine.search(Position.initial(), Limits(depth=9, empties_exact=0))
     assert result.depth == 9

@@ -70,20 +70,6 @@ def test_the_timer_expires_at_the_soft_limit_and_at_the_hard_one_if_nothing_has_
     assert result.move in position.legal_moves()
 
 
-def test_an_iteration_that_was_held_up_does_not_end_the_search(monkeypatch):
-    """The time is used though one iteration took long, for the machine was busy: the next may be quick."""
-    engine, position = Engine("six-factor", megabytes=4), some_positions(Rules(), 1, seed=16, empties=40)[0]
-    iterate, now = deepening.Search._iterate, [0.0]
-
-    def held_up(search, depth, **options):
-        now[0] += 1000 if depth == 3 else 0.001
-        return depth < 7 and iterate(search, depth, **options)
-
-    monkeypatch.setattr(deepening.Search, "_iterate", held_up)
-    monkeypatch.setattr(timer, "perf_counter", lambda: now[0])
-    assert engine.search(position, Limits(time=4000)).depth == 6
-
-
 # --- game clocks ----------------------------------------------------------------------------------
 
 
@@ -111,18 +97,12 @@ def test_a_search_settles_when_its_move_stays_and_is_not_worth_less(iterations, 
     assert not course.is_steady
 
 
-def lead(engine, position):
-    """Discs by which the best move is ahead of the second."""
-    first, second = engine.search(position, Limits(depth=6), multi_pv=2).moves[:2]
-    return first.value - second.value
-
-
-def searched(engine, monkeypatch, position, limits, seconds=100):
-    """The depth of a search under *limits* whose every iteration takes so many seconds, up to depth 8."""
+def searched(engine, monkeypatch, position, limits, seconds=lambda depth: 100):
+    """The depth of a search under *limits* whose iterations take so many seconds, up to depth 8."""
     iterate, now = deepening.Search._iterate, [0.0]
 
     def slow(search, depth, **options):
-        now[0] += seconds
+        now[0] += seconds(depth)
         return depth < 9 and iterate(search, depth, **options)
 
     engine.clear()
@@ -133,30 +113,32 @@ def searched(engine, monkeypatch, position, limits, seconds=100):
 
 
 def test_a_move_that_is_far_ahead_is_played_early_under_a_game_clock_alone(engine, monkeypatch):
-    far = 2 * deepening.EASY_MOVE_MARGIN / UNIT
+    far, clock = 2 * deepening.EASY_MOVE_MARGIN / UNIT, Limits(time=3000, soft=2000)
 
-    def midgame_position(wanted):
-        return first_position(
-            Rules(), lambda p: 30 < p.empties < 45 and len(p.legal_moves()) > 3 and wanted(lead(engine, p))
-        )
+    def lead(position):
+        """Discs by which the best move is ahead of the second, in a midgame with a choice."""
+        if not 30 < position.empties < 45 or len(position.legal_moves()) < 4:
+            return far / 2
+        first, second = engine.search(position, Limits(depth=6), multi_pv=2).moves[:2]
+        return first.value - second.value
 
-    ahead, level = midgame_position(lambda lead: lead > far), midgame_position(lambda lead: lead < far / 8)
-    clock = Limits(time=3000, soft=2000)
+    ahead = first_position(Rules(), lambda position: lead(position) > far)
+    level = first_position(Rules(), lambda position: lead(position) < far / 8)
     monkeypatch.setattr(IterationHistory, "is_steady", True)
-    early = searched(engine, monkeypatch, ahead, clock)
-    assert deepening.EASY_MOVE_TIME_SHARE * 2000 / 100 <= early < 8
+    assert deepening.EASY_MOVE_TIME_SHARE * 2000 / 100 <= searched(engine, monkeypatch, ahead, clock) < 8
     assert searched(engine, monkeypatch, level, clock) == 8
     assert searched(engine, monkeypatch, ahead, Limits(time=2000)) == 8
     assert searched(engine, monkeypatch, ahead, Limits(time=3000, soft=2000, depth=7)) == 7
 
 
 def test_a_search_that_has_settled_begins_nothing_after_its_soft_limit(engine, monkeypatch):
+    """One iteration that took long, since the machine was busy, does not end a search: the next may be quick."""
     position = some_positions(Rules(), 1, seed=16, empties=40)[0]
-    clock = Limits(time=3000, soft=430)
     monkeypatch.setattr(deepening, "EASY_MOVE_MARGIN", 1000 * UNIT)
     for settled, depth in ((True, 4), (False, 8)):
         monkeypatch.setattr(IterationHistory, "is_settled", settled)
-        assert searched(engine, monkeypatch, position, clock) == depth
+        assert searched(engine, monkeypatch, position, Limits(time=3000, soft=430)) == depth
+    assert searched(engine, monkeypatch, position, Limits(time=4000), lambda depth: 1000 * (depth == 3) + 0.001) == 8
 
 
 # --- stopping -------------------------------------------------------------------------------------
@@ -194,25 +176,24 @@ def test_a_stop_at_any_moment_of_the_hand_over_is_not_lost():
         assert not in_background(ask).result(PATIENCE).exact
 
 
-def test_a_late_clock_does_not_stop_the_next_search():
-    engine = Engine("six-factor", megabytes=1)
-    position = some_positions(Rules(), 1, seed=19, empties=13)[0]
-    for _ in range(30):  # each ends by itself, about when its clock rings
-        found = engine.search(position, Limits(time=0.003, depth=4))
-        engine.clear()
-        assert engine.search(position, at_depth(4)).depth == 4
-    assert found.move in position.legal_moves()
+def test_a_late_clock_does_not_stop_the_next_search(engine, timers, monkeypatch):
+    position, iterate = some_positions(Rules(), 1, seed=19, empties=13)[0], deepening.Search._iterate
+
+    def as_the_clock_rings(search, depth, **options):
+        timers[0].function()
+        return iterate(search, depth, **options)
+
+    engine.search(position, Limits(time=1000, depth=2))
+    monkeypatch.setattr(deepening.Search, "_iterate", as_the_clock_rings)
+    assert engine.search(position, at_depth(4)).depth == 4
 
 
 def test_how_late_results_come_is_learnt_at_once_and_forgotten_slowly():
     lateness = timer.StopLatency()
     assert lateness.seconds == timer.MIN_STOP_SECONDS
-    lateness.observe(0.1)
-    assert lateness.seconds == 0.1
-    lateness.observe(0.0)
-    assert lateness.seconds == pytest.approx(0.1 * timer.LATENCY_DECAY)
-    for _ in range(200):
-        lateness.observe(0.0)
+    for late, learnt in ((0.1, 0.1), (0.0, 0.1 * timer.LATENCY_DECAY), *[(0.0, None)] * 200):
+        lateness.observe(late)
+        assert learnt is None or lateness.seconds == pytest.approx(learnt)
     assert lateness.seconds == timer.MIN_STOP_SECONDS
 
 

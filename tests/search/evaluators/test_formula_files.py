@@ -1,7 +1,6 @@
 """Weights of a formula in a file, wherever an evaluator or an agent is named."""
 
 import json
-import pickle
 
 import pytest
 
@@ -27,7 +26,7 @@ def saved(tmp_path):
     return write
 
 
-def test_the_weights_come_back_with_their_scale(saved):
+def test_the_weights_come_back_with_their_scale_and_agents_take_them(saved):
     path = saved()
     evaluator, plain = evaluators.get_evaluator(f"six-factor:weights={path}"), evaluators.get_evaluator("six-factor")
     assert evaluator.weights == plain.weights | {"corner_weight": -50, "table_weight": 3}
@@ -35,28 +34,8 @@ def test_the_weights_come_back_with_their_scale(saved):
     assert evaluator.scale_on(Rules(8)) == plain.scale_on(Rules(8))
     assert evaluator.name == f"six-factor:weights={path}"
     assert evaluator.static_value(START) != plain.static_value(START)
-
-
-def test_agents_take_them_and_can_be_copied(saved):
-    path = saved()
-    agent = agents.make_agent(f"six-factor:depth=2,table=0.1,weights={path}")
-    assert agent.evaluator.weights["corner_weight"] == -50
-    copy = pickle.loads(pickle.dumps(agent))
-    assert copy.choose(START) == agent.choose(START)
-    assert evaluators.get_evaluator(f"six-factor:weights={path}").sha256(Rules(6)) != evaluators.get_evaluator(
-        "six-factor"
-    ).sha256(Rules(6))
-
-
-def test_commands_take_them(saved, reversi, tmp_path):
-    path, problems = saved(), tmp_path / "problems.obf"
-    position = Position.initial().play_all(["f5", "d6", "c3"])
-    problems.write_text(f"{position.to_text().split()[0]} O;\n")
-    status, out, err = reversi("analyse", problems, "--depth", 0, "--agent", f"six-factor:weights={path}")
-    assert status == 0, err
-    value = evaluators.get_evaluator(f"six-factor:weights={path}").static_value(position)
-    assert out == f"line 1: {value:+.2f}\n"
-    assert value != evaluators.get_evaluator("six-factor").static_value(position)
+    assert evaluator.sha256(Rules(6)) != plain.sha256(Rules(6))
+    assert agents.make_agent(f"six-factor:depth=2,table=0.1,weights={path}").evaluator.weights == evaluator.weights
 
 
 @pytest.mark.parametrize(
@@ -82,27 +61,27 @@ def test_files_that_are_wrong_are_refused_in_one_line(saved, changes, message):
     assert "\n" not in str(raised.value)
 
 
-def test_files_that_cannot_be_read_are_refused_in_one_line(tmp_path):
-    (tmp_path / "no.json").write_text("{")
-    (tmp_path / "list.json").write_text("[]")
-    (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
-    (tmp_path / "long.json").write_text(" " * (1 << 21))
-    for name, message in (
-        ("no.json", "is not JSON"),
-        ("list.json", "expected format"),
-        ("bytes.json", "is not JSON"),
-        ("long.json", "is not JSON"),
-        ("nowhere.json", "cannot be read: No such file"),
-        ("", "cannot be read"),
-    ):
-        with pytest.raises(EvaluatorError, match=message):
-            evaluators.get_evaluator(f"ten-weight:weights={tmp_path / name}")
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{", "is not JSON"),
+        (b"[]", "expected format"),
+        (b"\xff\xfe", "is not JSON"),
+        (b" " * (1 << 21), "is not JSON"),
+        (None, "cannot be read: No such file"),
+    ],
+    ids=range(5),
+)
+def test_files_that_cannot_be_read_are_refused_in_one_line(tmp_path, content, message):
+    if content is not None:
+        (tmp_path / "weights.json").write_bytes(content)
+    with pytest.raises(EvaluatorError, match=message):
+        evaluators.get_evaluator(f"ten-weight:weights={tmp_path / 'weights.json'}")
+    with pytest.raises(EvaluatorError, match="cannot be read"):
+        evaluators.get_evaluator(f"ten-weight:weights={tmp_path}")
 
 
-def test_a_formula_that_refuses_its_weights_is_named(tmp_path):
-    path = tmp_path / "ply.json"
-    path.write_bytes(formula_file(evaluators.get_evaluator("four-attribute"), "four-attribute", {}, {}))
-    content = json.loads(path.read_text())
-    path.write_text(json.dumps(content | {"weights": {"ply": 0}}))
-    with pytest.raises(EvaluatorError, match=r"ply\.json.*ply=0.0.*expected 1 or more"):
+def test_a_formula_that_refuses_its_weights_is_named(saved):
+    path = saved("ply.json", formula="four-attribute", weights={"ply": 0})
+    with pytest.raises(EvaluatorError, match=r"ply\.json.*ply=0.*expected 1 or more"):
         evaluators.get_evaluator(f"four-attribute:weights={path}")

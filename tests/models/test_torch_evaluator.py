@@ -39,6 +39,12 @@ def tiny(size, variant="normal", seed=0):
     return TorchEvaluator(TinyNet(size), Rules(size, variant), scale=size * size)
 
 
+def diverged():
+    evaluator = tiny(4)
+    evaluator.module.head.bias.data.fill_(torch.nan)
+    return evaluator
+
+
 def positions_of(rules, seed=0):
     """Positions of a random game that leave something to play, passes among them."""
     dice, found = np.random.default_rng(seed), []
@@ -50,33 +56,27 @@ def positions_of(rules, seed=0):
     return found
 
 
+@pytest.mark.parametrize("inputs", ["planes", "boards"])
 @pytest.mark.parametrize("size", [4, 6, 8])
-def test_planes_show_the_board(size):
-    rules, boards = Rules(size), some_boards(size, 20)
-    planes = board_planes(torch.stack([board_tensor(side) for side in boards], dim=1), size).numpy()
-    expected = [[side >> np.uint64(sq) & np.uint64(1) for sq in rules.squares()] for side in boards]
-    assert np.array_equal(planes.reshape(-1, 2, size * size), np.transpose(expected, (2, 0, 1)))
-
-
-def test_values_do_not_depend_on_the_batch_and_stay_inside_the_range():
-    evaluator, (own, opp) = tiny(6), some_boards(6, 100)
-    values = evaluator.static_values(own, opp)
-    alone = [evaluator.static_value(Position(Rules(6), int(a), int(b))) for a, b in zip(own, opp, strict=True)]
-    np.testing.assert_allclose(values, alone, atol=1e-4)
-    assert np.array_equal(values, evaluator.static_values(own, opp))  # no dropout
-    loud = TorchEvaluator(evaluator.module, Rules(6), scale=1e6)
-    assert np.abs(loud.static_values(own, opp)).max() == 35.5
-    assert evaluator.static_values([], []).size == 0
-
-
-def test_a_module_of_boards():
-    net = Trainable("linear", 4)
-    nn.init.normal_(net.weights)
-    own, opp = some_boards(4, 30)
+def test_values_are_the_modules_for_any_batch_inside_the_range(size, inputs):
+    rules, (own, opp) = Rules(size), some_boards(size, 100)
+    boards = [board_tensor(side) for side in (own, opp)]
+    planes = board_planes(torch.stack(boards, dim=1), size)
+    expected_planes = [[side >> np.uint64(sq) & np.uint64(1) for sq in rules.squares()] for side in (own, opp)]
+    assert np.array_equal(planes.numpy().reshape(-1, 2, size * size), np.transpose(expected_planes, (2, 0, 1)))
+    module = tiny(size).module if inputs == "planes" else Trainable("linear", size)
+    if inputs == "boards":
+        nn.init.normal_(module.weights)
+    evaluator = TorchEvaluator(module, rules, scale=3.0, inputs=inputs)  # no dropout any more
     with torch.no_grad():
-        expected = np.clip(net(board_tensor(own), board_tensor(opp)).numpy(), -15.5, 15.5)
-    found = TorchEvaluator(net, Rules(4), inputs="boards").static_values(own, opp)
-    np.testing.assert_allclose(found, expected, atol=1e-4)
+        expected = 3 * (module(planes.float()).flatten() if inputs == "planes" else module(*boards)).numpy()
+    values, limit = evaluator.static_values(own, opp), size * size - 0.5
+    np.testing.assert_allclose(values, np.clip(expected, -limit, limit), atol=1e-4)
+    alone = [evaluator.static_value(Position(rules, int(a), int(b))) for a, b in zip(own, opp, strict=True)]
+    np.testing.assert_allclose(values, alone, atol=1e-4)
+    loud = TorchEvaluator(module, rules, scale=1e6, inputs=inputs)
+    assert np.abs(loud.static_values(own, opp)).max() == limit
+    assert evaluator.static_values([], []).size == 0
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
@@ -105,17 +105,12 @@ def test_the_end_is_played_perfectly():
     assert agent.search(over).move is None
 
 
-def test_it_plays_matches_and_can_be_copied():
-    agent = TorchAgent(tiny(4), depth=2, exact=4, seed=1)
-    result = play_match(agent, make_agent("random:seed=2"), 6, Rules(4), opening_plies=2)
-    assert result.games == 6
-    position = Position.initial(Rules(4))
-    expected = copy.deepcopy(agent).choose(position)
-    assert pickle.loads(pickle.dumps(agent)).choose(position) == expected
-
-
-def test_lots_are_drawn_where_moves_are_equal():
+def test_it_plays_matches_can_be_copied_and_draws_lots_where_moves_are_equal():
     """At the start the four moves are images of each other; a module that knows no difference plays them all."""
+    agent, start = TorchAgent(tiny(4), depth=2, exact=4, seed=1), Position.initial(Rules(4))
+    assert play_match(agent, make_agent("random:seed=2"), 6, Rules(4), opening_plies=2).games == 6
+    expected = copy.deepcopy(agent).choose(start)
+    assert pickle.loads(pickle.dumps(agent)).choose(start) == expected
 
     class Discs(nn.Module):
         def forward(self, x):
@@ -136,20 +131,14 @@ def test_lots_are_drawn_where_moves_are_equal():
         (lambda: tiny(4).static_value(Position.initial(Rules(4, "reversed"))), "reversed"),
         (lambda: TorchEvaluator(nn.Identity(), Rules(4)).static_value(Position.initial(Rules(4))), "shape"),
         (lambda: Engine(tiny(6), Rules(4)), "size=4"),
+        (lambda: diverged().static_value(Position.initial(Rules(4))), "not a number"),
+        (lambda: TorchAgent(diverged(), exact=0).choose(Position.initial(Rules(4))), "not a number"),
     ],
 )
 @pytest.mark.filterwarnings("ignore::search.evaluators.function.SlowEvaluatorWarning")
 def test_bad_input_is_named(use, name):
     with pytest.raises(ReversiError, match=name):
         use()
-
-
-def test_values_that_are_no_numbers_are_refused():
-    diverged = tiny(4)
-    diverged.module.head.bias.data.fill_(torch.nan)
-    for use in (diverged.static_value, TorchAgent(diverged, exact=0).choose):
-        with pytest.raises(ReversiError, match=diverged.name):
-            use(Position.initial(Rules(4)))
 
 
 @pytest.mark.filterwarnings("ignore::search.evaluators.function.SlowEvaluatorWarning")

@@ -21,8 +21,9 @@ def cells(size, pattern):
 
 
 @every_size
-def test_the_patterns_are_what_their_names_say(size):
-    last, found = size - 1, {p.name: cells(size, p) for p in patterns_of(size).patterns}
+def test_the_patterns_are_what_their_names_say_and_have_each_of_their_places_once(size):
+    last, patterns = size - 1, patterns_of(size)
+    found = {p.name: cells(size, p) for p in patterns.patterns}
     assert found["edge and X"] == {(0, c) for c in range(size)} | {(1, 1), (1, last - 1)}
     assert found[f"diagonal of {size}"] == {(i, i) for i in range(size)}
     assert found["diagonal of 4"] == {(i, i + size - 4) for i in range(4)}
@@ -30,11 +31,6 @@ def test_the_patterns_are_what_their_names_say(size):
         assert found["corner 3x3"] == {(r, c) for r in range(3) for c in range(3)}
         assert found["corner 2x5"] == {(r, c) for r in range(2) for c in range(5)}
         assert len(found["corner triangle"]) == 10
-
-
-@every_size
-def test_every_pattern_has_each_of_its_places_once(size):
-    patterns = patterns_of(size)
     assert len(patterns.instances) == {4: 14, 6: 38, 8: 50}[size]
     for number, pattern in enumerate(patterns.patterns):
         places = [frozenset(pattern.image(symmetry)) for n, symmetry in patterns.instances if n == number]
@@ -44,31 +40,17 @@ def test_every_pattern_has_each_of_its_places_once(size):
 
 
 @every_size
-def test_every_square_is_covered_from_all_its_lines(size):
-    """A row, a column and, where they are four squares or longer, both diagonals of a square are patterns."""
-    rules, patterns = Rules(size), patterns_of(size)
-    places = [set(patterns.patterns[number].image(symmetry)) for number, symmetry in patterns.instances]
-    for action in range(size * size):
-        row, column = divmod(action, size)
-        lines = [[(row, c) for c in range(size)], [(r, column) for r in range(size)]]
-        for slope in (1, -1):
-            diagonal = [(r, column + slope * (r - row)) for r in range(size)]
-            lines.append([(r, c) for r, c in diagonal if 0 <= c < size])
-        for line in lines:
-            squares = {rules.square_of(size * r + c) for r, c in line}
-            if len(squares) >= 4:
-                assert any(squares <= place for place in places), (action, line)
-
-
-@every_size
 def test_an_image_is_read_from_the_transformed_board(size):
     """Digit *k* of an instance is on the pattern's square *k* of the board that has undergone the symmetry."""
     generator, patterns = np.random.default_rng(size), patterns_of(size)
-    for number, symmetry in patterns.instances:
+    assert patterns.digit_weights.shape == (64, len(patterns.instances))
+    for column, (number, symmetry) in enumerate(patterns.instances):
         pattern = patterns.patterns[number]
-        board = int(generator.integers(0, 2**63)) & Rules(size).playable
+        board, image = int(generator.integers(0, 2**63)) & Rules(size).playable, pattern.image(symmetry)
         moved = int(transform(np.uint64(board), symmetry))
-        assert digits_of(board, 0, pattern.image(symmetry)) == digits_of(moved, 0, pattern.squares)
+        assert digits_of(board, 0, image) == digits_of(moved, 0, pattern.squares)
+        assert patterns.digit_weights[list(image), column].tolist() == [3**k for k in range(len(image))]
+        assert np.count_nonzero(patterns.digit_weights[:, column]) == len(image)
 
 
 @every_size
@@ -85,13 +67,3 @@ def test_states_that_mean_the_same_share_a_weight_and_no_others_do(size):
             digits = [state // 3**k % 3 for k in range(len(pattern.squares))]
             alike = {sum(digits[source] * 3**k for k, source in enumerate(order)) for order in orders}
             assert set(np.flatnonzero(tied == tied[state]).tolist()) == alike
-
-
-@every_size
-def test_sums_of_digits_as_a_matrix(size):
-    patterns = patterns_of(size)
-    assert patterns.digit_weights.shape == (64, len(patterns.instances))
-    for column, (number, symmetry) in enumerate(patterns.instances):
-        image = patterns.patterns[number].image(symmetry)
-        assert patterns.digit_weights[list(image), column].tolist() == [3**k for k in range(len(image))]
-        assert np.count_nonzero(patterns.digit_weights[:, column]) == len(image)

@@ -1,12 +1,5 @@
-"""Torch on one thread, in every test; small networks."""
-
-import pytest
+"""Small networks."""
 
 from tests.oracles.policies import no_litter, policy_file, positions, tiny_net
 
 __all__ = ["no_litter", "policy_file", "positions", "tiny_net"]
-
-
-@pytest.fixture(autouse=True)
-def _one_thread(one_torch_thread):
-    """Small networks only lose by more."""

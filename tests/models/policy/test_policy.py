@@ -9,14 +9,12 @@ from safetensors.numpy import load, save
 
 from models.bitboards import board_tensor
 from models.files import WeightsError
-from models.policy import FOLDER, Architecture
+from models.policy import Architecture
 from models.policy.agent import PolicyAgent
 from models.policy.files import SavedPolicy, packaged_policy, read_policy
 from models.policy.net import (
-    ILLEGAL_LOGIT,
     ValueFromBoards,
     action_logits,
-    mask_illegal,
     net_inputs,
     policy_logits,
     symmetry_actions,
@@ -33,8 +31,6 @@ from search import agents
 from train.arena.network_players import BatchPolicy, BatchPolicyPlayer
 from train.evaluation.ladder import Ladder
 from train.rl.options import faster_precision
-
-FILES = sorted(FOLDER.glob("*.safetensors"))
 
 
 def inputs(own, opp, size):
@@ -79,18 +75,7 @@ def test_the_best_moves_are_legal_and_samples_follow_the_policy(tiny_net, positi
     probs = torch.softmax(torch.from_numpy(policy_logits(net, own[40:41], opp[40:41])), 1)[0].numpy()
     assert np.abs(shares - probs).max() < 0.02
     assert (shares[masks[40] == 0] == 0).all()
-
-
-def test_logits_of_illegal_actions_are_negligible_but_finite():
-    logits = mask_illegal(torch.zeros(1, 3), torch.tensor([[1, 0, 1]]))
-    assert logits.tolist() == [[0.0, ILLEGAL_LOGIT, 0.0]]
-    assert torch.softmax(logits, 1)[0, 1] == 0
-
-
-@pytest.mark.parametrize("wrong", [{"channels": 0}, {"blocks": True}, {"channels": 2.5}])
-def test_impossible_networks_are_refused(wrong):
-    with pytest.raises(TrainError, match=next(iter(wrong))):
-        Architecture(**wrong)
+    assert np.isfinite(policy_logits(net, own, opp)).all()  # of illegal actions, too
 
 
 def test_the_mean_over_the_eight_symmetries_is_symmetric(tiny_net, positions):
@@ -114,19 +99,17 @@ def test_the_mean_over_the_eight_symmetries_is_symmetric(tiny_net, positions):
     assert (close.sum(1) == 1).mean() > 0.5
 
 
-def test_half_precision_is_close_and_no_part_of_the_weights(tiny_net, positions):
-    net = tiny_net(6)
-    own, opp = positions(6)
-    expected = net.of_boards(own, opp)[1]
-    net.trunk.half_precision = True
-    assert torch.allclose(net.of_boards(own, opp)[1], expected, atol=0.05)
-    assert not any("half" in name for name in net.state_dict())
-
-
 @pytest.mark.parametrize(("features", "precision"), [({}, "single"), ({"avx512bf16": True}, "bfloat16")])
-def test_the_faster_precision_depends_on_the_instructions(monkeypatch, features, precision):
+def test_the_faster_precision_depends_on_the_instructions_and_half_is_close(
+    monkeypatch, tiny_net, positions, features, precision
+):
     monkeypatch.setattr("llvmlite.binding.get_host_cpu_features", lambda: features)
     assert (faster_precision(), faster_precision("cuda")) == (precision, "bfloat16")
+    net, boards = tiny_net(6), positions(6)
+    expected = net.of_boards(*boards)[1]
+    net.trunk.half_precision = True
+    assert torch.allclose(net.of_boards(*boards)[1], expected, atol=0.05)
+    assert not any("half" in name for name in net.state_dict())
 
 
 # --- files ------------------------------------------------------------------------------------------
@@ -163,62 +146,50 @@ def test_files_that_are_no_policies_are_refused(tiny_net, tmp_path):
         path.write_bytes(data)
         with pytest.raises(WeightsError, match=rf"policy\.safetensors.*{reason}"):
             read_policy(path)
+    for wrong in ({"channels": 0}, {"blocks": True}, {"channels": 2.5}):
+        with pytest.raises(TrainError, match=next(iter(wrong))):
+            Architecture(**wrong)
 
 
 # --- agents -----------------------------------------------------------------------------------------
 
 
-def test_policies_are_agents(policy_file):
-    start = Position.initial(Rules(4))
-    best = agents.make_agent(f"rl:{policy_file}").choose(start)
-    assert agents.make_agent(f"rl:weights={policy_file},seed=5").choose(start) == best
+def test_policies_are_agents(policy_file, tiny_net):
+    position = start = Position.initial(Rules(4))
+    agent = agents.make_agent(f"rl:{policy_file}")
+    assert agents.make_agent(f"rl:weights={policy_file},seed=5").choose(start) == agent.choose(start)
     sampled = [agents.make_agent(f"rl:{policy_file},temperature=9,seed={seed}").choose(start) for seed in range(30)]
     assert set(sampled) == set(start.legal_actions())
     result = agents.make_agent(f"rl-search:{policy_file},depth=2,exact=0").search(start)
     assert (result.depth, len(result.moves)) == (2, 4)
     assert agents.make_agent(f"rl-search:{policy_file},depth=1,exact=12").search(start).exact
-
-
-def test_a_policy_that_must_pass_passes(policy_file):
-    position = Position.initial(Rules(4))
     while not position.must_pass():
         actions = position.legal_actions()
         position = position.play(actions[2 if len(actions) > 2 else 0])
     for name in ("rl", "rl-search"):
         assert agents.make_agent(f"{name}:{policy_file}").choose(position) == position.rules.pass_action
-
-
-@pytest.mark.parametrize("rules", [Rules(6), Rules(4, "reversed")], ids=str)
-def test_a_policy_plays_its_own_game_only(policy_file, rules):
-    with pytest.raises(WeightsError, match="4x4 normal"):
-        agents.make_agent(f"rl:{policy_file}").choose(Position.initial(rules))
-
-
-def test_a_game_without_a_packaged_policy_is_named():
-    with pytest.raises(WeightsError, match="4x4 normal"):
-        agents.make_agent("rl").choose(Position.initial(Rules(4)))
-
-
-def test_a_changed_file_is_read_again(policy_file, tiny_net):
-    agent = agents.make_agent(f"rl:{policy_file}")
-    agent.choose(Position.initial(Rules(4)))
     policy_file.write_bytes(SavedPolicy(Rules(4), tiny_net(seed=1), {"again": True}).to_bytes())
-    assert agent.load(Rules(4)).record == {"again": True}
+    assert agent.load(Rules(4)).record == {"again": True}  # a changed file is read again
+
+
+@pytest.mark.parametrize(
+    ("weights", "rules"), [("file", Rules(6)), ("file", Rules(4, "reversed")), ("packaged", Rules(4))], ids=str
+)
+def test_a_policy_plays_its_own_game_only_and_not_every_game_has_a_packaged_one(policy_file, weights, rules):
+    spec = f"rl:{policy_file}" if weights == "file" else "rl"
+    with pytest.raises(WeightsError, match="4x4 normal"):
+        agents.make_agent(spec).choose(Position.initial(rules))
 
 
 # --- the packaged policies --------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
-def test_a_file_is_what_its_name_says(path):
-    rules = read_policy(path).rules
-    assert path == packaged_policy(rules)
-
-
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_both_games_have_a_policy_on_6x6_that_plays_by_name_and_on_the_server(variant):
     rules = Rules(6, variant)
-    record, start = read_policy(packaged_policy(rules)).record, Position.initial(rules)
+    policy, start = read_policy(packaged_policy(rules)), Position.initial(rules)
+    record = policy.record
+    assert policy.rules == rules
     assert record["training"] == "ppo"
     assert record["command"].startswith("reversi rl")
     assert record["options"]["variant"] == variant

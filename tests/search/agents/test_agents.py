@@ -90,6 +90,7 @@ def test_greedy_invincible_is_perfect_at_the_end_and_greedy_before(rules, name):
 def test_exact_is_perfect_from_where_it_is_told_and_random_before():
     own, opp = batch.random_positions(12, 50, seed=7)
     agent = make_agent("exact:exact=10")
+    agent.prepare(Rules())
     for position in positions(own, opp, Rules()):
         values = solve_all_moves(position)
         assert values[position.rules.name_of(agent.choose(position))] == max(values.values())

@@ -116,8 +116,10 @@ def test_a_program_chooses_from_positions_alone_as_long_as_they_follow_each_othe
             passes += action == position.rules.pass_action
             position = position.play(action)
     assert passes
+    strange = Position.initial().play_all(["f5", "d6", "c3"])
     with pytest.raises(ReversiError, match="plays whole games"):
-        program.choose(Position.initial().play_all(["f5", "d6", "c3"]))
+        program.choose(strange)
+    assert made(spec("nboard")).choose(strange) == strange.legal_actions()[0]
 
 
 # --- failures -------------------------------------------------------------------------------------

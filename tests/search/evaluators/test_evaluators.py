@@ -277,7 +277,7 @@ def test_what_a_python_function_raises_ends_the_search():
 
 
 def test_the_same_code_with_another_constant_is_another_evaluator():
-    """Of a closure, of the module or of a function that it calls: in this process, and from the cache in the next."""
+    """Of a closure or of what was typed in, without a file."""
 
     def made(factor):
         @evaluator(compiled=True)
@@ -286,6 +286,12 @@ def test_the_same_code_with_another_constant_is_another_evaluator():
 
         return mine
 
+    def typed_in(factor):
+        scope = {"evaluator": evaluator, "popcount": popcount, "FACTOR": factor}
+        exec("@evaluator(compiled=True)\ndef mine(own, opp):\n    return FACTOR * popcount(own)", scope)
+        return scope["mine"]
+
+    assert [typed_in(factor).static_value(Position.initial()) for factor in (1.0, 2.0)] == [2.0, 4.0]
     position = Position.initial().play("d3")
     one, five = made(1.0), made(5.0)
     assert [each.static_value(position) for each in (one, five, made(1.0))] == [-3, -15, -3]

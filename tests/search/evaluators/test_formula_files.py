@@ -39,7 +39,7 @@ def test_the_weights_come_back_with_their_scale_and_agents_take_them(saved):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("content", "message"),
     [
         ({"formula": "ten-weight"}, "is for formula 'ten-weight': expected one for six-factor"),
         ({"format": "x"}, "expected format 'reversi-lab formula', version 1"),
@@ -51,34 +51,26 @@ def test_the_weights_come_back_with_their_scale_and_agents_take_them(saved):
         ({"scale": {"8": 10**400}}, "scale 8="),
         ({"scale": {"5": 1}}, "has scale"),
         ({"scale": 3}, "has scale 3"),
-    ],
-)
-def test_files_that_are_wrong_are_refused_in_one_line(saved, changes, message):
-    path = saved(**changes)
-    with pytest.raises(EvaluatorError) as raised:
-        evaluators.get_evaluator(f"six-factor:weights={path}")
-    assert message in str(raised.value)
-    assert "\n" not in str(raised.value)
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
         (b"{", "is not JSON"),
         (b"[]", "expected format"),
         (b"\xff\xfe", "is not JSON"),
         (b" " * (1 << 21), "is not JSON"),
-        (None, "cannot be read: No such file"),
     ],
-    ids=range(5),
+    ids=range(14),
 )
-def test_files_that_cannot_be_read_are_refused_in_one_line(tmp_path, content, message):
-    if content is not None:
+def test_files_that_are_wrong_or_cannot_be_read_are_refused_in_one_line(saved, tmp_path, content, message):
+    path = saved(**content) if isinstance(content, dict) else saved()
+    if isinstance(content, bytes):
         (tmp_path / "weights.json").write_bytes(content)
-    with pytest.raises(EvaluatorError, match=message):
-        evaluators.get_evaluator(f"ten-weight:weights={tmp_path / 'weights.json'}")
-    with pytest.raises(EvaluatorError, match="cannot be read"):
-        evaluators.get_evaluator(f"ten-weight:weights={tmp_path}")
+    for wrong, words in (
+        (path, message),
+        (tmp_path, "cannot be read"),
+        (tmp_path / "no", "cannot be read: No such file"),
+    ):
+        with pytest.raises(EvaluatorError) as raised:
+            evaluators.get_evaluator(f"six-factor:weights={wrong}")
+        assert words in str(raised.value)
+        assert "\n" not in str(raised.value)
 
 
 def test_a_formula_that_refuses_its_weights_is_named(saved):

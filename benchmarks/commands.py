@@ -89,9 +89,10 @@ def search(
 ) -> None:
     """Measure the node signature, nodes per second, and the speed-up of several threads.
 
-    FFO 40-44 are solved, and midgame positions searched to a depth, on one
-    thread and on --threads in turn: the ratios of time and of nodes. Some
-    minutes.
+    The node signature is the node count of fixed searches; it differs after
+    any change of the search. FFO 40-44 are solved and midgame positions are
+    searched to a depth, on one thread and on --threads in turn. Prints the
+    ratios of time and of nodes. Takes some minutes.
     """
     from benchmarks import search as speed
     from reversi_env.kernels.parallel import core_count
@@ -185,8 +186,8 @@ def rl(
 ) -> None:
     """Measure steps per second of MaskablePPO against random, with one thread for torch.
 
-    On our vector environment, and on DummyVecEnv and SubprocVecEnv of the
-    single one.
+    Compares our vector environment with DummyVecEnv and SubprocVecEnv over
+    the single environment.
     """
     from benchmarks import rl as speed
     from reversi_env.errors import require
@@ -211,7 +212,7 @@ def gpu(
     as_json: Json = False,
     cpu: Annotated[bool, flag("--cpu", help="Measure the CPU kernels of the same class instead.")] = False,
     plies: Annotated[
-        int, integer("--plies", help="Plies to compare with the CPU core, for every size and variant.")
+        int, integer("--plies", help="Plies to compare with the CPU environment, for every size and variant.")
     ] = 10_000_000,
     batches: Annotated[
         tuple[int, ...] | None, integers("--batches", help="Batch sizes (default: by device).", low=1)
@@ -220,7 +221,7 @@ def gpu(
         str, text("--parts", help="Measurements, with commas: speed (Pgx too), policy, states, cpu (equality).")
     ] = ",".join(GPU_PARTS),
 ) -> None:
-    """Measure `TorchVectorEnv` on one GPU: plies per second, memory bandwidth, Pgx, play by a network, equality with the CPU."""
+    """Measure `TorchVectorEnv` on one GPU: plies per second, memory bandwidth, Pgx, moves by a network, equality with the CPU."""
     from benchmarks import gpu as speed
     from reversi_env.errors import ReversiError, quoted
 
@@ -297,7 +298,7 @@ def server(
     games: Annotated[int, integer("--games", help="Number of simultaneous games.", low=1, high=256)] = 200,
     agent: Annotated[str, text("--agent", help="The server's agent.")] = "six-factor:depth=2",
     pause: Annotated[float, number("--pause", help="Mean seconds before each move of a client; 0: none.")] = 0.0,
-    workers: Annotated[int, integer("--workers", help="Search processes of the server (default: one per core).")] = 0,
+    workers: Annotated[int, integer("--workers", help="Search processes of the server; 0: one per core.")] = 0,
     hostile: Annotated[
         int,
         integer("--hostile", help="Number of clients that play while one address attacks; 0: no attack.", high=128),

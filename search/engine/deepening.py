@@ -32,8 +32,8 @@ ASPIRATION_WINDOW = 3 * UNIT
 SOLVE_NODES, SOLVE_GROWTH = 1.0, 2.15
 FIRST_LEVEL_NODES, FIRST_LEVEL_GROWTH = 30.0, 1.58
 SOLVE_NODES_PER_SECOND = 12e6
-#: Maximum expected time of a solution and of the first selectivity level, as shares of the limit. The level is often much faster
-#: than expected. A multi-PV search has a smaller share, because it needs the values of all its moves.
+#: Maximum expected time of a solution and of the first selectivity level, as multiples of the time limit. The level is often much
+#: faster than expected. With multi-PV the multiple is smaller, because the values of all moves are needed.
 SOLVE_SHARE, FIRST_LEVEL_SHARE, FIRST_LEVEL_SHARE_MULTI_PV = 0.4, 4.0, 0.5
 #: Depth of the search before a solution, or before selective endgame search: it gives a fallback move and move ordering.
 #: Where the first level may exceed RISKY_TIME_SHARE of the limit, the midgame search first gets SHARE_BEFORE_SELECTIVE.
@@ -59,7 +59,7 @@ EASY_MOVE_TIME_SHARE = 0.2
 
 
 class Search:
-    """One search: its timer, its root moves, and its results so far."""
+    """One search: its timer, its root moves, and its results so far; the parameters are those of `Engine.search`."""
 
     def __init__(
         self,
@@ -79,9 +79,10 @@ class Search:
         self.squares = np.array(squares_of(position.legal_board()), np.int64)
         if tie_rng is not None:  # the first move searched wins a tie
             tie_rng.shuffle(self.squares)
-        self.values, self.lowest = np.zeros_like(self.squares), np.full_like(self.squares, -INFINITY)
+        self.values = np.zeros_like(self.squares)
+        #: Root moves that get an exact value in the midgame search; the others get an upper bound.
         self.lines, self.multi_pv = min(multi_pv, self.squares.size), multi_pv
-        #: A multi-PV search to the end needs the values of all moves.
+        #: Root moves that get a value in a search to the end, which cannot tell the best few moves in advance.
         self.lines_to_value = 1 if multi_pv == 1 else max(1, self.squares.size)
         self.keep_estimates = keep_estimates
         self.depth = 0
@@ -191,8 +192,10 @@ class Search:
 
     def _is_easy_move(self) -> bool:
         """Return whether one move is far ahead of all others by a search two plies less deep than the last iteration."""
-        soft, no_clock = self.limits.soft, self.limits.depth is not None or self.multi_pv > 1
-        if soft is None or no_clock or not self.history.is_steady or self.timer.elapsed() < EASY_MOVE_TIME_SHARE * soft:
+        soft = self.limits.soft
+        if soft is None or self.limits.depth is not None or self.multi_pv > 1:
+            return False
+        if not self.history.is_steady or self.timer.elapsed() < EASY_MOVE_TIME_SHARE * soft:
             return False
         low, others = int(self.values[0]) - EASY_MOVE_MARGIN, np.ascontiguousarray(self.squares[1:])
         values = np.full(others.size, -INFINITY, np.int64)
@@ -230,7 +233,7 @@ class Search:
         centre = int(self.values[0])
         low, high = (-INFINITY, INFINITY) if full else (centre - ASPIRATION_WINDOW, centre + ASPIRATION_WINDOW)
         while True:
-            values = self.lowest.copy()
+            values = np.full_like(self.squares, -INFINITY)
             completed = self._search_root(values, low, high, depth, helpers)
             best = max(values.tolist())
             if completed == self.squares.size or (completed and best >= high):
@@ -291,6 +294,7 @@ class Search:
         self.engine.solver.prepare_search(hints=self.engine.table, node_limit=self._nodes_left())
         for selectivity in levels:
             guess = round(int(self.values[0]) / UNIT)
+            # a proven win or draw is of use even if the time does not suffice for the score
             if selectivity == EXACT and selectivity - 1 in levels and guess >= 0 and self.multi_pv == 1:
                 self._bring_to_front_by_name(self.engine.solver.winning_move(self.position, guess))
             search_level = self._best_move_at if self.multi_pv == 1 else self._all_moves_at

@@ -80,7 +80,7 @@ NO_EVALUATOR = np.dtype([("no_evaluator", np.int64)])
 
 @evaluator(NO_EVALUATOR)
 def no_value(net, own, opp):
-    """Return 0: a placeholder of the evaluator. The default of `rank_empties` prevents its use."""
+    """Return 0: the evaluator of a solver without one. Such a solver never evaluates: its ``rank_empties`` is above all empties."""
     return 0.0
 
 
@@ -149,7 +149,7 @@ def list_moves(thread, net, own, opp, moves, count, first, second):
         if sq == first:
             rank = -1_000_000
         elif flipped == opp:
-            rank = -2_000_000 * thread.sign
+            rank = -2_000_000 * thread.sign  # a wipe-out wins at once, and loses at once in the reversed game
         elif sq == second:
             rank = -500_000
         else:
@@ -274,7 +274,7 @@ def probcut_bound(thread, net, own, opp, alpha, count):
     value = shallow_search(thread, net, own, opp, threshold, threshold + 1, thread.end_depth[count])
     if (value > threshold) != (side > 0):
         return WORST
-    return alpha + 1 + (alpha + 1 & 1) if side > 0 else alpha - (alpha & 1)  # scores are even
+    return alpha + 1 + (alpha + 1 & 1) if side > 0 else alpha - (alpha & 1)  # the next even score
 
 
 @kernel

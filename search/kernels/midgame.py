@@ -3,8 +3,10 @@
 Values are integers, 128 units per disc, for the side to move. A terminal position has its exact score, and evaluations are strictly
 inside the range of scores, so that a proven win is worth more than any estimate. A pass does not reduce the depth.
 
-`pvs` searches all plies but the last (`last_ply`); a null window is the same call with ``beta = alpha + 1``. Its recursion is
-direct: numba cannot cache mutually recursive kernels on disk.
+`pvs` searches all plies but the last (`last_ply`); a null window is the same call with ``beta = alpha + 1``. A node probes the
+transposition table, tries ProbCut (`search.kernels.probcut`) and enhanced transposition cut-offs (ETC), and then searches its moves
+in the order and with the late-move reductions of `search.kernels.ordering`. The recursion is direct: numba cannot cache mutually
+recursive kernels on disk.
 
 Threads search one tree to one depth. As in the solver, each defers moves that another thread is searching (ABDADA) and abandons a
 node when another thread has resolved it or one of its ancestors.
@@ -213,6 +215,7 @@ def store_bounds(thread, bucket, own, opp, alpha, beta, best, best_sq, depth):
 @kernel
 def pvs(thread, net, own, opp, alpha, beta, depth):
     """Principal-variation search of a position whose accumulator is up to date; see `negamax`."""
+    # rank of the move that led here, which contains the static evaluation of this position (`static_value`)
     rank, thread.entered_rank = thread.entered_rank, NOT_RANKED
     if not enter_node(thread):
         return alpha
@@ -252,7 +255,7 @@ def pvs(thread, net, own, opp, alpha, beta, depth):
             thread.entered_rank = rank
             value = pvs(thread, net, own, opp, low, low + 1, thread.cut_depth[depth])
             thread.cut_nesting -= 1
-            if (value > low) == (side > 0):
+            if (value > low) == (side > 0):  # the shallow search fails on the predicted side
                 return beta if side > 0 else alpha
     listed = list_moves(thread, own, opp, moves, level, depth, first, second)
     if uses_table and depth >= ETC_DEPTH and uses(thread, ETC):
@@ -287,9 +290,10 @@ def pvs(thread, net, own, opp, alpha, beta, depth):
         child_beta = beta if i == 0 or not uses(thread, NULL_WINDOWS) else best_alpha + 1
         reduction = late_move_reduction(thread, level, i, lowest, depth) if is_null_window else 0
         value = -pvs(thread, net, child_own, child_opp, -child_beta, -best_alpha, depth - 1 - reduction)
-        if reduction and value > best_alpha and not thread.abandon:
+        if reduction and value > best_alpha and not thread.abandon:  # a reduced search that fails high: full depth
             thread.entered_rank = child_rank
             value = -pvs(thread, net, child_own, child_opp, -child_beta, -best_alpha, depth - 1)
+        # a null window that fails high: the open window
         if best_alpha < value < beta and child_beta < beta and not thread.abandon:
             value = -pvs(thread, net, child_own, child_opp, -beta, -value, depth - 1)
         if shared:
@@ -306,7 +310,7 @@ def pvs(thread, net, own, opp, alpha, beta, depth):
             return alpha
         if value > best:
             best, best_sq = value, sq
-            if uses(thread, ALPHA_BETA):  # without alpha-beta, alpha stays below every value
+            if uses(thread, ALPHA_BETA):  # a study of plain minimax never raises alpha
                 best_alpha = max(best_alpha, best)
             if best_alpha >= beta:
                 break

@@ -2,7 +2,8 @@
 
 An entry is three words: own board, opponent's board and data. Both boards are XORed with a hash of the data, much as in the
 lockless hashing of Hyatt and Mann (2002). A probe compares both boards, so an entry torn by two concurrent writes matches no
-position. With their XOR of the data itself, two writes of one position could give an entry of another.
+position. Hyatt and Mann XOR with the data itself. Here that is not enough, since the boards are not hashed: two concurrent writes
+of one position could leave a valid entry of another position.
 
 The data word has, from the lowest bit: lower and upper bound (16 bits each, offset 2**15), best and second-best move (8 bits each,
 64: none), depth and generation (8 bits each).
@@ -93,7 +94,7 @@ def prefetch(table, own, opp, bucket_mask):
 
 @kernel
 def _scrambled(data):
-    """A word in which one changed bit of *data* changes about half of the upper 33 bits."""
+    """Return a hash of *data*: one changed bit changes about half of the upper 33 bits."""
     return (data ^ data >> _HALF) * _SCRAMBLER
 
 
@@ -204,7 +205,7 @@ EXACT = 5
 _WORDS, _BITS = 3, 13
 #: 64-bit words of a thread's table.
 SHALLOW_WORDS = (MAX_EMPTIES - MIN_EMPTIES + 1) * _WORDS << _BITS
-_NO_MOVES, _SHIFT = np.uint64(0), np.uint64(64 - _BITS)
+_SHIFT = np.uint64(64 - _BITS)
 
 
 @kernel
@@ -217,7 +218,7 @@ def shallow_slot(own, opp, count):
 def shallow_probe(table, own, opp, count):
     """Return the data word of the position's entry, or 0."""
     at = shallow_slot(own, opp, count)
-    return load_word(table, at + 2) if load_word(table, at) == own and load_word(table, at + 1) == opp else _NO_MOVES
+    return load_word(table, at + 2) if load_word(table, at) == own and load_word(table, at + 1) == opp else _EMPTY
 
 
 @kernel

@@ -26,7 +26,7 @@ def analyse(
     depth: Annotated[
         int | None, integer("--depth", help="Search depth in plies; 0 prints the static evaluation.", high=60)
     ] = None,
-    nodes: Annotated[int | None, integer("--nodes", help="Node limit.", low=1)] = None,
+    nodes: Annotated[int | None, integer("--nodes", help="Node limit per thread.", low=1)] = None,
     multi_pv: Annotated[
         int, integer("--multi-pv", "-m", help="Number of best moves to show with their values.", low=1)
     ] = 1,

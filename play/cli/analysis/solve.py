@@ -41,10 +41,10 @@ def solve(
 
               reversi solve start --size 4
 
-    Empty squares count for the winner. Lines that cannot be read are reported
+    The winner gets the empty squares. Lines that cannot be read are reported
     with their line number, the others are solved, and the exit status is 1. Up
     to 20 empties take a second or less; three more empties take about ten times
-    as long. --order network reduces the nodes to a third, where a network for
+    as long. --order network reduces the nodes to a fifth, where a network for
     the board size and variant exists.
 
     POSITION start solves the whole game. It takes milliseconds on 4x4, minutes

@@ -37,7 +37,7 @@ TournamentChoice: Any = options_of(TournamentOptions, without=("agents", "sprt")
 
 def tournament(
     *agents: Annotated[
-        str, Parameter(help="Agent specs. The word all means every named agent, published all published heuristics.")
+        str, Parameter(help="Agent specs. all stands for every named agent, published for all published heuristics.")
     ],
     out: Annotated[
         Path | None, text("--out", help="Output folder (default: a new folder under tournaments/).", metavar="DIR")

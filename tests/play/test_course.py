@@ -1,8 +1,5 @@
 """The courses' interface, driven as their referees do."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,9 +7,9 @@ from hypothesis import given
 from play.course import AI, COLOR_BLACK, COLOR_WHITE, legal_moves
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK, WHITE
-from tests.oracles.jobs import PATIENCE
-from tests.oracles.processes import output_of
-from tests.oracles.strategies import reachable_positions
+from search.engine.solver import solve_all_moves
+from tests.oracles.processes import finished, output_of
+from tests.oracles.strategies import random_moves, reachable_positions
 
 
 @given(reachable_positions())
@@ -45,25 +42,17 @@ def test_a_whole_game_by_the_referees_rules(size):
 @pytest.mark.parametrize("variant", ["reversed", "normal"])
 def test_the_end_is_played_perfectly_in_either_game(variant):
     """On the 4x4 board with at most seven squares empty: no legal move is worth more than the one chosen."""
-    generator = np.random.default_rng(1)
-    for _ in range(10):
-        position = Position.initial(Rules(4, variant))
-        while position.empties > 7 and not position.is_over():
-            position = position.play(int(generator.choice(position.legal_actions())))
+    for seed in range(10):
+        start = Position.initial(Rules(4, variant))
+        position = start.play_all(random_moves(start, seed, plies=5 + seed % 5))
         if position.is_over() or position.must_pass():
             continue
         options = {} if variant == "reversed" else {"variant": variant}  # the courses' game is the default
         ai = AI(4, int(position.turn), 5, agent="six-factor:depth=1", **options)
         ai.go(position.to_matrix())
         row, column = ai.candidate_list[-1]
-        values = {action: -_score_of(position.play(action)) for action in position.legal_actions()}
-        assert values[4 * row + column] == max(values.values())
-
-
-def _score_of(position):
-    if position.is_over():
-        return position.score()
-    return max(-_score_of(position.play(move)) for move in position.legal_moves())
+        values = solve_all_moves(position)
+        assert values["abcd"[column] + str(row + 1)] == max(values.values())
 
 
 #: Prints the packages of ours that were imported after the AI was made, all of its loading included.
@@ -118,14 +107,7 @@ def test_answers_in_time_though_nothing_is_compiled(tmp_path):
     """
     taken = []
     for launch, time_out in enumerate((2, 2, 5)):
-        result = subprocess.run(
-            [sys.executable, "-c", FIRST_MOVE, str(time_out)],
-            capture_output=True,
-            text=True,
-            check=True,
-            timeout=PATIENCE,
-            env={"REVERSI_CACHE_DIR": str(tmp_path / str(launch)), "PATH": "", "PYTHONPATH": ":".join(sys.path)},
-        )
+        result = finished(FIRST_MOVE, time_out, REVERSI_CACHE_DIR=tmp_path / str(launch), PATH="")
         seconds, move = result.stdout.split(maxsplit=1)
         assert move.strip() in {"(2, 3)", "(3, 2)", "(4, 5)", "(5, 4)"}
         taken.append(float(seconds))

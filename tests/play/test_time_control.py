@@ -11,34 +11,36 @@ from reversi_env.rules import BLACK
 from tests.oracles.strategies import reachable_positions
 
 
-def longest_game(size):
-    """One position for every number of empties that a side meets, the moves being the first that are legal."""
+def positions_of_black(size):
+    """One position for every number of empties that black meets, the moves being the first that are legal."""
     position = Position.initial(Rules(size))
     while not position.is_over():
-        yield position
+        if position.turn == BLACK and not position.must_pass():
+            yield position
         position = position.play(position.legal_moves()[0])
 
 
+LASTING = [TimeControl(seconds) for seconds in (1.0, 3.0, 20.0, 60.0, 600.0)]
+LASTING += [TimeControl(20.0, increment=3.0), TimeControl(0.0, increment=2.0)]
+
+
 @pytest.mark.parametrize("size", [4, 6, 8])
-@pytest.mark.parametrize("main", [1.0, 20.0, 600.0])
-def test_the_main_time_lasts_to_the_end(size, main):
-    """Every move takes all that it is given, and a little more on the way to the controller."""
-    clock = TimeControl(main)
-    for position in longest_game(size):
-        if position.turn != BLACK or position.must_pass():
-            continue
-        share = clock.usual_seconds(position)
-        assert MIN_SECONDS <= share <= clock.left
-        clock = clock.after(share + OVERHEAD_SECONDS / 10)
+@pytest.mark.parametrize("clock", LASTING)
+@pytest.mark.parametrize(("seconds", "part"), [(TimeControl.usual_seconds, 10), (TimeControl.max_seconds, 50)])
+def test_moves_that_take_all_they_are_given_never_use_up_the_clock(size, clock, seconds, part):
+    """And a little more on the way to the controller."""
+    for position in positions_of_black(size):
+        share = seconds(clock, position)
+        assert MIN_SECONDS <= share <= max(clock.left, MIN_SECONDS)
+        clock = clock.after(share + OVERHEAD_SECONDS / part)
     assert clock.left > 0
 
 
 def test_little_is_spent_in_the_opening_and_most_where_the_game_is_decided():
     clock, shares = TimeControl(600.0), {}
-    for position in longest_game(8):
-        if position.turn == BLACK and not position.must_pass():
-            shares[position.empties] = clock.usual_seconds(position)
-            clock = clock.after(shares[position.empties])
+    for position in positions_of_black(8):
+        shares[position.empties] = clock.usual_seconds(position)
+        clock = clock.after(shares[position.empties])
     opening = max(share for empties, share in shares.items() if empties > 52)
     midgame = [share for empties, share in shares.items() if 30 < empties <= 40]
     solving = max(share for empties, share in shares.items() if 18 <= empties <= 30)
@@ -47,12 +49,10 @@ def test_little_is_spent_in_the_opening_and_most_where_the_game_is_decided():
     assert max(midgame) < solving
 
 
-@given(
-    reachable_positions(),
-    st.floats(0, 1e6),
-    *(st.floats(0, 1e4), st.integers(0, 50), st.integers(0, 50)),
-    st.floats(0, 1e4),
-)
+AT_MOST = [st.floats(0, 1e6), st.floats(0, 1e4), st.integers(0, 50), st.integers(0, 50), st.floats(0, 1e4)]
+
+
+@given(reachable_positions(), *AT_MOST)
 def test_a_share_is_always_sensible(position, left, period, moves, in_period, increment):
     clock = TimeControl(left, period, moves, in_period, increment)
     share, most = clock.usual_seconds(position), clock.max_seconds(position)
@@ -61,17 +61,6 @@ def test_a_share_is_always_sensible(position, left, period, moves, in_period, in
     after = clock.after(share)
     assert after.left >= 0
     assert after.in_period <= max(moves, in_period)
-
-
-@pytest.mark.parametrize(
-    "clock", [TimeControl(60.0), TimeControl(3.0), TimeControl(20.0, increment=3.0), TimeControl(0.0, increment=2.0)]
-)
-def test_moves_that_take_the_most_they_may_never_use_up_the_clock(clock):
-    for position in longest_game(8):
-        if position.turn == BLACK and not position.must_pass():
-            assert clock.max_seconds(position) <= max(clock.left, MIN_SECONDS)
-            clock = clock.after(clock.max_seconds(position) + OVERHEAD_SECONDS / 50)
-    assert clock.left > 0
 
 
 def test_periods_begin_again():

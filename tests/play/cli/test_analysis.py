@@ -17,14 +17,10 @@ from train.arena.match import PlayedGame, PlayerResults
 from train.arena.openings import Opening
 
 FOUR_EMPTIES = "OXOOOOOOXXXOOXOXXXOOXXXXXXXXXXXXOXXXXXXXOOXXXOXXOOXX-OX-OXOO--XX"
-SCORED = "OX--OXX-OOX--XXX O; C1:+6; D1:-4; D2:-4; D3:-4;"
 
 
 def timeless(result):
     return {key: value for key, value in result.items() if "seconds" not in key}
-
-
-# --- solve ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("scores", "wrong"), [("C1:+6; D1:-4;", None), ("D1:+8;", "+8"), ("C1:-2; D1:-4;", "-2")])
@@ -48,16 +44,11 @@ def test_solve_scores_every_move_on_request_and_in_both_games(json_lines):
         assert position.play_all(result["pv"]).score(position.turn) == result["score"]
 
 
-def test_solve_mixes_sizes_in_one_file(json_lines):
-    lines = [f"{FOUR_EMPTIES} X;", "OX--OXX-OOX--XXX O;", f"{FOUR_EMPTIES} X;"]
-    results = json_lines("solve", "-", "--threads", 2, "--table", 1, stdin="\n".join(lines))
-    assert results[0]["score"] == results[2]["score"]
-    assert results[1]["score"] == 6
-
-
-def test_a_finished_game_has_a_score_and_no_move(json_lines):
-    [result] = json_lines("solve", "-", "--table", 1, stdin="XXXXXXXXXXXXXX-- O;")
-    assert (result["score"], result["move"], result["pv"]) == (-16, None, [])
+def test_solve_mixes_sizes_and_finished_games_in_one_file(json_lines):
+    lines = [f"{FOUR_EMPTIES} X;", "OX--OXX-OOX--XXX O;", "XXXXXXXXXXXXXX-- O;", f"{FOUR_EMPTIES} X;"]
+    first, small, over, last = json_lines("solve", "-", "--threads", 2, "--table", 1, stdin="\n".join(lines))
+    assert (first["score"], small["score"]) == (last["score"], 6)
+    assert (over["score"], over["move"], over["pv"]) == (-16, None, [])
 
 
 @pytest.mark.parametrize(("variant", "score"), [("normal", -10), ("reversed", 4)])
@@ -65,9 +56,6 @@ def test_solve_from_the_start(json_lines, variant, score):
     [result] = json_lines("solve", "start", "--size", 4, "--variant", variant, "--table", 1)
     assert result["score"] == score
     assert Position.initial(Rules(4, variant)).play_all(result["pv"]).score() in (score, -score)
-
-
-# --- analyse --------------------------------------------------------------------------------------
 
 
 def test_depth_0_follows_the_variant_and_knows_the_end_of_a_game(json_lines):
@@ -81,14 +69,19 @@ def test_depth_0_follows_the_variant_and_knows_the_end_of_a_game(json_lines):
         assert unfinished["value"] == position.rules.sign * position.disc_difference()
 
 
-def test_analyse_searches_to_a_depth(json_lines, reversi):
+def test_analyse_searches_to_a_depth_for_the_side_and_the_game_asked_for(json_lines, reversi):
     [result] = json_lines("analyse", "start", "--depth", 3)
     assert result.keys() == ANALYSIS
     assert (result["depth"], result["exact"], result["pv"][0]) == (3, False, result["move"])
     assert result["move"] in Position.initial().legal_moves()
-    code, out, _ = reversi("analyse", "start", "--depth", 3)
-    assert code == 0
-    assert "discs (depth 3)" in out
+    assert "discs (depth 3)" in reversi("analyse", "start", "--depth", 3)[1]
+    [white] = json_lines("analyse", "start", "--side", "white", "--depth", 1)
+    assert white["move"] in ("e3", "f4", "c5", "d6")
+    [small] = json_lines("analyze", "start", "--size", 4, "--variant", "reversed", "--time", 60)  # solved long before
+    assert (small["value"], small["exact"]) == (4, True)
+    [over] = json_lines("analyse", "XXXXXXXXXXXXXX--")
+    assert (over["move"], over["value"], over["exact"], over["pv"]) == (None, 16, True, [])
+    assert "game over" in reversi("analyse", "XXXXXXXXXXXXXX--")[1]
 
 
 def test_analyse_is_exact_near_the_end_and_lists_moves(json_lines, reversi):
@@ -109,22 +102,6 @@ def test_analyse_uses_the_limits_of_the_spec(json_lines):
     assert (result["depth"], result["seconds"] < 0.9) == (2, True)
     [by_clock] = json_lines("analyse", "start", "--agent", "six-factor", "--time", 0.3)
     assert by_clock["depth"] > 2
-
-
-def test_analyse_of_a_finished_game(json_lines, reversi):
-    [result] = json_lines("analyse", "XXXXXXXXXXXXXX--")
-    assert (result["move"], result["value"], result["exact"], result["pv"]) == (None, 16, True, [])
-    assert "game over" in reversi("analyse", "XXXXXXXXXXXXXX--")[1]
-
-
-def test_the_side_and_the_game_are_those_asked_for(json_lines):
-    [white] = json_lines("analyse", "start", "--side", "white", "--depth", 1)
-    assert white["move"] in ("e3", "f4", "c5", "d6")
-    [small] = json_lines("analyze", "start", "--size", 4, "--variant", "reversed", "--time", 60)  # solved long before
-    assert (small["value"], small["exact"]) == (4, True)
-
-
-# --- match, winrate and perft -----------------------------------------------------------------------
 
 
 def test_perft(reversi, json_lines):

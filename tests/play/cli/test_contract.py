@@ -12,7 +12,9 @@ from play.cli.output import print_json
 
 FOUR_EMPTIES = "OXOOOOOOXXXOOXOXXXOOXXXXXXXXXXXXOXXXXXXXOOXXXOXXOOXX-OX-OXOO--XX X;"
 REFUSALS = """
-mtach => mtach
+mtach => did you mean 'match'
+train ftt => did you mean 'fit'
+book shwo => did you mean 'show'
 play --level 11 => --level
 play --level 3 --agent greedy => --level
 play --watch --colour white => --colour

@@ -2,16 +2,12 @@
 
 import json
 import os
-import pty
-import re
-import select
 import signal
 import subprocess
 import sys
 import threading
 import time
 import tomllib
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -22,84 +18,59 @@ from play.cli import app as cli
 from play.interrupt import INTERRUPTED, interruptible
 from reversi_env import Position
 from tests.conftest import REPOSITORY
-from tests.oracles.jobs import ANALYSIS, PATIENCE, children_of, launched
+from tests.oracles.jobs import ANALYSIS, PATIENCE, children_of
+from tests.play.terminal.process import Terminal
 
 
-class Terminal:
-    """A pseudo-terminal for a process's standard error: what came out of it so far."""
+@pytest.fixture
+def start():
+    """Start a command whose standard error is a terminal; it is gone afterwards, come what may."""
+    opened = []
 
-    def __init__(self):
-        self.master, self.slave = pty.openpty()
-        self.text = ""
+    def start(*arguments):
+        opened.append(Terminal(*arguments, streams=("stderr",), environment={"COLUMNS": "200"}))
+        return opened[-1]
 
-    def read_until(self, pattern, job):
-        """Read until *pattern* was written, or to the end of *job* for None."""
-        deadline = time.monotonic() + PATIENCE
-        while pattern is None or not re.search(pattern, self.text):
-            assert time.monotonic() < deadline, self.text
-            ended = job.poll() is not None
-            if not self.read(0.05) and ended:
-                assert pattern is None, self.text
-                return
-
-    def read(self, seconds):
-        """Whether something comes within *seconds*; it has to be read, or the process waits for us."""
-        ready = bool(select.select([self.master], [], [], seconds)[0])
-        if ready:
-            self.text += os.read(self.master, 4096).decode(errors="replace")
-        return ready
+    yield start
+    for one in opened:
+        one.close()
 
 
-@contextmanager
-def job_on_a_terminal(*arguments):
-    """A process whose standard error is a terminal; it is gone afterwards, come what may."""
-    terminal = Terminal()
-    environment = os.environ | {"TERM": "xterm", "COLUMNS": "200"}
-    try:
-        with launched(*arguments, stderr=terminal.slave, env=environment) as job:
-            yield job, terminal
-    finally:
-        os.close(terminal.master)
-        os.close(terminal.slave)
-
-
-def interrupt(job, terminal, once):
+def interrupt(job, once):
     """Wait until the terminal shows *once*, press Ctrl-C, wait for the end; the rest of standard output."""
-    terminal.read_until(once, job)
-    job.send_signal(signal.SIGINT)
-    terminal.read_until(None, job)
-    assert job.returncode == INTERRUPTED, terminal.text
-    assert "Traceback" not in terminal.text
-    return job.stdout.read()
+    job.until(once)
+    job.process.send_signal(signal.SIGINT)
+    assert job.end() == INTERRUPTED, job.text
+    assert "Traceback" not in job.text
+    return job.process.stdout.read()
 
 
-def test_ctrl_c_ends_a_solution_that_would_take_for_ever():
+def test_ctrl_c_ends_a_solution_that_would_take_for_ever(start):
     """Kernels do not look at signals; without help the process would go on until the problem is solved."""
-    arguments = ("solve", "-", "--json", "--table", 1, "--threads", 2)
-    with job_on_a_terminal(*arguments) as (job, terminal):
-        job.stdin.write(f"OX--OXX-OOX--XXX O;\n{Position.initial().to_text()} X;\n")
-        job.stdin.flush()
-        assert json.loads(job.stdout.readline())["score"] == 6  # streamed: nobody has to wait for the second line
-        assert interrupt(job, terminal, "line 2, 60 empties, value in .* million nodes") == ""
-        assert "reversi: interrupted in line 2, value between -64 and +64" in terminal.text
+    job = start("solve", "-", "--json", "--table", 1, "--threads", 2)
+    job.process.stdin.write(f"OX--OXX-OOX--XXX O;\n{Position.initial().to_text()} X;\n")
+    job.process.stdin.flush()
+    assert json.loads(job.process.stdout.readline())["score"] == 6  # streamed: nobody has to wait for the second line
+    assert interrupt(job, "line 2, 60 empties, value in .* million nodes") == ""
+    assert "reversi: interrupted in line 2, value between -64 and +64" in job.text
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_an_analysis_with_the_best_so_far():
-    with job_on_a_terminal("analyse", "start", "--depth", 40, "--json") as (job, terminal):
-        result = json.loads(interrupt(job, terminal, "searching, .* s"))
+def test_ctrl_c_ends_an_analysis_with_the_best_so_far(start):
+    job = start("analyse", "start", "--depth", 40, "--json")
+    result = json.loads(interrupt(job, "searching, .* s"))
     assert result.keys() == ANALYSIS
     assert result["move"] in Position.initial().legal_moves()
     assert 1 <= result["depth"] < 40
-    assert "reversi: interrupted, this is the best so far" in terminal.text
+    assert "reversi: interrupted, this is the best so far" in job.text
 
 
-def test_ctrl_c_ends_a_match_with_the_games_so_far():
-    with job_on_a_terminal("match", "greedy", "random", "--size", 4, "--games", 10**7, "--json") as (job, terminal):
-        result = json.loads(interrupt(job, terminal, r"\d\d+/10000000"))
+def test_ctrl_c_ends_a_match_with_the_games_so_far(start):
+    job = start("match", "greedy", "random", "--size", 4, "--games", 10**7, "--json")
+    result = json.loads(interrupt(job, r"\d\d+/10000000"))
     assert 1 <= result["games"] < 10**7
     assert result["wins"] + result["draws"] + result["losses"] == result["games"]
-    assert f"reversi: interrupted after {result['games']} of 10000000 games" in terminal.text
+    assert f"reversi: interrupted after {result['games']} of 10000000 games" in job.text
 
 
 @pytest.mark.slow
@@ -111,23 +82,17 @@ def test_ctrl_c_ends_a_match_with_the_games_so_far():
         ("match six-factor:depth=40,table=1 random --games 2", "reversi: interrupted after 0 of 2 games"),
     ],
 )
-def test_ctrl_c_ends_a_kernel_that_would_take_for_ever(command, message, reversi):
+def test_ctrl_c_ends_a_kernel_that_would_take_for_ever(command, message, reversi, start):
     assert reversi("experiment", "breadth", "--size", 4, "--games", 100)[0] == 0  # its kernel is compiled now
-    with job_on_a_terminal(*command.split()) as (job, terminal):
-        wait_for_work(job, terminal, seconds=4)  # a start takes less
-        assert interrupt(job, terminal, "") == ""
-        assert message in terminal.text
-
-
-def wait_for_work(job, terminal, seconds=1):
-    """Wait until the process has used *seconds* of processor time from now on: it is in the middle of something."""
-    if not Path(f"/proc/{job.pid}/stat").exists():
+    job = start(*command.split())
+    if not Path(f"/proc/{job.process.pid}/stat").exists():
         pytest.skip("needs /proc, to see that a process works")
-    until = processor_seconds(job) + seconds
     deadline = time.monotonic() + PATIENCE
-    while processor_seconds(job) < until:
+    while processor_seconds(job.process) < 4:  # a start takes less
         assert time.monotonic() < deadline
-        terminal.read(0.05)
+        job.more(0.05)
+    assert interrupt(job, "") == ""
+    assert message in job.text
 
 
 def processor_seconds(job):
@@ -205,9 +170,6 @@ def test_who_is_told_to_ignore_ctrl_c_does():
     finally:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     assert done[1] is False
-
-
-# --- at the start and the end of the process ----------------------------------------------------------
 
 
 #: Ctrl-C at the moment when a module is looked for.

@@ -46,65 +46,50 @@ RequiredChoice: Any = options_of(Example, required=("count",))
 
 
 def typed(chosen: Choice = NOTHING) -> dict[str, Any]:
-    """Return the options that were typed."""
     return dict(chosen)
 
 
 def required(chosen: RequiredChoice) -> dict[str, Any]:
-    """Return the options that were typed, among them the count."""
     return dict(chosen)
 
 
-def run(*arguments: object, function: Any = typed) -> Any:
-    """Run a command with the options of `Example`."""
+def run(line: str, function: Any = typed) -> Any:
+    """Run a command with the options of `Example`; those that were typed."""
     app = App(name="job", result_action="return_value", print_error=False, exit_on_error=False)
     app.default(function)
-    return app([*map(str, arguments)])
+    return app(line.split())
 
 
-def test_only_what_is_typed_is_passed_on():
-    assert run() == {}
-    assert run("--count", 4, "--no-fast") == {"count": 4, "fast": False}
+def test_only_what_is_typed_is_passed_on_and_what_is_required_is_missed():
+    assert run("") == {}
+    assert run("--count 4 --no-fast") == {"count": 4, "fast": False}
+    assert run("--count 2", required) == {"count": 2}
+    with pytest.raises(CycloptsError, match="--count"):
+        run("", required)
 
 
 def test_values_have_the_types_of_the_fields():
     line = "--size 6 -v reversed --count 7 --learning-rate 0.25 -d 4 --fast --loss structural --opponent a --opponent b:c=1"
-    assert Example(**run(*line.split(), "--empties", "8-12", "--noise", "0,1")) == Example(
+    assert Example(**run(f"{line} --empties 8-12 --noise 0,1")) == Example(
         *(6, "reversed", 7, 0.25, 4, True, "structural", ("a", "b:c=1"), (8, 12), (0.0, 1.0))
     )
-    assert run("--empties", "7") == {"empties": (7, 7)}
+    assert run("--empties 7") == {"empties": (7, 7)}
 
 
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        ("--count", 11),
-        ("--count", "2.5"),
-        ("--count", "9" * 30),
-        ("--depth", "x"),
-        ("--learning-rate", "nan"),
-        ("--loss", "other"),
-        ("--empties", "3-x"),
-        ("--noise", "0.1,2"),
-        ("--size", 8.5),
-    ],
-)
-def test_a_wrong_value_names_its_option(option, value):
+WRONG = "--count 11|--count 2.5|--depth x|--learning-rate nan|--loss other|--empties 3-x|--noise 0.1,2|--size 8.5"
+
+
+@pytest.mark.parametrize("line", [*WRONG.split("|"), "--count " + "9" * 30])
+def test_a_wrong_value_names_its_option(line):
     with pytest.raises(CycloptsError) as error:
-        run(option, value)
-    assert f"{option} {value}: expected " in usage_error(error.value)
+        run(line)
+    assert f"{line}: expected " in usage_error(error.value)
 
 
-@pytest.mark.parametrize("arguments", [("--secret", 1), ("--count",), ("word",)])
-def test_what_is_no_option_is_refused(arguments):
+@pytest.mark.parametrize("line", ["--secret 1", "--count", "word"])
+def test_what_is_no_option_is_refused(line):
     with pytest.raises(CycloptsError):
-        run(*arguments)
-
-
-def test_a_required_option_is_missed():
-    assert run("--count", 2, function=required) == {"count": 2}
-    with pytest.raises(CycloptsError, match="--count"):
-        run(function=required)
+        run(line)
 
 
 #: The option classes of all commands.

@@ -56,7 +56,7 @@ def test_every_command_reads_every_form(command, answer, tmp_path):
             assert answer(command, "-", *size, stdin=f"{text}\n") == expected, name
 
 
-def test_the_positions_are_those_meant(answer, reversi):
+def test_the_positions_are_those_meant(answer, reversi, tmp_path, monkeypatch):
     value = evaluators.get_evaluator("six-factor").static_value
     assert answer("analyse", "f5d6c3d3") == {"value": value(LARGE.position)}
     assert answer("analyse", "start", "--variant", "reversed", "--size", 6) == {
@@ -67,6 +67,9 @@ def test_the_positions_are_those_meant(answer, reversi):
         assert answer("analyse", "f5d6c3d3", "--after", after) == {"value": value(position)}
         assert answer("play", "f5d6c3d3", "--after", after) == position.to_text()
     assert reversi("play", "-")[:2] == (2, "")
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "g2.txt").write_text("f5\nd6\n")  # a file may be called as a move is
+    assert answer("analyse", "g2.txt") == answer("analyse", "f5d6")
 
 
 def test_games_of_a_file_are_selected_by_number(answer, json_lines, reversi, tmp_path):
@@ -82,12 +85,6 @@ def test_games_of_a_file_are_selected_by_number(answer, json_lines, reversi, tmp
             assert [move["move"] for move in review["moves"]] == list(game.moves)
         assert "game 3" in reversi("analyse", source, "--game", 3)[2]
         assert f"the first of 2 games in {source}" in reversi("analyse", source, "--depth", 0, "--agent", "discs")[2]
-
-
-def test_a_file_may_be_called_as_a_move_is(answer, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "g2.txt").write_text("f5\nd6\n")
-    assert answer("analyse", "g2.txt") == answer("analyse", "f5d6")
 
 
 def test_the_side_to_move_on_a_board(answer):
@@ -134,8 +131,8 @@ def test_of_many_bad_lines_the_first_few_are_shown(bad, last, reversi, json_line
     assert len(json_lines(*command, stdin=text, status=1)) == bad  # a program gets them all
 
 
-@pytest.mark.parametrize("arguments", [("solve",), ("analyse", "--depth", 0)])
-def test_a_file_without_positions_is_reported(reversi, tmp_path, arguments):
+@pytest.mark.parametrize("command", ["solve", "analyse"])
+def test_a_file_without_positions_is_reported(reversi, tmp_path, command):
     file = tmp_path / "positions"
     file.write_text("% nothing\n\n")
-    assert reversi(arguments[0], file, *arguments[1:]) == (0, "", f"reversi: no positions in {file}\n")
+    assert reversi(command, file) == (0, "", f"reversi: no positions in {file}\n")

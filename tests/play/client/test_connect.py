@@ -16,6 +16,7 @@ from play.game import Game
 from reversi_env import BLACK, Rules
 from search.agents.spec import make_agent
 from tests.oracles.processes import in_background
+from tests.play.cli.test_contract import check_refusal
 from tests.play.server.conftest import WAIT_SECONDS
 
 
@@ -27,12 +28,6 @@ def test_a_level_four_agent_plays_a_remote_level_one_to_the_end(api, json_lines)
     record = api.hall.rooms[result["game"]].state()
     assert record.moves == result["moves"]
     assert record.result.score == result["score"]  # both report the same
-
-
-def test_the_answer_of_a_refusal_is_closed(api):
-    with pytest.raises(ConnectError) as refused:
-        Client(api.url).ask("GET", "/api/games/nowhere")
-    assert refused.value.__context__.closed
 
 
 def test_every_move_is_told_once_passes_and_moves_taken_back_too(capsys):
@@ -80,17 +75,14 @@ def test_a_person_types_moves_takes_back_leaves_comes_back_by_the_ticket_and_res
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("SERVER", "--join", "nonsense"), "expected GAME.TOKEN"),
-        (("SERVER", "--join", "abc.defghijkl", "--level", "1"), "there is no such game"),
-        (("SERVER", "--opponent", "gtp:sh", "--level", "1"), "agent 'gtp' is not on offer"),
-        (("SERVER", "--size", "5", "--level", "1"), "size 5 is not supported"),
+        ("--join nonsense", "expected GAME.TOKEN"),
+        ("--join abc.defghijkl --level 1", "there is no such game"),
+        ("--opponent gtp:sh --level 1", "agent 'gtp' is not on offer"),
+        ("--size 5 --level 1", "size 5 is not supported"),
     ],
 )
 def test_bad_input_is_one_clear_line(api, reversi, arguments, message):
-    code, out, err = reversi("connect", *(api.url if word == "SERVER" else word for word in arguments))
-    assert (code, out) == (2, "")
-    assert message in err
-    assert err.count("\n") == 1
+    check_refusal(reversi, ("connect", api.url, *arguments.split()), message)
 
 
 def test_no_server_is_a_failure_and_not_wrong_usage(reversi):
@@ -110,6 +102,12 @@ def test_no_server_is_a_failure_and_not_wrong_usage(reversi):
 )
 def test_addresses(written, url):
     assert server_url(written) == url
+
+
+def test_the_answer_of_a_refusal_is_closed(api):
+    with pytest.raises(ConnectError) as refused:
+        Client(api.url).ask("GET", "/api/games/nowhere")
+    assert refused.value.__context__.closed
 
 
 #: The server waits for a message of the client.

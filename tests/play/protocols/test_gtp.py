@@ -48,14 +48,6 @@ def refused(engine, line):
     return answer[2:].strip()
 
 
-# --- the lines ------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("line", ["", "\n", "   \t \r\n", "# a comment", "   # name", "\x01\x07\n"])
-def test_lines_without_a_command_get_no_answer(engine, line):
-    assert engine.answer(line) is None
-
-
 @pytest.mark.parametrize(
     ("line", "answer"),
     [
@@ -71,6 +63,7 @@ def test_lines_without_a_command_get_no_answer(engine, line):
         ("NAME", "? unknown command\n\n"),
         ("known_command genmove", "= true\n\n"),
         ("known_command", "? syntax error\n\n"),
+        *((line, None) for line in ("", "\n", "   \t \r\n", "# a comment", "   # name", "\x01\x07\n")),
     ],
 )
 def test_form_of_commands_and_answers(engine, line, answer):
@@ -88,9 +81,6 @@ def test_all_required_commands_are_known(engine):
     commands = ask(engine, "list_commands").split("\n")
     assert set(commands) >= REQUIRED
     assert all(ask(engine, f"known_command {command}") == "true" for command in commands)
-
-
-# --- the board ------------------------------------------------------------------------------------
 
 
 def test_moves_are_named_from_the_top_left(engine):
@@ -129,16 +119,6 @@ def test_threads_table_depth_and_level_are_set_while_it_runs():
     assert engine.thinker.spec.text == "human:level=2"
 
 
-def test_undo_takes_one_command_back(engine):
-    start = engine.position
-    ask(engine, "play b d3")
-    ask(engine, "genmove w")
-    ask(engine, "undo")
-    assert engine.position == start.play("d3")
-    ask(engine, "undo")
-    assert engine.position == start
-
-
 def test_a_size_that_the_network_does_not_know_is_refused():
     weights = evaluators.get_evaluator("network").file(Rules(8))
     engine = GtpEngine(Thinker(f"network:depth=1,weights={weights}"))
@@ -158,12 +138,17 @@ def test_boardsize_and_games_by_name(engine):
     assert engine.rules.variant == "normal"
 
 
-def test_genmove_plays_and_reg_genmove_does_not(engine):
+def test_genmove_plays_reg_genmove_does_not_and_undo_takes_one_command_back(engine):
+    start = engine.position
     assert ask(engine, "reg_genmove b") in FIRST_MOVES
-    assert engine.position.round == 4
+    assert engine.position == start
+    ask(engine, "play b d3")
+    ask(engine, "genmove w")
+    assert (engine.position.round, engine.position.turn) == (6, BLACK)
+    for expected in (start.play("d3"), start):
+        ask(engine, "undo")
+        assert engine.position == expected
     assert ask(engine, "genmove b") in FIRST_MOVES
-    assert engine.position.round == 5
-    assert engine.position.turn == WHITE
 
 
 def test_either_colour_may_move_at_any_time_as_in_go(engine):
@@ -175,8 +160,6 @@ def test_either_colour_may_move_at_any_time_as_in_go(engine):
     assert ask(engine, "genmove b") != "pass"
     assert engine.position.discs(WHITE) in (0, 1)
 
-
-# --- passes ---------------------------------------------------------------------------------------
 
 #: After these moves on the 4x4 board white must pass, and black may play b1, a2 or d3.
 BEFORE_WHITE_PASSES = ("c4", "d2", "c1", "b4", "a3", "a1", "a4")
@@ -192,22 +175,18 @@ def passing(engine):
     return engine
 
 
-def test_a_pass_is_made_by_either_side_of_the_protocol(passing):
+def test_a_pass_is_played_generated_or_left_out(passing):
     before = passing.position
-    ask(passing, "play w pass")
+    for line, after in (("play w pass", "pass"), ("play b b1", "pass b1")):
+        ask(passing, line)
+        assert passing.position == before.play_all(after.split())
+        ask(passing, "undo")
+        assert passing.position == before
+    refused(passing, "play w b1")
+    assert ask(passing, "genmove b") in {"B1", "A2", "D3"}
     ask(passing, "undo")
     assert ask(passing, "genmove w") == "pass"
     assert passing.position == before.play("pass")
-
-
-def test_a_pass_may_be_left_out(passing):
-    before = passing.position
-    refused(passing, "play w b1")
-    ask(passing, "play b b1")
-    assert passing.position == before.play("pass").play("b1")
-    ask(passing, "undo")
-    assert passing.position == before
-    assert ask(passing, "genmove b") in {"B1", "A2", "D3"}
 
 
 @pytest.mark.parametrize("size", [4, 6])
@@ -228,9 +207,6 @@ def test_a_game_to_its_end_by_itself(size, variant):
     ask(engine, "undo")
 
 
-# --- clocks ---------------------------------------------------------------------------------------
-
-
 class Watched(Thinker):
     """Notes the time that it is given."""
 
@@ -247,24 +223,20 @@ def watched():
 @pytest.mark.parametrize(
     ("lines", "low", "high"),
     [
-        (["time_settings 60 0 0"], 0.5, 6),
-        (["time_settings 0 10 1"], 8, 10),  # byo-yomi is shared by its stones
-        (["time_settings 0 10 1", "genmove b", "genmove w", "time_left b 10 5"], 1.6, 2),
-        (["time_left b 100 0"], 1, 20),  # believed without settings
-        (["time_left b 100 0", "genmove b", "time_left b 0 0"], 0, 0.01),
+        ("time_settings 60 0 0", 0.5, 6),
+        ("time_settings 0 10 1", 8, 10),  # byo-yomi is shared by its stones
+        ("time_settings 0 10 1|genmove b|genmove w|time_left b 10 5", 1.6, 2),
+        ("time_left b 100 0", 1, 20),  # believed without settings
+        ("time_left b 100 0|genmove b|time_left b 0 0", 0, 0.01),
+        ("time_settings 1 0 0|time_settings 0 1 0", None, None),  # how GTP says: no limits
+        ("name", None, None),
     ],
 )
 def test_the_time_given_to_a_move(watched, lines, low, high):
-    for line in (*lines, "genmove b"):
+    """Without a clock the spec alone decides."""
+    for line in (*lines.split("|"), "genmove b"):
         ask(watched, line)
-    assert low < watched.thinker.given < high
-
-
-@pytest.mark.parametrize("lines", [(), ("time_settings 1 0 0", "time_settings 0 1 0")])  # how GTP says: no limits
-def test_without_a_clock_the_spec_alone_decides(watched, lines):
-    for line in (*lines, "genmove b"):
-        ask(watched, line)
-    assert watched.thinker.given is None
+    assert watched.thinker.given is None if low is None else low < watched.thinker.given < high
 
 
 def test_our_own_clock_runs_where_the_controller_says_nothing(watched):
@@ -276,24 +248,15 @@ def test_our_own_clock_runs_where_the_controller_says_nothing(watched):
     assert watched._clocks[BLACK].left == 1000
 
 
-# --- the process ----------------------------------------------------------------------------------
-
-
 def test_a_session_through_pipes(reversi):
     session = "1 boardsize 6\n\n# begin\n2 clear_board\n3 genmove black\n4 play w pass\n5 quit\n6 name\n"
     status, out, err = reversi("gtp", "six-factor:depth=1", stdin=session)
     answers = out.split("\n\n")
-    assert status == 0
-    assert not err
-    assert answers[:2] == ["=1", "=2"]
-    assert answers[2].startswith("=3 ")
+    assert (status, err) == (0, "")
+    assert [answer[:2] for answer in answers] == ["=1", "=2", "=3", "?4", "=5", ""]
     assert answers[3].startswith("?4 illegal move: pass")
-    assert answers[4:] == ["=5", ""]
-
-
-def test_the_end_of_the_input_ends_it(reversi):
-    assert reversi("gtp", "random", stdin="name") == (0, "= Reversi Lab\n\n", "")
-    assert reversi("gtp", "random", stdin="") == (0, "", "")
+    for lines, answer in (("name", "= Reversi Lab\n\n"), ("", "")):  # the end of the input ends it
+        assert reversi("gtp", "random", stdin=lines) == (0, answer, "")
 
 
 @pytest.mark.slow
@@ -307,7 +270,7 @@ def test_a_controller_that_goes_away_leaves_no_traceback():
         assert process.wait() == 0
 
 
-def test_an_agent_that_fails_is_an_error_not_the_end():
+def test_an_agent_that_fails_is_an_error_and_not_the_end():
     class Broken(Thinker):
         def think(self, position, **options):
             raise ReversiError("out of\norder")

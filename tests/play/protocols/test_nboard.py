@@ -12,6 +12,7 @@ from play.thinker import Thinker
 from reversi_env import Position, Rules
 from search.engine.solver import solve_all_moves
 from tests.oracles.jobs import PATIENCE
+from tests.oracles.strategies import random_moves
 
 #: The game of the document's example session.
 EXAMPLE = (
@@ -89,8 +90,9 @@ def test_exact_values_say_so(sent):
     assert values == solve_all_moves(engine.game.position)
 
 
-def test_moves_in_all_their_forms(engine, sent):
+def test_moves_in_all_their_forms_and_nothing_for_what_is_not_understood(engine, sent):
     run(engine, "move F5/1.23/4.5", "move d6", "C3", "move D3//2")
+    run(engine, "", " ", "foo", "foo bar", "set", "set nonsense 3", "set contempt -5", "sing d6", "\x00")
     assert engine.game.moves == ("f5", "d6", "c3", "d3")
     assert sent == []
 
@@ -100,14 +102,6 @@ def test_mistakes_are_told_in_the_status_line_and_change_nothing(engine, sent):
     assert len(sent) == 6
     assert all(line.startswith("status ") and "\n" not in line for line in sent)
     assert engine.game.moves == ()
-
-
-@pytest.mark.parametrize(
-    "line", ["", " ", "foo", "foo bar", "set", "set nonsense 3", "set contempt -5", "sing d6", "\x00"]
-)
-def test_what_is_not_understood_is_ignored(engine, sent, line):
-    run(engine, line)
-    assert sent == []
 
 
 @given(st.text(), st.sampled_from(["", "set game ", "set depth ", "move ", "hint "]))
@@ -128,28 +122,21 @@ def test_a_pass_is_pa(sent):
 
 def test_analyze_values_every_position_from_the_last_to_the_first(sent):
     engine = NBoardEngine(Thinker("six-factor:depth=12"), sent.append, Rules(4))
-    moves, position = [], Position.initial(Rules(4))
-    while not position.is_over():
-        moves.append(position.legal_moves()[0])
-        position = position.play(moves[-1])
+    moves = random_moves(Position.initial(Rules(4)), 1)
     run(engine, *(f"move {move}" for move in moves), "analyze")
     lines = [re.fullmatch(rf"analysis (\d+) ({NUMBER})", line) for line in sent[1:-1]]
     assert [int(line[1]) for line in lines] == list(range(len(moves), -1, -1))
-    assert float(lines[0][2]) == position.score()
+    assert float(lines[0][2]) == engine.game.position.score()
     assert float(lines[-1][2]) == -10  # the solved value of the 4x4 board
 
 
-def test_learn_and_finished_games(engine, sent):
+def test_learn_finished_games_and_agents_without_values(engine, sent):
     run(engine, "learn")
     assert sent == ["learned"]
     run(engine, "set game (;GM[Othello]TY[4a]BO[4 **************** *];)", "go", "hint 2")
     assert engine.game.rules == Rules(4, "reversed")
     assert [line.split()[0] for line in sent[1:]] == ["status"]
-
-
-def test_an_agent_without_values_answers_too(sent):
-    engine = NBoardEngine(Thinker("greedy"), sent.append)
-    run(engine, "set depth 3", "hint 2", "go")
+    run(NBoardEngine(Thinker("greedy"), sent.append), "set depth 3", "hint 2", "go")
     assert sent[-1].startswith("=== ")
     assert any(line.startswith("search ") for line in sent)
 

@@ -3,11 +3,8 @@
 import importlib.util
 import os
 import re
-import select
 import signal
 import subprocess
-import sys
-import time
 from contextlib import suppress
 
 import pytest
@@ -15,62 +12,17 @@ import pytest
 from play.game import Game
 from reversi_env import Rules
 
-pty = pytest.importorskip("pty", reason="this system has no pseudo-terminals")
+from .process import Terminal
 
-PATIENCE = 300.0
 HAS_READLINE = importlib.util.find_spec("readline") is not None
-ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()=>][A-Z0-9]?|[\r\x07]")
 #: Makes the pseudo-terminal the one whose Ctrl-C reaches the process.
 LAUNCH = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from play.cli.app import main; main()"
 CLEAR = "\x1b[H\x1b[J"
 AGENT = ("--agent", "six-factor:depth=1", "--adviser", "six-factor:depth=2")
 
 
-class Terminal:
+class Session(Terminal):
     """A `reversi play` that believes it is used by a person."""
-
-    def __init__(self, folder, *arguments, **environment):
-        self.controller, terminal = pty.openpty()
-        self._shown = ""
-        self._read = 0
-        self.process = subprocess.Popen(
-            [sys.executable, "-c", LAUNCH, "play", *arguments],
-            stdin=terminal,
-            stdout=terminal,
-            stderr=terminal,
-            cwd=folder,
-            env={**os.environ, "XDG_STATE_HOME": str(folder), "TERM": "xterm-256color", "NO_COLOR": "", **environment},
-            start_new_session=True,
-        )
-        os.close(terminal)
-
-    def until(self, pattern):
-        """What is shown up to *pattern*, since the last call; the escape sequences are left out."""
-        deadline = time.monotonic() + PATIENCE
-        while not (found := re.compile(pattern).search(self.text, self._read)):
-            assert time.monotonic() < deadline, f"no {pattern!r} in {self.text[self._read :]!r}"
-            if not self._more():
-                raise AssertionError(f"ended without {pattern!r}: {self.text[self._read :]!r}")
-        before, self._read = self.text[self._read : found.end()], found.end()
-        return before
-
-    @property
-    def text(self):
-        return ESCAPES.sub("", self._shown)
-
-    @property
-    def raw(self):
-        return self._shown
-
-    def _more(self, patience=PATIENCE):
-        if not select.select([self.controller], [], [], patience)[0]:
-            return False
-        try:
-            data = os.read(self.controller, 65536)
-        except OSError:  # the other end is closed
-            return False
-        self._shown += data.decode(errors="replace")
-        return bool(data)
 
     def type(self, text, expect=r"(?:black|white)> $"):
         os.write(self.controller, text.encode())
@@ -83,34 +35,26 @@ class Terminal:
         """Press it until the program has ended: CPython's readline misses one that comes between its prompt and its waiting."""
         for _ in range(10):
             os.write(self.controller, b"\x03")
-            while self._more(patience=5):
+            while self.more(patience=5):
                 pass
             with suppress(subprocess.TimeoutExpired):
                 self.process.wait(2)
                 break
         return self.end()
 
-    def end(self):
-        while self._more():
-            pass
-        status = self.process.wait(PATIENCE)
-        os.close(self.controller)
-        return status
-
 
 @pytest.fixture
 def terminal(tmp_path):
     opened = []
 
-    def start(*arguments, **environment):
-        opened.append(Terminal(tmp_path, *arguments, **environment))
+    def start(*arguments):
+        here = {"environment": {"XDG_STATE_HOME": tmp_path}, "cwd": tmp_path}
+        opened.append(Session("play", *arguments, code=LAUNCH, start_new_session=True, **here))
         return opened[-1]
 
     yield start
     for one in opened:
-        if one.process.poll() is None:
-            one.process.kill()
-            one.process.wait()
+        one.close()
 
 
 def transcript(shown):

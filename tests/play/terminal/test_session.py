@@ -14,6 +14,7 @@ from play.terminal.evaluation_text import bar_text
 from play.terminal.screen import shows_colours
 from reversi_env import Rules
 from reversi_env.rules import BLACK, WHITE
+from tests.play.cli.test_contract import check_refusal
 from tests.search.agents.test_external import spec
 
 AGENT = ("--agent", "six-factor:depth=1", "--adviser", "six-factor:depth=2")
@@ -52,16 +53,6 @@ def moves_of(shown):
 def kept():
     (path,) = storage.resumable_games()
     return json.loads(path.read_text())
-
-
-# --- playing --------------------------------------------------------------------------------------
-
-
-def test_the_computer_answers_a_move(play):
-    shown = play("b1", "moves")
-    assert "Black: you. White: six-factor:depth=1." in shown
-    assert re.search(r"white \(six-factor:depth=1\) plays [a-d][1-4]", shown)
-    assert Game.from_transcript(moves_of(shown), Rules(4)).turn == BLACK
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
@@ -109,11 +100,9 @@ def test_mistakes_name_the_input_and_change_nothing(play, line):
     assert "no moves yet" in shown
 
 
-# --- looking --------------------------------------------------------------------------------------
-
-
 def test_hint_values_and_bar(play):
     shown = play("hint", "values", "eval", "b1", "eval", "board")
+    assert "Black: you. White: six-factor:depth=1." in shown
     assert re.search(r"hint: (b1|a2|d3|c4) \([+-]\d+\.\d discs, (exact|depth \d+)", shown)
     assert len(re.findall(r"^  (?:b1|a2|d3|c4)  +[+-]\d+\.\d  #+$", shown, re.MULTILINE)) == 4
     assert len(re.findall(r"^black #*-* white  ", shown, re.MULTILINE)) >= 2
@@ -146,13 +135,11 @@ def test_the_bar_is_filled_from_blacks_side(value, turn, filled):
     assert bar_text(value, turn, block_characters=False).count("#") == filled
 
 
-# --- back and forth -------------------------------------------------------------------------------
-
-
 def test_undo_takes_your_move_back_and_redo_makes_it_again(play):
     shown = play("b1", "moves", "undo", "moves", "redo", "moves")
     first, again = re.findall(r"> moves\n([a-d]\S+)", shown)
     assert first == again
+    assert Game.from_transcript(first, Rules(4)).turn == BLACK  # the computer has answered
     assert f"taken back: {first[:2]} {first[2:4]}" in shown
     assert "no moves yet" in shown
 
@@ -166,9 +153,6 @@ def test_new_swap_level_and_resign(play):
     assert shown.count("no moves yet") == 2
 
 
-# --- files ----------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("name", ["game.ggf", "game.txt", "my game.ggf"])
 def test_save_and_load(play, name):
     shown = play("b1", "moves", f"save {name}", "new", "moves", f"load {name}", "moves")
@@ -178,22 +162,16 @@ def test_save_and_load(play, name):
 
 
 def test_a_file_is_not_replaced_by_accident(play, state):
+    """But for the one that this game was saved to: one that was loaded later is another game. Without a name, one is found."""
     (state / "old.ggf").write_text("old")
-    shown = play("b1", "save old.ggf", "save! old.ggf", "save old.ggf")
-    assert "file 'old.ggf' exists: expected another name, or save! to replace it" in shown
-    assert shown.count("saved to old.ggf") == 2
-    assert (state / "old.ggf").read_text().startswith("(;GM[Othello]")
-
-
-def test_a_game_that_was_loaded_is_not_the_one_that_was_saved(play, state):
-    shown = play("b1", "save first.txt", "new", "b1", "save second.txt", "load first.txt", "save second.txt")
-    assert "file 'second.txt' exists: expected another name, or save! to replace it" in shown
-
-
-def test_a_save_without_a_name_finds_one(play, state):
-    play("b1", "save")
-    (path,) = state.glob("reversi-*.ggf")
-    assert Game.from_ggf(path.read_text()).moves[0] == "b1"
+    shown = play(
+        "b1", "save old.ggf", "save! old.ggf", "save old.ggf", "save a.txt", "load old.ggf", "save a.txt", "save"
+    )
+    for name in ("old.ggf", "a.txt"):
+        assert f"file '{name}' exists: expected another name, or save! to replace it" in shown
+    assert [shown.count(f"saved to {name}") for name in ("old.ggf", "a.txt")] == [2, 1]
+    [found] = state.glob("reversi-*.ggf")
+    assert Game.from_ggf((state / "old.ggf").read_text()).moves == Game.from_ggf(found.read_text()).moves
 
 
 def test_loading_one_of_many_games_and_from_the_command_line(play, state):
@@ -216,27 +194,17 @@ def test_broken_files_are_one_line(play, state):
     assert "Traceback" not in shown
 
 
-# --- leaving and coming back ----------------------------------------------------------------------
-
-
-def test_the_game_is_kept_after_every_move_and_resumed(play, reversi):
-    shown = play("b1", "moves")
-    assert "Game saved. Resume it with: reversi play --resume" in shown
-    assert Game.from_ggf(kept()["ggf"]).to_transcript() == moves_of(shown)
-    status, again, _ = reversi("play", "--resume", stdin="moves\nundo\nquit\n")
-    assert status == 0
-    assert "White: six-factor:depth=1." in again
-    assert moves_of(again) == moves_of(shown)
-
-
-def test_a_game_resumed_into_a_file_of_the_same_name_is_kept(play, reversi, monkeypatch):
-    """As in the same second, by a process with the same number."""
+def test_the_game_is_kept_after_every_move_and_resumed(play, reversi, monkeypatch):
+    """Even into a file of the same name: in the same second, by a process with the same number."""
     moment = datetime(2026, 1, 1)
     monkeypatch.setattr(storage, "datetime", SimpleNamespace(now=lambda: moment))
     shown = play("b1", "moves")
-    for _ in range(2):
-        status, again, _ = reversi("play", "--resume", stdin="moves\nquit\n")
+    assert "Game saved. Resume it with: reversi play --resume" in shown
+    assert Game.from_ggf(kept()["ggf"]).to_transcript() == moves_of(shown)
+    for line in ("quit", "undo"):
+        status, again, _ = reversi("play", "--resume", stdin=f"moves\n{line}\n")
         assert (status, moves_of(again)) == (0, moves_of(shown))
+        assert "White: six-factor:depth=1." in again
 
 
 def test_resume_remembers_sides_and_limits(play, reversi):
@@ -247,16 +215,11 @@ def test_resume_remembers_sides_and_limits(play, reversi):
     assert "4x4, fewest discs win. Black: you. White: you." in shown
 
 
-@pytest.mark.parametrize(
-    "option",
-    [("--size", "6"), ("--colour", "white"), ("--agent", "greedy"), ("--depth", "2"), ("--watch",), ("game.ggf",)],
-)
-def test_resume_refuses_options_that_the_game_has(play, reversi, option):
+def test_resume_refuses_options_that_the_game_has(play, reversi):
     play("b1")
     before = kept()
-    status, out, err = reversi("play", "--resume", *option, stdin="quit\n")
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert option[0] in err
+    for option in ("--size 6", "--colour white", "--agent greedy", "--depth 2", "--watch", "game.ggf"):
+        check_refusal(reversi, ("play", "--resume", *option.split()), option.split()[0])
     assert kept() == before
 
 
@@ -298,10 +261,7 @@ def test_nothing_to_resume_is_one_line(reversi, text):
     if text is not None:
         storage.state_folder().mkdir(parents=True)
         (storage.state_folder() / "game.json").write_text(text)
-    status, out, err = reversi("play", "--resume")
-    assert (status, out) == (2, "")
-    assert err.startswith("reversi: ")
-    assert err.count("\n") == 1
+    check_refusal(reversi, ("play", "--resume"), "")
 
 
 @pytest.mark.parametrize("folder", [".", "reversi/games"])
@@ -317,27 +277,12 @@ def test_a_folder_that_cannot_be_written_does_not_stop_the_game(reversi, state, 
     assert len(moves_of(shown)) >= 4
 
 
-# --- colours --------------------------------------------------------------------------------------
+def test_colours_only_where_they_can_be_seen():
+    def is_coloured(encoding="utf-8", is_terminal=True, **environment):
+        stream = SimpleNamespace(encoding=encoding, isatty=lambda: is_terminal)
+        return shows_colours(stream, {"TERM": "xterm-256color"} | environment)
 
-
-class Stream:
-    def __init__(self, encoding="utf-8", tty=True):
-        self.encoding, self._tty = encoding, tty
-
-    def isatty(self):
-        return self._tty
-
-
-@pytest.mark.parametrize(
-    ("stream", "environment", "colours"),
-    [
-        (Stream(), {"TERM": "xterm-256color"}, True),
-        (Stream(), {"TERM": "xterm", "NO_COLOR": "1"}, False),
-        (Stream(), {"TERM": "xterm", "NO_COLOR": ""}, True),
-        (Stream(), {"TERM": "dumb"}, False),
-        (Stream(tty=False), {"TERM": "xterm"}, False),
-        (Stream("ascii"), {"TERM": "xterm"}, False),
-    ],
-)
-def test_colours_only_where_they_can_be_seen(stream, environment, colours):
-    assert shows_colours(stream, environment) == colours
+    assert is_coloured()
+    assert is_coloured(NO_COLOR="")
+    for case in ({"NO_COLOR": "1"}, {"TERM": "dumb"}, {"is_terminal": False}, {"encoding": "ascii"}):
+        assert not is_coloured(**case), case

@@ -16,7 +16,7 @@ from .fuzz import half_open, storm
 from .test_store import Killable
 
 #: What the server may answer to nonsense: success where it was none, refusals, or a closed connection. 5xx only if it is full.
-EXPECTED = {0, 101, 200, 201, 400, 401, 403, 404, 405, 408, 409, 413, 426, 429}
+EXPECTED = {0, 100, 101, 200, 201, 400, 401, 403, 404, 405, 408, 409, 413, 426, 429}
 
 
 def workers_of(pid):

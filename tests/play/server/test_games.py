@@ -159,24 +159,21 @@ def test_resigning_ends_the_game_for_good(api):
     assert read_ggf_game(record).black == ended["black"]["name"] == "Ann ]"  # a name is printable
 
 
-def test_an_analysis_is_exact_near_the_end_and_agrees_with_the_solver(api):
+def test_an_analysis_is_exact_near_the_end_and_does_not_favour_a_side(api):
+    def analysis(position, seconds):
+        body = {"board": position.to_text(), "turn": str(position.turn), "agent": "six-factor", "seconds": seconds}
+        return api.call("POST", "/api/analyse", json=body).json()
+
     position = Position.initial(Rules(4)).play_all(["b1", "a1", "c4"])
-    body = {"board": position.to_text(), "turn": str(position.turn), "agent": "six-factor", "seconds": 0.3}
-    found = api.call("POST", "/api/analyse", json=body).json()
-    exact = solve_all_moves(position)
+    found, exact = analysis(position, 0.3), solve_all_moves(position)
     assert found["exact"]
     assert {entry["move"]: entry["value"] for entry in found["moves"]} == exact
     assert found["value"] == max(exact.values())
     assert found["pv"][0] == found["move"] == found["moves"][0]["move"]
-
-
-def test_an_analysis_does_not_depend_on_the_side_that_evaluations_favour(api):
-    """The four first moves are one move, whatever was analysed before; and the start is about even."""
-    start = {"board": Position.initial(Rules(6)).to_text(), "turn": "black", "agent": "six-factor", "seconds": 0.05}
-    after = Position.initial(Rules(6)).play("b3")
-    api.call("POST", "/api/analyse", json=start | {"board": after.to_text(), "turn": "white"})
-    values = [entry["value"] for entry in api.call("POST", "/api/analyse", json=start).json()["moves"]]
-    assert len(values) == 4
+    start = Position.initial(Rules(6))
+    analysis(start.play("b3"), 0.05)
+    values = [entry["value"] for entry in analysis(start, 0.05)["moves"]]
+    assert len(values) == 4  # the four first moves are one move, whatever was analysed before
     assert max(values) - min(values) < 0.01
 
 

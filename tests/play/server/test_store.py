@@ -71,18 +71,9 @@ def failing(store, monkeypatch, wait=lambda: None):
     monkeypatch.setattr(store, "save", lambda *_: store.run(fail))
 
 
-def test_a_game_that_cannot_be_written_is_not_told(special, monkeypatch):
-    api = special()
-    created = api.create(size=4)
-    with monkeypatch.context() as broken:
-        failing(api.hall.store, broken)
-        assert refusal(api.move(created, "black", "b1", 0)) == (503, "storage")
-    assert api.state(created)["moves"] == []
-    assert api.move(created, "black", "b1", 0).status_code == 200
-
-
 @pytest.mark.parametrize("path", ["", "/record"])
-def test_nobody_who_asks_is_told_of_a_move_before_it_is_written(special, monkeypatch, path):
+def test_nobody_is_told_of_a_move_before_it_is_written(special, monkeypatch, path):
+    """Neither who asks meanwhile, nor, if it cannot be written, who made it."""
     api = special()
     created = api.create(size=4)
     room, asked = api.hall.rooms[created["game"]], threading.Event()
@@ -104,9 +95,11 @@ def test_nobody_who_asks_is_told_of_a_move_before_it_is_written(special, monkeyp
         refused = api.call("GET", f"/api/games/{created['game']}{path}", created["tokens"]["white"])
     assert refusal(refused) == (503, "storage")
     assert api.state(created)["moves"] == []
-
-
-# --- kill -9 ----------------------------------------------------------------------------------------
+    with monkeypatch.context() as broken:
+        failing(api.hall.store, broken)
+        assert refusal(api.move(created, "black", "b1", 0)) == (503, "storage")
+    assert api.state(created)["moves"] == []
+    assert api.move(created, "black", "b1", 0).status_code == 200
 
 
 class Killable(Api):
@@ -153,9 +146,6 @@ def test_a_killed_server_has_lost_nothing_it_told(tmp_path):
     status, errors = again.end(signal.SIGINT)  # and Ctrl-C ends it cleanly
     assert status in (0, 130, -signal.SIGINT)
     assert "Traceback" not in errors
-
-
-# --- reviews ----------------------------------------------------------------------------------------
 
 
 def test_a_review_is_kept_under_a_name_until_it_is_old(special, tmp_path, monkeypatch):

@@ -1,14 +1,18 @@
 """The courses' interface, driven as their referees do."""
 
+import threading
+
 import numpy as np
 import pytest
 from hypothesis import given
 
 from play.course import AI, COLOR_BLACK, COLOR_WHITE, legal_moves
+from play.thinker import Thinker
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.rules import BLACK, WHITE
 from search.engine.solver import solve_all_moves
-from tests.oracles.processes import finished, output_of
+from tests.oracles.jobs import PATIENCE
+from tests.oracles.processes import output_of
 from tests.oracles.strategies import random_moves, reachable_positions
 
 
@@ -81,36 +85,17 @@ def test_bad_arguments_are_refused_when_the_object_is_made(size, color, name):
         AI(size, color, 5)
 
 
-#: Prints the seconds that the first move took, of how many, and the move.
-FIRST_MOVE = """
-import os, sys
-from time import perf_counter
-import numpy as np
-from play.course import AI, COLOR_BLACK
-board = np.zeros((8, 8), int)
-board[3, 3] = board[4, 4] = 1
-board[3, 4] = board[4, 3] = -1
-ai = AI(8, COLOR_BLACK, float(sys.argv[1]))
-began = perf_counter()
-ai.go(board)
-print(perf_counter() - began, ai.candidate_list[-1], flush=True)
-os._exit(0)  # as a referee that kills its players: the compiler may still be at work
-"""
+@pytest.mark.parametrize("late", ["prepare", "think"])
+def test_a_legal_move_is_there_in_time_though_the_agent_has_none(monkeypatch, late):
+    """As on a machine that never ran us: compiling the search takes longer than a referee waits."""
 
+    def is_late(*arguments, **options):
+        assert ready.wait(PATIENCE)  # with an error, if somebody has waited for it
 
-@pytest.mark.slow
-def test_answers_in_time_though_nothing_is_compiled(tmp_path):
-    """A machine that never ran us: two seconds are too few to compile the search, and yet there is a move within them.
-
-    Whoever else uses the machine can only make it longer, so the best of some launches shows what we do; five seconds are too
-    few as well.
-    """
-    taken = []
-    for launch, time_out in enumerate((2, 2, 5)):
-        result = finished(FIRST_MOVE, time_out, REVERSI_CACHE_DIR=tmp_path / str(launch), PATH="")
-        seconds, move = result.stdout.split(maxsplit=1)
-        assert move.strip() in {"(2, 3)", "(3, 2)", "(4, 5)", "(5, 4)"}
-        taken.append(float(seconds))
-        if taken[-1] < time_out:
-            return
-    raise AssertionError(taken)
+    ready = threading.Event()
+    monkeypatch.setattr(Thinker, "prepare", lambda *arguments: None)
+    monkeypatch.setattr(Thinker, late, is_late)
+    ai = AI(8, COLOR_BLACK, 0.1)
+    ai.go(Position.initial().to_matrix())
+    ready.set()
+    assert ai.candidate_list[-1] in {(2, 3), (3, 2), (4, 5), (5, 4)}

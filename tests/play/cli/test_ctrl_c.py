@@ -121,13 +121,6 @@ def press_ctrl_c():
 
 
 @pytest.mark.usefixtures("quick_looks")
-def test_work_that_nobody_interrupts_is_returned_or_raised():
-    assert interruptible(lambda: 7, lambda: None) == (7, False)
-    with pytest.raises(ZeroDivisionError):
-        interruptible(lambda: 1 // 0, lambda: None, lambda: "")
-
-
-@pytest.mark.usefixtures("quick_looks")
 def test_a_request_to_stop_is_repeated_until_it_is_heard():
     """The first may come before the work has begun, which then forgets it."""
     heard, requests = threading.Event(), []
@@ -142,7 +135,10 @@ def test_a_request_to_stop_is_repeated_until_it_is_heard():
 
 
 @pytest.mark.usefixtures("quick_looks")
-def test_a_second_ctrl_c_raises_and_a_failing_look_stops_the_work():
+def test_work_is_returned_or_raises_and_a_second_ctrl_c_or_a_failing_look_stops_it():
+    assert interruptible(lambda: 7, lambda: None) == (7, False)
+    with pytest.raises(ZeroDivisionError):
+        interruptible(lambda: 1 // 0, lambda: None, lambda: "")
     for look, error in (
         (lambda: press_ctrl_c() + press_ctrl_c(), KeyboardInterrupt),
         (lambda: 1 // 0, ZeroDivisionError),
@@ -172,55 +168,51 @@ def test_who_is_told_to_ignore_ctrl_c_does():
     assert done[1] is False
 
 
-#: Ctrl-C at the moment when a module is looked for.
-INTERRUPTED_IMPORT = """
-import signal, sys
-
+#: A command during which Ctrl-C is pressed.
+PRESSED = """
+import atexit, signal, sys, types
+signal.signal(signal.SIGINT, signal.default_int_handler)
+{preparation}
+sys.argv = ["reversi", "perft", "--size", "4", "--depth", "2"]
+from {entry} import main
+main()
+"""
+#: At the moment when a module is looked for.
+IN_AN_IMPORT = """
 class Interrupting:
     def find_spec(name, *_):
         if name == {module!r}:
             signal.raise_signal(signal.SIGINT)
 
-signal.signal(signal.SIGINT, signal.default_int_handler)
 sys.meta_path.insert(0, Interrupting)
-sys.argv = ["reversi", "perft", "--size", "4", "--depth", "2"]
-from {entry} import main
-main()
 """
-
-
-@pytest.mark.parametrize("module", ["play.cli.app", "cyclopts", "play.cli.measure.perft"])
-def test_ctrl_c_while_the_command_is_loaded_is_no_traceback(module):
-    script = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["scripts"]["reversi"]
-    entry, _, function = script.partition(":")
-    assert function == "main"
-    program = INTERRUPTED_IMPORT.format(module=module, entry=entry)
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
-    assert (result.returncode, result.stdout, result.stderr) == (INTERRUPTED, "", "")
-    assert ENTRY_STATUS == INTERRUPTED == 130
-
-
-#: A command that ends in one way or another, and a Ctrl-C that comes when it is over already.
-INTERRUPTED_END = """
-import atexit, signal, sys, types
-
+#: When the command, which ends in one way or another, is over already.
+AT_THE_END = """
 def ended():
     raise {ending}
 
-signal.signal(signal.SIGINT, signal.default_int_handler)
 atexit.register(signal.raise_signal, signal.SIGINT)
 sys.modules["play.cli.app"] = types.ModuleType("play.cli.app")
 sys.modules["play.cli.app"].main = ended
-from play.__main__ import main
-main()
 """
 
 
-@pytest.mark.parametrize(("ending", "status"), [("KeyboardInterrupt", INTERRUPTED), ("SystemExit(0)", 0)])
-def test_ctrl_c_pressed_again_while_the_command_ends_changes_nothing(ending, status):
-    program = INTERRUPTED_END.format(ending=ending)
+@pytest.mark.parametrize(
+    ("preparation", "status"),
+    [
+        *((IN_AN_IMPORT.format(module=m), INTERRUPTED) for m in ("play.cli.app", "cyclopts", "play.cli.measure.perft")),
+        (AT_THE_END.format(ending="KeyboardInterrupt"), INTERRUPTED),
+        (AT_THE_END.format(ending="SystemExit(0)"), 0),
+    ],
+)
+def test_ctrl_c_while_the_command_is_loaded_or_ends_is_no_traceback(preparation, status):
+    script = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["scripts"]["reversi"]
+    entry, _, function = script.partition(":")
+    assert function == "main"
+    program = PRESSED.format(preparation=preparation, entry=entry)
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=REPOSITORY)
     assert (result.returncode, result.stdout, result.stderr) == (status, "", "")
+    assert ENTRY_STATUS == INTERRUPTED == 130
 
 
 def test_a_ctrl_c_that_python_swallows_is_not_lost(monkeypatch):

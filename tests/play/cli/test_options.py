@@ -2,28 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import pytest
 from cyclopts import App, CycloptsError
-from hypothesis import given, reject, settings
-from hypothesis import strategies as st
 
 from play.cli.app import usage_error
 from play.cli.options import NOTHING, options_of
-from play.server.options import ServerOptions
-from reversi_env.errors import ReversiError
-from reversi_env.options import MAX_INTEGER, GameOptions, OptionField, option, option_fields
-from train.alphazero.options import SelfPlayOptions
-from train.arena.options import TournamentOptions
-from train.book.options import BookOptions, CheckOptions
-from train.evaluation.options import EndgameOptions, PuzzleOptions
-from train.fitting.options import FitOptions
-from train.labels.options import LabelOptions
-from train.rl.options import PpoOptions
-from train.tuning.options import TuneOptions
+from reversi_env.options import GameOptions, option
 
 
 @dataclass(frozen=True)
@@ -90,46 +77,3 @@ def test_a_wrong_value_names_its_option(line):
 def test_what_is_no_option_is_refused(line):
     with pytest.raises(CycloptsError):
         run(line)
-
-
-#: The option classes of all commands.
-KINDS = (
-    *(BookOptions, CheckOptions, EndgameOptions, FitOptions, LabelOptions, PuzzleOptions, PpoOptions),
-    *(SelfPlayOptions, ServerOptions, TournamentOptions, TuneOptions),
-)
-
-
-def texts(one: OptionField) -> st.SearchStrategy[str]:
-    """Return texts of values that an option may have; of texts themselves only the default is known to be valid."""
-    low, high = one.low or 0, min(one.high or 1000, MAX_INTEGER)
-    kind = get_args(one.type)[0] if one.is_tuple else one.type
-    if one.choices:
-        return st.sampled_from(one.choices)
-    if kind not in (int, float):
-        return st.nothing()
-    number = st.integers(int(low), int(high)) if kind is int else st.floats(low, high)
-    if one.even:
-        number = number.map(lambda value: value + value % 2)
-    if one.is_tuple:
-        mark = "-" if get_args(one.type) == (int, int) else ","
-        return st.tuples(number, number).map(lambda pair: mark.join(map(str, sorted(pair))))
-    return number.map(str)
-
-
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
-@given(st.data())
-@settings(max_examples=20)
-def test_texts_become_options_that_survive_json(kind, data):
-    fields = {one.name: one for one in option_fields(kind) if one.help and one.type is not bool}
-    name = data.draw(st.sampled_from(sorted(fields)))
-    text = data.draw(texts(fields[name]) | st.none())
-    values = {} if text is None else {name: fields[name].parse([text])}
-    required = {"agents": ("greedy", "random")} if kind is TournamentOptions else {}
-    try:
-        options = kind(**required | values)
-    except ReversiError:  # options that contradict each other
-        reject()
-    again = kind.from_dict(json.loads(json.dumps(options.as_dict())))
-    assert again == options
-    if text is not None:
-        assert getattr(again, name) == values[name]

@@ -10,7 +10,7 @@ import pytest
 from websockets.sync.server import serve
 
 from play.client import client
-from play.client.client import Client, ClientPlayer, ConnectError, Ticket, server_url
+from play.client.client import Client, ClientPlayer, Ticket, server_url
 from play.client.players import Computer
 from play.game import Game
 from reversi_env import BLACK, Rules
@@ -102,12 +102,6 @@ def test_no_server_is_a_failure_and_not_wrong_usage(reversi):
 )
 def test_addresses(written, url):
     assert server_url(written) == url
-
-
-def test_the_answer_of_a_refusal_is_closed(api):
-    with pytest.raises(ConnectError) as refused:
-        Client(api.url).ask("GET", "/api/games/nowhere")
-    assert refused.value.__context__.closed
 
 
 #: The server waits for a message of the client.

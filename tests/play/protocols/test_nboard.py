@@ -49,23 +49,17 @@ def test_threads_table_and_level_are_options(engine, sent):
     assert engine.thinker.spec.text == "human:level=1"  # a level takes the place of a depth
 
 
-def test_games_that_were_given_up_go_on(engine, sent):
-    given_up = EXAMPLE.replace("RE[?]", "RE[+64.00:r]")
-    assert given_up != EXAMPLE
-    run(engine, f"set game {given_up}")
-    move = engine.game.position.legal_moves()[0]
-    run(engine, f"move {move}", "go")
-    assert engine.game.moves == (*EXAMPLE_MOVES, move)
-    assert MOVE.fullmatch(sent[-1])[1].lower() in engine.game.position.legal_moves()
-
-
 def test_the_session_of_the_document(engine, sent):
     run(engine, "nboard 2", f"set game {EXAMPLE}", "set depth 6", "ping 1", "go")
-    assert engine.game.moves == tuple(EXAMPLE_MOVES)
-    assert sent[:4] == ["set myname six-factor", "set myname six-factor6", "pong 1", "status Thinking"]
-    move = MOVE.fullmatch(sent[-1])
-    assert move[1].lower() in engine.game.position.legal_moves()
     assert engine.game.moves == tuple(EXAMPLE_MOVES)  # go does not change the board
+    assert sent[:4] == ["set myname six-factor", "set myname six-factor6", "pong 1", "status Thinking"]
+    move = MOVE.fullmatch(sent[-1])[1].lower()
+    assert move in engine.game.position.legal_moves()
+    given_up = EXAMPLE.replace("RE[?]", "RE[+64.00:r]")
+    assert given_up != EXAMPLE
+    run(engine, f"set game {given_up}", f"move {move}", "go")  # it goes on
+    assert engine.game.moves == (*EXAMPLE_MOVES, move)
+    assert MOVE.fullmatch(sent[-1])[1].lower() in engine.game.position.legal_moves()
 
 
 def test_hints_come_deeper_and_deeper(engine, sent):
@@ -162,13 +156,3 @@ def test_a_ping_ends_the_thinking():
     kinds = [line.split()[0] for line in sent]
     assert kinds.index("===") < kinds.index("pong")  # the move is an answer to what came before the ping
     assert [line for line in sent if line.startswith("pong")] == ["pong 1", "pong 2"]
-
-
-def test_a_session_through_pipes(reversi):
-    session = f"nboard 2\nset depth 2\nset game {EXAMPLE}\nping 7\nhint 1\ngo\nlearn\nquit\nlearn\n"
-    status, out, err = reversi("nboard", "six-factor", stdin=session)
-    lines = out.splitlines()
-    assert (status, err) == (0, "")
-    assert lines[:3] == ["set myname six-factor", "set myname six-factor2", "pong 7"]
-    assert lines[-1] == "learned"
-    assert MOVE.fullmatch(lines[-2])  # nothing is answered after quit

@@ -3,6 +3,7 @@
 import asyncio
 import re
 import signal
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,8 @@ from play.server.workers.precompiling import BEGUN, DONE
 from tests.oracles.jobs import children_of
 
 from .conftest import eventually
-from .fuzz import half_open, storm
+from .fuzz import storm
+from .test_refusals import connection
 from .test_store import Killable
 
 #: What the server may answer to nonsense: success where it was none, refusals, or a closed connection. 5xx only if it is full.
@@ -54,17 +56,13 @@ def test_much_nonsense_and_half_open_connections(tmp_path, count):
     before = server.state(bystander)
     place = (server.url, target["game"], target["tokens"]["spectator"])
 
-    async def attack():
-        await storm(*place, 2_000, seed=2)
-        grown_from = memory_mib(server.process.pid)
-        waiting = await half_open(server.url, 200)
-        found = await storm(*place, count, seed=3)
-        for writer in waiting:
-            writer.close()
-        return grown_from, found
-
     workers = workers_of(server.process.pid)
-    grown_from, found = asyncio.run(attack())
+    asyncio.run(storm(*place, 2_000, seed=2))
+    grown_from = memory_mib(server.process.pid)
+    with ExitStack() as stack:
+        for _ in range(200):
+            stack.enter_context(connection(server)).sendall(b"POST /api/games HTTP/1.1\r\nHo")
+        found = asyncio.run(storm(*place, count, seed=3))
     assert found["statuses"].keys() <= EXPECTED, found["statuses"]
     assert found["statuses"][101] > 0
     assert found["codes"].keys() & {"500", "502", "503"} == set(), found["codes"]

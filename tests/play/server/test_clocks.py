@@ -7,7 +7,6 @@ import pytest
 
 from play.server.games import clock as clocks
 from play.server.games.clock import Clock, RateLimiter
-from play.server.games.store import Store
 from reversi_env.notation import read_ggf_game
 from reversi_env.rules import BLACK
 
@@ -176,7 +175,7 @@ def test_a_time_that_is_up_is_seen_without_being_asked_for(special):
 
 
 def test_no_time_runs_while_there_is_no_server(special, hand, tmp_path, monkeypatch):
-    """A server that is killed gives back what ran since it noted its time."""
+    """A server that is killed gives back what ran since it noted its time, and nothing behind a move that was made later."""
 
     async def nothing():
         pass
@@ -193,25 +192,14 @@ def test_no_time_runs_while_there_is_no_server(special, hand, tmp_path, monkeypa
         hand = Hand(7.0)  # another machine start, another beginning of time
         api = special(database=tmp_path / "games.sqlite3", monotonic=hand)
         assert left(api, created) == seconds
-    hand.now += 11
-    assert left(api, created) == LOST
-
-
-def test_the_servers_time_never_goes_back():
-    """Not even behind a move that was written after the time was noted last."""
-
-    async def noted(*statements):
-        store = Store(":memory:")
-        store.open()
-        for statement in statements:
-            await store.run(lambda connection, sql=statement: connection.execute(sql))
-        found = await store.uptime()
-        store.close()
-        return found
-
-    note = "UPDATE uptime SET seconds = 5"
-    move = "INSERT INTO games VALUES ('x', 0, 0, 0, 'running', 4, '', '', '', '', ''" + ", NULL" * 7 + ", 9.5, '')"
-    assert [asyncio.run(noted(*some)) for some in ((), (note,), (note, move))] == [0, 5, 9.5]
+    monkeypatch.setattr(api.hall, "tidy", nothing)
+    hand.now += 5
+    assert api.move(created, "white", "a1", 1).status_code == 200
+    stop(api, tmp_path / "games.sqlite3")
+    hand = Hand(7.0)
+    api = special(database=tmp_path / "games.sqlite3", monotonic=hand)
+    hand.now += 60
+    assert left(api, created, "black") == 40
 
 
 @pytest.mark.parametrize("returns", ["by socket", "by request", "to a dropped room"])

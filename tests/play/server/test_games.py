@@ -1,15 +1,20 @@
-"""Games from the first message to the last: seats, turns, take-backs, clocks, reconnecting, records."""
+"""Games from the first message to the last: seats, turns, take-backs, clocks, records; and what is read, analysed and asked."""
+
+from base64 import b64encode
 
 import pytest
 
-from play.server.games.hall import RECORDED_PLIES
+from models.human import RATINGS
+from play.server.games.hall import MAX_PUZZLES, RECORDED_PLIES
+from play.server.workers import reading
 from play.server.workers.pool import WorkerLost
-from reversi_env import Position, Rules
+from reversi_env import BLACK, WHITE, Position, Rules
 from reversi_env.notation import read_ggf_game
 from search.agents.book import packaged_book
 from search.engine.solver import solve_all_moves
 from tests.oracles.strategies import random_moves, wthor_file, wthor_record
 from train.book.recorded import GameTree
+from train.evaluation.puzzles import packaged_puzzles
 
 from .conftest import eventually, refusal
 
@@ -233,3 +238,65 @@ def test_an_opponent_that_is_lost_is_told_of_and_tries_again_for_who_comes_back(
     with api.socket(created["game"], created["tokens"]["black"]) as black:
         while len(black.expect("state")["moves"]) < 2:
             pass
+
+
+BOARD = "-XOX" + "-" * 12
+GGF = "(;GM[Othello]PB[Ann]TY[6a]RE[?]C[so]BO[6 ------ ------ --O*-- --*O-- ------ ------ *]B[b3];)"
+WTHOR = wthor_file(*[wthor_record(["f5", "d6"], 40, black=12, white=13)] * 2)
+
+
+@pytest.mark.parametrize(
+    ("request_", "told"),
+    [
+        ({"text": "f5 d6 c3"}, [("normal", "black", ["f5", "d6", "c3"], None, "")]),
+        ({"text": GGF + "\n" + GGF}, [("reversed", "black", ["b3"], "Ann", "so")] * 2),
+        ({"text": GGF + "\n" + GGF, "first": 1}, [("reversed", "black", ["b3"], "Ann", "so")]),
+        ({"text": BOARD, "variant": "reversed"}, [("reversed", "black", [], None, "")]),
+        ({"text": "-XOX\n----\n----\n---- O"}, [("normal", "white", [], None, "")]),
+        (
+            {"text": f"{BOARD} X; % one\n\n% none\n{BOARD} O; A1:+3"},
+            [("normal", "black", [], None, "one"), ("normal", "white", [], None, "a1:+3")],
+        ),
+        ({"text": f"\ufeff% c\r% d\r{BOARD} X; % see ( ; x\r\n"}, [("normal", "black", [], None, "see ( ; x")]),
+        ({"text": GGF.replace("(;", "( ;")}, [("reversed", "black", ["b3"], "Ann", "so")]),
+        ({"text": ""}, []),
+        ({"file": b64encode(b" \n").decode()}, []),
+        ({"file": b64encode(GGF.encode("latin-1")).decode()}, [("reversed", "black", ["b3"], "Ann", "so")]),
+        ({"file": b64encode(GGF.encode("utf-16")).decode()}, [("reversed", "black", ["b3"], "Ann", "so")]),
+        ({"file": b64encode(WTHOR).decode()}, [("normal", "black", ["f5", "d6"], "#12", "1999")] * 2),
+    ],
+)
+def test_games_and_positions_are_read(api, request_, told):
+    read = api.call("POST", "/api/transcripts", json=request_).json()
+    found = [tuple(game[name] for name in ("variant", "turn", "moves", "black", "comment")) for game in read["games"]]
+    assert found == told
+    assert not read["more"]
+    for game in read["games"]:
+        assert Position.from_text(game["board"]).rules.size == game["size"]
+
+
+def test_of_many_games_some_are_told_at_a_time(api, monkeypatch):
+    monkeypatch.setattr(reading, "MAX_GAMES", 1)
+    for file in (GGF.encode() * 2, WTHOR):
+        request = {"file": b64encode(file).decode()}
+        pages = [api.call("POST", "/api/transcripts", json=request | {"first": first}).json() for first in range(3)]
+        shown = [(len(page["games"]), page["first"], page["more"]) for page in pages]
+        assert shown == [(1, 0, True), (1, 1, False), (0, 2, False)]
+
+
+def test_puzzles_are_given_by_rating_and_not_without_end(special):
+    api = special(puzzle_burst=4, puzzles_per_second=0.0)
+    found = {}
+    for rating in (0, 1800):
+        found[rating] = api.call("POST", "/api/puzzles", json={"rating": rating}).json()["puzzles"]
+        assert len({one["number"] for one in found[rating]}) == MAX_PUZZLES
+        for one in found[rating]:
+            puzzle = packaged_puzzles(Rules())[one["number"]]
+            turn = BLACK if one["turn"] == "black" else WHITE
+            assert puzzle.position == Position.from_text(one["board"], turn)
+            assert (one["move"], one["value"], one["margin"]) == (puzzle.move, puzzle.value, puzzle.margin)
+            assert one["rating"] == puzzle.rating
+    assert {one["rating"] for one in found[0]} == {round(sum(RATINGS[:2]) / 2)}  # one level misses them
+    assert {one["rating"] for one in found[1800]} == {round(sum(RATINGS[5:7]) / 2)}  # and here six do: the nearest
+    assert api.call("POST", "/api/puzzles", json={"size": 4}).json() == {"puzzles": []}
+    assert [api.call("POST", "/api/puzzles", json={}).status_code for _ in range(2)] == [200, 429]

@@ -1,12 +1,8 @@
 """Whose search is next, what happens when a worker dies, and stopping."""
 
 import asyncio
-import gc
 import os
 import signal
-import threading
-import weakref
-from time import thread_time
 from typing import ClassVar
 
 import msgspec
@@ -16,11 +12,10 @@ from play.server import catalogue
 from play.server.messages import Refused
 from play.server.options import ServerOptions
 from play.server.workers import pool as pools
-from play.server.workers import worker as workers
 from play.server.workers.analysis import analyse
 from play.server.workers.pool import Pool
 from play.server.workers.worker import Answer, Job, Searcher
-from reversi_env import Position, ReversiError, Rules
+from reversi_env import Position, Rules
 from reversi_env.rules import BLACK, WHITE
 from search.agents.book import packaged_book
 from search.engine.engine import Engine
@@ -66,6 +61,18 @@ def search(pool, client, name, *, game=None, is_long=False, agent="random"):
     return asyncio.create_task(pool.search(client, wanted, game))
 
 
+async def ask(pool, *names, unit="client"):
+    """Searches of the clients, or of the games of one client, that the names begin with."""
+    for name in names:
+        owner = name.split()[0]
+        search(
+            pool,
+            name=name,
+            **({"client": owner, "game": name} if unit == "client" else {"client": "all", "game": owner}),
+        )
+    await settle()
+
+
 def scenario(workers):
     """Run a test with a pool of so many fake workers, in an event loop; what is still searched at its end is cancelled."""
 
@@ -94,22 +101,16 @@ def test_who_used_much_waits_for_those_who_used_little(unit):
 
     @scenario(workers=1)
     async def used_much(pool, worker):
-        async def ask(*names):
-            for name in names:
-                owner = {"client": "all", "game": name[0]} if unit == "game" else {"client": name[0], "game": name}
-                search(pool, name=name, **owner)
-            await settle()
-
         async def answer(*cpu):
             for seconds in cpu:
                 await worker.answer(seconds)
 
-        await ask("hog 1")
-        await ask("hog 2", "hog 3")
+        await ask(pool, "hog 1", unit=unit)
+        await ask(pool, "hog 2", "hog 3", unit=unit)
         await answer(3.0)  # the hog's first search took three seconds
-        await ask("a 1", "b 1")
+        await ask(pool, "a 1", "b 1", unit=unit)
         await answer(1.0, 1.0)
-        await ask("a 2")
+        await ask(pool, "a 2", unit=unit)
         await answer(0.1, 0.1, 0.1)
         order = await names(worker)
         assert order[:2] == ["hog 1", "hog 2"]  # asked for while nobody else was there
@@ -120,16 +121,11 @@ def test_who_used_much_waits_for_those_who_used_little(unit):
 
 @scenario(workers=3)
 async def test_searches_at_the_same_time_are_all_charged(pool, *workers):
-    async def ask(*names):
-        for name in names:
-            search(pool, name.split()[0], name, game=name)
-        await settle()
-
-    await ask("hog 1", "hog 2", "other 1")
+    await ask(pool, "hog 1", "hog 2", "other 1")
     for worker, seconds in zip(workers, (3.0, 3.0, 4.0), strict=True):
         await worker.answer(seconds)
-    await ask("x 1", "x 2", "x 3")
-    await ask("hog 3", "other 2")
+    await ask(pool, "x 1", "x 2", "x 3")
+    await ask(pool, "hog 3", "other 2")
     await workers[0].answer(0.0)
     assert await names(workers[0]) == ["hog 1", "x 1", "other 2"]
 
@@ -201,46 +197,6 @@ async def test_a_search_that_nobody_waits_for_is_stopped_or_never_begun(pool, wo
 def job(number, kind="move", position=None, *, agent="six-factor:depth=2", seconds=None):
     """A job of an agent on 6x6."""
     return Job(kind, position or Position.initial(Rules(6)), agent, 1, seconds, 5, number)
-
-
-def test_as_many_engines_are_kept_as_agents(monkeypatch):
-    """Whatever games an agent plays: tables are what a worker's memory goes to."""
-    made, make = weakref.WeakSet(), workers.make_agent
-
-    def note(*arguments, **options):
-        made.add(agent := make(*arguments, **options))
-        return agent
-
-    monkeypatch.setattr(workers, "make_agent", note)
-    monkeypatch.setattr(workers, "CACHED_AGENTS", 2)
-    searcher = Searcher()
-    for size, variant in [(4, "normal"), (4, "reversed"), (6, "normal"), (6, "reversed"), (6, "reversed")]:
-        assert searcher.answer(job(1, position=Position.initial(Rules(size, variant)))).result["move"]
-    gc.collect()
-    assert [len(agent._engines) for agent in made] == [1, 1]
-
-
-@pytest.mark.parametrize("seconds", [None, 600.0])
-def test_a_search_is_charged_for_what_its_own_thread_did(monkeypatch, seconds):
-    """However busy the others of the process are, one of which may be the server; and all of it, if it fails too."""
-
-    def busy(until):
-        while thread_time() < until:
-            pass
-
-    def search(engine, position, limits, **options):
-        other = threading.Thread(target=busy, args=(0.5,))
-        other.start()
-        other.join()
-        busy(thread_time() + 0.1)
-        raise ReversiError("nothing was found")
-
-    searcher = Searcher()
-    searcher.answer(job(1))  # loads the kernels
-    monkeypatch.setattr(Engine, "search", search)
-    answer = searcher.answer(job(2, seconds=seconds))
-    assert answer.error == "nothing was found"
-    assert 0.1 <= answer.cpu < 0.5
 
 
 def test_an_agent_has_its_own_time_or_what_its_clock_leaves(monkeypatch):

@@ -203,17 +203,5 @@ def test_an_old_game_that_somebody_is_in_is_not_forgotten(special):
     assert api.call("GET", f"/api/games/{old['game']}", old["tokens"]["black"]).status_code == 404
 
 
-def test_tidying_looks_at_old_games_only(special):
-    """A server has many more that are finished, and nothing is written while they are looked at."""
-    api, asked = special(), []
-    run = api.hall.store.run
-    in_loop(api, run, lambda connection: connection.set_trace_callback(asked.append))
-    in_loop(api, api.hall.tidy)
-    explained = [f"EXPLAIN QUERY PLAN {sql}" for sql in asked if "FROM games" in sql]
-    plans = in_loop(api, run, lambda connection: [row[3] for sql in explained for row in connection.execute(sql)])
-    assert explained
-    assert not [plan for plan in plans if plan.startswith("SCAN")]
-
-
 def drop_room(api, game):
     api.hall.drop(api.hall.rooms[game], "")

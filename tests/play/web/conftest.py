@@ -59,7 +59,7 @@ def open_page(browser, server):
         )
         page.goto(server.url + "/" + address)
         if not mishaps:
-            expect(page.locator("#agent option").first).to_be_attached(timeout=WAIT)
+            expect(page.locator("#agent option").first).to_be_attached()
         return page
 
     yield open_page

@@ -17,7 +17,7 @@ expect = pytest.importorskip(
 DESKTOP, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 844}
 #: Milliseconds after which something is taken never to happen: for what a page does, and for what is expected of it.
 WAIT = 300_000
-expect.set_options(timeout=WAIT)
+expect.set_options()
 
 
 def choose(page, **fields):
@@ -28,6 +28,12 @@ def choose(page, **fields):
             page.fill(f"input[name={name}]", str(value))
         else:
             page.check(f"input[name={name}][value='{value}']", force=True)
+
+
+def start(page, **fields):
+    """Begin a game with what is chosen."""
+    choose(page, **fields)
+    page.click("#start")
 
 
 def until(page, condition):
@@ -44,7 +50,7 @@ def moves(page):
 
 
 def my_turn(page):
-    expect(page.locator("#status")).to_contain_text("Your turn.", timeout=WAIT)
+    expect(page.locator("#status")).to_contain_text("Your turn.")
 
 
 def review(page, moves, size=8):
@@ -59,18 +65,6 @@ def review(page, moves, size=8):
 def fits(page):
     """Fail if something sticks out sideways."""
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
-
-
-def contrast(first, second):
-    """The contrast of two colours, ``rgb(1, 2, 3)`` or numbers, by WCAG."""
-    dark, light = sorted(map(luminance, (first, second)))
-    return (light + 0.05) / (dark + 0.05)
-
-
-def luminance(colour):
-    parts = map(int, re.findall(r"\d+", colour)) if isinstance(colour, str) else colour
-    red, green, blue = (part / 3294.6 if part <= 10 else ((part / 255 + 0.055) / 1.055) ** 2.4 for part in parts)
-    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 def shuts_nobody_out(page):
@@ -113,7 +107,7 @@ def play_some(page, count):
         my_turn(page)
         before = page.locator("#moves button").count()
         page.locator(".square.legal").first.click()
-        expect(page.locator("#moves button").nth(before + 1)).to_be_attached(timeout=WAIT)
+        expect(page.locator("#moves button").nth(before + 1)).to_be_attached()
     my_turn(page)
 
 

@@ -4,15 +4,14 @@ import re
 
 import pytest
 
-from .steps import choose, expect, my_turn, play_some, review, until
+from .steps import expect, my_turn, play_some, review, start, until
 
 pytestmark = pytest.mark.slow
 
 
 def invitation(page):
     """The link to the other seat of a new game between friends, without the server's name."""
-    choose(page, mode="friend", size=4)
-    page.click("#start")
+    start(page, mode="friend", size=4)
     link = page.locator("#invite-link")
     expect(link).to_have_value(re.compile("/#join=.+"))
     return link.input_value().split("/", 3)[3]
@@ -125,8 +124,7 @@ def test_a_connection_that_has_fallen_silent_is_made_anew(open_page):
     page.route_web_socket(re.compile("/socket$"), attend)
     page.clock.install()
     page.reload()
-    choose(page, agent="greedy", size=4)
-    page.click("#start")
+    start(page, agent="greedy", size=4)
     for ask in (page.locator(".square.legal").first.click, lambda: page.clock.fast_forward(20_000)):
         my_turn(page)
         silent[:] = sockets  # as when a computer comes into another network: nobody says goodbye

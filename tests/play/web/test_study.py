@@ -1,31 +1,43 @@
-"""The page for students: analysis, reviews with variations, positions set up and sent, openings."""
+"""The page for students: analysis, reviews with variations, positions set up and sent, openings, puzzles."""
 
+import json
 import re
 import struct
-from io import BytesIO
 
 import pytest
-from PIL import Image
 
-from reversi_env import Position, Rules
+from reversi_env import BLACK, WHITE, Position, Rules
 from reversi_env.notation import read_ggf_game
-from tests.play.server.test_reading import WTHOR
+from search.engine.solver import solve_all_moves
+from tests.play.server.test_games import WTHOR
 
-from .steps import PHONE, WAIT, choose, contrast, expect, fits, my_turn, play_some, review, shuts_nobody_out, until
+from .steps import (
+    PHONE,
+    expect,
+    fits,
+    my_turn,
+    picture,
+    play_some,
+    press_square,
+    rating_text,
+    review,
+    shuts_nobody_out,
+    start,
+    until,
+)
 
 pytestmark = pytest.mark.slow
 
 
 def test_analysis_shows_values_the_line_and_the_course_of_the_game(open_page):
     page = open_page()
-    choose(page, agent="greedy", size=6)
-    page.click("#start")
+    start(page, agent="greedy", size=6)
     play_some(page, 2)
     page.click("#hint")
     expect(page.locator(".square.hint.legal")).to_have_count(1)
     page.locator(".switch").click()
     best = page.locator(".worth[data-grade=best]")
-    expect(best.first).to_be_visible(timeout=WAIT)  # equally good moves are all marked
+    expect(best.first).to_be_visible()  # equally good moves are all marked
     legal = page.locator(".square.legal").count()
     assert page.locator(".square.valued").count() == legal
     expect(page.locator("#line .verdict")).to_contain_text("depth")
@@ -35,41 +47,16 @@ def test_analysis_shows_values_the_line_and_the_course_of_the_game(open_page):
         page.locator(".square.legal:not(.best)").first.hover()
         expect(page.locator("#line .verdict")).to_contain_text("for black")
     page.reload()  # the wish for analysis is remembered in this game
-    expect(best.first).to_be_visible(timeout=WAIT)
+    expect(best.first).to_be_visible()
     shuts_nobody_out(page)
-    values_and_marks_are_legible(page)
     page.click("#nav-new")
     page.click("#start")
     my_turn(page)
     expect(page.locator("#analysis")).not_to_be_checked()
 
 
-def values_and_marks_are_legible(page):
-    """4.5 : 1 on the board, where axe does not look: every grade on its plate, and the rims of the marks on the squares."""
-    styles = """() => {
-        const { fill, opacity } = getComputedStyle(document.querySelector(".valued .chip"));
-        const text = document.querySelector(".valued .worth");
-        const grades = ["best", "good", "inaccuracy", "mistake", "blunder"].map((grade) => {
-            text.dataset.grade = grade;
-            return getComputedStyle(text).fill;
-        });
-        return [fill, Number(opacity), grades, getComputedStyle(document.querySelector(".legal .mark")).stroke];
-    }"""
-    plate, opacity, grades, rim = page.evaluate(styles)
-    # No square in particular: even a1 may have a disc after two moves each.
-    empty = page.locator(".square:not(.legal, .last):has([data-disc='-'])").first
-    square = Image.open(BytesIO(empty.screenshot(animations="disabled"))).convert("RGB").resize((1, 1))
-    green = square.getpixel((0, 0))
-    colours = [list(map(int, re.findall(r"\d+", plate))), green]
-    under = [opacity * part + (1 - opacity) * below for part, below in zip(*colours, strict=True)]
-    assert min(contrast(grade, under) for grade in grades) >= 4.5
-    assert contrast(rim, green) >= 4.5
-
-
 def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     """A 4x4 game in which the first move that differs from perfect play is known."""
-    from search.engine.solver import solve_all_moves
-
     position, text, losses = Position.initial(Rules(4)), [], []
     while not position.is_over():
         values = solve_all_moves(position)
@@ -80,7 +67,7 @@ def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     assert max(losses) >= 5
     page = open_page(PHONE)
     review(page, " ".join(move for move in text if move != "pass"), size=4)
-    expect(page.locator("#summary")).to_be_visible(timeout=WAIT)
+    expect(page.locator("#summary")).to_be_visible()
     shown = page.locator("#moves button").evaluate_all("buttons => buttons.map((b) => b.dataset.grade ?? '')")
     expected = [
         "blunder" if loss >= 5 else "mistake" if loss >= 3 else "inaccuracy" if loss >= 1 else "" for loss in losses
@@ -93,7 +80,7 @@ def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     page.keyboard.press("End")
     expect(page.locator("#ply")).to_have_text(f"{len(text)} / {len(text)}")
     shuts_nobody_out(page)
-    a_variation_is_played_commented_promoted_and_deleted(page, text)
+    a_variation_is_played_and_deleted(page, text)
 
     mine = page.evaluate("""async () => {
         const { app } = await import("/page/state.js"), { blundersOf } = await import("/study/puzzle.js");
@@ -113,7 +100,7 @@ def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     expect(page.locator("#puzzle-rating")).to_contain_text("first answer")  # they do not count for it
 
 
-def a_variation_is_played_commented_promoted_and_deleted(page, text):
+def a_variation_is_played_and_deleted(page, text):
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
     other = page.locator(f".square.legal:not([data-square={text[1]}])").first
@@ -122,8 +109,6 @@ def a_variation_is_played_commented_promoted_and_deleted(page, text):
     tried = page.locator("#moves .variation button > :first-child")
     expect(tried).to_have_text([name])
     expect(page.locator("#ply")).to_have_text("2 / 2")
-    page.fill("#comment", "Why not this?")
-    expect(page.locator("#moves .remark")).to_have_text("Why not this?")
     expect(page.locator("#line .pv button").nth(1)).to_be_visible()  # what is expected is played with a click
     line = page.locator("#line .pv button").all_inner_texts()
     page.locator("#line .pv button").nth(1).press("Enter")
@@ -134,9 +119,6 @@ def a_variation_is_played_commented_promoted_and_deleted(page, text):
     expect(page.locator("#moves [aria-current=true]")).to_have_text(re.compile(f"^{text[1]}"))
     page.keyboard.press("ArrowDown")
     expect(page.locator("#moves [aria-current=true] > :first-child")).to_have_text(name)
-    page.click("#promote")
-    expect(page.locator("#promote")).to_be_disabled()
-    expect(page.locator("#moves > li:not(.aside) button").nth(1)).to_have_text(re.compile(f"^{name}"))
     page.once("dialog", lambda dialog: dialog.accept())
     page.click("#remove")
     expect(page.locator("#moves .variation")).to_have_count(0)
@@ -230,8 +212,7 @@ def test_a_position_is_set_up_studied_and_sent(open_page, tmp_path):
 
 def test_openings_are_named_and_empty_squares_are_the_winners(open_page, server):
     page = open_page()
-    choose(page, agent="network", strength=4, colour="white", size=8)
-    page.click("#start")
+    start(page, agent="network", strength=4, colour="white", size=8)
     my_turn(page)
     expect(page.locator("#player-black .note")).to_contain_text("6 moves ahead")
     room = max(server.hall.rooms.values(), key=lambda room: room.created)
@@ -263,3 +244,53 @@ def test_who_hurries_through_a_game_asks_for_the_opening_where_they_arrive(open_
     assert asked == [["f5"], ["f5", "d6", "c3", "d3", "c4"]]
     held[1].continue_()
     expect(page.locator("#opening")).to_contain_text("Tiger")
+
+
+def test_puzzles_are_solved_refuted_counted_and_kept(open_page):
+    def asked():
+        known = json.loads(page.evaluate("localStorage['reversi.puzzles']"))
+        return known["current"], Position.from_text(
+            known["current"]["board"], BLACK if known["current"]["turn"] == "black" else WHITE
+        )
+
+    page = open_page(PHONE, "#puzzles")
+    verdict, streak = page.locator("#puzzle-verdict"), page.locator("#puzzle-streak")
+    expect(verdict).to_contain_text("to move: find the best move.")
+    puzzle, position = asked()
+    page.reload()  # the same puzzle is asked
+    expect(page.locator(".square.legal")).to_have_count(len(position.legal_moves()))
+    assert asked()[0] == puzzle
+    fits(page)
+
+    values = solve_all_moves(position)
+    wrong = min(values, key=values.get)
+    page.click(f".square[data-square={wrong}]")
+    expect(verdict).to_contain_text(f"{wrong} loses {puzzle['value'] - values[wrong]} discs")
+    expect(page.locator("#status")).to_contain_text(re.compile("wins|draw"))  # it is played out to the end
+    expect(page.locator("#live")).to_contain_text("instead of")
+    expect(streak).to_have_text("Streak: 0 (longest: 0)")
+    expect(page.locator("#puzzle-rating")).to_contain_text(rating_text([(puzzle["rating"], 0)]))
+    expect(page.locator("#puzzle-line button").first).to_have_text(wrong)
+    picture(page, "puzzle")
+    shuts_nobody_out(page)
+
+    page.click("#puzzle-again")
+    expect(page.locator(".square.legal")).to_have_count(len(values))
+    press_square(page, puzzle["move"], 8)
+    expect(verdict).to_contain_text(f"Correct! {puzzle['move']} is worth")
+    expect(streak).to_have_text("Streak: 0 (longest: 0)")  # the first answer counts
+    expect(page.locator(":focus")).to_have_text("Next puzzle")
+    page.keyboard.press("Enter")
+    expect(verdict).to_contain_text("find the best move")
+    second, _ = asked()
+    assert second["number"] != puzzle["number"]
+    press_square(page, second["move"], 8)
+    expect(streak).to_have_text("Streak: 1 (longest: 1)")
+    expect(page.locator("#puzzle-rating")).to_contain_text(rating_text([(puzzle["rating"], 0), (second["rating"], 1)]))
+    page.click("#puzzle-study")
+    expect(page.locator("#game-title")).to_have_text("Review")
+    page.go_back()
+    expect(verdict).to_contain_text("Correct!")
+    page.on("dialog", lambda dialog: dialog.accept())
+    page.click("#puzzle-reset")
+    expect(streak).to_have_text("Streak: 0 (longest: 0)")

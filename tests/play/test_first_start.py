@@ -24,19 +24,15 @@ def compiled(monkeypatch):
     return asked
 
 
-def test_what_is_compiled_is_only_loaded(compiled, capsys):
-    loads = []
-    compile_ahead(["search:network", "solver:network"], lambda: loads.append(1))
-    assert (loads, compiled, capsys.readouterr().err) == ([1], [], "")
-
-
-def test_what_is_missing_is_compiled_apart_and_told(compiled, capsys):
+def test_what_is_missing_is_compiled_apart_and_told_and_what_is_there_is_only_loaded(compiled, capsys):
     def load():
         loads.append(1)
         if not compiled:
             raise NotCompiled("search_root")
 
     loads = []
+    compile_ahead(["search:network", "solver:network"], lambda: None)
+    assert (compiled, capsys.readouterr().err) == ([], "")
     compile_ahead(["search:network", "solver:network"], load)
     assert (loads, compiled) == ([1, 1], ["search:network", "solver:network"])
     assert capsys.readouterr().err == f"{first_start.MESSAGE}\n"

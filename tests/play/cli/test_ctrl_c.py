@@ -98,9 +98,8 @@ def test_ctrl_c_ends_a_kernel_that_would_take_for_ever(command, message, reversi
 def processor_seconds(job):
     """Processor time of a process and its children."""
     stats = [Path(f"/proc/{pid}/stat").read_text() for pid in (job.pid, *children_of(job.pid))]
-    return sum(int(ticks) for stat in stats for ticks in stat.rpartition(")")[2].split()[11:13]) / os.sysconf(
-        "SC_CLK_TCK"
-    )
+    ticks = [int(field) for stat in stats for field in stat.rpartition(")")[2].split()[11:13]]
+    return sum(ticks) / os.sysconf("SC_CLK_TCK")
 
 
 @pytest.fixture

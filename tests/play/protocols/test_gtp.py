@@ -104,12 +104,16 @@ def test_threads_table_depth_and_level_are_set_while_it_runs():
     engine = GtpEngine(Thinker("six-factor", time=0.1, threads=1))
     ask(engine, "reversi-set threads 2", "reversi-set table 1", "reversi-set depth 2")
     assert engine.thinker.spec.text == "six-factor:threads=2,table=1,depth=2"
-    assert engine.thinker.agent.threads == 2
-    assert engine.thinker.agent.limits.depth == 2
+    assert (engine.thinker.agent.threads, engine.thinker.agent.limits.depth) == (2, 2)
     assert "threads='x'" in refused(engine, "reversi-set threads x")
     assert engine.thinker.agent.threads == 2
     ask(engine, "reversi-set level 2")
     assert engine.thinker.spec.text == "human:level=2"
+
+
+def test_as_many_values_as_are_asked_for(engine):
+    assert [len(ask(engine, f"reversi-values {count}").splitlines()) for count in (1, 2, 3, 64)] == [1, 2, 3, 4]
+    assert refused(engine, "reversi-values 0") == "no values"
 
 
 def test_a_size_that_the_network_does_not_know_is_refused():
@@ -268,8 +272,3 @@ def test_our_engines_under_our_controllers(json_lines, protocol, size, variant):
     (result,) = json_lines("match", agent, outside, *arguments)
     assert result["games"] == 4
     assert (result["score"], result["discs_per_game"]) == (0.5, 0.0)
-
-
-def test_as_many_values_as_are_asked_for(engine):
-    assert [len(ask(engine, f"reversi-values {count}").splitlines()) for count in (1, 2, 3, 64)] == [1, 2, 3, 4]
-    assert refused(engine, "reversi-values 0") == "no values"

@@ -132,24 +132,15 @@ async def test_searches_at_the_same_time_are_all_charged(pool, *workers):
 
 @scenario(workers=2)
 async def test_many_short_searches_travel_together_and_few_do_not(pool, *workers):
-    def ask(count):
-        return [search(pool, f"game {i}", "quick") for i in range(count)]
-
-    async def answer(times):
-        for _ in range(times):
-            await settle()
-            for worker in workers:
-                await worker.answer(0.0002)
-
-    searches = ask(200)
-    await answer(200)  # until it is known that they are quick
-    await settle()
-    searches += ask(100)
-    await settle()
-    assert 4 < max(len(jobs) for worker in workers for jobs in worker.sent) <= pools.MAX_BATCH
-    await answer(100)
+    searches = [search(pool, f"game {i}", "quick") for i in range(300)]
+    for _ in range(300):  # after some it is known that they are quick
+        await settle()
+        for worker in workers:
+            await worker.answer(0.0002)
     assert all(task.done() for task in searches)
-    ask(2)
+    assert 4 < max(len(jobs) for worker in workers for jobs in worker.sent) <= pools.MAX_BATCH
+    for _ in workers:
+        search(pool, "game", "quick")
     await settle()
     assert [len(worker.sent[-1]) for worker in workers] == [1, 1]
 

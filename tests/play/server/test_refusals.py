@@ -245,24 +245,18 @@ def test_bad_handshakes_end_the_connection_and_the_server_ends_well_after_them(s
         eventually(lambda: api.hall.pool.closed, "the end of the server's own")
 
 
-def close_code(api, created, messages):
-    """The code that a player's socket is closed with after these messages."""
-    with api.socket(created["game"], created["tokens"]["black"]) as socket:
-        with suppress(ConnectionClosed):
-            for message in messages:
-                socket.raw.send(message)
-        with suppress(ConnectionClosed):
-            while True:
-                socket.receive()
-        return socket.raw.close_code
-
-
 def test_floods_are_stopped(special):
     api = special(message_burst=5, messages_per_second=0.001, most_errors=3)
     created = api.create(size=4)
-    assert close_code(api, created, ['{"type": "ping"}'] * 50) == 1008
-    assert close_code(api, created, ["nonsense"] * 50) == 1008
-    assert close_code(api, created, ["x" * 100_000]) == 1009  # too large
+    for messages, code in ((['{"type": "ping"}'] * 50, 1008), (["nonsense"] * 50, 1008), (["x" * 100_000], 1009)):
+        with api.socket(created["game"], created["tokens"]["black"]) as socket:
+            with suppress(ConnectionClosed):
+                for message in messages:
+                    socket.raw.send(message)
+            with suppress(ConnectionClosed):
+                while True:
+                    socket.receive()
+            assert socket.raw.close_code == code
     assert api.state(created)["status"] == "running"
 
 

@@ -14,6 +14,7 @@ from play.server.options import default_database
 from play.server.workers import precompiling
 from reversi_env.compiler.kernel import NotCompiled
 from tests.oracles.strategies import wthor_file, wthor_record
+from tests.play.cli.test_contract import check_refusal
 
 from .conftest import OPTIONS
 
@@ -47,11 +48,7 @@ def test_what_cannot_be_served_is_one_clear_line_before_the_address(reversi, fol
     with socket.create_server(("127.0.0.1", 0)) as taken:
         words = {".": folder, "taken": taken.getsockname()[1]}
         options = ["--port", 0, "--database", folder / database, *(words.get(word, word) for word in option)]
-        code, out, err = reversi("serve", *options)
-    assert (code, out) == (2, "")
-    assert err.startswith("reversi: ")
-    assert reason in err
-    assert err.count("\n") == 1
+        check_refusal(reversi, ("serve", *options), reason)
     assert not (folder / "nowhere").exists()
     with closing(sqlite3.connect(folder / "other", timeout=0)) as other:
         other.execute("CREATE TABLE more (a)")  # it is not locked by the refusal

@@ -13,7 +13,7 @@ from tests.oracles.jobs import children_of, launch
 from tests.search.agents.test_external import gone
 
 from .conftest import WAIT_SECONDS, Api, eventually, refusal, stop
-from .test_clocks import in_loop
+from .test_clocks import drop, in_loop
 from .test_refusals import REVIEW
 
 GREEDY = {"kind": "agent", "agent": "greedy"}
@@ -191,17 +191,13 @@ def test_an_old_game_that_somebody_is_in_is_not_forgotten(special):
     """Only what changes would be written again: the moves before would be lost."""
     api = special(running_idle=0.0)
     created, old = api.create(size=4), api.create(size=4)
-    in_loop(api, drop_room, api, old["game"])
+    drop(api, old)
     with api.socket(created["game"], created["tokens"]["white"]) as white:
         api.move(created, "black", "b1", 0)
         white.until(lambda state: state["moves"])
         in_loop(api, api.hall.tidy)
         api.move(created, "white", "a1", 1)
         white.until(lambda state: len(state["moves"]) == 2)
-    in_loop(api, drop_room, api, created["game"])
+    drop(api, created)
     assert api.state(created)["moves"] == ["b1", "a1"]
     assert api.call("GET", f"/api/games/{old['game']}", old["tokens"]["black"]).status_code == 404
-
-
-def drop_room(api, game):
-    api.hall.drop(api.hall.rooms[game], "")

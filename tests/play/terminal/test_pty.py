@@ -121,9 +121,8 @@ def test_ctrl_d_leaves_and_resume_goes_on_after_kill_9(terminal):
     again.line(Game.from_transcript(before, Rules(6)).position.legal_moves()[0])
     played = transcript(again.line("moves"))
     assert len(played) > len(before)
-    again.process.send_signal(signal.SIGKILL)
+    again.process.kill()
     assert again.end() == -signal.SIGKILL
-
     last = terminal("--resume")
     last.until(r"black> ")
     assert transcript(last.line("moves")) == played

@@ -85,17 +85,25 @@ def test_a_program_that_fails_does_not_end_the_session(reversi, state):
     assert (state / "mine.ggf").is_file()
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        *("a1", "z9", "pass", "sing", "undo", "redo", "level 0", "new green", "^[31m\xff"),
-        *("load", "load nothing.ggf", f"load x {'9' * 5000}", "save no/where.ggf"),
-    ],
-)
-def test_mistakes_name_the_input_and_change_nothing(play, line):
-    shown = play(line, "moves")
-    assert line.split()[-1][:40] in shown.partition("> ")[2]
-    assert "no moves yet" in shown
+def test_mistakes_name_the_input_and_change_nothing(play):
+    lines = [
+        "a1",
+        "z9",
+        "pass",
+        "sing",
+        "undo",
+        "redo",
+        "level 0",
+        "new green",
+        "^[31m\xff",
+        "load",
+        "load nothing.ggf",
+    ]
+    lines += [f"load x {'9' * 5000}", "save no/where.ggf"]
+    _, *answers, moves = play(*lines, "moves").split("black> ")[:-1]
+    for line, answer in zip(lines, answers, strict=True):
+        assert line.split()[-1][:40] in answer
+    assert "no moves yet" in moves
 
 
 def test_hint_values_and_bar(play):
@@ -108,23 +116,16 @@ def test_hint_values_and_bar(play):
     assert "evaluation bar off" in shown
 
 
-def test_the_bar_from_the_start(play):
-    shown = play("b1", arguments=("--size", "4", "--eval"))
+def test_the_bar_from_the_start_and_exact_values(play):
+    shown = play("values", "b1", arguments=("--size", "4", "--eval", "--adviser", "six-factor:depth=12"))
+    assert shown.count("-10.0  ####################") == 4
     assert len(re.findall(r"^black #*-* white  ", shown, re.MULTILINE)) == 3
     assert re.search(r"plays [a-d][1-4]: [+-]\d+\.\d discs, (exact|depth \d+)", shown)
 
 
-def test_values_of_a_solved_position_are_exact(play):
-    shown = play("values", arguments=("--size", "4", "--adviser", "six-factor:depth=12"))
-    assert shown.count("-10.0  ####################") == 4
-    assert "exact" in shown
-
-
-@pytest.mark.parametrize(
-    ("value", "turn", "filled"), [(0, BLACK, 20), (64, BLACK, 40), (64, WHITE, 0), (-64, BLACK, 0)]
-)
-def test_the_bar_is_filled_from_blacks_side(value, turn, filled):
-    assert bar_text(value, turn, block_characters=False).count("#") == filled
+def test_the_bar_is_filled_from_blacks_side():
+    for value, turn, filled in ((0, BLACK, 20), (64, BLACK, 40), (64, WHITE, 0), (-64, BLACK, 0)):
+        assert bar_text(value, turn, block_characters=False).count("#") == filled
 
 
 def test_undo_takes_your_move_back_and_redo_makes_it_again(play):

@@ -54,9 +54,7 @@ def open_page(browser, server):
         page.on("pageerror", lambda error: complaints.append(str(error)))
         ours = (server.url, "blob:", "data:")
         page.on("request", lambda request: request.url.startswith(ours) or complaints.append(request.url))
-        page.on(
-            "console", lambda message: complaints.append(message.text) if is_internal_error(message, mishaps) else None
-        )
+        page.on("console", lambda said: complaints.append(said.text) if is_internal_error(said, mishaps) else None)
         page.goto(server.url + "/" + address)
         if not mishaps:
             expect(page.locator("#agent option").first).to_be_attached()

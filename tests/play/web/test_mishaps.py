@@ -101,9 +101,8 @@ def test_a_review_that_comes_late_does_not_take_the_page(open_page):
 def test_what_failed_comes_with_the_next_try(open_page, path, address, told, retry, result):
     page = open_page(mishaps=path)
     page.route(f"**{path}", lambda route: route.abort())
-    page.evaluate(
-        "(address) => { location.hash = address }", address
-    )  # before it, no puzzle is loaded that could be kept
+    # before the reload, no puzzle is loaded that could be kept
+    page.evaluate("(address) => { location.hash = address }", address)
     page.reload()
     expect(page.locator(told)).to_have_text("The server is not responding.")
     expect(page.locator("#puzzle-solve")).to_be_hidden()

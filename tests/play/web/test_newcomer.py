@@ -12,8 +12,6 @@ from .steps import DESKTOP, PHONE, WAIT, expect, picture
 
 pytestmark = pytest.mark.slow
 
-
-#: The guide that a newcomer follows.
 WALK = REPOSITORY / "docs" / "guide" / "first-game.md"
 #: What the line under the board says when something is to be done, or the game is over.
 DECIDED = re.compile(r"Your turn\.|win|draw")

@@ -6,6 +6,7 @@ import pytest
 
 from models.human import RATINGS
 from tests.play.server.conftest import eventually
+from tests.play.server.test_clocks import in_loop
 
 from .steps import PHONE, choose, expect, fits, moves, my_turn, play_some, rating_text, shuts_nobody_out, start
 
@@ -28,7 +29,6 @@ def test_a_game_with_take_back_reload_and_a_change_of_variant(open_page, server)
 
     page.reload()
     my_turn(page)
-    # the list may come after the words
     expect(page.locator("#moves button")).to_have_count(len(played) - 2)
     assert moves(page) == played[:-2]
     play_some(page, 1)
@@ -59,10 +59,7 @@ def test_a_game_with_take_back_reload_and_a_change_of_variant(open_page, server)
 
 def test_a_knock_is_heard_for_every_disc_unless_the_sound_is_off(open_page):
     page = open_page(reduced_motion="no-preference")
-    page.evaluate("""() => {
-        window.knocks = 0;
-        AudioBufferSourceNode.prototype.start = () => { knocks++; };
-    }""")
+    page.evaluate("() => { window.knocks = 0; AudioBufferSourceNode.prototype.start = () => { knocks++; }; }")
     start(page, agent="greedy", size=6)
     play_some(page, 2)
     assert page.evaluate("knocks") == 4
@@ -152,8 +149,7 @@ def test_a_dropped_connection_comes_back(open_page, server):
     start(page, mode="here", size=4)
     expect(page.locator("#status")).to_have_text("Black to move.")
     room = max(server.hall.rooms.values(), key=lambda room: room.created)
-    loop = server.hall.store._loop
-    loop.call_soon_threadsafe(server.hall.drop, room, "put away by a test")
+    in_loop(server, server.hall.drop, room, "put away by a test")
     eventually(lambda: (now := server.hall.rooms.get(room.id)) not in (None, room) and now.members, "the return")
     expect(page.locator("#status")).to_have_text("Black to move.")
     page.locator(".square.legal").first.click()

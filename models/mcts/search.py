@@ -6,8 +6,8 @@ without noise. Unvisited actions get the mixed value (completed Q-values), so th
 after a few simulations. ``puct`` (Silver et al., 2018): an upper confidence bound decides at every node.
 
 A simulation selects a leaf in all trees at once, expands it with the network's logits and value, and backs the value up. Nothing
-waits for the device. Turns alternate, passes are moves, so a value changes its sign with every ply. Values are shares of the
-board: discs for the side to move over its squares.
+waits for the device. Turns alternate, passes are moves, so a value changes its sign with every ply. A value is a share of the
+board: the score in discs for the side to move, divided by the number of squares.
 
 >>> from reversi_env import Rules
 >>> def uniform(own, opp):
@@ -43,9 +43,10 @@ Method = Literal["gumbel", "puct"]
 
 #: Share of Dirichlet noise in the policy of the root.
 DIRICHLET_FRACTION = 0.25
-#: Sum of Dirichlet's α over the moves of an average position, and the minimum of a gamma sample.
+#: Sum of Dirichlet's α over the moves of an average position, which has a sixth as many moves as the board has squares; and the
+#: minimum of a gamma sample.
 DIRICHLET_ALPHA_SUM, MIN_GAMMA = 10.0, 1e-6
-#: Minimum share of games that kernels search as torch's operations do.
+#: Minimum share of games in which the kernels must give the same visit counts as torch operations.
 MIN_EQUAL_SHARE = 0.9
 #: Maximum depth of a simulation in plies.
 MAX_DEPTH = 24
@@ -54,8 +55,8 @@ MAX_DEPTH = 24
 class SearchOutput(NamedTuple):
     """The result of a search of each game.
 
-    ``action``: the move to play. ``policy``, ``(n, actions)``: action weights, the target of a policy. ``value``: share
-    of the board for the side to move. ``visits``, ``(n, actions)``.
+    ``action``: the move to play. ``policy``, ``(n, actions)``: action weights, the policy target for training. ``value``: share
+    of the board for the side to move. ``visits``, ``(n, actions)``: visit counts.
     """
 
     action: Tensor
@@ -67,7 +68,7 @@ class SearchOutput(NamedTuple):
 class Descent(NamedTuple):
     """The state of the selection in each tree: the last *action*, from *parent* to *leaf*, and whether it is still *active*.
 
-    ``path_node``: the leaf as well, but `simulations` + 1 where the path ended before.
+    ``path_node``: the node to append to the path: the leaf, or `simulations` + 1 (no node) if the path has ended earlier.
     """
 
     parent: Tensor
@@ -78,16 +79,17 @@ class Descent(NamedTuple):
 
 
 class TreeSearch:
-    """A search of *simulations* with a *network* for one game.
+    """A tree search of many positions at once, with one network and the rules of one size and variant.
 
     Args:
-        network: policy logits and values of boards; the search has the precision of its results.
+        network: returns policy logits of squares and values in discs of boards; the search computes in their dtype.
         rules: the game.
         simulations: simulations per search.
         method: ``gumbel`` or ``puct``.
         max_considered_actions: number of actions that Gumbel noise selects at the root.
-        exact: solve positions with at most this many empties, with *threads* of the CPU or on the GPU; then the host waits for the
-            device.
+        exact: solve positions with at most this many empties, on the device of the positions. On a GPU the host then waits for
+            it.
+        threads: threads of the solver on a CPU.
         max_depth: maximum depth of a simulation in plies.
         compiled: on a GPU run selection, expansion and backup by kernels (`models.mcts.kernels`), or let torch compile the
             selection where triton is missing, and record the whole search as one CUDA graph.
@@ -116,7 +118,7 @@ class TreeSearch:
         self.exact, self.threads, self.compiled = exact, threads, compiled
         self._tables: dict[torch.device, Tensor] = {}
         self._implementations: dict[torch.device, tuple[Any, Any]] = {}
-        self._below_root = self._puct_action if method == "puct" else self._interior_action
+        self._select_below_root = self._puct_action if method == "puct" else self._interior_action
         self._graphed: CudaGraphed | None = None
 
     def noise(self, games: int, generator: torch.Generator) -> Tensor:
@@ -222,22 +224,22 @@ class TreeSearch:
     def _select(self, tree: Tree, games: Tensor, number: int, gumbel: Tensor, considered_visits: Tensor) -> Selection:
         """Select the path to node *number*, or to a terminal one."""
         new_node = torch.full_like(games, number)
-        descent = self._first(tree, games, new_node, gumbel, considered_visits)
+        descent = self._first_ply(tree, games, new_node, gumbel, considered_visits)
         path = [torch.zeros_like(games), descent.path_node]
         for _ in range(1, min(number, self.max_depth)):
             if not games.is_cuda and not descent.active.any():  # the host does not wait for a GPU
                 break
-            descent = self._next(tree, games, new_node, descent)
+            descent = self._next_ply(tree, games, new_node, descent)
             path.append(descent.path_node)
         parent_state = type(tree.state)(*(field[games, descent.parent] for field in tree.state))
         return Selection(descent.parent, descent.action, descent.leaf, torch.stack(path, 1), parent_state)
 
     @cached_property
-    def _first(self) -> Any:
+    def _first_ply(self) -> Any:
         return TorchCompiled(self._select_from_root) if self.compiled else self._select_from_root
 
     @cached_property
-    def _next(self) -> Any:
+    def _next_ply(self) -> Any:
         return TorchCompiled(self._select_further) if self.compiled else self._select_further
 
     def _select_from_root(
@@ -249,7 +251,7 @@ class TreeSearch:
         return self._descend(tree, games, new_node, Descent(root, action, root, root, active))
 
     def _select_further(self, tree: Tree, games: Tensor, new_node: Tensor, descent: Descent) -> Descent:
-        next_action = self._below_root(tree, games, descent.leaf)
+        next_action = self._select_below_root(tree, games, descent.leaf)
         parent = torch.where(descent.active, descent.leaf, descent.parent)
         action = torch.where(descent.active, next_action, descent.action)
         return self._descend(tree, games, new_node, descent._replace(parent=parent, action=action))
@@ -267,7 +269,7 @@ class TreeSearch:
     ) -> Tensor:
         """Return the best action among those that sequential halving considers: those with *considered_visits*."""
         if self.method == "puct":
-            return self._below_root(tree, games, node)
+            return self._select_below_root(tree, games, node)
         stats = node_of(tree, games, node)
         considered = (stats.visits == considered_visits[:, None]) & (stats.prior_logits > ILLEGAL_LOGIT)
         return torch.where(considered, gumbel + stats.improved_logits, ILLEGAL_LOGIT).argmax(1)
@@ -280,7 +282,10 @@ class TreeSearch:
         return torch.where(stats.prior_logits > ILLEGAL_LOGIT, score, ILLEGAL_LOGIT).argmax(1)
 
     def _puct_action(self, tree: Tree, games: Tensor, node: Tensor) -> Tensor:
-        """Return the action with the highest upper bound; values are scaled to 0 … 1 within the node, but by a disc at least."""
+        """Return the action with the highest upper bound.
+
+        Values are scaled to 0 … 1 within the node. The divisor is at least one disc, so that tiny differences stay small.
+        """
         stats = node_of(tree, games, node)
         visits, legal = tree.visits[games, node], stats.prior_logits > ILLEGAL_LOGIT
         mean = tree.value_sums[games, node] / visits

@@ -1,8 +1,8 @@
 """`SingleSearch`: the Gumbel search of `models.mcts.search.TreeSearch` for one game, with a compiled tree on the host.
 
-Sequential halving gives every remaining action of the root one visit, then another, and so on. The subtrees below these actions are
-independent. So the leaves of one visit to all of them are one batch for the network, and the result is that of one simulation after
-the other: 64 simulations are about 15 calls of the network.
+Sequential halving visits all remaining actions of the root equally often, and the subtrees below them are independent. One visit to
+each of them is therefore one batch for the network: 64 simulations are 16 calls of the network with the root's. The result equals
+that of a search that runs its simulations one by one.
 
 With a limit of time, each round of sequential halving gets an equal share of the time instead of an equal share of the simulations.
 
@@ -26,7 +26,8 @@ from reversi_env import Position, Rules
 from search.engine.solver import solve_batch
 from search.kernels.thread_state import MAX_MOVES
 
-#: Logits of all squares, legal or not, and last the value in discs, ``(n, squares + 1)``, of boards of uint64.
+#: Takes own and opponent's boards, uint64 ``(n,)``; returns ``(n, squares + 1)``: logits of all squares, legal or not, and the
+#: value in discs in the last column.
 NetworkOnBoards = Callable[[NDArray[np.uint64], NDArray[np.uint64]], NDArray[np.float32]]
 #: Maximum number of simulations of a search, and of positions in the cache.
 MAX_SIMULATIONS, MAX_CACHED = 100_000, 200_000
@@ -48,7 +49,10 @@ class SingleOutput(NamedTuple):
 
 
 class SingleSearch:
-    """A search with a *network* for one game. The arguments are those of `models.mcts.search.TreeSearch`."""
+    """A search of one position at a time with a *network* of type `NetworkOnBoards`.
+
+    The other arguments are those of `models.mcts.search.TreeSearch`.
+    """
 
     def __init__(
         self,
@@ -74,9 +78,10 @@ class SingleSearch:
         seconds: float | None = None,
         is_stopped: Callable[[], bool] = lambda: False,
     ) -> SingleOutput:
-        """Search *position*, whose game is not over; without *gumbel* noise of all actions the search is deterministic.
+        """Search *position*, whose game is not over.
 
-        It ends after *simulations* or *seconds*, or when *is_stopped* is true, and always after whole batches.
+        *gumbel*: Gumbel noise, one value per action; without it the search is deterministic. The search ends after *simulations* or
+        *seconds*, or when *is_stopped* is true, and always after whole batches.
         """
         began = perf_counter()
         self._forget(position)
@@ -115,7 +120,7 @@ class SingleSearch:
             kernels.set_outputs(tree, nodes, outputs, self._playable)
 
     def _solve(self, tree: NDArray[np.void], nodes: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Write exact values of nodes with few empties; return which they are."""
+        """Write exact values of nodes with few empties; return a mask of these nodes."""
         own, opp = tree["own"][nodes], tree["opp"][nodes]
         solved = self.rules.square_count - np.bitwise_count(own | opp) <= self.exact
         if solved.any():
@@ -125,7 +130,7 @@ class SingleSearch:
         return solved
 
     def _outputs(self, own: NDArray[np.uint64], opp: NDArray[np.uint64]) -> NDArray[np.float32]:
-        """Return the network's outputs, from the cache where they are there."""
+        """Return the network's outputs, cached ones without a call of the network."""
         keys = list(zip(own.tolist(), opp.tolist(), strict=True))
         missing = [i for i, key in enumerate(keys) if key not in self._cache]
         if missing:

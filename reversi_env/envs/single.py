@@ -31,8 +31,8 @@ from reversi_env.kernels import episodes, observations
 from reversi_env.position import Position
 from reversi_env.rules import Start, Variant
 
-#: What a step returns from the kernels: the board and mask rows, and (reward, over, player to move, agent, illegal).
-Played = tuple[np.ndarray, np.ndarray, tuple[float, int, int, int, int]]
+#: What a step returns from the kernels: the board and mask rows, and (reward, over, player to move, agent's colour, illegal).
+StepResult = tuple[np.ndarray, np.ndarray, tuple[float, int, int, int, int]]
 
 
 class ReversiEnv(SingleGameMixin, gym.Env):
@@ -66,9 +66,9 @@ class ReversiEnv(SingleGameMixin, gym.Env):
     * ``observation="flat"``: ``Box(-1, 1, (n * n,), int8)``, +1 own, -1 opponent's, 0 empty;
     * ``observation="dict"``: ``{"observation": planes, "action_mask": Box(0, 1, (n * n + 1,), int8)}``.
 
-    ``extra_planes``, some of ``"legal"`` (the legal squares) and ``"last_move"`` (the square of the last move, usually the
-    opponent's reply; none after a pass), come after these two; ``dtype="float32"`` and ``channels_last=True``, shape ``(n,
-    n, planes)``, change the dtype and move the channel axis last.
+    ``extra_planes`` adds planes after these two: ``"legal"`` has the legal squares, ``"last_move"`` the square of the last
+    move, usually the opponent's reply (empty after a pass). ``dtype="float32"`` changes the dtype. ``channels_last=True``
+    moves the channel axis last, to the shape ``(n, n, planes)``.
 
     ## Legal actions
 
@@ -83,12 +83,12 @@ class ReversiEnv(SingleGameMixin, gym.Env):
     * ``reward="win"``: +1 for a win, 0 for a draw, -1 for a loss;
     * ``reward="discs"``: the final score over ``n * n``, from -1 to 1; empty squares count for the winner;
     * ``reward="shaped"``: as ``"win"``, and at every step :math:`F(s, s') = \gamma\Phi(s') - \Phi(s)` is added. The
-      potential :math:`\Phi = (m - m') / (2 (m + m'))` compares the number of moves of the agent and its opponent;
+      potential :math:`\Phi = (m - m') / (2 (m + m'))` compares the numbers of legal moves of the agent and its opponent;
       :math:`\Phi = 0` once the game is over. :math:`\gamma` is ``discount``; set it to the learner's discount factor.
 
     Shaping does not change the optimal policies (Ng, Harada and Russell, 1999): the discounted terms of an episode add up
     to :math:`-\Phi(s_0)`, which no action influences. In two-player mode a player does not see the other player's
-    transitions. The sum does not telescope, so the environment raises an error.
+    transitions, so the sum does not telescope, and the environment raises an error.
 
     ## Illegal actions
 
@@ -99,7 +99,7 @@ class ReversiEnv(SingleGameMixin, gym.Env):
 
     ## Info
 
-    ``action_mask``; ``to_move``: 0 for black, 1 for white (at the end: the player whose view the observation is);
+    ``action_mask``; ``to_move``: 0 for black, 1 for white (at the end: the player from whose side the observation is);
     ``agent``: the agent's colour, 0 or 1 (single-agent view); ``illegal_action``; ``rewards``: the step's rewards of
     (black, white), in two-player mode. At the end of a game also ``score``: the result in discs for the agent or, in
     two-player mode, for the player that acted; empty squares count for the winner, an illegal action loses all squares;
@@ -107,7 +107,8 @@ class ReversiEnv(SingleGameMixin, gym.Env):
 
     ## Starting state
 
-    The standard start, or ``start``: ``"parallel"``, a `Position`, or a board text with black to move.
+    The standard start, or ``start``: ``"parallel"`` (white on d4 and e4, black on d5 and e5 of the 8x8 board), a
+    `Position`, or a board text with black to move.
     ``opening_plies`` random plies follow, or random play until ``empties`` squares are left. If the opponent is to move
     then, it moves. If the game ends before the agent has a decision, another start is drawn. ``reset(options=…)`` takes
     ``start``, ``opening_plies``, ``empties`` and ``colour`` for one episode.
@@ -143,7 +144,7 @@ class ReversiEnv(SingleGameMixin, gym.Env):
     * v0: first version.
     """
 
-    metadata = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}  # noqa: RUF012 - Gymnasium's own way
+    metadata = {"render_modes": RENDER_MODES, "render_fps": RENDER_FPS}  # noqa: RUF012 - a class attribute in Gymnasium, too
 
     def __init__(
         self,
@@ -173,7 +174,7 @@ class ReversiEnv(SingleGameMixin, gym.Env):
         check_shaping_has_opponent(self.settings, len(self.opponents))
         self.observation_space = self.settings.observation_space()
         self.action_space = self.settings.action_space()
-        self._board_size = self._squares.size * (1 if self.settings.observation == "flat" else 2)
+        self._observation_length = self._squares.size * (1 if self.settings.observation == "flat" else 2)
         self._over, self._turn = True, 0
         #: The last action as `step` received it, after any transformation by a symmetry wrapper.
         self.last_action: int | None = None
@@ -251,7 +252,7 @@ class ReversiEnv(SingleGameMixin, gym.Env):
         twin.np_random = copy.deepcopy(self.np_random)
         return twin
 
-    # --- inside -----------------------------------------------------------------------------------
+    # --- kernels and opponents --------------------------------------------------------------------
 
     def _begin(self, settings: Settings) -> None:
         game = self._game if settings is self.settings else settings.game()
@@ -273,18 +274,18 @@ class ReversiEnv(SingleGameMixin, gym.Env):
 
     def _new_buffers(self) -> tuple[np.ndarray, np.ndarray]:
         """Return new rows for an observation and a mask, which callers may keep."""
-        return np.empty((1, self._board_size), np.int8), np.empty((1, self._squares.size + 1), np.int8)
+        return np.empty((1, self._observation_length), np.int8), np.empty((1, self._squares.size + 1), np.int8)
 
     def _observe(self) -> tuple[np.ndarray, np.ndarray]:
         board, mask = self._new_buffers()
         observations.observe_one(self._state, self._game, self._squares, board, mask)
         return board, mask
 
-    def _play(self, action: int) -> Played:
+    def _play(self, action: int) -> StepResult:
         board, mask = self._new_buffers()
         return board, mask, episodes.step_one(self._state, self._game, self._squares, action, board, mask)
 
-    def _play_and_ask(self, action: int) -> Played:
+    def _play_and_ask(self, action: int) -> StepResult:
         """Play, then let an external opponent reply. If it raises, the action is undone."""
         with self._rolled_back_on_error():
             played = self._play(action)
@@ -295,12 +296,12 @@ class ReversiEnv(SingleGameMixin, gym.Env):
         external = state["kind"] == episodes.EXTERNAL_OPPONENT
         return bool(external and not state["over"] and state["turn"] != state["agent"])
 
-    def _ask_opponent(self) -> Played:
+    def _ask_opponent(self) -> StepResult:
         board, mask = self._observe()
         player = self.opponents.player(int(self._state["opponent"][0]))
         as_dict = self.settings.observation == "dict"
-        shown = self.settings.boards(board, mask, self._state)
-        turn = OpponentTurns(lambda: [self.position()], shown, mask, as_dict)
+        observation = self.settings.boards(board, mask, self._state)
+        turn = OpponentTurns(lambda: [self.position()], observation, mask, as_dict)
         action = int(player.actions(turn, batched=False)[0])
         board, mask = self._new_buffers()
         return board, mask, episodes.opponent_moves_one(self._state, self._game, self._squares, action, board, mask)

@@ -22,9 +22,9 @@ with extra_libraries():
     import torch
     from torch import Tensor
 
-#: Maximum depth of a simulation in plies. Without kernels (`models.mcts.kernels`) a GPU always computes that many.
+#: Maximum depth of a simulation in plies. A GPU without kernels (`models.mcts.kernels`) always computes all of these plies.
 MAX_DEPTH = {"cuda": 12, "cpu": 24}
-#: The integer that stands for 1 in a stored policy.
+#: Factor between a probability and its stored value, a uint8.
 POLICY_SCALE = 255
 
 #: Exact scores for the side to move, from arrays of boards, own and the opponent's.
@@ -80,7 +80,7 @@ class Ply(NamedTuple):
     active: Tensor
 
 
-#: Chooses the moves in states of the games with these indices.
+#: Takes the states of some games and the indices of these games; returns their moves.
 Choose = Callable[[State, Tensor], ChosenMoves]
 
 
@@ -146,7 +146,10 @@ def greedy_actions(state: State, rng: torch.Generator) -> Tensor:
 def apply_greedy_opponent(
     moves: ChosenMoves, state: State, games: Tensor, options: SelfPlayOptions, rng: torch.Generator
 ) -> None:
-    """Replace the actions of the greedy opponent: in the first games, as black in even and as white in odd ones."""
+    """Replace the actions of the greedy opponent.
+
+    It plays in the first ``greedy_share`` of the games, as black in games with an even index and as white in the others.
+    """
     is_greedy = (games < options.greedy_share * options.games) & (games % 2 == state.turn)
     moves.action[is_greedy] = greedy_actions(functional.take(state, is_greedy), rng)
     moves.is_greedy[is_greedy] = True
@@ -188,7 +191,7 @@ def _apply_temperature(policy: Tensor, temperature: float) -> Tensor:
 
 
 def play_random_openings(rules: Rules, plies: Tensor, rng: torch.Generator) -> State:
-    """Return games after that many random plies each; one that would end in them stops before its end."""
+    """Return games after *plies* random plies each; a game that would end earlier stays in its last state before the end."""
     state = functional.init(len(plies), rules, device=plies.device)
     for ply in range(int(plies.max())):
         after = functional.step(state, random_actions(state, rng))
@@ -216,8 +219,8 @@ def value_targets(
 ) -> Positions:
     """Return all positions with TD(λ) value targets; those with at most *exact* empties get their exact score.
 
-    A greedy opponent may play a bad move: the position before it gets the value of the search, or the target of the move if that
-    is higher.
+    The greedy opponent may play a bad move, which says little about the position before it. The target of such a position is
+    therefore the higher of the search's value and the value that follows from the move.
     """
     near_end = []
     for state, _, active in plies:

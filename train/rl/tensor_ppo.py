@@ -1,11 +1,12 @@
 """`TensorPPO`: PPO by self-play on one device; games, network, rollouts and updates are tensors.
 
 All games run in lockstep in a `TorchVectorEnv`, on a GPU tens of thousands; only a few metrics per update are copied to the host.
-Turns strictly alternate, passes included, so the next value is the other side's and γ = −1: one network learns both sides. In a
-share of the games a snapshot plays one side: a frozen copy of the network, which moves in its own slice of the games. Names follow
-CleanRL's ppo.py: advantages (`gae`), the loss (`PpoLoss`), a rollout (`TensorPPO.collect_rollout`), and `TensorPPO.update`.
+Turns strictly alternate, passes included, so the next value is the other side's and γ = −1: one network learns both sides. A
+snapshot is a frozen copy of the network. In a share of the games a snapshot plays one side; each snapshot has its own rows of the
+batch. Names follow CleanRL's ppo.py: advantages (`gae`), the loss (`PpoLoss`), a rollout (`TensorPPO.collect_rollout`), and
+`TensorPPO.update`.
 
-The run resumes after its last checkpoint and then ends as if it had not been interrupted.
+An interrupted run resumes from its last checkpoint. On a CPU its result equals that of an uninterrupted run.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ GAMMA = -1.0
 #: Clip range of the ratio, coefficient of the value loss, and maximum norm of a gradient.
 CLIP_COEF, VF_COEF, MAX_GRAD_NORM = 0.2, 0.5, 0.5
 #: Metrics of an update, as `PpoLoss` returns them: columns of the log.
-METRICS = ("loss", "policy_loss", "value_loss", "entropy", "kl", "clipped")
+METRICS = ("loss", "policy_loss", "value_loss", "entropy", "approx_kl", "clipfrac")
 
 
 class Rollout(NamedTuple):
@@ -129,7 +130,7 @@ class TensorPPO(PolicyRun):
             torch.backends.cudnn.deterministic = before
 
     def set_up(self) -> None:
-        """Make environments, network, optimiser and the memory of a rollout."""
+        """Make environments, network, optimiser and the buffer of a rollout."""
         options, device = self.options, self.device
         self.report("compiling")
         self._env = TorchVectorEnv(options.num_envs, device=device, size=options.size, variant=options.variant)
@@ -165,6 +166,7 @@ class TensorPPO(PolicyRun):
         self.learning_seconds += seconds
         rate = options.num_envs * options.num_steps / seconds
         self.log.append({"steps": self.steps, **metrics, "seconds": round(self.elapsed, 3), "steps_per_second": rate})
+        # The attribute `board` is the writer of TensorBoard logs.
         self.board(self.steps, metrics | {"steps_per_second": rate})
         if self.steps // options.snapshot_every > self._snapshots_taken:
             self.add_snapshot()
@@ -202,6 +204,7 @@ class TensorPPO(PolicyRun):
         logits, values = self._logits_and_values(obs, mask)
         is_own, logits = self._with_snapshot_logits(logits, obs, mask, self._env.infos["to_move"])
         is_opening = self._opening_plies > 0
+        # Equal logits make the moves of an opening uniformly random.
         logits = mask_illegal(logits.masked_fill(is_opening.unsqueeze(1), 0.0), mask)
         log_probs = torch.log_softmax(logits, 1)
         exponential_noise = torch.empty_like(log_probs).exponential_(generator=self._generator).clamp_(min=1e-20)
@@ -216,7 +219,7 @@ class TensorPPO(PolicyRun):
     def _with_snapshot_logits(
         self, logits: Tensor, obs: Tensor, mask: Tensor, to_move: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return where the network itself moves, and the logits, with those of snapshots where they move."""
+        """Return a mask of the rows where the network itself moves, and the logits of the player to move, network or snapshot."""
         is_own = torch.ones_like(to_move, dtype=torch.bool)
         envs_per_snapshot = int(self.options.num_envs * self.options.past_self_share) // self.options.pool_size
         for index, net in enumerate(self._snapshots):

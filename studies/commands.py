@@ -174,7 +174,7 @@ def regret(
     regret from there on.
 
     With --curve the players are checkpoints of one training, and the plot is
-    drawn over the last number of their names: rl:run/step-100000.zip and so on.
+    drawn over the last number in their names, as in rl:step-100000.safetensors.
     """
     from studies.evaluators import regret as module
 

@@ -24,7 +24,7 @@ from train.jobs.logs import Progress, csv_text, no_progress
 
 #: Players by default.
 LADDER = ("random", "greedy", "cell-utility:depth=1", "six-factor:depth=1", "network:depth=1")
-#: The last number of a checkpoint's name, such as runs/ppo/step-120000.zip.
+#: The last number of a checkpoint's name, such as runs/ppo/step-120000.safetensors.
 _LAST_NUMBER = re.compile(r"(\d+)(?!.*\d)")
 
 
@@ -83,7 +83,7 @@ def measure(
 
 
 def step_of(spec: str, number: int) -> int:
-    """Return the step in a checkpoint's name, ``…/step-120000.zip``; without a number its place in the list."""
+    """Return the step in a checkpoint's name, ``…/step-120000.safetensors``; without a number its place in the list."""
     digits = _LAST_NUMBER.search(spec.rpartition("/")[2])
     return int(digits[1]) if digits else number
 
@@ -104,9 +104,9 @@ def section(results: Results) -> Iterator[Block]:
     for one in results:
         columns: dict[str, Cell] = {
             "player": "{agent}",
-            "discs given away": interval_cell("regret", 2),
+            "regret, discs per move": interval_cell("regret", 2),
             "best moves, %": interval_cell("optimal", 1, 100),
-            "results spoilt, %": interval_cell("spoilt", 1, 100),
+            "results changed, %": interval_cell("spoilt", 1, 100),
             "ms a move": lambda row, n=one["positions"]: f"{1000 * row['seconds'] / n:.1f}" if "seconds" in row else "",  # type: ignore[misc]
         }
         title = f"{game_name(one)}: {one['positions']} endgames with a choice (set {one['set']}), judged by the solver"
@@ -114,7 +114,7 @@ def section(results: Results) -> Iterator[Block]:
         empties = [str(part["empties"]) for part in one["chance"]["by_empties"]]
         columns = {"empties": "{agent}"}
         columns |= {name: f"{{by_empties[{place}][regret]:.1f}}" for place, name in enumerate(empties)}
-        yield table("discs given away, by empty squares", _with_chance(one), columns)
+        yield table("regret in discs per move, by empty squares", _with_chance(one), columns)
         yield _figure(one)
 
 
@@ -128,7 +128,7 @@ def _figure(one: Row) -> Figure:
         judgements = [Judgement.from_dict(entry) for entry in ordered]
         return curve_figure([entry["step"] for entry in ordered], judgements, Judgement.from_dict(one["chance"]))
     panels = []
-    for title, key, factor in (("discs given away", "regret", 1), ("best moves, per cent", "optimal", 100)):
+    for title, key, factor in (("regret, discs per move", "regret", 1), ("best moves, per cent", "optimal", 100)):
         series = []
         for entry in _with_chance(one):
             parts = entry["by_empties"]

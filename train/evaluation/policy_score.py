@@ -76,7 +76,7 @@ class PolicyScore:
         standing = self.standing
         lines.append(f"Elo above {standing.elo_origin}: {rating_text(standing.elo, standing.low, standing.high)}")
         lines.append(
-            f"given away: {overall.regret:.2f} discs a move (95 % interval {low:.2f}–{high:.2f}), "
+            f"regret: {overall.regret:.2f} discs per move (95 % interval {low:.2f}–{high:.2f}), "
             f"best moves {overall.optimal:.1%} ({overall.positions} endgames)"
         )
         return "\n".join(lines)

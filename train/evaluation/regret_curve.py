@@ -106,7 +106,7 @@ def curve_figure(steps: Sequence[int], judgements: Sequence[Judgement], chance: 
     def draw(figure: Any) -> None:
         empties = np.array([part.empties for part in chance.by_empties])
         ranges = [(part[0], part[-1]) for part in np.array_split(empties, min(BANDS, len(empties)))]
-        axes = charts.panels(figure, 2, ("discs given away", "best moves, per cent"))
+        axes = charts.panels(figure, 2, ("regret, discs per move", "best moves, per cent"))
         for axis, name, factor in zip(axes, ("regret", "optimal"), (1, 100), strict=True):
             for band, colour in zip(ranges, charts.COLOURS[1:], strict=False):
                 ys = [factor * band_mean(one, band, name) for one in judgements]

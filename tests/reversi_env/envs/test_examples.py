@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = Path(__file__).parents[3] / "examples"
-SCORED = r"random +[\d.]+%[\s\S]*\nElo above random: [\s\S]*\ngiven away: [\d.]+ discs a move"
+SCORED = r"random +[\d.]+%[\s\S]*\nElo above random: [\s\S]*\nregret: [\d.]+ discs per move"
 #: Arguments, and what is printed.
 EXPECTED = {
     "random_rollout.py": ([], r"game over.*\nreward: (-1\.0|0\.0|1\.0)\s*$"),

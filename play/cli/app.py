@@ -37,7 +37,7 @@ PATH_ERRORS = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirect
 #: Characters of a value that an error shows.
 MAX_SHOWN = 60
 #: Commands that have commands of their own, with their line in the help.
-GROUPS = {"book": "Build, show and check opening books.", "train": "Train an evaluation network or a policy."}
+GROUPS = {"book": "Build, show and check opening books.", "train": "Train a value network or a policy."}
 #: The help in its order: groups, and in them each command, its module in `play.cli` and its line, which its docstring begins with.
 _TABLE = """\
 Play
@@ -58,8 +58,8 @@ Analyse
 Train
   demo             training.demo       Train a 6x6 network from scratch and compare it with the published heuristics.
   label            training.label      Generate a dataset of labelled positions as Parquet files.
-  train fit        training.fit        Fit an evaluation network to labelled positions.
-  train bootstrap  training.bootstrap  Train an evaluation network from scratch, from solved endgames back to the opening.
+  train fit        training.fit        Fit a value network to labelled positions.
+  train bootstrap  training.bootstrap  Train a value network from scratch, from solved endgames back to the opening.
   train probcut    training.probcut    Fit the ProbCut parameters of a weight file.
   train ppo        training.ppo        Train a policy by reinforcement learning from scratch (PPO).
   train alphazero  training.alphazero  Train by AlphaZero: self-play with a tree search.

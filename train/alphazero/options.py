@@ -13,6 +13,7 @@ from reversi_env.options import GameOptions, option
 class SelfPlayOptions(GameOptions):
     """A run in generations of self-play and training, then final steps on the replay window; defaults for 8x8 on one GPU."""
 
+    size: int = option(8, "Board size: 4, 6 or 8 (default: 8).")
     generations: int = option(17, "Number of generations (self-play followed by training).", low=1, high=10_000)
     games: int = option(16_384, "Self-play games per generation.", low=2, high=1 << 22)
     steps: int = option(450, "Gradient steps per generation.", low=1, high=10**7)
@@ -45,7 +46,7 @@ class SelfPlayOptions(GameOptions):
     )
     eval_games: int = option(
         200,
-        "Evaluation games against each baseline of the ladder (even; 0: no evaluation).",
+        "Evaluation games against each baseline (even; 0: no evaluation).",
         low=0,
         high=100_000,
         even=True,
@@ -53,7 +54,8 @@ class SelfPlayOptions(GameOptions):
     device: Literal["cpu", "cuda"] = option("cpu", "Device for self-play and training: cpu or cuda.")
     job_games: int = option(
         0,
-        "Self-play games per job, a divisor of --games; each job has its own seed (0: all games; with --ray: 64, on cuda 2048).",
+        "Self-play games per job, a divisor of --games; each job has its own seed (default: 0, all games; with --ray 64, or "
+        "2048 on cuda).",
         low=0,
         high=1 << 22,
     )

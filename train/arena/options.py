@@ -51,11 +51,11 @@ class TournamentOptions(Options):
     variant: Variant = option("normal", "Rules: normal (most discs win) or reversed (fewest discs win).")
     format: Format = option("round-robin", "Format: round-robin, or gauntlet (the first agent against all others).")
     openings: str = option(
-        "random", "Openings: random, balanced (by a search), or a file with transcripts, OBF, GGF or WTHOR."
+        "random", "Openings: random, balanced (close to a draw), or a file with transcripts, OBF, GGF or WTHOR."
     )
     plies: int | None = option(
         None,
-        "Opening length in plies (default: 6; 2 for random openings on 4x4; a whole line of a file).",
+        "Opening length in plies (default: 6; 2 for random openings on 4x4; all moves of a line of a file).",
         low=0,
         high=60,
     )

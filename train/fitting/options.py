@@ -25,11 +25,14 @@ class FitOptions(Options):
         None, "Batch size (default: a hundredth of the positions, 256 to 16384).", low=1, high=1 << 24
     )
     learning_rate: float = option(
-        0.03, "Initial learning rate of AdamW, in discs; cosine decay to 0.", low=1e-9, high=10.0
+        0.03, "Initial learning rate of AdamW, for weights in discs; cosine decay to 0.", low=1e-9, high=10.0
     )
     weight_decay: float = option(0.01, "Decoupled weight decay (AdamW).", low=0.0, high=100.0)
     blur: float = option(
-        2.0, "Phase jitter: maximum shift of a position's phase during training, in empties.", low=0.0, high=30.0
+        2.0,
+        "Phase jitter: maximum random shift, in empties, when a position is assigned to a phase.",
+        low=0.0,
+        high=30.0,
     )
     blurred: float = option(0.7, "Share of the epochs, from the first on, that use phase jitter.", low=0.0, high=1.0)
     huber_delta: float = option(8.0, "Huber delta in discs: larger errors count linearly.", low=1e-3, high=1e3)

@@ -115,13 +115,13 @@ class BootstrapOptions(GameOptions):
     seed: int = option(0, "Random seed of the games and the fits.", low=0, high=(1 << 32) - 1)
     network: Literal["linear", "deep"] = option(
         "linear",
-        "Network type: linear (one weight per pattern) or deep (a vector per pattern and a small head).",
+        "Network type: linear (one weight per state of a pattern) or deep (a vector per state and a small head).",
     )
     player: str | None = option(
         None, "Evaluator that plays the games, such as network (default: a heuristic, then the network in training)."
     )
     exact: int | None = option(
-        None, "Solve positions with at most this many empties (default: as many as a GPU can).", low=8, high=20
+        None, "Solve positions with at most this many empties (default: 14 on 8x8, 13 on 6x6).", low=8, high=20
     )
     stages: tuple[Stage, ...] | None = option(None, "Stages that replace those of the board size.")
 

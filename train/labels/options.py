@@ -57,7 +57,7 @@ class LabelOptions(GameOptions):
     random_share: float = option(0.03, "Share of games with random moves only.", low=0, high=MAX_RANDOM_SHARE)
     block_rows: int = option(
         1 << 23,
-        "Positions per block of the deduplication, 40 bytes each; every block plays all games again.",
+        "Positions deduplicated at a time, 40 bytes of memory each; the games are played once per block of them.",
         low=1,
         high=1 << 30,
     )

@@ -37,9 +37,7 @@ class PpoOptions(GameOptions):
     pool_size: int = option(6, "Number of snapshots that play at a time.", low=1, high=64)
     opening_plies: int = option(6, "Maximum number of random plies before a game.", low=0)
     eval_every: int = option(131_072, "Steps between evaluations.", low=1, high=10**12)
-    eval_games: int = option(
-        400, "Evaluation games against each baseline of the ladder (even).", low=2, high=100_000, even=True
-    )
+    eval_games: int = option(400, "Evaluation games against each baseline (even).", low=2, high=100_000, even=True)
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -39,7 +39,7 @@ def exam(
     *subjects: Annotated[
         str,
         Parameter(
-            name="EVALUATOR", help="Evaluator specs (default: network and the published ones), or a policy file."
+            name="EVALUATOR", help="Evaluator specs (default: network and the published heuristics), or a policy file."
         ),
     ],
     weights: Annotated[
@@ -51,11 +51,15 @@ def exam(
     ] = None,
     positions: Annotated[
         int | None,
-        integer("--positions", help="Positions per number of empties up to 14 (default: all; 1000 with WTHOR).", low=2),
+        integer(
+            "--positions",
+            help="Positions per number of empties; fewer above 14 empties (default: all; 1000 with WTHOR).",
+            low=2,
+        ),
     ] = None,
     empties: Annotated[
         tuple[int, ...] | None,
-        integers("--empties", help="Numbers of empties to test, such as 10,14 (default: all there are)."),
+        integers("--empties", help="Numbers of empties to test, such as 10,14 (default: all that have positions)."),
     ] = None,
     size: Annotated[int | None, integer("--size", help="Board size: 4, 6 or 8 (default: 8).")] = None,
     variant: VariantOrDefault = None,
@@ -84,16 +88,17 @@ def exam(
 
     For 10 to 20 empty squares: the mean absolute error of the static value
     against exact scores, its bias, and the regret of the best move by one-ply
-    search; with WTHOR files for 24 too, where those have exact scores.
-    Heuristics are scaled to fit best first. The package has solved positions
-    of tournaments (8x8) and of games of its network (6x6, reversed). Positions
-    of WTHOR files are solved once and cached; Ctrl-C loses no solved position.
-    --json has the 95 % intervals of these means, too.
+    search. WTHOR files add 24 empty squares if they have exact scores there.
+    The values of a heuristic are first multiplied by the factor that fits the
+    scores best. The package has solved positions of tournaments (8x8) and of
+    games of its network (6x6, reversed). Positions of WTHOR files are solved
+    once and cached; Ctrl-C loses no solved position. --json also has the 95 %
+    intervals of these means.
 
-    For a policy: points against every baseline of the ladder, Elo above random,
-    and regret in solved endgames, for the greedy policy, for one-ply search over
-    its value, for alpha-beta over its value, and for the same searches with the
-    evaluator network.
+    For a policy: points against fixed baselines, from random to network:depth=2,
+    Elo above random, and regret in solved endgames. They are measured for the
+    policy's best move, for one-ply search over its value, for alpha-beta over
+    its value, and for the same searches with the evaluator network.
     """
     from reversi_env import Rules
     from search.evaluators.registry import published_names

@@ -46,8 +46,8 @@ def match(
     "nboard[limit=5]:COMMAND LINE"; one that crashes, plays an illegal move or
     exceeds its limit (60 s per move) loses that game.
 
-    Each game gets new agents, so that any number of workers plays the same
-    games. Ctrl-C ends the match early and shows the games so far.
+    Agents are made anew for each game, so the games do not depend on the number
+    of workers. Ctrl-C ends the match early and shows the games so far.
     """
     from train.arena.match import PlayerResults
     from train.arena.tournament import Tournament, missing_games

@@ -52,8 +52,9 @@ def alphazero(
     A tree search (Gumbel AlphaZero or PUCT) plays many games in parallel. The
     network is trained on the search policies and on value targets from game
     results and search values. Its policy without search is evaluated regularly
-    against a ladder of baselines and in solved endgames. Defaults depend on
-    --size and --device. A CPU is enough for 4x4 and 6x6.
+    against fixed baselines, from random to network:depth=2, and in solved
+    endgames. Defaults depend on --size and --device. A CPU is enough for 4x4
+    and 6x6.
 
     With --ray the machines of a cluster play the games, in jobs of --job-games,
     and this one trains. The result depends on the options, not on the machines.

@@ -22,13 +22,13 @@ def bootstrap(
     device: Device = "cpu",
     as_json: Json = False,
 ) -> None:
-    """Train an evaluation network from scratch, from solved endgames back to the opening.
+    """Train a value network from scratch, from solved endgames back to the opening.
 
     Example: reversi train bootstrap --out runs/first --size 6 --scale 0.004
 
-    It fits solved endgames, labels earlier positions by searches that end in
-    them, and repeats this back to the opening. --scale 1 is for a GPU and many
-    cores.
+    It fits the network to solved endgames. It then labels positions with more
+    empties by searches that reach the fitted range, fits the network to them,
+    and repeats this back to the opening. --scale 1 is for a GPU and many cores.
 
     Run the same command again to resume after Ctrl-C or a crash. The folder has
     the weights, log.csv and error-by-empties.svg, errors in discs on held-out

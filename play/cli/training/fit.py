@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from train.fitting.training import FitResult
 
 FitChoice: Any = options_of(FitOptions, presets=True)
-NETWORK_HELP = "Network type: linear (one weight per pattern) or deep (a vector per pattern and a small head)."
+NETWORK_HELP = "Network type: linear (one weight per state of a pattern) or deep (a vector per state and a small head)."
 
 
 def fit(
@@ -44,12 +44,13 @@ def fit(
     device: Device = "cpu",
     as_json: Json = False,
 ) -> None:
-    """Fit an evaluation network to labelled positions.
+    """Fit a value network to labelled positions.
 
     Example: reversi train fit labels/10-14 --out runs/first
 
-    Unset options use the preset of the game. --start fine-tunes existing
-    weights; phases without labels keep their weights.
+    Unset options use the preset of the game. A phase is a range of empties with
+    its own weights. --start fine-tunes existing weights; phases without labels
+    keep their weights.
 
     Run the same command again to resume after Ctrl-C or a crash. The folder has
     the weights, log.csv and error-by-empties.svg, errors in discs on held-out

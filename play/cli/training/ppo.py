@@ -38,10 +38,11 @@ def ppo(
     Example: reversi train ppo --out runs/first --size 6
 
     The policy learns by self-play, against itself and snapshots of itself, in
-    many games at once. It is evaluated regularly against a ladder of baselines
-    and in solved endgames. Defaults depend on --size and --device. The folder
-    gets policy.safetensors for the agents rl:FILE and rl-search:FILE,
-    curve.svg, regret.svg, log.csv, evaluations.csv, and logs for TensorBoard.
+    many games at once. It is evaluated regularly against fixed baselines, from
+    random to network:depth=2, and in solved endgames. Defaults depend on --size
+    and --device. The folder gets policy.safetensors for the agents rl:FILE and
+    rl-search:FILE, curve.svg, regret.svg, log.csv, evaluations.csv, and logs
+    for TensorBoard.
 
     Run the same command again to resume after Ctrl-C or a crash; --out alone is
     enough. A larger --total-timesteps continues a finished training.

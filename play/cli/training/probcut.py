@@ -24,8 +24,10 @@ def probcut(
 
     Example: reversi train probcut runs/first/8x8-normal-….safetensors --out runs/probcut
 
-    Measures how well shallow searches predict deep ones and writes a copy of
-    the weights with these parameters; timed searches with it prune by ProbCut.
+    ProbCut skips a subtree if a shallow search predicts that the deep search
+    fails high or low. This command measures how well shallow searches predict
+    deep ones. It writes a copy of the weight file with these parameters;
+    searches with a time limit that use the copy prune by ProbCut.
     """
     from train.fitting.probcut import add_probcut
 

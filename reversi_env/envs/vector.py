@@ -127,7 +127,7 @@ class ReversiVectorEnv(VectorEnv):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._game, self._squares = self.settings.game(), self.settings.squares()
-        self._board_size = self._squares.size * (1 if self.settings.observation == "flat" else 2)
+        self._observation_length = self._squares.size * (1 if self.settings.observation == "flat" else 2)
         self._every = np.ones(self.num_envs, np.bool_)
         self._every.flags.writeable = False  # handed out in every info
         self._none = np.zeros(self.num_envs, np.bool_)
@@ -255,7 +255,7 @@ class ReversiVectorEnv(VectorEnv):
     # --- inside -----------------------------------------------------------------------------------
 
     def _new_buffers(self) -> None:
-        self._boards = np.empty((self.num_envs, self._board_size), np.int8)
+        self._boards = np.empty((self.num_envs, self._observation_length), np.int8)
         self._masks = np.empty((self.num_envs, self._squares.size + 1), np.int8)
         self._to_move = np.empty(self.num_envs, np.int8)
 

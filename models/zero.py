@@ -33,12 +33,12 @@ from models.residual.net import (
     symmetrised,
 )
 from models.torch_evaluator import TorchEvaluator, single_torch_thread
-from reversi_env import Position, ReversiError, Rules
+from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.errors import extra_libraries
 from reversi_env.rules import PASS_NAME
 from search.agents.base import TimedAgent
 from search.engine.limits import Limits, MoveValue, SearchResult
-from search.engine.solver import Solver
+from search.engine.solver import Solver, solve_batch
 from search.engine.table import TranspositionTable
 from search.evaluators import get_evaluator
 
@@ -232,6 +232,9 @@ class _Game:
         search = SingleSearch(HostNetwork(self._net, self._device), self._rules, exact=self._leaf_empties)
         with single_torch_thread():
             search.run(Position.initial(self._rules), 2)
+        if self._leaf_empties:  # the kernels that solve leaves
+            own, opp = batch.random_positions(1, self._rules.square_count - 6, self._rules, seed=0)
+            solve_batch(own, opp, self._rules, threads=1)
         return search
 
     @cached_property

@@ -119,7 +119,7 @@ def limited_agent(spec: str, size: int, options: ServerOptions, *, lenient: bool
 def _limited_zero(spec: AgentSpec, options: ServerOptions) -> LimitedAgent:
     if "depth" in spec.options:  # alpha-beta with a torch network cannot be stopped
         raise Refused(400, "bad_agent", "option 'depth' of zero is not on offer: expected time or simulations")
-    spec = spec.with_defaults(time=min(ZERO_SECONDS, options.longest_think))
+    spec = spec.with_(**{"time": min(ZERO_SECONDS, options.longest_think), **spec.options})
     return LimitedAgent(spec, float(spec.options["time"]))
 
 

@@ -209,9 +209,9 @@ def _player_of_spec(spec: AgentSpec, rules: Rules, seed: int, agents: ExitStack)
     if not isinstance(agent, ZeroAgent) or not set(spec.options) <= {"weights", "simulations"}:
         return AgentPlayer(agent, rules)
     network, device = InferenceNetwork(agent.load(rules).net).logits_and_values, torch.device("cpu")
-    if not agent.simulations:
+    if agent.limits.nodes is None:
         return ZeroPlayer(symmetrised(network, rules), rules, device)
-    return ZeroPlayer(network, rules, device, TreeSearch(network, rules, agent.simulations))
+    return ZeroPlayer(network, rules, device, TreeSearch(network, rules, agent.limits.nodes))
 
 
 # --- exam of a policy ------------------------------------------------------------------------------

@@ -65,6 +65,20 @@ class ServerOptions(Options):
     reviews_per_second: float = 0.1
     client_reviews: int = 500
     most_reviews: int = 20_000
+    #: Stored finished games, per address and in total: the oldest of the address, or of the address with most, are deleted.
+    client_finished: int = 5_000
+    most_finished: int = 200_000
+    #: Requests and handshakes per address (and connections, without a proxy): burst and rate. Later ones are delayed, and refused
+    #: after the maximum delay.
+    request_burst: int = 400
+    requests_per_second: float = 100.0
+    max_delay: float = 5.0
+    #: Messages of all connections of an address: burst and rate. A change counts more in a game with many connections.
+    client_message_burst: int = 400
+    client_messages_per_second: float = 200.0
+    #: Bytes of the requests that are read or worked on: per address and in total.
+    client_uploads: int = 8_000_000
+    most_uploads: int = 64_000_000
     #: Requests for puzzles per address: burst and rate.
     puzzle_burst: int = 60
     puzzles_per_second: float = 0.5
@@ -90,6 +104,7 @@ class ServerOptions(Options):
     room_idle: float = 60.0
     running_idle: float = 14 * 86_400.0
     finished_kept: float = 365 * 86_400.0
+    unplayed_kept: float = 86_400.0
     review_kept: float = 365 * 86_400.0
     sweep_every: float = 20.0
     #: Grace period per game, in seconds, that compensates for network latency before a flag falls.

@@ -90,15 +90,20 @@ class RateLimiter:
 
     def try_acquire(self, name: str) -> bool:
         """Take a permission, and return whether there was one."""
+        return self.reserve(name, max_wait=0.0) is not None
+
+    def reserve(self, name: str, cost: float = 1.0, max_wait: float = float("inf")) -> float | None:
+        """Take *cost* permissions, and return the seconds until they are due; None, and none taken, if that is over *max_wait*."""
         now = monotonic()
         level, at = self._buckets.get(name, (self._burst, now))
-        level = min(self._burst, level + self._rate * (now - at))
-        if level < 1:
-            return False
+        level = min(self._burst, level + self._rate * (now - at)) - cost
+        wait = 0.0 if level >= 0 else -level / self._rate if self._rate else float("inf")
+        if wait > max_wait:
+            return None
         if len(self._buckets) > 10_000:
             self._drop_full(now)
-        self._buckets[name] = (level - 1, now)
-        return True
+        self._buckets[name] = (level, now)
+        return wait
 
     def _drop_full(self, now: float) -> None:
         full = self._burst - 1

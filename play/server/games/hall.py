@@ -10,7 +10,7 @@ import secrets
 import time
 from collections import Counter
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from time import monotonic
 from typing import Any
 
@@ -38,6 +38,12 @@ log = logging.getLogger("reversi.server")
 READ_SECONDS = 3.0
 #: Number of moves of recorded games that are counted.
 RECORDED_PLIES = 36
+#: Number of times that a game is loaded for a request, if other games displace it before its turn.
+ROOM_ATTEMPTS = 3
+#: Maximum depth of variations within variations, far below what can be read and written recursively.
+MAX_REVIEW_DEPTH = 64
+#: Maximum size of a player's name in UTF-8; its characters are limited, too.
+MAX_NAME_BYTES = 120
 #: Number of puzzles per answer.
 MAX_PUZZLES = 20
 
@@ -56,6 +62,9 @@ class Hall:
         self.connections: Counter[str] = Counter()
         self.analyses: Counter[str] = Counter()
         self.lookups: Counter[str] = Counter()
+        self.uploads: Counter[str] = Counter()
+        self.requests = RateLimiter(options.request_burst, options.requests_per_second)
+        self.messages = RateLimiter(options.client_message_burst, options.client_messages_per_second)
         # one thread at a time: more would only delay the event loop
         self._lookup = asyncio.Semaphore(1)
         self._loading: dict[str, asyncio.Task[Room]] = {}
@@ -118,16 +127,19 @@ class Hall:
 
     async def room(self, game_id: str) -> Room:
         """Return the room of a game, loaded from the store if need be; a fallen flag ends the game before anybody sees it."""
-        room = self.rooms.get(game_id)
-        if room is None:
-            if game_id not in self._loading:
-                self._loading[game_id] = asyncio.create_task(self._load(game_id))
-                self._loading[game_id].add_done_callback(lambda _: self._loading.pop(game_id, None))
-            room = await asyncio.shield(self._loading[game_id])
-        if (ended := room.check_flag()) is not None:
-            await ended
-        room.let_agent_think()  # it stops when all members are gone
-        return room
+        for _ in range(ROOM_ATTEMPTS):
+            room = self.rooms.get(game_id)
+            if room is None:
+                if game_id not in self._loading:
+                    self._loading[game_id] = asyncio.create_task(self._load(game_id))
+                    self._loading[game_id].add_done_callback(lambda _: self._loading.pop(game_id, None))
+                room = await asyncio.shield(self._loading[game_id])
+            if (ended := room.check_flag()) is not None:
+                await ended
+            if not room.closed:  # other games may have taken its place meanwhile
+                room.let_agent_think()  # it stops when all members are gone
+                return room
+        raise Refused(503, "full", "too many games are open; try again later")
 
     def drop(self, room: Room, reason: str) -> None:
         """Remove a room from memory; the store has it."""
@@ -141,6 +153,8 @@ class Hall:
 
     def _seat(self, request: messages.SeatRequest, colour: str, size: int) -> Seat:
         name = "".join(filter(str.isprintable, request.name or "")).strip()
+        if len(name.encode()) > MAX_NAME_BYTES:
+            raise Refused(400, "bad_seat", f"{colour}: expected a name of at most {MAX_NAME_BYTES} bytes")
         if request.kind == "human":
             if request.agent is not None:
                 raise Refused(400, "bad_seat", f"{colour}: expected no agent for a human")
@@ -181,9 +195,11 @@ class Hall:
     async def tidy(self) -> None:
         """Save the server's time in the store, delete what is old, and count each client's running games."""
         now, options = time.time(), self.options
-        old = now - options.running_idle, now - options.finished_kept, now - options.review_kept
+        unplayed, running = now - options.unplayed_kept, now - options.running_idle
+        old = unplayed, running, now - options.finished_kept, now - options.review_kept
+        most = options.client_finished, options.most_finished
         try:
-            self.running = await self.store.tidy(self.time.now(), *old, kept=self.rooms)
+            self.running = await self.store.tidy(self.time.now(), *old, *most, kept=self.rooms)
         except StoreError as error:
             log.error("the store could not be tidied: %s", error)
 
@@ -192,6 +208,7 @@ class Hall:
     async def share(self, review: messages.Review, client: str) -> messages.Shared:
         """Store a review, which nobody can change afterwards; its name opens it to everybody who has it."""
         _position(review)
+        _check_depth(review)
         if not self._sharings.try_acquire(client):
             raise Refused(429, "too_many_reviews", "too many reviews from this address; try again later")
         name, most = secrets.token_urlsafe(16), (self.options.client_reviews, self.options.most_reviews)
@@ -199,12 +216,13 @@ class Hall:
             await self.store.keep_review(name, time.time(), client, encode(review), *most)
         return messages.Shared(name)
 
-    async def review(self, name: str) -> messages.Review:
+    async def review(self, name: str) -> bytes:
+        """Return a stored review as JSON."""
         with _storage_errors_refused():
             content = await self.store.review(name)
         if content is None:
             raise Refused(404, "no_review", "this review does not exist or has expired")
-        return msgspec.json.decode(content, type=messages.Review)
+        return content
 
     # --- analysis ---------------------------------------------------------------------------------
 
@@ -254,6 +272,14 @@ class Hall:
             raise Refused(503, "lost", answer.error) if answer.is_internal_error else Refused(400, code, answer.error)
         return answer.result
 
+    def uploading(self, client: str, size: int) -> AbstractContextManager[None]:
+        """Count the bytes of a request before they are read, and until it is answered."""
+        if self.uploads[client] + size > self.options.client_uploads:
+            raise Refused(429, "too_many_uploads", "too many large requests at once; wait for the others to finish")
+        if self.uploads.total() + size > self.options.most_uploads:
+            raise Refused(429, "busy", "the server is busy with large requests; try again later")
+        return counted_while_open(self.uploads, client, size)
+
     @contextmanager
     def _queued(self, waiting: Counter[str], client: str) -> Iterator[None]:
         if waiting[client] >= self.options.client_analyses:
@@ -265,13 +291,13 @@ class Hall:
 
 
 @contextmanager
-def counted_while_open(counter: Counter[str], name: str) -> Iterator[None]:
-    """Count one more of *name* while this context is open."""
-    counter[name] += 1
+def counted_while_open(counter: Counter[str], name: str, amount: int = 1) -> Iterator[None]:
+    """Count one, or *amount*, more of *name* while this context is open."""
+    counter[name] += amount
     try:
         yield
     finally:
-        counter[name] -= 1
+        counter[name] -= amount
         if not counter[name]:
             del counter[name]
 
@@ -315,6 +341,14 @@ def _puzzles(request: messages.PuzzleRequest) -> messages.Puzzles:
         result = puzzle.move, puzzle.value, puzzle.margin, puzzle.rating
         entries.append(messages.PuzzleEntry(number, board, turn, *result))
     return messages.Puzzles(entries)
+
+
+def _check_depth(review: messages.Review) -> None:
+    lines = [review.moves]
+    for _ in range(MAX_REVIEW_DEPTH + 1):
+        lines = [variation for line in lines for step in line for variation in step.variations]
+    if lines:
+        raise Refused(400, "too_deep", f"expected variations within variations to at most {MAX_REVIEW_DEPTH} levels")
 
 
 def _position(request: messages.AnalyseRequest | messages.OpeningRequest | messages.Review) -> Position:

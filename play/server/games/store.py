@@ -136,7 +136,8 @@ class GameRow:
         return Rules(self.size, self.variant, self.start)
 
     def values(self) -> dict[str, Any]:
-        return vars(self) | {"black": json.dumps(vars(self.black)), "white": json.dumps(vars(self.white))}
+        seats = {"black": self.black, "white": self.white}
+        return vars(self) | {colour: json.dumps(vars(seat), ensure_ascii=False) for colour, seat in seats.items()}
 
 
 _COLUMNS = [field.name for field in fields(GameRow)]
@@ -146,6 +147,14 @@ _SAVE_GAME = (
 )
 #: Uses the index; a scan of all finished games would delay every move.
 _OLD_GAMES = "SELECT id FROM games WHERE status = ? AND updated < ?"
+_UNPLAYED_GAMES = """
+SELECT id FROM games WHERE status IN ('running', 'finished') AND updated >= ? AND updated < ?
+AND NOT EXISTS (SELECT 1 FROM moves WHERE game = games.id)
+"""
+_FINISHED_OF_CLIENTS = "SELECT client, count(*) FROM games WHERE status = 'finished' GROUP BY client"
+_OLDEST_OF_CLIENT = "SELECT id FROM games WHERE status = 'finished' AND client = ? ORDER BY updated LIMIT ?"
+#: Not in `_SCHEMA`: files of this version may lack it.
+_INDEX = "CREATE INDEX IF NOT EXISTS games_by_client ON games (status, client, updated)"
 _DROP_GAME = "DELETE FROM games WHERE id = ?"
 _DROP_REVIEW = "DELETE FROM reviews WHERE id = (SELECT id FROM reviews WHERE client = ? ORDER BY created LIMIT 1)"
 
@@ -158,6 +167,7 @@ class Store:
 
     def __init__(self, path: str | Path) -> None:
         self.path = path
+        self._unplayed_checked = 0.0
         self._jobs: queue.SimpleQueue[_Job | None] = queue.SimpleQueue()
 
     def open(self) -> None:
@@ -232,19 +242,36 @@ class Store:
         return self.run(lambda connection: connection.execute(sql, (name,)).fetchone()[0])
 
     def tidy(
-        self, uptime: float, running_since: float, finished_since: float, reviews_since: float, kept: Iterable[str] = ()
+        self,
+        uptime: float,
+        unplayed_since: float,
+        running_since: float,
+        finished_since: float,
+        reviews_since: float,
+        most_of_client: int,
+        most: int,
+        kept: Iterable[str] = (),
     ) -> asyncio.Future[Counter[str]]:
-        """Save the server's time, delete old games and reviews, and count each client's running games.
+        """Save the server's time, delete games and reviews that are old or too many, and count each client's running games.
 
-        The games *kept* stay, however old: they are in memory, and only their changes would be stored again.
+        Of finished games there are *most_of_client* and *most* in total; those above are the oldest of their client, or of the
+        client with most. The games *kept* stay, however old: they are in memory, and only their changes would be stored again.
         """
         in_memory = set(kept)
 
         def tidy(connection: sqlite3.Connection) -> Counter[str]:
+            def drop(sql: str, *values: Any) -> None:
+                rows = connection.execute(sql, values).fetchall()
+                connection.executemany(_DROP_GAME, [row for row in rows if row[0] not in in_memory])
+
             connection.execute("UPDATE uptime SET seconds = ?", (uptime,))
-            for status_and_age in (("running", running_since), ("finished", finished_since)):
-                old = connection.execute(_OLD_GAMES, status_and_age).fetchall()
-                connection.executemany(_DROP_GAME, [row for row in old if row[0] not in in_memory])
+            drop(_OLD_GAMES, "running", running_since)
+            drop(_OLD_GAMES, "finished", finished_since)
+            drop(_UNPLAYED_GAMES, self._unplayed_checked, unplayed_since)
+            self._unplayed_checked = unplayed_since
+            finished = Counter(dict(map(tuple, connection.execute(_FINISHED_OF_CLIENTS))))
+            for client, count in excess(finished, most_of_client, most).items():
+                drop(_OLDEST_OF_CLIENT, client, count)
             connection.execute("DELETE FROM reviews WHERE created < ?", (reviews_since,))
             games = connection.execute("SELECT client, count(*) FROM games WHERE status = 'running' GROUP BY client")
             return Counter(dict(map(tuple, games)))
@@ -287,6 +314,16 @@ class Store:
             if len(batch) == 1:
                 return [(batch[0][1], None, StoreError(f"database {str(self.path)!r}: {error}"))]
         return [outcome for job in batch for outcome in self._run_batch([job])]
+
+
+def excess(counts: Counter[str], most_each: int, most: int) -> Counter[str]:
+    """Return how many each name has above *most_each*, or above a lower limit with which all have *most* in total."""
+    low, high = 0, max(counts.values(), default=0)
+    while low < high:  # the highest limit that is low enough
+        limit = (low + high + 1) // 2
+        fits = limit <= most_each and sum(min(count, limit) for count in counts.values()) <= most
+        low, high = (limit, high) if fits else (low, limit - 1)
+    return Counter({name: count - low for name, count in counts.items() if count > low})
 
 
 def _deliver(outcomes: list[_Outcome]) -> None:
@@ -335,9 +372,10 @@ def _prepare(connection: sqlite3.Connection, path: str | Path) -> None:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         (tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if version == VERSION:
+            connection.execute(_INDEX)
             return
         if version or tables:
             raise StoreError(f"database {str(path)!r} is of version {version}: expected {VERSION}, or a new file")
-        for statement in _SCHEMA.split(";"):
+        for statement in (*_SCHEMA.split(";"), _INDEX):
             connection.execute(statement)
         connection.execute(f"PRAGMA user_version = {VERSION}")

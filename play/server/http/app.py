@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from functools import partial
 from hashlib import sha256
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +17,12 @@ from starlette.datastructures import MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import Response
 from starlette.routing import Route, WebSocketRoute
 from starlette.types import Message, Receive, Scope, Send
 
+from play.server.addresses import client_of
 from play.server.games.hall import Hall
 from play.server.http import openapi
 from play.server.http.endpoints import ENDPOINTS, json_response, respond
@@ -45,6 +47,13 @@ HEADERS = {
 }
 #: Interval between two measurements of the event loop's lag, in seconds, and the number of the last ones that count.
 LAG_INTERVAL, MAX_LAGS = 0.02, 3_000
+#: Number of measurements after which the quantiles are computed again: requests only read them.
+MEASURED_TOGETHER = 50
+#: Headers of refusals. A client that is too slow, or sends too much, has to connect again.
+RETRY, CLOSE = {"retry-after": "5"}, {"connection": "close"}
+REFUSAL_HEADERS = {408: CLOSE, 413: CLOSE, 429: RETRY | CLOSE, 503: RETRY}
+_TOO_MANY = Problem("too_many_requests", "too many requests from this address; try again later", 429)
+TOO_MANY_REQUESTS = json_response(encode(_TOO_MANY), 429, REFUSAL_HEADERS[429])
 #: The folder of the web page; its files are read once, and no others are served.
 PAGE = Path(__file__).resolve().parents[2] / "web"
 _KINDS = {
@@ -62,22 +71,25 @@ class Lag:
 
     def __init__(self) -> None:
         self._lags: deque[float] = deque(maxlen=MAX_LAGS)
+        #: Median, 99th percentile and maximum, at most `MEASURED_TOGETHER` measurements old.
+        self.quantiles = (0.0, 0.0, 0.0)
 
     async def watch(self) -> None:
         loop = asyncio.get_running_loop()
-        while True:
+        for number in count():
             began = loop.time()
             await asyncio.sleep(LAG_INTERVAL)
-            self._lags.append(1000 * (loop.time() - began - LAG_INTERVAL))
-
-    def quantile(self, share: float) -> float:
-        """Return the lag that this share of the measurements did not exceed."""
-        lags = sorted(self._lags) or [0.0]
-        return round(max(0.0, lags[min(len(lags) - 1, int(share * len(lags)))]), 2)
+            self._lags.append(round(max(0.0, 1000 * (loop.time() - began - LAG_INTERVAL)), 2))
+            if number % MEASURED_TOGETHER == 0:
+                lags = sorted(self._lags)
+                self.quantiles = (lags[len(lags) // 2], lags[99 * len(lags) // 100], lags[-1])
 
 
 class Application(Starlette):
-    """An application that adds the headers to every response, also to refused hosts and internal errors."""
+    """An application that adds the headers to every response, also to refused hosts and internal errors.
+
+    Requests and handshakes of an address beyond its rate are delayed before any work, then refused.
+    """
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Serve a request of ASGI."""
@@ -89,6 +101,14 @@ class Application(Starlette):
                     headers.setdefault(name, value)
             await send(message)
 
+        if scope["type"] != "lifespan":
+            hall: Hall = self.state.hall
+            wait = hall.requests.reserve(client_of(HTTPConnection(scope)), max_wait=hall.options.max_delay)
+            if wait != 0:
+                await asyncio.sleep(hall.options.max_delay if wait is None else wait)
+            if wait is None:
+                await TOO_MANY_REQUESTS(scope, receive, with_headers)
+                return
         await super().__call__(scope, receive, with_headers)
 
 
@@ -129,8 +149,7 @@ def make_app(options: ServerOptions) -> Starlette:
 
 
 async def _refusal(request: Request, refused: Any) -> Response:
-    headers = {"retry-after": "5"} if refused.status in (429, 503) else {}
-    return json_response(encode(refused.problem()), refused.status, headers)
+    return json_response(encode(refused.problem()), refused.status, REFUSAL_HEADERS.get(refused.status))
 
 
 async def _http_problem(request: Request, error: Any) -> Response:
@@ -149,10 +168,9 @@ def _page() -> list[Route]:
 def _served(path: Path) -> Callable[[Request], Awaitable[Response]]:
     content = path.read_bytes()
     headers = {"etag": f'"{sha256(content).hexdigest()[:32]}"', "cache-control": "no-cache"}
+    whole, unchanged = Response(content, 200, headers, _KINDS[path.suffix]), Response(status_code=304, headers=headers)
 
     async def serve(request: Request) -> Response:
-        if request.headers.get("if-none-match") == headers["etag"]:
-            return Response(status_code=304, headers=headers)
-        return Response(content, media_type=_KINDS[path.suffix], headers=headers)
+        return unchanged if request.headers.get("if-none-match") == headers["etag"] else whole
 
     return serve

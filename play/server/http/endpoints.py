@@ -66,9 +66,7 @@ def endpoint(method: str, path: str, name: str, *refuses: int, status: int = 200
 
 @endpoint("GET", "/api/health", "health")
 async def health(hall: Hall, request: Request) -> messages.Health:
-    lag = request.app.state.lag
-    lags = lag.quantile(0.5), lag.quantile(0.99), lag.quantile(1.0)
-    connections, pool = hall.connections.total(), hall.pool
+    connections, pool, lags = hall.connections.total(), hall.pool, request.app.state.lag.quantiles
     return messages.Health("ok", __version__, len(hall.rooms), connections, pool.waiting, pool.searches, *lags)
 
 
@@ -144,17 +142,29 @@ async def share(hall: Hall, request: Request, body: messages.Review) -> messages
 
 @endpoint("GET", "/api/reviews/{id}", "review", 404, 503)
 async def review(hall: Hall, request: Request) -> messages.Review:
-    return await hall.review(request.path_params["id"])
+    content: Any = await hall.review(request.path_params["id"])  # encoded, and not read again
+    return content
 
 
 async def respond(endpoint: Endpoint, hall: Hall, request: Request) -> Response:
     """Check a request, carry it out, and return the response."""
     if not same_origin(request.headers):
         raise Refused(403, "other_origin", "requests from pages of other servers are not answered")
-    body = []
-    if endpoint.method == "POST":
-        raw = await _body(request, hall, endpoint)
-        body = [read(endpoint.takes, raw)] if endpoint.takes else []
+    if endpoint.method != "POST":
+        return await _answer(endpoint, hall, request)
+    options = hall.options
+    limits = {messages.TranscriptRequest: options.largest_transcript, messages.Review: options.largest_review}
+    largest = limits.get(endpoint.takes, options.largest_body)  # type: ignore[call-overload]
+    declared = request.headers.get("content-length", "0")[:18]
+    if declared.isdigit() and int(declared) > largest:
+        raise Refused(413, "too_large", f"the body has {declared} bytes: expected at most {largest}")
+    is_declared = declared.isdigit() and "transfer-encoding" not in request.headers
+    with hall.uploading(client_of(request), int(declared) if is_declared else largest):
+        raw = await _body(request, largest, options.patience)
+        return await _answer(endpoint, hall, request, *([read(endpoint.takes, raw)] if endpoint.takes else []))
+
+
+async def _answer(endpoint: Endpoint, hall: Hall, request: Request, *body: Any) -> Response:
     context = await _opened(hall, request) if endpoint.needs_token else (hall, request)
     answer = await endpoint.work(*context, *body)
     if isinstance(answer, str):
@@ -162,16 +172,10 @@ async def respond(endpoint: Endpoint, hall: Hall, request: Request) -> Response:
     return json_response(answer if isinstance(answer, bytes) else encode(answer), endpoint.status)
 
 
-async def _body(request: Request, hall: Hall, endpoint: Endpoint) -> bytes:
-    options = hall.options
-    limits = {messages.TranscriptRequest: options.largest_transcript, messages.Review: options.largest_review}
-    largest = limits.get(endpoint.takes, options.largest_body)  # type: ignore[call-overload]
-    declared = request.headers.get("content-length", "0")
-    if declared.isdigit() and int(declared[:18]) > largest:
-        raise Refused(413, "too_large", f"the body has {declared[:18]} bytes: expected at most {largest}")
+async def _body(request: Request, largest: int, patience: float) -> bytes:
     parts, length = [], 0
     try:
-        async with asyncio.timeout(options.patience):
+        async with asyncio.timeout(patience):
             async for part in request.stream():
                 length += len(part)
                 if length > largest:

@@ -11,10 +11,12 @@ from typing import Any
 import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.utils import ClientDisconnected
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
 from websockets.exceptions import WebSocketException
 
 from play.server.addresses import EVERYWHERE, known_as, url
+from play.server.games.clock import RateLimiter
 from play.server.games.store import check
 from play.server.http.app import make_app
 from play.server.options import ServerOptions
@@ -22,8 +24,10 @@ from reversi_env import ReversiError
 
 #: Seconds for connections to close when the server ends.
 GOODBYE_SECONDS = 3
-#: Maximum number of fragments of a message.
-MAX_FRAGMENTS = 32
+#: Maximum number of lines of a request, with those of its chunks; of fragments of a message, and of messages that wait.
+MAX_LINES, MAX_FRAGMENTS, MAX_QUEUED = 500, 32, 200
+#: Bytes of a WebSocket that are read before its limits are checked, and its control frames: burst and rate.
+PIECE_BYTES, CONTROL_BURST, CONTROLS_PER_SECOND = 512, 20, 1.0
 #: The response to bytes that are no HTTP request.
 REFUSAL = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
@@ -35,24 +39,33 @@ class ServerError(ReversiError):
 class TimedProtocol(H11Protocol):
     """HTTP that closes connections which do not send a complete request head in time, or which send what is no HTTP.
 
-    One client has at most *client_connections*, WebSockets among them; a proxy has any number.
+    One client has at most *client_connections*, WebSockets among them, and new ones at the rate of *openings*; a proxy has any
+    number.
     """
 
     patience, client_connections = 10.0, 800
+    openings = RateLimiter(800, 100.0)
     proxies: tuple[Any, ...] = ()
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
         self._timeout: asyncio.TimerHandle | None = None
+        self._lines = 0
         self._start_timeout()
         if self._is_one_too_many():
             transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Keep the timeout running while the head is incomplete."""
+        """Keep the timeout running while the head is incomplete, and while a body arrives whose request has its response."""
+        is_in_head = self.conn.their_state is h11.IDLE and self.conn.trailing_data[0]
+        self._lines = data.count(b"\n") + (self._lines if is_in_head or self.conn.their_state is h11.SEND_BODY else 0)
+        if self._lines > MAX_LINES:
+            self.transport.abort()
+            return
         super().data_received(data)
-        if self.conn.their_state is h11.IDLE and not self.transport.is_closing():
-            if self._timeout is None and self.conn.trailing_data[0]:
+        unwanted = self.conn.their_state is h11.SEND_BODY and self.conn.our_state is h11.DONE
+        if (unwanted or self.conn.their_state is h11.IDLE) and not self.transport.is_closing():
+            if self._timeout is None and (unwanted or self.conn.trailing_data[0]):
                 self._start_timeout()
         else:
             self._cancel_timeout()
@@ -77,6 +90,8 @@ class TimedProtocol(H11Protocol):
         host = self.client[0] if self.client else ""
         if not host or any(ip_address(host) in proxies for proxies in self.proxies):
             return False
+        if not self.openings.try_acquire(known_as(host)):
+            return True
         hosts = [other.client[0] for other in self.connections if other.client]  # type: ignore[union-attr]
         return sum(known_as(other) == known_as(host) for other in hosts) > self.client_connections
 
@@ -96,10 +111,19 @@ class StrictSockets(WebSocketsSansIOProtocol):
     is invalid or too long is refused and closes the connection, which would otherwise stay open and break the server's shutdown.
     """
 
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        self._controls = RateLimiter(CONTROL_BURST, CONTROLS_PER_SECOND)
+
     def data_received(self, data: bytes) -> None:
         """Read bytes; close a connection without a handshake."""
         try:
-            super().data_received(data)
+            for start in range(0, len(data), PIECE_BYTES):
+                super().data_received(data[start : start + PIECE_BYTES])
+                if self.queue.qsize() > MAX_QUEUED:
+                    self.transport.abort()
+                if self.transport.is_closing():
+                    break
         except (AssertionError, WebSocketException):  # bytes that the protocol cannot answer
             self.transport.abort()
         if not self.handshake_initiated:
@@ -107,7 +131,12 @@ class StrictSockets(WebSocketsSansIOProtocol):
             self.transport.close()
 
     async def send(self, message: Any) -> None:
-        """Send a message; a refusal completes the handshake too, or the log would report a missing response."""
+        """Send a message; a refusal completes the handshake too, or the log would report a missing response.
+
+        After the protocol itself has closed the connection, the client is gone.
+        """
+        if self.close_sent:
+            raise ClientDisconnected
         await super().send(message)
         self.handshake_complete = self.handshake_complete or self.close_sent
 
@@ -116,6 +145,20 @@ class StrictSockets(WebSocketsSansIOProtocol):
         try:
             super().shutdown()
         except Exception:  # the server must be able to end, whatever the state of the connection
+            self.transport.abort()
+
+    def handle_ping(self) -> None:
+        """Answer a ping; abort a connection that sends too many."""
+        if self._controls.try_acquire(""):
+            super().handle_ping()
+        else:
+            self.transport.abort()
+
+    def handle_pong(self, event: Any) -> None:
+        """Note a pong; abort a connection that sends too many."""
+        if self._controls.try_acquire(""):
+            super().handle_pong(event)
+        else:
             self.transport.abort()
 
     def handle_cont(self, event: Any) -> None:
@@ -136,8 +179,14 @@ class StrictSockets(WebSocketsSansIOProtocol):
 
 def configuration(options: ServerOptions, log_level: str = "error") -> uvicorn.Config:
     """Return uvicorn's configuration: small messages, no compression, pings that find half-open connections."""
-    limits = {"patience": options.patience, "client_connections": 2 * options.client_connections}
-    protocol = type("_Protocol", (TimedProtocol,), {**limits, "proxies": options.trusted()})
+    connections = 2 * options.client_connections
+    limits = {
+        "patience": options.patience,
+        "client_connections": connections,
+        "openings": RateLimiter(max(connections, options.request_burst), options.requests_per_second),
+        "proxies": options.trusted(),
+    }
+    protocol = type("_Protocol", (TimedProtocol,), limits)
     return uvicorn.Config(
         make_app(options),
         host=options.host,

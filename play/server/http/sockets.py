@@ -8,7 +8,7 @@ from time import monotonic
 from typing import Any
 
 from starlette.datastructures import Headers
-from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketState
+from starlette.websockets import WebSocket, WebSocketDisconnect, WebSocketDisconnected, WebSocketState
 
 from play.server import messages
 from play.server.addresses import client_of
@@ -16,10 +16,13 @@ from play.server.games.clock import RateLimiter
 from play.server.games.hall import Hall, counted_while_open
 from play.server.games.room import Room
 from play.server.messages import Incoming, Joined, Pong, Problem, Refused, Role, encode, read
-from play.server.options import ServerOptions
 
 #: Close codes: the policy was broken; too slow to join; the token or the game is wrong.
 POLICY, TRY_LATER, TOO_SLOW, NOT_ADMITTED = 1008, 1013, 4408, 4403
+#: Raised when a client is gone, or its connection is closed already.
+GONE = (WebSocketDisconnect, WebSocketDisconnected)
+#: Connections to a game that cost as much as one message, when a change is sent to all.
+CHEAP_MEMBERS = 8
 
 
 def same_origin(headers: Headers) -> bool:
@@ -76,13 +79,12 @@ async def serve_connection(hall: Hall, socket: WebSocket) -> None:
     if full or not same_origin(socket.headers):
         await socket.close(POLICY)  # before it is accepted: the client sees 403
         return
-    with counted_while_open(connections, client):
+    with counted_while_open(connections, client), contextlib.suppress(*GONE):
         await socket.accept()
-        with contextlib.suppress(WebSocketDisconnect, RuntimeError):
-            await _admit(hall, socket)
+        await _admit(hall, socket, client)
 
 
-async def _admit(hall: Hall, socket: WebSocket) -> None:
+async def _admit(hall: Hall, socket: WebSocket, client: str) -> None:
     try:
         first = await asyncio.wait_for(_received(socket), hall.options.patience)
     except TimeoutError:
@@ -92,6 +94,7 @@ async def _admit(hall: Hall, socket: WebSocket) -> None:
         join = read(Incoming, first)
         if not isinstance(join, messages.Join):
             raise Refused(400, "join_first", "expected a join message with the token first")
+        await _wait(hall, client, await hall.room(socket.path_params["id"]))
         room = await hall.room(socket.path_params["id"])
         connection = Connection(socket, room.role(join.token))
         connection.answer(encode(Joined(role=connection.role, game=room.id, id=join.id)))
@@ -100,11 +103,12 @@ async def _admit(hall: Hall, socket: WebSocket) -> None:
         await socket.send_text(encode(refused.problem(messages.id_of(first))).decode())
         await socket.close(TRY_LATER if refused.status in (429, 503) else NOT_ADMITTED, refused.code)
         return
-    await _follow(hall.options, socket, room, connection)
+    await _follow(hall, socket, client, room, connection)
 
 
-async def _follow(options: ServerOptions, socket: WebSocket, room: Room, connection: Connection) -> None:
-    tasks = [asyncio.create_task(connection.write()), asyncio.create_task(_read(options, socket, room, connection))]
+async def _follow(hall: Hall, socket: WebSocket, client: str, room: Room, connection: Connection) -> None:
+    reading = _read(hall, socket, client, room, connection)
+    tasks = [asyncio.create_task(connection.write()), asyncio.create_task(reading)]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -113,19 +117,28 @@ async def _follow(options: ServerOptions, socket: WebSocket, room: Room, connect
             task.cancel()
         ended = await asyncio.gather(*tasks, return_exceptions=True)
     for error in ended:
-        if isinstance(error, Exception) and not isinstance(error, (WebSocketDisconnect, RuntimeError)):
+        if isinstance(error, Exception) and not isinstance(error, GONE):
             raise error
     if socket.application_state is WebSocketState.CONNECTED and socket.client_state is WebSocketState.CONNECTED:
         await socket.close()
 
 
-async def _read(options: ServerOptions, socket: WebSocket, room: Room, connection: Connection) -> None:
+async def _wait(hall: Hall, client: str, room: Room) -> None:
+    """Wait until a message of *client* is due. Nothing more of the connection is read meanwhile."""
+    cost = 1 + len(room.members) / CHEAP_MEMBERS
+    if wait := hall.messages.reserve(client, cost):
+        await asyncio.sleep(wait)
+
+
+async def _read(hall: Hall, socket: WebSocket, client: str, room: Room, connection: Connection) -> None:
+    options = hall.options
     limiter, errors = RateLimiter(options.message_burst, options.messages_per_second), 0
     while errors < options.most_errors:
         text = await _received(socket)
         if not limiter.try_acquire(""):
             connection.answer(encode(Problem("too_fast", "too many messages", 429)))
             break
+        await _wait(hall, client, room)
         try:
             _carry_out(read(Incoming, text), room, connection)
         except Refused as refused:

@@ -139,7 +139,11 @@ def running(options: ServerOptions, monotonic: Callable[[], float] = time.monoto
         assert not thread.is_alive()
 
 
-OPTIONS = ServerOptions(port=0, workers=0, database=":memory:", watch_pace=0.0, clock_grace=0.1, patience=WAIT_SECONDS)
+#: Without the limits of requests and messages per address: all tests are one.
+UNLIMITED = {"request_burst": 10**9, "client_message_burst": 10**9}
+OPTIONS = ServerOptions(
+    port=0, workers=0, database=":memory:", watch_pace=0.0, clock_grace=0.1, patience=WAIT_SECONDS, **UNLIMITED
+)
 
 
 @pytest.fixture(scope="session")

@@ -122,6 +122,8 @@ def test_a_rate_limit_allows_a_burst_and_refills(monkeypatch, hand):
     assert [limiter.try_acquire("one") for _ in range(2)] == [True, False]
     hand.now += 1000
     assert [limiter.try_acquire("one") for _ in range(3)] == [True, True, False]
+    assert [limiter.reserve("one", max_wait=4.0) for _ in range(3)] == [2.0, 4.0, None]
+    assert [limiter.reserve("two", cost) for cost in (1.5, 1.0, 0.5)] == [0.0, 1.0, 2.0]
 
 
 def test_what_was_used_of_the_grace_is_paid_back_first():

@@ -10,15 +10,17 @@ from dataclasses import replace
 
 import httpx
 import pytest
-from websockets.exceptions import ConnectionClosed
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 from play.server import catalogue
+from play.server.games.hall import MAX_REVIEW_DEPTH
 from play.server.http import app as application
+from play.server.http import process
 from play.server.http.app import PAGE
 from play.server.options import ServerOptions
 from reversi_env import Position
 
-from .conftest import eventually
+from .conftest import eventually, refusal
 from .fuzz import ODD_NAMES, ODD_PATHS, UPGRADE
 
 SPECS = (
@@ -69,6 +71,7 @@ def review(**changes):
         ("games", b'{"clock": {"seconds": 0}}', "$.clock.seconds"),
         ("games", b'{"clock": {"seconds": NaN}}', ""),
         ("games", b'{"black": {"name": "' + b"x" * 50 + b'"}}', "$.black.name"),
+        ("games", ('{"black": {"name": "' + "\U0001f600" * 31 + '"}}').encode(), "120 bytes"),
         ("games", b'{"black": {"agent": "greedy"}}', "agent"),
         ("games", b'{"black": {"kind": "agent"}}', "agent"),
         ("games", b'{"black":' * 2000, ""),
@@ -258,6 +261,133 @@ def test_floods_are_stopped(special):
                     socket.receive()
             assert socket.raw.close_code == code
     assert api.state(created)["status"] == "running"
+
+
+@pytest.mark.parametrize(
+    ("method", "field", "flood"),
+    [
+        (b"GET", HANDSHAKE, b"\x89\x80abcd" * 500),
+        (b"GET", HANDSHAKE, b"\x8a\x80abcd" * 500),
+        (b"POST", (b"Transfer-Encoding: chunked",), b"1\r\n \r\n" * 1_000),
+    ],
+)
+def test_control_frames_are_limited_and_a_body_in_tiny_chunks_is_not_read(api, method, field, flood):
+    path = f"/api/games/{api.create()['game']}/socket" if method == b"GET" else "/api/games"
+    with connection(api) as raw, suppress(ConnectionError):
+        raw.sendall(head(method, path.encode(), b"Host: 127.0.0.1", *field))
+        if method == b"GET":
+            assert b" 101 " in raw.recv(1000)
+        raw.sendall(flood)
+        received = raw.makefile("rb").read()  # until the server closes
+        assert received.count(b"\x8a\x04") < 50  # answers to pings
+        assert not received.startswith(b"HTTP")
+
+
+@pytest.mark.usefixtures("clean_log")
+def test_requests_beyond_an_addresss_rate_are_delayed_then_refused(special):
+    patient = special(request_burst=1, requests_per_second=200.0)
+    assert {patient.call("GET", "/api/health").status_code for _ in range(20)} == {200}
+    api = special(request_burst=4, requests_per_second=0.0, max_delay=0.01, proxies=("127.0.0.1",))
+    game = api.create()["game"]
+    assert [api.http.get(path).status_code for path in ("/icon.svg", "/nothing", "/icon.svg", "/icon.svg")][2:] == [
+        200,
+        429,
+    ]
+    refused = api.call("GET", "/api/health")
+    assert (*refusal(refused), refused.headers["connection"]) == (429, "too_many_requests", "close")
+    assert refused.headers["x-content-type-options"] == "nosniff"
+    with pytest.raises(InvalidStatus) as error, api.socket(game):
+        pass
+    assert error.value.response.status_code == 429
+    assert api.http.get("/icon.svg", headers={"X-Forwarded-For": "192.0.2.9"}).status_code == 200
+
+
+def test_new_connections_beyond_an_addresss_rate_are_closed(special, monkeypatch):
+    monkeypatch.setattr(
+        process.TimedProtocol, "_is_one_too_many", counted := Counted(process.TimedProtocol._is_one_too_many)
+    )
+    api = special(client_connections=1, request_burst=3, requests_per_second=0.0)
+    for _ in range(4):
+        with connection(api) as raw, suppress(ConnectionError):
+            raw.sendall(head(b"GET", b"/icon.svg", b"Host: 127.0.0.1", b"Connection: close"))
+            raw.makefile("rb").read()
+    assert counted.results == [False, False, False, True]
+
+
+class Counted:
+    """A method that notes its results."""
+
+    def __init__(self, method):
+        self.method, self.results = method, []
+
+    def __get__(self, instance, owner):
+        return lambda: self.results.append(result := self.method(instance)) or result
+
+
+def test_stalled_uploads_of_an_address_are_counted_before_they_are_read(special):
+    api = special(client_uploads=2_000_000, most_uploads=3_000_000, proxies=("127.0.0.1",))
+    upload = (b"POST", b"/api/transcripts", b"Host: 127.0.0.1")
+    with ExitStack() as stack:
+        for size in (b"Content-Length: 900000", b"Transfer-Encoding: chunked"):
+            raw = stack.enter_context(connection(api))
+            raw.sendall(head(*upload, size) + b"1\r\n \r\n")
+        eventually(lambda: api.hall.uploads.total() == 1_900_000, "both uploads")
+        for client, size, code in (
+            ("127.0.0.1", 200_000, "too_many_uploads"),
+            ("192.0.2.1", 999_000, None),
+            ("192.0.2.2", 200_000, "busy"),
+        ):
+            raw = stack.enter_context(connection(api))
+            raw.sendall(head(*upload, b"X-Forwarded-For: " + client.encode(), b"Content-Length: %d" % size))
+            if code:
+                assert code.encode() in raw.makefile("rb").read()  # to its end: the connection is closed
+            else:
+                eventually(lambda: len(api.hall.uploads) == 2, "the upload of another")
+        assert api.create(size=4)
+    eventually(lambda: not api.hall.uploads, "the end of all uploads")
+
+
+def nested(depth):
+    """A review with variations to that depth."""
+    opening, closing = b'[{"move":"a1","variations":[', b"]}]"
+    return review(moves=[]).replace(
+        b'"moves": []', b'"moves": ' + opening * depth + b'[{"move":"a1"}]' + closing * depth
+    )
+
+
+@pytest.mark.usefixtures("clean_log")
+def test_the_deepest_inputs_that_are_accepted_are_read_again(api):
+    deepest = api.call("POST", "/api/reviews", content=nested(MAX_REVIEW_DEPTH))
+    assert deepest.status_code == 201
+    stored = api.call("GET", f"/api/reviews/{deepest.json()['review']}")
+    assert (stored.status_code, stored.text.count("variations")) == (200, MAX_REVIEW_DEPTH)
+    for depth in (MAX_REVIEW_DEPTH + 1, 320, 350):
+        assert api.call("POST", "/api/reviews", content=nested(depth)).status_code == 400
+    created = api.create(black={"name": "\u00e9" * 40}, white={"name": "\U0001f600" * 30})
+    assert api.state(created)["white"]["name"] == "\U0001f600" * 30
+    text = {"text": "(;GM[Othello]" + "(;C[x]" * 9_000 + ";)"}
+    posts = {
+        "analyse": {"agent": "x" * 40},
+        "puzzles": {"rating": 4e3},
+        "openings": {"moves": ["a1"] * 128},
+        "transcripts": text,
+    }
+    for path, body in posts.items():
+        position = {} if path in ("puzzles", "transcripts") else {"board": "-" * 64, "turn": "black"}
+        assert api.call("POST", f"/api/{path}", json=position | body).status_code in (200, 400), path
+
+
+def test_messages_of_an_address_wait_for_their_turn_and_count_more_in_a_full_game(special, monkeypatch):
+    api = special()
+    created, costs = api.create(size=4), []
+    monkeypatch.setattr(api.hall.messages, "reserve", lambda client, cost: costs.append((client, cost)) or 0.01)
+    with ExitStack() as stack:
+        for _ in range(8):
+            socket = stack.enter_context(api.socket(created["game"], created["tokens"]["spectator"]))
+        socket.send(type="ping", id="last")
+        while socket.receive()["type"] != "pong":
+            pass
+    assert costs == [("127.0.0.1", 1 + number / 8) for number in range(9)]
 
 
 def test_a_full_seat_may_be_taken_later_and_keeps_nobody_from_another(special):

@@ -1,14 +1,20 @@
 """Games outlive the server: closed, dropped from memory, or killed."""
 
+import asyncio
 import random
 import re
 import signal
 import threading
 import time
+from collections import Counter
 
 import pytest
 
+from play.game import Game
 from play.server import addresses
+from play.server.games.store import GameRow, Seat, Store, excess, hashed
+from play.server.options import ServerOptions
+from reversi_env import Rules
 from tests.oracles.jobs import children_of, launch
 from tests.search.agents.test_external import gone
 
@@ -185,6 +191,91 @@ def test_who_shares_too_much_pushes_out_his_own_reviews(special, monkeypatch):
     friend += [share("10.0.0.1"), share("10.0.0.1")]  # the second one is too many in all
     assert kept(friend) == [True, True, True]
     assert kept(flood) == [False, False, False, True, True]
+
+
+def test_finished_games_above_the_limits_are_the_oldest_of_who_has_most():
+    counts = Counter({"a": 9, "b": 5, "c": 2})
+    assert excess(counts, 10, 100) == {}
+    assert excess(counts, 4, 100) == {"a": 5, "b": 1}
+    assert excess(counts, 10, 8) == {"a": 6, "b": 2}
+    assert excess(Counter(), 0, 0) == {}
+
+
+@pytest.mark.slow
+def test_a_day_of_games_created_and_resigned_at_the_allowed_rate_leaves_a_bounded_file(tmp_path):
+    """With an old game of somebody else, and the last one of the address, which stay. Time passes in steps of a tidying."""
+    options, path, now = ServerOptions(), tmp_path / "games.sqlite3", 1e9
+    game = Game(Rules(), "x" * 40, "\u00e9" * 40)
+    seats = [Seat("human", name, None, hashed(name)) for name in (game.black, game.white)]
+
+    def row(name, client):
+        return GameRow(name, now, now, 1, "finished", 8, "normal", "standard", *seats, hashed(name), client=client)
+
+    async def day():
+        nonlocal now
+        store = Store(path)
+        store.open()
+        played = Game(Rules(), "a", "b")
+        played.play("d3")
+        await store.save(row("old", "friend"), played)
+        most = 0
+        for step in range(86_400 // 20):
+            created = int(20 * options.games_per_second) + (options.game_burst if step == 0 else 0)
+            for number in range(created):
+                last = store.save(row(f"{step}-{number}", "attacker"), played if number % 2 else game)
+            await last
+            now += 20
+            ages = options.unplayed_kept, options.running_idle, options.finished_kept, options.review_kept
+            await store.tidy(0.0, *(now - age for age in ages), options.client_finished, options.most_finished)
+            most = max(most, path.stat().st_size)
+        assert await store.load("old")
+        assert await store.load(f"{step}-{number}")
+        stored = await store.run(lambda connection: connection.execute("SELECT count(*) FROM games").fetchone()[0])
+        store.close()
+        return stored, most
+
+    stored, most = asyncio.run(day())
+    print(f"{stored} games, at most {most} bytes")
+    assert stored == options.client_finished + 1
+    assert most < 10_000_000
+
+
+def test_games_without_moves_are_forgotten_soon(special, tmp_path, monkeypatch):
+    database, clock = tmp_path / "games.sqlite3", time.time
+    api = special(database=database)
+    played, resigned, waiting = (api.create(size=4) for _ in range(3))
+    api.move(played, "black", "b1", 0)
+    for created in (played, resigned):
+        api.act(created, "black", "resign")
+    for created in (played, resigned, waiting):
+        drop(api, created)
+    monkeypatch.setattr("play.server.games.hall.time.time", lambda: clock() + 86_400)
+    in_loop(api, api.hall.tidy)
+    kept = [
+        api.call("GET", f"/api/games/{each['game']}", each["tokens"]["black"]).status_code
+        for each in (played, resigned, waiting)
+    ]
+    assert kept == [200, 404, 404]
+
+
+def test_a_room_that_others_displace_while_it_is_entered_is_loaded_again(special, monkeypatch):
+    """Between its loading and its use: nobody enters a room that is closed, and too many attempts are refused."""
+    api = special()
+    created, limits = api.create(size=4), iter([1, 3])
+    load = api.hall._load
+    for attempts, expected in zip(limits, (200, 503), strict=True):
+        left = iter(range(attempts))
+
+        async def displaced(game, left=left):
+            room = await load(game)
+            if next(left, None) is not None:
+                api.hall.drop(room, "")
+            return room
+
+        drop(api, created)
+        monkeypatch.setattr(api.hall, "_load", displaced)
+        token = created["tokens"]["black"]
+        assert api.call("GET", f"/api/games/{created['game']}", token).status_code == expected
 
 
 def test_an_old_game_that_somebody_is_in_is_not_forgotten(special):

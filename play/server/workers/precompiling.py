@@ -55,6 +55,7 @@ def compile_all(games: Iterable[tuple[str, Rules]]) -> None:
 def compiling() -> Iterator[None]:
     """Compile in another process while this context is open."""
     process = start_python(__name__, stdin=subprocess.PIPE, start_new_session=True)  # Ctrl-C is for the server
+    threading.Thread(target=process.wait, daemon=True).start()  # or it would stay as a zombie
     try:
         yield
     finally:

@@ -76,6 +76,7 @@ export function refresh(form) {
       Object.assign(option, { text: titleOf(name), title: ours(`about.${name}`, about), disabled: !sizes.includes(Number(size)) });
     }
     if (form[select].selectedOptions[0]?.disabled ?? true) form[select].value = "six-factor"; // not on this board, or not on offer any more
+    form.querySelector(`#${select}-about`).textContent = form[select].selectedOptions[0].title;
     const strengths = strengthsOf(form[select].value);
     form[slider].max = Math.max(0, strengths.length - 1);
     const strength = strengths[form[slider].value]?.[1];

@@ -37,10 +37,11 @@ export function resultText({ winner, ending, score, discs, size, variant }, mine
   return words(ending === "resigned" || ending === "timeout" ? `result.${who}.${ending}` : `result.${who}`, values);
 }
 
-// "40–24": the winner's discs first. Empty squares count for the side with more discs, as in tournaments.
+// "40–24": the winner's discs first. Empty squares count for the side with more discs, as in tournaments; in a draw for nobody.
 function scoreText(score, size, discs, variant) {
+  if (!score) return `${discs.black}–${discs.white}`;
   const empty = size * size - discs.black - discs.white, more = (size * size + Math.abs(score)) / 2, fewer = size * size - more;
-  const isFewest = variant === "reversed" && score !== 0, counts = isFewest ? `${fewer}–${more}` : `${more}–${fewer}`;
+  const isFewest = variant === "reversed", counts = isFewest ? `${fewer}–${more}` : `${more}–${fewer}`;
   return together([counts, isFewest && words("score.fewest"), empty > 0 && words("score.empty", { n: empty })]);
 }
 

@@ -1,7 +1,7 @@
 // Input for reviews: pasted moves, boards or records, files, and positions set up on the board.
 
 import { Problem, call } from "../game/api.js";
-import { signed, together, words } from "../page/language.js";
+import { colourName, signed, together, words } from "../page/language.js";
 import { lineOf, lineOfGame } from "./records.js";
 import { indexOf, initial } from "../game/rules.js";
 import { act } from "../page/notices.js";
@@ -139,6 +139,6 @@ export function showChoice() {
 
 function title({ black, white, result, moves, size, comment }) {
   const who = black || white ? pairName(black, white) : words(moves.length ? "loader.game" : "loader.position");
-  const about = together([`${size}×${size}`, moves.length && words("count.moves", { n: moves.length }), result !== null && signed(result, 0), comment]);
+  const about = together([`${size}×${size}`, moves.length && words("count.moves", { n: moves.length }), result !== null && `${colourName("black")} ${signed(result, 0)}`, comment]);
   return [node("span", { className: "name" }, who), node("span", { className: "note" }, about)];
 }

@@ -98,7 +98,7 @@ def press_square(page, name, size):
 def rating_text(results):
     """A rating and its interval after results (rating of the opponent, score), as the page has them."""
     rating, low, high = rating_interval(results)
-    return f"{rating:.0f} (95 %: {low:.0f} to {high:.0f})"
+    return f"{rating:.0f} (probably {low:.0f} to {high:.0f})"
 
 
 def play_some(page, count):

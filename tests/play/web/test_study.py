@@ -40,7 +40,7 @@ def test_analysis_shows_values_the_line_and_the_course_of_the_game(open_page):
     expect(best.first).to_be_visible()  # equally good moves are all marked
     legal = page.locator(".square.legal").count()
     assert page.locator(".square.valued").count() == legal
-    expect(page.locator("#line .verdict")).to_contain_text("depth")
+    expect(page.locator("#line .verdict")).to_contain_text("searched")
     expect(page.locator("#bar")).to_be_visible()
     expect(page.locator("#chart .curve")).to_have_count(1)
     if legal > 1:  # hovering over another move tells its own value and line
@@ -88,7 +88,7 @@ def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     }""")
     assert mine == [1, 0]  # of the two bad moves one had a single better one
     page.click("#practise")
-    expect(page.locator("#puzzle-kind option:checked")).to_have_text("My own blunders (1)")
+    expect(page.locator("#puzzle-kind option:checked")).to_have_text("My own errors (1)")
     expect(page.locator(".square.legal")).to_have_count(4)
     page.click(".square[data-square=d3]")  # as in the game
     expect(page.locator("#puzzle-verdict")).to_contain_text("−14 instead of −10")
@@ -167,6 +167,7 @@ def test_a_position_is_set_up_studied_and_sent(open_page, tmp_path):
     files = (("WTHOR.JOU", names), ("WTH_1999.wtb", WTHOR))
     page.set_input_files("#file", [{"name": name, "mimeType": "", "buffer": data} for name, data in files])
     expect(page.locator("#choice-list .name")).to_have_text(["Zoé – #13"] * 2)
+    expect(page.locator("#choice-list .note").first).to_contain_text(re.compile("black [+−]"))
     page.set_input_files("#file", {"name": "games.ggf", "mimeType": "text/plain", "buffer": GAMES.encode()})
     page.get_by_role("button", name="Cid").click()
     expect(page.locator("#moves button > :first-child")).to_have_text(["b1", "c1"])
@@ -222,10 +223,13 @@ def test_openings_are_named_and_empty_squares_are_the_winners(open_page, server)
     expect(page.locator("#opening")).to_be_hidden()
     for _ in range(2):
         page.keyboard.press("ArrowRight")
-    for words in (r"^Perpendicular Opening", r"book: c3 .* \(\d+\), c4 ", r"recorded games: c3 1 .*, c4 1 "):
+    for words in (r"^Perpendicular Opening", r"book .*: c3 .* \(\d+\), c4 ", r"recorded games .*: c3 1 .*, c4 1 "):
         expect(page.locator("#opening")).to_have_text(re.compile(words))
     page.keyboard.press("End")
-    expect(page.locator("#status")).to_contain_text("64–0")
+    expect(page.locator("#status")).to_contain_text("64–0, the larger number includes 51 empty squares.")
+    drawn = {"winner": None, "score": 0, "discs": {"black": 30, "white": 30}, "size": 8, "variant": "normal"}
+    shown = page.evaluate("async (drawn) => (await import('/page/words.js')).resultText(drawn)", drawn)
+    assert shown == "A draw, 30–30."
 
 
 def test_who_hurries_through_a_game_asks_for_the_opening_where_they_arrive(open_page):

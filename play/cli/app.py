@@ -53,7 +53,7 @@ Analyse
   solve            analysis.solve      Solve endgames exactly and print the final score in discs for the side to move.
   puzzles          analysis.puzzles    Generate endgame puzzles with a single best move.
   book show        analysis.book       Show the book moves of a position and their frequency in recorded games.
-  book build       analysis.book       Build an opening book by best-first expansion and negamax backup.
+  book build       analysis.book       Build an opening book by searches of its positions.
   book check       analysis.book       Verify the moves of a book with a deeper search.
 Train
   demo             training.demo       Train a 6x6 network from scratch and compare it with the published heuristics.

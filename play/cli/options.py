@@ -79,7 +79,7 @@ def _parameter(one: OptionField, *names: str, shows_default: bool = False) -> Pa
     if shows_default and one.default not in (MISSING, None, ()):
         words += f" [default: {('-' if is_range else ',').join(map(str, one.default)) if items else one.default}]"
     if items:
-        metavar = "LOW-HIGH" if is_range else "SPEC" if items[0] is str else "N,…"
+        metavar = "LOW-HIGH" if is_range else "NAME" if items[0] is str else "N,…"
     return Parameter(
         names,
         help=words,
@@ -138,11 +138,13 @@ Json = Annotated[bool, flag("--json", help="Print the result as JSON on standard
 Plot = Annotated[Path | None, text("--plot", help="Write the plot to FILE.svg, .png or .pdf.", metavar="FILE")]
 Out = Annotated[Path, text("--out", help="Folder for weights, logs and checkpoints.", metavar="DIR")]
 Cache = Annotated[Path | None, text("--cache", help="Cache folder of solved positions.", metavar="DIR")]
-SPEC_HELP = "Agent spec, such as network:time=2 or six-factor:depth=3 (default: the strongest agent for the game)."
+SPEC_HELP = (
+    "Agent (computer player) with its options, such as network:time=2 or six-factor:depth=3 (default: the strongest)."
+)
 AgentArgument = Annotated[str | None, Parameter(help=SPEC_HELP, show_default=False)]
 AgentOption = Annotated[str | None, text("--agent", help=SPEC_HELP, metavar="SPEC")]
 Level = Annotated[
-    int | None, integer("--level", help="Level of the human-like agent that plays: 1 (beginner) to 10.", low=1, high=10)
+    int | None, integer("--level", help="Level for people, in place of --agent: 1 (beginner) to 10.", low=1, high=10)
 ]
 Ponder = Annotated[bool, flag("--ponder", help="Ponder: think on the opponent's time.")]
 SecondsPerMove = Annotated[
@@ -152,19 +154,23 @@ SecondsPerMove = Annotated[
 GameNumber = Annotated[
     int | None, integer("--game", help="Number of the game in a file with several games, from 1 (default: 1).", low=1)
 ]
-StartSize = Annotated[int | None, integer("--size", help="Board size of start or of moves: 4, 6 or 8 (default: 8).")]
+StartSize = Annotated[
+    int | None, integer("--size", help="Board size, if the position or game does not have it: 4, 6 or 8 (default: 8).")
+]
 Device = Annotated[Literal["cpu", "cuda"], text("--device", help="Device: cpu or cuda.")]
 RayAddress = Annotated[
     str | None,
     text(
         "--ray",
-        help="Run on a Ray cluster: auto (the one of this machine), local (a new one) or HOST:PORT of its head.",
+        help="Run on a Ray cluster: auto (the one of this machine), local (a new one) or HOST:PORT of its first machine.",
         metavar="ADDRESS",
     ),
 ]
 Workers = Annotated[
     int | None,
-    integer("--workers", help="Number of worker processes (default: threads of this process).", low=1, high=1024),
+    integer(
+        "--workers", help="Number of worker processes (default: none, but threads of this process).", low=1, high=1024
+    ),
 ]
 ProcessCount = Annotated[
     int | None, integer("--workers", help="Number of worker processes (default: one per core).", low=1, high=1024)

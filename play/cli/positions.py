@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 PositionText = Annotated[
     str,
     Parameter(
-        help="start, a board of 16, 36 or 64 characters X, O and -, moves such as f5d6c3, an OBF line, GGF text, "
-        "a file of these or a WTHOR file, or - for standard input.",
+        help="Position or game: the word start, moves such as f5d6c3, a board of 16, 36 or 64 characters X, O and -, OBF, GGF, "
+        "a file of these or of WTHOR, or - to read standard input.",
         allow_leading_hyphen=True,
     ),
 ]
@@ -51,7 +51,8 @@ class PositionOptions:
     """The options that belong to a POSITION; None where one was not typed. ``after`` counts moves, passes included."""
 
     side: Annotated[
-        Literal["black", "white"] | None, text("--side", help="Side to move on a board (default: black).")
+        Literal["black", "white"] | None,
+        text("--side", help="Side to move, if the position is a board (default: black)."),
     ] = None
     game: GameNumber = None
     after: Annotated[

@@ -240,7 +240,9 @@ def replayed_game(state: dict[str, Any]) -> Game:
     except (ReversiError, KeyError, TypeError, AttributeError) as error:
         raise ConnectError(f"the server's game breaks the rules: {error}") from None
     if game.position.to_text() != board or game.is_over() != (status == "finished"):
-        raise ConnectError(f"the server's board is not ours after {' '.join(game.moves[-3:])}: expected the same rules")
+        raise ConnectError(
+            f"the server's board differs from ours after {' '.join(game.moves[-3:])}: expected the same rules"
+        )
     if game.is_over() and game.score(BLACK) != score:
         raise ConnectError(f"the server's score {quoted(score)} is not ours: expected {game.score(BLACK)}")
     return game

@@ -12,7 +12,7 @@ from play.terminal.screen import Screen
 from reversi_env.rendering.text import render_ansi
 from search.agents.base import Agent
 
-HELP = "Type a square such as d3, or undo, resign, moves, help, quit (your ticket brings you back)."
+HELP = "Type a square such as d3, or undo, resign, moves (the legal ones), help, quit (you can come back)."
 
 
 class Computer(ClientPlayer):
@@ -79,4 +79,4 @@ class Person(ClientPlayer):
             self._screen.show(HELP if word == "help" else f"{problem}legal moves: {' '.join(legal)}")
 
     def grants_undo(self) -> bool:
-        return self._screen.read("your opponent asks to take back; allow? [y/n] ").lower().startswith("y")
+        return self._screen.read("your opponent asks to take a move back; allow it? [y/n] ").lower().startswith("y")

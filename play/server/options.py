@@ -30,16 +30,14 @@ class ServerOptions(Options):
 
     host: str = option("127.0.0.1", "Address to listen on; 0.0.0.0 accepts other machines.")
     port: int = option(DEFAULT_PORT, "Port to listen on; 0 takes any free one.", low=0, high=65535)
-    database: str | None = option(None, "SQLite file that stores the games (default: in the user data folder).")
+    database: str | None = option(None, "File that stores the games, by SQLite (default: in the user data folder).")
     workers: int | None = option(
-        None, "Number of search processes (default: one per core); 0 searches in the server.", low=0, high=256
+        None, "Number of search processes (default: one per core); 0: the server itself searches.", low=0, high=256
     )
     longest_think: float = option(5.0, "Maximum thinking time of an agent per move, in seconds.", low=0.05, high=600)
-    allowed_hosts: tuple[str, ...] | None = option(
-        None, "Host name under which browsers reach the server; repeat for more."
-    )
+    allowed_hosts: tuple[str, ...] | None = option(None, "Name under which browsers reach the server; repeat for more.")
     proxies: tuple[str, ...] | None = option(
-        None, "Address of a trusted proxy that sets X-Forwarded-For; repeat for more."
+        None, "Address of a proxy in front of the server, whose X-Forwarded-For is trusted; repeat for more."
     )
     wthor: str | None = option(
         None,

@@ -19,7 +19,7 @@ VALUE_WIDTH = 20
 def hint_text(thought: Thought) -> str:
     """Return the best move with its value and the principal variation."""
     if thought.value is None:
-        return f"{thought.move} (no value: this agent has no opinion)"
+        return f"{thought.move} (no value: this adviser gives none)"
     line = f", expecting {' '.join(thought.pv[:8])}" if len(thought.pv) > 1 else ""
     return f"{thought.move} ({thought.value:+.1f} discs, {certainty(thought.confidence, thought.depth)}{line})"
 
@@ -27,7 +27,7 @@ def hint_text(thought: Thought) -> str:
 def value_lines(thought: Thought, *, block_characters: bool) -> list[str]:
     """Return a line per move, best first, with its value for the side to move and a bar."""
     if not thought.moves:
-        return ["no values: this agent has no opinion"]
+        return ["no values: this adviser gives none; --adviser names another"]
     best = max(entry.value for entry in thought.moves)
     lines = [f"values in discs for the side to move, {certainty(thought.confidence, thought.depth)}:"]
     for entry in thought.moves:

@@ -24,15 +24,15 @@ from search.agents.external.process import EngineFailure
 from search.engine.limits import certainty
 
 HELP = """\
-Type a square such as d3 to play there. Other commands (or their beginnings):
+Type a square such as d3 to play there. Other words, or their first letters:
   hint            the best move          values      the value of every move
-  eval            evaluation bar on/off  board       show the board again
+  eval            a bar of who is ahead  board       show the board again
   undo            take your move back    redo        make it again
-  save [FILE]     write the game: GGF, or a transcript to FILE.txt
-  save! [FILE]    the same, and replace a file that is there
-  load FILE [N]   continue a game from a file (N: its number in a GGF file)
-  new [COLOUR]    a new game, as black, white or both
-  swap            change sides           level 1-10  change the level
+  save FILE       save as GGF, or as bare moves if FILE ends in .txt
+  save! FILE      the same, and replace a file that is there
+  load FILE       continue a saved game (load FILE 3: the third in the file)
+  new white       a new game as white, black or both; new: as before
+  swap            change sides           level 3     change the computer's level
   go              let the computer move for you
   moves           the moves so far       resign      give up
   quit            leave; the game is saved for: reversi play --resume
@@ -157,9 +157,10 @@ class Session:
     def _greet(self) -> None:
         rules = self.game.rules
         aim = "most discs win" if rules.variant == "normal" else "fewest discs win"
-        black, white = (self.settings.agents[colour] or "you" for colour in (BLACK, WHITE))
+        agents = (self.settings.agents[colour] for colour in (BLACK, WHITE))
+        black, white = (f"the computer ({agent})" if agent else "you" for agent in agents)
         help_text = "Ctrl-C pauses." if self._is_watched else "Type help for help."
-        self.screen.show(f"{rules.size}x{rules.size}, {aim}. Black: {black}. White: {white}. {help_text}")
+        self.screen.show(f"{rules.size}x{rules.size}, {aim}. Black: {black}. White: {white}.\n{help_text}")
         if not self.game.moves and storage.resumable_games():
             self.screen.show("There is an unfinished game. Resume it with: reversi play --resume", "faint")
 
@@ -284,7 +285,7 @@ class Session:
     def _swap(self, *_: str) -> None:
         people = self.settings.people
         if len(people) != 1:
-            raise ReversiError("swap: expected a game of one person against the computer")
+            raise ReversiError("swap: expected a game against the computer")
         self._seat({colour.other for colour in people})
         self.screen.show(f"you are {next(iter(self.settings.people))} now")
 
@@ -302,7 +303,7 @@ class Session:
         spec = f"human:level={int(text)}"
         self.settings.opponent = spec
         self.settings.agents = {colour: agent and spec for colour, agent in self.settings.agents.items()}
-        self.screen.show(f"the agent plays at level {text} now")
+        self.screen.show(f"the computer plays at level {text} now")
 
     def _go(self, *_: str) -> None:
         self._check_running()
@@ -338,7 +339,7 @@ class Session:
         """Return the agent's move, or the best so far, and whether Ctrl-C ended the search."""
         abandonable(lambda: thinker.prepare(position.rules))  # may compile; Ctrl-C leaves the game unchanged
         began = perf_counter()
-        who, ending = (thinker.spec, "answer now") if advises else (position.turn, "move now")
+        who, ending = ("the adviser", "answer now") if advises else (position.turn, "move now")
         return interruptible(
             lambda: thinker.think(position, time=self.settings.time, moves=moves),
             thinker.stop,
@@ -358,7 +359,7 @@ class Session:
             storage.save_in_progress(self._file, self._named_players(), self.settings)
         except OSError as error:
             self._keeps = False
-            print(f"reversi: the game is not being saved, and --resume will not find it: {error}", file=sys.stderr)
+            print(f"reversi: the game is not saved, so --resume cannot continue it: {error}", file=sys.stderr)
 
     def _report_saved_game(self) -> None:
         if self._keeps and self.game.moves and not self.game.is_over():

@@ -73,9 +73,9 @@ def certainty(confidence: int, depth: int) -> str:
     """Return the reliability of a value as text.
 
     >>> certainty(100, 20), certainty(98, 24), certainty(0, 12)
-    ('exact', '98 %', 'depth 12')
+    ('exact', '98 % certain', 'depth 12')
     """
-    return "exact" if confidence == 100 else f"{confidence} %" if confidence else f"depth {depth}"
+    return "exact" if confidence == 100 else f"{confidence} % certain" if confidence else f"depth {depth}"
 
 
 def check_game(position: Position, rules: Rules) -> None:

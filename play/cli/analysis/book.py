@@ -36,14 +36,15 @@ def build(
     ray: RayAddress = None,
     as_json: Json = False,
 ) -> None:
-    """Build an opening book by best-first expansion and negamax backup.
+    """Build an opening book by searches of its positions.
 
     Example: reversi book build runs/book --positions 75000
 
-    The next leaf is the one with the lowest cost: its depth plus --loss-plies
-    for every disc lost on the way. All its moves are searched, and those
-    within --margin of the best stay in the book. Every core searches; with
-    --ray all machines of a cluster.
+    The next position to extend is the one with the lowest cost: the number of
+    moves to it, plus --loss-plies for every disc lost on the way (best-first).
+    All its moves are searched, and those within --margin of the best stay in
+    the book. Values are backed up by negamax. Every core searches; with --ray
+    all machines of a cluster.
 
     Run the same command again to resume after Ctrl-C or a crash, or with more
     --positions to extend the book: it is the same on any number of workers.
@@ -70,7 +71,7 @@ def show(
     file: BookFile = None,
     wthor: Annotated[
         Path | None,
-        text("--wthor", help="Folder with WTHOR files whose games are counted as well.", metavar="DIR"),
+        text("--wthor", help="Folder with recorded games (WTHOR files) to count.", metavar="DIR"),
     ] = None,
     where: PositionChoice = DEFAULT,
     as_json: Json = False,
@@ -82,10 +83,10 @@ def show(
               reversi book show f5 --wthor wthor
 
     Values are in discs for the side to move. plays: whether agents play the
-    move (loss of at most a sixth of the margin, or the whole margin by a deeper
-    check). lines: number of continuations to the end of the book. Of recorded
-    games: how many continued with a move, its share of points and its mean
-    score.
+    move. It may lose a sixth of the book's margin; in a book that was checked,
+    the whole margin. lines: number of continuations to the end of the book. Of
+    recorded games (--wthor): how many continued with a move, its share of
+    points and its mean score.
     """
     from train.book.recorded import GameTree
 

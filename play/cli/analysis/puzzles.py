@@ -29,7 +29,7 @@ def puzzles(
 
     The command plays games with random errors and solves their endgames. A
     puzzle has one move that is better than all others by --margin discs or
-    more. The difficulty of a puzzle is the number of the ten human-like levels
+    more. The difficulty of a puzzle is the number of the ten levels for people
     that do not find this move. OUT/puzzles.obf has one puzzle per line: board,
     side to move, best move with its score, margin and difficulty.
 

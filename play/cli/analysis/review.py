@@ -24,14 +24,19 @@ from play.cli.positions import PositionOptions, read_game
 
 def review(
     game: Annotated[
-        str, Parameter(help="A file with a game (GGF, moves or WTHOR), moves such as f5d6c3, GGF text, or -.")
+        str,
+        Parameter(
+            help="A file with a game (GGF, moves or WTHOR), moves such as f5d6c3, GGF text, or - for standard input."
+        ),
     ],
     /,
     *,
     evaluator: Annotated[
         str | None,
         text(
-            "--evaluator", help="Evaluator that gives the values (default: the strongest for the game).", metavar="SPEC"
+            "--evaluator",
+            help="Network or formula that gives the values (default: the strongest for the game).",
+            metavar="SPEC",
         ),
     ] = None,
     depth: Annotated[
@@ -40,7 +45,11 @@ def review(
     ] = None,
     time: Annotated[float | None, number("--time", help="Seconds per move.", low=0.001, high=1e6)] = None,
     exact: Annotated[
-        int | None, integer("--exact", help="Solve positions with at most this many empty squares.")
+        int | None,
+        integer(
+            "--exact",
+            help="Solve positions with at most this many empty squares (default: where it expects to finish).",
+        ),
     ] = None,
     game_number: GameNumber = None,
     threads: SearchThreads = 1,

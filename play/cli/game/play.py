@@ -22,7 +22,9 @@ def play(
     *,
     level: Level = None,
     agent: AgentOption = None,
-    depth: Annotated[int | None, integer("--depth", help="Search depth of the agent in plies.", low=1, high=60)] = None,
+    depth: Annotated[
+        int | None, integer("--depth", help="How many moves (plies) the agent looks ahead.", low=1, high=60)
+    ] = None,
     time: Annotated[
         float | None,
         number("--time", help="Seconds per move (default: 1 if no limit is given).", low=0.01, high=1e6),
@@ -40,16 +42,18 @@ def play(
         str | None,
         text("--adviser", help="Agent that gives hints and values (default: the strongest).", metavar="SPEC"),
     ] = None,
-    evaluation: Annotated[bool, flag("--eval", help="Show the evaluation bar from the start.")] = False,
+    evaluation: Annotated[bool, flag("--eval", help="Show a bar of who is ahead from the start.")] = False,
     where: PositionChoice = DEFAULT,
     resume: Annotated[bool, flag("--resume", "-r", help="Resume the last unfinished game.")] = False,
-    plain: Annotated[bool, flag("--plain", "--no-colour", help="Plain ASCII output without colours.")] = False,
+    plain: Annotated[
+        bool, flag("--plain", "--no-colour", help="Show the board as plain letters, without colours.")
+    ] = False,
 ) -> int:
     """Play a game in the terminal against an agent or another person, or watch two agents.
 
     Examples: reversi play --level 2
 
-              reversi play f5d6c3 --agent six-factor --depth 6
+              reversi play saved.ggf --agent six-factor --depth 6
 
               reversi play --watch --agent network --opponent six-factor:depth=6
 

@@ -61,14 +61,16 @@ def connect(
     /,
     *,
     level: Level = None,
-    agent: Annotated[str | None, text("--agent", help="Agent that plays in your place.", metavar="SPEC")] = None,
+    agent: Annotated[
+        str | None, text("--agent", help="Agent (computer player) that plays in your place.", metavar="SPEC")
+    ] = None,
     opponent: Annotated[
         str,
-        text("--opponent", help="Agent of the server, or the word friend to wait for a person.", metavar="SPEC"),
+        text("--opponent", help="Opponent: an agent of the server, or the word friend for a person.", metavar="SPEC"),
     ] = "human:level=1",
     join: Annotated[
         str | None,
-        text("--join", "-j", help="Ticket or invitation link of a game to join or rejoin.", metavar="TICKET"),
+        text("--join", "-j", help="Join a game, or come back to it, by its link or ticket.", metavar="TICKET"),
     ] = None,
     colour: Annotated[Literal["black", "white"], Parameter(("--colour", "-c"), help="Your side.")] = "black",
     size: Size = 8,
@@ -77,12 +79,14 @@ def connect(
 ) -> None:
     """Play a game on a server, yourself or with an agent.
 
-    Example: reversi connect 127.0.0.1 --level 4 --opponent human:level=1
+    Examples: reversi connect 192.168.1.20 --opponent friend
+
+              reversi connect 127.0.0.1 --level 4 --opponent human:level=1
 
     Without --level or --agent you play in this terminal. With --opponent friend
-    the command prints a ticket and a link. Your friend joins with --join TICKET
-    or opens the link in a browser. After a lost connection or Ctrl-C, rejoin
-    with --join and your own ticket.
+    the command prints a link, and a command with a ticket, for your friend to
+    join. After Ctrl-C or a lost connection it prints the command, with your own
+    ticket, that brings you back.
     """
     from play.client.client import Client, Ticket, server_url
     from play.client.players import Computer, Person

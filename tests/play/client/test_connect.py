@@ -151,7 +151,7 @@ BOARD = {"type": "state", "size": 4, "variant": "normal", "status": "running"}
         ('{"type": "state"}', "breaks the rules: 'size'"),
         (BOARD | {"moves": ["\u001b[2J"]}, "breaks the rules"),
         (BOARD | {"moves": ["a1"]}, "breaks the rules"),
-        (BOARD | {"moves": [], "turn": "black", "board": "X" * 16}, "not ours"),
+        (BOARD | {"moves": [], "turn": "black", "board": "X" * 16}, "differs from ours"),
         ("[]", "cannot be read"),
         ("{", "cannot be read"),
         ("[" * 100_000, "cannot be read"),

@@ -109,7 +109,7 @@ def test_mistakes_name_the_input_and_change_nothing(play):
 def test_hint_values_and_bar(play):
     shown = play("hint", "values", "eval", "b1", "eval", "board", "help")
     assert max(map(len, shown.splitlines())) <= 80
-    assert "Black: you. White: six-factor:depth=1." in shown
+    assert "Black: you. White: the computer (six-factor:depth=1)." in shown
     assert re.search(r"hint: (b1|a2|d3|c4) \([+-]\d+\.\d discs, (exact|depth \d+)", shown)
     assert len(re.findall(r"^  (?:b1|a2|d3|c4)  +[+-]\d+\.\d  #+$", shown, re.MULTILINE)) == 4
     assert len(re.findall(r"^black #*-* white  ", shown, re.MULTILINE)) >= 2
@@ -139,7 +139,7 @@ def test_undo_takes_your_move_back_and_redo_makes_it_again(play):
 
 def test_new_swap_level_and_resign(play):
     shown = play("b1", "new", "moves", "level 3", "swap", "moves", "resign", "b2", "new black", "moves")
-    assert "the agent plays at level 3 now" in shown
+    assert "the computer plays at level 3 now" in shown
     assert "you are white now" in shown
     assert "Game over: black wins by resignation" in shown
     assert "the game is over: expected new, undo, save or quit" in shown
@@ -197,7 +197,7 @@ def test_the_game_is_kept_after_every_move_and_resumed(play, reversi, monkeypatc
     for line in ("quit", "undo"):
         status, again, _ = reversi("play", "--resume", stdin=f"moves\n{line}\n")
         assert (status, moves_of(again)) == (0, moves_of(shown))
-        assert "White: six-factor:depth=1." in again
+        assert "White: the computer (six-factor:depth=1)." in again
 
 
 def test_resume_remembers_sides_and_limits(play, reversi):
@@ -218,8 +218,8 @@ def test_resume_refuses_options_that_the_game_has(play, reversi):
 
 def test_a_level_is_that_of_the_human_ladder(reversi):
     _, shown, _ = reversi("play", "--size", "4", "--level", "3", stdin="level 9\nswap\nlevel 11\nquit\n")
-    assert "Black: you. White: human:level=3. " in shown
-    assert "the agent plays at level 9 now" in shown
+    assert "Black: you. White: the computer (human:level=3).\n" in shown
+    assert "the computer plays at level 9 now" in shown
     assert "level '11': expected level 1 to 10" in shown
 
 
@@ -264,7 +264,7 @@ def test_a_folder_that_cannot_be_written_does_not_stop_the_game(reversi, state, 
     place.write_text("a file where the folder should be")
     status, shown, err = reversi("play", *AGENT, "--size", "4", stdin="b1\nmoves\nquit\n")
     assert status == 0
-    assert err.startswith("reversi: the game is not being saved")
+    assert err.startswith("reversi: the game is not saved")
     assert err.count("\n") == 1
     assert "Game saved" not in shown
     assert len(moves_of(shown)) >= 4

@@ -32,18 +32,26 @@ from train.evaluation.options import EndgameOptions
 if TYPE_CHECKING:
     from studies.sections import Section
 
-experiment = App(name="experiment", help="Repeat the experiments of docs/lab/experiments.md.")
-measure = App(name="measure", help="Measure evaluators and players: tree errors, search depth, regret.")
+experiment = App(
+    name="experiment",
+    help="Repeat the experiments of docs/lab/experiments.md.\n\n"
+    "Reports 000 to 004 are five student reports on Reversi programs (docs/lab/reports.md).",
+)
+measure = App(
+    name="measure",
+    help="Measure evaluators and players: errors, search depth, regret.\n\n"
+    "Report 002 is one of five student reports on Reversi programs (docs/lab/reports.md).",
+)
 RegretChoice: Any = options_of(EndgameOptions)
 
 #: By group and name, every study whose command is made from its options: its module in `studies`, and its help.
 STUDIES = {
     "experiment": {
         "breadth": ("game_tree.breadth", "Legal moves by round in random play, and the report's figure."),
-        "nodes": ("game_tree.nodes", "Nodes of alpha-beta at depth 2 to 8 by round, against b^d and b^(d/2)."),
-        "winner": ("game_tree.winner", "Corners, safe discs, moves and discs of the later winner by round."),
+        "nodes": ("game_tree.nodes", "Nodes of alpha-beta at depth 2 to 8 by round, compared with b^d and b^(d/2) for b legal moves."),
+        "winner": ("game_tree.winner", "Corners, stable discs, moves and discs of the later winner by round."),
         "branching": ("game_tree.branching", "Effective branching factor, with each refinement added in turn."),
-        "000": ("reports.report_000", "Report 000: position-stability by its weight γ, and with its two tables."),
+        "000": ("reports.report_000", "Report 000: weight γ of the evaluator position-stability, and its two tables."),
         "001": ("reports.report_001", "Report 001: levels 1 to 4 against each other."),
         "002": ("reports.report_002", "Report 002: greedy and greedy-invincible play, published and tuned weights."),
         "maximax": ("reports.maximax", "Report 002: Double-Alpha Maximax against alpha-beta, at equal depth and time."),
@@ -54,12 +62,12 @@ STUDIES = {
     "measure": {
         "structural": (
             "evaluators.structural",
-            "Performance model 3: errors against exact scores, summed over the tree below a position."
+            "Errors against exact scores, summed over the tree below a position (model 3 of report 002)."
             "\n\nExample: reversi measure structural network six-factor",
         ),
         "depth": (
             "evaluators.depth",
-            "Performance model 4: depth and nodes at equal time, and plies of search gained over a baseline."
+            "Depth and nodes at equal time, and plies of search gained over a baseline (model 4 of report 002)."
             "\n\nExample: reversi measure depth network --baseline six-factor",
         ),
     },
@@ -156,7 +164,7 @@ def everything(
 
 @measure.command(name="regret")
 def regret(
-    *names: Annotated[str, Parameter(name="AGENT", help="Agent specs (default: a ladder of them).")],
+    *names: Annotated[str, Parameter(name="AGENT", help="Agent specs (default: five, from random to network:depth=1).")],
     chosen: RegretChoice = NOTHING,
     curve: Annotated[bool, flag("--curve", help="The agents are checkpoints of one training.")] = False,
     csv: Annotated[Path | None, text("--csv", help="Write all results to FILE.csv.", metavar="FILE")] = None,
@@ -165,13 +173,13 @@ def regret(
     plot: Plot = None,
     as_json: Json = False,
 ) -> None:
-    """Measure regret of players in solved endgames.
+    """Measure regret, the discs lost per move, of players in solved endgames.
 
     Example: reversi measure regret greedy six-factor:depth=1 network:depth=1 -n 6
 
-    All players get the same positions of noisy games, for which the solver has
-    the value of every move. Players that solve endgames themselves have no
-    regret from there on.
+    All players get the same positions, from games with some random moves. The
+    solver has the value of every move. Players that solve endgames themselves
+    have no regret from there on.
 
     With --curve the players are checkpoints of one training, and the plot is
     drawn over the last number in their names, as in rl:step-100000.safetensors.

@@ -204,10 +204,10 @@ class StructuralOptions(EvaluatorStudyOptions, study="measure structural"):
     A network is judged as it is.
     """
 
-    positions: int = option(300, "Trees.", low=2)
+    positions: int = option(300, "Number of trees, each below one position.", low=2)
     empties: tuple[int, int] = option((8, 10), "Empty squares at the roots, as in 8-10.")
     plies: int = option(2, "Plies below a root.", low=1, high=3)
-    as_is: bool = option(False, "Do not scale formulas to fit best.")
+    as_is: bool = option(False, "Do not multiply the values of formulas by the factor that fits the scores best.")
     seed: int = option(0, "Random seed.", low=0)
 
     def __post_init__(self) -> None:
@@ -227,9 +227,9 @@ class DepthOptions(EvaluatorStudyOptions, study="measure depth"):
     """
 
     positions: int = option(12, "Positions searched.", low=2)
-    seconds: float = option(0.1, "For each of them.", low=0.01)
-    depth: int = option(8, "Plies that nodes are counted to.", low=1)
+    seconds: float = option(0.1, "Seconds per position.", low=0.01)
+    depth: int = option(8, "Depth at which nodes are counted, in plies.", low=1)
     baseline: str = option("cell-utility", "Evaluator played against.")
     play_depth: int = option(2, "Plies searched in games.", low=1, high=6)
-    games: int = option(80, "Games for each handicap.", low=4, even=True)
+    games: int = option(80, "Games for each number of additional plies of the baseline.", low=4, even=True)
     seed: int = option(0, "Random seed.", low=0)

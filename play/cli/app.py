@@ -70,7 +70,7 @@ Evaluate
   exam             measure.exam        Measure the errors of evaluators, or the strength of a policy with and without search.
   network          measure.network     Show the record of a weight file: game, architecture and training.
   perft            measure.perft       Count the move sequences of a given length from the start position (perft).
-  measure          clone               Measure evaluators and players: tree errors, search depth, regret.
+  measure          clone               Measure evaluators and players: errors, search depth, regret.
   experiment       clone               Repeat the experiments of docs/lab/experiments.md.
   bench            clone               Run the speed benchmarks on this machine.
   cache            measure.cache       Show the location and size of the caches, or clear them.

@@ -28,9 +28,9 @@ def perft(
 
     Example: reversi perft --size 6 --depth 10
 
-    A pass is a ply; a game that ended earlier is not counted. The count is
-    compared with the published table as far as it goes. One ply more
-    takes about ten times as long.
+    A pass is a ply. Sequences that end earlier, with the end of the game, are
+    not counted. The count is compared with the published table as far as it
+    goes. On 8x8 one ply more takes about ten times as long.
     """
     from play.interrupt import abandonable
     from reversi_env import Position, Rules

@@ -11,7 +11,7 @@ from play.cli.output import attributes, output_after_interrupt, print_json, prog
 from train.arena.options import TournamentOptions
 
 WinRateChoice: Any = options_of(
-    TournamentOptions, without=("agents", "games", "format", "openings", "balance", "limit", "sprt")
+    TournamentOptions, without=("agents", "games", "format", "openings", "plies", "balance", "limit", "sprt")
 )
 
 
@@ -23,6 +23,9 @@ def winrate(
     margin: Annotated[float, number("--margin", help="Half-width of the confidence interval at which to stop.")] = 0.02,
     confidence: Annotated[float, number("--confidence", help="Confidence level of the interval.")] = 0.95,
     games: Annotated[int, integer("--games", help="Maximum number of games (even).", low=2, even=True)] = 100_000,
+    plies: Annotated[
+        int | None, integer("--plies", help="Opening length in plies (default: 6, on 4x4 2).", low=0, high=60)
+    ] = None,
     chosen: WinRateChoice = NOTHING,
     workers: ProcessCount = None,
     as_json: Json = False,
@@ -31,13 +34,14 @@ def winrate(
 
     Example: reversi winrate ten-weight:depth=1 --variant reversed --margin 0.03
 
-    The interval holds at every number of games at once, so that it stays valid
-    although the games stop when it is narrow enough (docs/reference/tournaments.md).
+    Games are played until the interval is narrow enough. The interval allows for
+    this way to stop: it holds at every number of games at once
+    (docs/reference/tournaments.md).
     """
     from reversi_env.kernels.parallel import core_count
     from train.arena.tournament import WinRate, estimate_win_rate
 
-    options = TournamentOptions((agent, opponent), games, **chosen)
+    options = TournamentOptions((agent, opponent), games, plies=plies, **chosen)
     rate_so_far, interrupted = WinRate(), False
 
     def on_pair(rate: WinRate) -> None:

@@ -48,7 +48,10 @@ RegretChoice: Any = options_of(EndgameOptions)
 STUDIES = {
     "experiment": {
         "breadth": ("game_tree.breadth", "Legal moves by round in random play, and the report's figure."),
-        "nodes": ("game_tree.nodes", "Nodes of alpha-beta at depth 2 to 8 by round, compared with b^d and b^(d/2) for b legal moves."),
+        "nodes": (
+            "game_tree.nodes",
+            "Nodes of alpha-beta at depth 2 to 8 by round, and b^d and b^(d/2) for b legal moves.",
+        ),
         "winner": ("game_tree.winner", "Corners, stable discs, moves and discs of the later winner by round."),
         "branching": ("game_tree.branching", "Effective branching factor, with each refinement added in turn."),
         "000": ("reports.report_000", "Report 000: weight γ of the evaluator position-stability, and its two tables."),
@@ -164,7 +167,9 @@ def everything(
 
 @measure.command(name="regret")
 def regret(
-    *names: Annotated[str, Parameter(name="AGENT", help="Agent specs (default: five, from random to network:depth=1).")],
+    *names: Annotated[
+        str, Parameter(name="AGENT", help="Agent specs (default: five, from random to network:depth=1).")
+    ],
     chosen: RegretChoice = NOTHING,
     curve: Annotated[bool, flag("--curve", help="The agents are checkpoints of one training.")] = False,
     csv: Annotated[Path | None, text("--csv", help="Write all results to FILE.csv.", metavar="FILE")] = None,

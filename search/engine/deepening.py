@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from reversi_env import Position
-from reversi_env.errors import check_integer
+from reversi_env.errors import check_integer, quoted
 from reversi_env.kernels.frame import squares_of
 from reversi_env.rules import PASS_NAME
-from search.engine.limits import Limits, MoveValue, SearchResult, check_game
+from search.engine.limits import Limits, LimitsError, MoveValue, SearchResult, check_game
 from search.engine.probcut import EXACT, SELECTIVITIES
 from search.engine.solver import Solution
 from search.engine.threads import NO_NODE_LIMIT, sharing
@@ -69,6 +69,8 @@ class Search:
         multi_pv: int,
         tie_rng: np.random.Generator | None = None,
         keep_estimates: bool = False,
+        exclude: Sequence[str] = (),
+        on_iteration: Callable[[SearchResult], None] | None = None,
     ) -> None:
         check_game(position, engine.rules)
         check_integer("multi_pv", multi_pv, 1, 1000)
@@ -76,14 +78,15 @@ class Search:
         self.thread_states = engine.thread_states
         self.timer = SearchTimer(limits, engine.stop_latency, self._target_seconds, engine.stop)
         self.boards = (np.uint64(position.own), np.uint64(position.opp))
-        self.squares = np.array(squares_of(position.legal_board()), np.int64)
+        self.squares = self._root_squares(exclude)
+        self.is_restricted, self.on_iteration = bool(exclude), on_iteration
         if tie_rng is not None:  # the first move searched wins a tie
             tie_rng.shuffle(self.squares)
         self.values = np.zeros_like(self.squares)
         #: Root moves that get an exact value in the midgame search; the others get an upper bound.
         self.lines, self.multi_pv = min(multi_pv, self.squares.size), multi_pv
         #: Root moves that get a value in a search to the end, which cannot tell the best few moves in advance.
-        self.lines_to_value = 1 if multi_pv == 1 else max(1, self.squares.size)
+        self.lines_to_value = 1 if self._needs_best_only() else max(1, self.squares.size)
         self.keep_estimates = keep_estimates
         self.depth = 0
         self.confidence = 0
@@ -111,7 +114,20 @@ class Search:
                 self._search_to_end(levels)
         finally:
             self.timer.end()
-        return self._result(self._name(int(self.squares[0])), self.values[0] / UNIT)
+        return self._best_result()
+
+    def _root_squares(self, exclude: Sequence[str]) -> np.ndarray:
+        squares = squares_of(self.position.legal_board())
+        left = [sq for sq in squares if self._name(sq) not in exclude]
+        if unknown := sorted(set(exclude) - {self._name(sq) for sq in squares}):
+            raise LimitsError(f"exclude {quoted(unknown[0])}: expected legal moves of the position")
+        if exclude and not left:
+            raise LimitsError(f"exclude {', '.join(exclude)}: expected at least one legal move that is left")
+        return np.array(left, np.int64)
+
+    def _needs_best_only(self) -> bool:
+        """Return whether the value of the position is enough, and no values of its moves are needed."""
+        return self.multi_pv == 1 and not self.is_restricted
 
     # --- limits -----------------------------------------------------------------------------------
 
@@ -215,6 +231,7 @@ class Search:
             self.depth = depth
             if depth >= self.position.empties:  # nothing is pruned to the end of the game
                 self.confidence = SELECTIVITIES[EXACT].confidence
+            self._report()
             if self.confidence or self._should_stop() or self._starts_selective_now(levels):
                 break
             if self._only_move() and self.limits.time is not None:
@@ -295,12 +312,13 @@ class Search:
         for selectivity in levels:
             guess = round(int(self.values[0]) / UNIT)
             # a proven win or draw is of use even if the time does not suffice for the score
-            if selectivity == EXACT and selectivity - 1 in levels and guess >= 0 and self.multi_pv == 1:
+            if selectivity == EXACT and selectivity - 1 in levels and guess >= 0 and self._needs_best_only():
                 self._bring_to_front_by_name(self.engine.solver.winning_move(self.position, guess))
-            search_level = self._best_move_at if self.multi_pv == 1 else self._all_moves_at
+            search_level = self._best_move_at if self._needs_best_only() else self._all_moves_at
             if not (values := search_level(selectivity, guess)):
                 return
             self._apply_values(values, selectivity)
+            self._report()
 
     def _best_move_at(self, selectivity: int, guess: int) -> dict[str, int]:
         solution = self._solve_at(self.position, selectivity, guess)
@@ -358,6 +376,13 @@ class Search:
         return replace(passed, move=PASS_NAME, value=value, pv=line, seconds=self.timer.elapsed(), moves=moves)
 
     # --- the result -------------------------------------------------------------------------------
+
+    def _report(self) -> None:
+        if self.on_iteration is not None:
+            self.on_iteration(self._best_result())
+
+    def _best_result(self) -> SearchResult:
+        return self._result(self._name(int(self.squares[0])), self.values[0] / UNIT)
 
     def _name(self, sq: int) -> str:
         return self.position.rules.name_of(self.position.rules.action_of(sq))

@@ -6,7 +6,7 @@ gives the same result every time from the same state of the table.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -80,8 +80,12 @@ class Engine:
         multi_pv: int = 1,
         tie_rng: np.random.Generator | None = None,
         keep_estimates: bool = False,
+        exclude: Sequence[str] = (),
+        on_iteration: Callable[[SearchResult], None] | None = None,
     ) -> SearchResult:
         """Search within *limits* (default: one second); *multi_pv* is the number of best moves that get values.
+
+        The moves to *exclude*, by name, are not searched. *on_iteration* is called with the result of every completed iteration.
 
         All listed values have the depth of the result. A multi-PV search therefore starts with an empty table, unless
         *keep_estimates* is set: use it only if the table has only shallower searches of the same position.
@@ -91,7 +95,8 @@ class Engine:
         with self._one_at_a_time, self.evaluator.during_search(self.stop):
             self.switch.withdraw()
             self.solver.switch.withdraw()
-            return Search(self, position, limits or Limits(time=1.0), multi_pv, tie_rng, keep_estimates).run()
+            options = (multi_pv, tie_rng, keep_estimates, exclude, on_iteration)
+            return Search(self, position, limits or Limits(time=1.0), *options).run()
 
     def selectivity_levels(self, position: Position, limits: Limits, *, multi_pv: int = 1) -> Sequence[int]:
         """Return the selectivity levels at which `search` would search to the end; none if it would not."""

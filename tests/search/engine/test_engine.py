@@ -260,6 +260,22 @@ def test_multi_pv_values_are_those_of_separate_searches_best_first(rules):
             assert (found.move, found.value) == (found.moves[0].move, found.moves[0].value)
 
 
+@every_game
+def test_excluded_moves_are_not_searched_and_iterations_are_reported(rules):
+    engine = Engine("six-factor", rules, megabytes=1)
+    for position in [*some_positions(rules, 2, seed=6), *some_positions(rules, 2, seed=6, empties=6)]:
+        if len(position.legal_moves()) < 2:
+            continue
+        first, *others = engine.search(position, at_depth(3), multi_pv=100).moves
+        reports = []
+        found = engine.search(position, at_depth(3), exclude=[first.move], on_iteration=reports.append)
+        assert found.value == others[0].value
+        assert found.move != first.move
+        assert [report.depth for report in reports] == sorted({report.depth for report in reports})
+        assert (reports[-1].move, reports[-1].value) == (found.move, found.value)
+        assert engine.search(position, at_depth(3)).value == first.value  # nothing of it is left in the tables
+
+
 def test_multi_pv_values_are_all_of_one_depth():
     """Neither an iteration that was not finished nor a deeper search before it gets into the list.
 

@@ -33,6 +33,7 @@ PositionText = Annotated[
         help="Position or game: the word start, moves such as f5d6c3, a board of 16, 36 or 64 characters X, O and -, OBF, GGF, "
         "a file of these or of WTHOR, or - to read standard input.",
         allow_leading_hyphen=True,
+        validator=lambda _, position: _refuse_option(position),
     ),
 ]
 #: How the moves of a game, and GGF text, begin; no board does.
@@ -88,13 +89,23 @@ PositionChoice = Annotated[PositionOptions, Parameter(name="*")]
 DEFAULT = PositionOptions()
 
 
-def read_problems(text: str, options: PositionOptions, *, as_json: bool) -> Iterator[tuple[int | None, Problem]]:
+def _refuse_option(position: str) -> None:
+    """Raise an error for a misspelt option in place of a position, since boards may begin with a hyphen, too."""
+    if re.match("--?[A-Za-z]", position) and not _BOARD.fullmatch(position):
+        raise ValueError("expected a position, or an option from the list")
+
+
+def read_problems(
+    text: str, options: PositionOptions, *, as_json: bool, opens_files: bool = True
+) -> Iterator[tuple[int | None, Problem]]:
     """Yield every position of *text* with its line number; None for a typed position, or that of a game.
+
+    Unless it *opens_files*, the text is neither a file's name nor ``-``.
 
     Lines that cannot be read are JSON objects among the results, or messages on standard error (the first few). In that case the
     command ends with status 1 after the last position.
     """
-    source = _Source(text)
+    source = _Source(text, opens_files)
     if source.is_game:
         yield None, _problem_of_game(source.game(options), options)
         return
@@ -104,7 +115,8 @@ def read_problems(text: str, options: PositionOptions, *, as_json: bool) -> Iter
     elif text == "start" or _is_board(text) or _OBF.match(text):
         yield None, _problem(text, options)
     else:
-        raise ReversiError(f"{quoted(text, 300)}: expected a board of X, O and -, moves such as f5d6c3, or a file")
+        last = "or a file" if opens_files else "or start"
+        raise ReversiError(f"{quoted(text, 300)}: expected a board of X, O and -, moves such as f5d6c3, {last}")
 
 
 def read_game(text: str, options: PositionOptions) -> Game:
@@ -133,18 +145,19 @@ def read_start(text: str, options: PositionOptions) -> Game:
 class _Source:
     """The lines of a POSITION; ``place`` is the file's name, "standard input", or None for a typed text."""
 
-    def __init__(self, text: str) -> None:
-        self.text, self.place = text, None if text != "-" else "standard input"
-        if text == "-":
+    def __init__(self, text: str, opens_files: bool = True) -> None:
+        self.text = text
+        self.place: str | None = None
+        lines: Iterable[str] = [text]
+        if opens_files and text == "-":
+            self.place = "standard input"
             if sys.stdin.isatty():
                 print("reading positions from the terminal, one per line; end with Ctrl-D", file=sys.stderr)
-            lines: Iterable[str] = io.TextIOWrapper(sys.stdin.buffer, "utf-8-sig", errors="replace")
-        elif isfile(text):  # noqa: PTH113 - a Path refuses a text that is too long for a name
+            lines = io.TextIOWrapper(sys.stdin.buffer, "utf-8-sig", errors="replace")
+        elif opens_files and isfile(text):  # noqa: PTH113 - a Path refuses a text that is too long for a name
             self.place, lines = text, _lines_of_file(text)
-        elif text.lower().endswith(_GAME_FILES):
+        elif opens_files and text.lower().endswith(_GAME_FILES):
             raise ReversiError(f"file {quoted(text, 300)} does not exist: expected another name or folder")
-        else:
-            lines = [text]
         self.lines, first = iter(lines), []
         for line in self.lines:
             first.append(line)
@@ -153,6 +166,18 @@ class _Source:
         self.lines = chain(first, self.lines)
         self.is_wthor = self.place is not None and text.lower().endswith(".wtb")
         self.is_game = self.is_wthor or bool(first and _GAME.match(first[-1]))
+        if self.place == text and not self.is_game:
+            self._check_kind("".join(first))
+
+    def _check_kind(self, begin: str) -> None:
+        """Raise an error for a file whose name or *begin* tells that it has no positions."""
+        name = f"file {quoted(self.text, 300)}"
+        if self.text.lower().endswith(".ggf") and not (_is_board(begin) or _OBF.match(begin)):
+            raise ReversiError(f"{name} is not a GGF file: expected games such as (;GM[Othello]…;), or moves")
+        if any(character < " " and not character.isspace() for character in begin):
+            raise ReversiError(
+                f"{name} is not a text file: expected a board, moves, OBF or GGF; WTHOR files end in .wtb"
+            )
 
     def game(self, options: PositionOptions) -> Game:
         """Return the game that the options ask for, by default the first one."""
@@ -238,6 +263,6 @@ def _problems(source: _Source, options: PositionOptions, as_json: bool) -> Itera
         if more > 0 and not as_json:
             print(f"… and {count_noun(more, 'more line')} that cannot be read", file=sys.stderr)
     if is_empty:
-        print(f"reversi: no positions in {source.place}", file=sys.stderr)
+        print(f"reversi: no positions in {source.place}: expected a board, moves, OBF or GGF", file=sys.stderr)
     if bad:
         sys.exit(1)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import io
+import os
+import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-from play.cli.options import AgentOption, Json, SearchThreads, integer, number
-from play.cli.output import attributes, output_after_interrupt, print_json
+from play.cli.options import AgentOption, Json, SearchThreads, flag, integer, number
+from play.cli.output import attributes, exit_on_interrupt, output_after_interrupt, print_json
 from play.cli.positions import DEFAULT, PositionChoice, PositionText, read_problems
 from play.interrupt import interruptible
 
@@ -16,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def analyse(
-    position: PositionText,
+    position: PositionText = "-",
     /,
     *,
     agent: AgentOption = None,
@@ -33,6 +36,15 @@ def analyse(
     threads: SearchThreads = 1,
     where: PositionChoice = DEFAULT,
     as_json: Json = False,
+    jsonl: Annotated[
+        bool, flag("--jsonl", help="Answer requests on standard input, one JSON object per line, for bots and sites.")
+    ] = False,
+    workers: Annotated[
+        int | None,
+        integer(
+            "--workers", help="With --jsonl: number of searches at once (default: one per core).", low=1, high=1024
+        ),
+    ] = None,
 ) -> None:
     """Search a position and print the best move, its value and the principal variation.
 
@@ -44,14 +56,34 @@ def analyse(
 
               reversi analyse positions.obf --agent six-factor --depth 0
 
+              reversi analyse --jsonl --depth 12 < requests.jsonl
+
     Values are in discs for the side to move. Near the end of a game the output
     says whether the value is exact, or its confidence in per cent. A file of OBF
     lines is analysed line by line. Ctrl-C ends the search early and shows the
     best result so far.
+
+    With --jsonl every line of standard input is a request, such as
+    {"id": 1, "position": "f5d6", "multi_pv": 3}, and {"cancel": 1} stops it. The
+    options are defaults of the requests (docs/reference/protocols.md).
     """
     from play.thinker import default_agent
+    from reversi_env.errors import ReversiError, quoted
 
     limits = {"time": time, "depth": depth, "nodes": nodes}
+    if jsonl:
+        if position != "-":
+            raise ReversiError(
+                f"--jsonl with position {quoted(position)}: expected positions in requests on standard input"
+            )
+        where.refuse("--jsonl, whose requests have positions", "game", "after", "side")
+        defaults = limits | {"agent": agent, "multi_pv": multi_pv, "size": where.size, "variant": where.variant}
+        _serve({name: value for name, value in defaults.items() if value is not None}, workers, threads)
+        return
+    if workers is not None:
+        raise ReversiError(
+            f"--workers {workers}: expected --jsonl with it; --threads N searches one position with N threads"
+        )
     players: dict[str, SearchAgent] = {}
     for line, problem in read_problems(position, where, as_json=as_json):
         spec, numbered = agent or default_agent(problem.position.rules), {} if line is None else {"line": line}
@@ -70,6 +102,15 @@ def analyse(
                 print_json(numbered | _as_dict(result, multi_pv))
             else:
                 _print(line, problem.position, result)
+
+
+def _serve(defaults: dict[str, Any], workers: int | None, threads: int) -> None:
+    """Answer requests in JSON lines on standard input to its end, or to Ctrl-C."""
+    from play.cli.analysis.jsonl import AnalysisService
+
+    service = AnalysisService(defaults, workers or max(1, (os.cpu_count() or 1) // threads), threads, print_json)
+    with exit_on_interrupt("reversi: interrupted"):
+        service.run(io.TextIOWrapper(sys.stdin.buffer, "utf-8-sig", errors="replace"))
 
 
 def _static_value(position: Position, agent: str) -> float:

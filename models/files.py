@@ -58,7 +58,9 @@ def read_file(path: Path | str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     try:
         data = path.read_bytes()
     except OSError as error:
-        raise WeightsError(f"weight file {str(path)!r} cannot be read: {error.strerror}") from None
+        raise WeightsError(
+            f"weight file {str(path)!r} cannot be read, {str(error.strerror).lower()}: expected a file of trained weights"
+        ) from None
     named, digits = _HASH_IN_NAME.search(path.name), hashlib.sha256(data).hexdigest()[:HASH_DIGITS]
     if named and named[1] != digits:
         raise WeightsError(f"weight file {str(path)!r} is damaged: its hash is {digits}, expected {named[1]}")

@@ -15,7 +15,7 @@ from reversi_env.kernels.bitboard import perft as count_sequences
 from reversi_env.kernels.frame import squares_of
 from reversi_env.kernels.stability import stable_discs
 from reversi_env.kernels.symmetry import canonical, position_hash, transform
-from reversi_env.rules import BLACK, COLUMN_NAMES, SIZES, WHITE, Colour, Rules, checked_rules
+from reversi_env.rules import BLACK, SIZES, WHITE, Colour, Rules, checked_rules
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -290,16 +290,10 @@ class Position:
         return f'Position.from_text("""\n{rows}""", {self.turn.name}{rules})'
 
     def __str__(self) -> str:
-        """Return the board with the legal moves marked ``·``, and a line with the side to move or the winner."""
-        from reversi_env.rendering.scene import status
+        """Return the plain board of `render_ansi`: legal moves are ``+``, and the last line has the side to move or the winner."""
+        from reversi_env.rendering.text import render_ansi
 
-        size, legal = self.rules.size, self.legal_board()
-        squares = [
-            "·" if legal >> sq & 1 else disc for sq, disc in zip(self.rules.squares(), self.to_text(), strict=True)
-        ]
-        header = "  " + " ".join(COLUMN_NAMES[:size])
-        rows = [f"{row + 1} {' '.join(squares[size * row : size * (row + 1)])}" for row in range(size)]
-        return "\n".join([header, *rows, status(self, names=("X", "O"))])
+        return render_ansi(self)
 
     def _repr_svg_(self) -> str:
         """Return the board as an SVG picture, for notebooks."""

@@ -22,6 +22,8 @@ from cyclopts import (
     MissingArgumentError,
     Parameter,
     UnknownCommandError,
+    UnknownOptionError,
+    UnusedCliTokensError,
     ValidationError,
 )
 
@@ -182,14 +184,25 @@ def _reason(error: CycloptsError) -> str:
         return f"command {quoted(name)} is unknown{did_you_mean(name, names)}: expected a command from the list"
     argument: Any = error.argument
     if isinstance(error, MissingArgumentError) and argument is not None:
-        return f"{argument.name} is missing: expected a value"
+        about = (argument.parameter.help or "").rstrip(".")
+        return f"{argument.name} is missing: expected a value{about and f' ({about})'}"
+    if isinstance(error, UnknownOptionError):
+        name, names = (
+            error.token.keyword or error.token.value,
+            [name for one in error.argument_collection for name in one.names],
+        )
+        return f"option {name} is unknown{did_you_mean(name, names)}: expected an option from the list"
+    if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
+        return f"argument {quoted(error.unused_tokens[0])} is one too many: expected fewer, or an option in front of it"
     token = getattr(error, "token", None) or next(iter(getattr(argument, "tokens", ())), None)
     if isinstance(error, (CoercionError, ValidationError)) and token is not None and argument is not None:
         shown = token.value if len(token.value) <= MAX_SHOWN else f"{token.value[: MAX_SHOWN - 1]}…"
         kind = getattr(error, "target_type", None)
         choices = ", ".join(map(str, get_args(kind))) if get_origin(kind) is Literal else None
-        expected = f"one of {choices}" if choices else getattr(kind, "__name__", "another value")
-        return f"{argument.name} {shown}: {(not choices and error.msg) or f'expected {expected}'}"
+        reason = getattr(error, "exception_message", "") or error.msg
+        words = "no value" if kind is bool else getattr(kind, "__name__", "another value")
+        expected = f"one of {choices}" if choices else words
+        return f"{argument.name} {shown}: {(not choices and reason) or f'expected {expected}'}"
     return " ".join(str(error).split())
 
 

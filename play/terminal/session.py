@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from time import perf_counter, sleep
 
+from models.human import LEVELS
 from play.game import Game
 from play.interrupt import INTERRUPTED, abandonable, interruptible
 from play.terminal import saved_games as storage
@@ -40,6 +41,8 @@ A side that cannot move passes automatically. Ctrl-C while the computer
 thinks makes it move at once."""
 
 _SIDES = {"black": {BLACK}, "white": {WHITE}, "both": {BLACK, WHITE}}
+#: Agent of a person who asks for no other: a beginner can win.
+EASIEST = "human:level=1"
 #: Lines below a board and its news: the side to move, the opening, the bar, the prompt.
 LINES_BELOW = 6
 
@@ -127,7 +130,7 @@ class Session:
         if thought.value is not None and self._shows_bar:
             sure = certainty(thought.confidence, thought.depth)
             value = f": {thought.value:+.1f} discs, {sure}, {thought.seconds:.1f} s"
-        self._tell(f"{position.turn} ({agent}) plays {thought.move}{value}")
+        self._tell(f"{position.turn} ({shown_name(agent)}) plays {thought.move}{value}")
         self._make(thought.move, thought.seconds, thought.value)
         if self._is_watched:
             self._paused = interrupted
@@ -158,9 +161,13 @@ class Session:
         rules = self.game.rules
         aim = "most discs win" if rules.variant == "normal" else "fewest discs win"
         agents = (self.settings.agents[colour] for colour in (BLACK, WHITE))
-        black, white = (f"the computer ({agent})" if agent else "you" for agent in agents)
+        black, white = (f"the computer ({shown_name(agent)})" if agent else "you" for agent in agents)
         help_text = "Ctrl-C pauses." if self._is_watched else "Type help for help."
         self.screen.show(f"{rules.size}x{rules.size}, {aim}. Black: {black}. White: {white}.\n{help_text}")
+        if EASIEST in self.settings.agents.values() and not self._is_watched:
+            self.screen.show(
+                "A beginner can beat level 1. Type level 2, or up to level 10, for a stronger opponent.", "faint"
+            )
         if not self.game.moves and storage.resumable_games():
             self.screen.show("There is an unfinished game. Resume it with: reversi play --resume", "faint")
 
@@ -364,3 +371,9 @@ class Session:
     def _report_saved_game(self) -> None:
         if self._keeps and self.game.moves and not self.game.is_over():
             self.screen.show("Game saved. Resume it with: reversi play --resume", "faint")
+
+
+def shown_name(agent: str) -> str:
+    """Return the name of an agent for people: a level by its number and title, any other by its spec."""
+    level = re.fullmatch(r"human:(?:level=)?([0-9]+)", agent)
+    return f"level {level[1]} of {len(LEVELS)}, {LEVELS[int(level[1]) - 1].title}" if level else agent

@@ -69,11 +69,12 @@ def test_positions_compare_hash_and_pickle_by_value():
 
 def test_printing_marks_the_legal_moves_and_the_matrix_follows_the_fields_convention():
     assert str(Position.initial(Rules(4))).splitlines() == [
-        "  a b c d",
-        "1 - · - -",
-        "2 · O X -",
-        "3 - X O ·",
-        "4 - - · -",
+        "   a b c d",
+        "1  . + . .",
+        "2  + O X .",
+        "3  . X O +",
+        "4  . . + .",
+        "",
         "black to move (X 2, O 2)",
     ]
     assert "fewest win" in str(Position.initial(Rules(4, "reversed")))

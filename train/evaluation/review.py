@@ -57,6 +57,11 @@ class MoveReview:
     def __post_init__(self, position: Position) -> None:
         object.__setattr__(self, "position", position)  # no field: tables have numbers and words only
 
+    @property
+    def value_for_black(self) -> float:
+        """The value after the move in discs for black, whoever made it."""
+        return self.value_after * (1 if self.colour == "black" else -1)
+
 
 @dataclass(frozen=True)
 class Review(Sequence[MoveReview]):
@@ -86,11 +91,11 @@ class Review(Sequence[MoveReview]):
         return [asdict(move) for move in self.moves]
 
     def table(self) -> str:
-        """Return all moves as text, one per line."""
-        lines = [f"{'':>3}  {'':5}  move  value   loss  best  verdict"]
+        """Return all moves as text, one per line, each with the value for black of the position after it."""
+        lines = [f"{'':>3}  {'':5}  move   black   loss  best  verdict"]
         for move in self.moves:
             digits, kind = (0, "exact") if move.exact else (1, "")
-            figures = f"{move.value_after:+6.{digits}f}  {move.loss:5.{digits}f}"
+            figures = f"{move.value_for_black:+7.{digits}f}  {move.loss:5.{digits}f}"
             words = "" if move.verdict in ("best", "good") else move.verdict
             lines.append(
                 f"{move.number:3}  {move.colour:5}  {move.move:4} {figures}  {move.best:4}  {words:10}  {kind}"
@@ -106,10 +111,9 @@ class Review(Sequence[MoveReview]):
 
     def _draw(self, figure: Any) -> None:
         (axis,) = charts.panels(figure, 1)
-        signs = {"black": 1, "white": -1}
         axis.axhline(0, color=charts.GREY, linewidth=0.6)
         numbers = [move.number for move in self.moves]
-        values = [signs[move.colour] * move.value_after for move in self.moves]
+        values = [move.value_for_black for move in self.moves]
         axis.plot(numbers, values, color=charts.BLUE)
         shown = {"inaccuracy": charts.SKY, "mistake": charts.ORANGE, "blunder": charts.VERMILION}
         for verdict, colour in shown.items():

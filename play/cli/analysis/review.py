@@ -13,6 +13,7 @@ from play.cli.options import (
     SearchThreads,
     StartSize,
     VariantName,
+    checked_parent,
     checked_plot,
     integer,
     number,
@@ -58,21 +59,30 @@ def review(
     plot: Annotated[
         Path | None, text("--plot", help="Plot the value over the game to FILE.svg, .png or .pdf.", metavar="FILE")
     ] = None,
+    picture: Annotated[
+        Path | None,
+        text("--picture", help="Write the game to FILE.gif, or its last position to FILE.png or .svg.", metavar="FILE"),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Analyse every move of a game: its value, the discs it loses and the best move.
 
     Examples: reversi review game.ggf --exact 18 --plot game.svg
 
-              reversi review f5d6c3d3c4f4c5b4
+              reversi review f5d6c3d3c4f4c5b4 --picture game.gif
 
-    Values are in discs for the side that moved. A move that loses 2 discs is an
-    inaccuracy, 5 a mistake, 10 a blunder (on smaller boards fewer).
+    Values in the table and the plot are in discs for black, whoever moved; in
+    JSON for the side that moved. A move that loses 2 discs is an inaccuracy, 5
+    a mistake, 10 a blunder (on smaller boards fewer).
     """
     from reversi_env.notation.openings import name_of_positions
+    from reversi_env.rendering.files import check_picture, save_picture
     from train.evaluation.review import analyse
 
     checked_plot(plot)
+    if picture is not None:
+        check_picture(picture)
+        checked_parent("--picture", picture)
     played = read_game(game, PositionOptions(None, game_number, None, size, variant))
     record, opening = played.record(), name_of_positions(played.positions)
     with exit_on_interrupt("reversi: interrupted"), progress_bar() as show:
@@ -87,6 +97,8 @@ def review(
         )
     if plot is not None:
         judged.plot(plot)
+    if picture is not None:
+        save_picture(picture, played.positions, [played.rules.action_from_name(move) for move in played.moves])
     lost = {colour: judged.lost(colour) for colour in ("black", "white")}
     if as_json:
         print_json({"opening": opening, "lost": lost, "moves": judged.as_dicts()})

@@ -53,6 +53,7 @@ def solve(
     """
     from reversi_env.errors import ReversiError
 
+    where.rules  # noqa: B018 - refuses a size that does not exist
     if position == "start" and where.size not in SOLVABLE_SIZES:
         raise ReversiError("start without --size 4 or --size 6: expected one of them; 8x8 is not feasible")
     from search.engine.solver import Solver

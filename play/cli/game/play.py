@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from cyclopts import Parameter
 
-from play.cli.options import AgentOption, Level, agent_of_level, flag, integer, number, text
+from play.cli.options import Level, agent_of_level, flag, integer, number, text
 from play.cli.positions import DEFAULT, PositionChoice, PositionText, read_start
 
 if TYPE_CHECKING:
@@ -21,7 +21,15 @@ def play(
     /,
     *,
     level: Level = None,
-    agent: AgentOption = None,
+    agent: Annotated[
+        str | None,
+        text(
+            "--agent",
+            help="Agent spec, such as network:time=2 (default: human:level=1, which a beginner can beat; with --depth, --time "
+            "or --watch the strongest agent for the game).",
+            metavar="SPEC",
+        ),
+    ] = None,
     depth: Annotated[
         int | None, integer("--depth", help="How many moves (plies) the agent looks ahead.", low=1, high=60)
     ] = None,
@@ -63,7 +71,7 @@ def play(
     """
     from play.terminal import saved_games as storage
     from play.terminal.screen import Screen
-    from play.terminal.session import Session
+    from play.terminal.session import EASIEST, Session
     from reversi_env import ReversiError
 
     if watch and colour is not None:
@@ -81,6 +89,8 @@ def play(
             settings.agents = {side: before and spec for side, before in settings.agents.items()}
     else:
         game = read_start(position, where)
+        if spec is None and not watch and depth is None and time is None:
+            spec = EASIEST
         settings = _settings(game.rules, _with_depth(spec, depth, game.rules), opponent, colour or "black", watch)
     settings.time = time or settings.time
     settings.adviser, settings.pause, settings.shows_bar = adviser or settings.adviser, pause, evaluation

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import socket
 from ipaddress import ip_address
 from types import FrameType
@@ -28,6 +29,8 @@ GOODBYE_SECONDS = 3
 MAX_LINES, MAX_FRAGMENTS, MAX_QUEUED = 500, 32, 200
 #: Bytes of a WebSocket that are read before its limits are checked, and its control frames: burst and rate.
 PIECE_BYTES, CONTROL_BURST, CONTROLS_PER_SECOND = 512, 20, 1.0
+#: Errors of a port; others are of the address.
+PORT_ERRORS = (errno.EADDRINUSE, errno.EACCES)
 #: The response to bytes that are no HTTP request.
 REFUSAL = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
 
@@ -223,8 +226,10 @@ def listen(options: ServerOptions) -> socket.socket:
         listener.listen(1024)
     except (OSError, OverflowError) as error:
         listener.close()
-        place = f"{options.host}:{options.port}"
-        raise ServerError(f"cannot listen on {place}: {error}; expected a free port of this machine") from None
+        place, port = f"{options.host}:{options.port}", isinstance(error, OSError) and error.errno in PORT_ERRORS
+        expected = "a free port, such as --port 0" if port else "an address of this machine, such as --host 127.0.0.1"
+        reason = getattr(error, "strerror", None) or error
+        raise ServerError(f"cannot listen on {place}, {str(reason).lower()}: expected {expected}") from None
     listener.setblocking(False)
     return listener
 

@@ -36,6 +36,7 @@ def test_the_help_of_every_command(reversi, command):
     assert (code, err) == (0, "")
     path = ALIASES.get(command, command)
     assert (COMMANDS[path].line if path in COMMANDS else GROUPS[path]) in " ".join(out.replace("│", "").split())
+    assert "BOOL" not in out.upper().split()
     assert "─ Arguments ─" not in out or re.search(r"Examples?: reversi ", out)
 
 

@@ -22,13 +22,20 @@ play --opponent greedy => --opponent
 play start --game 2 => --game
 play FILE => FILE
 play --agent nobody => nobody
-play --size 5 => size
+play --size 5 => expected one of 4, 6, 8
+play --tiem 3 => POSITION --tiem: expected a position, or an option
+play --watch=maybe => --watch maybe: expected no value
+play random.ggf => 'random.ggf' is not a GGF file: expected
+analyse random.txt => 'random.txt' is not a text file: expected
+analyse start third => argument 'third' is one too many
+analyse start --evaluator six-factor => option --evaluator is unknown: expected an option from the list
 match gredy random => greedy
 match greedy random --games 3 => games
-match greedy => B
+match greedy => B is missing: expected a value (Agent spec
 match greedy greedy --time -1 => --time
 connect ftp://x => HOST
 serve --host a..b --port 0 --database out => a..b
+serve --host 1.2.3.4 --port 0 --database out => expected an address of this machine
 analyse start --tme 3 => --time
 analyse gone.gff => gone.gff
 analyse XO => XO
@@ -43,6 +50,10 @@ analyse start --agent network:depth=4 --depth 0 => depth
 book check --book FILE => FILE
 book show f5 --size 4 => f5
 solve start --size 8 => --size
+solve start --size 5 => expected one of 4, 6, 8
+network FILE => expected safetensors
+network nothing => expected a file of trained weights
+review f5 --picture game.jpg => expected a name that ends in .gif, .png or .svg
 solve - --table 9999999999 => MiB
 perft --depth => --depth
 perft --depth 2.5 => --depth
@@ -70,6 +81,9 @@ experiment all --only nothing => nothing
 bench gpu --parts state => --parts
 """.strip().splitlines()
 
+#: Files of random bytes.
+RANDOM = ("random.ggf", "random.txt")
+
 
 def check_refusal(reversi, arguments, message):
     code, out, err = reversi(*arguments, stdin=FOUR_EMPTIES)
@@ -84,9 +98,11 @@ def check_refusal(reversi, arguments, message):
 def test_bad_input_is_one_line(reversi, tmp_path, monkeypatch, refusal):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "FILE").touch()
+    for name in RANDOM:
+        (tmp_path / name).write_bytes(bytes(7919 * i % 256 for i in range(300)))
     command, _, message = refusal.partition(" => ")
     check_refusal(reversi, shlex.split(command), message)
-    assert {path.name for path in tmp_path.iterdir()} <= {"FILE", "out"}
+    assert {path.name for path in tmp_path.iterdir()} <= {"FILE", "out", *RANDOM}
 
 
 @pytest.mark.parametrize("arguments", [("analyse", "X" * 5000), ("perft", "--depth", "9" * 5000)])

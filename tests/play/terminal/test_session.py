@@ -106,6 +106,15 @@ def test_mistakes_name_the_input_and_change_nothing(play):
     assert "no moves yet" in moves
 
 
+def test_who_asks_for_nothing_meets_a_level_that_a_beginner_beats(reversi):
+    _, shown, _ = reversi("play", "--size", 4, stdin="level 3\nquit\n")
+    assert "White: the computer (level 1 of 10, Beginner)." in shown
+    assert "A beginner can beat level 1. Type level 2" in shown
+    assert "level 3 now" in shown
+    _, shown, _ = reversi("play", "--size", 4, "--depth", 2, stdin="quit\n")
+    assert "White: the computer (six-factor:depth=2)." in shown
+
+
 def test_hint_values_and_bar(play):
     shown = play("hint", "values", "eval", "b1", "eval", "board", "help")
     assert max(map(len, shown.splitlines())) <= 80
@@ -218,7 +227,7 @@ def test_resume_refuses_options_that_the_game_has(play, reversi):
 
 def test_a_level_is_that_of_the_human_ladder(reversi):
     _, shown, _ = reversi("play", "--size", "4", "--level", "3", stdin="level 9\nswap\nlevel 11\nquit\n")
-    assert "Black: you. White: the computer (human:level=3).\n" in shown
+    assert "Black: you. White: the computer (level 3 of 10, Learner).\n" in shown
     assert "the computer plays at level 9 now" in shown
     assert "level '11': expected level 1 to 10" in shown
 

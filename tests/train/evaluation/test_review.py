@@ -3,6 +3,7 @@
 import json
 
 import pytest
+from PIL import Image
 
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.notation import Game, write_ggf
@@ -125,7 +126,16 @@ def test_the_command(review, tmp_path, reversi, json_lines):
     status, out, _ = reversi("review", path, "--depth", 3, "--exact", 12, "--plot", tmp_path / "game.png")
     assert status == 0
     assert out.startswith(review.table())
+    values = [float(line.split()[3]) for line in out.splitlines() if line.split()[0].isdigit()]
+    sides = [1 if move.colour == "black" else -1 for move in review]
+    assert values == [
+        round(side * move.value_after, 0 if move.exact else 1) for side, move in zip(sides, review, strict=True)
+    ]
     assert (tmp_path / "game.png").read_bytes().startswith(b"\x89PNG")
+    for name, count in (("game.gif", len(LOSER.moves) + 1), ("last.png", 1)):
+        assert reversi("review", path, "--depth", 2, "--evaluator", "discs", "--picture", tmp_path / name)[0] == 0
+        with Image.open(tmp_path / name) as picture:
+            assert getattr(picture, "n_frames", 1) == count
     (result,) = json_lines("review", path, "--depth", 3, "--exact", 12)
     assert result["moves"] == json.loads(json.dumps(review.as_dicts()))
     status, out, err = reversi("review", tmp_path / "nowhere.ggf")

@@ -13,6 +13,7 @@ import pytest
 from reversi_env import ReversiError
 from reversi_env.errors import EXTRAS, MissingExtra, extra_libraries, missing_extra_error, require
 from tests.conftest import REPOSITORY
+from tests.oracles.processes import output_of
 
 #: Runs command lines in turn in a process that finds none of the hidden libraries; their statuses and outputs as JSON.
 HIDING = """
@@ -42,11 +43,12 @@ NEEDING = {
         "demo --out out",
         "exam policy.safetensors",
         "train alphazero --out out",
+        "train ppo --out out",
         "match random rl --games 2",
         "match rl-search random --games 2",
         "bench gpu",
     ],
-    "rl": ["train ppo --out out", "bench rl"],
+    "rl": ["bench rl"],
     "cluster": ["label out --count 5 --ray local"],
     "tune": ["tune ten-weight --optimiser cma --out out", "tune ten-weight --out out"],
     "plots": [
@@ -59,15 +61,8 @@ NEEDING = {
 
 
 def run_without(libraries, commands, folder):
-    done = subprocess.run(
-        [sys.executable, "-c", HIDING, json.dumps([list(libraries), [command.split() for command in commands]])],
-        cwd=folder,
-        env=os.environ | {"PYTHONPATH": str(REPOSITORY)},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
+    asked = json.dumps([list(libraries), [command.split() for command in commands]])
+    return json.loads(output_of(HIDING, asked, folder=folder, PYTHONPATH=REPOSITORY)[-1])
 
 
 def check_refused(extra, results):
@@ -163,17 +158,12 @@ for make in (
 
 
 def test_with_the_core_alone_the_library_works_and_names_what_the_rest_needs():
-    command = [sys.executable, "-c", LIBRARY, json.dumps(list(EXTRAS))]
-    done = subprocess.run(command, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
     torch, sb3 = (str(missing_extra_error(library)) for library in ("torch", "stable_baselines3"))
     errors = [torch, sb3, torch, f"opponent 'rl': {torch}"]
-    assert done.stdout.splitlines() == ["numba_cuda stable_baselines3 torch", *errors]
+    assert output_of(LIBRARY, json.dumps(list(EXTRAS))) == ["stable_baselines3 torch", *errors]
 
 
 # --- the error ------------------------------------------------------------------------------------
-
-
 def test_the_error_is_ours_and_an_import_error_and_can_be_pickled():
     with pytest.raises(MissingExtra, match=r"torch.*\[learn\]") as caught, extra_libraries():
         raise ModuleNotFoundError("No module named 'torch.nn'", name="torch.nn")
@@ -231,7 +221,6 @@ def test_without_a_library_only_tests_that_lack_it_are_skipped(tmp_path):
 
 
 # --- files of a user with the names of our packages -----------------------------------------------
-
 TRAIN = """
 import gymnasium
 import reversi_env
@@ -257,10 +246,12 @@ def test_an_opponent_names_the_package_that_shadows_its_own(tmp_path):
     (tmp_path / "train.py").write_text(TRAIN)
     (tmp_path / "search").mkdir()
     shadowing = tmp_path / "search" / "__init__.py"
-    shadowing.touch()
-    error = run_script(tmp_path).stderr.splitlines()[-1]
+    shadowing.write_text("print('imported')")
+    done = run_script(tmp_path)
+    error = done.stderr.splitlines()[-1]
     assert "SettingsError" in error
     assert str(shadowing) in error
+    assert "imported" not in done.stdout
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""Runs with neighbouring seeds have no games in common, and their scores vary as much as the standard error says."""
+"""Runs with neighbouring seeds have no games in common."""
 
 import math
 from contextlib import suppress
@@ -24,9 +24,9 @@ from studies.reports import tuning as label_tuning
 from tests.oracles.strategies import random_moves, wthor_file, wthor_record
 from train.alphazero.options import SelfPlayOptions
 from train.alphazero.run import SelfPlayRun
-from train.arena.batch import compiled_player, play_games, self_play
+from train.arena.batch import self_play
 from train.arena.match import play_match
-from train.arena.openings import Openings, opening_sequence
+from train.arena.openings import opening_sequence
 from train.arena.options import TournamentOptions
 from train.book.check import sampled_rows
 from train.book.options import CheckOptions
@@ -43,7 +43,6 @@ from train.labels.sampling import sample_block
 from train.rl.options import preset
 from train.rl.tensor_ppo import TensorPPO
 from train.tuning.objectives import LabelError, WinRate
-from train.tuning.optimisers import OPTIMISERS
 
 SEEDS, RULES, GAMES = range(50), Rules(), 10
 NEVER_MADE, WTHOR_GAMES, BOOK = Path("never-made"), 150, packaged_book(Rules(variant="reversed"))
@@ -81,10 +80,6 @@ def boards_of(made):
     return rows(made.own, made.opp)
 
 
-def seed_of(*arguments, seed, **options):
-    return [seed]
-
-
 def openings(run, times=1):
     """A job that returns the random openings it begins with, continued to 20 plies, where by chance no two are alike."""
     random_positions = batch.random_positions
@@ -96,8 +91,6 @@ def openings(run, times=1):
 
 
 # --- jobs: from a seed to what no other run may have --------------------------------------------------
-
-
 def breadths(seed):
     moves, visits = np.zeros((2, GAMES, ROUNDS), np.int64)
     boards = (np.uint64(board) for board in (*RULES.start_boards, RULES.playable))
@@ -184,21 +177,6 @@ def puzzles(seed):
     return rows(*sample_block(replace(PuzzleOptions(seed=seed).candidates, **quick), 0, threads=1))
 
 
-def optimiser(name):
-    """A job that returns the points of two generations around one start, apart from the start itself."""
-
-    def job(seed):
-        start, asked = np.zeros(3), []
-        made = OPTIMISERS[name](3, GAMES, seed, start)
-        for _ in range(2):
-            points = made.ask()
-            asked += [tuple(point) for point in points.tolist() if any(point)]
-            made.tell((points**2).sum(axis=1))
-        return asked
-
-    return job
-
-
 ENDGAMES = packaged_endgames(RULES).rows(np.arange(4))
 JOBS = {
     "random positions": lambda seed: rows(*batch.random_positions(GAMES, 20, seed=seed)),
@@ -223,8 +201,6 @@ JOBS = {
     "endgames": lambda seed: rows(*_sample(EndgameOptions(positions=2, empties=(14, 14), seed=seed), 1)[:2]),
     "probcut": probcut,
     "label tuning": tuned_labels,
-    "genetic": optimiser("genetic"),
-    "cma": optimiser("cma"),
     "puzzles": puzzles,
 }
 
@@ -242,8 +218,6 @@ def test_probcut_and_the_stages_of_a_bootstrap_have_streams_of_their_own():
 
 
 # --- samples of a fixed set ---------------------------------------------------------------------------
-
-
 @pytest.fixture(scope="module")
 def wthor(tmp_path_factory):
     """A folder with a WTHOR file of random games."""
@@ -275,22 +249,3 @@ def test_samples_of_neighbouring_seeds_overlap_by_chance(name, wthor):
     for pairs in (list(pairwise(of_seeds)), list(combinations(of_seeds, 2))):
         shared = sum(len(one & other) for one, other in pairs)
         assert shared <= len(pairs) * mean + 3 * math.sqrt(len(pairs) * variance)
-
-
-# --- scores -------------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("pairing", [("greedy", "random"), ("six-factor:depth=1", "mobility:depth=1")])
-def test_scores_of_neighbouring_seeds_vary_by_their_standard_error(pairing):
-    """Standard deviations over 40 seeds in a row, the mean of five such rows: of one alone 11 % are chance."""
-    rules, rows_of_seeds = Rules(6), np.arange(200).reshape(5, 40)
-    players = [compiled_player(spec, rules) for spec in pairing]
-
-    def match(seed):
-        results = play_games(*players, Openings.random(rules, 100, 6, seed), rules, seed=seed)
-        return results.score, results.score_error
-
-    scores, errors = np.array([[match(int(seed)) for seed in seeds] for seeds in rows_of_seeds]).transpose(2, 0, 1)
-    measured, reported = (np.sqrt(squares.mean()) for squares in (scores.var(axis=1, ddof=1), errors**2))
-    assert measured == pytest.approx(reported, rel=0.15)

@@ -18,10 +18,7 @@ PACKAGES = ("reversi_env", "search", "models", "train", "studies", "play", "benc
 PUBLIC = {"_replace", "_asdict", "_fields", "_exit", "_thread"}
 MAX_LINES, MIN_LINES, MAX_MODULES = 450, 25, 13
 #: Imports between folders that would close a cycle; each is of one name, inside a function.
-CYCLIC_IMPORTS = {
-    ("reversi_env.gpu", "reversi_env.envs"),
-    ("reversi_env.gpu", "reversi_env.functional"),
-}
+CYCLIC_IMPORTS = {("reversi_env.gpu", "reversi_env.envs"), ("reversi_env.gpu", "reversi_env.functional")}
 
 
 def files(*suffixes):
@@ -54,9 +51,6 @@ def defined(nodes):
             case ast.Constant(value=str(name)):
                 names.add(name)
     return {name for name in names if is_private(name)}
-
-
-# --- imports --------------------------------------------------------------------------------------
 
 
 def check_acyclic(imported):
@@ -102,9 +96,6 @@ def test_no_folder_imports_itself_by_way_of_others():
     check_acyclic(imported)
 
 
-# --- sizes ----------------------------------------------------------------------------------------
-
-
 def test_modules_are_neither_long_nor_tiny():
     lines = {name_of(path): len(path.read_text().splitlines()) for path in files(".py", ".js")}
     wrong = {
@@ -123,9 +114,6 @@ def test_folders_have_few_modules():
     assert not {folder for folder, count in counts.items() if count > MAX_MODULES}
 
 
-# --- names ----------------------------------------------------------------------------------------
-
-
 def test_private_names_stay_in_their_module():
     """Those of libraries, too, but for numba's in the compiler."""
     private_names = {path: defined(nodes) for path, nodes in modules().items()}
@@ -135,20 +123,10 @@ def test_private_names_stay_in_their_module():
         allowed = private_names[path] | PUBLIC
         for node in nodes:
             match node:
-                case ast.ImportFrom(module=str(module), names=names):
-                    parts = [*module.split("."), *(alias.name for alias in names)]
-                    wrong += [
-                        (path, f"{node.lineno} imports {part}")
-                        for part in parts
-                        if is_private(part) and part not in PUBLIC
-                    ]
-                case ast.Import(names=names):
-                    parts = [part for alias in names for part in alias.name.split(".")]
-                    wrong += [
-                        (path, f"{node.lineno} imports {part}")
-                        for part in parts
-                        if is_private(part) and part not in PUBLIC
-                    ]
+                case ast.ImportFrom(names=names) | ast.Import(names=names):
+                    modules_and_names = [getattr(node, "module", None) or "", *(alias.name for alias in names)]
+                    parts = {part for name in modules_and_names for part in name.split(".")} - PUBLIC
+                    wrong += [(path, f"{node.lineno} imports {part}") for part in parts if is_private(part)]
                 case ast.Attribute(value=ast.Name(id="self" | "cls")):
                     continue  # perhaps of a base class
                 case ast.Attribute(attr=name) if is_private(name) and name not in allowed:
@@ -183,9 +161,6 @@ def test_no_name_of_a_package_is_that_of_a_module_in_it():
     assert not wrong, "\n".join(wrong)
 
 
-# --- facades and installation ---------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("stub", files(".pyi"), ids=name_of)
 def test_a_facade_has_the_names_of_its_stub_where_the_stub_says(stub):
     package = ".".join(stub.parent.relative_to(REPOSITORY).parts)
@@ -216,7 +191,7 @@ def test_facades_import_all_names_with_eager_import():
 def test_the_import_loads_nothing_heavy():
     script = """
 import sys
-from reversi_env import functional
+from reversi_env import functional, rendering
 heavy = {"torch", "stable_baselines3", "PIL", "pygame", "matplotlib", "search", "models", "train", "play"}
 print(heavy & set(sys.modules))
 functional.legal(functional.init(2))

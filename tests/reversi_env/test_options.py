@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 from typing import Literal
 
@@ -31,27 +32,23 @@ class Example(GameOptions):
 
 
 @pytest.mark.parametrize(
-    ("changes", "message"),
+    ("name", "value", "limit"),
     [
-        ({"count": 11}, "count=11: expected an integer from 1 to 10"),
-        ({"count": True}, "count=True: expected an integer from 1 to 10"),
-        ({"count": None}, "count=None: expected an integer from 1 to 10"),
-        ({"rounds": 0}, "rounds=0: expected an integer, 1 or more"),
-        ({"rate": float("nan")}, "rate=nan: expected a number from 0 to 1"),
-        ({"depth": 1.0}, "depth=1.0: expected an integer from 1 to 9"),
-        ({"fast": 1}, "fast=1: expected True or False"),
-        ({"loss": "huber"}, "loss='huber': expected one of plain, structural"),
-        ({"names": "abc"}, "names='abc': expected one or more texts"),
-        ({"range": [1]}, r"range=(1,): expected two integers from 0 to 60"),
-        ({"shares": [0.5, 2]}, "shares=(0.5, 2): expected one or more numbers from 0 to 1"),
-        ({"shares": ()}, "shares=(): expected one or more numbers from 0 to 1"),
-        ({"games": 3}, "games=3: expected an even number from 2 to 10"),
+        *(("count", value, "10") for value in (11, True, None)),
+        *(
+            ("rounds", 0, "1"),
+            ("rate", float("nan"), "1"),
+            ("depth", 1.0, "9"),
+            ("fast", 1, "True"),
+            ("games", 3, "10"),
+        ),
+        *(("loss", "huber", "plain, structural"), ("names", "abc", ""), ("range", (1,), "60")),
+        *(("shares", value, "0 to 1") for value in ((0.5, 2), ())),
     ],
 )
-def test_a_bad_value_is_named_with_what_was_expected(changes, message):
-    with pytest.raises(TrainError) as error:
-        Example(**changes)
-    assert str(error.value) == message
+def test_a_bad_value_is_named_with_what_was_expected(name, value, limit):
+    with pytest.raises(TrainError, match=re.escape(f"{name}={value!r}: expected ") + f".*{limit}"):
+        Example(**{name: value})
 
 
 def test_integers_of_numpy_become_those_of_python():

@@ -125,7 +125,7 @@ ASKED = (Position.discs, Position.disc_difference, Position.stable, Position.fro
         (PositionError, "colour", Position, [Rules(), 1, 2, 0]),
         *((PositionError, "squares", Position.from_text, [text]) for text in ("X" * 63, "")),
         (PositionError, "h8", Position.from_text, ["X" * 63 + "?"]),
-        (PositionError, "text", Position.from_text, [None]),
+        (PositionError, "None", Position.from_text, [None]),
         (PositionError, "36", Position.from_text, ["-" * 64, BLACK, Rules(6)]),
         *((PositionError, "symmetry", START.transformed, [symmetry]) for symmetry in (8, -1, 1.5, "1")),
         *((ReversiError, ".", Position.from_matrix, [matrix]) for matrix in MATRICES),

@@ -164,9 +164,6 @@ def test_the_command_shows_and_clears(cache, reversi, json_lines):
     assert [path.name for path in cache.iterdir()] == ["mine.txt"]
 
 
-# --- real kernels ---------------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_flipped_and_cut_files_are_compiled_again(filled, tmp_path):
     """In rounds, until some bits were flipped: the same results, no word and no traceback, and whole entries afterwards."""

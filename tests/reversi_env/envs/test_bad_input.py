@@ -51,8 +51,6 @@ def game(**options):
 
 
 # --- actions
-
-
 @pytest.mark.parametrize("illegal", ["lose", "raise", "random"])
 @not_actions
 def test_what_is_not_an_action_is_refused_whatever_the_policy(action, illegal):
@@ -119,8 +117,6 @@ def test_actions_of_a_batch_have_a_shape_and_a_range(actions, message):
 
 
 # --- the order of calls
-
-
 def test_what_needs_a_reset_first():
     text = {"render_mode": "ansi"}
     env, single, many = aec.env(**text), ReversiEnv(**text), ReversiVectorEnv(2, **text)
@@ -181,8 +177,6 @@ def test_stepping_finished_games_of_two_players():
 
 
 # --- resets, and what an environment is made with
-
-
 START4 = Position.initial(Rules(4))
 OTHER_GAMES = [Position.initial(Rules(4, "reversed")), Position.initial(Rules(6))]
 BAD_STARTS = [

@@ -74,15 +74,11 @@ def check_end(result, final, reward, rewarded, viewer):
     observation, received, terminated, truncated, info = result
     assert (terminated, truncated) == (True, False)
     assert received == result_of(final, rewarded, reward)
-    assert (info["score"], info["winner"]) == (final.score(rewarded), winner_of(final))
+    winner = -1 if final.winner() is None else number_of(final.winner())
+    assert (info["score"], info["winner"]) == (final.score(rewarded), winner)
     assert info["to_move"] == number_of(viewer)
     assert np.array_equal(observation, board_of(final, own=viewer))
     assert np.flatnonzero(info["action_mask"]).tolist() == [final.rules.pass_action]
-
-
-def winner_of(final):
-    """Who won, as the infos have it."""
-    return -1 if final.winner() is None else number_of(final.winner())
 
 
 @pytest.mark.parametrize("reward", ["win", "discs"])

@@ -1,7 +1,4 @@
-"""Every environment shows its board: as text, as pixels, in a window.
-
-(What the pictures look like is tested in `tests/rendering`.)
-"""
+"""Every environment shows its board: as text, as pixels, in a window."""
 
 import numpy as np
 import pytest

@@ -18,12 +18,7 @@ from reversi_env.envs import pettingzoo as aec
 from tests.oracles.games import GAMES, LastLegal, board_of, draw_legal, last_legal, mask_of, result_of
 
 PLAYERS = (BLACK, WHITE)
-STARTS = {
-    "standard": {},
-    "parallel": {"start": "parallel"},
-    "opening": {"opening_plies": 5},
-    "endgame": {"empties": 7},
-}
+STARTS = {"standard": {}, "parallel": {"start": "parallel"}, "opening": {"opening_plies": 5}, "endgame": {"empties": 7}}
 #: Made anew for every environment: an opponent of one's own may have a state.
 OPPONENTS = {
     "two players": lambda: None,
@@ -57,11 +52,6 @@ def record(count, steps, seed, **options):
         observations, rewards, terminated, _, infos = envs.step(actions)
         recorded.append(Step(observations, infos["action_mask"], infos["to_move"], actions, rewards, terminated))
     return recorded
-
-
-def assert_same_records(left, right):
-    for one, other in zip(left, right, strict=True):
-        assert all(np.array_equal(a, b) for a, b in zip(vars(one).values(), vars(other).values(), strict=True))
 
 
 def replay(recorded, i, env, seed):
@@ -118,7 +108,8 @@ def test_games_are_the_same_everywhere(size, variant, opponent, colour, start, c
     options = {"size": size, "variant": variant, "colour": colour, "reward": "discs", **STARTS[start]}
     make, seed, finished, two_players = OPPONENTS[opponent], 77 * size, 0, opponent == "two players"
     recorded = record(count, steps, seed, opponent=make(), **options)
-    assert_same_records(recorded, record(count, steps, seed, opponent=make(), parallel=True, **options))
+    for one, other in zip(recorded, record(count, steps, seed, opponent=make(), parallel=True, **options), strict=True):
+        assert all(np.array_equal(a, b) for a, b in zip(vars(one).values(), vars(other).values(), strict=True))
     env = ReversiEnv(opponent=make(), **options)
     for i in range(count):
         for before, action, after, reward in replay(recorded, i, env, seed + i):

@@ -15,7 +15,7 @@ from reversi_env.kernels import parallel
 from reversi_env.kernels.parallel import Pool, claim_rows, claimed_rows, core_count, loop
 from tests.oracles.processes import PATIENCE, in_background, output_of, wait_until
 
-RULES = Rules(8)
+RULES, HELPED_FIRST = Rules(8), "a helper first"
 new_pool = parallel.shared_pool.__wrapped__  # without the pool of this process
 
 
@@ -37,22 +37,16 @@ def fail_at(share, row, visits):
 
 @pytest.fixture
 def pool_of(monkeypatch):
-    """Make the process run its loops on so many threads."""
+    """Make the process run its loops on so many threads; with HELPED_FIRST on two, of which the helper runs before the caller."""
 
     def use(count):
-        pool = Pool(count)
+        pool = Pool(2 if count == HELPED_FIRST else count)
         monkeypatch.setattr(parallel, "shared_pool", lambda: pool)
-        return pool
+        if count == HELPED_FIRST:
+            pool._helpers = 1
+            monkeypatch.setattr(pool, "_jobs", SimpleNamespace(put=lambda job: job.help()))
 
     return use
-
-
-@pytest.fixture
-def helped_first(pool_of, monkeypatch):
-    """Two threads, of which the helper always runs before the caller."""
-    pool = pool_of(2)
-    pool._helpers = 1
-    monkeypatch.setattr(pool, "_jobs", SimpleNamespace(put=lambda job: job.help()))
 
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
@@ -94,23 +88,17 @@ def first_legal(boards, masks):
     return masks.argmax(-1)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 7, "a helper first"])
-def test_results_do_not_depend_on_the_number_of_threads(pool_of, count, request):
-    if count == "a helper first":
-        request.getfixturevalue("helped_first")
-    else:
-        pool_of(count)
+@pytest.mark.parametrize("count", [1, 2, 3, 7, HELPED_FIRST])
+def test_results_do_not_depend_on_the_number_of_threads(pool_of, count):
+    pool_of(count)
     for alone, shared in zip(everything(parallel=False), everything(parallel=True), strict=True):
         for expected, found in zip(alone, shared, strict=True):
             assert np.array_equal(expected, found)
 
 
-@pytest.mark.parametrize("threads", [2, 7, "a helper first"])
-def test_the_caller_raises_an_error_after_which_the_threads_work_on(pool_of, threads, request):
-    if threads == "a helper first":
-        request.getfixturevalue("helped_first")
-    else:
-        pool_of(threads)
+@pytest.mark.parametrize("count", [2, 7, HELPED_FIRST])
+def test_the_caller_raises_an_error_after_which_the_threads_work_on(pool_of, count):
+    pool_of(count)
     visits = np.zeros(100, np.int64)
     for row in range(0, 100, 11):
         with pytest.raises(ValueError, match="row"):
@@ -164,9 +152,6 @@ def test_small_batches_are_not_shared_out(monkeypatch):
     own, opp = batch.start(1000)
     batch.legal_moves(own, opp)
     ReversiVectorEnv(16).reset(seed=1)
-
-
-# --- how many threads, and processes -----------------------------------------------------------------
 
 
 def test_there_is_a_thread_per_core_unless_a_variable_says_otherwise(monkeypatch):

@@ -6,7 +6,7 @@ import pytest
 
 from reversi_env import BLACK, WHITE, Position, ReversiError, Rules
 from reversi_env.errors import IllegalMoveError, NotationError, PositionError
-from reversi_env.notation import Problem, read_ggf, read_obf, read_obf_line, read_wthor, write_obf_line
+from reversi_env.notation import Problem, read_obf, read_obf_line, read_wthor, write_obf_line
 
 FFO_SAMPLE = Path(__file__).parents[2] / "data" / "ffo-sample.obf"
 # The scores are made up: reading does not ask whether they are right.
@@ -122,9 +122,3 @@ def test_a_problem_made_by_hand_is_checked_like_one_that_was_read():
     for scores in ([("a1", 0)], [("d3", 65)], [("d3", 0), ("d3", 0)]):
         with pytest.raises(ReversiError):
             Problem(start, scores)
-
-
-@pytest.mark.parametrize("reader", [read_obf, read_ggf, read_wthor])
-def test_a_missing_file_raises_the_usual_error(reader, tmp_path):
-    with pytest.raises(FileNotFoundError):
-        list(reader(tmp_path / "missing"))

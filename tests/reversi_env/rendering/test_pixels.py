@@ -9,7 +9,6 @@ import pytest
 
 from reversi_env import Position
 from reversi_env.rendering import Window
-from tests.oracles.processes import output_of
 
 pytest.importorskip("PIL")
 
@@ -137,10 +136,3 @@ def test_a_closed_window_stays_closed_and_the_program_goes_on(pygame, window, by
     assert not window.is_open
     window.show(FRAME)
     assert pygame.display.get_surface() is None
-
-
-def test_prints_nothing(pygame, monkeypatch):
-    monkeypatch.delenv("PYGAME_HIDE_SUPPORT_PROMPT")
-    code = "import numpy; from reversi_env.rendering import Window; w = Window(fps=0); "
-    code += "w.show(numpy.zeros((9, 9, 3), 'uint8')); print(w.is_open); w.close()"
-    assert output_of(code) == ["True"]

@@ -44,9 +44,6 @@ def choices(spec, count=12, plies=8):
     return [agent.choose(position) for position in positions(own, opp, Rules())]
 
 
-# --- playing --------------------------------------------------------------------------------------
-
-
 @every_game
 def test_every_kind_plays_legal_moves_in_every_game(rules):
     stages = positions_of_all_stages(rules)
@@ -97,9 +94,6 @@ def test_exact_is_perfect_from_where_it_is_told_and_random_before():
     assert len({make_agent(f"exact:seed={seed}").choose(Position.initial()) for seed in range(20)}) == 4
 
 
-# --- options --------------------------------------------------------------------------------------
-
-
 def test_options_reach_the_search_and_defaults_hold_for_what_the_spec_leaves_open():
     agent = make_agent("six-factor:depth=5,time=0.25,nodes=1000,exact=14,threads=2,table=3,seed=9")
     limits = agent.limits
@@ -148,9 +142,6 @@ def test_seeds_decide_the_lots():
         assert any(other != drawn[0] for other in drawn[2:]), name
 
 
-# --- bad specs ------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("spec", "words"),
     [
@@ -180,8 +171,6 @@ def test_bad_specs_name_what_is_wrong(spec, words):
     assert "expected" in str(error.value)
     assert "\n" not in str(error.value)
 
-
-# --- opponents in environments --------------------------------------------------------------------
 
 SPEC = "six-factor:depth=2,table=0.1"
 
@@ -220,9 +209,6 @@ def test_agents_can_be_copied_and_pickled_without_their_tables(spec, tmp_path):
     expected = [agent.choose(position) for _ in range(8)]
     for twin in copies:
         assert [twin.choose(position) for _ in range(8)] == expected
-
-
-# --- specs ----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

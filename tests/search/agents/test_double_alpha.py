@@ -49,9 +49,6 @@ def same(found, expected, rules):
     )
 
 
-# --- the twin -------------------------------------------------------------------------------------
-
-
 @every_game
 def test_values_moves_and_nodes_equal_the_textbooks(rules):
     """All games together: more than 200 positions. By nodes for seconds some searches end before, some run out, some are proven."""
@@ -82,9 +79,6 @@ def test_a_proven_result_is_the_solvers_and_a_win_ends_the_search_early(rules):
         assert np.sign(-exact_value(position.play(found.move))) == np.sign(score)
         early += score > 0 and found.depth < position.empties
     assert early or rules.size != 6
-
-
-# --- time control ---------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -123,9 +117,6 @@ def test_a_stop_leaves_the_move_of_the_first_iteration(monkeypatch):
     assert (found.depth, found.move) == (2, "d3")
 
 
-# --- results --------------------------------------------------------------------------------------
-
-
 @every_game
 def test_all_moves_can_be_valued_and_ties_are_broken_at_random(rules):
     for position in sample(rules, 6, seed=4)[:5]:
@@ -153,9 +144,6 @@ def test_finished_games_and_other_games():
     assert (result.move, result.value, result.exact) == (None, 16.0, True)
     with pytest.raises(ReversiError):
         engine(Rules(4)).search(Position.initial(Rules(6)))
-
-
-# --- facts of report 002 --------------------------------------------------------------------------
 
 
 def exact_value(position):

@@ -1,8 +1,6 @@
-"""The table of agents: its import paths, entry points of other packages, and files that shadow a package of this project."""
+"""The table of agents: its import paths, and entry points of other packages."""
 
 import importlib.metadata
-import os
-import subprocess
 import sys
 from dataclasses import fields
 
@@ -12,7 +10,6 @@ from reversi_env import Position, loading
 from search import agents, evaluators
 from search.agents import registry
 from search.engine.engine import Engine
-from tests.conftest import REPOSITORY
 
 COIN = """
 from dataclasses import dataclass
@@ -90,15 +87,3 @@ def test_an_evaluator_of_another_package_searches(entry_points):
     assert Engine("no-discs", preload=False).evaluator.name == agents.make_agent("no-discs:depth=1").evaluator.name
     with pytest.raises(loading.EntryPointError, match="neither"):
         agents.make_agent("neither")
-
-
-def test_a_module_that_shadows_a_package_is_named_and_not_run(tmp_path):
-    (tmp_path / "models.py").write_text("print('imported')")
-    script = "from search.agents import make_agent\nmake_agent('random')\nmake_agent('human:3')"
-    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{REPOSITORY}"}
-    result = subprocess.run(
-        [sys.executable, "-c", script], env=environment, cwd=tmp_path, capture_output=True, text=True
-    )
-    assert result.returncode != 0
-    assert "imported" not in result.stdout
-    assert f"ShadowedPackageError: {str(tmp_path / 'models.py')!r}" in result.stderr

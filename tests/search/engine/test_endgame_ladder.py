@@ -67,8 +67,6 @@ def climbing(monkeypatch):
 
 
 # --- the solver -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("rules", RULES, ids=str)
 def test_the_ladder_changes_no_score(rules):
     plain, helped = Solver(rules, table=TranspositionTable(4)), solver_for(rules)
@@ -126,8 +124,6 @@ def test_an_entry_of_a_lower_step_answers_nothing_on_a_higher_one():
 
 
 # --- the engine -----------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("rules", [Rules(6), Rules(8)], ids=str)
 def test_an_engine_climbs_to_the_proof_if_it_has_the_time(climbing, rules):
     engine, position, solver = climbing(rules), positions_with(15, 1, rules, seed=4)[0], Solver(rules)
@@ -195,8 +191,6 @@ def test_a_proven_win_is_played_though_its_score_is_not_known(climbing):
 
 
 # --- coefficients ---------------------------------------------------------------------------------
-
-
 def test_the_ends_are_fitted_and_survive_a_file():
     sampled = positions_with(13, 40, Rules(), seed=2)
     ends = probcut_fit.fit_endgame("network", Rules(), sampled)
@@ -227,8 +221,6 @@ def test_ends_that_make_no_sense_are_refused(wrong):
 
 
 # --- the small table ------------------------------------------------------------------------------
-
-
 def test_the_small_table_keeps_the_last_of_those_that_share_a_place():
     """Against a dictionary by place: entries are those of their position, bounds are narrowed, and the move stays."""
     words, generator, kept = np.zeros(SHALLOW_WORDS, np.uint64), np.random.default_rng(1), {}

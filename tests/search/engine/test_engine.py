@@ -70,8 +70,6 @@ def at_depth(depth):
 
 
 # --- right values ---------------------------------------------------------------------------------
-
-
 @every_game
 @pytest.mark.parametrize("name", EVALUATORS)
 def test_with_an_empty_table_the_value_is_that_of_plain_negamax(rules, name):
@@ -218,8 +216,6 @@ def test_the_solver_takes_over_when_every_limit_lets_it(limits, empties, solves)
 
 
 # --- the same every time --------------------------------------------------------------------------
-
-
 def test_the_node_signature():
     """Twice, since one thread gives the same result every time."""
     assert [signature(), signature()] == [SIGNATURE, SIGNATURE]
@@ -238,8 +234,6 @@ def test_equal_moves_are_drawn_by_lot_when_asked():
 
 
 # --- the result -----------------------------------------------------------------------------------
-
-
 @every_game
 def test_multi_pv_values_are_those_of_separate_searches_best_first(rules):
     """At a fixed depth a move is worth what a search of the position after it says at one ply less."""
@@ -321,8 +315,6 @@ def small_search(rules=None, **options):
 
 
 # --- special positions ----------------------------------------------------------------------------
-
-
 @every_game
 def test_a_finished_game_and_a_pass(rules):
     over = Position.from_text("X" * (rules.square_count - 1) + "-", rules=rules)
@@ -349,8 +341,6 @@ def test_with_a_clock_an_only_move_is_played_at_once():
 
 
 # --- limits ---------------------------------------------------------------------------------------
-
-
 def test_the_node_limit_holds_and_there_is_always_a_move():
     engine = Engine("six-factor", megabytes=1)
     for limit in (1, 10, 100, 1000, 30_000):

@@ -31,8 +31,6 @@ def positions_with(empties, count, rules=GAMES[4], seed=0):
 
 
 # --- right ----------------------------------------------------------------------------------------
-
-
 @every_game
 def test_the_count_of_what_turns_at_the_last_square_is_that_of_the_board(rules):
     generator = np.random.default_rng(3)
@@ -99,8 +97,6 @@ def test_all_moves_have_their_exact_values_best_first(rules):
 
 
 # --- who wins, windows, guesses, lines ------------------------------------------------------------
-
-
 @every_game
 def test_win_loss_draw_is_the_sign_of_the_score_and_its_move_keeps_it(rules):
     solver = Solver(rules, table=TranspositionTable(1))
@@ -142,7 +138,7 @@ def test_bad_input_is_refused():
             Solver().solve(position, window=window)
     assert Solver().solve(position, guess=10**30).score == score
     for wrong in ({"guess": 1.5}, {"guess": "x"}, {"node_limit": 1 << 63}, {"node_limit": True}):
-        with pytest.raises(ReversiError, match=rf"{next(iter(wrong))}=.*: expected"):
+        with pytest.raises(ReversiError, match=f"{next(iter(wrong))}="):
             Solver().solve(position, **wrong)
     for threads in (0, -1, 1.5, True, 2000, None):
         with pytest.raises(ReversiError, match="threads=.*"):
@@ -164,8 +160,6 @@ def test_the_line_is_legal_ends_the_game_and_reaches_the_score(rules):
 
 
 # --- special positions ----------------------------------------------------------------------------
-
-
 @every_game
 def test_a_finished_game_has_its_score_and_a_pass_at_the_root_is_the_first_move(rules):
     over = Position.from_text("X" * (rules.square_count - 2) + "--", rules=rules)
@@ -191,8 +185,6 @@ def test_a_table_of_another_game_is_refused():
 
 
 # --- stability cut-offs ---------------------------------------------------------------------------
-
-
 @every_game
 def test_stability_bounds_hold_and_cut_in_both_games(rules):
     """The bound follows the sign of the game: in the reversed one it is the own safe discs that spoil the score."""
@@ -216,8 +208,6 @@ def test_stability_bounds_hold_and_cut_in_both_games(rules):
 
 
 # --- batches --------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("threads", [1, 3, None])
 @pytest.mark.parametrize("rules", [GAMES[1], GAMES[4]], ids=game_name)
 def test_a_batch_equals_one_by_one_and_reports_its_progress(rules, threads):
@@ -234,7 +224,7 @@ def test_a_batch_equals_one_by_one_and_reports_its_progress(rules, threads):
 def test_an_empty_batch_and_bad_batches():
     nothing = np.zeros(0, np.uint64)
     assert solve_batch(nothing, nothing).size == 0
-    with pytest.raises(ReversiError, match="both colours"):
+    with pytest.raises(ReversiError, match="position 0"):
         solve_batch(np.array([3], np.uint64), np.array([1], np.uint64))
     with pytest.raises(ReversiError, match="threads=0: expected"):
         solve_batch(nothing, nothing, threads=0)
@@ -259,8 +249,6 @@ def test_a_batch_that_ends_stops_what_is_being_solved(monkeypatch):
 
 
 # --- threads --------------------------------------------------------------------------------------
-
-
 def test_the_number_of_threads_does_not_change_a_score():
     for rules in (Rules(8), Rules(8, "reversed")):
         for position in positions_with(16, 6, rules, seed=9):
@@ -288,8 +276,6 @@ def test_threads_that_share_a_small_table_or_a_solver_find_what_one_finds(shared
 
 
 # --- stopping -------------------------------------------------------------------------------------
-
-
 def test_a_request_to_stop_survives_the_release_of_the_flags():
     """Threads set the flags for their own reasons and take them back; somebody's request must not go with them."""
     thread_states = make_thread_states(Rules(), 3)
@@ -315,7 +301,7 @@ def test_bounds_can_be_watched_while_solving_and_a_stop_ends_all_moves_too():
     solver.stop()
     assert -64 <= lower < upper <= 64
     assert solving.result(PATIENCE).nodes >= nodes
-    values, *_ = stopped_after(500_000, [solver.thread_states], solver.stop, lambda: solver.solve_all_moves(position))
+    values, _ = stopped_after(500_000, [solver.thread_states], solver.stop, lambda: solver.solve_all_moves(position))
     assert values == {}
 
 

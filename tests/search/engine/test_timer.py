@@ -23,9 +23,6 @@ def engine():
     return Engine("six-factor", megabytes=4)
 
 
-# --- timers ---------------------------------------------------------------------------------------
-
-
 class ManualTimer(threading.Timer):
     """A timer that expires when a test says so."""
 
@@ -64,13 +61,10 @@ def test_the_timer_expires_at_the_soft_limit_and_at_the_hard_one_if_nothing_has_
 
     monkeypatch.setattr(IterationHistory, "is_settled", settled)
     position = some_positions(Rules(), 1, seed=15, empties=40)[0]
-    result, further, _ = stopped_after(50_000, [engine.thread_states], expire, lambda: engine.search(position, limits))
+    result, further = stopped_after(50_000, [engine.thread_states], expire, lambda: engine.search(position, limits))
     assert all(low < timer.interval < high for timer, (low, high) in zip(timers, expires, strict=True))
     assert further < AT_ONCE
     assert result.move in position.legal_moves()
-
-
-# --- game clocks ----------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -141,9 +135,6 @@ def test_a_search_that_has_settled_begins_nothing_after_its_soft_limit(engine, m
     assert searched(engine, monkeypatch, position, Limits(time=4000), lambda depth: 1000 * (depth == 3) + 0.001) == 8
 
 
-# --- stopping -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("exact", [0, 60], ids=["searching", "solving"])
 def test_stop_is_honoured_at_once_and_leaves_all_in_order(threads, exact):
@@ -151,7 +142,7 @@ def test_stop_is_honoured_at_once_and_leaves_all_in_order(threads, exact):
     position, limits = some_positions(Rules(), 1, seed=17, empties=32)[0], Limits(empties_exact=exact)
     records = [engine.thread_states, engine.solver.thread_states]
     for i in range(12):
-        found, further, _ = stopped_after(1 + 40_000 * i, records, engine.stop, lambda: engine.search(position, limits))
+        found, further = stopped_after(1 + 40_000 * i, records, engine.stop, lambda: engine.search(position, limits))
         assert further < AT_ONCE
         assert found.move in position.legal_moves()
         assert not found.exact

@@ -42,8 +42,6 @@ def unpacked(data):
 
 
 # --- what an entry holds --------------------------------------------------------------------------
-
-
 @given(st.tuples(bounds, bounds, moves, moves, bytes_, bytes_))
 @example((-core.LIMIT, -core.LIMIT, 0, 0, 0, 0))
 @example((core.LIMIT, core.LIMIT, NO_MOVE, NO_MOVE, 255, 255))
@@ -54,8 +52,6 @@ def test_all_parts_of_an_entry_survive_packing_and_no_entry_looks_like_none(part
 
 
 # --- whose entry it is ----------------------------------------------------------------------------
-
-
 @given(boards, boards, boards, boards, bounds, st.sampled_from([0, 9, 255]))
 def test_an_entry_is_found_for_its_own_position_only(own, opp, other_own, other_opp, lower, depth):
     bucket = OneBucket()
@@ -69,8 +65,6 @@ def test_an_entry_is_found_for_its_own_position_only(own, opp, other_own, other_
 
 
 # --- torn entries ---------------------------------------------------------------------------------
-
-
 data_of_one_position = st.tuples(bounds, bounds, moves, st.just(12), bytes_)
 
 
@@ -94,8 +88,6 @@ def test_words_of_two_writes_mixed_up_belong_to_no_position(own, filled, other_o
 
 
 # --- keeping and giving way -----------------------------------------------------------------------
-
-
 def test_bounds_of_equal_depth_are_narrowed_but_never_cross_and_moves_are_remembered():
     """Estimates of one depth may differ between searches; an entry with lower > upper would answer every question wrongly."""
     bucket = OneBucket()
@@ -142,8 +134,6 @@ def test_three_entries_are_kept_by_depth_and_generation_and_the_fourth_takes_the
 
 
 # --- the memory -----------------------------------------------------------------------------------
-
-
 def size_in_mib(table):
     return (table.bucket_mask + 1) * BYTES_PER_BUCKET / 2**20
 
@@ -193,7 +183,8 @@ def test_a_table_that_grows_keeps_what_it_knows(monkeypatch):
         table.reserve(entries)
         assert table.bucket_mask == buckets - 1
         assert sorted(_entries(table)) == before
-        assert all(_known(table, own) == data for own, data in before)
+        for own, data in ((np.uint64(own), data) for own, data in before):
+            assert core.probe(table.address, core.bucket_of(own, ~own, table.bucket_mask), own, ~own) == data
         empty = table.words().reshape(-1, WAYS, WORDS_PER_ENTRY)[:, :, 2] == 0
         assert (empty[:, 1:] >= empty[:, :-1]).all()
     assert size_in_mib(table) == table.words().nbytes / 2**20
@@ -207,11 +198,6 @@ def _entries(table):
     words = table.words().reshape(-1, WORDS_PER_ENTRY)
     kept = words[words[:, 2] != 0]
     return [(int(word ^ core._scrambled(data)), int(data)) for word, _, data in kept]
-
-
-def _known(table, own):
-    own = np.uint64(own)
-    return core.probe(table.address, core.bucket_of(own, ~own, table.bucket_mask), own, ~own)
 
 
 def test_an_entry_torn_by_two_threads_is_dropped_where_the_table_grows(monkeypatch):
@@ -229,7 +215,7 @@ def test_an_entry_torn_by_two_threads_is_dropped_where_the_table_grows(monkeypat
 
 @pytest.mark.parametrize("megabytes", [0, -1, 0.0001, float("nan"), float("inf"), 2**21, "64", None, True])
 def test_bad_sizes_are_named(megabytes):
-    with pytest.raises(ReversiError, match="MiB: expected a number from 0.001 to"):
+    with pytest.raises(ReversiError, match="MiB"):
         TranspositionTable(megabytes)
 
 

@@ -16,9 +16,6 @@ KEYS = PEER_KEYS | {f"{name}_plies_per_second" for name in ("single", "aec", "ve
 KEYS |= {"cpu", "versions", "agent_steps_per_second", "vector_plies_per_second_all_cores", "vector_thread_speedup"}
 
 
-# --- environments ---------------------------------------------------------------------------------
-
-
 @pytest.fixture
 def short(monkeypatch):
     """Measurements of the environments with little work."""
@@ -49,9 +46,6 @@ def test_the_peers_are_measured_where_they_are_installed():
     for peer, module in PEERS.items():
         assert (rates[peer] is None) == (find_spec(module) is None)
         assert rates[peer] is None or rates[peer] > 0
-
-
-# --- tensor environments --------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -101,24 +95,6 @@ def test_a_difference_anywhere_is_noticed(gpu, monkeypatch):
     assert all(result["equal"] for result in others)
 
 
-def test_a_difference_of_pure_states_is_noticed(gpu, monkeypatch):
-    monkeypatch.setattr(gpu, "GAMES", ((4, "reversed"),))
-    [result] = gpu.states_equal_to_environments("cpu", 4000)
-    assert (result["plies"], result["differ"], result["equal"]) == (4096, [], True)
-    honest, calls = gpu.functional.reward, []
-
-    def forged(state, kind):
-        calls.append(1)
-        return honest(state, kind) + (len(calls) == 14)
-
-    monkeypatch.setattr(gpu.functional, "reward", forged)
-    [result] = gpu.states_equal_to_environments("cpu", 4000)
-    assert (result["equal"], result["differ"]) == (False, ["reward"])
-
-
-# --- search ---------------------------------------------------------------------------------------
-
-
 def solved(seconds, nodes=1000):
     return [{"problem": 40, "score": 38, "nodes": nodes, "seconds": seconds, "correct": True}]
 
@@ -136,25 +112,6 @@ def test_one_thread_and_all_take_turns_and_the_figures_are_medians():
     assert (result["speedup"], result["nodes_ratio"]) == (2.5, 1204 / 1103)
 
 
-def test_the_json_has_all_speedups_and_the_nodes_they_take(monkeypatch, json_lines):
-    calls = []
-
-    def in_turns(run, threads, rounds):
-        calls.append((run, threads, rounds))
-        ratios = {"speedup": 1.0 + len(calls), "nodes_ratio": 1 + len(calls) / 10}
-        return {"one": solved(2.0), "every": solved(1.0), **ratios}
-
-    monkeypatch.setattr(search, "in_turns", in_turns)
-    monkeypatch.setattr(search, "ffo", lambda threads=1, order=None: solved(1.0))
-    for name in ("signature", "midgame_rate"):
-        monkeypatch.setattr(search, name, lambda *arguments: 1000)
-    [result] = json_lines("bench", "search", "--threads", 5, "--rounds", 2)
-    assert calls == [(run, 5, 2) for run in (search.midgame_to_depth, search.ffo)]
-    names = ("midgame_thread_speedup", "midgame_thread_nodes_ratio", "thread_speedup", "thread_nodes_ratio")
-    assert [result[name] for name in names] == [2.0, 1.1, 3.0, 1.2]
-    assert (result["threads"], result["ffo_seconds"]) == (5, 2.0)
-
-
 @pytest.mark.slow
 def test_two_checkouts_search_the_same_in_turns(monkeypatch, json_lines):
     position = {"size": 4, "variant": "normal", "boards": [0x0000001008000000, 0x0000000810000000]}
@@ -163,15 +120,6 @@ def test_two_checkouts_search_the_same_in_turns(monkeypatch, json_lines):
     [result] = json_lines("bench", "search", "--against", REPOSITORY, "--rounds", 2)
     assert result["both"]["same_values"]
     assert (result["both"]["nodes_ratio"], result["both"]["nodes"] > 100) == (1.0, True)
-
-
-def test_a_folder_without_a_checkout_is_refused(reversi, tmp_path):
-    code, _, err = reversi("bench", "search", "--against", tmp_path)
-    assert code == 2
-    assert str(tmp_path) in err
-
-
-# --- server ---------------------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -187,21 +135,6 @@ def test_games_are_played_to_their_ends_and_timed(server, api):
     assert result["errors"] == 0
     assert result["moves"] > 3 * 20
     assert 0 < result["answer_median_ms"] <= result["answer_p99_ms"] <= result["answer_max_ms"]
-
-
-def test_errors_are_counted(server, api, monkeypatch):
-    """A server that refuses every new game after the first ones."""
-    from play.server.messages import Refused
-
-    create, first = api.hall.create, iter(range(server.WARM_GAMES))
-
-    async def failing(request, client):
-        if next(first, None) is None:
-            raise Refused(503, "full", "full")
-        return await create(request, client)
-
-    monkeypatch.setattr(api.hall, "create", failing)
-    assert server.load(api.url, 3, "greedy", 0.0)["errors"] == 3
 
 
 def test_clients_under_attack_have_addresses_of_their_own(server, special, monkeypatch):

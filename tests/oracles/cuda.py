@@ -67,8 +67,6 @@ def numba_device():
 
 
 # --- environments and pure states -----------------------------------------------------------------
-
-
 def assert_same(found, expected):
     for one, other in zip(found, expected, strict=True):
         if isinstance(one, dict):
@@ -175,8 +173,6 @@ def run_games(jobs):
 
 
 # --- solver ---------------------------------------------------------------------------------------
-
-
 def run_solver(jobs):
     """Print how many scores differ, and how many positions the card left to the CPU, of each ``SIZE,VARIANT,EMPTIES,COUNT``.
 
@@ -210,7 +206,6 @@ def run_solver(jobs):
 
 
 # --- tree search ----------------------------------------------------------------------------------
-
 SEARCHES = [
     (8, "normal", {"simulations": 12, "max_considered_actions": 4}),
     (6, "reversed", {"simulations": 12, "method": "puct", "max_depth": 3}),

@@ -6,7 +6,6 @@ import pkgutil
 import subprocess
 import sys
 import threading
-import time
 from concurrent.futures import Future
 from pathlib import Path
 
@@ -38,8 +37,6 @@ def output_of(program, *arguments, folder=REPOSITORY, **environment):
 
 
 # --- in the child process -------------------------------------------------------------------------
-
-
 def kernels_of(module):
     """The module's own kernels by name, a serial and a parallel build apart."""
     return {
@@ -82,8 +79,6 @@ def report(*modules, whole=True):
 
 
 # --- in the test ----------------------------------------------------------------------------------
-
-
 def second_process_agrees(program, folder, *, cache, kernels):
     """Run a program, which prints what it has seen and then a `report`, twice: from the tests' own cache, or from an empty one."""
     environment = {"REVERSI_CACHE_DIR": folder} if cache == "empty" else {}
@@ -118,18 +113,16 @@ def in_background(ask):
 def stopped_after(nodes, records, stop, ask):
     """What *ask* returns when *stop* is called as soon as the threads of *records* have visited so many *nodes*.
 
-    Also how many nodes they visited after that, and how many seconds it took. A search has begun when it visits nodes: one that
-    is stopped before it begins knows nothing of it.
+    Also how many nodes they visited after that. A search has begun when it visits nodes: one that is stopped before it begins
+    knows nothing of it.
     """
     for thread_states in records:
         thread_states["nodes"] = 0  # of the search before
     asked = in_background(ask)
     wait_until(lambda: visited(records) >= nodes or asked.done(), pause=0.001)
-    began = time.perf_counter()
     stop()
     then = visited(records)
-    result = asked.result(PATIENCE)
-    return result, visited(records) - then, time.perf_counter() - began
+    return asked.result(PATIENCE), visited(records) - then
 
 
 def visited(records):

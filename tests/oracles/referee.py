@@ -96,8 +96,6 @@ class Games:
 
 
 # --- the referees ---------------------------------------------------------------------------------
-
-
 class OpenSpiel:
     """OpenSpiel's C++ states, one a game. A game is over when neither side can move, as with us."""
 
@@ -212,8 +210,6 @@ def packed(cells: np.ndarray) -> np.ndarray:
 
 
 # --- the comparison -------------------------------------------------------------------------------
-
-
 def compare(referee: type, games: int, seed: int, chunk: int) -> Count:
     """Play a chunk of *games* to their ends by our rules and the *referee*'s; a difference raises with the moves that led to it."""
     ours, theirs = Games(games, np.random.default_rng([seed, chunk])), referee(games, chunk)

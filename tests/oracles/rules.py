@@ -106,8 +106,6 @@ def start_board(size):
 
 
 # --- stability ------------------------------------------------------------------------------------
-
-
 @cache
 def safe_on_line(line):
     """Indices of the discs of a line (tuple of +1, -1, 0) that no filling of its empty squares by either side can turn."""

@@ -73,7 +73,6 @@ def positions(own, opp, rules):
 
 
 # --- sampled training games -----------------------------------------------------------------------
-
 WORD = (1 << 64) - 1
 GAMMA = 0x9E37_79B9_7F4A_7C15
 
@@ -159,6 +158,13 @@ def play_game(options, evaluator, game):
         if moves > prefix and position.empties <= options.empties[1] and not position.is_over():
             found[position.empties] = position
     return found, prefix
+
+
+def some_positions(rules, count, plies):
+    """Boards of positions of random games in which a move can be made."""
+    own, opp = batch.random_positions(count, plies, rules)
+    movable = batch.legal_moves(own, opp, rules) != 0
+    return own[movable], opp[movable]
 
 
 def canonical_rows(own, opp):

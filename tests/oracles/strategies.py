@@ -14,21 +14,13 @@ any_rules = st.sampled_from(ALL_RULES)
 
 
 @st.composite
-def game_positions(draw, rules=any_rules):
-    """All positions of a game played at random, or of the beginning of one."""
+def reachable_positions(draw, rules=any_rules):
+    """A position of a game played at random, from its start to its end."""
     position = Position.initial(draw(rules))
-    positions = [position]
     for choice in draw(st.lists(st.integers(0, 2**20), max_size=64)):
-        actions = position.legal_actions()
-        if not actions:
-            break
-        position = position.play(actions[choice % len(actions)])
-        positions.append(position)
-    return positions
-
-
-def reachable_positions(rules=any_rules):
-    return game_positions(rules).map(lambda positions: positions[-1])
+        if actions := position.legal_actions():
+            position = position.play(actions[choice % len(actions)])
+    return position
 
 
 #: Black, to move, must pass; white then takes the last black disc with c1.
@@ -45,11 +37,6 @@ def random_moves(start: Position, seed: int, plies: int = 200) -> tuple[str, ...
     return tuple(moves)
 
 
-def wthor_byte(square: str) -> int:
-    """A square as WTHOR writes it: row, then column, from 1."""
-    return 10 * int(square[1]) + "abcdefgh".index(square[0]) + 1
-
-
 def wthor_record(
     moves: Sequence[str],
     score: int = 32,
@@ -59,7 +46,7 @@ def wthor_record(
     white: int = 40_000,
 ) -> bytes:
     """The 68 bytes of a game; passes among the moves are left out, as the format does."""
-    squares = bytes(wthor_byte(move) for move in moves if move != "pass")
+    squares = bytes(10 * int(move[1]) + "abcdefgh".index(move[0]) + 1 for move in moves if move != "pass")
     return struct.pack("<3H2B", tournament, black, white, score, theoretical) + squares.ljust(60, b"\0")
 
 

@@ -1,7 +1,4 @@
-"""The first start: what is missing is compiled by other processes, a person is told, and nothing depends on those processes.
-
-A whole first start is in tests/project/test_kernel_cache_search.py, which also measures it.
-"""
+"""The first start: what is missing is compiled by other processes, a person is told, and nothing depends on those processes."""
 
 import pytest
 

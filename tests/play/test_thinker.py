@@ -149,13 +149,17 @@ def test_the_option_is_taken_and_the_process_ends(reversi, command):
     assert out
 
 
-def test_a_tree_search_plays_by_the_clock_and_has_values():
+def test_a_tree_search_plays_by_the_clock_and_has_values(monkeypatch):
     pytest.importorskip("torch")
-    start, thinker = Position.initial(Rules(6)), Thinker("zero")
+    start, thinker, given = Position.initial(Rules(6)), Thinker("zero"), []
     limited = Thinker("zero:simulations=8")
     assert thinker.has_values
     assert (thinker.agent.time, limited.agent.time) == (1.0, None)
     assert limited.think(start, depth=3, moves=2).nodes == 8
+    search = thinker.agent.search
+    monkeypatch.setattr(
+        thinker.agent, "search", lambda position, limits, **how: given.append(limits) or search(position, limits, **how)
+    )
     thought = thinker.think(start, clock=TimeControl(2.0), depth=3, moves=3)
-    assert thought.seconds < 0.5 < len(thought.moves)
+    assert 0 < given[0].soft <= given[0].time < 1
     assert thought.move == thought.moves[0].move

@@ -79,7 +79,7 @@ def test_an_increment_is_added_once_to_what_is_left():
 
 def test_clocks_that_cannot_be():
     for arguments in ((-1.0,), (float("nan"),), (1.0, -1.0), (1.0, 1.0, -1)):
-        with pytest.raises(ReversiError, match="expected seconds"):
+        with pytest.raises(ReversiError, match="clock"):
             TimeControl(*arguments)
 
 

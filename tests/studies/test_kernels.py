@@ -30,9 +30,6 @@ def boards(rules=RULES, games=4, rounds=(12, 18, 24)):
     return tuple(np.concatenate([result[number][side] for number in rounds]) for side in (0, 1))
 
 
-# --- random games ---------------------------------------------------------------------------------
-
-
 def counted(rules, games, seed, one_line=False, groups=10):
     moves, visits = np.zeros((groups, ROUNDS), np.int64), np.zeros((groups, ROUNDS), np.int64)
     lengths = np.zeros(groups, np.int64)
@@ -78,9 +75,6 @@ def test_the_mistake_turns_one_line_only():
             assert turned & ~whole == 0
             fewer += turned != whole
     assert fewer > 100
-
-
-# --- the search with switches ---------------------------------------------------------------------
 
 
 def judge(position):

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from play.cli import app as cli
-from play.cli.app import ALIASES, COMMANDS, GROUPS, application
+from play.cli.app import ALIASES, COMMANDS, GROUPS
 from tests.conftest import REPOSITORY
 from tests.oracles.processes import output_of
 
@@ -52,12 +52,6 @@ def test_the_help_of_all_commands_lists_them(reversi):
     assert "Usage: reversi bench" in reversi("bench")[1]
     assert "Board size: 4, 6 or 8. [default: 8]" in reversi("perft", "--help")[1]
     assert reversi("--version")[1].startswith("reversi 0.")
-
-
-def test_the_shell_completes_commands_options_and_choices():
-    script = application().generate_completion(prog_name="reversi", shell="bash")
-    for word in ("tournament", "alphazero", "--multi-pv", "round-robin"):
-        assert word in script
 
 
 @pytest.mark.parametrize(

@@ -74,11 +74,16 @@ tournament greedy random --errors 2 => --errors
 tournament greedy gtp:no-such-program --out out => no-such-program
 exam -e x => --empties
 exam --plot x.gif => --plot
+exam --wthor nowhere => nowhere
+exam --weights nowhere => nowhere
 measure regret greedy --csv . => --csv
+measure regret greedy greedy => greedy
+measure regret greedy -e 1-4 => empties=1-4
 experiment breadht => breadht
 experiment breadth --games 150 => games
 experiment all --only nothing => nothing
 bench gpu --parts state => --parts
+bench search --against nowhere => nowhere
 """.strip().splitlines()
 
 #: Files of random bytes.

@@ -1,7 +1,5 @@
 """`reversi gtp` against the GTP 2 specification, line by line."""
 
-import sys
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -258,17 +256,3 @@ def test_an_agent_that_fails_is_an_error_and_not_the_end():
     engine = GtpEngine(Broken("random"))
     assert refused(engine, "genmove b") == "out of order"
     assert ask(engine, "name")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("protocol", "size", "variant"), [("gtp", "6", "normal"), ("gtp", "4", "reversed"), ("nboard", "6", "reversed")]
-)
-def test_our_engines_under_our_controllers(json_lines, protocol, size, variant):
-    """Whole games, both colours: the same agent inside and outside plays the same game, so that each pair is even."""
-    agent = "six-factor:depth=1"
-    outside = f"{protocol}:{sys.executable} -m play.cli.app {protocol} {agent}"
-    arguments = ("--games", "4", "--size", size, "--variant", variant)
-    (result,) = json_lines("match", agent, outside, *arguments)
-    assert result["games"] == 4
-    assert (result["score"], result["discs_per_game"]) == (0.5, 0.0)

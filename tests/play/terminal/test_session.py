@@ -125,13 +125,6 @@ def test_hint_values_and_bar(play):
     assert "evaluation bar off" in shown
 
 
-def test_the_bar_from_the_start_and_exact_values(play):
-    shown = play("values", "b1", arguments=("--size", "4", "--eval", "--adviser", "six-factor:depth=12"))
-    assert shown.count("-10.0  ####################") == 4
-    assert len(re.findall(r"^black #*-* white  ", shown, re.MULTILINE)) == 3
-    assert re.search(r"plays [a-d][1-4]: [+-]\d+\.\d discs, (exact|depth \d+)", shown)
-
-
 def test_the_bar_is_filled_from_blacks_side():
     for value, turn, filled in ((0, BLACK, 20), (64, BLACK, 40), (64, WHITE, 0), (-64, BLACK, 0)):
         assert bar_text(value, turn, block_characters=False).count("#") == filled

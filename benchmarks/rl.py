@@ -85,11 +85,12 @@ def _run(vector: str, updates: int) -> float:
 
 def tensor_ppo(size: int, device: str, updates: int, **changes: Any) -> dict[str, Any]:
     """Return the speed of some updates of `TensorPPO`; nothing is written."""
-    from train.rl.options import faster_precision, preset
+    from train.rl.options import PpoOptions, faster_precision, preset
     from train.rl.tensor_ppo import TensorPPO
 
-    options = preset(size, device="cuda", precision=faster_precision(device), **changes)
-    training = TensorPPO(Path(), options, device=device, compiled=device == "cuda")
+    gpu_options = preset(size, device="cuda", precision=faster_precision(device), **changes).as_dict()
+    options = PpoOptions.from_dict(gpu_options | {"device": device})
+    training = TensorPPO(Path(), options, compiled=device == "cuda")
     training.set_up()
     for _ in range(options.pool_size):
         training.add_snapshot()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import errno
 import os
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import MISSING
+from dataclasses import MISSING, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Required, TypedDict, 
 from cyclopts import Parameter
 
 from reversi_env.errors import ReversiError
-from reversi_env.options import OptionField, option_fields
+from reversi_env.options import OptionField, Options, option_fields
+from reversi_env.rules import SIZES
 
 if TYPE_CHECKING:
     from train.jobs.processes import Executor
@@ -47,27 +48,38 @@ NOTHING: dict[str, Any] = MappingProxyType({})  # type: ignore[assignment]
 def options_of(
     kind: type[Any],
     *,
-    presets: bool = False,
+    preset: Callable[..., Options] | None = None,
     without: Sequence[str] = (),
     required: Sequence[str] = (),
     named: Mapping[str, str] = MappingProxyType({}),
 ) -> Any:
     """Return the type of a parameter that holds the options of an `Options` class *kind* that were typed, by field.
 
-    A field without help, or in *without*, is no option of the command. With *presets* the help shows no defaults, because they
-    depend on the game. *named* gives options other names than those of their fields.
+    A field without help, or in *without*, is no option of the command. The defaults in the help are those of the class or,
+    with *preset*, of its results for each board and device. *named* gives options other names than those of their fields.
     """
     types: dict[str, Any] = {}
     for one in option_fields(kind):  # type: ignore[arg-type]  # mypy: no Hashable of a frozen class's type
         if one.help and one.name not in without:
             name = f"--{named.get(one.name, one.name).replace('_', '-')}"
-            is_required = one.name in required or (one.default is MISSING and not presets)
+            is_required = one.name in required or (one.default is MISSING and preset is None)
             shown: Any = Literal[tuple(one.choices)] if one.choices else one.type  # for the help and the completion
             if one.is_tuple:
                 shown = str if get_args(one.type) == (int, int) else list[str]
-            parameter = _parameter(one, name, shows_default=not presets and not is_required)
+            if preset is not None and "(default" not in one.help:
+                one = replace(one, help=f"{one.help} [default: {_preset_defaults(one.name, preset)}]")
+            parameter = _parameter(one, name, shows_default=preset is None and not is_required)
             types[one.name] = Annotated[Required[shown] if is_required else shown, parameter]
     return Annotated[TypedDict(kind.__name__, types, total=False), Parameter(name="*")]  # type: ignore[operator]
+
+
+def _preset_defaults(name: str, preset: Callable[..., Options]) -> str:
+    """Return a default, or the defaults for 4x4/6x6/8x8, on a CPU and, if they differ, on a GPU."""
+    texts = []
+    for device in ("cpu", "cuda"):
+        values = [str(getattr(preset(size, device=device), name)) for size in SIZES]
+        texts.append(values[0] if len(set(values)) == 1 else "/".join(values))
+    return texts[0] if len(set(texts)) == 1 else ", cuda: ".join(texts)
 
 
 def _parameter(one: OptionField, *names: str, shows_default: bool = False) -> Parameter:

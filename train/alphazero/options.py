@@ -51,11 +51,11 @@ class SelfPlayOptions(GameOptions):
         high=100_000,
         even=True,
     )
-    device: Literal["cpu", "cuda"] = option("cpu", "Device for self-play and training: cpu or cuda.")
+    device: Literal["cpu", "cuda"] = option("cpu", "Device for self-play and training: cpu or cuda (default: cpu).")
     job_games: int = option(
         0,
-        "Self-play games per job, a divisor of --games; each job has its own seed (default: 0, all games; with --ray 64, or "
-        "2048 on cuda).",
+        "Self-play games per job, a divisor of --games; 0: one job with all games. Each job has its own seed (default: 0; "
+        "with --ray 64, with --ray and cuda 2048).",
         low=0,
         high=1 << 22,
     )

@@ -10,7 +10,7 @@ from reversi_env.errors import check_integer
 from reversi_env.options import GameOptions, option
 from reversi_env.rules import Variant
 
-Precision = Literal["single", "bfloat16"]
+Precision = Literal["float32", "bfloat16"]
 
 
 @dataclass(frozen=True)
@@ -31,13 +31,16 @@ class PpoOptions(GameOptions):
     gae_lambda: float = option(0.95, "Lambda of the generalised advantage estimation.", low=0.0, high=1.0)
     channels: int = option(32, "Channels of the residual network.", low=1, high=512)
     blocks: int = option(2, "Residual blocks of the network, two convolutions each.", low=1, high=40)
-    precision: Precision = option("single", "Precision of the convolutions (default: the faster one on this machine).")
-    past_self_share: float = option(0.25, "Share of games in which a snapshot plays one side.", low=0.0, high=1.0)
+    precision: Precision = option("float32", "Precision of the convolutions (default: the faster one on this machine).")
+    snapshot_share: float = option(
+        0.25, "Share of games in which a snapshot plays one side, once the pool is full.", low=0.0, high=1.0
+    )
     snapshot_every: int = option(65_536, "Steps between snapshots added to the opponent pool.", low=1, high=10**12)
-    pool_size: int = option(6, "Number of snapshots that play at a time.", low=1, high=64)
+    pool_size: int = option(6, "Maximum number of snapshots in the opponent pool.", low=1, high=64)
     opening_plies: int = option(6, "Maximum number of random plies before a game.", low=0)
     eval_every: int = option(131_072, "Steps between evaluations.", low=1, high=10**12)
     eval_games: int = option(400, "Evaluation games against each baseline (even).", low=2, high=100_000, even=True)
+    device: Literal["cpu", "cuda"] = option("cpu", "Device for self-play and training: cpu or cuda (default: cpu).")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -79,11 +82,11 @@ _GPU_BY_SIZE: dict[int, dict[str, Any]] = {
 def preset(size: int = 6, variant: Variant = "normal", device: str = "cpu", **changes: Any) -> PpoOptions:
     """Return the options that did well for a game on a device, with *changes*."""
     chosen = _GPU | _GPU_BY_SIZE.get(size, {}) if device == "cuda" else _CPU.get(size, {})
-    return PpoOptions.from_dict({**chosen, "size": size, "variant": variant, **changes})
+    return PpoOptions.from_dict({**chosen, "size": size, "variant": variant, "device": device, **changes})
 
 
 def faster_precision(device: str = "cpu") -> Precision:
-    """Return bfloat16 for the *device* ``cuda`` and for a CPU that has instructions for it, else single."""
+    """Return bfloat16 for the *device* ``cuda`` and for a CPU that has instructions for it, else float32."""
     from llvmlite.binding import get_host_cpu_features
 
-    return "bfloat16" if device == "cuda" or get_host_cpu_features().get("avx512bf16", False) else "single"
+    return "bfloat16" if device == "cuda" or get_host_cpu_features().get("avx512bf16", False) else "float32"

@@ -10,7 +10,6 @@ from typing import Any
 
 from models.policy.files import SavedPolicy
 from models.policy.net import PolicyValueNet, frozen_copy
-from reversi_env.errors import TrainError
 from reversi_env.storage.atomic import write_atomically
 from train.arena.network_players import BatchPolicyPlayer
 from train.evaluation.endgames import noisy_endgames
@@ -28,7 +27,7 @@ from train.rl.options import PpoOptions
 #: Minimum seconds between two checkpoints.
 CHECKPOINT_SECONDS = 10.0
 POLICY, LOG, EVALUATIONS, CURVE = "policy.safetensors", "log.csv", "evaluations.csv", "curve.svg"
-BOARD = "tensorboard"
+TENSORBOARD = "tensorboard"
 #: Attributes of a run that a checkpoint has as they are.
 STATE = ("steps", "learning_seconds", "evaluations", "log")
 #: Receives the activity, the steps done, the total, and a note for people.
@@ -49,19 +48,18 @@ class PolicyRun:
         folder: Path,
         options: PpoOptions,
         *,
-        device: str = "cpu",
         threads: int = 1,
         regret: bool = True,
         command: str = "",
         progress: Progress = lambda doing, steps, total, note: None,
     ) -> None:
         self.folder, self.options, self.rules, self.policy = folder, options, options.rules, folder / POLICY
-        self.device_name, self.threads, self.command, self.progress = device, threads, command, progress
+        self.threads, self.command, self.progress = threads, command, progress
         self.steps, self.learning_seconds = 0, 0.0
         self.seconds = 0.0  # of earlier parts of the run
         self.evaluations: list[dict[str, Any]] = []
         self.log: list[dict[str, Any]] = []
-        self._regret, self.board = regret, TensorBoard(folder / BOARD)
+        self._regret, self.tensorboard = regret, TensorBoard(folder / TENSORBOARD)
         self._started = self._saved_at = time.perf_counter()
 
     @property
@@ -97,7 +95,7 @@ class PolicyRun:
             curve.figure().save(self.folder / PLOT, optional=True)
             metrics |= {name: round(getattr(judgement.overall, name), 4) for name in ("regret", "optimal")}
         self.evaluations.append({"steps": self.steps, **metrics})
-        self.board(self.steps, {f"evaluation/{name}": value for name, value in flat_row(metrics).items()})
+        self.tensorboard(self.steps, {f"evaluation/{name}": value for name, value in flat_row(metrics).items()})
         if len(self.evaluations) > 1:
             game = f"{self.rules.size}×{self.rules.size} {self.rules.variant}, PPO"
             ladder_figure(self.evaluations, game).save(self.folder / CURVE, optional=True)
@@ -120,7 +118,6 @@ class PolicyRun:
             "options": self.options.as_dict(),
             "steps": self.steps,
             "seconds": round(self.elapsed, 1),
-            "device": self.device_name,
             "standing": self.evaluations[-1] if self.evaluations else None,
         }
         write_atomically(self.policy, SavedPolicy(self.rules, net, record).to_bytes())
@@ -130,14 +127,10 @@ class PolicyRun:
         self._saved_at = time.perf_counter()
 
     def run_state(self) -> State:
-        return {"device": self.device_name, "seconds": self.elapsed} | {name: getattr(self, name) for name in STATE}
+        return {"seconds": self.elapsed} | {name: getattr(self, name) for name in STATE}
 
     def set_run_state(self, state: State) -> None:
-        """Resume from a `run_state`; a run does not continue on another device."""
-        if state["device"] != self.device_name:
-            raise TrainError(
-                f"{str(self.folder)!r} was started on device {state['device']}: expected the same, or another folder"
-            )
+        """Resume from a `run_state`."""
         self.seconds = state["seconds"]
         for name in STATE:
             setattr(self, name, state[name])

@@ -1,10 +1,11 @@
 """`TensorPPO`: PPO by self-play on one device; games, network, rollouts and updates are tensors.
 
-All games run in lockstep in a `TorchVectorEnv`, on a GPU tens of thousands; only a few metrics per update are copied to the host.
-Turns strictly alternate, passes included, so the next value is the other side's and γ = −1: one network learns both sides. A
-snapshot is a frozen copy of the network. In a share of the games a snapshot plays one side; each snapshot has its own rows of the
-batch. Names follow CleanRL's ppo.py: advantages (`gae`), the loss (`PpoLoss`), a rollout (`TensorPPO.collect_rollout`), and
-`TensorPPO.update`.
+All games, tens of thousands on a GPU, run in lockstep in a `TorchVectorEnv`. The host gets a few metrics per update. Turns strictly
+alternate, passes included, so the next value is the other side's and γ = −1: one network learns both sides. A snapshot is a frozen
+copy of the network. In a share of the games a snapshot plays one side; each snapshot has its own rows of the batch.
+
+Names follow CleanRL's ppo.py: advantages (`gae`), the loss (`PpoLoss`), a rollout (`TensorPPO.collect_rollout`), and
+`TensorPPO.update`. Unlike there, advantages are normalised over the rollout, and the value loss is not clipped.
 
 An interrupted run resumes from its last checkpoint. On a CPU its result equals that of an uninterrupted run.
 """
@@ -69,8 +70,8 @@ class Rollout(NamedTuple):
 def gae(rewards: Tensor, dones: Tensor, values: Tensor, last_value: Tensor, gae_lambda: float) -> Tensor:
     """Generalised advantage estimates, ``(num_steps, num_envs)``.
 
-    *rewards* are those of the side that moved, *dones* 1 where its move ended the game. *values* are of the positions before the
-    moves, *last_value* of those after the last, each for its side to move.
+    At each step *values* is the value before the move, for the side to move, *rewards* the reward of that side, and *dones* 1 where
+    the move ended the game. *last_value* is the value after the last move, for the next side to move.
     """
     advantages, last_gae, next_value = torch.empty_like(values), torch.zeros_like(last_value), last_value
     for step in reversed(range(len(values))):
@@ -105,11 +106,11 @@ class PpoLoss(nn.Module):
 
 
 class TensorPPO(PolicyRun):
-    """A run in *folder* on *device*, ``cpu`` or ``cuda``. *compiled*: let torch compile network and loss; by default on a GPU."""
+    """A run in *folder*. *compiled*: let torch compile network and loss; by default on a GPU."""
 
     def __init__(self, *args: Any, compiled: bool | None = None, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.device = checked_device(self.device_name)
+        self.device = checked_device(self.options.device)
         self._is_gpu = self.device.type == "cuda"
         self._compiled = self._is_gpu if compiled is None else compiled
 
@@ -147,7 +148,7 @@ class TensorPPO(PolicyRun):
         self._snapshots_taken = 0
         # A game is always seen under the same symmetry, and its snapshot, if it has one, always has the same colour.
         indices = torch.arange(options.num_envs, device=device)
-        self._views = torch.from_numpy(symmetry_actions(self.rules)).to(device)[indices % 8]
+        self._action_images = torch.from_numpy(symmetry_actions(self.rules)).to(device)[indices % 8]
         self._snapshot_colour = (indices // 8 % 2).to(torch.uint8)
         self._opening_plies = self._sample_opening_plies()
         self._rollout = Rollout.empty(options.num_steps, options.num_envs, options.size, device)
@@ -166,8 +167,7 @@ class TensorPPO(PolicyRun):
         self.learning_seconds += seconds
         rate = options.num_envs * options.num_steps / seconds
         self.log.append({"steps": self.steps, **metrics, "seconds": round(self.elapsed, 3), "steps_per_second": rate})
-        # The attribute `board` is the writer of TensorBoard logs.
-        self.board(self.steps, metrics | {"steps_per_second": rate})
+        self.tensorboard(self.steps, metrics | {"steps_per_second": rate})
         if self.steps // options.snapshot_every > self._snapshots_taken:
             self.add_snapshot()
         end = self.steps >= options.total_timesteps
@@ -196,7 +196,7 @@ class TensorPPO(PolicyRun):
 
     def _next_obs(self) -> tuple[Tensor, Tensor]:
         """Return observations and action masks of all environments, each under the symmetry of its game."""
-        return transformed(self._env.observations, self._env.infos["action_mask"], self._views)
+        return transformed(self._env.observations, self._env.infos["action_mask"], self._action_images)
 
     def _step(self, step: int) -> None:
         """Make one move in every environment, sampled from the policy of the player to move."""
@@ -212,16 +212,16 @@ class TensorPPO(PolicyRun):
         rollout.obs[step], rollout.masks[step], rollout.actions[step] = obs, mask, actions.squeeze(1)
         rollout.log_probs[step], rollout.values[step] = log_probs.gather(1, actions).squeeze(1), values
         rollout.loss_mask[step] = is_own & ~is_opening
-        _, self._rewards[step], done, _, _ = self._env.step(self._views.gather(1, actions).squeeze(1))
+        _, self._rewards[step], done, _, _ = self._env.step(self._action_images.gather(1, actions).squeeze(1))
         self._dones[step] = done
         self._opening_plies = torch.where(done, self._sample_opening_plies(), (self._opening_plies - 1).clamp(min=0))
 
     def _with_snapshot_logits(
         self, logits: Tensor, obs: Tensor, mask: Tensor, to_move: Tensor
     ) -> tuple[Tensor, Tensor]:
-        """Return a mask of the rows where the network itself moves, and the logits of the player to move, network or snapshot."""
+        """Return where the network itself moves, and the logits of the player to move: the network, or a snapshot."""
         is_own = torch.ones_like(to_move, dtype=torch.bool)
-        envs_per_snapshot = int(self.options.num_envs * self.options.past_self_share) // self.options.pool_size
+        envs_per_snapshot = int(self.options.num_envs * self.options.snapshot_share) // self.options.pool_size
         for index, net in enumerate(self._snapshots):
             rows = slice(index * envs_per_snapshot, (index + 1) * envs_per_snapshot)
             is_own[rows] = to_move[rows] != self._snapshot_colour[rows]
@@ -269,14 +269,14 @@ class TensorPPO(PolicyRun):
 
     def _state(self) -> dict[str, State]:
         run_state = self.run_state() | {
-            "joined": self._snapshots_taken,
-            "past": len(self._snapshots),
-            "lots": self._rng.bit_generator.state,
+            "snapshots_taken": self._snapshots_taken,
+            "snapshots": len(self._snapshots),
+            "rng": self._rng.bit_generator.state,
             "generator": self._generator.get_state().numpy(),
-            "random_plies": self._opening_plies.cpu().numpy(),
+            "opening_plies": self._opening_plies.cpu().numpy(),
         }
         snapshots = {
-            f"past{index}": {name: value.cpu().numpy() for name, value in net.state_dict().items()}
+            f"snapshot{index}": {name: value.cpu().numpy() for name, value in net.state_dict().items()}
             for index, net in enumerate(self._snapshots)
         }
         states = self._env.get_state()
@@ -291,16 +291,16 @@ class TensorPPO(PolicyRun):
         run_state = parts["run"]
         self.set_run_state(run_state)
         restore_network(parts, self._net, self._optimiser)
-        for index in range(run_state["past"]):
+        for index in range(run_state["snapshots"]):
             self._snapshots.append(frozen_copy(self._net))
-            weights = {name: torch.from_numpy(array) for name, array in parts[f"past{index}"].items()}
+            weights = {name: torch.from_numpy(array) for name, array in parts[f"snapshot{index}"].items()}
             self._snapshots[-1].load_state_dict(weights)
         states = self._env.get_state()
         for name in states.dtype.names or ():
             states[name] = parts["games"][name]
         self._env.set_state(states)
-        self._opening_plies = torch.from_numpy(run_state["random_plies"]).to(self.device)
+        self._opening_plies = torch.from_numpy(run_state["opening_plies"]).to(self.device)
         self._generator.set_state(torch.from_numpy(run_state["generator"]))
-        self._rng.bit_generator.state = run_state["lots"]
-        self._snapshots_taken = run_state["joined"]
+        self._rng.bit_generator.state = run_state["rng"]
+        self._snapshots_taken = run_state["snapshots_taken"]
         return True

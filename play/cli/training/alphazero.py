@@ -24,12 +24,12 @@ from play.cli.options import (
 )
 from play.cli.output import exit_on_interrupt, print_json, print_table, progress_bar
 from play.cli.training.ppo import resume_text, started_run
-from train.alphazero.options import SelfPlayOptions
+from train.alphazero.options import SelfPlayOptions, preset
 
 if TYPE_CHECKING:
     from train.alphazero.run import SelfPlayRun
 
-AlphaZeroChoice: Any = options_of(SelfPlayOptions, presets=True)
+AlphaZeroChoice: Any = options_of(SelfPlayOptions, preset=preset)
 
 
 def alphazero(
@@ -53,8 +53,8 @@ def alphazero(
     network is trained on the search policies and on value targets from game
     results and search values. Its policy without search is evaluated regularly
     against fixed baselines, from random to network:depth=2, and in solved
-    endgames. Defaults depend on --size and --device. A CPU is enough for 4x4
-    and 6x6.
+    endgames. A CPU is enough for 4x4 and 6x6. Defaults of the form 1/2/3 are for
+    4x4, 6x6 and 8x8.
 
     With --ray the machines of a cluster play the games, in jobs of --job-games,
     and this one trains. The result depends on the options, not on the machines.
@@ -68,7 +68,7 @@ def alphazero(
 
     require("torch")
     from train.alphazero.metrics import line
-    from train.alphazero.options import CLUSTER_JOB_GAMES, preset
+    from train.alphazero.options import CLUSTER_JOB_GAMES
     from train.alphazero.run import SelfPlayRun
 
     usual: dict[str, Any] = {}

@@ -11,15 +11,15 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
 
-from play.cli.options import NOTHING, Device, Json, Out, flag, integer, make_folder, options_of
+from play.cli.options import NOTHING, Json, Out, flag, integer, make_folder, options_of
 from play.cli.output import exit_on_interrupt, print_json, print_table, progress_bar
-from train.rl.options import PpoOptions
+from train.rl.options import PpoOptions, preset
 
 if TYPE_CHECKING:
     from reversi_env.options import Options
     from train.rl.policy_run import PolicyRun
 
-PpoChoice: Any = options_of(PpoOptions, presets=True)
+PpoChoice: Any = options_of(PpoOptions, preset=preset)
 
 
 def ppo(
@@ -30,7 +30,6 @@ def ppo(
         bool, flag("--regret", help="Also measure regret in solved endgames (default).", negative="--no-regret")
     ] = True,
     threads: Annotated[int, integer("--threads", help="Number of CPU threads for torch.", low=1, high=1024)] = 1,
-    device: Device = "cpu",
     as_json: Json = False,
 ) -> None:
     """Train a policy by reinforcement learning from scratch (PPO).
@@ -39,30 +38,29 @@ def ppo(
 
     The policy learns by self-play, against itself and snapshots of itself, in
     many games at once. It is evaluated regularly against fixed baselines, from
-    random to network:depth=2, and in solved endgames. Defaults depend on --size
-    and --device. The folder gets policy.safetensors for the agents rl:FILE and
-    rl-search:FILE, curve.svg, regret.svg, log.csv, evaluations.csv, and logs
-    for TensorBoard.
+    random to network:depth=2, and in solved endgames. Defaults of the form 1/2/3
+    are for 4x4, 6x6 and 8x8. The folder gets policy.safetensors for the agents
+    rl:FILE and rl-search:FILE, curve.svg, regret.svg, log.csv, evaluations.csv,
+    and logs for TensorBoard.
 
     Run the same command again to resume after Ctrl-C or a crash; --out alone is
     enough. A larger --total-timesteps continues a finished training.
     """
     from play.first_start import prepare_parts
     from reversi_env.errors import require
-    from train.rl.options import faster_precision, preset
+    from train.rl.options import faster_precision
 
     require("torch")
     from train.fitting.fit import checked_device
     from train.rl.tensor_ppo import TensorPPO
 
-    checked_device(device)
-    usual = partial(preset, device=device, precision=faster_precision(device))
+    checked_device(chosen.get("device", "cpu"))
+    usual = partial(preset, precision=faster_precision(chosen.get("device", "cpu")))
     run = started_run(out, PpoOptions, usual, dict(chosen))
     prepare_parts(["endgames"])
     began = perf_counter()
-    where = "" if device == "cpu" else f" --device {device}"
-    with exit_on_interrupt(resume_text("ppo", out, threads, where)), progress_bar() as show:
-        training = TensorPPO(**run, threads=threads, device=device, regret=regret, progress=show)
+    with exit_on_interrupt(resume_text("ppo", out, threads)), progress_bar() as show:
+        training = TensorPPO(**run, threads=threads, regret=regret, progress=show)
         training.run()
     show_training(training, perf_counter() - began, as_json)
 

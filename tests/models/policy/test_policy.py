@@ -99,7 +99,7 @@ def test_the_mean_over_the_eight_symmetries_is_symmetric(tiny_net, positions):
     assert (close.sum(1) == 1).mean() > 0.5
 
 
-@pytest.mark.parametrize(("features", "precision"), [({}, "single"), ({"avx512bf16": True}, "bfloat16")])
+@pytest.mark.parametrize(("features", "precision"), [({}, "float32"), ({"avx512bf16": True}, "bfloat16")])
 def test_the_faster_precision_depends_on_the_instructions_and_half_is_close(
     monkeypatch, tiny_net, positions, features, precision
 ):

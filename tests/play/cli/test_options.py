@@ -28,7 +28,11 @@ class Example(GameOptions):
     secret: int = 5
 
 
-Choice: Any = options_of(Example, presets=True, named={"opponents": "opponent"})
+def preset(size: int, device: str) -> Example:
+    return Example(size=size, count=size, learning_rate=0.1 if device == "cpu" else 0.2)
+
+
+Choice: Any = options_of(Example, preset=preset, named={"opponents": "opponent"})
 RequiredChoice: Any = options_of(Example, required=("count",))
 
 
@@ -53,6 +57,14 @@ def test_only_what_is_typed_is_passed_on_and_what_is_required_is_missed():
     assert run("--count 2", required) == {"count": 2}
     with pytest.raises(CycloptsError, match="--count"):
         run("", required)
+
+
+def test_the_help_shows_the_defaults_of_presets_by_board_and_device(capsys):
+    run("--help")
+    words = " ".join(capsys.readouterr().out.replace("│", " ").split())
+    assert "how many [default: 4/6/8]" in words
+    assert "step of the optimiser [default: 0.1, cuda: 0.2]" in words
+    assert "which errors count [default: plain]" in words
 
 
 def test_values_have_the_types_of_the_fields():

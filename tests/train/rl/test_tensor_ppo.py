@@ -28,7 +28,7 @@ from .conftest import killed_until_it_ends
 
 SMALL = {"size": 4, "channels": 4, "blocks": 1, "num_envs": 32, "num_steps": 8}
 SMALL |= {"total_timesteps": 768, "batch_size": 64, "n_epochs": 2, "snapshot_every": 256, "pool_size": 2}
-SMALL |= {"past_self_share": 0.5, "eval_every": 512, "eval_games": 2}
+SMALL |= {"snapshot_share": 0.5, "eval_every": 512, "eval_games": 2}
 
 
 def test_advantages_are_those_of_the_definition():
@@ -99,7 +99,7 @@ def test_a_rollout_is_of_games_whose_sides_are_who_they_should_be(tmp_path, vari
     before, seen = training._env.get_state(), training._opening_plies.clone()
     training.collect_rollout()
     moves, rules = training._rollout, Rules(4, variant)
-    back = training._views.numpy()
+    back = training._action_images.numpy()
     ended = openings = 0
     for game in range(32):
         position = Position(rules, int(before["own"][game]), int(before["opp"][game]))
@@ -179,12 +179,12 @@ def test_what_a_run_cannot_resume_from_is_refused(tmp_path):
     """Another device, a damaged checkpoint."""
     if not torch.cuda.is_available():
         with pytest.raises(TrainError, match="cuda"):
-            TensorPPO(tmp_path, preset(**SMALL), device="cuda")
-    Run(tmp_path, preset(**SMALL)).store_or_check_options()
+            TensorPPO(tmp_path, preset(**SMALL, device="cuda"))
+    with Run(tmp_path / "cuda", preset(**SMALL, device="cuda")):
+        pass
+    with pytest.raises(TrainError, match="device='cuda'"):
+        TensorPPO(tmp_path / "cuda", preset(**SMALL)).run()
     path = tmp_path / CHECKPOINT
-    save_checkpoint(path, {"run": {"device": "cuda"}})
-    with pytest.raises(TrainError, match="cuda"):
-        TensorPPO(tmp_path, preset(**SMALL)).run()
     save_checkpoint(path, {"net": {"weights": np.zeros(999)}})
     flipped = bytearray(path.read_bytes())
     flipped[2000] ^= 1
@@ -207,15 +207,17 @@ def test_options_that_the_game_cannot_have_are_refused(wrong):
         preset(**{"size": 4, **wrong})
 
 
-def test_the_command_needs_no_stable_baselines(reversi, tmp_path, monkeypatch):
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_the_command_resumes_with_its_folder_alone_and_without_stable_baselines(reversi, tmp_path, monkeypatch, device):
     ran = []
+    monkeypatch.setattr("train.rl.tensor_ppo.checked_device", torch.device)
     monkeypatch.setitem(sys.modules, "sb3_contrib", None)
     monkeypatch.setattr("play.first_start.prepare_parts", lambda parts: None)
     monkeypatch.setattr(TensorPPO, "run", lambda training: ran.append(training.options))
     monkeypatch.setattr("play.cli.training.ppo.show_training", lambda *_: None)
-    Run(tmp_path, preset(**SMALL)).store_or_check_options()
+    Run(tmp_path, preset(**SMALL, device=device)).store_or_check_options()
     assert reversi("train", "ppo", "--out", tmp_path)[0] == 0
-    assert ran == [preset(**SMALL)]
+    assert ran == [preset(**SMALL, device=device)]
 
 
 def test_an_elo_that_is_not_determined_is_no_number(tmp_path, capsys):

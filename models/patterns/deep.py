@@ -70,7 +70,7 @@ class DeepPatternNet(PatternNetwork):
 
     @classmethod
     def preset(cls, size: int) -> dict[str, Any]:
-        preset = {"epochs": 8, "learning_rate": 0.005, "weight_decay": 0.3, "blur": 2.0, "huber_delta": 12.0}
+        preset = {"epochs": 8, "learning_rate": 0.005, "weight_decay": 0.3, "phase_jitter": 2.0, "huber_delta": 12.0}
         return preset | ({"epochs": 40, "patience": 15, "weight_decay": 0.1} if size == 4 else {})
 
     def tensors(self) -> dict[str, np.ndarray]:

@@ -37,7 +37,7 @@ class PatternNet(PatternNetwork):
     per_phase = ("weights",)
     stage_presets: ClassVar[dict[str, dict[str, Any]]] = {
         "searched": {"epochs": 12},
-        "joint": {"epochs": 10, "learning_rate": 0.01, "blur": 1.0},
+        "joint": {"epochs": 10, "learning_rate": 0.01, "phase_jitter": 1.0},
     }
 
     weights: np.ndarray

@@ -50,7 +50,7 @@ class CompiledBackend(FitBackend):
         place = np.zeros(len(occurs), np.int32)
         place[self.kept] = np.arange(len(self.kept))
         self.training, self.validation = (part._replace(features=place[part.features]) for part in parts)
-        self.phases = _phases_reached(net, parts, options.blur)
+        self.phases = _phases_reached(net, parts, options.phase_jitter)
         self.active_arrays = {name: view[reached].copy() for name, (view, reached) in self._reached().items()}
         self.arrays = {name: net.kind.arrays(Rules(net.size))[part] for name, part in self.parameters.items()}
         self.quantised = dict[str, np.ndarray]()

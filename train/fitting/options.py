@@ -16,25 +16,23 @@ STEPS_PER_EPOCH, MIN_BATCH, MAX_BATCH = 100, 1 << 8, 1 << 14
 class FitOptions(Options):
     """How to fit.
 
-    Phase jitter: during training each position is assigned to a phase up to ``blur`` empties away, drawn again every epoch, so
-    that neighbouring phases share data.
+    Phase jitter: during training each position is assigned to a phase up to ``phase_jitter`` empties away, drawn again every
+    epoch, so that neighbouring phases share data.
     """
 
     epochs: int = option(20, "Maximum number of epochs.", low=1, high=10_000)
     batch_size: int | None = option(
         None, "Batch size (default: a hundredth of the positions, 256 to 16384).", low=1, high=1 << 24
     )
-    learning_rate: float = option(
-        0.03, "Initial learning rate of AdamW, for weights in discs; cosine decay to 0.", low=1e-9, high=10.0
-    )
+    learning_rate: float = option(0.03, "Initial learning rate of AdamW; cosine decay to 0.", low=1e-9, high=10.0)
     weight_decay: float = option(0.01, "Decoupled weight decay (AdamW).", low=0.0, high=100.0)
-    blur: float = option(
+    phase_jitter: float = option(
         2.0,
-        "Phase jitter: maximum random shift, in empties, when a position is assigned to a phase.",
+        "Maximum random shift, in empty squares, when a position is assigned to a phase.",
         low=0.0,
         high=30.0,
     )
-    blurred: float = option(0.7, "Share of the epochs, from the first on, that use phase jitter.", low=0.0, high=1.0)
+    jitter_share: float = option(0.7, "Share of the epochs, from the first on, with phase jitter.", low=0.0, high=1.0)
     huber_delta: float = option(8.0, "Huber delta in discs: larger errors count linearly.", low=1e-3, high=1e3)
     held_out: float = option(0.05, "Share of the positions held out for validation.", low=0.0, high=0.5)
     patience: int = option(
@@ -53,7 +51,7 @@ class FitOptions(Options):
 
     def jitter_at(self, epoch: int) -> float:
         """Return the phase jitter in empties of an epoch, counted from 1."""
-        return self.blur if epoch <= self.blurred * self.epochs else 0.0
+        return self.phase_jitter if epoch <= self.jitter_share * self.epochs else 0.0
 
 
 def preset(size: int, network: str = "linear", **changes: Any) -> FitOptions:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from train.fitting.fit import Epoch
     from train.fitting.training import FitResult
 
-FitChoice: Any = options_of(FitOptions, presets=True)
+FitChoice: Any = options_of(FitOptions)
 NETWORK_HELP = "Network type: linear (one weight per state of a pattern) or deep (a vector per state and a small head)."
 
 
@@ -37,7 +37,8 @@ def fit(
     out: Out,
     network: Annotated[str | None, text("--network", help=f"{NETWORK_HELP} [default: linear]", metavar="NAME")] = None,
     start: Annotated[
-        str | None, text("--start", help="Initial weights: network, or network:weights=FILE.", metavar="SPEC")
+        str | None,
+        text("--start", help="Initial weights: network (the packaged ones) or network:weights=FILE.", metavar="SPEC"),
     ] = None,
     chosen: FitChoice = NOTHING,
     threads: Threads = None,
@@ -48,9 +49,13 @@ def fit(
 
     Example: reversi train fit labels/10-14 --out runs/first
 
-    Unset options use the preset of the game. A phase is a range of empties with
-    its own weights. --start fine-tunes existing weights; phases without labels
-    keep their weights.
+    The defaults shown are those of --network linear on 6x6 and 8x8. Those of deep
+    are --epochs 8 --learning-rate 0.005 --weight-decay 0.3 --huber-delta 12. On
+    4x4 there are --epochs 40 --patience 15, for linear --learning-rate 0.05, for
+    deep --weight-decay 0.1.
+
+    A phase is a range of empties with its own weights. --start fine-tunes
+    existing weights; phases without labels keep their weights.
 
     Run the same command again to resume after Ctrl-C or a crash. The folder has
     the weights, log.csv and error-by-empties.svg, errors in discs on held-out

@@ -6,16 +6,19 @@ import json
 import subprocess
 import xml.etree.ElementTree as ET
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from models.patterns import read_weights
+from play.cli.training.fit import fit as fit_command
 from reversi_env import __version__
 from search import evaluators
 from tests.oracles.jobs import files, interrupted
 from tests.play.cli.test_contract import check_refusal
+from train.fitting.options import FitOptions, preset
 from train.labels import LabelOptions, generate
 
 LABELS = LabelOptions(size=6, variant="reversed", count=3000, empties=(3, 7), shard_rows=2000, play_depth=1)
@@ -27,6 +30,18 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("training")
     generate(LABELS, path / "labels")
     return path
+
+
+def test_the_help_has_the_presets_of_both_networks():
+    """The defaults that it shows are those of the class; its text names the others."""
+    text = " ".join((fit_command.__doc__ or "").split())
+    for kind, size in product(("linear", "deep"), (4, 6, 8)):
+        changed = {
+            name: value for name, value in vars(preset(size, kind)).items() if value != getattr(FitOptions, name)
+        }
+        assert bool(changed) == (kind == "deep" or size == 4)
+        for name, value in changed.items():
+            assert f"--{name.replace('_', '-')} {value:g}" in text
 
 
 @pytest.fixture

@@ -66,7 +66,9 @@ def test_planted_weights_are_found():
     report = fit(
         net,
         planted,
-        FitOptions(epochs=40, batch_size=64, learning_rate=0.1, weight_decay=0.0, blur=0.0, held_out=0.1, patience=40),
+        FitOptions(
+            epochs=40, batch_size=64, learning_rate=0.1, weight_decay=0.0, phase_jitter=0.0, held_out=0.1, patience=40
+        ),
     )
     assert report.epochs[-1].training_error < 0.1
     assert report.validation_error < 0.35 * np.abs(planted.score).mean()

@@ -57,7 +57,8 @@ class LabelOptions(GameOptions):
     random_share: float = option(0.03, "Share of games with random moves only.", low=0, high=MAX_RANDOM_SHARE)
     block_rows: int = option(
         1 << 23,
-        "Positions deduplicated at a time, 40 bytes of memory each; the games are played once per block of them.",
+        "Positions from which symmetric duplicates are removed together, 40 bytes of memory each; all games are played again for "
+        "every further block of them.",
         low=1,
         high=1 << 30,
     )

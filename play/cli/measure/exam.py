@@ -86,14 +86,16 @@ def exam(
 
               reversi exam runs/first/policy.safetensors
 
-    For 10 to 20 empty squares: the mean absolute error of the static value
-    against exact scores, its bias, and the regret of the best move by one-ply
-    search. WTHOR files add 24 empty squares if they have exact scores there.
-    The values of a heuristic are first multiplied by the factor that fits the
-    scores best. The package has solved positions of tournaments (8x8) and of
-    games of its network (6x6, reversed). Positions of WTHOR files are solved
-    once and cached; Ctrl-C loses no solved position. --json also has the 95 %
-    intervals of these means.
+    For 10 to 20 empty squares: the mean absolute error of the value without
+    search against exact scores, its bias, and the regret of the best move by
+    one-ply search. The values of a heuristic are first multiplied by the factor
+    that fits the scores best. The package has solved positions of tournaments
+    (8x8) and of games of its network (6x6, reversed).
+
+    --wthor reads positions from files of the WTHOR database of tournament games,
+    also with 24 empty squares where it has exact scores. They are solved once and
+    cached; Ctrl-C loses no solved position. --json also has the 95 % intervals of
+    these means.
 
     For a policy: points against fixed baselines, from random to network:depth=2,
     Elo above random, and regret in solved endgames. They are measured for the

@@ -26,9 +26,9 @@ def bootstrap(
 
     Example: reversi train bootstrap --out runs/first --size 6 --scale 0.004
 
-    It fits the network to solved endgames. It then labels positions with more
-    empties by searches that reach the fitted range, fits the network to them,
-    and repeats this back to the opening. --scale 1 is for a GPU and many cores.
+    It fits the network to solved endgames. It then labels positions with a few
+    more empties, by searches whose leaves are in the range of the fit, fits the
+    network to them, and repeats this back to the opening. --scale 1 is for a GPU and many cores.
 
     Run the same command again to resume after Ctrl-C or a crash. The folder has
     the weights, log.csv and error-by-empties.svg, errors in discs on held-out

@@ -33,7 +33,9 @@ def label(
     /,
     *,
     chosen: LabelChoice,
-    depth: Annotated[int | None, integer("--depth", help="Search depth of the labeller in plies.")] = None,
+    depth: Annotated[
+        int | None, integer("--depth", help="Search depth in plies, for a labeller whose spec has no depth.")
+    ] = None,
     threads: Threads = None,
     device: Annotated[
         Literal["cpu", "cuda"],

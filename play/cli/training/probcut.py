@@ -26,8 +26,8 @@ def probcut(
 
     ProbCut skips a subtree if a shallow search predicts that the deep search
     fails high or low. This command measures how well shallow searches predict
-    deep ones. It writes a copy of the weight file with these parameters;
-    searches with a time limit that use the copy prune by ProbCut.
+    deep ones, and writes a copy of the weight file with these parameters. A
+    search with a time limit that uses the copy prunes by ProbCut.
     """
     from train.fitting.probcut import add_probcut
 

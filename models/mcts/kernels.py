@@ -1,8 +1,8 @@
 """A simulation of `models.mcts.search` on a GPU: one kernel selects in all trees, another expands and backs up.
 
-A program has a game: it goes from the root to the leaf, and stops there; torch's operations take all games down equally many
-plies. The actions are a warp's registers. What is computed is `models.mcts.search`'s, operation by operation, in its precision.
-They are written in Triton, which comes with torch's builds for CUDA; ``TRITON_INTERPRET=1`` runs them on a CPU.
+Each Triton program (one warp) works on one game: it descends from the root and stops at the leaf, while torch's operations compute
+the same number of plies for all games. Its registers hold the actions of a node. The kernels compute the same operations as
+`models.mcts.search`, in the same precision. Triton comes with torch's builds for CUDA; ``TRITON_INTERPRET=1`` runs it on a CPU.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PB_C_INIT, _PB_C_BASE = tl.constexpr(PB_C_INIT), tl.constexpr(PB_C_BASE)
 
 
 class Kernels:
-    """The twins of the methods of a `TreeSearch` for these *rules* that goes down *max_depth* plies at most."""
+    """The selection and the backup of a `TreeSearch`, with the same arguments and results as its methods."""
 
     def __init__(self, rules: Rules, max_depth: int, *, puct: bool) -> None:
         self._size, self._squares, self._max_depth, self._puct = rules.size, rules.square_count, max_depth, puct
@@ -103,16 +103,18 @@ def _softmax(prior_logits):
 def _node_statistics(
     children, prior_logits, raw_values, visits, value_sums, terminal, game, node, nodes, actions, lane
 ):
-    """`trees.node_of` one node: prior logits, visits and values of its actions; children, and 1 more where one is terminal."""
+    """Return prior logits, visits and values of a node's actions as `models.mcts.tree.node_of`, and their codes.
+
+    The code of an action is twice its child, plus 1 if the child is terminal, and -1 without a child.
+    """
     inside, row = lane < actions, (game * nodes + node) * actions + lane
     child = tl.load(children + row, mask=inside, other=-1)
     prior_logit = tl.load(prior_logits + row, mask=inside, other=float("-inf"))
     visited, at = child >= 0, game * (nodes + 1) + child
     count = tl.load(visits + at, mask=visited, other=0.0)
     value = -tl.load(value_sums + at, mask=visited, other=0.0) / tl.maximum(count, 1.0)
-    ended = tl.load(
-        terminal + game * nodes + child, mask=visited, other=0
-    )  # of all, and not of one of them later: nothing waits
+    # Loaded for all children together with the other columns: a later load for the chosen child alone would wait for memory.
+    ended = tl.load(terminal + game * nodes + child, mask=visited, other=0)
     prior_probs = tl.where(visited, _softmax(prior_logit), 0.0)
     known = tl.sum(prior_probs * value, 0) / tl.maximum(tl.sum(prior_probs, 0), _NOTHING)
     counted = tl.sum(count, 0)

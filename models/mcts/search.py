@@ -1,9 +1,12 @@
 """`TreeSearch`: AlphaZero's search in thousands of games at once, all of their trees in a few tensors on one device.
 
-Names follow mctx. ``gumbel`` (Danihelka et al., "Policy improvement by planning with Gumbel", 2022): a few actions are sampled at
-the root without replacement, and sequential halving shares the simulations among them; interior nodes follow the improved policy
-without noise. Unvisited actions get the mixed value (completed Q-values), so the improved policy is better than the prior even
-after a few simulations. ``puct`` (Silver et al., 2018): an upper confidence bound decides at every node.
+Names follow mctx. Unlike there, Q-values are not rescaled to 0 … 1 and have the factor 1 (`models.kernels.tree.VALUE_SCALE`), since
+they are shares of the board.
+
+``gumbel`` (Danihelka et al., "Policy improvement by planning with Gumbel", 2022): a few actions are sampled at the root without
+replacement, and sequential halving shares the simulations among them; interior nodes follow the improved policy without noise.
+Unvisited actions get the mixed value (completed Q-values), so the improved policy is better than the prior even after a few
+simulations. ``puct`` (Silver et al., 2018): an upper confidence bound decides at every node.
 
 A simulation selects a leaf in all trees at once, expands it with the network's logits and value, and backs the value up. Nothing
 waits for the device. Turns alternate, passes are moves, so a value changes its sign with every ply. A value is a share of the
@@ -43,12 +46,13 @@ Method = Literal["gumbel", "puct"]
 
 #: Share of Dirichlet noise in the policy of the root.
 DIRICHLET_FRACTION = 0.25
-#: Sum of Dirichlet's α over the moves of an average position, which has a sixth as many moves as the board has squares; and the
-#: minimum of a gamma sample.
-DIRICHLET_ALPHA_SUM, MIN_GAMMA = 10.0, 1e-6
+#: Dirichlet's α is this number divided by the average number of moves, a sixth of the number of squares.
+DIRICHLET_ALPHA_SUM = 10.0
+#: Minimum of the gamma samples of which Dirichlet noise is made.
+MIN_GAMMA = 1e-6
 #: Minimum share of games in which the kernels must give the same visit counts as torch operations.
 MIN_EQUAL_SHARE = 0.9
-#: Maximum depth of a simulation in plies.
+#: Maximum depth of a simulation in plies. A node at this depth is evaluated and backed up again at every visit.
 MAX_DEPTH = 24
 
 
@@ -87,8 +91,8 @@ class TreeSearch:
         simulations: simulations per search.
         method: ``gumbel`` or ``puct``.
         max_considered_actions: number of actions that Gumbel noise selects at the root.
-        exact: solve positions with at most this many empties, on the device of the positions. On a GPU the host then waits for
-            it.
+        exact: solve positions with at most this many empties, on the device of the positions. The host waits for a GPU in
+            every simulation then.
         threads: threads of the solver on a CPU.
         max_depth: maximum depth of a simulation in plies.
         compiled: on a GPU run selection, expansion and backup by kernels (`models.mcts.kernels`), or let torch compile the
@@ -192,14 +196,13 @@ class TreeSearch:
     def _operations(self, device: torch.device) -> tuple[Any, Any]:
         """Return `_select` and `_expand_and_backup`, as kernels if there are any for this device."""
         if device not in self._implementations:
-            plain: tuple[Any, Any] = self._select, self._expand_and_backup
+            operations: tuple[Any, Any] = self._select, self._expand_and_backup
             if self.compiled and (module := kernels_for(device)):
                 kernels = module.Kernels(self.rules, self.max_depth, puct=self.method == "puct")
-                fast = kernels.select, kernels.expand_and_backup
-                pairs = zip(fast, plain, strict=True)
+                pairs = zip((kernels.select, kernels.expand_and_backup), operations, strict=True)
                 select, backup = (WithFallback("run a kernel for", *pair, Exception) for pair in pairs)
-                plain = select, backup
-            self._implementations[device] = plain
+                operations = select, backup
+            self._implementations[device] = operations
         return self._implementations[device]
 
     def _init_tree(self, roots: State, logits: Tensor, raw_values: Tensor) -> Tree:

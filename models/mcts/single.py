@@ -1,13 +1,13 @@
 """`SingleSearch`: the Gumbel search of `models.mcts.search.TreeSearch` for one game, with a compiled tree on the host.
 
 Sequential halving visits all remaining actions of the root equally often, and the subtrees below them are independent. One visit to
-each of them is therefore one batch for the network: 64 simulations are 16 calls of the network with the root's. The result equals
-that of a search that runs its simulations one by one.
+each of them is therefore one batch for the network: 64 simulations are 16 calls of the network, one of them for the root. The
+result equals that of a search that runs its simulations one by one.
 
 With a limit of time, each round of sequential halving gets an equal share of the time instead of an equal share of the simulations.
 
-Outputs of the network are cached by position. After our move and the reply, the positions of the subtree cost no call of the
-network, and the search is the same as one that begins without a cache.
+Outputs of the network are cached by position, trees are not kept. Positions that an earlier search has evaluated cost no call of
+the network, and the result is the same as without a cache.
 """
 
 from __future__ import annotations
@@ -183,7 +183,7 @@ class SingleSearch:
 def halving(
     actions: int, simulations: int, elapsed_share: Callable[[int], float] = lambda leaves: 0.0
 ) -> Iterator[tuple[int, int]]:
-    """Yield, for each batch of simulations, the visit count of its root actions and their number.
+    """Yield ``(visits, leaves)`` for each batch: *leaves* root actions that have *visits* visits each are visited once more.
 
     The rounds share the simulations, and the time, equally (`models.mcts.search.considered_visits_sequence`).
 

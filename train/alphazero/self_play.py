@@ -22,7 +22,8 @@ with extra_libraries():
     import torch
     from torch import Tensor
 
-#: Maximum depth of a simulation in plies. A GPU without kernels (`models.mcts.kernels`) always computes all of these plies.
+#: Maximum depth of a simulation in plies. Without the kernels of `models.mcts.kernels` a GPU computes this many plies in every
+#: simulation, also where the leaf is nearer.
 MAX_DEPTH = {"cuda": 12, "cpu": 24}
 #: Factor between a probability and its stored value, a uint8.
 POLICY_SCALE = 255
@@ -94,7 +95,7 @@ def make_search(
         options.simulations,
         method=options.search,
         max_considered_actions=options.max_considered_actions,
-        exact=0 if on_gpu else options.exact,  # to solve leaves the host would have to wait for the GPU
+        exact=0 if on_gpu else options.exact,  # solving leaves on a GPU would make the host wait in every simulation
         threads=threads,
         max_depth=MAX_DEPTH[device.type],
         compiled=on_gpu,
@@ -158,8 +159,9 @@ def apply_greedy_opponent(
 def search_positions(
     search: TreeSearch, state: State, chunk_size: int, rng: torch.Generator | None = None, temperature: float = 1.0
 ) -> ChosenMoves:
-    """Search positions, at most *chunk_size* at a time; on a GPU always that many, since the compiled search has one shape.
+    """Search positions, at most *chunk_size* at a time; on a GPU always that many, since a CUDA graph has fixed shapes.
 
+    Values are in discs; the search itself computes with shares of the board.
     With *rng* actions are sampled: by Gumbel noise times *temperature*, or with PUCT from the visit counts.
     """
     count, device, parts = state.shape[0], state.own.device, list[ChosenMoves]()

@@ -35,7 +35,7 @@ class SingleGameMixin:
         self.render_mode = render_mode
         self.settings, self.rules = settings, settings.rules
         self._game, self._squares = settings.game(), settings.squares()
-        self._refuses = settings.illegal == "raise"
+        self._raises_if_illegal = settings.illegal == "raise"
         self._state = np.zeros(1, episodes.STATE)
         self._state["over"], self._state["game"] = 1, settings.game_number
         self._window: Any = None
@@ -83,9 +83,10 @@ class SingleGameMixin:
         return self.__dict__ | {"_window": None}
 
     def _seed(self, seed: int | None) -> None:
-        word = np.random.SeedSequence().generate_state(1, np.uint64)[0] if seed is None else seed
-        check_integer("seed", word, 0, error=SettingsError)
-        episodes.seed_all(self._state, np.array([int(word) % 2**64], np.uint64), ALL)
+        if seed is None:
+            seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+        check_integer("seed", seed, 0, error=SettingsError)
+        episodes.seed_all(self._state, np.array([int(seed) % 2**64], np.uint64), ALL)
 
     @contextmanager
     def _rolled_back_on_error(self) -> Iterator[None]:

@@ -111,7 +111,7 @@ class raw_env(SingleGameMixin, AECEnv):  # noqa: N801 - PettingZoo's name for it
             self._was_dead_step(action)
             return
         number = self.action_number(action)
-        if self._refuses:
+        if self._raises_if_illegal:
             self._refuse_if_illegal(number, self._mask[0])
         mover = self.agent_selection
         reward, over, self._turn, _, illegal = episodes.step_one(

@@ -284,11 +284,11 @@ def shared_seed(seed: int | Sequence[int | None] | None, count: int) -> int | No
     """Return one seed for what *count* games share, such as ``np_random``; ``None`` unless all games have a seed."""
     if isinstance(seed, (int, np.integer)):
         return int(seed)
-    words, seeded = seed_words(seed, count)
-    return int(np.random.SeedSequence(words.tolist()).generate_state(1, np.uint64)[0]) if seeded.all() else None
+    seeds, seeded = game_seeds(seed, count)
+    return int(np.random.SeedSequence(seeds.tolist()).generate_state(1, np.uint64)[0]) if seeded.all() else None
 
 
-def seed_words(seed: int | Sequence[int | None] | None, count: int) -> tuple[np.ndarray, np.ndarray]:
+def game_seeds(seed: int | Sequence[int | None] | None, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the 64-bit seed of every game, and which games have one."""
     is_sequence = isinstance(seed, (Sequence, np.ndarray))
     seeds: list[Any] = list(seed) if is_sequence else [seed]  # type: ignore[arg-type]
@@ -297,6 +297,6 @@ def seed_words(seed: int | Sequence[int | None] | None, count: int) -> tuple[np.
     for number in seeds:
         if number is not None:
             check_integer("seed", number, 0, error=SettingsError)
-    words = np.array([int(number or 0) % 2**64 for number in seeds], np.uint64)
+    values = np.array([int(number or 0) % 2**64 for number in seeds], np.uint64)
     seeded = np.array([number is not None for number in seeds])
-    return (words, seeded) if is_sequence else (words + np.arange(count, dtype=np.uint64), np.repeat(seeded, count))
+    return (values, seeded) if is_sequence else (values + np.arange(count, dtype=np.uint64), np.repeat(seeded, count))

@@ -59,8 +59,7 @@ class ReversiEnv(SingleGameMixin, gym.Env):
 
     ## Observation space
 
-    Observations are from the side to move. In the single-agent view the last observation of an episode is from the
-    agent:
+    Observations are from the side to move; in the single-agent view that is always the agent, also at the end:
 
     * ``observation="planes"``: ``Box(0, 1, (2, n, n), int8)``, own discs and opponent's discs;
     * ``observation="flat"``: ``Box(-1, 1, (n * n,), int8)``, +1 own, -1 opponent's, 0 empty;
@@ -99,17 +98,23 @@ class ReversiEnv(SingleGameMixin, gym.Env):
 
     ## Info
 
-    ``action_mask``; ``to_move``: 0 for black, 1 for white (at the end: the player from whose side the observation is);
-    ``agent``: the agent's colour, 0 or 1 (single-agent view); ``illegal_action``; ``rewards``: the step's rewards of
-    (black, white), in two-player mode. At the end of a game also ``score``: the result in discs for the agent or, in
-    two-player mode, for the player that acted; empty squares count for the winner, an illegal action loses all squares;
-    ``winner``: 0 black, 1 white, -1 nobody; ``opponent``: the opponent's index in the pool (single-agent view).
+    * ``action_mask``, ``illegal_action``;
+    * ``to_move``: 0 for black, 1 for white (at the end: the player from whose side the observation is);
+    * ``agent``: the agent's colour, 0 or 1 (single-agent view);
+    * ``rewards``: the step's rewards of (black, white) (two-player mode).
+
+    At the end of a game also
+
+    * ``score``: the result in discs for the agent or, in two-player mode, for the player that acted. Empty squares count
+      for the winner, an illegal action loses all squares;
+    * ``winner``: 0 black, 1 white, -1 nobody;
+    * ``opponent``: the opponent's index in the pool (single-agent view).
 
     ## Starting state
 
     The standard start, or ``start``: ``"parallel"`` (white on d4 and e4, black on d5 and e5 of the 8x8 board), a
-    `Position`, or a board text with black to move.
-    ``opening_plies`` random plies follow, or random play until ``empties`` squares are left. If the opponent is to move
+    `Position`, or a text of `Position.from_text` with black to move. Then follow ``opening_plies`` random plies, or more
+    if more than ``empties`` squares are still empty. If the opponent is to move
     then, it moves. If the game ends before the agent has a decision, another start is drawn. ``reset(options=…)`` takes
     ``start``, ``opening_plies``, ``empties`` and ``colour`` for one episode.
 
@@ -207,7 +212,7 @@ class ReversiEnv(SingleGameMixin, gym.Env):
         if self._over:
             raise ResetNeeded("the episode is over (or has not begun): call reset() before step()")
         action = self.action_number(action)
-        if self._refuses:
+        if self._raises_if_illegal:
             self._refuse_if_illegal(action, self.action_masks())
         mover = self._turn
         play = self._play_and_ask if self._has_external else self._play

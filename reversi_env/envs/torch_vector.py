@@ -21,9 +21,9 @@ from reversi_env.envs.settings import (
     check_shaping_has_opponent,
     checked_autoreset_mode,
     checked_states,
+    game_seeds,
     no_start_error,
     reset_mask,
-    seed_words,
     shared_seed,
     warn_unknown_options,
 )
@@ -52,9 +52,9 @@ class TorchVectorEnv(VectorEnv):
     observation is already its first one.
 
     **Devices.** ``device="cuda"`` (or ``"cuda:1"``) needs the extra ``cuda`` and a GPU; a `MissingExtra` or a `GpuError`
-    says which is missing. ``"cpu"`` runs the CPU kernels, on all cores where it pays (``parallel`` as in `ReversiVectorEnv`).
-    ``"auto"`` (default) is the GPU if torch sees one; `device` is the one in use. On a GPU every call returns when its
-    kernel is queued on torch's current stream, like any torch operation.
+    says which is missing. ``"cpu"`` runs the CPU kernels, on several threads for many games (``parallel`` as in
+    `ReversiVectorEnv`). ``"auto"`` (default) is the GPU if torch sees one; `device` is the one in use. On a GPU every call
+    returns when its kernel is queued on torch's current stream, like any torch operation.
 
     **Options.** ``opponent``: None (two-player mode: each action is for the side to move), ``"random"`` or ``"greedy"``.
     ``size``, ``variant``, ``colour``, ``start``, ``opening_plies``, ``empties``, ``reward``, ``discount`` and ``illegal``
@@ -146,7 +146,7 @@ class TorchVectorEnv(VectorEnv):
         settings = self.settings.with_options(options)
         warn_unknown_options(options, (*RESET_OPTIONS, "reset_mask"))
         which = reset_mask(options, self.num_envs, self._begun)
-        seeds, seeded = seed_words(seed, self.num_envs)
+        seeds, seeded = game_seeds(seed, self.num_envs)
         super().reset(seed=shared_seed(seed, self.num_envs))
         orders = np.where(which, autoreset.BEGIN + autoreset.SEED * seeded, 0).astype(np.uint8)
         self._batch.reset(orders, seeds, settings.game())

@@ -28,12 +28,12 @@ from reversi_env.envs.settings import (
     check_shaping_has_opponent,
     checked_autoreset_mode,
     checked_states,
+    game_seeds,
     last_action_of,
     no_start_error,
     position_of,
     refuse_unknown,
     reset_mask,
-    seed_words,
     shared_seed,
     warn_unknown_options,
 )
@@ -133,8 +133,8 @@ class ReversiVectorEnv(VectorEnv):
         self._none = np.zeros(self.num_envs, np.bool_)
         self._states = np.zeros(self.num_envs, episodes.STATE)
         self._states["over"], self._states["game"] = 1, self.settings.game_number
-        words = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
-        episodes.seed_all(self._states, words, self._every)
+        seeds = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
+        episodes.seed_all(self._states, seeds, self._every)
         self._begun = False
         self._over = self._every  # the episodes that have ended and not begun anew
         self._illegal = self._none  # those whose last action was illegal
@@ -151,12 +151,12 @@ class ReversiVectorEnv(VectorEnv):
         settings = self.settings.with_options(options)
         warn_unknown_options(options, (*RESET_OPTIONS, "reset_mask"))
         which = reset_mask(options, self.num_envs, self._begun)
-        words, seeded = seed_words(seed, self.num_envs)
+        seeds, seeded = game_seeds(seed, self.num_envs)
         super().reset(seed=shared_seed(seed, self.num_envs))
         if self.copy:
             self._new_buffers()
         with self._rolled_back_on_error():
-            episodes.seed_all(self._states, words, seeded & which)
+            episodes.seed_all(self._states, seeds, seeded & which)
             self._begin(which, settings)
         self._begun = True
         self._steps[which] = 0
@@ -284,7 +284,7 @@ class ReversiVectorEnv(VectorEnv):
         self._redraw_starts(which, settings, game)
 
     def _redraw_starts(self, begun: np.ndarray, settings: Settings, game: np.ndarray) -> None:
-        """Draw another start where an external opponent's first move has ended the game, until the agent has a move."""
+        """Draw other starts for the *begun* games that an external opponent's first move has ended."""
         for _ in range(episodes.RANDOM_START_TRIES):
             over = begun & (self._states["over"] != 0)
             if not over.any():
@@ -306,18 +306,18 @@ class ReversiVectorEnv(VectorEnv):
         observations.observe_some(rows.size, *arguments, *written, parallel=self.parallel)
 
     def _play(self, actions: np.ndarray, rewards: np.ndarray, terminated: np.ndarray) -> None:
-        begun = self._over
+        begins = self._over  # in these games the step ignores the action and begins an episode
         if self.copy:
             self._new_buffers()
         over_at_once = self._step_all(actions, rewards, terminated)
         asked = self._play_opponent_replies(rewards, terminated)
         if not asked and not over_at_once:
             return
-        at_once = begun & terminated
-        if at_once.any():
-            self._redraw_starts(at_once, self.settings, self._game)
-            terminated[begun] = False
-        rewards[begun] = 0.0
+        ended_at_once = begins & terminated
+        if ended_at_once.any():
+            self._redraw_starts(ended_at_once, self.settings, self._game)
+            terminated[begins] = False
+        rewards[begins] = 0.0
         self._observe_all()
 
     def _step_all(self, actions: np.ndarray, rewards: np.ndarray, terminated: np.ndarray) -> bool:
@@ -363,7 +363,7 @@ class ReversiVectorEnv(VectorEnv):
         if array.shape != (self.num_envs,) or array.dtype.kind not in "iu":
             raise InvalidAction(f"actions of {array.dtype} and shape {array.shape}: expected {self.num_envs} integers")
         array = np.ascontiguousarray(array, np.int64)
-        wrong = observations.first_invalid_action(self._states, self._game, array, False)
+        wrong = observations.first_invalid_action(self._states, self._game, array, only_legal=False)
         if wrong < self.num_envs:
             raise InvalidAction(f"action {array[wrong]} of game {wrong}: expected 0 to {self.rules.pass_action}")
         return array
@@ -375,7 +375,7 @@ class ReversiVectorEnv(VectorEnv):
             raise ResetNeeded(f"the episodes of games {games} are over: reset them with options={{'reset_mask': …}}")
         if self.settings.illegal != "raise":
             return array
-        wrong = observations.first_invalid_action(self._states, self._game, array, True)
+        wrong = observations.first_invalid_action(self._states, self._game, array, only_legal=True)
         if wrong < self.num_envs:
             raise InvalidAction(f"action {array[wrong]} of game {wrong} is illegal: expected one of its action mask")
         return array

@@ -31,7 +31,7 @@ from typing import Any, Literal, cast
 
 import numpy as np
 
-from reversi_env.envs.settings import Settings, no_start_error, seed_words
+from reversi_env.envs.settings import Settings, game_seeds, no_start_error
 from reversi_env.errors import PositionError, ReversiError, quoted
 from reversi_env.functional import arrays
 from reversi_env.functional.state import NORMAL_8X8, State, state_type
@@ -92,7 +92,7 @@ def init(
     records = np.zeros(count, episodes.STATE)
     entropy = int(np.random.SeedSequence().generate_state(1, np.uint64)[0]) if seed is None else seed
     every = np.ones(count, np.bool_)
-    episodes.seed_all(records, seed_words(entropy, count)[0], every)
+    episodes.seed_all(records, game_seeds(entropy, count)[0], every)
     episodes.begin_all(count, records, settings.game(), _NO_POOL, every)
     if records["failed"].any():
         raise no_start_error(settings)

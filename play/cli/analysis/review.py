@@ -49,7 +49,7 @@ def review(
         int | None,
         integer(
             "--exact",
-            help="Solve positions with at most this many empty squares (default: where it expects to finish).",
+            help="Solve positions with at most this many empty squares (default: where the search expects to finish).",
         ),
     ] = None,
     game_number: GameNumber = None,

@@ -25,8 +25,8 @@ def play(
         str | None,
         text(
             "--agent",
-            help="Agent spec, such as network:time=2 (default: human:level=1, which a beginner can beat; with --depth, --time "
-            "or --watch the strongest agent for the game).",
+            help="Agent (computer player) with its options, such as network:time=2 (default: human:level=1, which a beginner "
+            "can beat; with --depth, --time or --watch the strongest).",
             metavar="SPEC",
         ),
     ] = None,

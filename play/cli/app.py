@@ -56,6 +56,7 @@ Analyse
   puzzles          analysis.puzzles    Generate endgame puzzles with a single best move.
   book show        analysis.book       Show the book moves of a position and their frequency in recorded games.
   book build       analysis.book       Build an opening book by searches of its positions.
+  book solve       analysis.book       Build a book of all positions up to a ply with their exact scores, on 4x4 or 6x6.
   book check       analysis.book       Verify the moves of a book with a deeper search.
 Train
   demo             training.demo       Train a 6x6 network from scratch and compare it with the published heuristics.

@@ -28,6 +28,8 @@ PACKAGED = "yes"
 #: The share of the margin that a played move may lose by the book's own values; a deeper search (`train.book.check`) may find it
 #: worse by the rest of the margin.
 PLAYED_SHARE_OF_MARGIN = 1 / 6
+#: The entry of ``about`` for books with exact scores of all positions up to a ply: the number of plies.
+SOLVED = "solved"
 #: The value of a position without a deeper search.
 UNCHECKED = np.int16(-32768)
 _COLUMNS = {
@@ -103,12 +105,13 @@ class Book:
             return ()
         leads = ((action, self._row(position.play(action))) for action in position.legal_actions())
         after = {action: row for action, row in leads if row is not None}
+        played_margin = 0.0 if self.is_solved else PLAYED_SHARE_OF_MARGIN * self.margin
         good = self._within_margin(here, list(after.values()))
         moves = []
         for action, row in after.items():
             value, depth, lines = -int(self.value[row]), int(self.depth[row]), int(self.lines[row])
             if (loss := (int(self.value[here]) - value) / UNITS_PER_DISC - 1e-9) <= self.margin:
-                plays = loss <= PLAYED_SHARE_OF_MARGIN * self.margin and row in good
+                plays = loss <= played_margin and row in good
                 moves.append(BookMove(position.rules.name_of(action), value / UNITS_PER_DISC, depth, lines, plays))
         return tuple(sorted(moves, key=lambda move: -move.value))
 
@@ -129,6 +132,11 @@ class Book:
             line.append(best.move)
             position = position.play(best.move)
         return tuple(line)
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether all values are exact scores; only the best moves are played then."""
+        return SOLVED in self.about
 
     @property
     def sha256(self) -> str:

@@ -50,6 +50,13 @@ class _SolverOptions(_SeedOptions):
 
 
 @dataclass(frozen=True)
+class _PerfectOptions(_SeedOptions):
+    threads: int | None = _threads()
+    table: float | None = _table()
+    book: str | None = option(None, "File of a solved book.")
+
+
+@dataclass(frozen=True)
 class _EvaluatorOptions(Options):
     evaluator: str | None = option(None, "Name of the evaluator (default: sixteen-weight).")
 
@@ -162,6 +169,7 @@ _KINDS: dict[str, AgentKind] = {
     "greedy": AgentKind("search.agents.simple:GreedyAgent", _SeedOptions),
     "greedy-invincible": AgentKind("search.agents.simple:greedy_invincible_agent", GreedyInvincibleOptions),
     "exact": AgentKind("search.agents.simple:exact_agent", _SolverOptions),
+    "perfect": AgentKind("search.agents.simple:PerfectAgent", _PerfectOptions),
     "double-alpha": AgentKind("search.agents.double_alpha:double_alpha_agent", DoubleAlphaOptions),
     "human": AgentKind("models.human:HumanAgent", _HumanOptions, "level"),
     "zero": AgentKind("models.zero:ZeroAgent", _ZeroOptions, "weights"),

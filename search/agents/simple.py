@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reversi_env import Position, Rules, batch
+from reversi_env import Position, ReversiError, Rules, batch
 from search import evaluators
 from search.agents.base import Agent
+from search.agents.book import Book, book_for, packaged_book
 
 if TYPE_CHECKING:
     from search.engine.solver import Solver
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
 INVINCIBLE_EMPTIES = 12
 #: Default evaluator of the agents of report 002.
 REPORT_002_EVALUATOR = "sixteen-weight"
+#: Board size on which every position is solved at once.
+SMALL_SIZE = 4
 
 
 class RandomAgent(Agent):
@@ -70,6 +73,9 @@ class GreedyAgent(Agent):
 class ExactAgent(Agent):
     """Plays perfectly once at most *exact* squares are empty; the moves before that are those of another agent."""
 
+    #: Name of the evaluator that orders the solver's moves.
+    _order: str | None = None
+
     def __init__(self, fallback: Agent, exact: int = INVINCIBLE_EMPTIES, threads: int = 1, table: float = 64) -> None:
         self._fallback, self.exact = fallback, exact
         self.threads, self._table = threads, table
@@ -88,7 +94,9 @@ class ExactAgent(Agent):
 
         key = (rules.size, rules.variant)
         if key not in self._solvers:
-            self._solvers[key] = Solver(rules, threads=self.threads, table=TranspositionTable(self._table))
+            table = TranspositionTable(self._table)
+            order = self._order if rules.size > SMALL_SIZE else None  # no network has weights for 4x4
+            self._solvers[key] = Solver(rules, threads=self.threads, table=table, evaluator=order)
             self._solvers[key].load_kernels()
         return self._solvers[key]
 
@@ -108,6 +116,49 @@ class ExactAgent(Agent):
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_solvers": {}}  # a copy makes its own on first use
+
+
+class PerfectAgent(ExactAgent):
+    """Plays perfectly from the first move on 4x4 and 6x6: from a solved book, then by the solver.
+
+    *book* is a file of `reversi book solve`; by default the packaged one of the game, if there is one. *seed* decides between
+    equally good moves of the book.
+    """
+
+    _order = "network"
+
+    def __init__(self, seed: int = 0, threads: int = 1, table: float = 256, book: str | None = None) -> None:
+        super().__init__(RandomAgent(seed), 36, threads, table)
+        self._generator, self._book = np.random.default_rng(seed), book
+
+    def choose(self, position: Position) -> int:
+        book = self.solved_book(position.rules)
+        if book is not None and (move := book.choose(position, generator=self._generator)):
+            return position.rules.action_from_name(move.move)
+        return super().choose(position)
+
+    def solved_book(self, rules: Rules) -> Book | None:
+        """Return the book for that game, or raise a ReversiError if its scores are not exact or the board is too large."""
+        self.check(rules)
+        book = packaged_book(rules) if self._book is None else book_for(self._book, rules)
+        if book is not None and not book.is_solved:
+            raise ReversiError(f"book {self._book!r}: expected a solved one, made by `reversi book solve`")
+        return book
+
+    def prepare(self, rules: Rules) -> None:
+        self.solved_book(rules)
+        super().prepare(rules)
+
+    def content_hashes(self, rules: Rules) -> dict[str, str]:
+        book = self.solved_book(rules)
+        return {} if book is None else {"book": book.sha256}
+
+    def check(self, rules: Rules) -> None:
+        if rules.size > 6:
+            raise ReversiError(
+                f"perfect on {rules.size}x{rules.size}: expected 4x4 or 6x6; exact:exact=20 plays perfectly "
+                "from 20 empty squares on"
+            )
 
 
 def greedy_invincible_agent(*, evaluator: str = REPORT_002_EVALUATOR, seed: int = 0, **options: Any) -> ExactAgent:

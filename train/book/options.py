@@ -75,3 +75,16 @@ class CheckOptions(SearchOptions):
     depth: int = option(20, "Search depth of the check, in plies.", low=2, high=40)
     positions: int = option(100, "Number of randomly sampled positions.", low=1, high=10_000_000)
     seed: int = option(0, "Random seed of the sampled positions.", low=0)
+
+
+@dataclass(frozen=True)
+class SolvedBookOptions(GameOptions):
+    """The size of a solved book, which has all positions up to a ply."""
+
+    size: int = option(6, "Board size: 4 or 6.")
+    plies: int = option(5, "Last ply of the book; only the positions of this ply are solved.", low=1, high=36)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.size == 8:
+            raise TrainError("size 8: expected 4 or 6; positions near the start of 8x8 cannot be solved")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from time import perf_counter
@@ -12,7 +13,7 @@ from cyclopts import Parameter
 from play.cli.options import NOTHING, Json, RayAddress, Workers, chosen_executor, flag, options_of, text
 from play.cli.output import exit_on_interrupt, print_json, print_table, progress_bar
 from play.cli.positions import DEFAULT, PositionChoice, PositionText, read_problems
-from train.book.options import BookOptions, CheckOptions
+from train.book.options import BookOptions, CheckOptions, SolvedBookOptions
 
 if TYPE_CHECKING:
     from reversi_env import Position, Rules
@@ -25,10 +26,12 @@ BookFile = Annotated[
 ]
 BuildChoice: Any = options_of(BookOptions)
 CheckChoice: Any = options_of(CheckOptions)
+SolvedChoice: Any = options_of(SolvedBookOptions)
+OutFolder = Annotated[str, Parameter(help="Output folder; created if missing.")]
 
 
 def build(
-    out: Annotated[str, Parameter(help="Output folder; created if missing.")],
+    out: OutFolder,
     /,
     *,
     chosen: BuildChoice = NOTHING,
@@ -51,12 +54,46 @@ def build(
     It is in OUT/book.safetensors; agents use it with
     network:time=1,book=OUT/book.safetensors.
     """
-    from train.book.build import BOOK, build
+    from train.book.build import build
 
-    options, began = BookOptions(**chosen), perf_counter()
-    stopped = "reversi: stopped; run the same command again to resume"
+    _build(build, BookOptions(**chosen), out, workers, ray, as_json)
+
+
+def solve(
+    out: OutFolder,
+    /,
+    *,
+    chosen: SolvedChoice = NOTHING,
+    workers: Workers = None,
+    ray: RayAddress = None,
+    as_json: Json = False,
+) -> None:
+    """Build a book of all positions up to a ply with their exact scores, on 4x4 or 6x6.
+
+    Example: reversi book solve runs/solved --plies 5 --workers 2
+
+    The positions of the last ply are solved, up to symmetry; all other scores
+    follow from them. On 6x6 ply 5 has 314 positions, ply 6 1,632 and ply 7
+    9,069; each takes seconds. Every core works; with --ray all machines of a
+    cluster.
+
+    Run the same command again to resume after Ctrl-C or a crash, or with more
+    --plies. The book is in OUT/book.safetensors.
+    """
+    from train.book.solved import solve_book
+
+    _build(solve_book, SolvedBookOptions(**chosen), out, workers, ray, as_json)
+
+
+def _build(
+    run: Callable[..., Book], options: Any, out: str, workers: int | None, ray: str | None, as_json: bool
+) -> None:
+    """Build a book, or resume, and print what it is."""
+    from train.book.build import BOOK
+
+    began, stopped = perf_counter(), "reversi: stopped; run the same command again to resume"
     with exit_on_interrupt(stopped), chosen_executor(ray, workers) as executor, progress_bar() as show:
-        book = build(options, out, executor=executor, progress=show)
+        book = run(options, out, executor=executor, progress=show)
     report = {"file": str(Path(out) / BOOK), **_about(book), "seconds": perf_counter() - began}
     if as_json:
         print_json(report)
@@ -223,9 +260,13 @@ def _about(book: Book) -> dict[str, Any]:
 
 def _described(book: Book) -> str:
     from reversi_env.errors import count_noun
+    from search.agents.book import SOLVED
 
     depth = f", searched {count_noun(book.about['depth'], 'ply', 'plies')} deep" if "depth" in book.about else ""
     if "check" in book.about:
         depth += f" and checked {book.about['check']['depth']}"
     game = f"{book.rules.size}x{book.rules.size} {book.rules.variant}"
+    if book.is_solved:
+        plies = count_noun(book.about[SOLVED], "ply", "plies")
+        return f"{game}, {count_noun(len(book), 'position')}, exact scores up to {plies}"
     return f"{game}, {count_noun(len(book), 'position')}, moves within {book.margin:g} discs of the best{depth}"

@@ -1,0 +1,122 @@
+"""Solved books and the agent `perfect`: scores by the plain solver, resumed runs, play that loses nothing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from reversi_env import Position, ReversiError, Rules
+from reversi_env.errors import TrainError
+from search.agents.book import UNITS_PER_DISC, read_book
+from search.agents.spec import make_agent
+from search.engine.solver import Solver, solve_batch
+from train.book.build import BOOK
+from train.book.options import SolvedBookOptions
+from train.book.solved import solve_book
+from train.jobs.processes import LocalExecutor
+
+HERE = LocalExecutor(0)
+
+
+@pytest.fixture(scope="module", params=["normal", "reversed"])
+def solved(request, tmp_path_factory):
+    """A book of the first four plies of 4x4, and its folder."""
+    folder = tmp_path_factory.mktemp(request.param)
+    return solve_book(SolvedBookOptions(4, request.param, 4), folder, executor=HERE), folder
+
+
+def test_every_score_is_that_of_the_solver(solved):
+    book, _ = solved
+    scores = solve_batch(book.own, book.opp, book.rules)
+    assert np.array_equal(book.value, UNITS_PER_DISC * scores.astype(int))
+    empties = 16 - np.bitwise_count(book.own | book.opp)
+    assert set(empties[book.depth == 0]) == {12, 11, 10, 9}
+    assert np.array_equal(book.depth[empties == 8], empties[empties == 8])
+    assert book.is_solved
+
+
+def test_a_run_with_a_cut_log_or_more_plies_gives_the_same_bytes(solved, tmp_path):
+    book, folder = solved
+    data, variant = (folder / BOOK).read_bytes(), book.rules.variant
+    log = folder / "scores-4.jsonl"
+    log.write_bytes(log.read_bytes()[:-9])
+    solve_book(SolvedBookOptions(4, variant, 4), folder, executor=HERE)
+    assert (folder / BOOK).read_bytes() == data
+    for plies in (2, 4):
+        solve_book(SolvedBookOptions(4, variant, plies), tmp_path, executor=HERE)
+    assert (tmp_path / BOOK).read_bytes() == data
+    with pytest.raises(TrainError, match="plies"):
+        solve_book(SolvedBookOptions(4, variant, 2), tmp_path, executor=HERE)
+
+
+def test_a_book_of_more_plies_than_a_game_has_no_leaf_to_solve(tmp_path):
+    book = solve_book(SolvedBookOptions(4, plies=30), tmp_path, executor=HERE)
+    assert not (tmp_path / "scores-30.jsonl").exists()
+    over = [row for row in range(len(book)) if Position(book.rules, int(book.own[row]), int(book.opp[row])).is_over()]
+    rows = np.random.default_rng(0).choice(len(book), 200, replace=False)
+    assert np.array_equal(
+        book.value[rows], UNITS_PER_DISC * solve_batch(book.own[rows], book.opp[rows], book.rules).astype(int)
+    )
+    assert (book.depth[over] == [16 - int(book.own[row] | book.opp[row]).bit_count() for row in over]).all()
+
+
+def test_only_the_best_moves_of_a_solved_book_are_played(solved):
+    book, folder = solved
+    solver, seen = Solver(book.rules), set()
+    for row in np.flatnonzero(book.depth == 0)[:40]:
+        position = Position(book.rules, int(book.own[row]), int(book.opp[row]))
+        values = solver.solve_all_moves(position)
+        moves = book.moves(position)
+        assert {move.move: move.value for move in moves} == values
+        assert {move.move for move in moves if move.plays} == {
+            move for move, value in values.items() if value == max(values.values())
+        }
+        seen |= {move.plays for move in moves}
+    assert seen == {False, True}
+    assert read_book(folder / BOOK).is_solved
+
+
+@pytest.mark.parametrize("with_book", [False, True])
+def test_perfect_loses_nothing(solved, with_book):
+    """Against random play on 4x4, from both sides; also in the endgames of 6x6, and never on 8x8."""
+    book, folder = solved
+    spec = f"perfect:seed=3,table=1{f',book={folder / BOOK}' if with_book else ''}"
+    agent, solver = make_agent(spec), Solver(book.rules)
+    assert agent.content_hashes(book.rules) == ({"book": book.sha256} if with_book else {})
+    for seed in range(8):
+        opponent, position = make_agent("random", seed=seed), Position.initial(book.rules)
+        for ply in range(100):
+            if position.is_over():
+                break
+            player = (agent, opponent)[(ply + seed) % 2]
+            action = player.choose(position)
+            if player is agent and not position.must_pass():
+                assert -solver.solve(position.play(action)).score == solver.solve(position).score
+            position = position.play(action)
+    six, agent = Rules(6, variant=book.rules.variant), make_agent("perfect:table=1")
+    late = next(at for at in random_line(six, 5) if at.empties == 9 and not at.must_pass())
+    assert -Solver(six).solve(late.play(agent.choose(late))).score == Solver(six).solve(late).score
+    for call in (lambda: agent.check(Rules(8)), lambda: agent.choose(Position.initial())):
+        with pytest.raises(ReversiError, match="8x8"):
+            call()
+
+
+def test_perfect_takes_no_book_with_estimates(solved, tmp_path):
+    book, _ = solved
+    path = tmp_path / "estimates.safetensors"
+    path.write_bytes(replace(book, about={}).to_bytes())
+    with pytest.raises(ReversiError, match="estimates"):
+        make_agent(f"perfect:book={path}").prepare(book.rules)
+
+
+def random_line(rules, seed):
+    """Return the positions of a random game."""
+    agent, position = make_agent("random", seed=seed), Position.initial(rules)
+    while not position.is_over():
+        yield position
+        position = position.play(agent.choose(position))
+
+
+def test_a_book_of_8x8_is_refused():
+    with pytest.raises(TrainError, match="size 8"):
+        SolvedBookOptions(8)

@@ -50,7 +50,10 @@ class ExternalAgent(Agent):
     # --- the agent --------------------------------------------------------------------------------
 
     def prepare(self, rules: Rules) -> None:
-        """Start the program and agree on the game; raise an `EngineFailure` if it does not play it."""
+        """Start the program and agree on the game; raise an `EngineFailure` if it does not play it, or was ended for a flood."""
+        if self._process is not None and (flood := self._process.excess):
+            self._end()
+            raise self._failure("crash", f"{flood} between two moves")
         if self._process is not None and (not self._process.alive or rules != self._rules):
             self.close()
         if self._process is None:

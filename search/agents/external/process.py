@@ -60,6 +60,11 @@ class EngineProcess:
     def alive(self) -> bool:
         return self._end.alive and self._process.poll() is None
 
+    @property
+    def excess(self) -> str:
+        """The reason, if the program was ended for too much output."""
+        return self._output.excess
+
     def send(self, line: str) -> None:
         assert self._process.stdin is not None
         try:
@@ -155,7 +160,14 @@ class _Output:
 
 
 def _started(command: str, merge_stderr: bool) -> subprocess.Popen[bytes]:
-    arguments = shlex.split(command)
+    try:
+        arguments = shlex.split(command)
+    except ValueError:
+        arguments = []
+    if not arguments:
+        raise EngineFailure(
+            "crash", f"program {quoted(command)} is no command line: expected a program and its arguments"
+        )
     program = shutil.which(arguments[0]) or shutil.which(arguments[0], path=GAME_FOLDERS)
     if program is None:
         raise EngineFailure("crash", f"program {quoted(arguments[0])} was not found: expected one that can be run")

@@ -168,6 +168,21 @@ def test_a_program_that_runs_wild_is_ended_before_it_fills_the_memory(made, monk
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell")
+def test_a_program_that_runs_wild_between_two_moves_loses_at_the_next_one_and_can_be_started_again(monkeypatch):
+    monkeypatch.setattr(processes, "MAX_UNREAD", 500)
+    answers = 'while read -r line; do echo "= d3"; echo; case $line in genmove*) yes;; esac; done'
+    program = GtpAgent(f"sh -c '{answers}'")
+    start = Position.initial()
+    for _ in range(2):
+        assert start.rules.name_of(program.choose_after(start, ())) == "d3"
+        wait_until(lambda: program._process.excess)
+        with pytest.raises(EngineFailure, match="unread output between two moves") as failure:
+            program.choose_after(start, ("d3", "c3"))
+        assert failure.value.kind == "crash"
+    program.close()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="a shell")
 def test_progress_that_is_drawn_in_its_place_is_read_over():
     program = processes.EngineProcess('sh -c \'yes thinking | head -n 20000 | tr "\\n" "\\r"; echo; echo d3\'')
     lines = iter(lambda: program.read_line(processes.Deadline("go", 60)), "d3")

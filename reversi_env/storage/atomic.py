@@ -14,8 +14,6 @@ from errno import ENOSPC
 from pathlib import Path
 from typing import BinaryIO
 
-from reversi_env.errors import ReversiError, quoted
-
 try:
     import fcntl
 except ImportError:  # pragma: no cover - Windows: no locks there
@@ -33,7 +31,7 @@ def atomic_writer(path: Path) -> Iterator[BinaryIO]:
     part = path.with_name(f".{path.name}.part")
     descriptor = _open_locked(part)
     assert descriptor is not None
-    with os.fdopen(descriptor, "wb") as stream:
+    with _named(path), os.fdopen(descriptor, "wb") as stream:
         try:
             yield stream
             stream.flush()
@@ -47,15 +45,27 @@ def atomic_writer(path: Path) -> Iterator[BinaryIO]:
     _sync_folder(path.parent)
 
 
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Name the file in errors of the system, such as that of a full disk."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise
+
+
 def append_atomically(path: Path, data: bytes) -> None:
     """Append *data* to a file in one write, and flush it. A process killed meanwhile leaves an incomplete end at most."""
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
-    try:
-        if os.write(descriptor, data) < len(data):
-            raise OSError(ENOSPC, "disk full", str(path))
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    with _named(path):
+        try:
+            if os.write(descriptor, data) < len(data):
+                raise OSError(ENOSPC, os.strerror(ENOSPC))
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def remove_temporary_files(folder: Path) -> None:
@@ -68,28 +78,13 @@ def remove_temporary_files(folder: Path) -> None:
                 os.close(descriptor)
 
 
-@contextmanager
-def exclusive_lock(path: Path) -> Iterator[None]:
-    """Hold an exclusive lock for a file that is replaced repeatedly. The lock file lies in the same folder."""
-    lock = path.with_name(f".{path.name}.lock")
-    descriptor = _open_locked(lock, wait=False)
-    if descriptor is None:
-        name = quoted(str(path), 300)
-        raise ReversiError(f"{name} is in use by another process: expected it to end first, or another file")
-    try:
-        yield
-    finally:
-        lock.unlink(missing_ok=True)  # still locked: a process that has opened it meanwhile sees that it is gone
-        os.close(descriptor)
-
-
 def _open_locked(path: Path, *, wait: bool = True) -> int | None:
     """Open, create and truncate a file under an exclusive lock. Return None if it is locked and *wait* is false."""
     flags = os.O_RDWR | os.O_CREAT | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOFOLLOW", 0)
     while True:
         descriptor = os.open(path, flags, 0o666)
         try:
-            if not lock(descriptor, wait=wait):
+            if lock(descriptor, wait=wait) is False:
                 os.close(descriptor)
                 return None
             if _is_at(path, descriptor):
@@ -101,16 +96,16 @@ def _open_locked(path: Path, *, wait: bool = True) -> int | None:
         os.close(descriptor)  # renamed or removed by the process that held it
 
 
-def lock(descriptor: int, *, wait: bool) -> bool:
-    """Lock an open file or folder. Return False if another process holds the lock, True on file systems without locks."""
+def lock(descriptor: int, *, wait: bool) -> bool | None:
+    """Lock an open file or folder. Return False if another process holds it, None if the system or file system has no locks."""
     if fcntl is None:  # pragma: no cover - Windows
-        return True
+        return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
     except BlockingIOError:
         return False
     except OSError:
-        pass
+        return None
     return True
 
 

@@ -28,6 +28,7 @@ from train.book.tree import Boards, Rows, Tree
 from train.jobs.logs import JsonLines, Progress, no_progress
 from train.jobs.processes import Executor, LocalExecutor, WorkerPool, in_order
 from train.jobs.run import Run
+from train.jobs.shipping import build_id
 from train.labels.jobs import job_size
 
 #: The files of a build: the book, which is written last, and the log of the searches.
@@ -58,7 +59,7 @@ def build(
     executor = executor or LocalExecutor(core_count())
     with Run(path, options, content_hashes, extendable=("positions",)), executor.workers(Searcher, options) as pool:
         tree = grow(options, LoggedSearches(pool, JsonLines(path / LOG)), progress)
-        book = tree.book(options.margin, options.as_dict() | content_hashes)
+        book = tree.book(options.margin, options.as_dict() | content_hashes | {"code": build_id()})
         write_atomically(path / BOOK, book.to_bytes())
     return book
 

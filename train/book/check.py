@@ -26,6 +26,7 @@ from train.book.tree import Rows
 from train.jobs.logs import JsonLines, Progress, no_progress
 from train.jobs.processes import Executor, LocalExecutor
 from train.jobs.run import Run
+from train.jobs.shipping import build_id
 
 #: Positions per line of the log, without those after them.
 BATCH = 128
@@ -130,5 +131,5 @@ def _check(book: Book, options: CheckOptions, search: LoggedSearches, progress: 
         if rows.size:
             checked[rows], _ = search(book.own[rows], book.opp[rows], options.depth)
     progress("positions", len(drawn), len(drawn))
-    about = {**book.about, "check": {**options.as_dict(), **options.content_hashes}}
+    about = {**book.about, "check": {**options.as_dict(), **options.content_hashes, "code": build_id()}}
     return replace(book, checked=checked, about=about)

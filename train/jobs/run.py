@@ -17,7 +17,9 @@ from __future__ import annotations
 
 import json
 import os
+import warnings
 from collections.abc import Callable, Collection, Mapping
+from errno import EDQUOT, ENOSPC
 from pathlib import Path
 from typing import Any, Self, TypeVar
 
@@ -25,6 +27,7 @@ from reversi_env import __version__
 from reversi_env.errors import TrainError, quoted
 from reversi_env.options import Options, option_fields
 from reversi_env.storage.atomic import lock, remove_temporary_files, write_atomically
+from train.jobs.shipping import build_id
 
 #: The files of a folder with the options of its run, with its contents, and with the state of a training.
 RUN, MANIFEST, CHECKPOINT = "run.json", "manifest.json", "checkpoint.safetensors"
@@ -36,11 +39,11 @@ AnyOptions = TypeVar("AnyOptions", bound=Options)
 class Run:
     """The folder of a job, while it is written.
 
-    ``file`` stores the *options* and the *content_hashes*: what else decides the results, as hashes of the weights that the
-    options only name. It is JSON of a *format*. Options in *changeable* may change, those in *extendable* may grow. A job that
-    has not *begun*, with nothing to resume, may have any other options; by default a job has begun once it has the file. A
-    folder of another kind of run is refused: each kind has one of the files named above as its ``file``, or none, if its files
-    may lie beside any others.
+    ``file`` stores the *options*, the *content_hashes* (what else decides the results, as hashes of the weights that the options
+    only name) and the builds of the code that has run. It is JSON of a *format*. Options in *changeable* may change, those in
+    *extendable* may grow. A job that has not *begun*, with nothing to resume, may have any other options; by default a job has
+    begun once it has the file. A folder of another kind of run is refused: each kind has one of the files named above as its
+    ``file``, or none, if its files may lie beside any others.
     """
 
     def __init__(
@@ -64,14 +67,17 @@ class Run:
 
     def __enter__(self) -> Self:
         _make_folder(self.folder)
-        if os.name == "posix":  # nothing keeps two processes from one folder on Windows
+        if os.name == "posix":  # Windows opens no folders
             self._lock = os.open(self.folder, os.O_RDONLY)  # the lock ends with the process
-            if not lock(self._lock, wait=False):
-                self.__exit__()
+        is_locked = None if self._lock is None else lock(self._lock, wait=False)
+        if is_locked is None:
+            text = f"{str(self.folder)!r} is on a file system without locks: expected no other process to write there"
+            warnings.warn(text, RuntimeWarning, stacklevel=2)
+        try:
+            if is_locked is False:
                 raise TrainError(
                     f"{str(self.folder)!r} is being written by another process: expected it to end first, or another folder"
                 )
-        try:
             self._check_kind()
             remove_temporary_files(self.folder)
             self.store_or_check_options()
@@ -80,10 +86,13 @@ class Run:
             raise
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: object = None, error: BaseException | None = None, *_: object) -> None:
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
+        if isinstance(error, OSError) and error.errno in (ENOSPC, EDQUOT):
+            text = f"{os.strerror(error.errno)}: expected free space; the same command then resumes"
+            raise OSError(error.errno, text, error.filename) from None
 
     def _check_kind(self) -> None:
         """Refuse a folder in which another kind of run has its files."""
@@ -108,6 +117,8 @@ class Run:
             "ingredients": self.content_hashes,
         }
         stored = read_json(self._path, self._format) if self._path.exists() else None
+        code = list((stored or {}).get("code", []))
+        content["code"] = code if build_id() in code else [*code, build_id()]
         begun = self._begun()
         if begun and stored is None:
             raise TrainError(f"{str(self.folder)!r} has results but no {self._path.name}: expected an empty folder")

@@ -22,6 +22,7 @@ from reversi_env.storage.atomic import write_atomically
 from search.evaluators.formula import Formula, formula_file
 from train.jobs.logs import JsonLines
 from train.jobs.run import Run, as_hashes, check_resumable
+from train.jobs.shipping import build_id
 from train.tuning.objectives import LabelError, Objective, rescaled
 from train.tuning.optimisers import OPTIMISERS, Optimiser
 from train.tuning.options import TuneOptions
@@ -164,7 +165,7 @@ class _Log:
 
     def __init__(self, path: Path, heading: dict[str, Any]) -> None:
         self._file = JsonLines(path)
-        self._heading = json.loads(json.dumps(heading | {"version": __version__}))
+        self._heading = json.loads(json.dumps(heading | {"version": __version__, "code": build_id()}))
         stored, *self._lines = self._file.read() or [None]
         if self._lines:  # without a generation there is nothing to resume
             check_resumable(path, _flat(stored), _flat(self._heading))

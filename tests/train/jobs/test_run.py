@@ -1,6 +1,8 @@
 """Every resumable job keeps its folder to itself, and refuses one that another job, or the same with other options, has begun."""
 
+import errno
 import json
+import os
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -18,6 +20,7 @@ from train.fitting.bootstrap import Bootstrap
 from train.fitting.fit import FitOptions
 from train.fitting.stages import BootstrapOptions
 from train.fitting.training import train_on_labels
+from train.jobs import run
 from train.jobs.logs import JsonLines, read_csv, write_csv
 from train.jobs.run import CHECKPOINT, Run, stored_options
 from train.labels import LabelOptions, generate
@@ -180,10 +183,43 @@ def test_logs(tmp_path):
         lines.read()
 
 
-def test_a_file_system_without_locks_is_as_good_as_any(tmp_path, monkeypatch):
+def test_a_file_system_without_locks_is_reported(tmp_path, monkeypatch):
     def flock(descriptor, how):
         raise OSError(38, "Function not implemented")
 
     monkeypatch.setattr(atomic_files.fcntl, "flock", flock)
-    with Run(tmp_path / "run", PpoOptions()):
+    with (
+        pytest.warns(RuntimeWarning, match="run' is on a file system without locks"),
+        Run(tmp_path / "run", PpoOptions()),
+    ):
         assert stored_options(tmp_path / "run", PpoOptions) == PpoOptions()
+
+
+def test_the_builds_of_all_code_that_has_run_are_stored(tmp_path, monkeypatch):
+    path, builds = tmp_path / "run.json", ["first", "second"]
+    for build in [*builds, "first"]:
+        monkeypatch.setattr(run, "build_id", lambda build=build: build)
+        with Run(tmp_path, PpoOptions()):
+            pass
+    assert json.loads(path.read_text())["code"] == builds
+
+
+@pytest.mark.parametrize("name", [name for name in JOBS if name not in LONG])
+def test_a_full_disk_names_the_file_and_what_to_do(name, begun, tmp_path, monkeypatch):
+    """The same command then ends as one that was never interrupted."""
+    job, left = JOBS[name], iter(range(3 if name == "label" else 1))
+    folder, real = tmp_path / name, os.fsync
+    (tmp_path / "labels").symlink_to(begun / "labels")
+
+    def full(*arguments):
+        if next(left, None) is None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return real(*arguments)
+
+    with monkeypatch.context() as disk:
+        disk.setattr(os, "fsync", full)
+        with pytest.raises(OSError, match=rf"expected free space; the same command.*{name}/") as error:
+            job.run(job.options, folder)
+        assert error.value.errno == errno.ENOSPC
+    job.run(job.options, folder)
+    assert {path.name for path in folder.iterdir()} == {path.name for path in (begun / name).iterdir()}

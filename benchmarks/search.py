@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib.resources import as_file, files
 from statistics import median
 from typing import Any
 
@@ -12,6 +11,7 @@ import numpy as np
 from reversi_env import Position, Rules, batch
 from reversi_env.notation import read_obf
 from reversi_env.notation.obf import Problem
+from reversi_env.storage.packaged import DATA, packaged_bytes
 from search.engine.engine import Engine
 from search.engine.limits import Limits
 from search.engine.probcut import MARGIN
@@ -37,8 +37,7 @@ def midgame_positions(
 
 
 def ffo_problems() -> list[Problem]:
-    with as_file(files("reversi_env").joinpath("data/ffo-40-44.obf")) as path:
-        return list(read_obf(path))
+    return list(read_obf(packaged_bytes(DATA / "ffo-40-44.obf").decode().splitlines()))
 
 
 def signature() -> int:

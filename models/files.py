@@ -2,25 +2,31 @@
 
 The header is one JSON text under the key ``network``, or ``policy`` in files of PPO: format version, architecture, size, variant,
 hash of the tensors, and record of the training. A file named ``…-0123456789ab.safetensors`` must have a SHA-256 that begins with
-these twelve digits; the tensors of a renamed file are checked by their own hash.
+these twelve digits. A renamed file is checked by the SHA-256 in its header, or by a hash of the tensors alone if it is older.
 """
 
 from __future__ import annotations
 
 import hashlib
-import json
 import re
+import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from safetensors import SafetensorError
-from safetensors.numpy import load, save
+from safetensors.numpy import load
 
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import quoted
-from reversi_env.storage.checksummed import HASH_DIGITS, read_header, tensors_hash
+from reversi_env.storage.checksummed import (
+    HASH_DIGITS,
+    pack_checksummed,
+    read_header,
+    tensors_hash,
+    unpack_checksummed,
+)
 
 FORMAT = 1
 _HASH_IN_NAME = re.compile(rf"-([0-9a-f]{{{HASH_DIGITS}}})\.safetensors$")
@@ -32,8 +38,7 @@ class WeightsError(ReversiError):
 
 def file_content(tensors: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> bytes:
     """Return the content of a weight file with these tensors."""
-    complete = {"format": FORMAT, "tensors": tensors_hash(tensors), **header}
-    return save(dict(tensors), metadata={"network": json.dumps(complete, sort_keys=True)})
+    return pack_checksummed(tensors, {"format": FORMAT, **header})
 
 
 def named_by_hash(stem: str, data: bytes) -> str:
@@ -49,6 +54,10 @@ def packaged_file(folder: Path, prefix: str, rules: Rules, training: str) -> Pat
         raise WeightsError(f"the package has no network for {game}: expected the weight file of a `{training}`")
     if len(paths) > 1:
         raise WeightsError(f"{len(paths)} weight files for {game} in {str(folder)!r}: expected one")
+    if not _HASH_IN_NAME.search(paths[0].name):
+        raise WeightsError(
+            f"weight file {str(paths[0])!r} of the package has no hash in its name: expected one with it"
+        )
     return paths[0]
 
 
@@ -65,9 +74,11 @@ def read_file(path: Path | str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if named and named[1] != digits:
         raise WeightsError(f"weight file {str(path)!r} is damaged: its hash is {digits}, expected {named[1]}")
     try:
-        tensors, header = load(data), read_header(data)
+        is_checked = "sha256" in read_header(data)
+        header, tensors = unpack_checksummed(data) if is_checked else (read_header(data), load(data))
     except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
-        raise WeightsError(f"weight file {str(path)!r} cannot be read ({error}): expected safetensors") from None
+        reason = f"weight file {str(path)!r} cannot be read ({error}): expected safetensors as they were written"
+        raise WeightsError(reason) from None
     if header.get("format") != FORMAT:
         raise WeightsError(f"weight file {str(path)!r} of format {quoted(header.get('format'))}: expected {FORMAT}")
     missing = {"architecture", "size", "variant", "record"} - set(header)
@@ -78,6 +89,11 @@ def read_file(path: Path | str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise WeightsError(f"weight file {str(path)!r} has a record of {kind}: expected an object")
     if not named and "tensors" in header and header["tensors"] != tensors_hash(tensors):
         raise WeightsError(f"weight file {str(path)!r} is damaged: its tensors do not have the hash of its header")
+    if not named and not is_checked:
+        text = (
+            f"weight file {str(path)!r} has no SHA-256 of its header: expected a newer file, or one with its old name"
+        )
+        warnings.warn(text, RuntimeWarning, stacklevel=2)
     return header, tensors
 
 

@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from safetensors.numpy import save
-
-from models.files import FORMAT, WeightsError, packaged_file, read_file
+from models.files import WeightsError, file_content, packaged_file, read_file
 from models.policy import FOLDER, Architecture
 from models.policy.net import PolicyValueNet
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import extra_libraries, quoted
-from reversi_env.storage.checksummed import tensors_hash
 
 with extra_libraries():
     import torch
 
-#: The key of safetensors' metadata.
-METADATA = "policy"
 #: The algorithm in the names of the packaged files.
 PACKAGED_NAME = "ppo"
 
@@ -36,15 +30,8 @@ class SavedPolicy:
     def to_bytes(self) -> bytes:
         """Return the content of a safetensors file."""
         tensors = {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in self.net.state_dict().items()}
-        description = {
-            "format": FORMAT,
-            "size": self.rules.size,
-            "variant": self.rules.variant,
-            "architecture": self.net.architecture.as_dict(),
-            "record": self.record,
-            "tensors": tensors_hash(tensors),
-        }
-        return save(tensors, metadata={METADATA: json.dumps(description)})
+        game = {"size": self.rules.size, "variant": self.rules.variant}
+        return file_content(tensors, {**game, "architecture": self.net.architecture.as_dict(), "record": self.record})
 
 
 def packaged_policy(rules: Rules) -> Path:

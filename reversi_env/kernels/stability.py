@@ -7,6 +7,7 @@ or the next disc along the axis is a safe disc of its own colour. Edges are deci
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +16,7 @@ from reversi_env.compiler.kernel import kernel
 from reversi_env.kernels.bitboard import NO_SQUARE, neighbours
 from reversi_env.kernels.frame import AXIS_STEPS, BEYOND_BORDER
 from reversi_env.kernels.simd import trailing_zeros
+from reversi_env.storage.packaged import packaged_bytes
 
 FIRST_COLUMN = np.uint64(0x0101_0101_0101_0101)
 COLUMN_TO_ROW = np.uint64(0x0102_0408_1020_4080)
@@ -25,7 +27,7 @@ FRAME_BORDER = np.uint64(0xFF81_8181_8181_81FF)
 TERNARY = np.array([sum(3**i for i in range(8) if bits >> i & 1) for bits in range(256)], np.int64)
 #: ``EDGE_TABLE[margin, TERNARY[own] + 2 * TERNARY[opp]]``: discs on an edge that no filling of its empty squares can
 #: flip, eight bits. `safe_on_line` (`tests/oracles/rules.py`) computes the same.
-EDGE_TABLE = np.load(Path(__file__).with_name("edge_stability.npy"))
+EDGE_TABLE = np.load(io.BytesIO(packaged_bytes(Path(__file__).with_name("edge_stability.npy"))))
 
 
 @kernel

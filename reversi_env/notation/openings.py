@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import cache
-from pathlib import Path
 from typing import NamedTuple
 
 from reversi_env.notation.transcript import read_transcript
 from reversi_env.position import Move, Position
 from reversi_env.rules import Rules
+from reversi_env.storage.packaged import DATA, packaged_bytes
 
-_FILE = Path(__file__).parents[1] / "data" / "openings.txt"
+_FILE = DATA / "openings.txt"
 #: The game that the names belong to.
 _RULES = Rules()
 
@@ -33,7 +33,7 @@ class Opening(NamedTuple):
 @cache
 def openings() -> tuple[Opening, ...]:
     """All openings that have a name, as their list has them: every line begins with c4."""
-    lines = (line for line in _FILE.read_text("utf-8").splitlines() if line and not line.startswith("#"))
+    lines = (line for line in packaged_bytes(_FILE).decode().splitlines() if line and not line.startswith("#"))
     named_lines = []
     for line in lines:
         moves, name = line.split(" ", 1)

@@ -26,6 +26,7 @@ class ChecksumError(ReversiError):
 
 def pack_checksummed(tensors: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> bytes:
     """Return the content of a safetensors file with a JSON header that holds a SHA-256 of header and tensors."""
+    header = json.loads(json.dumps(header))  # as it will be read
     rows = {name: np.asarray(array, order="C") for name, array in tensors.items()}  # safetensors takes no others
     return save(rows, metadata={"network": json.dumps({**header, "sha256": _checksum(rows, header)})})
 

@@ -10,11 +10,11 @@ import pytest
 import safetensors.numpy
 
 from models.evaluator import FOLDER
-from models.files import WeightsError
+from models.files import WeightsError, packaged_file
 from models.patterns import NETWORKS, annotate, read_weights
 from models.patterns.trainable import Trainable
 from reversi_env import Rules
-from reversi_env.storage.checksummed import ChecksumError, pack_checksummed, read_header, unpack_checksummed
+from reversi_env.storage.checksummed import ChecksumError, pack_checksummed, tensors_hash, unpack_checksummed
 from tests.oracles.patterns import random_network
 
 
@@ -25,12 +25,10 @@ def saved(tmp_path):
 
 def rewritten(path, arrays=None, **changes):
     """A file beside *path* whose header or tensors were changed; it has no hash in its name."""
-    data = path.read_bytes()
-    header = read_header(data) | changes
-    header = {key: value for key, value in header.items() if value is not None}
+    header, tensors = unpack_checksummed(path.read_bytes())
+    header = {key: value for key, value in (header | changes).items() if value is not None}
     other = path.with_name("other.safetensors")
-    tensors = arrays or safetensors.numpy.load(data)
-    other.write_bytes(safetensors.numpy.save(tensors, metadata={"network": json.dumps(header)}))
+    other.write_bytes(pack_checksummed(arrays or tensors, header))
     return other
 
 
@@ -58,7 +56,7 @@ def test_a_deep_network_has_the_phase_of_the_first_moves_once(tmp_path):
     assert np.array_equal(read_weights(path).rows, weights.rows)
     assert np.array_equal(read_weights(path).heads, weights.heads)
     with pytest.raises(WeightsError, match="rows"):
-        read_weights(rewritten(path, arrays | {"heads": arrays["heads"][:1]}, tensors=None))
+        read_weights(rewritten(path, arrays | {"heads": arrays["heads"][:1]}))
 
 
 def test_arrays_of_a_wrong_shape_or_type_or_of_a_training_that_diverged_are_refused():
@@ -89,18 +87,33 @@ def test_the_name_says_the_game_and_the_hash_and_annotate_adds_to_the_record(sav
 @pytest.mark.parametrize("renamed", [False, True])
 def test_a_flipped_byte_is_detected_and_the_file_is_named(saved, renamed):
     data = saved.read_bytes()
-    start = 8 + int.from_bytes(data[:8], "little")
     path = saved.with_name("mine.safetensors") if renamed else saved
-    # Under its own name anywhere; under another, wherever it would change a weight.
-    offsets = np.random.default_rng(1).integers(start if renamed else 0, len(data), 40)
-    for offset in [*offsets.tolist(), len(data) - 1]:
+    start = data.index(b"seed") if renamed else 0  # in the header's text, and in the weights
+    for offset in [start, *np.random.default_rng(1).integers(start, len(data), 40).tolist(), len(data) - 1]:
         flipped = bytearray(data)
         flipped[offset] ^= 1 << offset % 8
         path.write_bytes(flipped)
-        with pytest.raises(WeightsError, match=rf"{path.name}.* is damaged"):
+        with pytest.raises(WeightsError, match=rf"{path.name}.*(damaged|cannot be read)"):
             read_weights(path)
     path.write_bytes(data)
     assert read_weights(path).record == {"seed": 0}
+
+
+def test_an_older_file_is_checked_by_the_hash_of_its_tensors_and_reported(saved):
+    """In the package its name must have the hash of the whole file."""
+    header, tensors = unpack_checksummed(saved.read_bytes())
+    for digest, expectation in (
+        (tensors_hash(tensors), pytest.warns(RuntimeWarning, match="old.*no SHA-256 of its header")),
+        ("0123", pytest.raises(WeightsError, match="old.*damaged")),
+    ):
+        old = saved.with_name("4x4-reversed-old.safetensors")
+        metadata = {"network": json.dumps(header | {"tensors": digest})}
+        old.write_bytes(safetensors.numpy.save(tensors, metadata=metadata))
+        with expectation:
+            read_weights(old)
+    saved.unlink()
+    with pytest.raises(WeightsError, match="no hash in its name"):
+        packaged_file(saved.parent, "", Rules(4, "reversed"), "reversi train fit")
 
 
 def test_what_was_sealed_comes_back_or_is_refused_wherever_it_was_damaged():
@@ -171,7 +184,6 @@ def test_other_files_are_refused_and_never_unpickled(tmp_path, content):
         ({"variant": None}, "variant"),
         ({"size": "many"}, "size"),
         ({"size": 6}, "int16"),
-        ({"tensors": "0123"}, "damaged"),
         ({"architecture": ["deep"]}, "architecture"),
         ({"record": ["none"]}, "record"),
     ],

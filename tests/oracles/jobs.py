@@ -223,7 +223,7 @@ def _timeless(value):
 
 
 def _is_time(key):
-    return "seconds" in key or key in ("steps_per_second", "time/fps", "time/time_elapsed", "t")
+    return "seconds" in key or key in ("steps_per_second", "time/fps", "time/time_elapsed", "t", "crc32")
 
 
 def _safetensors(data):

@@ -18,6 +18,7 @@ import numpy as np
 from reversi_env import Rules, batch
 from reversi_env.errors import TrainError, count_noun
 from reversi_env.notation import read_wthor
+from reversi_env.storage.packaged import packaged_bytes
 from search import evaluators
 from search.evaluators.base import Evaluator
 from train.evaluation.endgames import solve_cached
@@ -209,8 +210,8 @@ def packaged_endgames(rules: Rules) -> ExactSet:
     path = PACKAGED / f"{rules.size}x{rules.size}-{rules.variant}.npz"
     if not path.exists():
         raise TrainError(f"no solved positions for {rules.size}x{rules.size}: expected 6x6 or 8x8")
-    remedy = "the installation is damaged: install reversi-lab again"
-    return ExactSet.of_values(rules, *load_arrays(path, ("own", "opp", "values"), remedy, optional=("games",)))
+    packaged_bytes(path)
+    return ExactSet.of_values(rules, *load_arrays(path, ("own", "opp", "values"), optional=("games",)))
 
 
 def packaged_sets(

@@ -18,9 +18,10 @@ import numpy as np
 
 from models.human import LEVELS, RATINGS, HumanAgent
 from reversi_env import Position, Rules
-from reversi_env.errors import ReversiError, TrainError
+from reversi_env.errors import TrainError
 from reversi_env.notation.obf import Problem, read_obf, write_obf_line
 from reversi_env.storage.atomic import write_atomically
+from reversi_env.storage.packaged import packaged_bytes
 from train.evaluation.exact_set import ILLEGAL, move_values
 from train.evaluation.options import PuzzleOptions
 from train.jobs.logs import JsonLines, Progress, no_progress
@@ -126,7 +127,4 @@ def _read(source: Path | Iterable[str], rules: Rules) -> Iterator[Puzzle]:
 def packaged_puzzles(rules: Rules) -> tuple[Puzzle, ...]:
     """Return the packaged puzzles of a game, in no order; none if it has none."""
     path = FOLDER / f"{rules.size}x{rules.size}-{rules.variant}.obf"
-    try:
-        return tuple(_read(path, rules)) if path.exists() else ()
-    except ReversiError as error:
-        raise TrainError(f"{str(path)!r} cannot be read ({error}): expected the package's puzzles") from None
+    return tuple(_read(packaged_bytes(path).decode().splitlines(), rules)) if path.exists() else ()

@@ -18,6 +18,8 @@ from reversi_env.errors import TrainError
 from reversi_env.storage.atomic import append_atomically, write_atomically
 from reversi_env.storage.checksummed import ChecksumError, pack_checksummed, unpack_checksummed
 
+#: The key of a line's checksum.
+CHECKSUM = "crc32"
 #: Called with the name of a task, the number of its units that are done, and their total.
 Progress = Callable[[str, int, int], None]
 
@@ -47,7 +49,7 @@ def read_csv(path: Path) -> list[dict[str, str]]:
 
 
 class JsonLines:
-    """A file of JSON lines, each appended by one write and flushed to the disk."""
+    """A file of JSON lines, each appended by one write and flushed to the disk. Objects and lists end with a CRC-32."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -66,7 +68,7 @@ class JsonLines:
         lines = []
         for number, line in enumerate(data[:size].splitlines(), 1):
             try:
-                lines.append(json.loads(line))
+                lines.append(_without_checksum(json.loads(line)))
             except (ValueError, RecursionError) as error:
                 raise self.damaged(number, error) from None
         return lines
@@ -79,10 +81,32 @@ class JsonLines:
         )
 
     def append(self, line: Any) -> None:
-        append_atomically(self.path, (json.dumps(line) + "\n").encode())
+        append_atomically(self.path, _with_checksum(line))
 
     def replace(self, lines: Iterable[Any]) -> None:
-        write_atomically(self.path, "".join(json.dumps(line) + "\n" for line in lines).encode())
+        write_atomically(self.path, b"".join(map(_with_checksum, lines)))
+
+
+def _with_checksum(line: Any) -> bytes:
+    line = json.loads(json.dumps(line))  # as it will be read
+    if isinstance(line, dict):
+        line[CHECKSUM] = _checksum(line)
+    elif isinstance(line, list):
+        line.append({CHECKSUM: _checksum(line)})
+    return (json.dumps(line) + "\n").encode()
+
+
+def _without_checksum(line: Any) -> Any:
+    """Return the content of a line, after a check; lines of earlier versions have no checksum."""
+    is_checked_list = isinstance(line, list) and line and isinstance(line[-1], dict) and CHECKSUM in line[-1]
+    checked = line.pop() if is_checked_list else line if isinstance(line, dict) else {}
+    if (stored := checked.pop(CHECKSUM, None)) is not None and stored != _checksum(line):
+        raise ValueError("its content has another CRC-32")
+    return line
+
+
+def _checksum(line: Any) -> int:
+    return zlib.crc32(json.dumps(line, sort_keys=True).encode())
 
 
 # --- arrays and states ----------------------------------------------------------------------------

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import sys
-from importlib.resources import files
 from time import perf_counter
 from typing import Annotated
 
 from play.cli.options import Json, Size, integer
 from play.cli.output import print_json
+from reversi_env.storage.packaged import DATA, packaged_bytes
 
 
 def known_leaves(size: int, depth: int) -> int | None:
     """The table's count for the standard start, or None beyond the table."""
-    table = json.loads(files("reversi_env").joinpath("data/perft.json").read_text("utf-8"))["leaves"][str(size)]
+    table = json.loads(packaged_bytes(DATA / "perft.json"))["leaves"][str(size)]
     return table[depth - 1] if 1 <= depth <= len(table) else None
 
 

@@ -1,11 +1,8 @@
 """`PolicyValueNet`: its inputs and symmetries, its files, the agents that play by it, and the packaged policies."""
 
-import json
-
 import numpy as np
 import pytest
 import torch
-from safetensors.numpy import load, save
 
 from models.bitboards import board_tensor
 from models.files import WeightsError
@@ -27,6 +24,7 @@ from play.server.workers.worker import Job, Searcher
 from reversi_env import Position, Rules
 from reversi_env.envs import ReversiVectorEnv
 from reversi_env.errors import TrainError
+from reversi_env.storage.checksummed import pack_checksummed, unpack_checksummed
 from search import agents
 from train.arena.network_players import BatchPolicy, BatchPolicyPlayer
 from train.evaluation.ladder import Ladder
@@ -124,11 +122,9 @@ def test_a_policy_is_read_as_it_was_written(tiny_net, tmp_path):
 
 
 def rewritten(data, **changes):
-    """The file with other entries in its header, and the hash of its tensors left out."""
-    length = int.from_bytes(data[:8], "little")
-    description = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["policy"]) | changes
-    description = {name: value for name, value in description.items() if value is not None and name != "tensors"}
-    return save(load(data), metadata={"policy": json.dumps(description)})
+    """The file with other entries in its header."""
+    header, tensors = unpack_checksummed(data)
+    return pack_checksummed(tensors, header | changes)
 
 
 def test_files_that_are_no_policies_are_refused(tiny_net, tmp_path):

@@ -188,13 +188,6 @@ def test_the_packages_positions_are_solved_right():
             assert found == solve_all_moves(position)
 
 
-def test_damage_to_the_packages_positions_is_the_installations(tmp_path, monkeypatch):
-    monkeypatch.setattr("train.evaluation.exam.PACKAGED", tmp_path)
-    (tmp_path / "8x8-normal.npz").write_bytes(b"damaged")
-    with pytest.raises(TrainError, match="8x8-normal.npz"):
-        packaged_endgames(Rules())
-
-
 @pytest.mark.slow
 def test_the_packages_tournament_positions_are_of_the_database(external_data):
     truth, files = packaged_endgames(Rules()), wthor_files(external_data)

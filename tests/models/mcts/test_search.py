@@ -17,17 +17,12 @@ from reversi_env import Position, ReversiError, Rules, batch, functional
 from search.engine.solver import solve_batch
 from tests.oracles.cuda import random_function
 
-pytestmark = pytest.mark.usefixtures("one_torch_thread")
-
 
 def roots_of(rules, count, seed=3):
     plies = np.linspace(0, rules.square_count - 6, count).astype(np.int64)
     own, opp = batch.random_positions(count, plies, rules, seed=seed)
     going = ~batch.is_over(own, opp, rules)
     return own[going], opp[going]
-
-
-# --- the reference -------------------------------------------------------------------------------------
 
 
 class Node:

@@ -9,17 +9,10 @@ from models.mcts.search import TreeSearch, considered_visits_sequence
 from models.mcts.single import SingleSearch, halving
 from models.residual.inference import HostNetwork
 from models.residual.net import ResidualNet
-from reversi_env import Position, Rules, batch, functional
+from reversi_env import Position, Rules, functional
+from tests.models.mcts.test_search import roots_of
 from tests.oracles.cuda import random_function
-
-pytestmark = pytest.mark.usefixtures("one_torch_thread")
-
-
-def positions_of(rules, count, seed=3):
-    plies = np.linspace(0, rules.square_count - 6, count).astype(np.int64)
-    own, opp = batch.random_positions(count, plies, rules, seed=seed)
-    going = ~batch.is_over(own, opp, rules)
-    return [Position(rules, *map(int, boards)) for boards in zip(own[going], opp[going], strict=True)]
+from tests.oracles.search import positions
 
 
 class Network:
@@ -32,11 +25,6 @@ class Network:
         self.calls, self.positions = self.calls + 1, self.positions + len(own)
         logits, values = self.function(board_tensor(own), board_tensor(opp))
         return torch.cat([logits, values[:, None]], 1).numpy()
-
-
-def assert_equal(result, other):
-    assert (result.action, result.visits.tolist(), result.pv) == (other.action, other.visits.tolist(), other.pv)
-    assert np.allclose(result.policy, other.policy, atol=1e-9)
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
@@ -58,12 +46,12 @@ def test_one_game_is_searched_as_in_a_batch(size, variant, simulations, how, dty
         return tuple(output.to(dtype) for output in random_function(size)(own, opp))
 
     rules = Rules(size, variant)
-    positions, batched = positions_of(rules, 40), TreeSearch(network, rules, simulations, **how)
-    noise = batched.noise(len(positions), torch.Generator().manual_seed(5)).to(dtype)
-    own, opp = (np.array([getattr(each, side) for each in positions], np.uint64) for side in ("own", "opp"))
+    sampled, batched = positions(*roots_of(rules, 40), rules), TreeSearch(network, rules, simulations, **how)
+    noise = batched.noise(len(sampled), torch.Generator().manual_seed(5)).to(dtype)
+    own, opp = roots_of(rules, 40)
     expected = batched.run(functional.from_boards(board_tensor(own), board_tensor(opp), rules), noise)
     single, tolerance, equal = SingleSearch(Network(network), rules, **how), {"rtol": 0.0, "atol": 1e-9}, 0
-    for row, position in enumerate(positions):
+    for row, position in enumerate(sampled):
         result = single.run(position, simulations, noise[row].numpy())
         visits = torch.from_numpy(result.visits)
         is_equal = result.action == int(expected.action[row]) and torch.equal(visits, expected.visits[row])
@@ -72,7 +60,7 @@ def test_one_game_is_searched_as_in_a_batch(size, variant, simulations, how, dty
             tolerance["atol"] = 1e-9 if dtype == torch.float64 else 1e-3
             torch.testing.assert_close(torch.from_numpy(result.policy), expected.policy[row].double(), **tolerance)
             torch.testing.assert_close(result.value, float(expected.value[row]), **tolerance)
-    assert equal >= len(positions) * (1 if dtype == torch.float64 else 0.95)
+    assert equal >= len(sampled) * (1 if dtype == torch.float64 else 0.95)
 
 
 def test_rounds_are_those_of_the_sequence_and_share_the_time():
@@ -95,7 +83,9 @@ def test_leaves_of_a_round_are_one_call_and_known_positions_none():
     again = search.run(after, 64)
     reused = 64 + 1 - (network.positions - evaluated)
     assert reused > 3
-    assert_equal(again, SingleSearch(Network(random_function(8)), rules).run(after, 64))
+    other = SingleSearch(Network(random_function(8)), rules).run(after, 64)
+    assert (again.action, again.visits.tolist(), again.pv) == (other.action, other.visits.tolist(), other.pv)
+    assert np.allclose(again.policy, other.policy, atol=1e-9)
     search.run(Position.initial(rules), 2)
     assert len(search._cache) <= 3
 
@@ -116,8 +106,7 @@ def test_the_host_network_is_the_residual_network(channels):
     net = ResidualNet(6, channels=channels, blocks=1)
     torch.nn.init.normal_(net.value.weight, std=0.05)
     torch.nn.init.normal_(net.blocks[0].second.weight, std=0.05)
-    positions = positions_of(Rules(6), 40)
-    own, opp = (np.array([getattr(each, side) for each in positions], np.uint64) for side in ("own", "opp"))
+    own, opp = roots_of(Rules(6), 40)
     logits, values = net(board_tensor(own), board_tensor(opp))
     outputs, expected = HostNetwork(net)(own, opp), torch.cat([logits, values[:, None]], 1).detach().numpy()
     assert np.abs(outputs - expected).max() < (1e-4 if channels == 8 else 0.05) * max(1.0, np.abs(expected).max())

@@ -89,8 +89,6 @@ def test_rounded_numbers_are_the_nearest_that_fit():
     np.testing.assert_array_equal(spec.fake_quantise(parts), spec.dequantise(spec.quantise(parts)))
 
 
-# --- the states of patterns -----------------------------------------------------------------------
-
 WORK = np.dtype([accumulator.ACCUMULATORS], align=True)
 
 

@@ -9,14 +9,7 @@ from models.files import WeightsError
 from models.policy import Architecture
 from models.policy.agent import PolicyAgent
 from models.policy.files import SavedPolicy, packaged_policy, read_policy
-from models.policy.net import (
-    ValueFromBoards,
-    action_logits,
-    net_inputs,
-    policy_logits,
-    symmetry_actions,
-    transformed,
-)
+from models.policy.net import ValueFromBoards, action_logits, net_inputs, policy_logits, symmetry_actions, transformed
 from play.server import catalogue
 from play.server.messages import Refused
 from play.server.options import ServerOptions
@@ -33,9 +26,6 @@ from train.rl.options import faster_precision
 
 def inputs(own, opp, size):
     return net_inputs(board_tensor(own), board_tensor(opp), size)
-
-
-# --- the network ------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])
@@ -110,9 +100,6 @@ def test_the_faster_precision_depends_on_the_instructions_and_half_is_close(
     assert not any("half" in name for name in net.state_dict())
 
 
-# --- files ------------------------------------------------------------------------------------------
-
-
 def test_a_policy_is_read_as_it_was_written(tiny_net, tmp_path):
     saved = SavedPolicy(Rules(6, "reversed"), tiny_net(6), {"steps": 7})
     (tmp_path / "policy").write_bytes(saved.to_bytes())
@@ -147,9 +134,6 @@ def test_files_that_are_no_policies_are_refused(tiny_net, tmp_path):
             Architecture(**wrong)
 
 
-# --- agents -----------------------------------------------------------------------------------------
-
-
 def test_policies_are_agents(policy_file, tiny_net):
     position = start = Position.initial(Rules(4))
     agent = agents.make_agent(f"rl:{policy_file}")
@@ -175,9 +159,6 @@ def test_a_policy_plays_its_own_game_only_and_not_every_game_has_a_packaged_one(
     spec = f"rl:{policy_file}" if weights == "file" else "rl"
     with pytest.raises(WeightsError, match="4x4 normal"):
         agents.make_agent(spec).choose(Position.initial(rules))
-
-
-# --- the packaged policies --------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])

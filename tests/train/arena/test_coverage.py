@@ -41,9 +41,6 @@ def pair_chances(loss, draw, win, mirrored=0.0):
     return np.array([np.trace(joint[::-1], number) for number in range(-2, 3)])
 
 
-# --- win rate ---------------------------------------------------------------------------------------
-
-
 @by_size
 @pytest.mark.parametrize("games", [100, 1000])
 def test_win_rates(scale, games):
@@ -63,9 +60,6 @@ def test_win_rates(scale, games):
         check(
             scale, name + (" (conservative)" if is_conservative else ""), covered, high=1 if is_conservative else 0.98
         )
-
-
-# --- Elo --------------------------------------------------------------------------------------------
 
 
 def simulated(generator, strengths, draw_factor, games):
@@ -117,9 +111,6 @@ def test_elo_of_a_random_policy_by_real_games(scale):
         standing = Ladder(rules, 40, seed, ("random", "greedy")).measure(RandomPlayer(rules))
         covered.append(standing.low <= 0 <= standing.high)
     check(scale, "random policy on a ladder of two", covered)
-
-
-# --- sequential -------------------------------------------------------------------------------------
 
 
 @by_size

@@ -5,13 +5,14 @@ from itertools import islice
 import numpy as np
 import pytest
 
-from reversi_env import Position, ReversiError, Rules, batch
+from reversi_env import Position, ReversiError, Rules
 from reversi_env.notation import Game, write_ggf
 from search import evaluators
 from search.agents.spec import make_agent
 from search.engine.solver import solve, solve_all_moves
 from search.kernels.evaluate import UNIT
 from studies.textbook import negamax
+from tests.oracles.search import some_positions
 from train import self_play
 from train.arena.batch import EvaluatorPlayer, RandomPlayer, batch_player, perfect_moves, play_games
 from train.arena.match import play_match
@@ -98,12 +99,6 @@ def test_bad_files(tmp_path, content, place):
 RULES = Rules(6, "reversed")
 
 
-def positions(count, plies, rules=RULES):
-    own, opp = batch.random_positions(count, plies, rules, seed=5)
-    movable = batch.legal_moves(own, opp, rules) != 0
-    return own[movable], opp[movable]
-
-
 def rounded(position, rules=RULES):
     """The evaluator as the compiled search sees it: in whole units."""
     return np.floor(evaluators.get_evaluator("six-factor").static_value(position) * UNIT + 0.5) / UNIT
@@ -111,7 +106,7 @@ def rounded(position, rules=RULES):
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_the_square_chosen_is_a_best_one_of_the_textbook_search(depth):
-    own, opp = positions(8, 14)
+    own, opp = some_positions(RULES, 8, 14)
     player = EvaluatorPlayer("six-factor", RULES, depth, threads=1)
     squares = player.choose(own, opp, np.arange(own.size), np.arange(own.size, dtype=np.uint64))
     for mine, theirs, sq in zip(own.tolist(), opp.tolist(), squares.tolist(), strict=True):
@@ -122,7 +117,7 @@ def test_the_square_chosen_is_a_best_one_of_the_textbook_search(depth):
 
 
 def test_perfect_squares_are_those_of_the_solver():
-    own, opp = positions(20, 24)
+    own, opp = some_positions(RULES, 20, 24)
     squares = perfect_moves(own, opp, RULES, np.arange(own.size, dtype=np.uint64))
     for mine, theirs, sq in zip(own.tolist(), opp.tolist(), squares.tolist(), strict=True):
         values = solve_all_moves(Position(RULES, mine, theirs))

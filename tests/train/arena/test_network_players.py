@@ -1,7 +1,4 @@
-"""Networks as players of many games: their moves, sampling by temperature, the same games as those of agents.
-
-On the CPU, and on a GPU where torch has one.
-"""
+"""Networks as players of many games, on a CPU or GPU: their moves, sampling by temperature, the same games as those of agents."""
 
 import numpy as np
 import pytest
@@ -14,6 +11,7 @@ from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.batch import action_table
 from search import Agent
 from search.engine.solver import solve_all_moves
+from tests.oracles.search import some_positions
 from train import self_play
 from train.arena.batch import batch_player, play_games
 from train.arena.match import play_match
@@ -120,9 +118,6 @@ def test_bad_temperatures(temperature):
         ValuePlayer(corners_first, RULES, temperature)
 
 
-# --- policy-value networks ------------------------------------------------------------------------
-
-
 def small_net(size):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
@@ -130,13 +125,6 @@ def small_net(size):
         for head in (net.policy, net.value):  # moves and positions that differ
             torch.nn.init.normal_(head.weight, std=0.3)
     return net
-
-
-def some_positions(rules, count, plies):
-    """Positions in which a move can be made."""
-    own, opp = batch.random_positions(count, plies, rules, seed=0)
-    movable = batch.legal_moves(own, opp, rules) != 0
-    return own[movable], opp[movable]
 
 
 @pytest.mark.parametrize("depth", [1, 2, pytest.param(3, marks=pytest.mark.slow)])

@@ -7,18 +7,10 @@ import pytest
 
 from reversi_env import ReversiError
 from train.arena import sequential
-from train.arena.sequential import (
-    MAX_BET,
-    PAIR_SCORES,
-    ConfidenceSequence,
-    Sprt,
-    _likeliest,
-    expected_score,
-)
+from train.arena.sequential import MAX_BET, PAIR_SCORES, ConfidenceSequence, Sprt, _likeliest, expected_score
+
 
 # --- SPRT -----------------------------------------------------------------------------------------
-
-
 def test_the_likeliest_distribution_has_the_mean_and_no_other_is_likelier():
     generator = np.random.default_rng(1)
     seen = np.array([0.1, 0.2, 0.4, 0.2, 0.1])
@@ -57,9 +49,6 @@ def test_the_bounds_are_walds_and_lead_to_verdicts():
 def test_bad_tests(values):
     with pytest.raises(ReversiError, match="expected"):
         Sprt(*values)
-
-
-# --- confidence sequence ------------------------------------------------------------------------------
 
 
 def plain_capitals(values, rate, confidence):

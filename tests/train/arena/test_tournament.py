@@ -42,8 +42,6 @@ def played(tmp_path_factory):
 
 
 # --- which game is which ----------------------------------------------------------------------------
-
-
 def test_everybody_meets_everybody_from_both_sides_in_every_round():
     made = options("random", "greedy", "discs:depth=1", "mobility:depth=1", games=6)
     fixtures = [made.fixture(index) for index in range(made.total)]
@@ -78,8 +76,6 @@ def test_bad_options(agents, others, complaint, tmp_path):
 
 
 # --- the games --------------------------------------------------------------------------------------
-
-
 def test_all_games_are_saved_in_both_formats_and_read_back(played):
     folder, tournament = played
     lines = [json.loads(line) for line in (folder / GAMES).read_text().splitlines()]
@@ -138,8 +134,6 @@ def test_moves_over_the_allowed_time_are_counted(tmp_path):
 
 
 # --- going on ---------------------------------------------------------------------------------------
-
-
 def test_an_interrupted_tournament_goes_on_without_a_game_lost_or_repeated(played, tmp_path):
     """Ctrl-C after game 5, then a torn line as kill -9 may leave it, then games missing in the middle."""
     folder, _ = played
@@ -253,19 +247,13 @@ def test_damaged_folders_are_refused(played, tmp_path):
         with pytest.raises(ReversiError, match=place):
             run_tournament(options(), tmp_path)
     (tmp_path / MANIFEST).unlink()
-    with pytest.raises(ReversiError, match="empty folder"):
+    with pytest.raises(ReversiError, match="manifest.json"):
         run_tournament(options(), tmp_path)
 
 
 # --- programs that fail -------------------------------------------------------------------------------
-
-
 def test_programs_that_fail_lose_their_games_and_the_tournament_goes_on(tmp_path):
-    kinds = {
-        program("crash"): "crash",
-        program("hang", after=0, limit=0.1): "timeout",
-        program("illegal"): "illegal",
-    }
+    kinds = {program("crash"): "crash", program("hang", after=0, limit=0.1): "timeout", program("illegal"): "illegal"}
     made = options(*kinds, "random", games=2)
     tournament = run_tournament(made, tmp_path)
     assert tournament.complete
@@ -289,8 +277,6 @@ def test_a_program_that_cannot_play_at_all_is_an_error_before_the_first_game(tmp
 
 
 # --- SPRT -------------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(("depth", "opponent", "seed", "verdict"), [(1, 1, 3, "H0"), (4, 2, 0, "H1")])
 def test_an_sprt_stops_within_a_hundred_games(tmp_path, depth, opponent, seed, verdict):
     """Equally good moves are drawn at random: with other seeds one test in twenty errs."""
@@ -305,13 +291,10 @@ def test_an_sprt_stops_within_a_hundred_games(tmp_path, depth, opponent, seed, v
     assert len(again.records) == len(tournament.records) == len((tmp_path / GAMES).read_text().splitlines())
 
 
-def test_openings_that_come_again_are_told(reversi, json_lines, tmp_path):
+def test_openings_that_come_again_are_told(json_lines, tmp_path):
     """All first moves mirror each other: deterministic agents would play the same two games again and again."""
     arguments = ("tournament", "random", "greedy", "--size", 4, "--plies", 1, "--games", 4, "--out", tmp_path)
-    code, out, _ = reversi(*arguments, "--workers", 1)
-    assert code == 0
-    assert "different openings: 1 for 2 rounds; games may repeat" in out
-    [result] = json_lines(*arguments)
+    [result] = json_lines(*arguments, "--workers", 1)
     assert result["openings"] == 1
 
 

@@ -4,8 +4,6 @@ import csv
 import dataclasses
 import io
 import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -14,10 +12,8 @@ from sb3_contrib import MaskablePPO
 from reversi_env import Position, Rules, batch
 from reversi_env.envs import ReversiEnv
 from reversi_env.errors import TrainError
-from search import agents
 from search.engine.solver import solve_all_moves
 from search.regret import ExactRegret
-from tests.oracles.jobs import PATIENCE
 from train.evaluation import endgames
 from train.evaluation.endgames import noisy_endgames
 from train.evaluation.exact_set import ILLEGAL, ExactSet, Judgement
@@ -125,8 +121,7 @@ def test_what_is_solved_is_kept_when_the_rest_is_interrupted(small, tmp_path, mo
 
 
 @pytest.mark.parametrize(
-    "options",
-    [{"empties": (1, 5)}, {"empties": (5, 4)}, {"empties": (2, 19)}, {"size": 4, "empties": (2, 12)}],
+    "options", [{"empties": (1, 5)}, {"empties": (5, 4)}, {"empties": (2, 19)}, {"size": 4, "empties": (2, 12)}]
 )
 def test_impossible_ranges_of_empties_are_refused(options):
     with pytest.raises(TrainError, match="empties="):
@@ -196,11 +191,6 @@ def test_figures_agree_with_the_wrapper(variant, tmp_path):
     assert sum(regrets) > 0
 
 
-def test_agents_that_solve_give_away_nothing(small):
-    for agent in ("exact:exact=8", agents.make_agent("exact:exact=8")):
-        assert small.regret(agent).overall.optimal == 1
-
-
 def test_a_curve_is_read_again_and_forgets_what_is_done_again(small, tmp_path):
     path = tmp_path / "regret.csv"
     curve = RegretCurve(path, small)
@@ -232,8 +222,6 @@ def test_a_curve_of_other_positions_or_none_is_refused(small, tmp_path, cache):
 
 
 # --- the command ----------------------------------------------------------------------------------
-
-
 def test_the_command_judges_players_side_by_side(json_lines, cache, tmp_path):
     table, plot = tmp_path / "figures.csv", tmp_path / "figures.svg"
     arguments = ["greedy", "exact:exact=8", "-n", 6, "-p", 12, "-e", "3-7", "--cache", cache]
@@ -247,38 +235,13 @@ def test_the_command_judges_players_side_by_side(json_lines, cache, tmp_path):
     assert plot.exists()
     (again,) = json_lines("measure", "regret", *arguments)
     assert [entry["by_empties"] for entry in again["agents"]] == [entry["by_empties"] for entry in result["agents"]]
-
-
-def test_the_command_draws_checkpoints_over_their_numbers(json_lines, cache, tmp_path):
-    arguments = ["random:seed=20", "greedy:seed=10", "-n", 6, "-p", 12, "-e", "3-7", "--cache", cache]
-    (result,) = json_lines("measure", "regret", *arguments, "--curve", "--plot", tmp_path / "c.svg")
+    agents = ("random:seed=20", "greedy:seed=10")  # checkpoints, drawn over their numbers
+    (result,) = json_lines("measure", "regret", *agents, *arguments[2:], "--curve", "--plot", tmp_path / "c.svg")
     assert [entry["step"] for entry in result["agents"]] == [20, 10]
     assert (tmp_path / "c.svg").exists()
 
 
-@pytest.mark.parametrize(
-    ("arguments", "name"),
-    [
-        (["gredy"], "gredy"),
-        (["greedy", "greedy"], "greedy"),
-        (["greedy", "-e", "1-4"], "empties=1-4"),
-        (["greedy", "--plot", "x.gif"], "x.gif"),
-    ],
-)
-def test_the_command_names_what_is_wrong(reversi, arguments, name):
-    status, out, err = reversi("measure", "regret", *arguments)
-    assert (status, out) == (2, "")
-    assert name in err
-
-
-def test_no_torch_is_loaded():
-    program = "import sys, train.evaluation.regret_curve, train.evaluation.exam; sys.exit('torch' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", program], timeout=PATIENCE).returncode == 0
-
-
 # --- in a training --------------------------------------------------------------------------------
-
-
 def training(folder, small, steps, **options):
     """A few steps of MaskablePPO with the callback."""
     callback = RegretCallback(small, folder, every=64, **options)

@@ -88,9 +88,6 @@ def test_sampled_positions_know_their_games(tmp_path):
     assert all(discs[earlier] & ~discs[later] == 0 for later, earlier in pairs_of_one_game)
 
 
-# --- coverage -------------------------------------------------------------------------------------
-
-
 def coverage(estimate, truth, draw, samples):
     """The share of samples whose 95 % interval holds the true mean."""
     intervals = np.array([estimate(draw()).interval for _ in range(samples)])

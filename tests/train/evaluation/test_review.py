@@ -12,6 +12,7 @@ from search.engine.limits import Limits
 from search.engine.probcut import MARGIN
 from search.engine.solver import solve_all_moves
 from tests.oracles.strategies import random_moves
+from tests.play.cli.test_contract import check_refusal
 from train import analyse, charts
 from train.evaluation.review import _judge_move, verdict
 
@@ -138,6 +139,4 @@ def test_the_command(review, tmp_path, reversi, json_lines):
             assert getattr(picture, "n_frames", 1) == count
     (result,) = json_lines("review", path, "--depth", 3, "--exact", 12)
     assert result["moves"] == json.loads(json.dumps(review.as_dicts()))
-    status, out, err = reversi("review", tmp_path / "nowhere.ggf")
-    assert (status, out) == (2, "")
-    assert "nowhere.ggf" in err
+    check_refusal(reversi, ("review", tmp_path / "nowhere.ggf"), "nowhere.ggf")

@@ -157,11 +157,7 @@ def test_a_stage_whose_games_are_played_otherwise_samples_its_own(tmp_path):
 
 @pytest.mark.parametrize(
     ("changes", "message"),
-    [
-        ({"stages": ()}, "no stages"),
-        ({"player": "nobody"}, "nobody"),
-        ({"exact": 9, "size": 4}, "4x4"),
-    ],
+    [({"stages": ()}, "no stages"), ({"player": "nobody"}, "nobody"), ({"exact": 9, "size": 4}, "4x4")],
 )
 def test_options_that_make_no_sense_are_refused(changes, message):
     with pytest.raises(ReversiError, match=message):
@@ -174,7 +170,7 @@ def test_a_flipped_byte_in_the_labels_of_a_stage_is_noticed(tmp_path):
     data = bytearray(content.getvalue())
     data[500] ^= 1
     path.write_bytes(data)
-    with pytest.raises(ReversiError, match=f"{path.name}' cannot be read"):
+    with pytest.raises(ReversiError, match=path.name):
         Bootstrap(tmp_path, BootstrapOptions(size=4)).run()
 
 

@@ -6,25 +6,20 @@ import sys
 from dataclasses import replace
 from multiprocessing.connection import Connection
 
-import numpy as np
 import pytest
 
 from reversi_env import ReversiError
 from reversi_env.errors import missing_extra_error
 from tests.oracles.jobs import files
+from tests.play.cli.test_contract import check_refusal
 from tests.train.jobs.workers import Options, Reader, Worker
 from train.jobs import shipping as cluster_files
 from train.jobs.processes import LocalExecutor, ProcessPool
 from train.jobs.ray import checked_address
 from train.jobs.shipping import build_id, collect_files, unpack, with_local_paths
-from train.kernels.noisy_games import random_below
 from train.labels import LabelOptions, generate
-from train.labels.jobs import block_of, job_size, rows_per_job
 
 SMALL = LabelOptions(size=6, count=900, empties=(8, 10), shard_rows=200, block_rows=500)
-
-
-# --- processes ------------------------------------------------------------------------------------
 
 
 @pytest.mark.slow
@@ -65,9 +60,6 @@ def test_a_worker_that_dies_in_the_middle_of_its_answer_is_replaced(monkeypatch)
     assert len(answers) == 1
 
 
-# --- labels ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("options", "workers"),
     [
@@ -89,24 +81,6 @@ def test_labels_made_of_jobs_are_the_same_to_the_byte(tmp_path, options, workers
     assert rows == sorted(set(rows))
     assert rows[-1] == options.count
     assert {doing for doing, *_ in steps} == {"sampling", "labelling"}
-
-
-def test_jobs_are_smaller_where_positions_are_harder_or_few():
-    def rows(high, labeller="exact"):
-        return rows_per_job(LabelOptions(empties=(8, high), labeller=labeller))
-
-    assert [rows(8), rows(12), rows(14), rows(30)] == [5000, 5000, 1033, 100]
-    assert rows(30, "six-factor:depth=2,exact=10") == 5000
-    assert [job_size(amount, 4, 100, 5000) for amount in (10, 32_000, 10**9)] == [100, 1000, 5000]
-
-
-def test_jobs_know_the_parts_of_the_hash_space_that_blocks_keep():
-    keys = np.random.default_rng(0).integers(1, 1 << 64, 500, np.uint64, endpoint=False)
-    for parts in (1, 2, 7, 119):
-        assert block_of(keys, parts).tolist() == [random_below(key, parts) for key in keys]
-
-
-# --- files ----------------------------------------------------------------------------------------
 
 
 def test_files_that_options_name_travel_and_are_found_where_they_are_put(tmp_path, monkeypatch):
@@ -161,9 +135,6 @@ def test_a_build_is_known_by_all_that_decides_and_nothing_else(tmp_path, monkeyp
     assert written("studies/winner.py", "new") == found[-1] != fresh("studies")
 
 
-# --- refusals -------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize("address", ["", "x", "ray://head:10001", "head:", ":6379", "a b:1", "10.0.0.1:6379/"])
 def test_addresses(address):
     with pytest.raises(ReversiError, match="expected HOST:PORT"):
@@ -174,9 +145,7 @@ def test_addresses(address):
 
 def test_without_ray_the_extra_is_named(reversi, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "ray", None)
-    code, out, err = reversi("label", tmp_path / "out", "--count", 5, "--ray", "auto")
-    assert (code, out) == (2, "")
-    assert err == f"reversi: {missing_extra_error('ray')}\n"
+    check_refusal(reversi, ("label", tmp_path / "out", "--count", 5, "--ray", "auto"), str(missing_extra_error("ray")))
     assert not (tmp_path / "out").exists()
 
 
@@ -184,14 +153,10 @@ def test_code_in_the_working_folder_that_workers_would_take_for_ours(reversi, mo
     pytest.importorskip("ray", reason="Ray is not installed: the extra 'cluster' has it")
     (tmp_path / "models.py").touch()
     monkeypatch.chdir(tmp_path)
-    code, out, err = reversi("label", "out", "--count", 5, "--ray", "local")
-    assert (code, out) == (2, "")
-    assert "models.py" in err
+    check_refusal(reversi, ("label", "out", "--count", 5, "--ray", "local"), "models.py")
 
 
 def test_a_cluster_that_does_not_answer(reversi, tmp_path):
     pytest.importorskip("ray", reason="Ray is not installed: the extra 'cluster' has it")
     for command in (("label", tmp_path, "--count", 5), ("tournament", "greedy", "random", "--out", tmp_path)):
-        code, out, err = reversi(*command, "--ray", "127.0.0.1:1")
-        assert (code, out, err.count("\n")) == (2, "", 1)
-        assert "127.0.0.1:1" in err
+        check_refusal(reversi, (*command, "--ray", "127.0.0.1:1"), "127.0.0.1:1")

@@ -100,7 +100,7 @@ ALONE["puzzles"] = Job(PuzzleOptions(size=6, count=1), ("seed", 1), make_puzzles
 def test_a_job_leaves_the_folder_of_another_one_alone(name, begun):
     for other in ALONE.keys() - {name, "puzzles"}:
         before = {path: path.read_bytes() for path in (begun / other).iterdir()}
-        with pytest.raises(TrainError, match="another kind of run|cannot be read"):
+        with pytest.raises(TrainError, match=other):
             ALONE[name].run(ALONE[name].options, begun / other)
         assert {path: path.read_bytes() for path in (begun / other).iterdir()} == before
 
@@ -112,14 +112,14 @@ def test_what_lies_beside_does_not_keep_a_job_from_its_own_folder(begun):
         (folder / "manifest.json").write_text("{}")
     with Run(folder, rl_preset(4)):
         (folder / CHECKPOINT).write_text("")
-    with pytest.raises(TrainError, match="another kind of run"), Run(folder, file=CHECKPOINT):
+    with pytest.raises(TrainError, match="run.json"), Run(folder, file=CHECKPOINT):
         pass
 
 
 @pytest.mark.parametrize("name", JOBS)
 def test_one_process_writes_a_folder_which_is_no_file(name, begun, tmp_path):
     job = JOBS[name]
-    with Run(begun / name), pytest.raises(TrainError, match="another process"):
+    with Run(begun / name), pytest.raises(TrainError, match=f"{name}'"):
         job.run(job.options, begun / name)
     file = begun / f"{name}-file"
     file.write_text("")
@@ -134,7 +134,7 @@ def test_a_damaged_manifest_is_named(name, begun):
     whole = path.read_bytes()
     for content in ("{", "[1]", "{}"):
         path.write_text(content)
-        with pytest.raises(TrainError, match=f"{job.file}' cannot be read"):
+        with pytest.raises(TrainError, match=job.file):
             job.run(job.options, begun / name)
     path.write_bytes(whole)
 
@@ -152,7 +152,7 @@ def test_options_that_came_later_have_their_defaults_and_some_may_change(tmp_pat
         extendable=("eval_games",),
     ):
         assert stored_options(tmp_path, PpoOptions) == PpoOptions(total_timesteps=2_000_000, eval_games=500)
-    with pytest.raises(TrainError, match="another kind of run"):
+    with pytest.raises(TrainError, match=tmp_path.name):
         stored_options(tmp_path, SelfPlayOptions)
     for options, named in ((PpoOptions(), "eval_games=500"), (PpoOptions(eval_games=500, pool_size=7), "pool_size=6")):
         with pytest.raises(TrainError, match=named):
@@ -162,7 +162,7 @@ def test_options_that_came_later_have_their_defaults_and_some_may_change(tmp_pat
 def test_other_weights_are_refused_without_their_hashes(tmp_path):
     with Run(tmp_path, PpoOptions(), {"player_sha256": "0"}):
         pass
-    with pytest.raises(TrainError, match="different version of player"):
+    with pytest.raises(TrainError, match="player"):
         Run(tmp_path, PpoOptions(), {"player_sha256": "1"}).store_or_check_options()
 
 

@@ -61,12 +61,3 @@ def test_how_the_games_are_played(reversi, tmp_path):
     assert reversi("label", tmp_path / "other", "--count", 20, "-e", "5", "--size", 4, *games)[0] == 0
     options = read_manifest(tmp_path / "other").options
     assert (options.play_depth, options.noise, options.temperature, options.prefixes) == (3, (0.0,), (0.0, 0.5), (2, 5))
-
-
-def test_a_table_for_people(reversi, tmp_path):
-    options = ("--count", 31, "-e", "10-12", "--labeller", "six-factor:exact=10", "--depth", 2)
-    code, out, _ = reversi("label", tmp_path / "out", *options)
-    assert code == 0
-    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in out.splitlines() if line.startswith("│")]
-    assert rows == [["10", "11", "exact"], ["11", "10", "depth 2"], ["12", "10", "depth 2"]]
-    assert "positions/s" in out

@@ -4,7 +4,6 @@ import json
 import re
 import shlex
 import subprocess
-import sys
 import tomllib
 
 import httpx
@@ -13,6 +12,8 @@ import pytest
 from models.policy.files import read_policy
 from tests.conftest import REPOSITORY
 from tests.oracles.jobs import PATIENCE, interrupted, launched
+from tests.oracles.processes import output_of
+from tests.play.cli.test_contract import check_refusal
 from tests.project.test_docs import SMALLER, environment, rl_guide, smaller
 
 
@@ -72,29 +73,15 @@ def test_interrupted_it_says_how_to_go_on_and_takes_more_steps(json_lines, tmp_p
     assert done["steps"] >= steps + 1024
 
 
-# --- with and without search ------------------------------------------------------------------------
-
-
 @pytest.mark.slow
 def test_an_exam_shows_a_policy_with_and_without_search(reversi, json_lines, policy_file, tmp_path):
     [found] = json_lines("exam", policy_file, "--games", 8, "--cache", tmp_path)
     players = found["players"]
     assert {"policy alone", "value, 1 ply", "value, 2 plies", "value, 2 plies, solver 10"} <= set(players)
     assert players["value, 2 plies, solver 10"]["regret"] < players["policy alone"]["regret"]
-    status, _, err = reversi("exam", policy_file, "--games", 7)
-    assert status == 2
-    assert "--games 7" in err
-
-
-def test_the_bench_compares_with_both_wrappers(json_lines, monkeypatch):
-    rates = {"ours": 900.0, "dummy": 300.0, "subproc": 100.0}
-    monkeypatch.setattr("benchmarks.rl.steps_per_second", lambda vector, updates: rates[vector])
-    [result] = json_lines("bench", "rl")
-    assert (result["steps_per_second"], result["ratio"]) == (rates, 3.0)
+    check_refusal(reversi, ("exam", policy_file, "--games", 7), "--games 7")
 
 
 @pytest.mark.slow
 def test_the_bench_measures():
-    command = [sys.executable, "-m", "benchmarks.rl", "sb3", "ours", "1"]
-    output = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    assert json.loads(output.splitlines()[-1]) > 0
+    assert json.loads(output_of("-m", "benchmarks.rl", "sb3", "ours", "1")[-1]) > 0

@@ -194,13 +194,6 @@ def test_what_a_run_cannot_resume_from_is_refused(tmp_path):
             TensorPPO(tmp_path, preset(**SMALL)).run()
 
 
-@pytest.mark.parametrize("size", [4, 6, 8])
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_presets_are_options(size, device):
-    options = preset(size, "reversed", device)
-    assert PpoOptions.from_dict(json.loads(json.dumps(options.as_dict()))) == options
-
-
 @pytest.mark.parametrize("wrong", [{"size": 5}, {"opening_plies": 9}, {"num_envs": 0}])
 def test_options_that_the_game_cannot_have_are_refused(wrong):
     with pytest.raises(ReversiError, match=next(iter(wrong))):

@@ -6,9 +6,8 @@ import pytest
 import torch
 from sb3_contrib import MaskablePPO
 from sb3_contrib.common.maskable.evaluation import evaluate_policy as evaluate_with_masks
-from sb3_contrib.common.maskable.utils import get_action_masks, is_masking_supported
-from stable_baselines3 import DQN, PPO
-from stable_baselines3.common.evaluation import evaluate_policy
+from sb3_contrib.common.maskable.utils import get_action_masks
+from stable_baselines3 import PPO
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
@@ -35,9 +34,6 @@ def batch(**options):
     return ReversiVecEnv(8, size=4, **options)
 
 
-# --- learning
-
-
 @pytest.mark.parametrize(
     ("make", "observation"),
     [(single, "dict"), (wrapped, "planes"), *((batch, observation) for observation in POLICIES)],
@@ -62,14 +58,6 @@ def test_ppo_learns_without_masks(make):
     assert model.ep_info_buffer[0]["r"] == -1
 
 
-@pytest.mark.parametrize("make", [single, batch])
-def test_dqn_learns(make):
-    env = make(observation="flat", illegal="random")
-    model = DQN("MlpPolicy", env, learning_starts=200, buffer_size=5000, train_freq=8, seed=1)
-    model.learn(600)
-    assert model._n_updates > 5
-
-
 @pytest.mark.slow
 def test_maskable_ppo_learns_by_self_play_with_a_negative_gamma():
     """Learnability: in well under a minute three points in four, both colours; with a gamma of 1 it is 58 %, of 0.99 69 %."""
@@ -82,9 +70,6 @@ def test_maskable_ppo_learns_by_self_play_with_a_negative_gamma():
     games.seed(1000)
     rewards, _ = evaluate_with_masks(model, games, n_eval_episodes=1000, return_episode_rewards=True)
     assert (1 + np.mean(rewards)) / 2 >= 0.75
-
-
-# --- the batch adapter
 
 
 @pytest.mark.parametrize(
@@ -129,25 +114,15 @@ def test_the_batch_is_the_same_as_sb3s_own(options):
     assert ended > 20
 
 
-def test_masks_are_found_as_sb3_contrib_looks_for_them():
-    env, one = batch(), single()
-    env.seed(1)
-    env.reset()
-    one.reset(seed=1)
-    masks = env.env_method("action_masks")
-    assert np.array_equal(env.action_masks(), masks)
-    assert np.array_equal(env.env_method("action_masks", indices=[2, 5]), [masks[2], masks[5]])
-    assert is_masking_supported(env)
-    assert is_masking_supported(one)
-    assert get_action_masks(one).dtype == np.bool_
-
-
 def test_attributes_of_the_batch():
     env = batch(opponent="greedy", render_mode="rgb_array")
     env.reset()
     assert env.get_attr("num_envs", indices=[0, 1]) == [8, 8]
     assert env.get_attr("opponents", indices=0) == [env.opponents]
     assert len(env.env_method("sample_legal")) == 8
+    masks = env.env_method("action_masks")
+    assert np.array_equal(env.action_masks(), masks)
+    assert np.array_equal(env.env_method("action_masks", indices=[2, 5]), [masks[2], masks[5]])
     assert env.env_is_wrapped(Monitor) == [True] * 8
     assert env.env_is_wrapped(gymnasium.Wrapper, indices=[1]) == [False]
     assert not env.has_attr("nothing")
@@ -196,19 +171,6 @@ def test_one_model_plays_both_sides():
             sides.add(bool(black[i]))
         before, black = observations, np.where(dones, True, ~black)
     assert sides == {True, False}
-
-
-def test_evaluation_needs_no_monitor():
-    """The episode statistics are the environment's own, so SB3 does not warn."""
-    env = batch(observation="flat")
-    env.seed(1)
-    model = PPO("MlpPolicy", env, n_steps=8, batch_size=64, seed=1, device="cpu")
-    rewards, _ = evaluate_policy(model, env, n_eval_episodes=20, return_episode_rewards=True)
-    assert len(rewards) == 20
-    assert set(rewards) <= {-1.0, 0.0, 1.0}
-
-
-# --- the board network
 
 
 def test_the_board_policy_learns_and_plays_legally():

@@ -1,7 +1,6 @@
 """Tuning: spaces, objectives, optimisers, and runs that an interruption cannot change."""
 
 import json
-import sys
 from dataclasses import replace
 from importlib.util import find_spec
 
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 
 from reversi_env import ReversiError, Rules, batch
-from reversi_env.errors import MissingExtra, TrainError
+from reversi_env.errors import TrainError
 from search import evaluators
 from search.evaluators.formula import formula_file
 from train.tuning.objectives import LabelError, WinRate, rescaled
@@ -28,8 +27,6 @@ SHORT = TuneOptions("six-factor", optimiser="cma", generations=4, population=6)
 
 
 # --- spaces ---------------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("formula", "numbers"),
     [("position-stability", 1), ("six-factor", 6), ("ten-weight", 10), ("sixteen-weight", 16), ("four-attribute", 4)],
@@ -60,8 +57,6 @@ def test_spaces_that_make_no_sense_are_refused(formula, varied, message):
 
 
 # --- objectives -----------------------------------------------------------------------------------
-
-
 def test_the_win_rate_tells_good_weights_from_bad_and_repeats_itself():
     objective = WinRate(6, "normal", games=200)
     good = evaluators.get_evaluator("six-factor")
@@ -99,8 +94,6 @@ def test_the_label_error_is_that_of_the_best_scale_and_checks_on_other_positions
 
 
 # --- optimisers -----------------------------------------------------------------------------------
-
-
 def bowl(points):
     return ((points - 0.3) ** 2).sum(axis=1)
 
@@ -122,20 +115,7 @@ def test_optimisers_find_the_bottom_and_repeat_themselves(name, size):
     assert not np.array_equal(OPTIMISERS[name](size, 12, seed=4).ask(), asked[0][:12])
 
 
-@pytest.mark.parametrize(("name", "library"), [("genetic", "pymoo.algorithms.soo.nonconvex.ga"), ("cma", "cma")])
-def test_a_missing_library_is_named_with_the_way_to_get_it(name, library, monkeypatch):
-    monkeypatch.setitem(sys.modules, library, None)
-    with pytest.raises(MissingExtra, match=r'`pip install "\.\[tune\]"`'):
-        OPTIMISERS[name](3, 8, 0)
-
-
 # --- runs -----------------------------------------------------------------------------------------
-
-
-class StopError(Exception):
-    pass
-
-
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
 def test_an_interrupted_tuning_goes_on_and_ends_the_same(tmp_path, optimiser, monkeypatch):
     options = replace(SHORT, optimiser=optimiser)
@@ -144,9 +124,9 @@ def test_an_interrupted_tuning_goes_on_and_ends_the_same(tmp_path, optimiser, mo
 
     def stop(generation):
         if generation.number == 2:
-            raise StopError
+            raise KeyboardInterrupt
 
-    with pytest.raises(StopError):
+    with pytest.raises(KeyboardInterrupt):
         tune(options, LABELS, tmp_path / "cut", command="x", progress=stop)
     log = tmp_path / "cut" / f"six-factor-{optimiser}.jsonl"
     with log.open("a") as stream:
@@ -197,13 +177,13 @@ def test_weight_files_that_have_changed_since_it_began_are_refused(tmp_path, cha
         files[name].write_bytes(formula_file(evaluator, "six-factor", {}, {}))
 
     def stop(generation):
-        raise StopError
+        raise KeyboardInterrupt
 
     for name in files:
         write(name, 100)
     names = {name: f"six-factor:weights={path}" for name, path in files.items()}
     run = replace(SHORT, formula=names["formula"]), WinRate(4, "normal", (names["panel"], "random"), games=2), tmp_path
-    with pytest.raises(StopError):
+    with pytest.raises(KeyboardInterrupt):
         tune(*run, progress=stop)
     write(changed, 200)
     with pytest.raises(TrainError, match=names[changed]):

@@ -2,7 +2,7 @@
 
 * Searching with a trained network: `load_network`, `NetworkEvaluator`; torch is not needed.
 * Kinds of networks and their weight files: `NETWORKS`, `Network`, `PatternNet`, `DeepPatternNet`, `read_weights`,
-  `WeightsError`; `Trainable`, one of them as a torch module.
+  `WeightsError`; `PatternModule`, one of them as a torch module.
 * Fixed neural baselines by name: `baseline`, `baselines`.
 * Any torch module in a search: `TorchEvaluator`, `TorchAgent`; AlphaZero's tree search in many games at once: `TreeSearch`.
 """

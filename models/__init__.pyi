@@ -10,6 +10,6 @@ from .patterns import DeepPatternNet as DeepPatternNet
 from .patterns import Network as Network
 from .patterns import PatternNet as PatternNet
 from .patterns import read_weights as read_weights
-from .patterns.trainable import Trainable as Trainable
+from .patterns.trainable import PatternModule as PatternModule
 from .torch_evaluator import TorchAgent as TorchAgent
 from .torch_evaluator import TorchEvaluator as TorchEvaluator

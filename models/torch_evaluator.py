@@ -56,8 +56,8 @@ class TorchEvaluator(PythonEvaluator):
     """An evaluator of one game by a module, in discs for the side to move.
 
     With *inputs* ``"planes"`` the module maps ``(n, 2, size, size)`` of own and opponent's discs, 0 and 1, to n values; with
-    ``"boards"``, two int64 tensors of boards (as `Trainable`). Its outputs times *scale* are discs: for a value head between -1 and
-    1 the scale is the number of squares. The module is set to evaluation mode.
+    ``"boards"``, two int64 tensors of boards (as `PatternModule`). Its outputs times *scale* are discs: for a value head between
+    -1 and 1 the scale is the number of squares. The module is set to evaluation mode.
 
     ``Engine(TorchEvaluator(module))`` evaluates one position at a time, `TorchAgent` all children of a node.
     """

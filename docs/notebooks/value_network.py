@@ -6,7 +6,7 @@
 # %%
 import numpy as np
 
-from models import Trainable
+from models import PatternModule
 from reversi_env import Rules
 from search import make_agent
 from train import FitOptions, LabelOptions, fit, label_positions, play_match, sample_positions
@@ -19,7 +19,7 @@ print(f"{len(labels)} positions, mean absolute score {np.abs(labels.score).mean(
 # The network is a sum of rows over patterns of squares, and a small head. A share of the positions is held out, with all symmetric images.
 
 # %%
-net = Trainable("deep", size=6)
+net = PatternModule("deep", size=6)
 report = fit(
     net, labels, FitOptions(epochs=8, batch_size=64), progress=lambda e: print(e.number, round(e.validation_error, 2))
 )

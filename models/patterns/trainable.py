@@ -1,4 +1,4 @@
-"""`Trainable`: a network as a torch module, for `train.fitting.fit`."""
+"""`PatternModule`: a network as a torch module, for `train.fitting.fit`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class StraightThrough(torch.autograd.Function):
         return grad_output, None
 
 
-class Trainable(nn.Module):
+class PatternModule(nn.Module):
     """Maps positions to values in discs for the side to move, in two steps: features, which a fit computes once, and a value.
 
     *network* is the name of a kind (`models.patterns.NETWORKS`), *size* the board size, *seed* that of the initial parameters.
@@ -43,7 +43,7 @@ class Trainable(nn.Module):
             self.register_parameter(name, nn.Parameter(tensor))
 
     @classmethod
-    def of(cls, network: Network) -> Trainable:
+    def of(cls, network: Network) -> PatternModule:
         """Return the module with the weights of a network."""
         net = cls(network.name, network.rules.size)
         net.load(network)

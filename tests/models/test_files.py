@@ -12,7 +12,7 @@ import safetensors.numpy
 from models.evaluator import FOLDER
 from models.files import WeightsError, packaged_file
 from models.patterns import NETWORKS, annotate, read_weights
-from models.patterns.trainable import Trainable
+from models.patterns.trainable import PatternModule
 from reversi_env import Rules
 from reversi_env.storage.checksummed import ChecksumError, pack_checksummed, tensors_hash, unpack_checksummed
 from tests.oracles.patterns import random_network
@@ -61,7 +61,7 @@ def test_a_deep_network_has_the_phase_of_the_first_moves_once(tmp_path):
 
 def test_arrays_of_a_wrong_shape_or_type_or_of_a_training_that_diverged_are_refused():
     """In the search numbers that are not finite would become whole ones, which ones depends on the processor."""
-    linear, deep, net = random_network("linear", 4), random_network("deep", 4), Trainable("linear", 4)
+    linear, deep, net = random_network("linear", 4), random_network("deep", 4), PatternModule("linear", 4)
     for wrong in ({"weights": linear.weights[:, 1:]}, {"constants": linear.constants.astype(float)}):
         with pytest.raises(WeightsError, match=next(iter(wrong))):
             replace(linear, **wrong)

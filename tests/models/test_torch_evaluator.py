@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from models.bitboards import board_planes, board_tensor
-from models.patterns.trainable import Trainable
+from models.patterns.trainable import PatternModule
 from models.torch_evaluator import TorchAgent, TorchEvaluator
 from reversi_env import Position, ReversiError, Rules
 from search import Engine, Limits
@@ -64,7 +64,7 @@ def test_values_are_the_modules_for_any_batch_inside_the_range(size, inputs):
     planes = board_planes(torch.stack(boards, dim=1), size)
     expected_planes = [[side >> np.uint64(sq) & np.uint64(1) for sq in rules.squares()] for side in (own, opp)]
     assert np.array_equal(planes.numpy().reshape(-1, 2, size * size), np.transpose(expected_planes, (2, 0, 1)))
-    module = tiny(size).module if inputs == "planes" else Trainable("linear", size)
+    module = tiny(size).module if inputs == "planes" else PatternModule("linear", size)
     if inputs == "boards":
         nn.init.normal_(module.weights)
     evaluator = TorchEvaluator(module, rules, scale=3.0, inputs=inputs)  # no dropout any more

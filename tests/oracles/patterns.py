@@ -5,7 +5,7 @@ import torch
 
 from models.kernels.linear import COUNTS, UNITS
 from models.kernels.patterns import patterns_of
-from models.patterns.trainable import Trainable
+from models.patterns.trainable import PatternModule
 from reversi_env import Position, Rules, batch
 
 LONGEST = {4: 11, 6: 30, 8: 58}
@@ -24,7 +24,7 @@ def some_boards(size, count=300, seed=0):
 
 def loud_net(network, size, seed=0, scale=1.0):
     """A network whose random parameters are large enough that sums are cut off on both sides, and no two are likely the same."""
-    net, generator = Trainable(network, size, seed), torch.Generator().manual_seed(seed + 1)
+    net, generator = PatternModule(network, size, seed), torch.Generator().manual_seed(seed + 1)
     spread = {"weights": 0.5, "constants": 3.0, "rows": 0.15, "heads": 0.7}
     for name, array in net.arrays.items():
         if name in spread:

@@ -8,7 +8,7 @@ compared with torch's in ``tests/models/patterns/test_forward.py``.
 import hashlib
 import json
 
-from models.patterns.trainable import Trainable
+from models.patterns.trainable import PatternModule
 from train.arena.options import TournamentOptions
 from train.arena.tournament import run_tournament
 from train.fitting.fit import FitOptions, fit
@@ -48,6 +48,6 @@ def test_the_labels_of_a_seed(tmp_path):
 def test_the_weights_of_a_seeded_fit_of_integers():
     """The linear network's weights are integers, the same on every CPU."""
     labels = label_positions(*sample_positions(LABELLED, 0), LABELLED)
-    net = Trainable("linear", 6)
+    net = PatternModule("linear", 6)
     fit(net, labels, FitOptions(epochs=3, batch_size=64, held_out=0.1, seed=3))
     assert sha256(*(parameter.detach().numpy().tobytes() for parameter in net.parameters())) == WEIGHTS

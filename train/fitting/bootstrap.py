@@ -19,7 +19,7 @@ import numpy as np
 
 import models.evaluator  # noqa: F401 - registers the evaluator `network`
 from models.patterns import read_weights
-from models.patterns.trainable import Trainable
+from models.patterns.trainable import PatternModule
 from reversi_env.errors import TrainError, quoted
 from reversi_env.options import derive_seed
 from reversi_env.storage.atomic import write_atomically
@@ -67,7 +67,7 @@ class Bootstrap:
         self.folder, self.options, self.rules = folder, options, options.rules
         self.stages, self.seed = options.stages or (), options.seed
         self.device, self.threads, self.progress = device, threads, progress
-        self.net = Trainable(options.network, options.size)
+        self.net = PatternModule(options.network, options.size)
 
     def _player(self) -> dict[str, str]:
         player = self.options.player
@@ -86,7 +86,7 @@ class Bootstrap:
                 path = self._path(number)
                 if not path.exists():
                     times[stage.name] = self._stage(number, stage)
-                self.net = Trainable.of(read_weights(path))  # quantised, as in a resumed run
+                self.net = PatternModule.of(read_weights(path))  # quantised, as in a resumed run
                 self._write_log(times)
                 self._path(number, CHECKPOINT).unlink(missing_ok=True)
         return path

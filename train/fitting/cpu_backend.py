@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from models.patterns.trainable import Trainable
+from models.patterns.trainable import PatternModule
 from reversi_env import Rules
 from train.fitting.options import FitOptions
 from train.fitting.torch_backend import Data, FitBackend, MinibatchDraw, State, TorchBackend
@@ -38,7 +38,7 @@ class CompiledBackend(FitBackend):
     parameters: ClassVar[dict[str, str]]
 
     def __init__(
-        self, net: Trainable, training: Data, validation: Data, options: FitOptions, threads: int | None = None
+        self, net: PatternModule, training: Data, validation: Data, options: FitOptions, threads: int | None = None
     ) -> None:
         super().__init__(net, training, options)
         self.threads, self.span = threads or os.cpu_count() or 1, net.span
@@ -107,7 +107,7 @@ class CompiledBackend(FitBackend):
         self._quantise()
 
     def _quantise(self, *, integers: bool = True) -> None:
-        """Fake-quantise the weights (`Trainable.fake_quantised`); integer ones are also quantised by each task of an update."""
+        """Fake-quantise the weights (`PatternModule.fake_quantised`); integer ones are also quantised by each task of an update."""
         for name, array in self.arrays.items():
             if integers or not array.is_integer:
                 self.quantised[name] = array.fake_quantise(self.active_arrays[name])
@@ -209,7 +209,7 @@ def backend_for(network: str, device: str) -> type[CompiledBackend] | type[Torch
     return COMPILED.get(network, TorchBackend) if device == "cpu" else TorchBackend
 
 
-def _phases_reached(net: Trainable, parts: list[Data], jitter: float) -> slice:
+def _phases_reached(net: PatternModule, parts: list[Data], jitter: float) -> slice:
     empties = np.concatenate([part.empties for part in parts])
     low, high = int(empties.min() - jitter), int(empties.max() + jitter)
     return slice(max(0, low // net.span), min(net.phases - 1, high // net.span) + 1)

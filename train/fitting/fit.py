@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from models.patterns.trainable import Trainable
+from models.patterns.trainable import PatternModule
 from reversi_env import batch
 from reversi_env.errors import TrainError, extra_libraries
 from train.fitting.cpu_backend import backend_for
@@ -72,7 +72,7 @@ def held_out_rows(own: np.ndarray, opp: np.ndarray, share: float) -> np.ndarray:
 
 
 def fit(
-    net: Trainable,
+    net: PatternModule,
     labels: Labels,
     options: FitOptions | None = None,
     *,
@@ -124,7 +124,7 @@ class _Fit:
     """The state of a fit: the backend, the best weights so far, and the epochs."""
 
     def __init__(
-        self, net: Trainable, labels: Labels, options: FitOptions, device: torch.device, threads: int | None
+        self, net: PatternModule, labels: Labels, options: FitOptions, device: torch.device, threads: int | None
     ) -> None:
         self.net, self.options = net.to(device), options
         held_out = held_out_rows(labels.own, labels.opp, options.held_out)
@@ -204,7 +204,7 @@ class _Fit:
         return np.abs(self.backend.validation_values() - self.validation.score)
 
 
-def _fingerprint(net: Trainable, labels: Labels, options: FitOptions, device: str) -> str:
+def _fingerprint(net: PatternModule, labels: Labels, options: FitOptions, device: str) -> str:
     """Return a hash of options, data, initial weights and device, which a checkpoint must share with a fit."""
     digest = hashlib.sha256(json.dumps([options.as_dict(), device, str(labels.rules)]).encode())
     parameters = (parameter.detach().cpu().numpy() for parameter in net.parameters())

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from models.patterns.trainable import Trainable
+from models.patterns.trainable import PatternModule
 from reversi_env.errors import extra_libraries
 from train.fitting.options import FitOptions
 from train.labels import Labels
@@ -46,7 +46,7 @@ class MinibatchDraw(NamedTuple):
 class FitBackend(ABC):
     """Takes the steps of a fit. Errors and values are in discs for the side to move."""
 
-    def __init__(self, net: Trainable, training: Data, options: FitOptions) -> None:
+    def __init__(self, net: PatternModule, training: Data, options: FitOptions) -> None:
         self.net, self.options, self.device = net, options, net.device
         self.count = len(training.scores)
         self.steps = -(-self.count // options.batch_size_for(self.count))
@@ -86,7 +86,7 @@ class FitBackend(ABC):
         """Load weights and moments of a checkpoint."""
 
 
-def prepare(net: Trainable, labels: Labels, threads: int | None = None) -> Data:
+def prepare(net: PatternModule, labels: Labels, threads: int | None = None) -> Data:
     """Return labels as `Data`, with features computed on the network's device."""
     features = net.feature_array(labels.own, labels.opp, threads or os.cpu_count() or 1)
     return Data(features, labels.empties, labels.score.astype(np.float32))
@@ -107,7 +107,7 @@ class TorchBackend(FitBackend):
     """Steps in torch, for GPUs; the data stay on the device."""
 
     def __init__(
-        self, net: Trainable, training: Data, validation: Data, options: FitOptions, threads: int | None = None
+        self, net: PatternModule, training: Data, validation: Data, options: FitOptions, threads: int | None = None
     ) -> None:
         super().__init__(net, training, options)
         self.training, self.validation = self._to_device(training), self._to_device(validation)

@@ -13,7 +13,7 @@ import numpy as np
 
 from models.evaluator import NetworkEvaluator
 from models.patterns import Network, read_weights
-from models.patterns.trainable import Trainable
+from models.patterns.trainable import PatternModule
 from reversi_env import Rules
 from reversi_env.errors import TrainError, extra_libraries, quoted
 from search import evaluators
@@ -89,7 +89,7 @@ def train_on_labels(
     del datasets
     with Run(out, file=CHECKPOINT):
         initial_network = None if start is None else starting_weights(start, labels.rules, network)
-        net = Trainable.of(initial_network) if initial_network else Trainable(network, labels.rules.size)
+        net = PatternModule.of(initial_network) if initial_network else PatternModule(network, labels.rules.size)
         epochs: list[Epoch] = []
 
         def log(epoch: Epoch) -> None:
@@ -141,9 +141,9 @@ def starting_weights(start: str, rules: Rules, network: str | None = None) -> Ne
     return weights
 
 
-def _restore_untrained_phases(net: Trainable, initial_network: Network, empties: np.ndarray) -> None:
+def _restore_untrained_phases(net: PatternModule, initial_network: Network, empties: np.ndarray) -> None:
     """Restore the phases without any of these *empties*: phase jitter has changed the neighbours of trained ones."""
-    initial = Trainable.of(initial_network)
+    initial = PatternModule.of(initial_network)
     others = np.setdiff1d(np.arange(net.phases), empties // net.span)
     for part, before in zip(net.by_phase(), initial.by_phase(), strict=True):
         part[others] = before[others].to(part.device)
@@ -152,11 +152,11 @@ def _restore_untrained_phases(net: Trainable, initial_network: Network, empties:
     by_empties[others] = before[others].to(by_empties.device)
 
 
-def _restore_untrained_rows(net: Trainable, initial_network: Network, labels: Labels, threads: int | None) -> None:
+def _restore_untrained_rows(net: PatternModule, initial_network: Network, labels: Labels, threads: int | None) -> None:
     """Restore the rows of the table that no position has: with torch, weight decay has changed them."""
     if not net.kind.per_phase:
         return
-    table, before = net.by_phase()[0], Trainable.of(initial_network).by_phase()[0]
+    table, before = net.by_phase()[0], PatternModule.of(initial_network).by_phase()[0]
     occurs = torch.zeros(table.shape[1], dtype=torch.bool, device=net.device)
     for start in range(0, len(labels), CHUNK):
         rows = slice(start, start + CHUNK)

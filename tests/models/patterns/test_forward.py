@@ -15,7 +15,7 @@ from models.kernels.linear import UNITS
 from models.kernels.patterns import patterns_of
 from models.patterns import NETWORKS
 from models.patterns.network import ArraySpec
-from models.patterns.trainable import Trainable
+from models.patterns.trainable import PatternModule
 from reversi_env import Position, Rules, batch
 from reversi_env.kernels import bitboard
 from reversi_env.kernels.simd import popcount, trailing_zeros
@@ -47,7 +47,7 @@ def values(network, own, opp):
 def test_torch_and_search_agree(size, kind):
     """With weights as a file has them, only sums of float32 in another order are left to differ, inside the range of scores."""
     network, (own, opp) = random_network(kind, size, variant="reversed"), some_boards(size)
-    net = Trainable.of(network)
+    net = PatternModule.of(network)
     with torch.no_grad():
         expected = net(board_tensor(own), board_tensor(opp)).numpy()
         rows = net.features(board_tensor(own), board_tensor(opp))[0].numpy()

@@ -10,7 +10,7 @@ import pytest
 import torch
 
 from models.patterns import NETWORKS, read_weights
-from models.patterns.trainable import Trainable
+from models.patterns.trainable import PatternModule
 from reversi_env import ReversiError, Rules
 from search import evaluators
 from search.engine.batch import search_batch
@@ -108,7 +108,7 @@ def test_a_bootstrap_whose_games_a_player_plays_once(tmp_path):
     assert not boards[0] & boards[1]
     assert [np.unique(part["empties"]).tolist() for part in labels] == [[1, 2, 3, 4, 5], [4, 5, 6, 7, 8, 9]]
     assert read_weights(last).rules == Rules(6, "reversed")
-    net = Trainable.of(read_weights(last))
+    net = PatternModule.of(read_weights(last))
     rows, heads = net.by_phase()
     assert (rows[2:] == rows[2]).all()
     assert (heads[2:] == heads[2]).all()

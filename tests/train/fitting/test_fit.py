@@ -11,7 +11,7 @@ import torch
 from models.bitboards import bit_counts, board_tensor
 from models.patterns import NETWORKS, read_weights
 from models.patterns.network import ArraySpec, Network
-from models.patterns.trainable import Trainable
+from models.patterns.trainable import PatternModule
 from reversi_env import ReversiError, Rules, batch
 from reversi_env.kernels.symmetry import transform
 from reversi_env.storage.checksummed import unpack_checksummed
@@ -55,14 +55,14 @@ def test_planted_weights_are_found():
     """A teacher of the same kind can be learnt: on positions that were held out, too."""
     options = LabelOptions(size=4, count=900, empties=(2, 5), play_depth=1, noise=(1.0,), prefixes=(1,))
     own, opp = sample_positions(options, 0)
-    teacher = Trainable("linear", 4)
+    teacher = PatternModule("linear", 4)
     generator = torch.Generator().manual_seed(1)
     for parameter in teacher.parameters():
         parameter.data = torch.randn(parameter.shape, generator=generator)
     blank = label_positions(own, opp, replace(options, labeller="six-factor:depth=1,exact=0"))
     planted = replace(blank, score=values_of(teacher, blank))
     assert np.abs(planted.score).mean() > 2
-    net = Trainable("linear", 4)
+    net = PatternModule("linear", 4)
     report = fit(
         net,
         planted,
@@ -92,7 +92,7 @@ def test_what_is_held_out_is_never_learnt_from(labels):
     """Other labels there change no weight, only the error that is reported."""
     hidden, nets, errors = held_out_rows(labels.own, labels.opp, 0.2), [], []
     for score in (labels.score, np.where(hidden, np.float32(30), labels.score)):
-        nets.append(Trainable("linear", 6))
+        nets.append(PatternModule("linear", 6))
         report = fit(nets[-1], replace(labels, score=score), replace(FEW, epochs=1))
         errors.append(report.validation_error)
     assert same(*nets)
@@ -102,11 +102,11 @@ def test_what_is_held_out_is_never_learnt_from(labels):
 @pytest.mark.parametrize("kind", NETWORKS)
 def test_every_network_learns_and_has_the_values_of_its_file(kind, labels, tmp_path):
     """Validation errors are those of rounded weights, with which the search works."""
-    net = Trainable(kind, 6)
+    net = PatternModule(kind, 6)
     report = fit(net, labels, preset(6, network=kind, batch_size=64, epochs=10, held_out=0.2))
     assert report.epochs[-1].training_error < 0.7 * np.abs(labels.score).mean()
     path = net.to_network(labels.rules).save_in(tmp_path)
-    again = Trainable.of(read_weights(path))
+    again = PatternModule.of(read_weights(path))
     assert again.kind is net.kind is NETWORKS[kind]
     assert same(net, again)
     for name, most in net.kind.max_magnitude.items():
@@ -143,7 +143,7 @@ class DiscCount(Network):
 def test_another_kind_of_network_is_one_class(labels, tmp_path, monkeypatch):
     """Registered, it is fitted, saved and read as the others are; only the search wants a kernel too."""
     monkeypatch.setitem(NETWORKS, DiscCount.name, DiscCount)
-    net = Trainable("disc count", 6)
+    net = PatternModule("disc count", 6)
     report = fit(net, labels, preset(6, network="disc count", batch_size=64))
     assert report.epochs[-1].training_error < 0.9 * np.abs(labels.score).mean()
     found = read_weights(net.to_network(Rules(6)).save_in(tmp_path))
@@ -152,7 +152,7 @@ def test_another_kind_of_network_is_one_class(labels, tmp_path, monkeypatch):
     assert stages_of(6, network="disc count")[0].fit == preset(6, network="disc count")
 
 
-@pytest.mark.parametrize("begin", [loud_net, Trainable], ids=["loud", "as it begins"])
+@pytest.mark.parametrize("begin", [loud_net, PatternModule], ids=["loud", "as it begins"])
 @pytest.mark.parametrize("kind", COMPILED)
 def test_kernels_and_torch_take_the_same_steps(labels, kind, begin):
     """The compiled kernels against torch's own gradients and its own Adam; at first some sums are exactly 0."""
@@ -187,7 +187,7 @@ def test_threads_do_not_matter(labels, kind):
 def test_resumed_it_ends_with_the_same_weights(labels, tmp_path, kind):
     few = labels.select(np.arange(200))
     options = replace(FEW, epochs=5)
-    whole = Trainable(kind, 6)
+    whole = PatternModule(kind, 6)
     report = fit(whole, few, options)
 
     def stop(epoch):
@@ -198,13 +198,13 @@ def test_resumed_it_ends_with_the_same_weights(labels, tmp_path, kind):
     stop.after = 1
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
-            fit(Trainable(kind, 6), few, options, checkpoint=tmp_path / "fit", progress=stop)
-    pieces = Trainable(kind, 6)
+            fit(PatternModule(kind, 6), few, options, checkpoint=tmp_path / "fit", progress=stop)
+    pieces = PatternModule(kind, 6)
     seen = []
     assert fit(pieces, few, options, checkpoint=tmp_path / "fit", progress=seen.append) == report
     assert tuple(seen) == report.epochs
     assert same(whole, pieces)
-    again = Trainable(kind, 6)  # a fit that is finished
+    again = PatternModule(kind, 6)  # a fit that is finished
     assert fit(again, few, options, checkpoint=tmp_path / "fit") == report
     assert same(whole, again)
 
@@ -212,14 +212,14 @@ def test_resumed_it_ends_with_the_same_weights(labels, tmp_path, kind):
 def test_a_checkpoint_of_something_else_or_a_damaged_one_is_refused(labels, tmp_path):
     """Also if the fit is finished, wherever a byte is flipped, and without a hash."""
     path, few, options = tmp_path / "fit", labels.select(np.arange(100)), replace(FEW, epochs=1)
-    fit(Trainable("linear", 6), few, options, checkpoint=path)
+    fit(PatternModule("linear", 6), few, options, checkpoint=path)
     for kind, positions, other, named in (
         ("linear", few, replace(options, seed=1), "seed=0"),
         ("deep", few, options, "linear"),
         ("linear", labels, options, "labels"),
     ):
         with pytest.raises(ReversiError, match=named):
-            fit(Trainable(kind, 6), positions, other, checkpoint=path)
+            fit(PatternModule(kind, 6), positions, other, checkpoint=path)
     data = path.read_bytes()
     header, arrays = unpack_checksummed(data)
     tensors = 8 + int.from_bytes(data[:8], "little")
@@ -229,11 +229,11 @@ def test_a_checkpoint_of_something_else_or_a_damaged_one_is_refused(labels, tmp_
     for content in contents:
         path.write_bytes(content)
         with pytest.raises(ReversiError, match="fit'"):
-            fit(Trainable("linear", 6), few, options, checkpoint=path)
+            fit(PatternModule("linear", 6), few, options, checkpoint=path)
 
 
 def test_patience_ends_a_fit_and_the_best_weights_are_kept(labels):
-    net = Trainable("linear", 6)
+    net = PatternModule("linear", 6)
     report = fit(net, labels, FitOptions(epochs=40, batch_size=64, learning_rate=3.0, held_out=0.2, patience=2))
     assert len(report.epochs) < 40
     assert report.validation_error == min(epoch.validation_error for epoch in report.epochs)
@@ -249,7 +249,7 @@ def test_weights_that_no_label_touches_stay_as_they_were(labels, tmp_path, monke
     """Weight decay moves all weights where torch takes the steps."""
     if by_torch:
         monkeypatch.setattr("train.fitting.cpu_backend.COMPILED", {})
-    net = Trainable("linear", 6)
+    net = PatternModule("linear", 6)
     torch.nn.init.constant_(net.weights, 0.25)
     start = f"network:weights={net.to_network(labels.rules).save_in(tmp_path)}"
     generate(LabelOptions(size=6, count=600, empties=(2, 8), play_depth=1), tmp_path / "labels")
@@ -264,7 +264,7 @@ def test_weights_that_no_label_touches_stay_as_they_were(labels, tmp_path, monke
 
 def test_a_fit_that_loses_its_way_says_so(labels):
     for fine_tunes in (False, True):
-        net = Trainable("deep", 6)
+        net = PatternModule("deep", 6)
         net.arrays["heads"][:, -1] = np.nan  # as after steps that were too large
         with pytest.raises(ReversiError, match="diverged"):
             fit(net, labels, FEW, fine_tunes=fine_tunes)
@@ -272,12 +272,12 @@ def test_a_fit_that_loses_its_way_says_so(labels):
 
 def test_data_that_do_not_fit(labels):
     with pytest.raises(ReversiError, match="6x6"):
-        fit(Trainable("linear", 8), labels)
+        fit(PatternModule("linear", 8), labels)
     with pytest.raises(ReversiError, match="0 positions"):
-        fit(Trainable("linear", 6), labels.select(np.zeros(600, np.bool_)))
+        fit(PatternModule("linear", 6), labels.select(np.zeros(600, np.bool_)))
     with pytest.raises(ReversiError, match="device 'tpu'"):
-        fit(Trainable("linear", 6), labels, device="tpu")
+        fit(PatternModule("linear", 6), labels, device="tpu")
     score = labels.score.copy()
     score[7] = np.nan
     with pytest.raises(ReversiError, match="position 7"):
-        fit(Trainable("linear", 6), replace(labels, score=score))
+        fit(PatternModule("linear", 6), replace(labels, score=score))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from reversi_env.position import Position
+from typing import TYPE_CHECKING
+
 from reversi_env.rendering.scene import Cell, cells, status
 from reversi_env.rules import BLACK, COLUMN_NAMES, WHITE
+
+if TYPE_CHECKING:  # `Position` imports this module for its text
+    from reversi_env.position import Position
 
 _RESET = "\x1b[0m"
 _FAINT = "\x1b[2m"

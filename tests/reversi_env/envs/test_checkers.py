@@ -46,7 +46,7 @@ CHECKED = [
 ]
 
 
-@pytest.mark.parametrize("options", CHECKED, ids=str)
+@pytest.mark.parametrize("options", CHECKED, ids=map(str, range(len(CHECKED))))
 def test_gymnasium_and_sb3_check_env(options, hasty_window):
     env = gymnasium.make("Reversi-v0", **options).unwrapped
     env.action_space.seed(1)

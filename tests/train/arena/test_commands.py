@@ -85,7 +85,7 @@ def test_all_stands_for_every_agent_that_knows_the_game(monkeypatch, capsys):
     assert _expanded(["network:depth=2", "all"], 6, "reversed") == ("network:depth=2", *names())
     assert _expanded(["network", "published"], 6, "normal") == ("network", *published_names())
     assert capsys.readouterr().err == ""
-    for size, left_out in ((8, {"rl", "rl-search"}), (4, {"rl", "rl-search", "network", "zero"})):
+    for size, left_out in ((8, {"rl", "rl-search", "perfect"}), (4, {"rl", "rl-search", "network", "zero"})):
         assert _expanded(["all"], size, "normal") == tuple(name for name in names() if name not in left_out)
         assert {line.split()[1] for line in capsys.readouterr().err.splitlines()} == left_out
     assert _expanded(["greedy", "greedy"], 8, "normal") == ("greedy", "greedy")

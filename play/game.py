@@ -131,15 +131,18 @@ class Game:
         self._make(move, note)
         return move
 
-    def undo_to(self, colours: set[Colour]) -> list[str]:
-        """Take back until one of *colours* is to move and has a choice; return the moves in the order they were taken back."""
+    def undo_to(self, colours: set[Colour], first: int = 0) -> list[str]:
+        """Take back until one of *colours* is to move and has a choice; return the moves in the order they were taken back.
+
+        The *first* moves stay.
+        """
         if self.ending is not None:
             self.undo()
             return []
         earlier = [
             number
             for number, position in enumerate(self.positions[:-1])
-            if position.turn in colours and not position.must_pass()
+            if number >= first and position.turn in colours and not position.must_pass()
         ]
         if not earlier:
             raise ReversiError("no move to take back: you have made none")

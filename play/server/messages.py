@@ -69,6 +69,9 @@ class CreateGame(_Strict):
     size: SizeNumber = 8
     variant: VariantName = "normal"
     start: StartName = "standard"
+    moves: Annotated[
+        list[MoveName], Meta(max_length=60, description="An opening that is played already, and is not taken back.")
+    ] = []
     black: SeatRequest = msgspec.field(default_factory=SeatRequest)
     white: SeatRequest = msgspec.field(default_factory=SeatRequest)
     clock: ClockRequest | None = None
@@ -275,11 +278,15 @@ class PlayedMove(Struct):
 
 
 class Opening(Struct):
-    """The opening's name, if there is one, and the last position's moves in the book and in recorded games, most frequent first."""
+    """The opening's name, if there is one, and the last position's moves in the book and in recorded games, most frequent first.
+
+    The name is that of the position after *plies* moves.
+    """
 
     name: str | None
     moves: list[BookMove]
     games: list[PlayedMove]
+    plies: int = 0
 
 
 class PuzzleEntry(Struct):

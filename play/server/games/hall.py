@@ -26,7 +26,7 @@ from play.server.options import ServerOptions
 from play.server.workers.pool import Pool, WorkerLost
 from play.server.workers.worker import Job, load_rules
 from reversi_env import Position, ReversiError, Rules
-from reversi_env.notation.openings import name_of_positions
+from reversi_env.notation.openings import opening_name
 from reversi_env.rules import BLACK, WHITE, Colour
 from search.agents.book import packaged_book
 from train.book.recorded import GameTree
@@ -118,7 +118,7 @@ class Hall:
         if request.clock:
             row.clock_seconds = row.black_left = row.white_left = request.clock.seconds
             row.clock_increment = request.clock.increment
-        room = Room(self, row, Game(row.rules(), black.name, white.name))
+        room = Room(self, row, _game_after(request.moves, Game(row.rules(), black.name, white.name)))
         with _storage_errors_refused():
             await room.save()
         self.running[client] += 1
@@ -290,6 +290,19 @@ class Hall:
             yield
 
 
+def _game_after(moves: list[str], game: Game) -> Game:
+    """Return *game* after *moves*, if it is not over then."""
+    try:
+        for move in moves:
+            game.play(move)
+        game.play_forced_pass()
+    except ReversiError as error:
+        raise Refused(400, "bad_moves", str(error)[:200]) from None
+    if game.is_over():
+        raise Refused(400, "bad_moves", "the moves end the game: expected an opening")
+    return game
+
+
 @contextmanager
 def counted_while_open(counter: Counter[str], name: str, amount: int = 1) -> Iterator[None]:
     """Count one, or *amount*, more of *name* while this context is open."""
@@ -328,7 +341,8 @@ def _opening(request: messages.OpeningRequest, recorded: GameTree | None) -> mes
     moves = [messages.BookMove(move.move, move.value, move.lines, move.plays) for move in book_moves]
     played = recorded.moves(positions[-1]) if recorded is not None and positions[-1].rules == Rules() else {}
     games = [messages.PlayedMove(move, *counts) for move, counts in played.items()]
-    return messages.Opening(name_of_positions(positions), moves, games)
+    plies = next((ply for ply in reversed(range(len(positions))) if opening_name(positions[ply])), 0)
+    return messages.Opening(opening_name(positions[plies]), moves, games, plies)
 
 
 def _puzzles(request: messages.PuzzleRequest) -> messages.Puzzles:

@@ -136,7 +136,8 @@ class Room:
             return self._take_back({colour})
         if self._undo_request == colour.other:
             return self._take_back({colour.other})
-        if not any(self.game.mover(n) == colour and m != "pass" for n, m in enumerate(self.game.moves)):
+        moves = list(enumerate(self.game.moves))[self._opening_plies() :]
+        if not any(self.game.mover(n) == colour and m != "pass" for n, m in moves):
             raise Refused(409, "nothing_to_undo", "no move to take back: you have made none")
         self._undo_request = colour
         return self._broadcast()
@@ -215,15 +216,20 @@ class Room:
         game.play_forced_pass()
         return self._changed(before)
 
+    def _opening_plies(self) -> int:
+        """Return the number of moves that the game began with: those before the first one that took time."""
+        notes = self.game.annotations
+        return next((ply for ply, note in enumerate(notes) if note.seconds is not None), len(notes))
+
     def _take_back(self, colours: set[Colour]) -> asyncio.Future[bytes]:
         played = list(zip(self.game.positions, self.game.moves, strict=False))
         try:
-            self.game.undo_to(colours)
+            self.game.undo_to(colours, opening := self._opening_plies())
         except ReversiError as error:
             raise Refused(409, "nothing_to_undo", str(error)[:200]) from None
         if self.clock:
             self.clock.stop(self._hall.time.now())
-            for position, move in played[max(1, len(self.game.moves)) :]:  # the first move has earned nothing
+            for position, move in played[max(opening + 1, len(self.game.moves)) :]:  # the first move has earned nothing
                 if move != PASS_NAME:
                     self.clock.take_back(position.turn)
         return self._changed(len(self.game.moves))
@@ -281,7 +287,7 @@ class Room:
         if not self.clock:
             return
         self.clock.stop(since)
-        if self.game.moves and not self.game.is_over():
+        if len(self.game.moves) > self._opening_plies() and not self.game.is_over():
             self.clock.run(self.game.turn, since)
         self._await_flag()
 

@@ -23,21 +23,28 @@ export async function startGame(event) {
   event.preventDefault();
   $("start").disabled = true;
   await act(async () => {
-    await create(setup.order($("setup")));
+    await create(await setup.order($("setup")));
   });
   $("start").disabled = false;
 }
 
-async function create({ mode, mine, request }) {
+// Start a game on 4×4 against the weakest level, with explanations.
+export const startLesson = () => act(() => create({ mode: "computer", mine: "black", isLesson: true, request: { size: 4, white: { kind: "agent", agent: setup.easiest() } } }));
+
+async function create({ request, ...entry }) {
   const created = await call("POST", "/api/games", { body: request });
-  rememberGame(created.game, { mode, mine, request, tokens: created.tokens });
+  rememberGame(created.game, { ...entry, request, tokens: created.tokens });
   await openGame(created.game);
 }
 
-// Start the same game with colours exchanged.
+// Start the same game with colours exchanged; after both sides of an even opening from another one.
 export function rematch() {
-  const { mode, mine, request: { black, white, ...rest } } = app.game;
-  return act(() => create({ mode, mine: mine && other(mine), request: { ...rest, black: setup.reseeded(white), white: setup.reseeded(black) } }));
+  const { mode, mine, isReturn, request: { black, white, ...rest } } = app.game;
+  return act(async () => {
+    if (isReturn) rest.moves = await setup.evenOpening(rest);
+    const request = { ...rest, black: setup.reseeded(white), white: setup.reseeded(black) };
+    await create({ mode, mine: mine && other(mine), request, isReturn: Boolean(rest.moves) && !isReturn });
+  });
 }
 
 export function leaveGame() {
@@ -50,9 +57,9 @@ export async function openGame(id) {
   const entry = rememberedGame(id);
   if (!entry) throw new Problem(words("problem.no-key"));
   leaveGame();
-  const { mode, mine, tokens, request } = entry;
+  const { mode, mine, tokens, request, isReturn, isLesson } = entry;
   const token = (mine && tokens[mine]) ?? tokens.spectator ?? Object.values(tokens)[0];
-  const game = { id, mode, mine, tokens, request, role: null, state: null, waiting: [], following: false, movedAt: 0, connected: false, sent: false, paused: false };
+  const game = { id, mode, mine, tokens, request, isReturn, isLesson, role: null, state: null, waiting: [], following: false, movedAt: 0, connected: false, sent: false, paused: false };
   app.game = game;
   if (location.pathname + location.hash !== `/#game=${id}`) history.pushState(null, "", `/#game=${id}`);
   game.socket = new GameSocket(id, token, {
@@ -153,7 +160,7 @@ function show(game, before, state) {
   if (before && state.moves.length < before.moves.length) standing.noteHelp();
   follow(state);
   announce(before, state);
-  if (state.status === "finished" && !rememberedGame(game.id)?.result) noteGame(game.id, { result: resultOf(state) }); // once: to look at a game is no news
+  if (state.status === "finished" && !rememberedGame(game.id)?.result) noteGame(game.id, { result: resultOf(state), moves: state.moves }); // once: to look at a game is no news
   standing.settle(game, state);
   askStudy();
   render();

@@ -3,7 +3,7 @@
 import { MAX_RESULTS } from "./rating.js";
 
 const GAMES = "reversi.games", REVIEW = "reversi.review.", LIKES = "reversi.likes", RATED = "reversi.rated", PUZZLES = "reversi.puzzles";
-const MAX_GAMES = 50, MAX_REVIEWS = 50;
+const MAX_GAMES = 100, MAX_REVIEWS = 50;
 
 function read(key, fallback) {
   try {

@@ -6,7 +6,7 @@ import { saveSettings, settings } from "./memory.js";
 import { other } from "../page/state.js";
 
 const STRENGTHS = ["depth=1", "depth=2", "depth=3", "depth=4", "depth=6", "depth=8", "time=0.5", "time=1", "time=3"];
-const FIELDS = ["mode", "agent", "agent2", "strength", "strength2", "colour", "variant", "size", "clock"];
+const FIELDS = ["mode", "agent", "agent2", "strength", "strength2", "colour", "variant", "size", "clock", "opening"];
 
 // Strong players use the book, with some variety.
 const BOOK = ",book=yes,variety=1";
@@ -69,6 +69,8 @@ export async function prepare(form) {
 export function refresh(form) {
   const { mode, size } = Object.fromEntries(new FormData(form));
   for (const part of form.querySelectorAll("[data-for]")) part.hidden = !part.dataset.for.split(" ").includes(mode);
+  form.opening.disabled = size === "4"; // eight moves would be most of the game
+  form.querySelector("#opening-hint").hidden = form.opening.disabled || !form.opening.value;
   form.querySelector("#agent-label").textContent = words(mode === "watch" ? "side.black" : "setup.opponent");
   for (const [select, slider, text] of [["agent", "strength", "strength-text"], ["agent2", "strength2", "strength2-text"]]) {
     for (const option of form[select].options) {
@@ -86,6 +88,7 @@ export function refresh(form) {
   }
 }
 
+export const easiest = () => `human:level=1,seed=${anySeed()}`;
 const anySeed = () => Math.floor(Math.random() * 1e6);
 
 // The same seat for another game, with another seed, so that the agent need not repeat its moves.
@@ -100,11 +103,18 @@ function spec(form, agent, slider) {
   return strength ? `${name}:${strength}${seed}${book}` : name;
 }
 
+// The moves of an opening, chosen at random, after which both sides have equal chances.
+export async function evenOpening({ size, variant }) {
+  const openings = await call("GET", `/openings/${size}-${variant}.json`);
+  return openings[Math.floor(Math.random() * openings.length)].match(/../g);
+}
+
 // {mode, mine, request}: the kind of game, the colour that is played here (null: both or none), and the server's request.
-export function order(form) {
+export async function order(form) {
   const fields = Object.fromEntries(new FormData(form));
   saveSettings({ setup: Object.fromEntries(FIELDS.map((name) => [name, form.elements[name].value])) });
   const request = { size: Number(fields.size), variant: fields.variant };
+  if (fields.opening) request.moves = await evenOpening(request);
   if (fields.clock && fields.mode !== "watch") {
     const [seconds, increment] = fields.clock.split("+").map(Number);
     request.clock = { seconds, increment };

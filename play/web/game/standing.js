@@ -7,8 +7,8 @@ import { ratedLevel, ratingOf } from "./setup.js";
 import { $, app, isLive, other } from "../page/state.js";
 
 // The level of the opponent, if the game can be rated.
-function levelOf({ mode, mine }, state) {
-  const isMeasured = state && mode === "computer" && mine && state.size === 8 && state.variant === "normal" && state.start === "standard";
+function levelOf({ mode, mine, request }, state) {
+  const isMeasured = state && !request?.moves && mode === "computer" && mine && state.size === 8 && state.variant === "normal" && state.start === "standard";
   return isMeasured ? ratedLevel(state[other(mine)].agent ?? "")?.level ?? null : null;
 }
 

@@ -13,6 +13,8 @@ import { documentOf, lineOf } from "../study/records.js";
 import * as review from "../study/review.js";
 import { begin as startLanguage, words } from "./language.js";
 import { act, notify, copyText, download } from "./notices.js";
+import { renderHelp } from "./lesson.js";
+import { savePicture } from "./picture.js";
 import * as sound from "./sound.js";
 import { $, app, atEnd, hooks, idleLine, isLive, mayMove, mayTry, movesOf, newLine, seen } from "./state.js";
 import { focusBoard, render, renderClocks } from "./view.js";
@@ -36,10 +38,11 @@ function setView(view) {
   const isOther = app.view !== view;
   app.view = view;
   document.body.dataset.view = view;
-  for (const name of ["setup", "loader", "library", "puzzle", "game"]) $(name).hidden = view !== name;
+  for (const name of ["setup", "help", "loader", "library", "puzzle", "game"]) $(name).hidden = view !== name;
   $("setup-cancel").hidden = $("loader-cancel").hidden = !app.line || app.line.idle;
   if (view === "game") app.place = location.pathname + location.hash;
   if (view === "library") renderLibrary();
+  if (view === "help") renderHelp();
   standing.render();
   if (/^(game|puzzle)$/.test(view) && matchMedia("(max-width: 860px)").matches) scrollTo({ top: 0 });
   review.askStudy();
@@ -145,7 +148,7 @@ async function route() {
   } else if (kind === "puzzles") {
     setView("puzzle");
     await puzzle.open();
-  } else setView(kind === "games" ? "library" : "setup");
+  } else setView({ games: "library", rules: "help" }[kind] ?? "setup");
 }
 
 function openReview(line) {
@@ -173,8 +176,12 @@ function wire() {
     "puzzle-solve": () => act(puzzle.solve),
     "puzzle-study": () => review.studyLine(puzzle.studied()),
     "puzzle-reset": puzzle.reset,
+    "library-practise": () => { puzzle.practise(); go("/#puzzles"); },
     practise: () => { puzzle.practise(puzzle.blundersOf(app.line)); go("/#puzzles"); },
     "standing-reset": standing.reset,
+    "help-lesson": live.startLesson,
+    "help-back": () => go("/"),
+    ...Object.fromEntries(["png", "svg", "gif"].map((kind) => [`picture-${kind}`, () => act(() => savePicture(kind, app.line, app.here))])),
     home: (event) => { event.preventDefault(); go(app.place); },
     "setup-cancel": () => go(app.place),
     "loader-cancel": () => go(app.place),
@@ -225,6 +232,7 @@ function respeak() {
   setup.refresh($("setup"));
   loader.showChoice();
   if (app.view === "library") renderLibrary();
+  if (app.view === "help") renderHelp();
   standing.render();
   render();
 }

@@ -50,8 +50,8 @@ function copyTheOldWay(text) {
   return copied;
 }
 
-export function download(text, name) {
-  const href = URL.createObjectURL(new Blob([text], { type: "text/plain" }));
+export function download(content, name, type = "text/plain") {
+  const href = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
   node("a", { href, download: name }).click();
   setTimeout(() => URL.revokeObjectURL(href), 1000);
 }

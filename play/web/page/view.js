@@ -3,9 +3,10 @@
 import { BoardView } from "./board.js";
 import { Chart, share } from "./chart.js";
 import { colourName, number, signed, spoken, words } from "./language.js";
+import { renderLesson } from "./lesson.js";
 import { renderMoves } from "../game/moves.js";
 import { renderOpening } from "../study/opening.js";
-import { blundersOf, mayAnswer, renderPuzzle } from "../study/puzzle.js";
+import { blundersOf, collect, mayAnswer, renderPuzzle } from "../study/puzzle.js";
 import { after } from "../game/rules.js";
 import { addressForOthers } from "../game/setup.js";
 import { renderRated } from "../game/standing.js";
@@ -122,6 +123,7 @@ function renderGame() {
   $("invite").hidden = !invitation && !line.link;
   if (!$("invite").hidden) renderInvitation(invitation);
   $("ask").hidden = !(running && game.mode === "friend" && state.undo_request && state.undo_request !== game.role && game.role !== "spectator");
+  renderLesson();
   renderRated();
   renderOpening();
   renderInsight();
@@ -154,9 +156,10 @@ function renderInsight() {
   $("progress").lastElementChild.textContent = study.failed || words("progress.left", { n: left });
   $("summary").hidden = !line.review || left > 0 || total === 1;
   if (!$("summary").hidden) $("summary").replaceChildren(...summary());
-  const blunders = line.key && !left ? blundersOf(line).length : 0;
-  $("practise").hidden = !blunders;
-  $("practise").textContent = words("puzzle.practise", { n: blunders });
+  const blunders = line.key && !left ? blundersOf(line) : [];
+  if (line.mine) collect(blunders);
+  $("practise").hidden = !blunders.length;
+  $("practise").textContent = words("puzzle.practise", { n: blunders.length });
 }
 
 export function renderLine() {

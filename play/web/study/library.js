@@ -5,10 +5,15 @@ import { forget, games, reviews } from "../game/memory.js";
 import * as setup from "../game/setup.js";
 import { $, node } from "../page/state.js";
 import { pairName, resultText } from "../page/words.js";
+import { renderOpenings } from "./openings.js";
+import { ownText, unlearnt } from "./puzzle.js";
 
 export function renderLibrary() {
   const all = [...games().map(aboutGame), ...reviews().map(aboutReview)].sort((a, b) => b.at - a.at);
   $("library-empty").hidden = all.length > 0;
+  $("library-practise").hidden = !unlearnt().length;
+  $("library-practise").textContent = ownText("library.practise");
+  renderOpenings();
   $("library-list").replaceChildren(...all.map(({ key, href, title, note, at, ended }) => {
     const link = node("a", { href }, node("span", { className: "name" }, title), node("span", { className: "note" }, together([...note, when(at), ended])));
     const button = node("button", { type: "button", className: "quiet", onclick: () => { forget(key); renderLibrary(); $("library-title").focus(); } }, words("library.forget"));

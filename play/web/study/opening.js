@@ -29,15 +29,16 @@ async function ask(here, body, key) {
   else show(null); // until it is drawn again, which asks again
 }
 
+const stands = (key, moves, text) => moves.length && words(key, { moves: together(moves.map(text)) });
+export const bookText = (key, moves) => stands(key, moves, ({ move, value, lines }) => `${move} ${signed(value)} (${lines})`);
+
 function show(opening) {
   const { moves: book = [], games = [] } = (app.analysis && opening) || {};
-  const stands = (key, moves, text) => moves.length && words(key, { moves: together(moves.map(text)) });
-  const valued = ({ move, value, lines }) => `${move} ${signed(value)} (${lines})`;
   const counted = ({ move, games, points, score }) => words("opening.played", { move, n: games, points: Math.round(100 * points), score: signed(score) });
   const parts = [
     opening?.name,
-    stands("opening.book", book.filter(({ plays }) => plays), valued),
-    stands("opening.weaker", book.filter(({ plays }) => !plays), valued),
+    bookText("opening.book", book.filter(({ plays }) => plays)),
+    bookText("opening.weaker", book.filter(({ plays }) => !plays)),
     stands("opening.games", games.slice(0, MAX_GAMES), counted),
   ];
   $("opening").textContent = parts.filter(Boolean).join(" – ");

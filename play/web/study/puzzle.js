@@ -2,7 +2,7 @@
 
 import { Problem, call } from "../game/api.js";
 import { reducedMotion } from "../page/board.js";
-import { colourName, decimal, signed, words } from "../page/language.js";
+import { colourName, decimal, signed, when, words } from "../page/language.js";
 import { notePuzzles, puzzled } from "../game/memory.js";
 import { MAX_RESULTS, estimate } from "../game/rating.js";
 import { say } from "../page/notices.js";
@@ -11,10 +11,14 @@ import { verdict } from "./study.js";
 import { Tree, movesTo, pathTo } from "../game/tree.js";
 import { askText, gameText, moveName } from "../page/words.js";
 
-const OWN = "own", MAX_OWN = 100, LEARNT_AFTER = 3, SPREAD = 200, SECONDS = 1, LINE_MILLISECONDS = 700;
+const OWN = "own", MAX_OWN = 300, SPREAD = 200, SECONDS = 1, LINE_MILLISECONDS = 700;
 // The margin of the best move, in discs, that makes a blunder a puzzle: for solved positions and for estimates.
 const MARGIN = { exact: 2, guessed: 4 };
 
+// Days until a mistake is asked again, by how often in a row it was solved; after the last one it is learnt.
+const INTERVALS = [0, 1, 3, 7], DAY = 86_400_000;
+
+let isResting = false; // no mistake is due, and the player knows
 let failed = ""; // why there is no puzzle
 
 // --- choice --------------------------------------------------------------------------------------
@@ -22,13 +26,14 @@ let failed = ""; // why there is no puzzle
 // Show the current puzzle, or another one.
 export async function open() {
   const { current } = puzzled();
+  isResting = false;
   if (current && !app.puzzle) begin(current);
   else if (!app.puzzle || app.puzzle.about.kind !== puzzled().kind) return next();
   hooks.refresh();
 }
 
 export async function next() {
-  const { kind } = puzzled(), about = kind === OWN ? leastKnown() : await asked(kind);
+  const { kind } = puzzled(), about = kind === OWN ? nextOwn() : await asked(kind);
   if (puzzled().kind !== kind) return; // another was chosen in the meantime
   notePuzzles({ current: about ?? null });
   app.puzzle = null;
@@ -47,6 +52,7 @@ function begin(about) {
 export function choose(kind) {
   notePuzzles({ kind, current: null });
   app.puzzle = null;
+  isResting = false;
   return next();
 }
 
@@ -72,8 +78,17 @@ async function drawn(kind) {
   return puzzle && { ...puzzle, kind, variant };
 }
 
-// Of one's own blunders the one that was solved least often, and longest ago.
-const leastKnown = () => puzzled().own.toSorted((a, b) => a.found - b.found || a.at - b.at)[0];
+const dueAt = ({ found, at }) => at + DAY * INTERVALS[found];
+// One's own blunders that are not learnt, the first one due first.
+export const unlearnt = () => puzzled().own.filter(({ found }) => found < INTERVALS.length).sort((a, b) => dueAt(a) - dueAt(b));
+const countDue = (own) => own.filter((one) => dueAt(one) <= Date.now()).length;
+
+// The blunder to be asked now; one that is not due only when asked twice.
+function nextOwn() {
+  const [first] = unlearnt(), isAsked = first && (isResting || dueAt(first) <= Date.now());
+  isResting = Boolean(first) && !isAsked;
+  return isAsked ? first : undefined;
+}
 
 // --- one's own blunders ------------------------------------------------------------------------------
 
@@ -95,11 +110,21 @@ function puzzleOf(position, made, variant) {
 
 const isSame = (one, other) => one.board === other.board && one.turn === other.turn && one.variant === other.variant;
 
-// Store blunders as puzzles, and show the first of them.
-export function practise(blunders) {
+// Store blunders as puzzles; those that are stored already keep their dates.
+export function collect(blunders) {
+  const { own } = puzzled(), added = blunders.filter((one) => !own.some((other) => isSame(one, other)));
+  const byUse = [...own, ...added].sort((a, b) => (a.found < INTERVALS.length) - (b.found < INTERVALS.length)); // learnt ones go first
+  if (added.length) notePuzzles({ own: byUse.slice(-MAX_OWN) });
+}
+
+// Ask blunders now, or with none those that are due.
+export function practise(blunders = []) {
   const old = puzzled().own.filter((one) => !blunders.some((other) => isSame(one, other)));
-  notePuzzles({ own: [...old, ...blunders].slice(-MAX_OWN), kind: OWN, current: null });
+  notePuzzles({ own: old });
+  collect(blunders);
+  notePuzzles({ kind: OWN, current: null });
   app.puzzle = null;
+  isResting = false;
 }
 
 // --- answers -------------------------------------------------------------------------------------
@@ -119,15 +144,15 @@ export async function answer(move) {
   $("puzzle-next").focus({ preventScroll: true });
 }
 
-// Count the first answer. One's own blunders are not rated, and are deleted when they are learnt.
+// Count the first answer. One's own blunders are not rated, and are asked again until they are learnt.
 function count(puzzle, isRight) {
   if (puzzle.isCounted) return;
   puzzle.isCounted = true;
   const { about } = puzzle, { answers, streak, longest, seen, own } = puzzled(), now = isRight ? streak + 1 : 0;
   const changes = { current: null, streak: now, longest: Math.max(now, longest) };
   if (about.kind === OWN) {
-    const answered = { ...about, found: isRight ? about.found + 1 : 0, at: Date.now() };
-    changes.own = [...own.filter((one) => !isSame(one, about)), ...(answered.found < LEARNT_AFTER ? [answered] : [])];
+    Object.assign(about, { found: isRight ? Math.min(INTERVALS.length, about.found + 1) : 0, at: Date.now() });
+    changes.own = [...own.filter((one) => !isSame(one, about)), about];
   } else {
     changes.answers = [...answers, { rating: about.rating, score: Number(isRight) }].slice(-MAX_RESULTS);
     changes.seen = { ...seen, [about.kind]: [...new Set([...(seen[about.kind] ?? []), about.number])] };
@@ -212,11 +237,13 @@ const discsText = (about, discs) => words("count.discs", { n: decimal(discs, isW
 
 export function renderPuzzle() {
   const { puzzle } = app, { kind, own, streak, longest, answers } = puzzled(), { rating, low, high, count: n } = estimate(answers);
-  for (const option of $("puzzle-kind").options) option.textContent = kindText(option.value, own.length);
+  for (const option of $("puzzle-kind").options) option.textContent = kindText(option.value);
   $("puzzle-kind").value = kind;
-  $("puzzle-tags").textContent = puzzle?.about.rating ? words("puzzle.difficulty", { rating: rounded(puzzle.about.rating) }) : "";
-  $("puzzle-verdict").textContent = puzzle ? puzzle.verdict() || askText() : kind === OWN ? words("puzzle.empty") : failed || words("puzzle.none");
-  $("puzzle-next").hidden = puzzle ? !puzzle.isCounted : kind === OWN || !failed;
+  const { rating: difficulty, found } = puzzle?.about ?? {}, [first] = unlearnt();
+  $("puzzle-tags").textContent = difficulty ? words("puzzle.difficulty", { rating: rounded(difficulty) }) : puzzle ? words("puzzle.stage", { n: found, all: INTERVALS.length }) : "";
+  const nothing = () => (kind !== OWN ? failed || words("puzzle.none") : first ? words("puzzle.rest", { when: when(dueAt(first)) }) : words(own.length ? "puzzle.learnt" : "puzzle.empty"));
+  $("puzzle-verdict").textContent = puzzle ? puzzle.verdict() || askText() : nothing();
+  $("puzzle-next").hidden = puzzle ? !puzzle.isCounted : kind === OWN ? !first : !failed;
   $("puzzle-again").hidden = !puzzle?.isCounted || puzzle.isSolved;
   $("puzzle-solve").hidden = !puzzle || puzzle.isSolved;
   $("puzzle-study").hidden = !puzzle?.isCounted;
@@ -228,9 +255,11 @@ export function renderPuzzle() {
 
 const rounded = (rating) => String(Math.round(rating));
 
-const kindText = (kind, own) => {
+export const ownText = (key) => words(key, { n: countDue(unlearnt()), all: unlearnt().length });
+
+const kindText = (kind) => {
   const [size, variant] = kind.split("-");
-  return kind === OWN ? words("puzzle.own", { n: own }) : gameText({ size, variant });
+  return kind === OWN ? ownText("puzzle.own") : gameText({ size, variant });
 };
 
 // The moves before and after the shown position, as buttons.

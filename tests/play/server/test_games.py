@@ -1,16 +1,21 @@
 """Games from the first message to the last: seats, turns, take-backs, clocks, records; and what is read, analysed and asked."""
 
+import json
 from base64 import b64encode
 
 import pytest
 
 from models.human import RATINGS
+from play.game import Game
 from play.server.games.hall import MAX_PUZZLES, RECORDED_PLIES
+from play.server.http.app import PAGE
 from play.server.workers import reading
 from play.server.workers.pool import WorkerLost
 from reversi_env import BLACK, WHITE, Position, Rules
 from reversi_env.notation import read_ggf_game
 from search.agents.book import packaged_book
+from search.engine.engine import Engine
+from search.engine.limits import Limits
 from search.engine.solver import solve_all_moves
 from tests.oracles.strategies import random_moves, wthor_file, wthor_record
 from train.book.recorded import GameTree
@@ -199,7 +204,7 @@ def test_openings_have_names_moves_of_the_book_and_recorded_games(special, tmp_p
     moves, book = ["f5", "d6", "c3", "d3", "c4"], packaged_book(Rules())
     for played, name in ((moves[:2], "Perpendicular Opening"), (moves, "Tiger")):
         opening = ask(played).json()
-        assert opening["name"] == name
+        assert (opening["name"], opening["plies"]) == (name, len(played))
         expected = [(m.move, m.value, m.lines, m.plays) for m in book.moves(Position.initial().play_all(played))]
         assert [tuple(move.values()) for move in opening["moves"]] == expected
     assert recorded(["f5", "d6"]) == [("c3", 2, 0.75, 8.0), ("c4", 1, 0.0, -24.0)]
@@ -300,3 +305,36 @@ def test_puzzles_are_given_by_rating_and_not_without_end(special):
     assert {one["rating"] for one in found[1800]} == {round(sum(RATINGS[5:7]) / 2)}  # and here six do: the nearest
     assert api.call("POST", "/api/puzzles", json={"size": 4}).json() == {"puzzles": []}
     assert [api.call("POST", "/api/puzzles", json={}).status_code for _ in range(2)] == [200, 429]
+
+
+def test_a_game_begins_with_an_opening_that_nobody_takes_back(api):
+    opening = list(random_moves(Position.initial(), seed=3, plies=8))
+    created = api.create(moves=opening, clock={"seconds": 60, "increment": 5})
+    state = api.state(created)
+    assert (state["moves"], state["clock"]["running"]) == (opening, None)
+    assert refusal(api.act(created, state["turn"], "undo")) == (409, "nothing_to_undo")
+    first, second = state["turn"], "white" if state["turn"] == "black" else "black"
+    api.move(created, first, state["legal"][0], 8)
+    assert api.state(created)["clock"][first] <= 60  # the first move earns nothing
+    api.act(created, first, "undo")
+    api.act(created, second, "undo")
+    state = api.state(created)
+    assert (state["moves"], state["clock"]["running"]) == (opening, None)
+    assert refusal(api.act(created, first, "undo")) == (409, "nothing_to_undo")
+    over = list(random_moves(Position.initial(Rules(4)), seed=1))
+    for moves, size in ((["a1"], 8), (over, 4)):
+        response = api.call("POST", "/api/games", json={"moves": moves, "size": size})
+        assert refusal(response) == (400, "bad_moves")
+
+
+@pytest.mark.parametrize(("size", "variant"), [(6, "normal"), (6, "reversed"), (8, "normal"), (8, "reversed")])
+def test_the_openings_of_the_page_are_even_and_different(size, variant):
+    rules = Rules(size, variant)
+    openings = json.loads((PAGE / "openings" / f"{size}-{variant}.json").read_text())
+    positions = [Game.from_transcript(line, rules) for line in openings]
+    assert len({game.position.canonical() for game in positions}) == len(openings) >= 120
+    assert all(len(line) == 16 for line in openings)
+    engine = Engine("network", rules)
+    values = [engine.search(game.position, Limits(depth=6)).value for game in positions[::20]]
+    assert max(map(abs, values)) < 6
+    assert abs(sum(values) / len(values)) < 1.5

@@ -88,7 +88,7 @@ def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     }""")
     assert mine == [1, 0]  # of the two bad moves one had a single better one
     page.click("#practise")
-    expect(page.locator("#puzzle-kind option:checked")).to_have_text("My own errors (1)")
+    expect(page.locator("#puzzle-kind option:checked")).to_have_text("My errors: 1 of 1 due")
     expect(page.locator(".square.legal")).to_have_count(4)
     page.click(".square[data-square=d3]")  # as in the game
     expect(page.locator("#puzzle-verdict")).to_contain_text("−14 instead of −10")

@@ -1,0 +1,225 @@
+"""The page for one's own games: the lesson, even openings, pictures, practice at growing intervals, openings by their results."""
+
+import json
+import re
+from io import BytesIO
+
+import pytest
+from PIL import Image
+
+from reversi_env import Position, Rules
+from reversi_env.notation import read_transcript
+
+from .steps import (
+    PHONE,
+    choose,
+    expect,
+    fits,
+    moves,
+    my_turn,
+    press_square,
+    review,
+    shuts_nobody_out,
+    start,
+    until,
+)
+
+pytestmark = pytest.mark.slow
+
+DAY = 86_400_000
+
+
+def test_the_rules_are_shown_and_a_lesson_is_played_to_its_end(open_page):
+    page = open_page({"width": 320, "height": 640})
+    page.locator("#nav-help").press("Enter")
+    expect(page.locator("#help-title")).to_be_focused()
+    expect(page.locator("#help img")).to_have_count(3)
+    assert page.locator("#help img").evaluate_all("images => images.every((image) => image.naturalWidth && image.alt)")
+    expect(page.locator("#help figcaption").last).to_contain_text("Fewest discs win")
+    fits(page)
+    shuts_nobody_out(page)
+    page.locator("#help-lesson").press("Enter")
+    my_turn(page)
+    lesson, status = page.locator("#lesson"), page.locator("#status")
+    expect(lesson).to_contain_text("Click a marked square")
+    shuts_nobody_out(page)
+    fits(page)
+    ended = re.compile(r"Your turn\.|win|draw")
+    for step in range(12):
+        if "Your turn" not in status.inner_text():
+            break
+        before = page.locator("#moves button").count()
+        press_square(page, page.locator(".square.legal").first.get_attribute("data-square"), 4)
+        expect(page.locator("#moves button").nth(before)).to_be_attached()
+        expect(status).to_have_text(ended)
+        if step == 0 and "Your turn" in status.inner_text() and "pass" not in moves(page):
+            expect(lesson).to_contain_text("White has replied")
+    expect(lesson).to_contain_text("The game is over")
+    page.reload()
+    expect(lesson).to_contain_text("The game is over")
+
+
+def test_an_even_opening_is_played_from_both_sides_once(open_page):
+    page = open_page(PHONE)
+    page.on("dialog", lambda dialog: dialog.accept())
+    choose(page, size=4)
+    expect(page.locator("select[name=opening]")).to_be_disabled()
+    choose(page, size=8, agent="greedy", opening="even")
+    expect(page.locator("#opening-hint")).to_be_visible()
+    shuts_nobody_out(page)
+    fits(page)
+    page.click("#start")
+    my_turn(page)
+    first = moves(page)
+    Position.initial().play_all(first)  # legal
+    assert len(first) == 8
+    page.click("#undo")
+    expect(page.locator("#toast")).to_have_text("There is no move to take back.")
+    page.locator(".square.legal").first.click()
+    expect(page.locator("#moves button").nth(9)).to_be_attached()
+    page.click("#resign")
+    page.click("#rematch")
+    expect(page.locator("#player-white .name")).to_have_text("You")
+    my_turn(page)
+    assert moves(page)[:8] == first
+    page.click("#resign")
+    page.click("#rematch")
+    expect(page.locator("#player-black .name")).to_have_text("You")
+    my_turn(page)
+    assert len(moves(page)) == 8
+    assert moves(page) != first
+
+
+def saved(page, button):
+    with page.expect_download() as download:
+        page.locator(button).press("Enter")
+    return download.value.path().read_bytes()
+
+
+def is_black(picture, name):
+    """Whether the middle of a square is dark; the picture has squares of 40 pixels and a rim of 20, or twice as much."""
+    scale = picture.width / 360
+    x, y = ("abcdefgh".index(name[0]), int(name[1]) - 1)
+    return sum(picture.convert("RGB").getpixel((scale * (20 + 40 * x + 28), scale * (20 + 40 * y + 20)))) < 200
+
+
+def test_a_position_and_a_game_are_saved_as_pictures(open_page):
+    page, played = open_page(), read_transcript("f5d6c3d3c4f4c5b3").moves
+    review(page, "".join(played))
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    page.locator("#picture-png").evaluate("button => { button.closest('details').open = true; }")
+    shuts_nobody_out(page)
+    positions = [Position.initial().play_all(played[:n]) for n in range(len(played) + 1)]
+    svg = saved(page, "#picture-svg").decode()
+    assert svg.count('fill="#1d1f22"') == 4
+    png = Image.open(BytesIO(saved(page, "#picture-png")))
+    gif = Image.open(BytesIO(saved(page, "#picture-gif")))
+    assert (png.size, gif.size, gif.n_frames) == ((720, 720), (360, 360), len(positions))
+    pictures = [(png, positions[1])]
+    for number, position in enumerate(positions):
+        gif.seek(number)
+        pictures.append((gif.copy(), position))
+    for picture, position in pictures:
+        for name, disc in zip(map(position.rules.name_of, range(64)), position.to_text(), strict=True):
+            if disc != "-":
+                assert is_black(picture, name) == (disc == "X"), name
+
+
+def test_mistakes_of_reviewed_games_come_back_at_growing_intervals(open_page):
+    """A 4x4 game of the player, whose third move loses with one better move, is collected by its review alone."""
+    page = open_page(PHONE)
+    start_board = {"board": Position.initial(Rules(4)).to_text(), "turn": "black"}
+    document = {**start_board, "moves": [{"move": move} for move in ("b1", "a1", "c4", "d4", "d3", "a3")]}
+    page.evaluate(
+        "document => { localStorage['reversi.review.mine'] = JSON.stringify({ document, moves: 6, mine: 'black', at: 1 }); }",
+        document,
+    )
+    page.goto(page.url.split("#")[0] + "#review=mine")
+    expect(page.locator("#summary")).to_be_visible()
+
+    def own():
+        return json.loads(page.evaluate("localStorage['reversi.puzzles'] ?? '{}'")).get("own", [])
+
+    until(page, own)
+    count = len(own())
+    page.click("#nav-games")
+    practise = page.locator("#library-practise")
+    expect(practise).to_have_text(f"Practise my errors ({count} of {count} due)")
+    shuts_nobody_out(page)
+    for solved in range(1, 5):
+        for number in range(count):
+            (page.locator("#puzzle-next") if number else practise).press("Enter")
+            expect(page.locator("#puzzle-tags")).to_have_text(f"solved {solved - 1} of 4 times")
+            page.click(f".square[data-square={asked(page)}]")
+            expect(page.locator("#puzzle-verdict")).to_contain_text("Correct!")
+            expect(page.locator("#puzzle-tags")).to_have_text(f"solved {solved} of 4 times")
+        page.click("#puzzle-next")
+        words = "comes back on" if solved < 4 else "solved all your errors"
+        expect(page.locator("#puzzle-verdict")).to_contain_text(words)
+        if solved == 4:
+            break
+        for wait, due in (({1: 1, 2: 3, 3: 7}[solved] - 0.5, 0), (1, count)):
+            page.evaluate(
+                """past => {
+                    const stored = JSON.parse(localStorage['reversi.puzzles']);
+                    for (const one of stored.own) one.at -= past;
+                    localStorage['reversi.puzzles'] = JSON.stringify(stored);
+                }""",
+                wait * DAY,
+            )
+            page.click("#nav-games")
+            expect(practise).to_have_text(f"Practise my errors ({due} of {count} due)")
+    page.click("#nav-games")
+    expect(practise).to_be_hidden()
+
+
+def asked(page):
+    return json.loads(page.evaluate("localStorage['reversi.puzzles']"))["current"]["move"]
+
+
+def test_my_openings_are_counted_scored_and_valued_beside_the_book(open_page):
+    page = open_page(PHONE)
+    games = {}
+    played = (("f5d6c3d3c4f4", "black", "black"), ("f5d6c3d3c4b3", "black", None), ("f5d6c3d3c4", "white", "black"))
+    for number, (line, mine, winner) in enumerate(played):
+        result = {"winner": winner, "ending": "played", "score": 2, "discs": {"black": 33, "white": 31}, "size": 8}
+        moves = list(read_transcript(line).moves)
+        games[f"g{number}"] = {"mode": "computer", "mine": mine, "tokens": {}, "moves": moves, "at": number + 1}
+        games[f"g{number}"]["result"] = result | {"variant": "normal"}
+    page.evaluate("games => { localStorage['reversi.games'] = JSON.stringify(games); }", games)
+    page.click("#nav-games")
+    rows = page.locator("#openings-list li")
+    expect(rows.first).to_contain_text("as black")
+    texts = rows.all_inner_texts()
+    assert any("Tiger, as white" in text and "1 game, 0 %" in text for text in texts)
+    assert sum(int(re.search(r"(\d+) game", text)[1]) for text in texts) == 3
+    stood = re.compile(r"you stood [+−±]\d+\.\d")
+    assert all(stood.search(text) for text in texts)
+    assert any("book (value" in text for text in texts)
+    shuts_nobody_out(page)
+    fits(page)
+    rows.filter(has_text="as white").locator("button").press("Enter")
+    expect(page.locator("#game-title")).to_have_text("Review")
+    assert moves_of(page) == list(read_transcript("f5d6c3d3c4").moves)
+
+
+def moves_of(page):
+    return page.locator("#moves button > :first-child").all_inner_texts()
+
+
+def test_a_finished_game_leaves_its_moves_for_the_openings(open_page):
+    page = open_page()
+    page.on("dialog", lambda dialog: dialog.accept())
+    start(page, agent="greedy", size=8)
+    my_turn(page)
+    page.locator(".square.legal").first.click()
+    expect(page.locator("#moves button").nth(1)).to_be_attached()
+    my_turn(page)
+    played = moves(page)
+    page.click("#resign")
+    expect(page.locator("#status")).to_contain_text("White wins")
+    page.click("#nav-games")
+    expect(page.locator("#openings-list li")).to_have_count(1)
+    [entry] = json.loads(page.evaluate("localStorage['reversi.games']")).values()
+    assert entry["moves"] == played

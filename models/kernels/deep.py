@@ -270,7 +270,7 @@ def evaluator_for(shape: Shape) -> tuple[np.dtype, Callable]:
             ("heads", np.int64, (EMPTIES,)),
             ("digits", np.int64),  # address of `digit_table`
             ("states", np.int64),  # rows of patterns
-            ("squares", np.int64),
+            ("square_count", np.int64),
             ("playable", np.uint64),
             ("limit", np.float64),  # maximum value in discs
             (f"shape_{shape.width}_{shape.units}", np.uint8),
@@ -286,13 +286,13 @@ def evaluator_for(shape: Shape) -> tuple[np.dtype, Callable]:
         own_moves = net.states + popcount(moves)
         opp_moves = net.states + COUNTS
         left = net.states + 2 * COUNTS + empties
-        value = deep_sum(net.squares, accumulator, rows, head, own_moves, opp_moves, left, own, opp, net.playable)
+        value = deep_sum(net.square_count, accumulator, rows, head, own_moves, opp_moves, left, own, opp, net.playable)
         return min(max(np.float64(value), -net.limit), net.limit)
 
     @evaluator(net)
     def deep_value(net, own, opp):
         moves = legal_moves(own, opp, net.playable)
-        empties = net.squares - popcount(own | opp)
+        empties = net.square_count - popcount(own | opp)
         return value_of(net, states_on_stack(own, opp, net.digits), empties, own, opp, moves)
 
     register_incremental(net, IncrementalEvaluator(refresh_accumulator, update_accumulator, update_for_value, value_of))

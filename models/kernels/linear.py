@@ -40,7 +40,7 @@ PATTERN_NET = np.dtype(
         ("states", np.int64),  # those of patterns among them
         ("phases", np.int64),
         ("empties_a_phase", np.int64),
-        ("squares", np.int64),
+        ("square_count", np.int64),
         ("playable", np.uint64),
         ("limit", np.float64),  # maximum value in discs
     ],
@@ -53,9 +53,9 @@ def _value_of(net, accumulator, empties, own, opp, moves):
     """Return the value of the position with these states and legal *moves*, in discs for the side to move."""
     phase = min(empties // net.empties_a_phase, net.phases - 1)  # a board emptier than the start has the first weights
     weights = net.pattern_weights + 2 * phase * net.row
-    if net.squares == 64:
+    if net.square_count == 64:
         total = pattern_sum(8, accumulator, weights)
-    elif net.squares == 36:
+    elif net.square_count == 36:
         total = pattern_sum(6, accumulator, weights)
     else:
         total = pattern_sum(4, accumulator, weights)
@@ -73,7 +73,7 @@ register_incremental(
 @evaluator(PATTERN_NET)
 def pattern_value(net, own, opp):
     moves = legal_moves(own, opp, net.playable)
-    empties = net.squares - popcount(own | opp)
+    empties = net.square_count - popcount(own | opp)
     return _value_of(net, states_on_stack(own, opp, net.digits), empties, own, opp, moves)
 
 

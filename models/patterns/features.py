@@ -40,7 +40,7 @@ class PatternNetwork(Network):
 
     def search_record(self, dtype: np.dtype) -> np.ndarray:
         record = super().search_record(dtype)
-        record["states"], record["squares"] = patterns_of(self.rules.size).state_count, self.rules.square_count
+        record["states"], record["square_count"] = patterns_of(self.rules.size).state_count, self.rules.square_count
         return record
 
     def untied(self, tied: np.ndarray) -> np.ndarray:

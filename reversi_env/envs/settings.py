@@ -112,7 +112,7 @@ class Settings(GameOptions):
         record["start_turn"] = episodes.BLACK_PLAYER if start.turn == BLACK else episodes.WHITE_PLAYER
         record["opening_plies"] = self.opening_plies
         record["empties"] = -1 if self.empties is None else self.empties
-        record["squares"] = rules.square_count
+        record["square_count"] = rules.square_count
         record["sign"] = rules.sign
         record["colour"] = get_args(ColourChoice).index(self.colour)
         record["reward"] = get_args(RewardChoice).index(self.reward)

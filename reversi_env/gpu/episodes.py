@@ -51,7 +51,7 @@ from reversi_env.kernels.autoreset import (
     step_state,
     words_of,
 )
-from reversi_env.kernels.bitboard import NO_SQUARE
+from reversi_env.kernels.bitboard import NO_SQUARES
 from reversi_env.kernels.episodes import GAME, STATE
 from reversi_env.kernels.observations import square_of_action
 
@@ -211,7 +211,7 @@ def _reset_kernel(constants: tuple, kind: int, layout: int) -> Any:
     def reset(words, flags, rewards, start, orders, seeds, observations, masks):
         rows = cuda.shared.array(staged, uint64)
         i = cuda.grid(1)
-        own = opp = legal = NO_SQUARE
+        own = opp = legal = NO_SQUARES
         if i < words.shape[1]:
             states, games = cuda.local.array(1, STATE), cuda.local.array(1, GAME)
             state, game = states[0], games[0]
@@ -242,7 +242,7 @@ def _step_kernel(constants: tuple, kind: int, layout: int, at_random: bool) -> A
     def step(words, flags, rewards, actions, observations, masks):
         rows = cuda.shared.array(staged, uint64)
         i = cuda.grid(1)
-        own = opp = legal = NO_SQUARE
+        own = opp = legal = NO_SQUARES
         if i < words.shape[1]:
             states, games = cuda.local.array(1, STATE), cuda.local.array(1, GAME)
             state, game = states[0], games[0]
@@ -371,7 +371,7 @@ class DeviceBatch:
 
     def children(self) -> tuple[torch.Tensor, torch.Tensor]:
         """The boards after every move, int64 (2, N, squares), and the discs turned, int8 (N, squares)."""
-        shape = (self._count, int(self._game["squares"][0]))
+        shape = (self._count, int(self._game["square_count"][0]))
         boards = torch.empty((2, *shape), dtype=torch.int64, device=self._device)
         turned = torch.empty(shape, dtype=torch.int8, device=self._device)
         arguments = (self._state_arguments[0], shared_array(boards, np.uint64), shared_array(turned))

@@ -16,7 +16,7 @@ from reversi_env.gpu import episodes as kernels
 from reversi_env.gpu.driver import cuda, launch, require_gpu, shared_array
 from reversi_env.gpu.episodes import LEGAL_ROW, MASK_ROW
 from reversi_env.kernels.autoreset import compact, mask_rows, plane_rows
-from reversi_env.kernels.bitboard import NO_SQUARE
+from reversi_env.kernels.bitboard import NO_SQUARES
 from reversi_env.kernels.episodes import GAME
 from reversi_env.kernels.states import next_state, score_of
 from reversi_env.kernels.symmetry import transform
@@ -99,7 +99,7 @@ def _observers(squares: int) -> tuple[Any, Any]:
     def masks(legal, written):
         rows = cuda.shared.array(staged, uint64)
         i, thread = cuda.grid(1), cuda.threadIdx.x
-        rows[LEGAL_ROW, thread] = compact(legal[i], squares) if i < legal.size else NO_SQUARE
+        rows[LEGAL_ROW, thread] = compact(legal[i], squares) if i < legal.size else NO_SQUARES
         cuda.syncthreads()
         mine, next_legal = rows[LEGAL_ROW, thread], rows[LEGAL_ROW, thread + 1]
         rows[MASK_ROW, thread], rows[MASK_ROW + 1, thread] = mask_rows(mine, next_legal, squares)

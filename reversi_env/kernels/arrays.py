@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from reversi_env.kernels import bitboard, stability, symmetry
-from reversi_env.kernels.bitboard import NO_SQUARE, ONE, PASS_SQUARE, bit_of
+from reversi_env.kernels.bitboard import NO_SQUARES, ONE, PASS_SQUARE, bit_of
 from reversi_env.kernels.parallel import claim_rows, claimed_rows, loop
 from reversi_env.kernels.simd import popcount, trailing_zeros
 
@@ -25,8 +25,8 @@ def flips(share, squares, own, opp, out):
     while claim_rows(share):
         for i in claimed_rows(share):
             bit = bit_of(squares[i])
-            playable = bit != NO_SQUARE and (bit & (own[i] | opp[i])) == NO_SQUARE
-            out[i] = bitboard.flips(squares[i], own[i], opp[i]) if playable else NO_SQUARE
+            playable = bit != NO_SQUARES and (bit & (own[i] | opp[i])) == NO_SQUARES
+            out[i] = bitboard.flips(squares[i], own[i], opp[i]) if playable else NO_SQUARES
 
 
 @loop(grain=4096)
@@ -36,9 +36,9 @@ def play(share, squares, own, opp, playable, next_own, next_opp, legal):
         for i in claimed_rows(share):
             moves = bitboard.legal_moves(own[i], opp[i], playable)
             if squares[i] == PASS_SQUARE:
-                legal[i] = moves == NO_SQUARE and bitboard.legal_moves(opp[i], own[i], playable) != NO_SQUARE
+                legal[i] = moves == NO_SQUARES and bitboard.legal_moves(opp[i], own[i], playable) != NO_SQUARES
             else:
-                legal[i] = 0 <= squares[i] < PASS_SQUARE and (moves & bit_of(squares[i])) != NO_SQUARE
+                legal[i] = 0 <= squares[i] < PASS_SQUARE and (moves & bit_of(squares[i])) != NO_SQUARES
             if legal[i]:
                 next_own[i], next_opp[i] = bitboard.play(squares[i], own[i], opp[i])
             else:
@@ -93,10 +93,10 @@ def count_moves(share, own, opp, playable, out):
     while claim_rows(share):
         for i in claimed_rows(share):
             moves = bitboard.legal_moves(own[i], opp[i], playable)
-            if moves != NO_SQUARE:
+            if moves != NO_SQUARES:
                 out[i] = popcount(moves)
             else:
-                out[i] = 1 if bitboard.legal_moves(opp[i], own[i], playable) != NO_SQUARE else 0
+                out[i] = 1 if bitboard.legal_moves(opp[i], own[i], playable) != NO_SQUARES else 0
 
 
 @loop(grain=4096)
@@ -108,9 +108,9 @@ def expand(share, own, opp, playable, first_child, squares, child_own, child_opp
             if child == first_child[i + ONE]:
                 continue
             moves = bitboard.legal_moves(own[i], opp[i], playable)
-            if moves == NO_SQUARE:
+            if moves == NO_SQUARES:
                 squares[child], child_own[child], child_opp[child] = PASS_SQUARE, opp[i], own[i]
-            while moves != NO_SQUARE:
+            while moves != NO_SQUARES:
                 squares[child] = trailing_zeros(moves)
                 child_own[child], child_opp[child] = bitboard.play(squares[child], own[i], opp[i])
                 moves &= moves - ONE

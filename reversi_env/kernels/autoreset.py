@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel
-from reversi_env.kernels.bitboard import NO_SQUARE, ONE, PASS_SQUARE, bit_of, flips
+from reversi_env.kernels.bitboard import NO_SQUARES, ONE, PASS_SQUARE, bit_of, flips
 from reversi_env.kernels.episodes import (
     SHAPED_REWARD,
     begin_episode_against,
@@ -61,7 +61,7 @@ def load(state, game, kind, own, opp, legal, random, meta):
 @kernel
 def set_game(game, playable, discount, squares, sign, reward, illegal, observation):
     """Fill a `GAME` but for its start: with constants where a GPU kernel is compiled for one game."""
-    game.playable, game.discount, game.squares, game.sign = playable, discount, squares, sign
+    game.playable, game.discount, game.square_count, game.sign = playable, discount, squares, sign
     game.reward, game.illegal, game.observation = reward, illegal, observation
 
 
@@ -86,14 +86,14 @@ def reset_state(state, game, kind, order, word):
 @kernel
 def random_choice(state):
     """A uniformly random legal square from the episode's own generator; 64 for the pass where nothing else is legal."""
-    return PASS_SQUARE if state.legal == NO_SQUARE else draw_square(state, state.legal)
+    return PASS_SQUARE if state.legal == NO_SQUARES else draw_square(state, state.legal)
 
 
 @kernel
 def chosen_square(state, game, action):
     """The square of an action; for a number that is no action at all, one that is certainly illegal."""
-    if action < 0 or action > game.squares:
-        return 0 if state.legal == NO_SQUARE else PASS_SQUARE
+    if action < 0 or action > game.square_count:
+        return 0 if state.legal == NO_SQUARES else PASS_SQUARE
     return square_of_action(action, game)
 
 
@@ -118,8 +118,8 @@ def step_state(state, game, sq):
 @kernel
 def child_of(own, opp, legal, sq):
     """After the move *sq*: the boards seen by the next side to move, and the number of flipped discs; all zero if it is illegal."""
-    if (legal & bit_of(sq)) == NO_SQUARE:
-        return NO_SQUARE, NO_SQUARE, np.int64(0)
+    if (legal & bit_of(sq)) == NO_SQUARES:
+        return NO_SQUARES, NO_SQUARES, np.int64(0)
     flipped = flips(sq, own, opp)
     return opp ^ flipped, own | flipped | bit_of(sq), popcount(flipped)
 
@@ -188,7 +188,7 @@ def compact(board, squares):
         return board
     size, margin = (6, 1) if squares == 36 else (4, 2)
     row_mask = (ONE << np.uint64(size)) - ONE
-    packed = NO_SQUARE
+    packed = NO_SQUARES
     for row in range(size):
         line = (board >> np.uint64(8 * (row + margin) + margin)) & row_mask
         packed |= line << np.uint64(size * row)
@@ -230,11 +230,11 @@ def mask_rows(legal, next_legal, squares):
     The first row begins at bit 0, the second at bit `mask_split`. A mask has a bit for every square and one for the pass,
     which is legal where no square is. Boards are compact.
     """
-    no_move = np.uint64(legal == NO_SQUARE)
+    no_move = np.uint64(legal == NO_SQUARES)
     if squares == 64:
         return legal, (legal >> np.uint64(8)) | (no_move << np.uint64(56)) | (next_legal << np.uint64(57))
     row = legal | (no_move << np.uint64(squares)) | (next_legal << np.uint64(squares + 1))
-    return row, NO_SQUARE
+    return row, NO_SQUARES
 
 
 def mask_split(squares: int) -> int:

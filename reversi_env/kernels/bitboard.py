@@ -12,7 +12,8 @@ import numpy as np
 from reversi_env.compiler.kernel import inlined_kernel, kernel
 from reversi_env.kernels.simd import outflanked, popcount, run_ends, trailing_zeros
 
-NO_SQUARE = np.uint64(0)
+#: The empty bitboard.
+NO_SQUARES = np.uint64(0)
 ONE = np.uint64(1)
 #: Value of `sq` that means a pass.
 PASS_SQUARE = 64
@@ -21,7 +22,7 @@ PASS_SQUARE = 64
 @kernel
 def bit_of(sq):
     """Board with only square *sq* set; empty for a pass."""
-    return NO_SQUARE if sq == PASS_SQUARE else ONE << np.uint64(sq)
+    return NO_SQUARES if sq == PASS_SQUARE else ONE << np.uint64(sq)
 
 
 @kernel
@@ -60,7 +61,7 @@ def play(sq, own, opp):
 @kernel
 def is_over(own, opp, playable):
     """Whether neither side can move."""
-    return legal_moves(own, opp, playable) == NO_SQUARE and legal_moves(opp, own, playable) == NO_SQUARE
+    return legal_moves(own, opp, playable) == NO_SQUARES and legal_moves(opp, own, playable) == NO_SQUARES
 
 
 @kernel
@@ -106,9 +107,9 @@ def frontier(own, opp, playable):
 def _last_ply(own, opp, playable):
     """Number of moves: a pass is one, a finished game has none."""
     moves = legal_moves(own, opp, playable)
-    if moves != NO_SQUARE:
+    if moves != NO_SQUARES:
         return popcount(moves)
-    return 1 if legal_moves(opp, own, playable) != NO_SQUARE else 0
+    return 1 if legal_moves(opp, own, playable) != NO_SQUARES else 0
 
 
 @kernel
@@ -117,12 +118,12 @@ def perft(own, opp, playable, depth):
     if depth <= 1:
         return _last_ply(own, opp, playable) if depth == 1 else 1
     moves = legal_moves(own, opp, playable)
-    if moves == NO_SQUARE:
-        if legal_moves(opp, own, playable) == NO_SQUARE:
+    if moves == NO_SQUARES:
+        if legal_moves(opp, own, playable) == NO_SQUARES:
             return 0
         return perft(opp, own, playable, depth - 1)
     leaves = 0
-    while moves != NO_SQUARE:
+    while moves != NO_SQUARES:
         sq = trailing_zeros(moves)
         moves &= moves - bit_of(0)
         flipped = flips(sq, own, opp)

@@ -15,7 +15,7 @@ from __future__ import annotations
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel
-from reversi_env.kernels.bitboard import NO_SQUARE, ONE, PASS_SQUARE, bit_of, final_score, flips, legal_moves, play
+from reversi_env.kernels.bitboard import NO_SQUARES, ONE, PASS_SQUARE, bit_of, final_score, flips, legal_moves, play
 from reversi_env.kernels.games import next_random
 from reversi_env.kernels.observations import (
     PLANES,
@@ -73,7 +73,7 @@ GAME = np.dtype(
         ("start_turn", np.int64),
         ("opening_plies", np.int64),  # random plies before the first action
         ("empties", np.int64),  # random plies until so many squares are empty; -1: none
-        ("squares", np.int64),  # squares of the board
+        ("square_count", np.int64),
         ("sign", np.int64),  # +1 normal, -1 reversed
         ("colour", np.int64),
         ("reward", np.int64),
@@ -93,7 +93,7 @@ RANDOM_START_TRIES = 1000
 def legal_moves_and_over(own, opp, playable):
     """The legal moves of the side to move, and whether the game is over: there are none for either side."""
     legal = legal_moves(own, opp, playable)
-    return legal, legal == NO_SQUARE and legal_moves(opp, own, playable) == NO_SQUARE
+    return legal, legal == NO_SQUARES and legal_moves(opp, own, playable) == NO_SQUARES
 
 
 @kernel
@@ -113,14 +113,14 @@ def _advance(state, game, sq):
 @kernel
 def _greedy_square(state, game):
     """The legal square that flips the most discs (in the reversed game: the fewest), ties broken at random."""
-    best_gain, best = -1000, NO_SQUARE
+    best_gain, best = -1000, NO_SQUARES
     moves = state.legal
-    while moves != NO_SQUARE:
+    while moves != NO_SQUARES:
         sq = trailing_zeros(moves)
         moves &= moves - ONE
         gain = game.sign * popcount(flips(sq, state.own, state.opp))
         if gain > best_gain:
-            best_gain, best = gain, NO_SQUARE
+            best_gain, best = gain, NO_SQUARES
         if gain == best_gain:
             best |= bit_of(sq)
     return draw_square(state, best)
@@ -130,7 +130,7 @@ def _greedy_square(state, game):
 def _built_in_opponent_moves(state, game):
     """Let the opponent move, or pass, until it is the agent's turn or the game is over."""
     while not state.over and state.turn != state.agent:
-        if state.legal == NO_SQUARE:
+        if state.legal == NO_SQUARES:
             _advance(state, game, PASS_SQUARE)
         elif state.kind == GREEDY_OPPONENT:
             _advance(state, game, _greedy_square(state, game))
@@ -140,7 +140,7 @@ def _built_in_opponent_moves(state, game):
 
 @kernel
 def _opponent_passes(state, game):
-    if not state.over and state.turn != state.agent and state.legal == NO_SQUARE:
+    if not state.over and state.turn != state.agent and state.legal == NO_SQUARES:
         _advance(state, game, PASS_SQUARE)
 
 
@@ -169,13 +169,13 @@ def _random_start(state, game):
     while not state.over and (
         plies < game.opening_plies or (game.empties >= 0 and _empties(state, game) > game.empties)
     ):
-        _advance(state, game, PASS_SQUARE if state.legal == NO_SQUARE else draw_square(state, state.legal))
+        _advance(state, game, PASS_SQUARE if state.legal == NO_SQUARES else draw_square(state, state.legal))
         plies += 1
 
 
 @kernel
 def _empties(state, game):
-    return game.squares - popcount(state.own) - popcount(state.opp)
+    return game.square_count - popcount(state.own) - popcount(state.opp)
 
 
 @kernel
@@ -250,7 +250,7 @@ def result_for(state, game, player):
     own_score = game.sign * final_score(state.own, state.opp, game.playable)
     score = own_score if player == state.turn else -own_score
     if game.reward == DISC_REWARD:
-        return score / game.squares
+        return score / game.square_count
     return np.float64((score > 0) - (score < 0))
 
 
@@ -264,7 +264,7 @@ def final_score_and_winner(state, game):
     lost = (
         state.illegal and game.illegal == ILLEGAL_LOSES
     )  # nothing was played: it is still the turn of the player that acted
-    score = -game.squares if lost else game.sign * final_score(state.own, state.opp, game.playable)
+    score = -game.square_count if lost else game.sign * final_score(state.own, state.opp, game.playable)
     winner = state.turn if score > 0 else 1 - state.turn if score < 0 else -1
     return score if lost or state.kind != NO_OPPONENT else -score, winner
 
@@ -285,9 +285,9 @@ def step_square(state, game, sq):
     state.illegal = not is_legal(state, sq)
     if state.illegal:
         if game.illegal == ILLEGAL_LOSES:
-            state.over, state.legal = 1, NO_SQUARE
+            state.over, state.legal = 1, NO_SQUARES
             return -1.0 - (state.potential if game.reward == SHAPED_REWARD else 0.0)
-        sq = PASS_SQUARE if state.legal == NO_SQUARE else draw_square(state, state.legal)
+        sq = PASS_SQUARE if state.legal == NO_SQUARES else draw_square(state, state.legal)
     _advance(state, game, sq)
     if state.kind == NO_OPPONENT:
         return result_for(state, game, mover) if state.over else 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel
-from reversi_env.kernels.bitboard import NO_SQUARE, ONE, bit_of, flips, is_over, legal_moves, play
+from reversi_env.kernels.bitboard import NO_SQUARES, ONE, bit_of, flips, is_over, legal_moves, play
 from reversi_env.kernels.parallel import claim_rows, claimed_rows, loop
 from reversi_env.kernels.simd import popcount, trailing_zeros
 from reversi_env.kernels.symmetry import mix
@@ -54,10 +54,10 @@ def random_plies(own, opp, playable, limit, state):
     """
     for ply in range(limit):
         moves = legal_moves(own, opp, playable)
-        if moves != NO_SQUARE:
+        if moves != NO_SQUARES:
             word, state = next_random(state)
             own, opp = play(random_square(moves, word), own, opp)
-        elif legal_moves(opp, own, playable) != NO_SQUARE:
+        elif legal_moves(opp, own, playable) != NO_SQUARES:
             own, opp = opp, own
         else:
             return own, opp, ply, state
@@ -100,7 +100,7 @@ def can_play(sq, own, opp, playable):
     if sq < 0 or sq > 63:
         return False
     free = playable & ~(own | opp)
-    return bit_of(sq) & free != NO_SQUARE and flips(sq, own, opp) != NO_SQUARE
+    return bit_of(sq) & free != NO_SQUARES and flips(sq, own, opp) != NO_SQUARES
 
 
 @kernel
@@ -117,7 +117,7 @@ def replay_game(squares, own, opp, playable):
         sq = np.int64(recorded)
         if sq == NO_MOVE:
             break
-        if not can_play(sq, own, opp, playable) and legal_moves(own, opp, playable) == NO_SQUARE:
+        if not can_play(sq, own, opp, playable) and legal_moves(own, opp, playable) == NO_SQUARES:
             own, opp, swapped = opp, own, not swapped
         if not can_play(sq, own, opp, playable):
             illegal = True
@@ -154,7 +154,7 @@ def positions_with(squares, own, opp, playable, empties):
             continue
         if _is_second_players_turn(squares[game, :plies], own, opp, playable):
             mover, other = other, mover
-        if legal_moves(mover, other, playable) == NO_SQUARE:
+        if legal_moves(mover, other, playable) == NO_SQUARES:
             mover, other = other, mover
         owns[game], opps[game], reached[game] = mover, other, True
     return owns, opps, reached

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel
-from reversi_env.kernels.bitboard import NO_SQUARE, ONE, PASS_SQUARE, bit_of
+from reversi_env.kernels.bitboard import NO_SQUARES, ONE, PASS_SQUARE, bit_of
 from reversi_env.kernels.games import next_random, random_square
 from reversi_env.kernels.parallel import claim_rows, claimed_rows, loop
 
@@ -24,19 +24,19 @@ def draw_square(state, board):
 def is_legal(state, sq):
     """Whether the side to move may play *sq*, or pass."""
     if sq == PASS_SQUARE:
-        return state.legal == NO_SQUARE
-    return (state.legal & bit_of(sq)) != NO_SQUARE
+        return state.legal == NO_SQUARES
+    return (state.legal & bit_of(sq)) != NO_SQUARES
 
 
 @kernel
 def _size(game):
-    return 8 if game.squares == 64 else 6 if game.squares == 36 else 4
+    return 8 if game.square_count == 64 else 6 if game.square_count == 36 else 4
 
 
 @kernel
 def square_of_action(action, game):
     """The frame's square of an action; 64 for the pass."""
-    if action == game.squares:
+    if action == game.square_count:
         return PASS_SQUARE
     size = _size(game)
     margin = (8 - size) // 2
@@ -47,7 +47,7 @@ def square_of_action(action, game):
 def action_of_square(sq, game):
     """The action that plays on the frame's square; the last one for a pass."""
     if sq == PASS_SQUARE:
-        return game.squares
+        return game.square_count
     size = _size(game)
     margin = (8 - size) // 2
     return size * (sq // 8 - margin) + sq % 8 - margin
@@ -56,10 +56,10 @@ def action_of_square(sq, game):
 @kernel
 def first_invalid_action(states, games, actions, only_legal):
     """The lowest index whose action is out of range, or with *only_legal* illegal in a running episode; else their number."""
-    if not only_legal and not _any_out_of_range(actions, games[0].squares):
+    if not only_legal and not _any_out_of_range(actions, games[0].square_count):
         return states.size
     for i in range(states.size):
-        if actions[i] < 0 or actions[i] > games[0].squares:
+        if actions[i] < 0 or actions[i] > games[0].square_count:
             return i
         if only_legal and not states[i].over and not is_legal(states[i], square_of_action(actions[i], games[0])):
             return i
@@ -77,7 +77,7 @@ def _any_out_of_range(actions, last):
 
 @kernel
 def _sampled_action(state, game):
-    sq = PASS_SQUARE if state.legal == NO_SQUARE else draw_square(state, state.legal)
+    sq = PASS_SQUARE if state.legal == NO_SQUARES else draw_square(state, state.legal)
     return action_of_square(sq, game)
 
 
@@ -108,7 +108,7 @@ def _write_planes(state, squares, observations, masks, i):
         observations[i, k] = np.int8((own >> sq) & ONE)
         observations[i, count + k] = np.int8((opp >> sq) & ONE)
         masks[i, k] = np.int8((legal >> sq) & ONE)
-    masks[i, count] = np.int8(legal == NO_SQUARE)
+    masks[i, count] = np.int8(legal == NO_SQUARES)
 
 
 @kernel
@@ -120,7 +120,7 @@ def _write_flat(state, squares, observations, masks, i):
         sq = squares[k]
         observations[i, k] = np.int8((own >> sq) & ONE) - np.int8((opp >> sq) & ONE)
         masks[i, k] = np.int8((legal >> sq) & ONE)
-    masks[i, count] = np.int8(legal == NO_SQUARE)
+    masks[i, count] = np.int8(legal == NO_SQUARES)
 
 
 @kernel

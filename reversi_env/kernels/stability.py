@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel
-from reversi_env.kernels.bitboard import NO_SQUARE, neighbours
+from reversi_env.kernels.bitboard import NO_SQUARES, neighbours
 from reversi_env.kernels.frame import AXIS_STEPS, BEYOND_BORDER
 from reversi_env.kernels.simd import trailing_zeros
 from reversi_env.storage.packaged import packaged_bytes
@@ -57,7 +57,7 @@ def _safe_on_edge(own_line, opp_line, margin):
 def stable_on_edges(own, opp, playable):
     """Discs of both colours that are safe by the edge table alone."""
     margin = trailing_zeros(playable) // 9
-    safe = NO_SQUARE
+    safe = NO_SQUARES
     for edge in (margin, 7 - margin):
         safe |= _safe_on_edge(_row(own, edge), _row(opp, edge), margin) << np.uint64(8 * edge)
         safe |= _as_column(_safe_on_edge(_column(own, edge), _column(opp, edge), margin), edge)

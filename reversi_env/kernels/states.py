@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel
-from reversi_env.kernels.bitboard import NO_SQUARE, ONE, PASS_SQUARE, bit_of, final_score, play
+from reversi_env.kernels.bitboard import NO_SQUARES, ONE, PASS_SQUARE, bit_of, final_score, play
 from reversi_env.kernels.episodes import legal_moves_and_over
 from reversi_env.kernels.observations import square_of_action
 from reversi_env.kernels.parallel import claim_rows, claimed_rows, loop
@@ -24,12 +24,12 @@ def next_state(own, opp, legal, turn, status, action, game):
     """The state after *action*: as it was if it is over, forfeited if the action is illegal or does not exist."""
     if status != RUNNING:
         return own, opp, legal, np.int64(turn), np.int64(status)
-    sq, fine = PASS_SQUARE, action == game.squares and legal == NO_SQUARE
-    if 0 <= action < game.squares:
+    sq, fine = PASS_SQUARE, action == game.square_count and legal == NO_SQUARES
+    if 0 <= action < game.square_count:
         sq = square_of_action(action, game)
-        fine = (legal & bit_of(sq)) != NO_SQUARE
+        fine = (legal & bit_of(sq)) != NO_SQUARES
     if not fine:
-        return own, opp, NO_SQUARE, np.int64(turn), np.int64(FORFEITED)
+        return own, opp, NO_SQUARES, np.int64(turn), np.int64(FORFEITED)
     own, opp = play(sq, own, opp)
     moves, over = legal_moves_and_over(own, opp, game.playable)
     return own, opp, moves, np.int64(1 - turn), np.int64(FINISHED if over else RUNNING)
@@ -41,7 +41,7 @@ def score_of(own, opp, status, game):
     if status == RUNNING:
         return np.int64(0)
     if status == FORFEITED:
-        return np.int64(-game.squares)
+        return np.int64(-game.square_count)
     return np.int64(game.sign * final_score(own, opp, game.playable))
 
 
@@ -98,5 +98,5 @@ def write_masks(share, legal, squares, masks):
     while claim_rows(share):
         for i in claimed_rows(share):
             for k in range(count):
-                masks[i, k] = ((legal[i] >> squares[k]) & ONE) != NO_SQUARE
-            masks[i, count] = legal[i] == NO_SQUARE
+                masks[i, k] = ((legal[i] >> squares[k]) & ONE) != NO_SQUARES
+            masks[i, count] = legal[i] == NO_SQUARES

@@ -78,7 +78,10 @@ class DoubleAlpha:
         self._nets = self.evaluator.record(self.rules)
         self._entries = np.zeros(1 << (2 * max(capacity, 1) - 1).bit_length(), ENTRY)
         self._thread_states = np.zeros(1, DOUBLE_ALPHA_STATE)
-        self._thread_states["playable"], self._thread_states["squares"] = self.rules.playable, self.rules.square_count
+        self._thread_states["playable"], self._thread_states["square_count"] = (
+            self.rules.playable,
+            self.rules.square_count,
+        )
         self._thread_states["sign"], self._thread_states["capacity"] = self.rules.sign, capacity
         self._switch, self._stop_latency = StopSwitch(self._thread_states), StopLatency()
         self._one_at_a_time = threading.Lock()

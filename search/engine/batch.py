@@ -60,7 +60,7 @@ def search_batch(
         table.attach(thread_states[k : k + 1], "estimates")
     if margin:
         load_probcut(thread_states, evaluator, rules)
-        thread_states["cut_margin"] = margin
+        thread_states["probcut_margin"] = margin
     # A selective search gets its move ordering from shallower ones.
     depths = range(depth % 2, depth + 1, 2) if margin else (depth,)
     values, empties = np.zeros(own.size, np.int64), rules.square_count - np.bitwise_count(own | opp).astype(np.int64)

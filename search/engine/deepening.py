@@ -14,7 +14,7 @@ from reversi_env.errors import check_integer, quoted
 from reversi_env.kernels.frame import squares_of
 from reversi_env.rules import PASS_NAME
 from search.engine.limits import Limits, LimitsError, MoveValue, SearchResult, check_game
-from search.engine.probcut import EXACT, SELECTIVITIES
+from search.engine.probcut import EXACT_LEVEL, SELECTIVITIES
 from search.engine.solver import Solution
 from search.engine.threads import NO_NODE_LIMIT, sharing
 from search.engine.timer import IterationHistory, SearchTimer
@@ -25,18 +25,18 @@ from search.kernels.table import NO_MOVE
 if TYPE_CHECKING:
     from search.engine.engine import Engine
 
-#: First window around the last iteration's value, in units; a value outside widens it.
+#: Half the width of an iteration's first window, around the last iteration's value, in units; a value outside widens it.
 ASPIRATION_WINDOW = 3 * UNIT
 #: The solver's expected nodes with *e* empties are ``SOLVE_NODES * SOLVE_GROWTH ** e``, fitted to tournament endgames, and those of
 #: the first selectivity level ``FIRST_LEVEL_NODES * FIRST_LEVEL_GROWTH ** e``.
 SOLVE_NODES, SOLVE_GROWTH = 1.0, 2.15
 FIRST_LEVEL_NODES, FIRST_LEVEL_GROWTH = 30.0, 1.58
 SOLVE_NODES_PER_SECOND = 12e6
-#: Maximum expected time of a solution and of the first selectivity level, as multiples of the time limit. The level is often much
-#: faster than expected. With multi-PV the multiple is smaller, because the values of all moves are needed.
-SOLVE_SHARE, FIRST_LEVEL_SHARE, FIRST_LEVEL_SHARE_MULTI_PV = 0.4, 4.0, 0.5
-#: Depth of the search before a solution, or before selective endgame search: it gives a fallback move and move ordering.
-#: Where the first level may exceed RISKY_TIME_SHARE of the limit, the midgame search first gets SHARE_BEFORE_SELECTIVE.
+#: A solution, or the first selectivity level, is begun if its expected time is at most this multiple of the time limit; a solution
+#: also obeys a node limit so. The level is often much faster than expected, but not with multi-PV, which needs all moves.
+MAX_SOLVE_BUDGET, MAX_FIRST_LEVEL_BUDGET, MAX_FIRST_LEVEL_BUDGET_MULTI_PV = 0.4, 4.0, 0.5
+#: A midgame search to this depth comes before a solution, or before selective endgame search. It gives a fallback move and move
+#: ordering. It also takes SHARE_BEFORE_SELECTIVE of the time limit, if the first level is expected to exceed RISKY_TIME_SHARE.
 #: Trials with 26 empties and 0.1 s: docs/lab/search.md.
 DEPTH_BEFORE_SOLVING, DEPTH_BEFORE_SELECTIVE = 8, 10
 RISKY_TIME_SHARE, SHARE_BEFORE_SELECTIVE = 0.5, 0.3
@@ -50,12 +50,16 @@ SINGLE_THREAD_NODES = 20_000
 #: A whole tree to depth *d* has about ``DEPTH_NODES * DEPTH_GROWTH ** d`` nodes. The table has one
 #: entry per NODES_PER_ENTRY nodes at most: a small table stays in the processor's caches.
 DEPTH_NODES, DEPTH_GROWTH, NODES_PER_ENTRY = 30.0, 2.6, 2
-#: Minimum share of an iteration's time that its first move takes.
+#: Another iteration is begun if this multiple of the last one's time is left: enough for its first move.
 FIRST_MOVE_SHARE = 0.4
 #: Easy move: under a game clock, a move this far ahead of all others is played after this share of the soft limit. A search two
 #: plies less deep compares them. Of 400 midgame positions at 0.1 s, 102 had one; in 2 of these the whole time gave another move.
 EASY_MOVE_MARGIN = 4 * UNIT
 EASY_MOVE_TIME_SHARE = 0.2
+
+
+def _is_every(levels: Sequence[int]) -> bool:
+    return len(levels) == EXACT_LEVEL + 1
 
 
 class Search:
@@ -83,9 +87,9 @@ class Search:
         if tie_rng is not None:  # the first move searched wins a tie
             tie_rng.shuffle(self.squares)
         self.values = np.zeros_like(self.squares)
-        #: Root moves that get an exact value in the midgame search; the others get an upper bound.
+        #: Number of root moves that get a value in the midgame search; the others get an upper bound.
         self.lines, self.multi_pv = min(multi_pv, self.squares.size), multi_pv
-        #: Root moves that get a value in a search to the end, which cannot tell the best few moves in advance.
+        #: Number of root moves to search to the end: unless the best is enough, all, because the best few are not known in advance.
         self.lines_to_value = 1 if self._needs_best_only() else max(1, self.squares.size)
         self.keep_estimates = keep_estimates
         self.depth = 0
@@ -93,7 +97,7 @@ class Search:
         self.pv: tuple[str, ...] = ()
         self.solver_nodes = 0
         self.history = IterationHistory()
-        self.solves = False
+        self.searches_to_end = False
 
     def run(self) -> SearchResult:
         """Search until a limit is reached or the value is proven."""
@@ -106,7 +110,7 @@ class Search:
         self.timer.start()
         try:
             levels = self.selectivity_levels()
-            self.solves = len(levels) > 0
+            self.searches_to_end = len(levels) > 0
             self._deepen_iteratively(levels)
             if not levels and self._one_ply_is_left():
                 levels = self._levels_to_solve()
@@ -139,7 +143,7 @@ class Search:
         engine.table.reserve(self._expected_nodes() / NODES_PER_ENTRY)
         engine.table.new_search()
         engine.table.attach(self.thread_states, "estimates")
-        self.thread_states["nodes"], self.thread_states["cut_nesting"] = 0, 0
+        self.thread_states["nodes"], self.thread_states["probcut_nesting"] = 0, 0
         self.thread_states["node_limit"] = self.limits.nodes or NO_NODE_LIMIT
 
     def _expected_nodes(self) -> float:
@@ -162,11 +166,14 @@ class Search:
         elif limits.time is None:
             return empties <= UNLIMITED_SOLVE_EMPTIES
         nodes = self.lines_to_value * SOLVE_NODES * SOLVE_GROWTH**empties
-        in_time = limits.time is None or nodes / SOLVE_NODES_PER_SECOND <= SOLVE_SHARE * limits.time
-        return in_time and (limits.nodes is None or nodes <= SOLVE_SHARE * limits.nodes)
+        in_time = limits.time is None or nodes / SOLVE_NODES_PER_SECOND <= MAX_SOLVE_BUDGET * limits.time
+        return in_time and (limits.nodes is None or nodes <= MAX_SOLVE_BUDGET * limits.nodes)
 
     def selectivity_levels(self) -> Sequence[int]:
-        """Return the selectivity levels at which the endgame is searched; none if it is too far away."""
+        """Return the selectivity levels at which the endgame is searched; none if it is too far away.
+
+        All levels if the exact one may not be finished; otherwise those that solve the position in the least time.
+        """
         solver, limits = self.engine.solver, self.limits
         if self._only_move() and limits.soft is not None:
             return ()
@@ -176,20 +183,20 @@ class Search:
             return ()
         if not solver.selective or self.engine.margin == 0:
             return ()
-        share = FIRST_LEVEL_SHARE if self.multi_pv == 1 else FIRST_LEVEL_SHARE_MULTI_PV
-        return range(EXACT + 1) if self._first_level_seconds() <= share * limits.time else ()
+        share = MAX_FIRST_LEVEL_BUDGET if self.multi_pv == 1 else MAX_FIRST_LEVEL_BUDGET_MULTI_PV
+        return range(EXACT_LEVEL + 1) if self._first_level_seconds() <= share * limits.time else ()
 
     def _first_level_seconds(self) -> float:
         nodes = self.lines_to_value * FIRST_LEVEL_NODES * FIRST_LEVEL_GROWTH**self.position.empties
         return nodes / SOLVE_NODES_PER_SECOND
 
     def _levels_to_solve(self) -> Sequence[int]:
-        return self.engine.solver.selectivity_levels(self.position) if self.engine.margin != 0 else (EXACT,)
+        return self.engine.solver.selectivity_levels(self.position) if self.engine.margin != 0 else (EXACT_LEVEL,)
 
     def _starts_selective_now(self, levels: Sequence[int]) -> bool:
         limit = self.limits.time or math.inf
         share = SHARE_BEFORE_SELECTIVE if self._first_level_seconds() > RISKY_TIME_SHARE * limit else 0.0
-        return len(levels) > EXACT and self.depth >= DEPTH_BEFORE_SELECTIVE and self.timer.elapsed() >= share * limit
+        return _is_every(levels) and self.depth >= DEPTH_BEFORE_SELECTIVE and self.timer.elapsed() >= share * limit
 
     def _max_depth(self) -> int:
         return self.limits.depth or (MAX_DEPTH if self.limits.empties_exact is not None else self.position.empties - 1)
@@ -204,14 +211,14 @@ class Search:
 
     def _target_seconds(self) -> float:
         soft, hard = self.limits.soft, self.limits.time or math.inf
-        return hard if soft is None or self.solves or not self.history.is_settled else min(soft, hard)
+        return hard if soft is None or self.searches_to_end or not self.history.is_settled else min(soft, hard)
 
     def _is_easy_move(self) -> bool:
         """Return whether one move is far ahead of all others by a search two plies less deep than the last iteration."""
         soft = self.limits.soft
         if soft is None or self.limits.depth is not None or self.multi_pv > 1:
             return False
-        if not self.history.is_steady or self.timer.elapsed() < EASY_MOVE_TIME_SHARE * soft:
+        if not self.history.has_same_reply or self.timer.elapsed() < EASY_MOVE_TIME_SHARE * soft:
             return False
         low, others = int(self.values[0]) - EASY_MOVE_MARGIN, np.ascontiguousarray(self.squares[1:])
         values = np.full(others.size, -INFINITY, np.int64)
@@ -221,7 +228,7 @@ class Search:
     # --- searching --------------------------------------------------------------------------------
 
     def _deepen_iteratively(self, levels: Sequence[int]) -> None:
-        solves_at_once = 0 < len(levels) <= EXACT
+        solves_at_once = bool(levels) and not _is_every(levels)
         max_depth = DEPTH_BEFORE_SOLVING if solves_at_once else self._max_depth()
         parallel = len(self.thread_states) > 1 and not solves_at_once
         for depth in range(1, min(max_depth, self.position.empties) + 1):
@@ -230,7 +237,7 @@ class Search:
                 break
             self.depth = depth
             if depth >= self.position.empties:  # nothing is pruned to the end of the game
-                self.confidence = SELECTIVITIES[EXACT].confidence
+                self.confidence = SELECTIVITIES[EXACT_LEVEL].confidence
             self._report()
             if self.confidence or self._should_stop() or self._starts_selective_now(levels):
                 break
@@ -312,7 +319,7 @@ class Search:
         for selectivity in levels:
             guess = round(int(self.values[0]) / UNIT)
             # a proven win or draw is of use even if the time does not suffice for the score
-            if selectivity == EXACT and selectivity - 1 in levels and guess >= 0 and self._needs_best_only():
+            if selectivity == EXACT_LEVEL and selectivity - 1 in levels and guess >= 0 and self._needs_best_only():
                 self._bring_to_front_by_name(self.engine.solver.winning_move(self.position, guess))
             search_level = self._best_move_at if self._needs_best_only() else self._all_moves_at
             if not (values := search_level(selectivity, guess)):
@@ -323,7 +330,7 @@ class Search:
     def _best_move_at(self, selectivity: int, guess: int) -> dict[str, int]:
         solution = self._solve_at(self.position, selectivity, guess)
         lost = solution.upper == -self.position.rules.square_count  # every move loses by the maximum score
-        move = solution.move or (self._name(int(self.squares[0])) if lost or selectivity < EXACT else None)
+        move = solution.move or (self._name(int(self.squares[0])) if lost or selectivity < EXACT_LEVEL else None)
         if solution.lower == solution.upper and move:
             self.pv = solution.pv
             return {move: solution.score}

@@ -14,7 +14,7 @@ from reversi_env import Position, Rules
 from reversi_env.rules import checked_rules
 from search.engine.deepening import Search
 from search.engine.limits import Limits, SearchResult
-from search.engine.probcut import CUT_FIELDS, END_FIELDS, MARGIN, checked_margin, load_probcut
+from search.engine.probcut import END_FIELDS, MARGIN, PROBCUT_FIELDS, checked_margin, load_probcut
 from search.engine.solver import Solver
 from search.engine.table import TranspositionTable
 from search.engine.threads import ThreadGroup, checked_threads, make_thread_states
@@ -28,9 +28,10 @@ SHARE_DEPTH = 5
 
 
 class Engine:
-    """Searches positions of one game with one evaluator, keeping its tables from move to move.
+    """Searches positions of one board size and variant with one evaluator, and keeps its two tables from move to move.
 
-    *threads* search together on a shared table. `stop` may be called from any thread; the search then returns its best move so far.
+    ``table`` has midgame estimates, that of ``solver`` values of searches to the end, each of at most *megabytes* MiB. *threads*
+    search together on shared tables. `stop` may be called from any thread; the search then returns its best move so far.
     One position is searched at a time: a second call, also of the engine's ``solver``, waits for the first. An engine that is not
     *selective* ignores the ProbCut coefficients of its evaluator.
     """
@@ -114,7 +115,7 @@ class Engine:
             self.solver.clear()
 
     def clear_estimates(self) -> None:
-        """Clear the table of midgame estimates."""
+        """Clear the midgame's table."""
         self.table.clear()
         self._pruned_at = 0.0
 
@@ -129,25 +130,25 @@ class Engine:
             if coefficients is not None:
                 if self._pruned_at:
                     self.clear_estimates()
-                for field in CUT_FIELDS:
+                for field in PROBCUT_FIELDS:
                     self.thread_states[field] = coefficients[field]
                 for field in END_FIELDS if self.evaluator.orders_endgames else ():
                     self.solver.thread_states[field] = coefficients[field]
-            self.margin = checked_margin(margin, self.thread_states["cut_depth"].any())
+            self.margin = checked_margin(margin, self.thread_states["probcut_depth"].any())
 
     def margin_for(self, limits: Limits) -> float:
         """Return the ProbCut margin of a search with these limits."""
         if self.margin is not None:
             return self.margin
         budget = limits.time is not None or limits.nodes is not None
-        return MARGIN if budget and limits.depth is None and self.thread_states["cut_depth"].any() else 0.0
+        return MARGIN if budget and limits.depth is None and self.thread_states["probcut_depth"].any() else 0.0
 
     def set_active_margin(self, margin: float) -> None:
         """Prune with that margin; the results of searches that pruned more are cleared first."""
         if self._pruned_at and not 0 < margin <= self._pruned_at:
             self.clear_estimates()
         self._pruned_at = margin or self._pruned_at
-        self.thread_states["cut_margin"] = margin
+        self.thread_states["probcut_margin"] = margin
 
     def load_search_kernels(self) -> None:
         """Compile or load the kernels of the midgame search."""

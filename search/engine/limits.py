@@ -79,6 +79,6 @@ def certainty(confidence: int, depth: int) -> str:
 
 
 def check_game(position: Position, rules: Rules) -> None:
-    """Raise a `ReversiError` unless *position* is of the game of *rules*, from whatever start."""
+    """Raise a `ReversiError` unless *position* is of the board size and variant of *rules*, from whatever start."""
     if (position.rules.size, position.rules.variant) != (rules.size, rules.variant):
         raise ReversiError(f"position of {position.rules}: expected one of {rules}")

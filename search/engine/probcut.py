@@ -16,7 +16,7 @@ import numpy as np
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import quoted
 from reversi_env.options import Options, option
-from search.kernels.endgame import EXACT, PROBCUT_EMPTIES
+from search.kernels.endgame import EXACT_LEVEL, PROBCUT_EMPTIES
 from search.kernels.evaluate import UNIT
 from search.kernels.probcut import STATIC_DEPTH
 from search.kernels.thread_state import THREAD_STATE
@@ -35,7 +35,7 @@ DEVIATIONS = (0.25, 64.0)
 #: Depth of a search to the end of the game, whatever the empties.
 END = 64
 #: The fields of a thread's record.
-CUT_FIELDS = ("cut_depth", "cut_slope", "cut_shift", "cut_deviation")
+PROBCUT_FIELDS = ("probcut_depth", "probcut_slope", "probcut_shift", "probcut_deviation")
 END_FIELDS = ("end_depth", "end_slope", "end_shift", "end_deviation")
 
 
@@ -51,7 +51,7 @@ class Selectivity(NamedTuple):
 SELECTIVITIES = tuple(
     Selectivity(*level) for level in ((73, 1.1), (87, 1.5), (95, 2.0), (98, 2.4), (99, 2.6), (100, 0.0))
 )
-assert len(SELECTIVITIES) == EXACT + 1
+assert len(SELECTIVITIES) == EXACT_LEVEL + 1
 
 
 def probcut_depth(deep: int) -> int:
@@ -126,14 +126,14 @@ class ProbCutModel(Options):
 def coefficients(cuts: ProbCutModel) -> np.ndarray:
     """Return a thread's record with the fields that ProbCut reads, for `Engine.set_probcut`."""
     record = np.zeros((), THREAD_STATE)
-    record["cut_slope"] = record["end_slope"] = 1.0
+    record["probcut_slope"] = record["end_slope"] = 1.0
     for pair in (*cuts.pairs, *_beyond(cuts.pairs)):
-        record["cut_depth"][pair.deep] = pair.shallow
-        record["cut_slope"][pair.deep] = pair.slope
-        record["cut_shift"][pair.deep] = pair.shift * UNIT
-        record["cut_deviation"][pair.deep] = cuts.deviation(pair, np.arange(64)) * UNIT
+        record["probcut_depth"][pair.deep] = pair.shallow
+        record["probcut_slope"][pair.deep] = pair.slope
+        record["probcut_shift"][pair.deep] = pair.shift * UNIT
+        record["probcut_deviation"][pair.deep] = cuts.deviation(pair, np.arange(64)) * UNIT
     at_hand = cuts.spread.deviation(STATIC_DEPTH, 0, np.clip(np.arange(64), *cuts.empties))
-    record["cut_deviation"][STATIC_DEPTH] = at_hand * UNIT
+    record["probcut_deviation"][STATIC_DEPTH] = at_hand * UNIT
     if cuts.ends is not None:
         _write_endgame_coefficients(record, cuts.ends)
     return record
@@ -170,7 +170,7 @@ def load_probcut(thread_states: np.ndarray, evaluator: Evaluator, rules: Rules) 
             coefficients_record = coefficients(from_table(table))
         except ReversiError as error:
             raise ReversiError(f"evaluator {evaluator.name!r}: {error}") from None
-        for field in (*CUT_FIELDS, *END_FIELDS):
+        for field in (*PROBCUT_FIELDS, *END_FIELDS):
             thread_states[field] = coefficients_record[field]
 
 

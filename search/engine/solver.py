@@ -17,7 +17,7 @@ from reversi_env.kernels.parallel import core_count
 from reversi_env.rules import PASS_NAME, checked_rules
 from search import evaluators
 from search.engine.limits import check_game
-from search.engine.probcut import EXACT, SELECTIVITIES, load_probcut
+from search.engine.probcut import EXACT_LEVEL, SELECTIVITIES, load_probcut
 from search.engine.table import TranspositionTable
 from search.engine.threads import (
     NO_NODE_LIMIT,
@@ -72,12 +72,12 @@ class Solution:
 
 
 class Solver:
-    """Solves positions of one game exactly and keeps its transposition table between them.
+    """Solves positions of one board size and variant exactly, and keeps its transposition table between them.
 
     *threads* share the table. An *evaluator* orders the moves: a network reduces the nodes to a fifth, and values do not
     depend on it. If it has ProbCut coefficients for searches to the end (`search.engine.probcut`), a *selective* solver uses them
-    for a first guess of value and moves. `stop` may be called from any thread. `bounds` are those of the present position. One
-    position is solved at a time: a second call waits for the first.
+    for a first guess of value and moves. `stop` and `bounds` may be called from any thread. One position is solved at a time: a
+    second call waits for the first.
     """
 
     def __init__(
@@ -119,8 +119,9 @@ class Solver:
     ) -> Solution:
         """Solve *position* and return its value and a best line.
 
-        ``wld=True`` solves for win, loss or draw only. *guess* is the first null window; *window* is a range known to contain
-        the value (if it does not, the nearer end may be returned). With *node_limit* (per thread) the bounds may not meet.
+        ``wld=True`` solves for win, loss or draw only. MTD(f) begins at *guess*, an estimate of the value. *window* is a range
+        known to contain the value (if it does not, the nearer end may be returned). With *node_limit* (per thread) the bounds
+        may not meet.
         """
         with self._one_at_a_time:
             self.switch.withdraw()
@@ -161,23 +162,23 @@ class Solver:
             pv = self._principal_variation(position, lower)
         elif lower == upper >= 0:  # any move that wins or draws
             pv = self._principal_variation(position, 2 * lower, max_plies=1)
-        solution = self._solution(position, (lower, upper), pv, EXACT, began)
+        solution = self._solution(position, (lower, upper), pv, EXACT_LEVEL, began)
         move = solution.move or next(iter(position.legal_moves()), None)
         return replace(solution, move=move, pv=() if wld else pv)
 
     def selectivity_levels(self, position: Position) -> tuple[int, ...]:
         """Return the selectivity levels that solve *position* in the least time: the first gives moves and window to the last."""
-        return (0, EXACT) if self.selective and position.empties >= SELECTIVE_EMPTIES else (EXACT,)
+        return (0, EXACT_LEVEL) if self.selective and position.empties >= SELECTIVE_EMPTIES else (EXACT_LEVEL,)
 
     def solve_at(self, position: Position, selectivity: int, guess: int | None) -> Solution:
         """Solve at one selectivity level after `prepare_search`; the table keeps the results of lower levels."""
         began = perf_counter()
         most = self.rules.square_count
         lower, upper = self._narrow_bounds(position, -most, most, guess, selectivity=selectivity)
-        if selectivity < EXACT and lower > upper:  # selective results may contradict each other
+        if selectivity < EXACT_LEVEL and lower > upper:  # selective results may contradict each other
             upper = lower
         pv: tuple[str, ...] = ()
-        if lower == upper and selectivity == EXACT:
+        if lower == upper and selectivity == EXACT_LEVEL:
             pv = self._principal_variation(position, lower)
         elif lower == upper:
             pv = _line(position, lambda position, plies: self._table_move(position))
@@ -188,7 +189,7 @@ class Solver:
 
         None means that all moves lose or that a limit was reached.
         """
-        lower, upper = self._narrow_bounds(position, -2, 2, guess, selectivity=EXACT)
+        lower, upper = self._narrow_bounds(position, -2, 2, guess, selectivity=EXACT_LEVEL)
         line = self._principal_variation(position, lower, max_plies=1) if lower >= max(0, upper) else ()
         return line[0] if line else None
 
@@ -228,9 +229,9 @@ class Solver:
         self.switch.request()
 
     def bounds(self) -> tuple[int, int, int]:
-        """Return the proven bounds of the present position, and the nodes so far."""
+        """Return the proven bounds of the position that is being solved, and the nodes so far."""
         lower, upper = self._window
-        if self.thread_states["selectivity"][0] == EXACT:
+        if self.thread_states["selectivity"][0] == EXACT_LEVEL:
             lower, upper = int(self.thread_states["lower"].max()), int(self.thread_states["upper"].min())
         return lower, upper, int(self.thread_states["nodes"].sum())
 
@@ -269,7 +270,7 @@ class Solver:
             endgame.solve_one(thread_states[:1], self._nets, *boards, start)
         else:
             self._narrow_bounds_in_parallel(boards, start)
-        if selectivity == EXACT:
+        if selectivity == EXACT_LEVEL:
             return int(thread_states["lower"].max()), int(thread_states["upper"].min())
         # selective bounds may differ between threads: take those of the thread that completed its search
         ended = int(np.argmax(thread_states["lower"] >= thread_states["upper"]))
@@ -330,6 +331,7 @@ def solve(
     table: TranspositionTable | None = None,
     evaluator: Evaluator | str | None = None,
 ) -> Solution:
+    """Return the exact value of *position* and a best line; ``wld``: win, loss or draw only, *evaluator*: for move ordering."""
     return Solver(position.rules, threads=threads, table=table, evaluator=evaluator).solve(position, wld=wld)
 
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from reversi_env import Rules
 from reversi_env.errors import check_integer
-from search.engine.probcut import EXACT
+from search.engine.probcut import EXACT_LEVEL
 from search.engine.timer import StopSwitch
 from search.kernels.abdada import BUSY_WORDS
 from search.kernels.table import SHALLOW_WORDS
@@ -150,11 +150,11 @@ def make_thread_states(rules: Rules, threads: int = 1, dtype: np.dtype = THREAD_
     """Return a record for each thread: `THREAD_STATE`, or *dtype*, which has more fields."""
     thread_states = np.zeros(threads, dtype)
     thread_states["playable"] = rules.playable
-    thread_states["squares"] = rules.square_count
+    thread_states["square_count"] = rules.square_count
     thread_states["sign"] = rules.sign
     thread_states["node_limit"] = NO_NODE_LIMIT
-    thread_states["cut_slope"] = thread_states["end_slope"] = 1.0
-    thread_states["selectivity"] = EXACT
+    thread_states["probcut_slope"] = thread_states["end_slope"] = 1.0
+    thread_states["selectivity"] = EXACT_LEVEL
     thread_states["rank_empties"] = NEVER
     corners = [0, rules.size - 1, rules.square_count - rules.size, rules.square_count - 1]
     thread_states["corners"] = sum(1 << rules.square_of(action) for action in corners)

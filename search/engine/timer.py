@@ -88,7 +88,7 @@ class SearchTimer:
 
 
 #: Iterations in a row with the same best move, and the same reply to it, after which a move may be far ahead.
-STEADY_ITERATIONS = 3
+SAME_REPLY_ITERATIONS = 3
 #: Maximum fall of the value in discs within two plies of a settled search. Values of odd and even depths differ.
 MAX_VALUE_DROP = 2.0
 
@@ -119,10 +119,10 @@ class IterationHistory:
         return self._lines[-1][0] == self._lines[-2][0] and self._values[-1] > self._values[-3] - MAX_VALUE_DROP
 
     @property
-    def is_steady(self) -> bool:
-        """Whether the best move and the reply to it have been the same for some iterations."""
-        last = self._lines[-STEADY_ITERATIONS:]
-        return self.is_settled and len(last) == STEADY_ITERATIONS and len(last[0]) == 2 and len(set(last)) == 1
+    def has_same_reply(self) -> bool:
+        """Whether the search is settled, and the reply to the best move has been the same for SAME_REPLY_ITERATIONS."""
+        last = self._lines[-SAME_REPLY_ITERATIONS:]
+        return self.is_settled and len(last) == SAME_REPLY_ITERATIONS and len(last[0]) == 2 and len(set(last)) == 1
 
 
 # --- stopping --------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 
 from reversi_env.gpu.driver import cuda
-from reversi_env.kernels.bitboard import NO_SQUARE, ONE, count, final_score, first_square, flips, legal_moves
+from reversi_env.kernels.bitboard import NO_SQUARES, ONE, count, final_score, first_square, flips, legal_moves
 from reversi_env.kernels.symmetry import position_hash
 from search.engine.solver import MAX_GPU_EMPTIES
 from search.kernels.last_squares import odd_squares
@@ -60,21 +60,21 @@ def _sort_key(bit, replies, corners, odd, level):
     """Return a move's rank, 0 to 15: few replies first, those in corners count twice; near the end, odd quadrants first."""
     key = count(replies) + count(replies & corners)
     if level <= PARITY_EMPTIES:
-        key += key + (1 if (bit & odd) == NO_SQUARE else 0)
+        key += key + (1 if (bit & odd) == NO_SQUARES else 0)
     return _u64(min(key, 15))
 
 
 @cuda.jit(device=True)
 def _last_square(own, opp, replies, playable, squares):
     sq = first_square(playable & ~(own | opp))
-    mover, other = (own, opp) if replies != NO_SQUARE else (opp, own)
+    mover, other = (own, opp) if replies != NO_SQUARES else (opp, own)
     flipped = _i32(count(flips(sq, mover, other)))
     ahead = _i32(2) * _i32(count(mover)) - squares + _i32(1)  # for the side that may move there, before its move
     if flipped > 0:
         ahead += _i32(2) * flipped + _i32(1)
     else:
         ahead += _i32(1) if ahead > 0 else _i32(-1)  # neither side can: the winner gets the square
-    return ahead if replies != NO_SQUARE else -ahead
+    return ahead if replies != NO_SQUARES else -ahead
 
 
 @cuda.jit(device=True)
@@ -131,13 +131,13 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
     deadline = np.int64(0)  # of the position, in turns taken
 
     position = np.int64(-1)  # of this thread; -1: it needs a new one
-    root_empties = NO_SQUARE
-    own = opp = NO_SQUARE  # the node: boards of the side to move and of the other
+    root_empties = NO_SQUARES
+    own = opp = NO_SQUARES  # the node: boards of the side to move and of the other
     level = root = _i32(0)  # empties of the node, and of the position
     alpha = beta = best = _i32(0)
-    moves = NO_SQUARE  # moves left: squares, or where they are sorted a list of four-bit numbers …
+    moves = NO_SQUARES  # moves left: squares, or where they are sorted a list of four-bit numbers …
     left = _i32(0)  # … of this length
-    unsorted = keys = NO_SQUARE  # moves that have no key yet; keys of those in the list
+    unsorted = keys = NO_SQUARES  # moves that have no key yet; keys of those in the list
     passing = passed = False  # the side to move must pass; it has
     retry = _i32(-1)  # square to be searched again with an open window
 
@@ -156,10 +156,10 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
             deadline = turns_taken + turn_limit
             alpha, beta = -most, most
             legal = _u64(legal_moves(own, opp, playable))
-            best, moves, left, unsorted, keys = _i32(WORST), legal, _i32(0), NO_SQUARE, NO_SQUARE
-            passing, passed, retry = legal == NO_SQUARE, False, _i32(-1)
+            best, moves, left, unsorted, keys = _i32(WORST), legal, _i32(0), NO_SQUARES, NO_SQUARES
+            passing, passed, retry = legal == NO_SQUARES, False, _i32(-1)
             if level >= SORT_EMPTIES:
-                unsorted, moves = legal, NO_SQUARE
+                unsorted, moves = legal, NO_SQUARES
         turns_taken += 1
         if turns_taken > deadline:
             scores[position] = _i8(UNSOLVED)
@@ -167,7 +167,7 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
             continue
 
         # --- choose the move of this turn
-        sorting = unsorted != NO_SQUARE
+        sorting = unsorted != NO_SQUARES
         odd = _u64(odd_squares(playable & ~(own | opp)))
         probing = False
         sq = _i32(0)
@@ -184,13 +184,13 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
                 left -= _i32(1)
             else:
                 preferred = moves & odd
-                sq = _i32(first_square(preferred if preferred != NO_SQUARE else moves))
+                sq = _i32(first_square(preferred if preferred != NO_SQUARES else moves))
                 moves &= ~(ONE << _u64(sq))
             probing = best > WORST and beta - alpha > 1
 
         # --- the expensive part, the same for all threads
-        bit = NO_SQUARE if passing else ONE << _u64(sq)
-        flipped = NO_SQUARE if passing else _u64(flips(sq, own, opp))
+        bit = NO_SQUARES if passing else ONE << _u64(sq)
+        flipped = NO_SQUARES if passing else _u64(flips(sq, own, opp))
         child_own, child_opp = opp ^ flipped, own ^ flipped ^ bit
         replies = _u64(legal_moves(child_own, child_opp, playable))
 
@@ -203,15 +203,15 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
             number = _u64(count(root_empties & (bit - ONE)))
             keys, moves = _inserted(keys, moves, left, _sort_key(bit, replies, corners, odd, level), number)
             left += _i32(1)
-        elif passing and replies == NO_SQUARE:
+        elif passing and replies == NO_SQUARES:
             best, returning = _i32(sign * final_score(own, opp, playable)), True
         elif passing:
             own, opp = child_own, child_opp
             alpha, beta = -beta, -alpha
             passing, passed = False, True
-            moves, left, keys = replies, _i32(0), NO_SQUARE
+            moves, left, keys = replies, _i32(0), NO_SQUARES
             if level >= SORT_EMPTIES:
-                unsorted, moves = replies, NO_SQUARE
+                unsorted, moves = replies, NO_SQUARES
         elif level == 1:
             value, has_value, probing = _i32(sign) * (_i32(2) * _i32(count(child_opp)) - squares), True, False
         elif level == 2:
@@ -220,7 +220,7 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
         else:  # go down, unless the table has a bound that decides
             go_down = True
             child_alpha, child_beta = -(alpha + _i32(1) if probing else beta), -alpha
-            if level > TABLE_EMPTIES and replies != NO_SQUARE:
+            if level > TABLE_EMPTIES and replies != NO_SQUARES:
                 lower, upper = _known_bounds(child_own, child_opp, table)
                 if lower >= child_beta or lower == upper:
                     value, has_value = -lower, True
@@ -235,11 +235,11 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
             own, opp = child_own, child_opp
             alpha, beta = child_alpha, child_beta
             level -= _i32(1)
-            best, left, keys = _i32(WORST), _i32(0), NO_SQUARE
-            passing, passed = replies == NO_SQUARE, False
-            moves, unsorted = replies, NO_SQUARE
+            best, left, keys = _i32(WORST), _i32(0), NO_SQUARES
+            passing, passed = replies == NO_SQUARES, False
+            moves, unsorted = replies, NO_SQUARES
             if level >= SORT_EMPTIES:
-                unsorted, moves = replies, NO_SQUARE
+                unsorted, moves = replies, NO_SQUARES
 
         # --- back up values as far as they decide
         while has_value or returning:
@@ -250,7 +250,7 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
                 has_value = False
                 best = max(best, value)
                 alpha = max(alpha, value)
-                exhausted = left == 0 if level >= SORT_EMPTIES else moves == NO_SQUARE
+                exhausted = left == 0 if level >= SORT_EMPTIES else moves == NO_SQUARES
                 returning = alpha >= beta or exhausted
             if returning:
                 returning = False
@@ -270,7 +270,7 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
                     moves, left = stack_moves[level, t], _i32(stack_left[level, t])
                     alpha, beta = _i32(stack_alpha[level, t]), _i32(stack_beta[level, t])
                     best, passed = _i32(stack_best[level, t]), (flagged & PASSED) != 0
-                    passing, unsorted = False, NO_SQUARE
+                    passing, unsorted = False, NO_SQUARES
                     probing = (flagged & PROBED) != 0
                     if level > TABLE_EMPTIES:
                         floor, ceiling = -(alpha + _i32(1) if probing else beta), -alpha  # the window of the search

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel
-from reversi_env.kernels.bitboard import NO_SQUARE, ONE, disc_difference, is_over, legal_moves, play
+from reversi_env.kernels.bitboard import NO_SQUARES, ONE, disc_difference, is_over, legal_moves, play
 from reversi_env.kernels.simd import popcount, trailing_zeros
 from reversi_env.kernels.symmetry import position_hash
 from search.kernels.evaluate import evaluate
@@ -26,7 +26,7 @@ ENTRY = np.dtype([("black", np.uint64), ("white", np.uint64), ("value", np.float
 DOUBLE_ALPHA_STATE = np.dtype(
     [
         ("playable", np.uint64),
-        ("squares", np.int64),
+        ("square_count", np.int64),
         ("sign", np.int64),
         ("nodes", np.int64),
         ("node_limit", np.int64),
@@ -79,13 +79,13 @@ def store(thread, entries, own, opp, colour, value):
 @kernel
 def utility(thread, own, opp):
     """Return the value of a finished game: all squares for the winner."""
-    return np.float64(thread.squares * thread.sign * np.sign(disc_difference(own, opp)))
+    return np.float64(thread.square_count * thread.sign * np.sign(disc_difference(own, opp)))
 
 
 @kernel
 def estimate(thread, net, own, opp):
     """Return the static evaluation, clipped inside the range of proven values."""
-    limit = thread.squares - 0.5
+    limit = thread.square_count - 0.5
     return min(max(evaluate(net, own, opp), -limit), limit)
 
 
@@ -108,7 +108,7 @@ def precedes(thread, level, i, j):
 def sorted_moves(thread, net, entries, own, opp, colour, moves, level):
     """Write the moves and their order into the lists of this level, and return their number."""
     listed = 0
-    while moves != NO_SQUARE:
+    while moves != NO_SQUARES:
         sq = trailing_zeros(moves)
         moves &= moves - ONE
         child_own, child_opp = play(sq, own, opp)
@@ -133,7 +133,7 @@ def sorted_moves(thread, net, entries, own, opp, colour, moves, level):
 def best_leaf(thread, net, own, opp, moves, level):
     """Return the value of the best move at depth 1; every child is a node."""
     best = -np.inf
-    while moves != NO_SQUARE:
+    while moves != NO_SQUARES:
         sq = trailing_zeros(moves)
         moves &= moves - ONE
         child_own, child_opp = play(sq, own, opp)
@@ -160,13 +160,13 @@ def maximax(thread, net, entries, own, opp, colour, depth, black_alpha, white_al
     if thread.stop:
         return 0.0
     moves = legal_moves(own, opp, thread.playable)
-    if moves == NO_SQUARE and legal_moves(opp, own, thread.playable) == NO_SQUARE:
+    if moves == NO_SQUARES and legal_moves(opp, own, thread.playable) == NO_SQUARES:
         return utility(thread, own, opp)
     if depth == 0:
         thread.estimates += 1
         return estimate(thread, net, own, opp)
-    level = thread.squares - popcount(own | opp)
-    if moves == NO_SQUARE:
+    level = thread.square_count - popcount(own | opp)
+    if moves == NO_SQUARES:
         value = -maximax(thread, net, entries, opp, own, np.int64(-colour), depth, black_alpha, white_alpha)
         if not thread.stop:
             store(thread, entries, own, opp, colour, value)
@@ -197,5 +197,5 @@ def maximax(thread, net, entries, own, opp, colour, depth, black_alpha, white_al
 @kernel
 def search_position(thread_states, nets, entries, own, opp, colour, depth):
     """Return the value to *depth* plies with both alphas at the value of a loss; the record has the best move at its level."""
-    lost = -np.float64(thread_states[0].squares)
+    lost = -np.float64(thread_states[0].square_count)
     return maximax(thread_states[0], nets[0], entries, own, opp, np.int64(colour), np.int64(depth), lost, lost)

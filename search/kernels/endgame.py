@@ -20,7 +20,7 @@ import numpy as np
 from numba.extending import overload
 
 from reversi_env.compiler.kernel import kernel
-from reversi_env.kernels.bitboard import NO_SQUARE, ONE, flips, legal_moves, neighbours
+from reversi_env.kernels.bitboard import NO_SQUARES, ONE, flips, legal_moves, neighbours
 from reversi_env.kernels.simd import popcount, trailing_zeros
 from reversi_env.kernels.stability import stable_discs
 from search.kernels.abdada import defer_busy, mark_busy, unmark_busy
@@ -30,9 +30,10 @@ from search.kernels.last_squares import WORST, few_empties, four_empties, odd_sq
 from search.kernels.ordering import add_move, pick_best
 from search.kernels.probcut import probcut_window
 from search.kernels.table import (
-    EXACT,
-    MAX_EMPTIES,
-    MIN_EMPTIES,
+    EXACT_LEVEL,
+    MAX_SHALLOW_EMPTIES,
+    MIN_SHALLOW_EMPTIES,
+    NO_ENTRY,
     NO_MOVE,
     bucket_of,
     depth_of,
@@ -67,7 +68,7 @@ VALUE_RANK = 10.0
 #: Minimum empties at which the static evaluation counts in the ranks, if there is an evaluator.
 RANK_EMPTIES = 13
 
-#: Stands for a missing guess of the value; a search to GUESS_DEPTH plies then replaces it.
+#: `mtdf` without a guess (NO_GUESS) takes the value of a search to GUESS_DEPTH plies as the guess.
 NO_GUESS, GUESS_DEPTH = -99, 8
 #: Minimum empties at which every selectivity level except the exact one may prune by ProbCut.
 PROBCUT_EMPTIES = 13
@@ -101,12 +102,12 @@ def solve_by_parity(thread, own, opp, alpha, passed):
     best = WORST
     for group in range(2):
         squares = touched & (odd if group == 0 else ~odd)
-        while squares != NO_SQUARE:
+        while squares != NO_SQUARES:
             sq = trailing_zeros(squares)
             bit = squares & (~squares + ONE)
             squares ^= bit
             flipped = flips(sq, own, opp)
-            if flipped == NO_SQUARE:
+            if flipped == NO_SQUARES:
                 continue
             if count == 5:
                 value = -four_empties(thread, opp ^ flipped, own | flipped | bit, empties ^ bit, -alpha - 1)
@@ -127,7 +128,7 @@ def solve_by_parity(thread, own, opp, alpha, passed):
 def stability_upper_bound(thread, own, opp):
     """Return an upper bound of the value by the stable discs that count against the side to move."""
     stable = stable_discs(opp, own, thread.playable) if thread.sign > 0 else stable_discs(own, opp, thread.playable)
-    return thread.squares - 2 * popcount(stable)
+    return thread.square_count - 2 * popcount(stable)
 
 
 @kernel
@@ -136,15 +137,15 @@ def list_moves(thread, net, own, opp, moves, count, first, second):
     empties = thread.playable & ~(own | opp)
     odd = odd_squares(empties)
     listed = 0
-    while moves != NO_SQUARE:
+    while moves != NO_SQUARES:
         sq = trailing_zeros(moves)
         bit = moves & (~moves + ONE)
         moves ^= bit
         flipped = flips(sq, own, opp)
         child_own, child_opp = opp ^ flipped, own | flipped | bit
-        if count > MAX_EMPTIES + 1:
+        if count > MAX_SHALLOW_EMPTIES + 1:
             prefetch(thread.endgame_table, child_own, child_opp, thread.endgame_mask)
-        elif count > MIN_EMPTIES and thread.shallow_table:
+        elif count > MIN_SHALLOW_EMPTIES and thread.shallow_table:
             shallow_prefetch(thread.shallow_table, child_own, child_opp, count - 1)
         if sq == first:
             rank = -1_000_000
@@ -172,17 +173,17 @@ def entry_depth(thread, count):
 
     A more reliable result thus replaces a less reliable one. Near the end nothing is pruned: results are exact at every level.
     """
-    return count + (thread.selectivity if count >= PROBCUT_EMPTIES else EXACT)
+    return count + (thread.selectivity if count >= PROBCUT_EMPTIES else EXACT_LEVEL)
 
 
 @kernel
 def probe_tables(thread, own, opp, count):
     """Return the data word of the position's table entry, or 0."""
-    if count <= MAX_EMPTIES:
+    if count <= MAX_SHALLOW_EMPTIES:
         return (
             shallow_probe(thread.shallow_table, own, opp, count)
-            if count >= MIN_EMPTIES and thread.shallow_table
-            else NO_SQUARE
+            if count >= MIN_SHALLOW_EMPTIES and thread.shallow_table
+            else NO_ENTRY
         )
     return probe(thread.endgame_table, bucket_of(own, opp, thread.endgame_mask), own, opp)
 
@@ -190,7 +191,7 @@ def probe_tables(thread, own, opp, count):
 @kernel
 def store_bounds(thread, own, opp, lower, upper, move, count):
     """Store bounds and best move of a position in the shallow table or the endgame table."""
-    if count <= MAX_EMPTIES:
+    if count <= MAX_SHALLOW_EMPTIES:
         if thread.shallow_table:
             shallow_store(thread.shallow_table, own, opp, lower, upper, move, count)
         return
@@ -224,14 +225,14 @@ def cutoff_bound(thread, data, alpha, count):
 @kernel
 def table_cutoff_bound(thread, own, opp, alpha):
     """Return a table bound that decides whether the value is above *alpha*, or WORST."""
-    count = thread.squares - popcount(own | opp)
+    count = thread.square_count - popcount(own | opp)
     data = probe_tables(thread, own, opp, count)
     return cutoff_bound(thread, data, alpha, count) if data else WORST
 
 
 @kernel
 def resolved_ancestor(thread, count):
-    """Return the level (empties) of the ancestor nearest to the root that another thread has resolved, or 0."""
+    """Return the level (empties) of the ancestor nearest to the root whose null window a table entry now decides, or 0."""
     for level in range(thread.root, count, -1):
         own, opp = thread.path_own[level], thread.path_opp[level]
         if table_cutoff_bound(thread, own, opp, thread.path_alpha[level]) > WORST:
@@ -239,13 +240,13 @@ def resolved_ancestor(thread, count):
     return 0
 
 
-def shallow_search(thread, net, own, opp, alpha, beta, depth):
-    """Call `negamax` if there is an evaluator. For use in kernels."""
-    raise TypeError("shallow_search is compiled into kernels")
+def midgame_search(thread, net, own, opp, alpha, beta, depth):
+    """Call the midgame's `negamax` if there is an evaluator, else return 0. For use in kernels."""
+    raise TypeError("midgame_search is compiled into kernels")
 
 
-@overload(shallow_search)
-def _shallow_search(thread, net, own, opp, alpha, beta, depth):
+@overload(midgame_search)
+def _midgame_search(thread, net, own, opp, alpha, beta, depth):
     if "no_evaluator" in net.fields:
         return lambda thread, net, own, opp, alpha, beta, depth: 0
     return lambda thread, net, own, opp, alpha, beta, depth: call(
@@ -260,7 +261,7 @@ def probcut_bound(thread, net, own, opp, alpha, count):
         return WORST  # the root needs a move, not only a bound
     low, high = UNIT * alpha, UNIT * (alpha + 1)
     deviation = thread.end_deviation[count]
-    static = units(evaluate(net, own, opp), thread.squares)
+    static = units(evaluate(net, own, opp), thread.square_count)
     if static >= high + ENDGAME_PROBCUT_SCREEN * deviation:
         side = 1
     elif static <= low - ENDGAME_PROBCUT_SCREEN * deviation:
@@ -271,7 +272,7 @@ def probcut_bound(thread, net, own, opp, alpha, count):
     threshold = probcut_window(
         bound, side, thread.end_margin * deviation, thread.end_slope[count], thread.end_shift[count]
     )
-    value = shallow_search(thread, net, own, opp, threshold, threshold + 1, thread.end_depth[count])
+    value = midgame_search(thread, net, own, opp, threshold, threshold + 1, thread.end_depth[count])
     if (value > threshold) != (side > 0):
         return WORST
     return alpha + 1 + (alpha + 1 & 1) if side > 0 else alpha - (alpha & 1)  # the next even score
@@ -294,8 +295,8 @@ def null_window(thread, net, own, opp, alpha, count):
         if bound <= alpha:
             return bound
     moves = legal_moves(own, opp, thread.playable)
-    if moves == NO_SQUARE:
-        if legal_moves(opp, own, thread.playable) == NO_SQUARE:
+    if moves == NO_SQUARES:
+        if legal_moves(opp, own, thread.playable) == NO_SQUARES:
             return terminal_score(thread, own, opp)
         return -null_window(thread, net, opp, own, -alpha - 1, count)
     data = probe_tables(thread, own, opp, count)
@@ -338,7 +339,7 @@ def null_window(thread, net, own, opp, alpha, count):
         if thread.stop or thread.abandon:  # the value is invalid
             if thread.stop or thread.abandon != count:
                 return alpha
-            thread.abandon = 0  # another thread has resolved this node
+            thread.abandon = 0  # this node itself is decided
             bound = table_cutoff_bound(thread, own, opp, alpha)
             # without a bound, the entry has been overwritten: search again
             return bound if bound > WORST else null_window(thread, net, own, opp, alpha, count)
@@ -346,7 +347,7 @@ def null_window(thread, net, own, opp, alpha, count):
             best, best_sq = value, sq
             if best > alpha:
                 break
-    lower, upper = (best, thread.squares) if best > alpha else (-thread.squares, best)
+    lower, upper = (best, thread.square_count) if best > alpha else (-thread.square_count, best)
     store_bounds(thread, own, opp, lower, upper, best_sq if best > alpha else NO_MOVE, count)
     return best
 
@@ -355,7 +356,7 @@ def null_window(thread, net, own, opp, alpha, count):
 def guess_value(thread, net, own, opp):
     """Return an estimate of the value from a shallow search; 0 without an evaluator."""
     low, high, depth = np.int64(-INFINITY), np.int64(INFINITY), np.int64(GUESS_DEPTH)
-    return np.int64(np.floor(shallow_search(thread, net, own, opp, low, high, depth) / UNIT))
+    return np.int64(np.floor(midgame_search(thread, net, own, opp, low, high, depth) / UNIT))
 
 
 @kernel
@@ -364,7 +365,7 @@ def mtdf(thread, net, own, opp, guess):
 
     All scores are even, so the windows begin at odd numbers. After a stop the bounds may not meet.
     """
-    count = thread.squares - popcount(own | opp)
+    count = thread.square_count - popcount(own | opp)
     thread.root, thread.abandon = count, 0
     if guess == NO_GUESS:
         guess = guess_value(thread, net, own, opp)
@@ -387,7 +388,7 @@ def solve_many(thread_states, nets, own, opp, scores):
     """Write the exact scores of many positions into *scores*."""
     thread, net = thread_states[0], nets[0]
     for i in range(own.size):
-        thread.lower, thread.upper = -thread.squares, thread.squares
+        thread.lower, thread.upper = -thread.square_count, thread.square_count
         mtdf(thread, net, own[i], opp[i], 0)
         scores[i] = thread.lower
 
@@ -396,7 +397,7 @@ def solve_many(thread_states, nets, own, opp, scores):
 def table_move(thread_states, own, opp):
     """Return the table's best move, 64 if there is none."""
     thread = thread_states[0]
-    data = probe_tables(thread, own, opp, thread.squares - popcount(own | opp))
+    data = probe_tables(thread, own, opp, thread.square_count - popcount(own | opp))
     return move_of(data) if data else NO_MOVE
 
 
@@ -414,10 +415,10 @@ def find_move_with_value(thread_states, nets, own, opp, score):
     thread.abandon = 0  # a stop may have left it set
     first = table_move(thread_states, own, opp)
     moves = legal_moves(own, opp, thread.playable)
-    count = thread.squares - popcount(own | opp)
+    count = thread.square_count - popcount(own | opp)
     if first != NO_MOVE and _has_value(thread, net, own, opp, first, score, count):
         return first
-    while moves != NO_SQUARE:
+    while moves != NO_SQUARES:
         sq = trailing_zeros(moves)
         moves &= moves - ONE
         if sq != first and _has_value(thread, net, own, opp, sq, score, count):
@@ -426,11 +427,11 @@ def find_move_with_value(thread_states, nets, own, opp, score):
 
 
 @kernel
-def _mtdf_or_find_move(thread_states, nets, own, opp, number, finds):
+def _mtdf_or_find_move(thread_states, nets, own, opp, guess_or_score, finds_move):
     # one entry point for both, so that numba compiles the solver only once
-    if finds:
-        return find_move_with_value(thread_states, nets, own, opp, number)
-    mtdf(thread_states[0], nets[0], own, opp, number)
+    if finds_move:
+        return find_move_with_value(thread_states, nets, own, opp, guess_or_score)
+    mtdf(thread_states[0], nets[0], own, opp, guess_or_score)
     return NO_MOVE
 
 

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel
-from reversi_env.kernels.bitboard import NO_SQUARE, ONE, disc_difference, flips, legal_moves, neighbours
+from reversi_env.kernels.bitboard import NO_SQUARES, ONE, disc_difference, flips, legal_moves, neighbours
 from reversi_env.kernels.frame import AXIS_MASKS, AXIS_STEPS
 from reversi_env.kernels.simd import popcount, trailing_zeros
 from reversi_env.kernels.stability import stable_discs
@@ -114,7 +114,7 @@ def _run_along(start, line, step):
 def edge_runs(net, discs):
     """Return the discs in unbroken runs along the edges from corners, which count, too: all are stable."""
     corners = discs & net.corners
-    if corners == NO_SQUARE:
+    if corners == NO_SQUARES:
         return corners
     return _run_along(corners, discs & net.edge_rows, ONE) | _run_along(corners, discs & net.edge_columns, np.uint64(8))
 
@@ -122,8 +122,8 @@ def edge_runs(net, discs):
 @kernel
 def turnable_discs(own, opp, opp_moves):
     """Return the own discs that one of the opponent's moves would flip."""
-    flipped = NO_SQUARE
-    while opp_moves != NO_SQUARE:
+    flipped = NO_SQUARES
+    while opp_moves != NO_SQUARES:
         flipped |= flips(trailing_zeros(opp_moves), opp, own)
         opp_moves &= opp_moves - ONE
     return flipped
@@ -211,7 +211,7 @@ def four_attribute(net, own, opp):
     original program, is a weight.
     """
     own_moves, opp_moves = legal_moves(own, opp, net.playable), legal_moves(opp, own, net.playable)
-    mobility = net.no_move if own_moves == NO_SQUARE else relative_difference(popcount(own_moves), popcount(opp_moves))
+    mobility = net.no_move if own_moves == NO_SQUARES else relative_difference(popcount(own_moves), popcount(opp_moves))
     corners = popcount(own & net.corners) - corners_offered(net, own, opp)
     stability = net.stable_disc * popcount(edge_runs(net, own)) - popcount(turnable_discs(own, opp, opp_moves))
     value = net.ply * disc_difference(own, opp) + net.mobility_weight * mobility

@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel
-from reversi_env.kernels.bitboard import NO_SQUARE, ONE, final_score, flips
+from reversi_env.kernels.bitboard import NO_SQUARES, ONE, final_score, flips
 from reversi_env.kernels.simd import popcount, trailing_zeros
 
-#: Worst value a search can return; no score is as bad.
+#: Below every score: the initial best value of a node, and "no bound".
 WORST = -127
 
 QUADRANT_OF = np.array([(sq // 32) * 2 + sq % 8 // 4 for sq in range(64)], np.int64)
@@ -49,7 +49,7 @@ FLIPPED_IN_LINE = np.array([[_flipped_in_line(place, own) for own in range(256)]
 
 @kernel
 def _flipped(sq, own, opp):
-    return flips(sq, own, opp) if NEIGHBOURS[sq] & opp else NO_SQUARE
+    return flips(sq, own, opp) if NEIGHBOURS[sq] & opp else NO_SQUARES
 
 
 @kernel
@@ -66,7 +66,7 @@ def count_flips(sq, own):
 def last_one(thread, own, opp, sq):
     """Return the exact value with one empty square: a weaker bound saves a count but costs more nodes."""
     thread.nodes += 1
-    difference = 2 * popcount(own) - thread.squares + 1
+    difference = 2 * popcount(own) - thread.square_count + 1
     flipped = count_flips(sq, own)
     if flipped:
         return thread.sign * (difference + 2 * flipped + 1)
@@ -195,19 +195,19 @@ def four_empties(thread, own, opp, empties, alpha):
     """Order four empty squares by parity, and search."""
     odd = empties & odd_squares(empties)
     first, rest = odd, empties & ~odd
-    if first == NO_SQUARE:
+    if first == NO_SQUARES:
         first, rest = rest, first
     a = trailing_zeros(first)
     first &= first - ONE
-    if first == NO_SQUARE:
+    if first == NO_SQUARES:
         first, rest = rest, first
     b = trailing_zeros(first)
     first &= first - ONE
-    if first == NO_SQUARE:
+    if first == NO_SQUARES:
         first, rest = rest, first
     c = trailing_zeros(first)
     first &= first - ONE
-    d = trailing_zeros(first if first != NO_SQUARE else rest)
+    d = trailing_zeros(first if first != NO_SQUARES else rest)
     return last_four(thread, own, opp, a, b, c, d, alpha, np.bool_(False))
 
 

@@ -8,8 +8,8 @@ transposition table, tries ProbCut (`search.kernels.probcut`) and enhanced trans
 in the order and with the late-move reductions of `search.kernels.ordering`. The recursion is direct: numba cannot cache mutually
 recursive kernels on disk.
 
-Threads search one tree to one depth. As in the solver, each defers moves that another thread is searching (ABDADA) and abandons a
-node when another thread has resolved it or one of its ancestors.
+Threads search one tree to one depth. As in the solver, each defers moves that another thread is searching (ABDADA), and abandons a
+node when the table has a result of another thread that decides the window of the node or of an ancestor.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel
-from reversi_env.kernels.bitboard import NO_SQUARE, ONE, final_score, flips, legal_moves, play
+from reversi_env.kernels.bitboard import NO_SQUARES, ONE, final_score, flips, legal_moves, play
 from reversi_env.kernels.simd import trailing_zeros
 from search.kernels.abdada import defer_busy, is_busy, mark_busy, shares, unmark_busy
 from search.kernels.accumulator import (
@@ -105,7 +105,7 @@ def path_bound(thread, level):
 
 @kernel
 def resolved_ancestor(thread, level):
-    """Return the level (empties) of the ancestor nearest to the root that another thread has resolved, or 0."""
+    """Return the level of the ancestor nearest to the root whose window a table entry now decides (`path_bound`), or 0."""
     for above in range(thread.root, level, -1):
         if path_bound(thread, above) > -INFINITY:
             return above
@@ -137,23 +137,23 @@ def last_ply(thread, net, own, opp, moves, alpha, beta):
     best, nodes = -INFINITY, thread.nodes
     level = empties_of(thread, own, opp)
     accumulator, child_accumulator = accumulator_of(thread, level), accumulator_of(thread, level - 1)
-    first = moves & thread.killer[level] if uses(thread, REPLY_ORDER) else NO_SQUARE
-    while moves != NO_SQUARE:
-        next_one = first if first != NO_SQUARE else moves
+    first = moves & thread.killer[level] if uses(thread, REPLY_ORDER) else NO_SQUARES
+    while moves != NO_SQUARES:
+        next_one = first if first != NO_SQUARES else moves
         sq = trailing_zeros(next_one)
         bit = next_one & (~next_one + ONE)
-        first, moves = NO_SQUARE, moves ^ bit
+        first, moves = NO_SQUARES, moves ^ bit
         flipped = flips(sq, own, opp)
         child_own, child_opp = opp ^ flipped, own | flipped | bit
         if not enter_node(thread):
             return alpha
         update_for_value(net, accumulator, sq, flipped)
         replies = legal_moves(child_own, child_opp, thread.playable)
-        if replies == NO_SQUARE and legal_moves(child_opp, child_own, thread.playable) == NO_SQUARE:
+        if replies == NO_SQUARES and legal_moves(child_opp, child_own, thread.playable) == NO_SQUARES:
             value = terminal_value(thread, child_own, child_opp)
         else:
             value = units(
-                accumulator_value(net, child_accumulator, level - 1, child_own, child_opp, replies), thread.squares
+                accumulator_value(net, child_accumulator, level - 1, child_own, child_opp, replies), thread.square_count
             )
         best = max(best, -value)
         if best >= beta:
@@ -167,17 +167,17 @@ def last_ply(thread, net, own, opp, moves, alpha, beta):
 def leaf_value(thread, net, own, opp):
     """Return the value of a leaf: exact if terminal, else the static evaluation."""
     moves = legal_moves(own, opp, thread.playable)
-    if moves == NO_SQUARE and legal_moves(opp, own, thread.playable) == NO_SQUARE:
+    if moves == NO_SQUARES and legal_moves(opp, own, thread.playable) == NO_SQUARES:
         return terminal_value(thread, own, opp)
     level = empties_of(thread, own, opp)
-    return units(accumulator_value(net, accumulator_of(thread, level), level, own, opp, moves), thread.squares)
+    return units(accumulator_value(net, accumulator_of(thread, level), level, own, opp, moves), thread.square_count)
 
 
 @kernel
 def clear_killers(thread):
     """Clear the killer moves, so that a repeated search visits the same nodes."""
-    thread.killer[:] = NO_SQUARE
-    thread.entered_rank = NOT_RANKED
+    thread.killer[:] = NO_SQUARES
+    thread.last_move_rank = NOT_RANKED
 
 
 @kernel
@@ -189,10 +189,10 @@ def negamax(thread, net, own, opp, alpha, beta, depth):
 
 
 @kernel
-def publish_node(thread, net, own, opp, alpha, beta, depth, level, table_moves, listed):
-    """Add the node to the current path and rank all moves, since any move but the first may be deferred.
+def prepare_shared_node(thread, net, own, opp, alpha, beta, depth, level, table_moves, listed):
+    """Prepare a node that threads may share: add it to the thread's path, and rank all moves, since any may be deferred.
 
-    Return False if another thread has resolved an ancestor (`abandon`). The first *table_moves* moves are those of the table.
+    Return False if the node is to be abandoned (`resolved_ancestor`). The first *table_moves* moves are those of the table.
     """
     push_path(thread, own, opp, alpha, beta, depth, level)
     thread.abandon = resolved_ancestor(thread, level)
@@ -215,15 +215,15 @@ def store_bounds(thread, bucket, own, opp, alpha, beta, best, best_sq, depth):
 @kernel
 def pvs(thread, net, own, opp, alpha, beta, depth):
     """Principal-variation search of a position whose accumulator is up to date; see `negamax`."""
-    # rank of the move that led here, which contains the static evaluation of this position (`static_value`)
-    rank, thread.entered_rank = thread.entered_rank, NOT_RANKED
+    # the parent has evaluated this position to rank the move to it: `static_value` reads the evaluation from this rank
+    rank, thread.last_move_rank = thread.last_move_rank, NOT_RANKED
     if not enter_node(thread):
         return alpha
     if depth <= 0:
         return leaf_value(thread, net, own, opp)
     moves = legal_moves(own, opp, thread.playable)
-    if moves == NO_SQUARE:
-        if legal_moves(opp, own, thread.playable) == NO_SQUARE:
+    if moves == NO_SQUARES:
+        if legal_moves(opp, own, thread.playable) == NO_SQUARES:
             return terminal_value(thread, own, opp)
         accumulator = accumulator_of(thread, empties_of(thread, own, opp))
         refresh_accumulator(net, accumulator, opp, own)
@@ -233,7 +233,7 @@ def pvs(thread, net, own, opp, alpha, beta, depth):
     if depth == 1:
         return last_ply(thread, net, own, opp, moves, alpha, beta)
     is_null_window = beta - alpha == 1
-    if depth == STATIC_DEPTH and is_null_window and thread.cut_margin > 0.0:
+    if depth == STATIC_DEPTH and is_null_window and thread.probcut_margin > 0.0:
         bound = static_bound(thread, net, own, opp, moves, alpha, depth, rank)
         if bound > -INFINITY:
             return bound
@@ -251,10 +251,10 @@ def pvs(thread, net, own, opp, alpha, beta, depth):
     if is_null_window:
         side, low = probcut_trial(thread, net, own, opp, moves, alpha, depth, level, rank)
         if side != 0:
-            thread.cut_nesting += 1
-            thread.entered_rank = rank
-            value = pvs(thread, net, own, opp, low, low + 1, thread.cut_depth[depth])
-            thread.cut_nesting -= 1
+            thread.probcut_nesting += 1
+            thread.last_move_rank = rank
+            value = pvs(thread, net, own, opp, low, low + 1, thread.probcut_depth[depth])
+            thread.probcut_nesting -= 1
             if (value > low) == (side > 0):  # the shallow search fails on the predicted side
                 return beta if side > 0 else alpha
     listed = list_moves(thread, own, opp, moves, level, depth, first, second)
@@ -263,17 +263,17 @@ def pvs(thread, net, own, opp, alpha, beta, depth):
         if bound >= beta:
             return bound
     table_moves = (first != NO_MOVE) + (second != NO_MOVE)
-    unranked, slot = table_moves, np.int64(-1)
+    first_unranked, slot = table_moves, np.int64(-1)
     shared = uses_table and shares(thread, depth)
     if shared:
-        if not publish_node(thread, net, own, opp, alpha, beta, depth, level, table_moves, listed):
+        if not prepare_shared_node(thread, net, own, opp, alpha, beta, depth, level, table_moves, listed):
             return alpha
-        unranked = listed
+        first_unranked = listed  # all are ranked
     # the rank of every move but the table's contains the static evaluation of the child
     has_values = depth >= EVALUATION_RANK_DEPTH and not shared and uses(thread, VALUE_ORDER)
     best, best_sq, best_alpha, lowest = -INFINITY, NO_MOVE, alpha, np.int64(NOT_RANKED)
     for i in range(listed):
-        if i == unranked:
+        if i == first_unranked:
             rank_moves(thread, net, own, opp, level, table_moves, listed, depth)
         pick_best(thread, level, i, listed)
         if i == table_moves:
@@ -286,19 +286,19 @@ def pvs(thread, net, own, opp, alpha, beta, depth):
             slot = mark_busy(thread.busy, child_own, child_opp, depth)
         update_accumulator(net, accumulator_of(thread, level), sq, flipped)
         child_rank = thread.rank[level, i] if has_values and i >= table_moves else np.int64(NOT_RANKED)
-        thread.entered_rank = child_rank
+        thread.last_move_rank = child_rank
         child_beta = beta if i == 0 or not uses(thread, NULL_WINDOWS) else best_alpha + 1
         reduction = late_move_reduction(thread, level, i, lowest, depth) if is_null_window else 0
         value = -pvs(thread, net, child_own, child_opp, -child_beta, -best_alpha, depth - 1 - reduction)
         if reduction and value > best_alpha and not thread.abandon:  # a reduced search that fails high: full depth
-            thread.entered_rank = child_rank
+            thread.last_move_rank = child_rank
             value = -pvs(thread, net, child_own, child_opp, -child_beta, -best_alpha, depth - 1)
         # a null window that fails high: the open window
         if best_alpha < value < beta and child_beta < beta and not thread.abandon:
             value = -pvs(thread, net, child_own, child_opp, -beta, -value, depth - 1)
         if shared:
             unmark_busy(thread.busy, slot)
-            if thread.abandon == level and not thread.stop:  # another thread has resolved this node
+            if thread.abandon == level and not thread.stop:  # this node itself is decided
                 thread.abandon = 0
                 bound = path_bound(thread, level)
                 if bound > -INFINITY:
@@ -326,6 +326,9 @@ def search_root(thread_states, nets, own, opp, squares, values, alpha, beta, dep
 
     ``values[i]``, initially -INFINITY, becomes the value of move *i* for the side to move at the root: exact for the best *lines*
     moves, an upper bound for the others. The caller searches again if a value is outside the window.
+
+    The first ``squares.size`` turns take the moves in order. A move after the first *lines* that another thread is searching is
+    deferred; further turns take the deferred moves.
     """
     thread, net = thread_states[0], nets[0]
     thread.negamax = address_of(negamax, thread, net)
@@ -334,8 +337,8 @@ def search_root(thread_states, nets, own, opp, squares, values, alpha, beta, dep
     accumulator = accumulator_of(thread, level)
     refresh_accumulator(net, accumulator, own, opp)
     clear_killers(thread)
-    shared, deferred, turn, finished = shares(thread, depth), NO_SQUARE, 0, 0
-    while turn < squares.size or deferred != NO_SQUARE:
+    shared, deferred, turn, finished = shares(thread, depth), NO_SQUARES, 0, 0
+    while turn < squares.size or deferred != NO_SQUARES:
         i = turn
         if turn >= squares.size:
             i = trailing_zeros(deferred)
@@ -360,7 +363,7 @@ def search_root(thread_states, nets, own, opp, squares, values, alpha, beta, dep
         unmark_busy(thread.busy, slot)
         if thread.stop:
             return finished
-        if turn > squares.size:  # deferred: an upper bound equal to the best value must not sort before the best move
+        if turn > squares.size:  # deferred: the caller sorts stably, so its bound must be below an equal best value
             value = min(value, best_alpha - 1) if value <= best_alpha else value
         values[i] = value
         finished += 1
@@ -368,9 +371,12 @@ def search_root(thread_states, nets, own, opp, squares, values, alpha, beta, dep
 
 
 def register_negamax(thread_states, nets):
-    """Write the address of `negamax` for the evaluator of *nets* into the records of threads that search to the end."""
+    """Write the address of `negamax` for the evaluator of *nets* into the records of threads that search to the end.
+
+    `search_root` writes it, called here without moves.
+    """
     none = np.zeros(0, np.int64)
-    search_root(thread_states[:1], nets, NO_SQUARE, NO_SQUARE, none, none, 0, 0, 0, 1)
+    search_root(thread_states[:1], nets, NO_SQUARES, NO_SQUARES, none, none, 0, 0, 0, 1)
     thread_states["negamax"] = thread_states["negamax"][0]
 
 

@@ -1,4 +1,7 @@
-"""ProbCut in the midgame: a shallow search, or the static evaluation, predicts whether a null-window search fails."""
+"""ProbCut in the midgame: a shallow search, or the static evaluation, predicts whether a null-window search fails high or low.
+
+The fields ``probcut_…`` of a thread's record have depths, slopes, shifts and deviations from `search.engine.probcut`.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from reversi_env.compiler.kernel import kernel
 from search.kernels.evaluate import INFINITY
 from search.kernels.ordering import empties_of, static_value
 
-#: ProbCut is tried if the static evaluation is this many standard deviations outside the window; otherwise it seldom succeeds.
+#: Screen: ProbCut is tried only if the static evaluation is this many standard deviations outside the window; else it seldom cuts.
 PROBCUT_SCREEN = 0.7
 #: Maximum nesting of ProbCut: a shallow search may prune by ProbCut too.
 MAX_PROBCUT_NESTING = 2
@@ -22,9 +25,9 @@ def may_probcut(thread, depth, level):
     """Return whether ProbCut may be tried. A search to the end of the game is never pruned: its values are exact."""
     return (
         level > depth
-        and thread.cut_margin > 0.0
-        and thread.cut_nesting < MAX_PROBCUT_NESTING
-        and thread.cut_depth[depth] != 0
+        and thread.probcut_margin > 0.0
+        and thread.probcut_nesting < MAX_PROBCUT_NESTING
+        and thread.probcut_depth[depth] != 0
     )
 
 
@@ -38,7 +41,7 @@ def static_bound(thread, net, own, opp, moves, alpha, depth, rank):
     if level <= depth:  # a search to the end of the game is never pruned
         return -INFINITY
     static = static_value(thread, net, own, opp, moves, level, rank)
-    margin = STATIC_MARGIN_FACTOR * thread.cut_margin * thread.cut_deviation[depth, level]
+    margin = STATIC_MARGIN_FACTOR * thread.probcut_margin * thread.probcut_deviation[depth, level]
     if static >= alpha + 1 + margin:
         return alpha + 1
     return alpha if static <= alpha - margin else -INFINITY
@@ -47,7 +50,7 @@ def static_bound(thread, net, own, opp, moves, alpha, depth, rank):
 @kernel
 def probcut_side(thread, static, alpha, beta, depth, level):
     """Return on which side ProbCut may prune the node: 1 fail high, -1 fail low, 0 if the static evaluation is too close."""
-    screen = PROBCUT_SCREEN * thread.cut_deviation[depth, level]
+    screen = PROBCUT_SCREEN * thread.probcut_deviation[depth, level]
     if static >= beta + screen:
         return 1
     return -1 if static <= alpha - screen else 0
@@ -57,8 +60,8 @@ def probcut_side(thread, static, alpha, beta, depth, level):
 def probcut_window(bound, side, margin, slope, shift):
     """Return the lower end of the null window of ProbCut's shallow search.
 
-    *side* is 1 for a fail high, -1 for a fail low, and *bound* is the value that proves it at full depth. The prediction by
-    *slope* and *shift* must be *margin* units beyond *bound*.
+    *side* is 1 for a predicted fail high, -1 for a fail low; *bound* is beta or alpha of the node. The node is cut if ``slope *
+    shallow value + shift`` is at least *margin* units above beta, or below alpha.
     """
     threshold = np.int64((bound + side * margin - shift) / slope)
     threshold = min(max(threshold, -INFINITY + 2), INFINITY - 2)
@@ -75,6 +78,6 @@ def probcut_trial(thread, net, own, opp, moves, alpha, depth, level, rank):
         return 0, alpha
     static = static_value(thread, net, own, opp, moves, level, rank)
     side = probcut_side(thread, static, alpha, alpha + 1, depth, level)
-    margin = thread.cut_margin * thread.cut_deviation[depth, level]
+    margin = thread.probcut_margin * thread.probcut_deviation[depth, level]
     bound = alpha + 1 if side > 0 else alpha
-    return side, probcut_window(bound, side, margin, thread.cut_slope[depth], thread.cut_shift[depth])
+    return side, probcut_window(bound, side, margin, thread.probcut_slope[depth], thread.probcut_shift[depth])

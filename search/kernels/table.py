@@ -33,7 +33,8 @@ NO_MOVE = 64
 #: Bounds are integers within ±LIMIT, in the caller's unit.
 LIMIT = 32_000
 _OFFSET = 1 << 15
-_EMPTY = np.uint64(0)
+#: The data word of a place without an entry.
+NO_ENTRY = np.uint64(0)
 _SCRAMBLER = np.uint64(0x9E37_79B9_7F4A_7C15)
 _HALF = np.uint64(32)
 
@@ -94,7 +95,7 @@ def prefetch(table, own, opp, bucket_mask):
 
 @kernel
 def _scrambled(data):
-    """Return a hash of *data*: one changed bit changes about half of the upper 33 bits."""
+    """Return a hash of *data*: any changed bit changes each of the upper 33 bits with a probability of about a half."""
     return (data ^ data >> _HALF) * _SCRAMBLER
 
 
@@ -119,7 +120,7 @@ def probe(table, bucket, own, opp):
             break
         if _matches(table, at, data, own, opp):
             return data
-    return _EMPTY
+    return NO_ENTRY
 
 
 @kernel
@@ -138,10 +139,10 @@ def store(table, bucket, own, opp, lower, upper, move, depth, generation):
         if _matches(table, at, data, own, opp):
             _update(table, at, own, opp, data, lower, upper, move, depth, generation)
             return
-        rank = depth_of(data) if _generation_of(data) == generation & 255 else -1
+        rank = depth_of(data) if _generation_of(data) == generation & 255 else -1  # an older generation goes first
         if rank < victim_rank and (way < WAYS - 1 or rank < 0):
             victim, victim_rank = at, rank
-    if victim_rank > depth:
+    if victim_rank > depth:  # the entries that are replaced by depth are deeper: take the one that always is
         victim = bucket + (WAYS - 1) * WORDS_PER_ENTRY
     _write(table, victim, own, opp, pack(lower, upper, move, NO_MOVE, depth, generation))
 
@@ -180,7 +181,7 @@ def rehash(table, buckets, bucket_mask):
                 break
             mask = _scrambled(data)
             own, opp = load_word(table, at) ^ mask, load_word(table, at + 1) ^ _halves_exchanged(mask)
-            store_word(table, at + 2, _EMPTY)
+            store_word(table, at + 2, NO_ENTRY)
             target = bucket_of(own, opp, bucket_mask)
             if target % (buckets * WORDS_PER_BUCKET) == bucket:  # else torn by two threads
                 _put(table, target, own, opp, data)
@@ -197,28 +198,30 @@ def _put(table, bucket, own, opp, data):
 # --- shallow table ---------------------------------------------------------------------------------
 
 
+# A thread's own small table for the solver near the end: one entry per hash value and number of empties, always replaced.
+
 #: Minimum and maximum empties of a position in the shallow table.
-MIN_EMPTIES, MAX_EMPTIES = 7, 9
-#: Selectivity level of all entries: nothing is pruned near the end (`search.kernels.endgame`).
-EXACT = 5
+MIN_SHALLOW_EMPTIES, MAX_SHALLOW_EMPTIES = 7, 9
+#: The last selectivity level (`search.engine.probcut.SELECTIVITIES`), that of all entries: nothing is pruned near the end.
+EXACT_LEVEL = 5
 #: Words of an entry, a position and its data word, and bits of the hash that select it.
 _WORDS, _BITS = 3, 13
 #: 64-bit words of a thread's table.
-SHALLOW_WORDS = (MAX_EMPTIES - MIN_EMPTIES + 1) * _WORDS << _BITS
+SHALLOW_WORDS = (MAX_SHALLOW_EMPTIES - MIN_SHALLOW_EMPTIES + 1) * _WORDS << _BITS
 _SHIFT = np.uint64(64 - _BITS)
 
 
 @kernel
 def shallow_slot(own, opp, count):
     """Return the index of the first word of the position's entry."""
-    return (((count - MIN_EMPTIES) << _BITS) + np.int64(position_hash(own, opp) >> _SHIFT)) * _WORDS
+    return (((count - MIN_SHALLOW_EMPTIES) << _BITS) + np.int64(position_hash(own, opp) >> _SHIFT)) * _WORDS
 
 
 @kernel
 def shallow_probe(table, own, opp, count):
     """Return the data word of the position's entry, or 0."""
     at = shallow_slot(own, opp, count)
-    return load_word(table, at + 2) if load_word(table, at) == own and load_word(table, at + 1) == opp else _EMPTY
+    return load_word(table, at + 2) if load_word(table, at) == own and load_word(table, at + 1) == opp else NO_ENTRY
 
 
 @kernel
@@ -237,7 +240,7 @@ def shallow_store(table, own, opp, lower, upper, move, count):
         move = move_of(data) if move == NO_MOVE else move
     store_word(table, at, own)
     store_word(table, at + 1, opp)
-    store_word(table, at + 2, pack(lower, upper, move, NO_MOVE, count + EXACT, 0))
+    store_word(table, at + 2, pack(lower, upper, move, NO_MOVE, count + EXACT_LEVEL, 0))
 
 
 # --- 64-bit words in memory ------------------------------------------------------------------------

@@ -23,7 +23,7 @@ THREAD_STATE = np.dtype(
     [
         # --- all searches
         ("playable", np.uint64),
-        ("squares", np.int64),
+        ("square_count", np.int64),
         ("sign", np.int64),
         ("nodes", np.int64),
         ("node_limit", np.int64),
@@ -32,9 +32,9 @@ THREAD_STATE = np.dtype(
         ("table", np.int64),  # address of the words of the table of estimates; 0: search without one
         ("bucket_mask", np.int64),
         ("generation", np.int64),
-        ("cut_margin", np.float64),  # ProbCut: standard deviations of safety; 0: none
-        ("entered_rank", np.int64),  # rank of the last move, or NOT_RANKED
-        ("cut_nesting", np.int64),  # nesting of ProbCut's shallow searches
+        ("probcut_margin", np.float64),  # ProbCut: standard deviations of safety; 0: none
+        ("last_move_rank", np.int64),  # rank of the move that leads to the next node, or NOT_RANKED (`static_value`)
+        ("probcut_nesting", np.int64),  # nesting of ProbCut's shallow searches
         # --- to the end: `search.kernels.endgame`
         ("negamax", np.int64),  # address of the midgame search with the same evaluator, for ProbCut
         ("endgame_table", np.int64),  # address of the words of the table of exact and selective scores
@@ -50,8 +50,8 @@ THREAD_STATE = np.dtype(
         ("corners", np.uint64),
         # --- threads that search together
         ("busy", np.int64),  # address of the ABDADA marks; 0: one thread
-        ("root", np.int64),  # empties of the root position
-        ("abandon", np.int64),  # level of the ancestor that another thread has resolved; 0: none
+        ("root", np.int64),  # empties of the highest node on the path: the root, or in the midgame its children
+        ("abandon", np.int64),  # level of the ancestor whose window the table decides; 0: none
         # --- the current path, by empties: positions, windows and depths
         ("path_own", np.uint64, (65,)),
         ("path_opp", np.uint64, (65,)),
@@ -61,14 +61,14 @@ THREAD_STATE = np.dtype(
         # --- the killer moves of the last ply (bits), by empties
         ("killer", np.uint64, (65,)),
         # --- ProbCut: deep value = slope * shallow value + shift, with a deviation, all in units
-        ("cut_depth", np.int64, (64,)),  # by depth: depth of the shallow search; 0: none
-        ("cut_slope", np.float64, (64,)),
-        ("cut_shift", np.float64, (64,)),
-        ("end_depth", np.int64, (64,)),  # the same for a search to the end, by empties
+        ("probcut_depth", np.int64, (64,)),  # by depth: depth of the shallow search; 0: none
+        ("probcut_slope", np.float64, (64,)),
+        ("probcut_shift", np.float64, (64,)),
+        ("end_depth", np.int64, (64,)),  # ProbCut in a search to the end, by empties: depth of the shallow search
         ("end_slope", np.float64, (64,)),
         ("end_shift", np.float64, (64,)),
         ("end_deviation", np.float64, (64,)),
-        ("cut_deviation", np.float32, (64, 64)),  # by depth and empties
+        ("probcut_deviation", np.float32, (64, 64)),  # by depth and empties
         ACCUMULATORS,  # the evaluator's accumulators
         *MOVE_LISTS,
     ],

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from reversi_env import Rules
 from search.engine.deepening import ASPIRATION_WINDOW
-from search.engine.probcut import CUT_FIELDS
+from search.engine.probcut import PROBCUT_FIELDS
 from search.engine.table import TranspositionTable
 from search.engine.threads import make_thread_states
 from search.evaluators.base import Evaluator
@@ -105,8 +105,8 @@ def count_nodes(
         if table is not None:
             table.attach(thread_states, "estimates")
         if refinement.cuts and probcut is not None:
-            thread_states["cut_margin"] = margin
-            for name in CUT_FIELDS:
+            thread_states["probcut_margin"] = margin
+            for name in PROBCUT_FIELDS:
                 thread_states[name] = probcut[name]
         for row in rows:
             if table is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel
-from reversi_env.kernels.bitboard import NO_SQUARE, ONE, legal_moves, play
+from reversi_env.kernels.bitboard import NO_SQUARES, ONE, legal_moves, play
 from reversi_env.kernels.games import next_random, random_square, stream_state
 from reversi_env.kernels.parallel import claim_rows, claimed_rows, loop
 from reversi_env.kernels.simd import popcount
@@ -21,18 +21,18 @@ def first_line_flips(sq, own, opp):
     """The discs that turn in the first direction, row by row from the top left, in which any do: report 002's mistake."""
     for direction in range(8):
         row, column = sq // 8 + _ROW_STEPS[direction], sq % 8 + _COLUMN_STEPS[direction]
-        flipped = NO_SQUARE
+        flipped = NO_SQUARES
         while 0 <= row < 8 and 0 <= column < 8:
             bit = ONE << np.uint64(8 * row + column)
-            if opp & bit != NO_SQUARE:
+            if opp & bit != NO_SQUARES:
                 flipped |= bit
-            elif own & bit != NO_SQUARE and flipped != NO_SQUARE:
+            elif own & bit != NO_SQUARES and flipped != NO_SQUARES:
                 return flipped
             else:
                 break
             row += _ROW_STEPS[direction]
             column += _COLUMN_STEPS[direction]
-    return NO_SQUARE
+    return NO_SQUARES
 
 
 @kernel
@@ -42,10 +42,10 @@ def _count_game(mover, other, playable, state, one_line, moves, visits):
     while True:
         discs = popcount(mover | other)
         legal = legal_moves(mover, other, playable)
-        if legal == NO_SQUARE and legal_moves(other, mover, playable) == NO_SQUARE:
+        if legal == NO_SQUARES and legal_moves(other, mover, playable) == NO_SQUARES:
             return length
         visits[discs] += 1
-        if legal == NO_SQUARE:
+        if legal == NO_SQUARES:
             mover, other = other, mover
             continue
         moves[discs] += popcount(legal)

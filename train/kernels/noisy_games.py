@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel
-from reversi_env.kernels.bitboard import NO_SQUARE, ONE, final_score, is_over, legal_moves, play
+from reversi_env.kernels.bitboard import NO_SQUARES, ONE, final_score, is_over, legal_moves, play
 from reversi_env.kernels.games import next_random, random_square, stream_state
 from reversi_env.kernels.simd import popcount, trailing_zeros
 from reversi_env.kernels.symmetry import canonical, position_hash
@@ -70,7 +70,7 @@ def sample_square(thread, net, own, opp, moves, depth, temperature, state):
     temperature is e times as rare. Without it, other moves are only compared with the best value so far.
     """
     best, best_sq, ties = -np.inf, trailing_zeros(moves), 0
-    while moves != NO_SQUARE:
+    while moves != NO_SQUARES:
         sq = trailing_zeros(moves)
         moves &= moves - ONE
         next_own, next_opp = play(sq, own, opp)
@@ -96,7 +96,7 @@ def play_games(thread_states, nets, black, white, games, seed, first, wanted, ow
     Column *j* has the position with ``low + j`` empties, if ``wanted[j]``. *games* is the record `GAME_SETTINGS`. Symmetric images
     of a position share the key, a hash.
     """
-    key[:] = NO_SQUARE
+    key[:] = NO_SQUARES
     for i in range(key.shape[0]):
         state = stream_state(seed, first + np.uint64(i))
         play_game(thread_states[0], nets[0], black, white, games[0], state, wanted, own[i], opp[i], key[i])
@@ -126,8 +126,8 @@ def play_game(thread, net, mover, other, game, state, wanted, own, opp, key):
         lowest += 1
     while left > game.low + lowest:
         moves = legal_moves(mover, other, thread.playable)
-        if moves == NO_SQUARE:
-            if legal_moves(other, mover, thread.playable) == NO_SQUARE:
+        if moves == NO_SQUARES:
+            if legal_moves(other, mover, thread.playable) == NO_SQUARES:
                 return
             mover, other = other, mover
         else:
@@ -160,13 +160,13 @@ def keep_new(own, opp, key, first, part, parts, seen, quota, first_row, kept, fo
     for place in range(key.size):
         i, stratum = place // key.shape[1], place % key.shape[1]
         word = key[i, stratum]
-        if word == NO_SQUARE or random_below(word, parts) != part:
+        if word == NO_SQUARES or random_below(word, parts) != part:
             continue
         found[stratum] += 1
         if kept[stratum] == quota[stratum]:
             continue
         at = np.int64(word) & mask
-        while seen[at] != NO_SQUARE and seen[at] != word:
+        while seen[at] != NO_SQUARES and seen[at] != word:
             at = (at + 1) & mask
         if seen[at] == word:
             continue
@@ -205,8 +205,8 @@ def advance(own, opp, squares, playable, passed, over):
     for i in range(own.size):
         next_own, next_opp = play(squares[i], own[i], opp[i])
         passed[i], over[i] = False, False
-        if legal_moves(next_own, next_opp, playable) == NO_SQUARE:
-            if legal_moves(next_opp, next_own, playable) == NO_SQUARE:
+        if legal_moves(next_own, next_opp, playable) == NO_SQUARES:
+            if legal_moves(next_opp, next_own, playable) == NO_SQUARES:
                 over[i] = True
             else:
                 passed[i] = True

@@ -13,7 +13,7 @@ from search.engine.engine import Engine
 from search.engine.limits import Limits
 from search.engine.probcut import (
     END,
-    EXACT,
+    EXACT_LEVEL,
     SELECTIVITIES,
     DepthPair,
     DeviationModel,
@@ -23,8 +23,8 @@ from search.engine.probcut import (
 from search.engine.solver import Solver
 from search.engine.table import TranspositionTable
 from search.kernels.table import (
-    MAX_EMPTIES,
-    MIN_EMPTIES,
+    MAX_SHALLOW_EMPTIES,
+    MIN_SHALLOW_EMPTIES,
     NO_MOVE,
     SHALLOW_WORDS,
     lower_of,
@@ -48,8 +48,8 @@ def solver_for(rules, **options):
 @pytest.fixture
 def climbing(monkeypatch):
     """Engines that take every step, however near the end is; with *stop_at*, they are stopped when they begin that step."""
-    monkeypatch.setattr(deepening, "SOLVE_SHARE", 0.0)
-    monkeypatch.setattr(deepening, "FIRST_LEVEL_SHARE", 1e9)
+    monkeypatch.setattr(deepening, "MAX_SOLVE_BUDGET", 0.0)
+    monkeypatch.setattr(deepening, "MAX_FIRST_LEVEL_BUDGET", 1e9)
 
     def made(rules, stop_at=None):
         engine = Engine("network", rules, megabytes=4)
@@ -74,7 +74,7 @@ def test_the_ladder_changes_no_score(rules):
     assert not solver_for(rules, selective=False).selective
     for position in positions_with(16, 3, rules, seed=5):
         result, score = helped.solve(position), plain.solve(position).score
-        assert helped.selectivity_levels(position) == (0, EXACT)
+        assert helped.selectivity_levels(position) == (0, EXACT_LEVEL)
         assert (result.score, result.confidence, result.proven) == (score, 100, True)
         assert helped.solve(position, wld=True).score == np.sign(score)
 
@@ -82,13 +82,13 @@ def test_the_ladder_changes_no_score(rules):
 def test_each_step_says_how_sure_it_is_and_the_last_is_exact():
     solver, position = solver_for(Rules()), positions_with(17, 1, Rules(), seed=3)[0]
     solver.prepare_search()
-    result = [solver.solve_at(position, step, 0) for step in range(EXACT + 1)]
+    result = [solver.solve_at(position, step, 0) for step in range(EXACT_LEVEL + 1)]
     assert (
         [solution.confidence for solution in result]
         == [step.confidence for step in SELECTIVITIES]
         == [73, 87, 95, 98, 99, 100]
     )
-    assert [solution.proven for solution in result] == [False] * EXACT + [True]
+    assert [solution.proven for solution in result] == [False] * EXACT_LEVEL + [True]
     assert result[-1].score == Solver().solve(position).score
     for solution in result:
         assert solution.move in position.legal_moves()
@@ -107,7 +107,7 @@ def test_what_is_not_proven_is_no_bound(monkeypatch):
 
     monkeypatch.setattr(solver, "_narrow_bounds", watched)
     score = solver.solve(position, window=(-40, 40)).score
-    assert seen == [(0, (-40, 40)), (EXACT, (score, score))]
+    assert seen == [(0, (-40, 40)), (EXACT_LEVEL, (score, score))]
 
 
 def test_an_entry_of_a_lower_step_answers_nothing_on_a_higher_one():
@@ -118,7 +118,7 @@ def test_an_entry_of_a_lower_step_answers_nothing_on_a_higher_one():
     for position in positions_with(16, 6, Rules(), seed=7):
         solver.prepare_search()
         selective, score = solver.solve_at(position, 0, 0).score, Solver().solve(position).score
-        assert solver.solve_at(position, EXACT, selective).score == score
+        assert solver.solve_at(position, EXACT_LEVEL, selective).score == score
         wrong += selective != score
     assert wrong
 
@@ -127,7 +127,7 @@ def test_an_entry_of_a_lower_step_answers_nothing_on_a_higher_one():
 @pytest.mark.parametrize("rules", [Rules(6), Rules(8)], ids=str)
 def test_an_engine_climbs_to_the_proof_if_it_has_the_time(climbing, rules):
     engine, position, solver = climbing(rules), positions_with(15, 1, rules, seed=4)[0], Solver(rules)
-    assert list(engine.selectivity_levels(position, FOREVER)) == list(range(EXACT + 1))
+    assert list(engine.selectivity_levels(position, FOREVER)) == list(range(EXACT_LEVEL + 1))
     result, score = engine.search(position, FOREVER), solver.solve(position).score
     assert (result.value, result.confidence, result.exact, result.depth) == (score, 100, True, 15)
     position = positions_with(13, 1, rules, seed=7)[0]
@@ -178,14 +178,14 @@ def test_limits_of_depth_and_nodes_and_a_margin_of_0_and_only_moves_climb_nothin
         assert not engine.selectivity_levels(position, limits)
     engine.set_probcut(0)
     assert not engine.selectivity_levels(position, FOREVER)
-    assert list(engine.selectivity_levels(position, Limits(time=9, empties_exact=20))) == [EXACT]
+    assert list(engine.selectivity_levels(position, Limits(time=9, empties_exact=20))) == [EXACT_LEVEL]
 
 
 def test_a_proven_win_is_played_though_its_score_is_not_known(climbing):
     """Stopped while the score is looked for, the engine plays what it has proven to win."""
     solver = Solver(Rules(6))
     won = next(p for p in positions_with(14, 40, Rules(6), seed=9) if solver.solve(p).score >= 2)
-    result = climbing(Rules(6), stop_at=EXACT).search(won, FOREVER)
+    result = climbing(Rules(6), stop_at=EXACT_LEVEL).search(won, FOREVER)
     assert result.confidence == 99
     assert solver.solve(won.play(result.move)).score <= -2
 
@@ -224,7 +224,7 @@ def test_ends_that_make_no_sense_are_refused(wrong):
 def test_the_small_table_keeps_the_last_of_those_that_share_a_place():
     """Against a dictionary by place: entries are those of their position, bounds are narrowed, and the move stays."""
     words, generator, kept = np.zeros(SHALLOW_WORDS, np.uint64), np.random.default_rng(1), {}
-    counts = generator.integers(MIN_EMPTIES, MAX_EMPTIES + 1, 300)
+    counts = generator.integers(MIN_SHALLOW_EMPTIES, MAX_SHALLOW_EMPTIES + 1, 300)
     boards = [(*generator.integers(1, (3, 2**62), dtype=np.uint64), count) for count in counts]  # two own boards in all
     for number in generator.integers(300, size=5000):
         own, opp, count = boards[number]
@@ -246,14 +246,14 @@ def test_an_entry_of_the_small_table_belongs_to_both_boards():
     """A position with one of them in the same place is another one."""
     words, generator = np.zeros(SHALLOW_WORDS, np.uint64), np.random.default_rng(1)
     position, *others = generator.integers(2**62, size=(30_000, 2), dtype=np.uint64)
-    shallow_store(words.ctypes.data, *position, -1, 1, NO_MOVE, MIN_EMPTIES)
-    slot = shallow_slot(*position, MIN_EMPTIES)
+    shallow_store(words.ctypes.data, *position, -1, 1, NO_MOVE, MIN_SHALLOW_EMPTIES)
+    slot = shallow_slot(*position, MIN_SHALLOW_EMPTIES)
     for changed in (0, 1):
         boards = (np.where([changed == 0, changed == 1], other, position) for other in others)
-        same_place = [pair for pair in boards if shallow_slot(*pair, MIN_EMPTIES) == slot]
+        same_place = [pair for pair in boards if shallow_slot(*pair, MIN_SHALLOW_EMPTIES) == slot]
         assert same_place
-        assert not any(shallow_probe(words.ctypes.data, *pair, MIN_EMPTIES) for pair in same_place)
-    assert shallow_probe(words.ctypes.data, *position, MIN_EMPTIES)
+        assert not any(shallow_probe(words.ctypes.data, *pair, MIN_SHALLOW_EMPTIES) for pair in same_place)
+    assert shallow_probe(words.ctypes.data, *position, MIN_SHALLOW_EMPTIES)
 
 
 @pytest.mark.parametrize(("doubt", "depth"), [(0.0, 13), (1e9, 10)])
@@ -273,4 +273,4 @@ def test_where_the_first_step_may_take_too_long_more_is_searched_before_it(climb
         deepening.Search, "_search_to_end", lambda search, steps: begun_at.append((search.depth, len(steps)))
     )
     assert engine.search(position, FOREVER).depth == depth
-    assert begun_at == [(depth, EXACT + 1)]
+    assert begun_at == [(depth, EXACT_LEVEL + 1)]

@@ -11,7 +11,7 @@ from search import evaluators
 from search.engine import probcut as cuts_of
 from search.engine import probcut_fit
 from search.engine.engine import Engine
-from search.engine.probcut import CUT_FIELDS, DepthPair, DeviationModel, probcut_depth
+from search.engine.probcut import PROBCUT_FIELDS, DepthPair, DeviationModel, probcut_depth
 from search.engine.solver import Solver, solve
 from search.engine.threads import make_thread_states
 from search.kernels.evaluate import UNIT
@@ -91,12 +91,12 @@ def test_pruning_saves_nodes_and_hardly_changes_values(cuts, only_late_moves):
 def null_window(cuts):
     """Searches with a null window and ProbCut at depth 2 only: the bound that is found, and the nodes."""
     nets, thread_states = evaluators.get_evaluator("six-factor").record(Rules()), make_thread_states(Rules())
-    for field in CUT_FIELDS:
+    for field in PROBCUT_FIELDS:
         thread_states[field] = cuts_of.coefficients(cuts)[field]
-    thread_states["cut_depth"] = 0
+    thread_states["probcut_depth"] = 0
 
     def searched(position, low, margin, depth=STATIC_DEPTH):
-        thread_states["cut_margin"], thread_states["nodes"] = margin, 0
+        thread_states["probcut_margin"], thread_states["nodes"] = margin, 0
         boards = np.uint64(position.own), np.uint64(position.opp)
         return int(negamax(thread_states[0], nets[0], *boards, low, low + 1, depth)), int(thread_states["nodes"][0])
 
@@ -130,7 +130,7 @@ def test_there_the_evaluation_is_that_of_the_position_though_it_comes_from_a_ran
 
 def test_late_moves_far_behind_the_best_are_tried_less_deep():
     thread_states, lowest = make_thread_states(Rules()), -300
-    thread_states["cut_margin"] = 1.5
+    thread_states["probcut_margin"] = 1.5
     behind, far = (lowest + int(1.5 * gap) for gap in (LMR_GAP, LMR_FAR_GAP))
 
     def less(rank, *, move=LMR_MOVE, depth=LMR_DEPTH, level=30):
@@ -141,7 +141,7 @@ def test_late_moves_far_behind_the_best_are_tried_less_deep():
     assert [less(far, move=LMR_MOVE - 1), less(far, depth=LMR_DEPTH - 1), less(far, level=LMR_DEPTH)] == [0, 0, 0]
     assert [less(rank, depth=LMR_FAR_DEPTH) for rank in (far, far - 1)] == [LMR_FAR_PLIES, LMR_PLIES]
     assert less(far, depth=LMR_FAR_DEPTH - 1) == LMR_PLIES
-    thread_states["cut_margin"] = 0.0
+    thread_states["probcut_margin"] = 0.0
     assert less(far, depth=LMR_FAR_DEPTH) == 0
 
 

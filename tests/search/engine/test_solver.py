@@ -124,7 +124,7 @@ def test_neither_guess_nor_window_nor_wrong_hints_change_the_result(rules):
             if -most <= window[0] and window[1] <= most:
                 assert Solver(rules, table=TranspositionTable(0.1)).solve(position, window=window).score == score
         misled.prepare_search(hints=misleading)
-        assert misled.solve_at(position, endgame.EXACT, 0).score == score
+        assert misled.solve_at(position, endgame.EXACT_LEVEL, 0).score == score
 
 
 def test_bad_input_is_refused():

@@ -68,7 +68,7 @@ def test_the_timer_expires_at_the_soft_limit_and_at_the_hard_one_if_nothing_has_
 
 
 @pytest.mark.parametrize(
-    ("iterations", "is_settled", "is_steady"),
+    ("iterations", "is_settled", "has_same_reply"),
     [
         ([("d3 c3", 1.0)] * 2, False, False),  # too early to say
         ([("d3 c3", 1.0)] * 3, True, True),
@@ -81,14 +81,14 @@ def test_the_timer_expires_at_the_soft_limit_and_at_the_hard_one_if_nothing_has_
         ([("d3 c3", 1.0), ("d3 c3", 1.0), ("d3 c3", 1.0 - MAX_VALUE_DROP)], False, False),
     ],
 )
-def test_a_search_settles_when_its_move_stays_and_is_not_worth_less(iterations, is_settled, is_steady):
+def test_a_search_settles_when_its_move_stays_and_is_not_worth_less(iterations, is_settled, has_same_reply):
     course = IterationHistory()
     for line, value in iterations:
         course.add_iteration(tuple(line.split()), value)
-    assert (course.is_settled, course.is_steady) == (is_settled, is_steady)
+    assert (course.is_settled, course.has_same_reply) == (is_settled, has_same_reply)
     course.failed_low()
     assert not course.is_settled
-    assert not course.is_steady
+    assert not course.has_same_reply
 
 
 def searched(engine, monkeypatch, position, limits, seconds=lambda depth: 100):
@@ -118,7 +118,7 @@ def test_a_move_that_is_far_ahead_is_played_early_under_a_game_clock_alone(engin
 
     ahead = first_position(Rules(), lambda position: lead(position) > far)
     level = first_position(Rules(), lambda position: lead(position) < far / 8)
-    monkeypatch.setattr(IterationHistory, "is_steady", True)
+    monkeypatch.setattr(IterationHistory, "has_same_reply", True)
     assert deepening.EASY_MOVE_TIME_SHARE * 2000 / 100 <= searched(engine, monkeypatch, ahead, clock) < 8
     assert searched(engine, monkeypatch, level, clock) == 8
     assert searched(engine, monkeypatch, ahead, Limits(time=2000)) == 8

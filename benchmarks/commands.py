@@ -81,7 +81,7 @@ def search(
     *,
     as_json: Json = False,
     threads: Threads = None,
-    rounds: Annotated[int, integer("--rounds", help="Number of searches in turn by one thread and by all.", low=1)] = 3,
+    rounds: Annotated[int, integer("--rounds", help="Number of repetitions; medians are shown.", low=1)] = 3,
     against: Annotated[
         Path | None,
         text("--against", help="Compare only with another checkout of the project, in turn, on one thread."),

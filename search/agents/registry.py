@@ -75,7 +75,7 @@ class GreedyInvincibleOptions(_SolverOptions, _EvaluatorOptions):
 class _LimitedOptions(_SeedOptions):
     depth: int | None = _depth()
     time: float | None = _time()
-    nodes: int | None = option(None, "Nodes per move.", low=1)
+    nodes: int | None = option(None, "Nodes per move and thread.", low=1)
     table: float | None = _table()
     book: str | None = option(None, "Opening book: yes for the packaged one, or a file.")
     variety: float | None = option(None, "Maximum loss of a book move in discs; 0 plays the best.", low=0, high=64)

@@ -44,9 +44,7 @@ class TournamentOptions(Options):
     """
 
     agents: tuple[str, ...] = option(help="Agent specs.")
-    games: int = option(
-        20, "Games per pairing (even, so that each opening is played with both colours).", low=2, even=True
-    )
+    games: int = option(20, "Games per pairing (even: two per opening); with --sprt, the maximum.", low=2, even=True)
     size: int = option(8, "Board size: 4, 6 or 8.")
     variant: Variant = option("normal", "Rules: normal (most discs win) or reversed (fewest discs win).")
     format: Format = option("round-robin", "Format: round-robin, or gauntlet (the first agent against all others).")
@@ -62,7 +60,7 @@ class TournamentOptions(Options):
     balance: float = option(2.0, "Largest absolute value of a balanced opening, in discs.", low=0)
     time: float | None = option(None, "Seconds per move, for agents whose spec sets no time.", low=1e-6, high=1e9)
     depth: int | None = option(None, "Search depth in plies, for agents whose spec sets no depth.", low=1, high=60)
-    nodes: int | None = option(None, "Nodes per move, for agents whose spec sets no node limit.", low=1)
+    nodes: int | None = option(None, "Nodes per move and thread, for agents whose spec sets no node limit.", low=1)
     limit: float | None = option(
         None, "Seconds per move after which an external program forfeits (default: 60).", low=1e-6, high=1e9
     )

@@ -23,7 +23,7 @@ class SearchOptions(GameOptions):
     opposite sides, and a book compares positions of different plies.
     """
 
-    depth: int = option(14, "Search depth per position, in plies.", low=1, high=40)
+    depth: int = option(14, "Search depth in plies; a value is the mean of it and one ply less.", low=1, high=40)
     evaluator: str = option("network", "Evaluator of the search.")
 
     def __post_init__(self) -> None:
@@ -72,7 +72,7 @@ class BookOptions(SearchOptions):
 class CheckOptions(SearchOptions):
     """Which positions of a book are searched deeper, and how deep."""
 
-    depth: int = option(20, "Search depth of the check, in plies.", low=2, high=40)
+    depth: int = option(20, "Search depth in plies; a value is the mean of it and one ply less.", low=2, high=40)
     positions: int = option(100, "Number of randomly sampled positions.", low=1, high=10_000_000)
     seed: int = option(0, "Random seed of the sampled positions.", low=0)
 

@@ -14,7 +14,7 @@ class TuneOptions(Options):
 
     formula: str = option("ten-weight", "Heuristic evaluator, with or without initial weights of a file.")
     varied: tuple[str, ...] | None = option(
-        None, "Name of a weight to tune; repeat for more (default: those tuned in the report)."
+        None, "Name of a weight to tune; repeat for more (default: those that its authors tuned)."
     )
     optimiser: str = option("cma", "Optimiser: genetic or cma.", choices=("genetic", "cma"))
     generations: int = option(60, "Number of generations.", low=1)

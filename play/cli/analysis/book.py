@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Parameter
 
-from play.cli.options import NOTHING, Json, RayAddress, Workers, chosen_executor, flag, options_of, text
+from play.cli.options import NOTHING, Json, ProcessCount, RayAddress, chosen_executor, flag, options_of, text
 from play.cli.output import exit_on_interrupt, print_json, print_table, progress_bar
 from play.cli.positions import DEFAULT, PositionChoice, PositionText, read_problems
 from train.book.options import BookOptions, CheckOptions, SolvedBookOptions
@@ -35,7 +35,7 @@ def build(
     /,
     *,
     chosen: BuildChoice = NOTHING,
-    workers: Workers = None,
+    workers: ProcessCount = None,
     ray: RayAddress = None,
     as_json: Json = False,
 ) -> None:
@@ -165,7 +165,7 @@ def check(
     out: Annotated[
         Path | None, text("--out", help="Folder for the check and the resulting book.", metavar="DIR")
     ] = None,
-    workers: Workers = None,
+    workers: ProcessCount = None,
     ray: RayAddress = None,
     as_json: Json = False,
 ) -> None:

@@ -73,7 +73,8 @@ def review(
 
     Values in the table and the plot are in discs for black, whoever moved; in
     JSON for the side that moved. A move that loses 2 discs is an inaccuracy, 5
-    a mistake, 10 a blunder (on smaller boards fewer).
+    a mistake, 10 a blunder (on smaller boards fewer). A move that provably turns
+    a win into a draw or loss, or a draw into a loss, is a mistake at least.
     """
     from reversi_env.notation.openings import name_of_positions
     from reversi_env.rendering.files import check_picture, save_picture

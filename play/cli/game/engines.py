@@ -58,8 +58,9 @@ def nboard(
 
     Example: reversi nboard network
 
-    NBoard sets the search depth; limits in the agent spec hold as well. The
-    game that NBoard sends tells the board size and the variant.
+    NBoard sets the search depth. A search to a fixed depth is not selective;
+    with a spec such as network:probcut=1 it is. Limits in the spec hold as well.
+    The game that NBoard sends tells the board size and the variant.
     """
     from play.protocols.nboard import NBoardEngine, serve
     from play.protocols.streams import protocol_streams

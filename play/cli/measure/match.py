@@ -33,13 +33,15 @@ def match(
 
     Example: reversi match six-factor:depth=6 greedy --games 50
 
-    Agents: random, greedy, greedy-invincible, exact, double-alpha, and every
-    evaluator by name: network, six-factor, four-attribute, cell-utility,
+    Agents: random, greedy (most flips), exact (the solver, random before), the
+    agents greedy-invincible and double-alpha of a report, and alpha-beta over an
+    evaluator by its name: network, six-factor, four-attribute, cell-utility,
     ten-weight, sixteen-weight, position-stability, mobility, discs. human
     has ten levels. rl, rl-search:FILE and zero play networks of reversi train.
     Options follow a colon, as in six-factor:depth=6,seed=1: depth, time, nodes,
-    level, exact, threads, table, seed, weights, probcut, book, variety,
-    evaluator, temperature, simulations, device (table: docs/reference/agents.md).
+    level, exact (empties to solve from), threads, table (MiB), seed, weights,
+    probcut, book, variety, evaluator, temperature, simulations, device
+    (docs/reference/agents.md in the sources).
     --time, --depth and --nodes are defaults for specs of searching agents.
 
     Other programs play too: "gtp:gtp-rhino -l 3 -b 0", or

@@ -50,7 +50,8 @@ def tune(
     size: Size = 8,
     variant: VariantName = "reversed",
     panel: Annotated[
-        list[str] | None, text("--panel", help="Opponent: random or an evaluator; repeat for more.", metavar="SPEC")
+        list[str] | None,
+        text("--panel", help="Opponent: random (default) or an evaluator; repeat for more.", metavar="SPEC"),
     ] = None,
     games: Annotated[int, integer("--games", help="Games per candidate and opponent.", low=2)] = 1000,
     depth: Annotated[int, integer("--depth", help="Search depth in plies.", low=1, high=6)] = 1,
@@ -68,10 +69,10 @@ def tune(
 
     Example: reversi tune ten-weight --variant reversed --out tuned
 
-    A candidate is rated by its points against every opponent of the panel,
-    each opening with both colours (--objective win-rate), or by its mean error
+    A candidate is rated by its points against every opponent of --panel, each
+    opening with both colours (--objective win-rate), or by its mean error
     against exact scores (--objective label-error). The result is validated on
-    held-out games or positions.
+    other games or positions.
 
     Run the same command again to resume after Ctrl-C or a crash. Every command
     accepts the weights: ten-weight:weights=tuned/ten-weight-cma.json.

@@ -64,7 +64,7 @@ def solve(
     /,
     *,
     chosen: SolvedChoice = NOTHING,
-    workers: Workers = None,
+    workers: ProcessCount = None,
     ray: RayAddress = None,
     as_json: Json = False,
 ) -> None:

@@ -98,9 +98,11 @@ def _with_checksum(line: Any) -> bytes:
 
 def _without_checksum(line: Any) -> Any:
     """Return the content of a line, after a check; lines of earlier versions have no checksum."""
-    is_checked_list = isinstance(line, list) and line and isinstance(line[-1], dict) and CHECKSUM in line[-1]
-    checked = line.pop() if is_checked_list else line if isinstance(line, dict) else {}
-    if (stored := checked.pop(CHECKSUM, None)) is not None and stored != _checksum(line):
+    if isinstance(line, list) and line and isinstance(line[-1], dict):
+        stored = line.pop().get(CHECKSUM, 0)
+    else:
+        stored = line.pop(CHECKSUM, None) if isinstance(line, dict) else None
+    if stored is not None and stored != _checksum(line):
         raise ValueError("its content has another CRC-32")
     return line
 

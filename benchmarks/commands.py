@@ -321,7 +321,7 @@ def server(
     if hostile:
         _under_attack(report, arguments, hostile, pause, as_json)
         return
-    with speed.running_server(*arguments) as (url, pid):
+    with speed.running_server(*arguments, "--proxy", "127.0.0.1") as (url, pid):
         figures = report.measure(f"{games} games", lambda: speed.load(url, games, agent, pause))
         memory = speed.memory_mib(pid)
     p95, p99, longest = (figures[f"answer_{quantile}_ms"] for quantile in ("p95", "p99", "max"))
@@ -330,24 +330,37 @@ def server(
     report.row("answer, median", f"{figures['answer_median_ms']:.0f} ms")
     report.row("answer, 95 % / 99 % / longest", f"{p95:.0f} / {p99:.0f} / {longest:.0f} ms")
     report.row("memory of the server process", f"{memory:.0f} MiB" if memory else "unknown", server_mib=memory)
-    _show_server(report, figures, as_json)
-
-
-def _under_attack(report: Report, arguments: tuple[str, ...], clients: int, pause: float, as_json: bool) -> None:
-    from benchmarks import server as speed
-
-    with speed.running_server(*arguments, "--proxy", "127.0.0.1") as (url, _):
-        figures = report.measure(f"{clients} clients", lambda: speed.load_under_attack(url, clients, pause))
-    report.row("clients", f"{clients}, {pause:g} s between moves, while one address attacks", **figures)
-    for agent, times in figures["agents"].items():
-        median, p99 = times["answer_median_ms"], times["answer_p99_ms"]
-        report.row(f"answer of {agent}, median / 99 %", f"{median:.0f} / {p99:.0f} ms, {times['moves']:,} moves")
-    for kind, count in sorted(figures["attack"].items()):
-        report.row(f"attack: {kind}", f"{count:,}")
-    _show_server(report, figures, as_json)
-
-
-def _show_server(report: Report, figures: dict[str, Any], as_json: bool) -> None:
     report.row("event loop late, median / 99 %", f"{figures['lag_median_ms']:.1f} / {figures['lag_p99_ms']:.1f} ms")
     report.row("errors", str(figures["errors"]))
     report.show(as_json, failed=bool(figures["errors"]))
+
+
+def _under_attack(report: Report, arguments: tuple[str, ...], clients: int, pause: float, as_json: bool) -> None:
+    import os
+
+    from benchmarks import server as speed
+
+    cores: list[int | None] = [None]
+    if hasattr(os, "sched_setaffinity"):  # the event loop has the first core, the attacker the last one, then the same
+        available = sorted(os.sched_getaffinity(0))
+        cores = [available[-1], available[0]]
+    runs: list[dict[str, Any]] = []
+    with speed.running_server(*arguments, "--proxy", "127.0.0.1") as (url, pid):
+        speed.warm(url)
+        if cores[-1] is not None:
+            os.sched_setaffinity(pid, {cores[-1]})
+        for kind, core in [("", None), *((kind, core) for kind in speed.KINDS for core in cores)]:
+            runs.append(speed.load_under_attack(url, clients, pause, kind, core))
+            failed = speed.exceeded(runs[-1], runs[0]) if kind else []
+            times = ", ".join(
+                f"{agent} {each['answer_median_ms']:.0f} / {each['answer_p99_ms']:.0f} ms"
+                for agent, each in runs[-1]["agents"].items()
+            )
+            name = f"{kind}, {'same' if core == cores[-1] else 'another'} core" if kind else "no attack"
+            report.row(name, f"{times}{''.join(f'; TOO SLOW: {each}' for each in failed)}")
+            runs[-1] |= {"too_slow": failed, "server_mib": speed.memory_mib(pid)}
+    report.row("clients", f"{clients}, {pause:g} s between moves, while one address attacks; median / 99 %", runs=runs)
+    report.row("memory of the server process", f"{runs[-1]['server_mib'] or 0:.0f} MiB")
+    errors = sum(run["errors"] for run in runs)
+    report.row("errors", str(errors))
+    report.show(as_json, failed=bool(errors or any(run["too_slow"] for run in runs)))

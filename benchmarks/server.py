@@ -3,8 +3,8 @@
 A client waits *pause* seconds on average before each of its moves. The response to a move is the state with the agent's move, or
 with the end of the game.
 
-Under attack, every client has another address, in the header that a proxy sets, and one address uses all of its limits:
-``python -m benchmarks.server URL`` attacks until its standard input ends, then prints the responses by kind. It has the lowest
+Under attack, every client has another address, in the header that a proxy sets, and one address attacks: ``python -m
+benchmarks.server URL KIND CORE`` attacks until its standard input ends, then prints the responses by kind. It has the lowest
 priority, so that its own work does not slow the server.
 """
 
@@ -18,12 +18,14 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
+from itertools import cycle
 from pathlib import Path
 from time import perf_counter
 from typing import Any
+from urllib.parse import urlsplit
 
 import numpy as np
 import websockets
@@ -50,8 +52,11 @@ POSTED: tuple[tuple[str, dict[str, Any], int], ...] = (
     ("/api/transcripts", {"text": "(;GM[Othello]" + "B[d3]" * 11_000 + ";)"}, 8),
     ("/api/games", {"white": {"kind": "agent", "agent": "network:time=5"}}, 2),
 )
-#: Seconds between two requests of a client.
-REQUEST_PAUSE = 0.01
+#: Seconds between two requests of a client, and between two messages of a connection.
+REQUEST_PAUSE, MESSAGE_PAUSE = 0.01, 0.04
+#: Kinds of attacks, and the maximum of a quantile under attack, as a multiple of that without or in milliseconds, if that is more.
+KINDS = ("limits", "gets", "reviews", "create", "uploads", "messages")
+ACCEPTED = {"median": (2.0, 0.0), "p99": (3.0, 150.0)}
 
 
 @contextmanager
@@ -77,7 +82,8 @@ def load(url: str, games: int, agent: str, pause: float, seed: int = 0) -> dict[
     """Play *games* at once; return response times in milliseconds, errors, and the lag of the event loop."""
     client = Client(url)
     asyncio.run(_warm(client, agent))
-    (answers,), errors, seconds = asyncio.run(_all_games([client] * games, (agent,), pause, seed))
+    peers = [Client(url, {FORWARDED: f"198.51.100.{k}"}) for k in range(games)]
+    (answers,), errors, seconds = asyncio.run(_all_games(peers, (agent,), pause, seed))
     return {
         "games": games,
         "agent": agent,
@@ -92,18 +98,26 @@ def load(url: str, games: int, agent: str, pause: float, seed: int = 0) -> dict[
     }
 
 
-def load_under_attack(url: str, clients: int, pause: float, seed: int = 0) -> dict[str, Any]:
-    """Return response times of *clients*, each in a game against each of `GENTLE`, during an attack, and the attack's responses.
+def warm(url: str) -> None:
+    for agent in WARM_AGENTS:
+        asyncio.run(_warm(Client(url, {FORWARDED: "198.51.100.255"}), agent))
 
-    The server must trust a proxy on this machine.
+
+def load_under_attack(
+    url: str, clients: int, pause: float, kind: str = "", core: int | None = None, seed: int = 0
+) -> dict[str, Any]:
+    """Return response times of *clients*, each in a game against each of `GENTLE`, and the responses to an attack of that *kind*.
+
+    The server must trust a proxy on this machine. The attacker is bound to a *core*.
     """
     client = Client(url)
-    for agent in WARM_AGENTS:
-        asyncio.run(_warm(client, agent))
     peers = [Client(url, {FORWARDED: f"198.51.100.{k}"}) for k in range(clients)]
-    with attacked(url) as attacks:
+    attacking: AbstractContextManager[dict[str, int]] = attacked(url, kind, core) if kind else nullcontext({})
+    with attacking as attacks:
         answers, errors, seconds = asyncio.run(_all_games(peers, GENTLE, pause, seed))
     return {
+        "kind": kind,
+        "core": core,
         "clients": clients,
         "pause_seconds": pause,
         "seconds": seconds,
@@ -117,10 +131,20 @@ def load_under_attack(url: str, clients: int, pause: float, seed: int = 0) -> di
     }
 
 
+def exceeded(attack: dict[str, Any], calm: dict[str, Any]) -> list[str]:
+    """Return the quantiles under an attack that are above the accepted ones."""
+    return [
+        f"{agent} {name} {times[f'answer_{name}_ms']:.0f} ms, {calm['agents'][agent][f'answer_{name}_ms']:.0f} without"
+        for agent, times in attack["agents"].items()
+        for name, (factor, least) in ACCEPTED.items()
+        if times[f"answer_{name}_ms"] > max(factor * calm["agents"][agent][f"answer_{name}_ms"], least)
+    ]
+
+
 @contextmanager
-def attacked(url: str) -> Iterator[dict[str, int]]:
+def attacked(url: str, kind: str, core: int | None) -> Iterator[dict[str, int]]:
     """Attack the server at *url* from another process; the responses by kind are filled in at the end."""
-    process = module_process("benchmarks.server", url, stdin=subprocess.PIPE)
+    process = module_process("benchmarks.server", url, kind, str(core), stdin=subprocess.PIPE)
     assert process.stdout is not None
     outcomes: dict[str, int] = {}
     try:
@@ -177,10 +201,16 @@ async def _joined(client: Client, agent: str) -> AsyncIterator[Any]:
     """Give the connection of the black player of a new game against *agent*."""
     players = {"white": {"kind": "agent", "agent": agent}}
     created = await asyncio.to_thread(client.ask, "POST", "/api/games", players)
+    async with _connected(client, created, "black") as connection:
+        yield connection
+
+
+@asynccontextmanager
+async def _connected(client: Client, created: dict[str, Any], role: str) -> AsyncIterator[Any]:
     socket = f"{client.url.replace('http', 'ws', 1)}/api/games/{created['game']}/socket"
     socket_kwargs: dict[str, Any] = {"compression": None, "open_timeout": 60, "ping_interval": None}
     async with websockets.connect(socket, additional_headers=client.headers, **socket_kwargs) as connection:
-        await connection.send(json.dumps({"type": "join", "token": created["tokens"]["black"]}))
+        await connection.send(json.dumps({"type": "join", "token": created["tokens"][role]}))
         yield connection
 
 
@@ -226,13 +256,29 @@ def _lags(client: Client) -> dict[str, float]:
 
 # --- in the process that attacks ------------------------------------------------------------------
 
+#: Talks over a connection, and yields what came of it.
+Talk = Callable[[asyncio.StreamReader, asyncio.StreamWriter], AsyncIterator[str]]
 
-async def attack(url: str) -> Counter[str]:
+
+async def attack(url: str, kind: str) -> Counter[str]:
     """Attack until the standard input ends; return the number of responses by kind."""
     client, outcomes = Client(url, {FORWARDED: ATTACKER}), Counter[str]()
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(64))  # a thread for each of the requests
-    tasks = [_post_forever(client, path, body, outcomes) for path, body, count in POSTED for _ in range(count)]
-    tasks += [_play_forever(client, agent, outcomes) for agent, count in ATTACKED_AGENTS.items() for _ in range(count)]
+    if kind == "limits":
+        tasks = [_post_forever(client, path, body, outcomes) for path, body, count in POSTED for _ in range(count)]
+        agents = ATTACKED_AGENTS.items()
+        tasks += [_play_forever(client, agent, outcomes) for agent, count in agents for _ in range(count)]
+    elif kind == "messages":
+        created = [client.ask("POST", "/api/games", {}) for _ in range(2)]
+        tasks = [_speak_forever(client, created[n % 2], n, outcomes) for n in range(376)]
+    else:
+        talk, count = {
+            "gets": (_get, 200),
+            "reviews": (_review, 50),
+            "create": (_create, 50),
+            "uploads": (_stall, 150),
+        }[kind]
+        tasks = [_talk_forever(client, talk, outcomes) for _ in range(count)]
     running = [asyncio.create_task(task) for task in tasks]
     await asyncio.sleep(2)  # until it is under way
     print("attacking", flush=True)
@@ -252,6 +298,88 @@ async def _post_forever(client: Client, path: str, body: dict[str, Any], outcome
             outcome = str(error).rpartition("refuses: ")[2][:60]
         outcomes[f"{path} {outcome}"] += 1
         await asyncio.sleep(REQUEST_PAUSE)
+
+
+async def _talk_forever(client: Client, talk: Talk, outcomes: Counter[str]) -> None:
+    """Open connections one after the other, and *talk* over each until it is closed."""
+    address = urlsplit(client.url)
+    while True:
+        try:
+            reader, writer = await asyncio.open_connection(address.hostname, address.port)
+            try:
+                async for outcome in talk(reader, writer):
+                    outcomes[outcome] += 1
+            finally:
+                writer.transport.abort()
+        except (OSError, EOFError, ValueError) as error:
+            outcomes[type(error).__name__] += 1
+            await asyncio.sleep(REQUEST_PAUSE)
+
+
+async def _request(
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+    method: str,
+    path: str,
+    body: bytes = b"",
+    token: str = "",
+) -> tuple[int, Any]:
+    """Send a request over an open connection, and return the response's status and content."""
+    fields = (
+        f"Host: 127.0.0.1\r\n{FORWARDED}: {ATTACKER}\r\nAuthorization: Bearer {token}\r\nContent-Length: {len(body)}"
+    )
+    writer.write(f"{method} {path} HTTP/1.1\r\n{fields}\r\n\r\n".encode() + body)
+    head = (await reader.readuntil(b"\r\n\r\n")).decode().lower()
+    return int(head.split()[1]), await reader.readexactly(int(head.partition("content-length: ")[2].split()[0]))
+
+
+async def _get(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> AsyncIterator[str]:
+    for path in cycle(("/api/health", "/icon.svg", "/api/agents")):
+        yield f"GET {path} {(await _request(reader, writer, 'GET', path))[0]}"
+
+
+async def _review(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> AsyncIterator[str]:
+    """Share reviews that are nested deep, and read those that are accepted."""
+    while True:
+        depth = random.choice((60, 64, 320, 350, 1_000))
+        nested = '[{"move":"a1","variations":[' * depth + '[{"move":"a1"}]' + "]}]" * depth
+        body = f'{{"board":"{"-" * 64}","turn":"black","moves":{nested}}}'.encode()
+        status, content = await _request(reader, writer, "POST", "/api/reviews", body)
+        yield f"review {depth} deep {status}"
+        if status == 201:
+            yield f"read {(await _request(reader, writer, 'GET', '/api/reviews/' + json.loads(content)['review']))[0]}"
+
+
+async def _create(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> AsyncIterator[str]:
+    while True:
+        status, content = await _request(reader, writer, "POST", "/api/games", b"{}")
+        yield f"create {status}"
+        if status == 201:
+            made = json.loads(content)
+            path = f"/api/games/{made['game']}/resign"
+            yield f"resign {(await _request(reader, writer, 'POST', path, token=made['tokens']['black']))[0]}"
+
+
+async def _stall(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> AsyncIterator[str]:
+    """Send nearly all of the longest text, and wait."""
+    fields = f"Host: 127.0.0.1\r\n{FORWARDED}: {ATTACKER}\r\nContent-Length: 1000000"
+    writer.write(f"POST /api/transcripts HTTP/1.1\r\n{fields}\r\n\r\n".encode() + b" " * 999_000)
+    yield f"upload {(await reader.readline()).split()[1].decode()}"
+
+
+async def _speak_forever(client: Client, created: dict[str, Any], number: int, outcomes: Counter[str]) -> None:
+    """Send messages to one of the attacker's games, and requests to take back that all its connections hear of."""
+    role, messages = ("black", "white", "spectator")[number % 3], cycle(('{"type":"ping"}', '{"type":"undo"}', "x"))
+    while True:
+        try:
+            async with _connected(client, created, role) as connection:
+                while True:
+                    await connection.send(next(messages))
+                    outcomes["messages"] += 1
+                    await asyncio.sleep(MESSAGE_PAUSE)
+        except (OSError, websockets.WebSocketException) as error:
+            outcomes[f"messages {type(error).__name__}"] += 1
+            await asyncio.sleep(1)
 
 
 async def _play_forever(client: Client, agent: str, outcomes: Counter[str]) -> None:
@@ -274,4 +402,6 @@ async def _play_forever(client: Client, agent: str, outcomes: Counter[str]) -> N
 
 if __name__ == "__main__":
     os.nice(19)
-    print(json.dumps(asyncio.run(attack(sys.argv[1]))))
+    if sys.argv[3].isdigit():
+        os.sched_setaffinity(0, {int(sys.argv[3])})
+    print(json.dumps(asyncio.run(attack(sys.argv[1], sys.argv[2]))))

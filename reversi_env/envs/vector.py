@@ -400,25 +400,25 @@ class ReversiVectorEnv(VectorEnv):
             return {}
         ends = np.zeros((2, self.num_envs), np.int64)
         episodes.write_final_results(self._states, self._game, rows, *ends)
-        which = terminated.copy()
-        infos = {"score": ends[0], "_score": which, "winner": ends[1], "_winner": which}
+        ended = terminated.copy()
+        infos = {"score": ends[0], "_score": ended, "winner": ends[1], "_winner": ended}
         if self._pool.size:
-            infos |= {"opponent": _rows_or_zero(rows, self._states["opponent"]), "_opponent": which}
+            infos |= {"opponent": _rows_or_zero(rows, self._states["opponent"]), "_opponent": ended}
         return infos
 
     def _same_step_reset(self, ended: np.ndarray, rows: np.ndarray, ends: dict[str, Any]) -> dict[str, Any]:
         """Begin the next episode in the games *rows*, those that have *ended*. Return the infos of the end."""
         boards, masks = self._boards_and_masks(rows)
-        final_obs, which = np.full(self.num_envs, None, dtype=object), ended.copy()
+        final_obs, ended = np.full(self.num_envs, None, dtype=object), ended.copy()  # the infos outlive the argument
         if self.settings.observation == "dict":
             final_obs[rows] = [{"observation": b, "action_mask": m} for b, m in zip(boards, masks, strict=True)]
         else:
             final_obs[rows] = np.fromiter(boards, object, rows.size)
-        infos = self._infos(which)
+        infos = self._infos(ended)
         final_info = {key: infos[key] if key.startswith("_") else _rows_or_zero(rows, infos[key]) for key in infos}
         self._begin(ended, self.settings)
         self._observe_some(rows)
-        return {"final_obs": final_obs, "_final_obs": which, "final_info": final_info | ends, "_final_info": which}
+        return {"final_obs": final_obs, "_final_obs": ended, "final_info": final_info | ends, "_final_info": ended}
 
     def _observations(self) -> Any:
         boards = self.settings.boards(self._boards, self._masks, self._states)

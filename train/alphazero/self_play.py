@@ -29,7 +29,7 @@ MAX_DEPTH = {"cuda": 12, "cpu": 24}
 POLICY_SCALE = 255
 
 #: Exact scores for the side to move, from arrays of boards, own and the opponent's.
-Solve = Callable[[np.ndarray, np.ndarray], np.ndarray]
+BatchSolver = Callable[[np.ndarray, np.ndarray], np.ndarray]
 
 
 class Positions(NamedTuple):
@@ -82,7 +82,7 @@ class Ply(NamedTuple):
 
 
 #: Takes the states of some games and the indices of these games; returns their moves.
-Choose = Callable[[State, Tensor], ChosenMoves]
+MoveChooser = Callable[[State, Tensor], ChosenMoves]
 
 
 def make_search(
@@ -104,7 +104,7 @@ def make_search(
 
 def play_generation(
     search: TreeSearch,
-    solve: Solve,
+    solve: BatchSolver,
     options: SelfPlayOptions,
     seed: int,
     device: torch.device,
@@ -202,7 +202,7 @@ def play_random_openings(rules: Rules, plies: Tensor, rng: torch.Generator) -> S
 
 
 def play_games(
-    state: State, choose: Choose, rules: Rules, on_progress: Callable[[int], None] = lambda plies: None
+    state: State, choose: MoveChooser, rules: Rules, on_progress: Callable[[int], None] = lambda plies: None
 ) -> tuple[list[Ply], State]:
     """Play games to their end; return all plies and the final states."""
     plies = list[Ply]()
@@ -217,7 +217,7 @@ def play_games(
 
 
 def value_targets(
-    plies: list[Ply], final_state: State, solve: Solve, rules: Rules, exact: int, td_lambda: float
+    plies: list[Ply], final_state: State, solve: BatchSolver, rules: Rules, exact: int, td_lambda: float
 ) -> Positions:
     """Return all positions with TD(λ) value targets; those with at most *exact* empties get their exact score.
 
@@ -243,7 +243,7 @@ def value_targets(
     return Positions.concatenate(parts)
 
 
-def exact_values(solve: Solve, own: Tensor, opp: Tensor) -> Tensor:
+def exact_values(solve: BatchSolver, own: Tensor, opp: Tensor) -> Tensor:
     """Return exact scores for the side to move, on the device of the boards."""
     scores = solve(*(side.cpu().numpy().view(np.uint64) for side in (own, opp)))
     return torch.from_numpy(scores.astype(np.float32)).to(own.device)

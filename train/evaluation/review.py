@@ -95,7 +95,7 @@ class Review(Sequence[MoveReview]):
         lines = [f"{'':>3}  {'':5}  move   black   loss  best  verdict"]
         for move in self.moves:
             digits, kind = (0, "exact") if move.exact else (1, "")
-            figures = f"{move.value_for_black:+7.{digits}f}  {move.loss:5.{digits}f}"
+            figures = f"{round(move.value_for_black, digits) + 0.0:+7.{digits}f}  {move.loss:5.{digits}f}"  # no -0.0
             words = "" if move.verdict in ("best", "good") else move.verdict
             lines.append(
                 f"{move.number:3}  {move.colour:5}  {move.move:4} {figures}  {move.best:4}  {words:10}  {kind}"

@@ -10,9 +10,10 @@ export function gifOf(frames, width, height, delay) {
   const table = Array.from({ length: 256 }, (_, i) => channels(palette[i] ?? 0)).flat();
   const parts = [[...text("GIF89a"), ...word(width), ...word(height), 0xf7, 0, 0, ...table, 0x21, 0xff, 11, ...text("NETSCAPE2.0"), 3, 1, 0, 0, 0]];
   for (const [i, frame] of pixels.entries()) {
-    const shown = i < pixels.length - 1 ? delay : 4 * delay; // the end is looked at longer
-    parts.push([0x21, 0xf9, 4, 4, ...word(shown), 0, 0, 0x2c, 0, 0, 0, 0, ...word(width), ...word(height), 0, 8]);
-    const data = compressed(Uint8Array.from(frame, (colour) => indexOf(colour, palette, indices)));
+    const shown = i < pixels.length - 1 ? delay : 4 * delay, isNew = (colour, at) => colour !== pixels[i - 1]?.[at]; // the end is looked at longer
+    const top = Math.max(0, Math.floor(frame.findIndex(isNew) / width)), bottom = Math.max(top, Math.floor(frame.findLastIndex(isNew) / width)) + 1;
+    parts.push([0x21, 0xf9, 4, 4, ...word(shown), 0, 0, 0x2c, 0, 0, ...word(top), ...word(width), ...word(bottom - top), 0, 8]); // the rows that change
+    const data = compressed(Uint8Array.from(frame.subarray(top * width, bottom * width), (colour) => indexOf(colour, palette, indices)));
     for (let at = 0; at < data.length; at += 255) parts.push([Math.min(255, data.length - at)], data.subarray(at, at + 255));
     parts.push([0]);
   }

@@ -4,7 +4,7 @@ import json
 import re
 import sys
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -112,11 +112,17 @@ def test_tables_of_a_tournament(played):
     assert table.cross_table[0][1] == pytest.approx(1 - table.cross_table[1][0])
 
 
-def test_a_draw_is_half_a_point_in_the_cross_table(played):
+def test_the_cross_table_has_the_mean_points_of_games_of_which_some_are_drawn(played):
     _, tournament = played
-    drawn = [replace(record, game=replace(record.game, discs=0)) for record in tournament.records]
-    table = standings(Tournament(tournament.options, drawn)).cross_table
-    assert [table[a][b] for a in range(3) for b in range(3) if a != b] == [0.5] * 6
+    records = [
+        replace(record, game=replace(record.game, discs=2 * (number % 2)))
+        for number, record in enumerate(tournament.records)
+    ]
+    table = standings(Tournament(tournament.options, records))
+    places = [AGENTS.index(player.name) for player in table.players]
+    for (row, own), (column, other) in permutations(enumerate(places), 2):
+        met = [record for record in records if {record.fixture.black, record.fixture.white} == {own, other}]
+        assert table.cross_table[row][column] == np.mean([record.points_of(own) for record in met])
 
 
 def test_moves_over_the_allowed_time_are_counted(tmp_path):

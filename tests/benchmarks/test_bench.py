@@ -136,15 +136,6 @@ def test_games_are_played_to_their_ends_and_timed(server, api):
     assert 0 < result["answer_median_ms"] <= result["answer_p99_ms"] <= result["answer_max_ms"]
 
 
-def test_clients_under_attack_have_addresses_of_their_own(server, special, monkeypatch):
-    api = special(proxies=("127.0.0.1",))
-    monkeypatch.setattr(server, "WARM_AGENTS", ())
-    monkeypatch.setattr(server, "GENTLE", ("random", "greedy"))
-    result = server.load_under_attack(api.url, 2, 0.0)
-    assert result["errors"] == 0
-    assert api.hall.running == {"198.51.100.0": 2, "198.51.100.1": 2}
-
-
 @pytest.mark.slow
 def test_attacks_by_one_address_do_not_stop_the_games_of_others(server):
     """Each kind reaches the server; how much slower the others' games get is measured by ``bench server --hostile``."""

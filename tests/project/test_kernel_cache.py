@@ -1,9 +1,6 @@
 """The kernel cache: the next start compiles nothing, an edit in any file does, and the first compilation is announced."""
 
-import os
-import pty
 import shutil
-import subprocess
 import sys
 
 import pytest
@@ -206,27 +203,6 @@ def test_the_first_start_of_the_command_announces_compilation_and_the_second_com
     assert first_result == second_result
     assert "discs (depth 6)" in first_result
     assert sorted(tmp_path.rglob("*.kernel")) == kernels
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not hasattr(pty, "openpty"), reason="needs a pseudo-terminal")
-def test_compilation_is_announced_on_a_terminal_and_only_there(tmp_path):
-    environment = os.environ | {"REVERSI_CACHE_DIR": str(tmp_path), "PYTHONPATH": str(REPOSITORY)}
-    command = [sys.executable, "-c", LEGAL_MOVES]
-    announcements = []
-    for _ in range(2):
-        master, terminal = pty.openpty()
-        subprocess.run(command, env=environment, stdout=subprocess.DEVNULL, stderr=terminal, check=True)
-        os.close(terminal)
-        try:
-            announcements.append(os.read(master, 1000).decode())
-        except OSError:  # Linux says EIO when the terminal is closed and nothing was written
-            announcements.append("")
-        os.close(master)
-    assert announcements[0].count("compiling kernels") == 1
-    assert announcements[1] == ""
-    shutil.rmtree(tmp_path)
-    assert finished(LEGAL_MOVES, REVERSI_CACHE_DIR=tmp_path).stderr == ""
 
 
 def test_compilation_works_without_a_standard_error(monkeypatch):

@@ -1,8 +1,6 @@
 """Results that no change of structure may change: seeded games, labels and fits, held to hashes that were recorded.
 
-A change that is meant to alter one of them (another search, another way to fit) records its new hash, and says why. The search's
-own node signature is in ``tests/search/engine/test_engine.py``; the deep network's fit depends on the CPU, and its values are
-compared with torch's in ``tests/models/patterns/test_forward.py``.
+A change that is meant to alter one of them (another search, another way to fit) records its new hash, and says why.
 """
 
 import hashlib

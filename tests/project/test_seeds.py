@@ -6,7 +6,6 @@ from dataclasses import replace
 from itertools import combinations, islice, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,7 +19,6 @@ from studies.game_tree import winner
 from studies.game_tree.counting import positions_by_round
 from studies.game_tree.kernels import ROUNDS, count_breadths
 from studies.reports import report_003
-from studies.reports import tuning as label_tuning
 from tests.oracles.strategies import random_moves, wthor_file, wthor_record
 from train.alphazero.options import SelfPlayOptions
 from train.alphazero.run import SelfPlayRun
@@ -156,21 +154,6 @@ def probcut(seed):
     return set(seeds)
 
 
-def tuned_labels(seed):
-    """The seeds of all tunings; nothing is solved and nothing tuned."""
-    seeds = []
-
-    def spy(chosen, objective):
-        seeds.append(chosen.seed)
-        return SimpleNamespace(loss=0, check=0, seconds=0, published_check=0)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(label_tuning, "tune", spy)
-        patch.setattr(label_tuning.LabelError, "truth", lambda objective: None)
-        label_tuning.measure(label_tuning.LabelTuningOptions(seeds=3, seed=seed))
-    return seeds
-
-
 def puzzles(seed):
     """Positions by the options that a puzzle's candidates are drawn by, but from quicker games and with more empty squares."""
     quick = {"count": GAMES, "shard_rows": GAMES, "block_rows": GAMES, "empties": (30, 30), "play_depth": 1}
@@ -200,7 +183,6 @@ JOBS = {
     "report 003": openings(lambda seed: report_003.measure(report_003.PlyOptions(games=GAMES, seed=seed))),
     "endgames": lambda seed: rows(*_sample(EndgameOptions(positions=2, empties=(14, 14), seed=seed), 1)[:2]),
     "probcut": probcut,
-    "label tuning": tuned_labels,
     "puzzles": puzzles,
 }
 

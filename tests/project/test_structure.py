@@ -182,6 +182,7 @@ def output(script, **environment):
     return subprocess.run(command, env=inherited | environment, capture_output=True, text=True, check=True).stdout
 
 
+@pytest.mark.slow
 def test_facades_import_all_names_with_eager_import():
     pytest.importorskip("torch", reason="all names of the facades need torch, of the extra learn")
     script = "import sys, reversi_env, search, models; print('numba' in sys.modules)"

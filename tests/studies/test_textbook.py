@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from reversi_env import BLACK, WHITE, Position, ReversiError, Rules
+from reversi_env import BLACK, WHITE, Position, Rules
 from studies.textbook import (
     SearchResult,
     ValueTable,
@@ -88,24 +88,8 @@ def test_small_endgames_equal_brute_force(search, variant):
         assert (result.value, result.proven) == (brute_force.value(position), True)
 
 
-@every_search
-@pytest.mark.parametrize("depth", [0, 1, 5])
-@pytest.mark.parametrize(("variant", "value"), [("normal", 16), ("reversed", -16)])
-def test_a_finished_game_has_its_score_and_no_move(search, depth, variant, value):
-    over = Position.from_text("XX-- X--- ---- ----", BLACK, Rules(4, variant))
-    result = search(over, depth, never_evaluate)
-    assert (result.value, result.move, result.nodes, result.proven) == (value, None, 1, True)
-
-
 def never_evaluate(position):
     pytest.fail(f"asked to evaluate\n{position}")
-
-
-@every_search
-@pytest.mark.parametrize("position", [Position.initial().play("d3"), Position.from_text(BLACK_MUST_PASS)])
-def test_depth_zero_is_the_evaluation_even_before_a_pass(search, position):
-    value = discs_and_mobility(position)
-    assert search(position, 0, discs_and_mobility) == SearchResult(value, None, nodes=1, depth=0, proven=False)
 
 
 @every_search
@@ -113,15 +97,6 @@ def test_a_pass_is_a_node_and_a_move_but_uses_up_no_depth(search):
     position = Position.from_text(BLACK_MUST_PASS)
     result = search(position, 1, never_evaluate)
     assert result == SearchResult(value=-16, move=position.rules.pass_action, nodes=3, depth=1, proven=True)
-
-
-@every_search
-@pytest.mark.parametrize("depth", [-1, 1.5, "3", True, None])
-def test_a_bad_depth_is_named(search, depth):
-    with pytest.raises(ReversiError, match=f"depth {depth!r}"):
-        search(Position.initial(), depth, disc_lead)
-    with pytest.raises(ReversiError, match=f"capacity {depth!r}"):
-        ValueTable(depth)
 
 
 @pytest.mark.parametrize("search", FULL_SEARCHES)

@@ -19,8 +19,7 @@ from reversi_env.envs import ReversiVectorEnv
 from reversi_env.errors import TrainError
 from reversi_env.storage.checksummed import pack_checksummed, unpack_checksummed
 from search import agents
-from train.arena.network_players import BatchPolicy, BatchPolicyPlayer
-from train.evaluation.ladder import Ladder
+from train.arena.network_players import BatchPolicy
 from train.rl.options import faster_precision
 
 
@@ -175,16 +174,6 @@ def test_both_games_have_a_policy_on_6x6_that_plays_by_name_and_on_the_server(va
     agent = catalogue.limited_agent("rl:seed=3", 6, ServerOptions())
     answer = Searcher().answer(Job("move", start, agent.spec.text, table=1, seed=3, number=1))
     assert answer.result["move"] in start.legal_moves()
-
-
-@pytest.mark.slow
-def test_the_normal_one_beats_the_baselines():
-    rules = Rules(6)
-    ladder = Ladder(rules, 200, seed=5, baselines=("random", "greedy", "cell-utility:depth=2"))
-    scores = ladder.measure(BatchPolicyPlayer(read_policy(packaged_policy(rules)).net, symmetric=True)).scores
-    assert scores["random"].score > 0.92
-    assert scores["greedy"].score > 0.85
-    assert scores["cell-utility:depth=2"].score - 2 * scores["cell-utility:depth=2"].score_error > 0.5
 
 
 @pytest.mark.parametrize("spec", ["rl:/etc/passwd", "rl:weights=x", "rl:temperature=1", "rl:seed=x", "rl-search"])

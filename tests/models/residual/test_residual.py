@@ -8,16 +8,8 @@ from models.bitboards import board_planes, board_tensor, legal_moves, transforme
 from models.evaluator import NetworkEvaluator
 from models.files import WeightsError
 from models.residual import inference
+from models.residual import net as residual
 from models.residual.inference import fused_network
-from models.residual.net import (
-    ResidualNet,
-    SavedResidual,
-    ValueFromBoards,
-    best_policy_actions,
-    read_residual,
-    square_images,
-    symmetrised,
-)
 from models.torch_evaluator import TorchEvaluator
 from reversi_env import Position, ReversiError, Rules, batch
 from search.agents.spec import make_agent
@@ -28,7 +20,7 @@ from tests.oracles.processes import PATIENCE, in_background, wait_until
 
 def network_of(size, blocks=1):
     torch.manual_seed(size)
-    net = ResidualNet(size, channels=4, blocks=blocks).requires_grad_(False)
+    net = residual.ResidualNet(size, channels=4, blocks=blocks).requires_grad_(False)
     torch.nn.init.normal_(net.value.weight, std=0.02)
     for block in net.blocks:
         torch.nn.init.normal_(block.second.weight, std=0.2)
@@ -43,7 +35,7 @@ def boards_of(rules, count=200, seed=1):
 
 @pytest.fixture(scope="module")
 def weights(tmp_path_factory):
-    saved = SavedResidual(Rules(4), network_of(4), {"training": "none"})
+    saved = residual.SavedResidual(Rules(4), network_of(4), {"training": "none"})
     data = saved.to_bytes()
     path = tmp_path_factory.mktemp("zero") / saved.file_name(data)
     path.write_bytes(data)
@@ -55,7 +47,7 @@ def test_images_of_squares_are_those_of_the_boards(size):
     rules = Rules(size)
     _, _, own, opp = boards_of(rules)
     legal = board_planes(legal_moves(own, opp, rules.playable), size).flatten(1)
-    for symmetry, images in enumerate(square_images(rules)):
+    for symmetry, images in enumerate(residual.square_images(rules)):
         image = torch.full_like(own, symmetry)
         expected = legal_moves(transformed(own, image), transformed(opp, image), rules.playable)
         assert (legal[:, images] == board_planes(expected, size).flatten(1)).all()
@@ -64,10 +56,10 @@ def test_images_of_squares_are_those_of_the_boards(size):
 def test_symmetrised_logits_and_values_are_those_of_every_image():
     net, rules = network_of(6), Rules(6)
     own, opp = boards_of(rules, 8)[2:]
-    logits, values = symmetrised(net, rules)(own, opp)
-    for symmetry, images in enumerate(square_images(rules)):
+    logits, values = residual.symmetrised(net, rules)(own, opp)
+    for symmetry, images in enumerate(residual.square_images(rules)):
         image = torch.full_like(own, symmetry)
-        of_image = symmetrised(net, rules)(transformed(own, image), transformed(opp, image))
+        of_image = residual.symmetrised(net, rules)(transformed(own, image), transformed(opp, image))
         assert torch.allclose(of_image[0], logits[:, images], atol=1e-5)
         assert torch.allclose(of_image[1], values, atol=1e-4)
 
@@ -102,7 +94,7 @@ def test_a_failure_to_compile_or_record_is_reported_once(monkeypatch):
 def test_the_best_move_of_the_policy_is_the_legal_one_with_the_highest_logit():
     rules, net = Rules(6), network_of(6)
     boards = boards_of(rules)
-    actions = best_policy_actions(net, *boards[2:], rules)
+    actions = residual.best_policy_actions(net, *boards[2:], rules)
     for own, opp, logits, action in zip(*boards[:2], net(*boards[2:])[0], actions.tolist(), strict=True):
         legal = Position(rules, int(own), int(opp)).legal_actions()
         assert action == (0 if legal == [rules.pass_action] else max(legal, key=logits.__getitem__))
@@ -130,8 +122,8 @@ def test_fused_blocks_agree_with_the_network_and_fall_back_where_there_is_no_cud
 
 def test_a_file_gives_the_network_back_with_values_equal_in_all_images(weights):
     rules = Rules(4)
-    saved, (own, opp, *_) = read_residual(weights), boards_of(rules, 20)
-    evaluator = TorchEvaluator(ValueFromBoards(saved.net, symmetric=True), rules, inputs="boards")
+    saved, (own, opp, *_) = residual.read_residual(weights), boards_of(rules, 20)
+    evaluator = TorchEvaluator(residual.ValueFromBoards(saved.net, symmetric=True), rules, inputs="boards")
     values = evaluator.static_values(own, opp)
     assert np.allclose(values, evaluator.static_values(*batch.canonical(own, opp)[:2]), atol=1e-4)
     assert np.ptp(values) > 0

@@ -123,13 +123,3 @@ def test_a_bad_line_is_an_answer(reversi, line, key, words):
     answer = json.loads(out)
     assert (answer["id"], answer["type"]) == (key, "error")
     assert words in answer["error"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "word"),
-    [(("start", "--jsonl"), "start"), (("--jsonl", "--after", 3), "--after"), (("start", "--workers", 2), "--jsonl")],
-)
-def test_options_that_do_not_fit_are_refused(reversi, arguments, word):
-    status, out, err = reversi("analyse", *arguments)
-    assert (status, out, err.count("\n")) == (2, "", 1)
-    assert word in err

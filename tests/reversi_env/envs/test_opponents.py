@@ -6,7 +6,6 @@ from functools import partial
 import gymnasium
 import numpy as np
 import pytest
-from sb3_contrib import MaskablePPO
 
 from reversi_env import Position
 from reversi_env.envs import OpponentPool, ReversiEnv, ReversiVectorEnv, SettingsError
@@ -137,17 +136,6 @@ def test_a_model_is_shown_the_environments_own_observation_and_masks_if_it_takes
         assert (seen["observation"] if observation == "dict" else seen).shape == (*axes, *shape)
         assert mask.shape == (*axes, 17)
         assert (mask.dtype == np.bool_) == (model is MaskedModel)
-
-
-@pytest.mark.parametrize(("observation", "policy"), [("planes", "MlpPolicy"), ("dict", "MultiInputPolicy")])
-def test_a_maskable_ppo_model_plays(observation, policy):
-    options = {"size": 4, "observation": observation}
-    model = MaskablePPO(policy, ReversiEnv(**options), n_steps=8, batch_size=8, seed=1, device="cpu")
-    whole_game(ReversiEnv(opponent=model, **options))
-    envs = ReversiVectorEnv(6, opponent=model, colour="alternate", **options)
-    envs.reset(seed=1)
-    for _ in range(20):
-        envs.step(envs.sample_legal())
 
 
 class Blind:

@@ -1,9 +1,4 @@
-"""One game in five clothes: the single, AEC and vector environment (serial and parallel) and pure states play the same games.
-
-A batch is played with random legal actions and recorded; each of its games is then played again in a single environment
-(and in the AEC environment) with the same seed and actions, and followed by a `Position`, whose rules have tests of
-their own.
-"""
+"""The single, AEC and vector environment (serial and parallel) and pure states play the same games, followed by a `Position`."""
 
 import itertools
 from dataclasses import dataclass

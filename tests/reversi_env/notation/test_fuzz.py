@@ -1,27 +1,10 @@
-"""Whatever comes in, a reader returns something sound or raises one of the package's own errors — nothing else escapes.
-
-Inputs are arbitrary, and valid ones with a few random edits, which get past the first checks. What is accepted must be
-legal and must survive being written and read again.
-"""
+"""Whatever comes in, a reader returns something sound or raises one of the package's own errors — nothing else escapes."""
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reversi_env import Position, ReversiError, Rules
-from reversi_env.notation import (
-    Annotation,
-    Game,
-    read_ggf,
-    read_ggf_game,
-    read_obf,
-    read_obf_line,
-    read_transcript,
-    read_wthor,
-    write_ggf,
-    write_obf_line,
-    write_transcript,
-)
+from reversi_env import Position, ReversiError, Rules, notation
 from tests.oracles.strategies import BLACK_MUST_PASS, random_moves, wthor_file, wthor_record
 
 fuzzed = settings(derandomize=True, deadline=None, max_examples=140)
@@ -30,7 +13,7 @@ STARTS = [Position.initial(), Position.initial(Rules(6, "reversed")), BLACK_MUST
 TRANSCRIPTS = [
     "f5d6c3d3c4",
     "1. F5 d6 2. c3 -- pass",
-    write_transcript(random_moves(Position.initial(), 1), "explicit"),
+    notation.write_transcript(random_moves(Position.initial(), 1), "explicit"),
 ]
 LINES = [
     "-----OX--XO----- X; B1:-8; A2:-8; D3:+16; C4:-8; % the start",
@@ -39,7 +22,11 @@ LINES = [
 ]
 RECORDS = [
     r"(;GM[Othello]PB[A\]nn]TY[s8r20]RE[-4.00:r]B[d3//0.01]W[c5/-1.50/4.2];)",
-    write_ggf(Game(BLACK_MUST_PASS, ("pass", "c1"), annotations=(Annotation(1.0), Annotation(None, 2.0)))),
+    notation.write_ggf(
+        notation.Game(
+            BLACK_MUST_PASS, ("pass", "c1"), annotations=(notation.Annotation(1.0), notation.Annotation(None, 2.0))
+        )
+    ),
     "1 (;TY[6a]BO[6 ------ ------ --O*-- --*O-- ------ ------ *]B[b3];)",
 ]
 #: A digit that int() takes, a lone surrogate, a number too long for int(), a number too large for float().
@@ -77,31 +64,31 @@ def accepted(reader, *args):
 @fuzzed
 @given(text_like(TRANSCRIPTS), st.sampled_from(STARTS))
 def test_transcripts(text, start):
-    game = accepted(read_transcript, text, start)
+    game = accepted(notation.read_transcript, text, start)
     if game is not None:
         assert game.final().round - start.round == len(game.moves) - game.moves.count("pass")
-        assert read_transcript(write_transcript(game, "explicit"), start) == game
+        assert notation.read_transcript(notation.write_transcript(game, "explicit"), start) == game
 
 
 @fuzzed
 @given(text_like(LINES), st.sampled_from([None, Rules(8), Rules(4, "reversed")]))
 def test_obf_lines(line, rules):
-    problem = accepted(read_obf_line, line, rules)
+    problem = accepted(notation.read_obf_line, line, rules)
     if problem is not None:
         assert {move for move, _ in problem.scores} <= set(problem.position.legal_moves())
-        assert read_obf_line(write_obf_line(problem), rules) == problem
+        assert notation.read_obf_line(notation.write_obf_line(problem), rules) == problem
 
 
 @fuzzed
 @given(text_like(RECORDS))
 def test_ggf_games(text):
-    game = accepted(read_ggf_game, text)
+    game = accepted(notation.read_ggf_game, text)
     if game is not None:
         assert game.final().round - game.start.round == len(game.moves) - game.moves.count("pass")
-        assert read_ggf_game(write_ggf(game)) == game
+        assert notation.read_ggf_game(notation.write_ggf(game)) == game
 
 
-@pytest.mark.parametrize("reader", [read_obf, read_ggf])
+@pytest.mark.parametrize("reader", [notation.read_obf, notation.read_ggf])
 def test_files_of_any_bytes_and_lists_of_any_lines(reader, tmp_path):
     path = tmp_path / "fuzzed"
     pieces = st.one_of(st.binary(), edited([text.encode() for text in LINES + RECORDS], st.binary(max_size=3)))
@@ -133,7 +120,7 @@ def overwritten(draw):
 )
 def test_wthor_bytes(data):
     """What is accepted replays, and the replay calls illegal just the games that cannot be made a `Game`."""
-    file = accepted(read_wthor, data)
+    file = accepted(notation.read_wthor, data)
     if file is not None:
         games = [accepted(file.game, index) for index in range(len(file))]
         assert file.replay().illegal.tolist() == [game is None for game in games]

@@ -114,16 +114,6 @@ def test_opens_with_the_first_frame_and_shows_every_frame_for_its_time(pygame, w
     assert ticks == [25] * 3
 
 
-def test_survives_the_end_of_other_windows(pygame, window):
-    opened = Window(fps=0)
-    window.show(FRAME)
-    opened.show(FRAME)
-    for other in (opened, Window()):
-        other.close()
-        window.show(FRAME)
-        assert np.array_equal(on_screen(pygame), FRAME)
-
-
 @pytest.mark.parametrize("by_user", [False, True])
 def test_a_closed_window_stays_closed_and_the_program_goes_on(pygame, window, by_user):
     window.show(FRAME)

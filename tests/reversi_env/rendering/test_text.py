@@ -75,18 +75,6 @@ def coloured_squares(text: str, size: int) -> tuple[str, list[str]]:
     return squares, backgrounds
 
 
-def test_coloured_last_move_lies_on_its_own_background(position):
-    size = position.rules.size
-    _, unmarked = coloured_squares(render_ansi(position, colour=True), size)
-    for action in range(size * size):
-        _, marked = coloured_squares(render_ansi(position, action, colour=True), size)
-        assert marked[action] not in unmarked
-        assert marked[:action] + marked[action + 1 :] == unmarked[:action] + unmarked[action + 1 :]
-    lines = render_ansi(position, colour=True).splitlines()  # which leave the terminal as it was
-    assert all(re.findall(r"\x1b\[[\d;]*m", line)[-1] == "\x1b[0m" for line in lines[: size + 1])
-    assert "\x1b" not in lines[-1]
-
-
 BAD_ARGUMENTS = [
     *((render_svg, {"size_px": pixels}, "size_px") for pixels in (0, -1, 2.5, "400", True)),
     *((render_rgb, {"square_px": pixels}, "square_px") for pixels in (0, 7, 64.0, "64", True)),

@@ -7,12 +7,7 @@ import threading
 import pytest
 
 from reversi_env.storage import atomic as atomic_files
-from reversi_env.storage.atomic import (
-    append_atomically,
-    atomic_writer,
-    remove_temporary_files,
-    write_atomically,
-)
+from reversi_env.storage.atomic import append_atomically, atomic_writer, remove_temporary_files, write_atomically
 from tests.oracles.jobs import wait_until
 from train.jobs.run import Run
 

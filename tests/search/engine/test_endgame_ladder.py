@@ -22,18 +22,7 @@ from search.engine.probcut import (
 )
 from search.engine.solver import Solver
 from search.engine.table import TranspositionTable
-from search.kernels.table import (
-    MAX_SHALLOW_EMPTIES,
-    MIN_SHALLOW_EMPTIES,
-    NO_MOVE,
-    SHALLOW_WORDS,
-    lower_of,
-    move_of,
-    shallow_probe,
-    shallow_slot,
-    shallow_store,
-    upper_of,
-)
+from search.kernels import table as core
 from tests.search.engine.test_engine import first_position
 from tests.search.engine.test_solver import positions_with
 
@@ -223,54 +212,34 @@ def test_ends_that_make_no_sense_are_refused(wrong):
 # --- the small table ------------------------------------------------------------------------------
 def test_the_small_table_keeps_the_last_of_those_that_share_a_place():
     """Against a dictionary by place: entries are those of their position, bounds are narrowed, and the move stays."""
-    words, generator, kept = np.zeros(SHALLOW_WORDS, np.uint64), np.random.default_rng(1), {}
-    counts = generator.integers(MIN_SHALLOW_EMPTIES, MAX_SHALLOW_EMPTIES + 1, 300)
+    words, generator, kept = np.zeros(core.SHALLOW_WORDS, np.uint64), np.random.default_rng(1), {}
+    counts = generator.integers(core.MIN_SHALLOW_EMPTIES, core.MAX_SHALLOW_EMPTIES + 1, 300)
     boards = [(*generator.integers(1, (3, 2**62), dtype=np.uint64), count) for count in counts]  # two own boards in all
     for number in generator.integers(300, size=5000):
         own, opp, count = boards[number]
         lower, upper, move = (int(generator.integers(*ends)) for ends in ((-64, 1), (1, 65), (0, 65)))
-        at = int(shallow_slot(own, opp, count))
-        known = kept[at] if at in kept and kept[at][0] == number else (number, -64, 64, NO_MOVE)
-        kept[at] = (number, max(lower, known[1]), min(upper, known[2]), known[3] if move == NO_MOVE else move)
-        shallow_store(words.ctypes.data, own, opp, lower, upper, move, count)
+        at = int(core.shallow_slot(own, opp, count))
+        known = kept[at] if at in kept and kept[at][0] == number else (number, -64, 64, core.NO_MOVE)
+        kept[at] = (number, max(lower, known[1]), min(upper, known[2]), known[3] if move == core.NO_MOVE else move)
+        core.shallow_store(words.ctypes.data, own, opp, lower, upper, move, count)
     assert 200 < len(kept) < 300
     for number, (own, opp, count) in enumerate(boards):
-        data = shallow_probe(words.ctypes.data, own, opp, count)
-        holder, *rest = kept.get(int(shallow_slot(own, opp, count)), (None,))
+        data = core.shallow_probe(words.ctypes.data, own, opp, count)
+        holder, *rest = kept.get(int(core.shallow_slot(own, opp, count)), (None,))
         assert bool(data) == (holder == number)
         if data:
-            assert [lower_of(data), upper_of(data), move_of(data)] == rest
+            assert [core.lower_of(data), core.upper_of(data), core.move_of(data)] == rest
 
 
 def test_an_entry_of_the_small_table_belongs_to_both_boards():
     """A position with one of them in the same place is another one."""
-    words, generator = np.zeros(SHALLOW_WORDS, np.uint64), np.random.default_rng(1)
+    words, generator = np.zeros(core.SHALLOW_WORDS, np.uint64), np.random.default_rng(1)
     position, *others = generator.integers(2**62, size=(30_000, 2), dtype=np.uint64)
-    shallow_store(words.ctypes.data, *position, -1, 1, NO_MOVE, MIN_SHALLOW_EMPTIES)
-    slot = shallow_slot(*position, MIN_SHALLOW_EMPTIES)
+    core.shallow_store(words.ctypes.data, *position, -1, 1, core.NO_MOVE, core.MIN_SHALLOW_EMPTIES)
+    slot = core.shallow_slot(*position, core.MIN_SHALLOW_EMPTIES)
     for changed in (0, 1):
         boards = (np.where([changed == 0, changed == 1], other, position) for other in others)
-        same_place = [pair for pair in boards if shallow_slot(*pair, MIN_SHALLOW_EMPTIES) == slot]
+        same_place = [pair for pair in boards if core.shallow_slot(*pair, core.MIN_SHALLOW_EMPTIES) == slot]
         assert same_place
-        assert not any(shallow_probe(words.ctypes.data, *pair, MIN_SHALLOW_EMPTIES) for pair in same_place)
-    assert shallow_probe(words.ctypes.data, *position, MIN_SHALLOW_EMPTIES)
-
-
-@pytest.mark.parametrize(("doubt", "depth"), [(0.0, 13), (1e9, 10)])
-def test_where_the_first_step_may_take_too_long_more_is_searched_before_it(climbing, monkeypatch, doubt, depth):
-    """A share of the time at least, so that more than ten plies are there to fall back on; by a clock that goes with the depth."""
-    engine, position, begun_at = climbing(Rules()), positions_with(24, 1, Rules(), seed=1)[0], []
-    monkeypatch.setattr(deepening, "RISKY_TIME_SHARE", doubt)
-    iterate, elapsed = deepening.Search._iterate, [0.0]
-
-    def timed(search, depth, **options):
-        elapsed[0] = 0.0 if depth < 13 else 0.31 * FOREVER.time
-        return iterate(search, depth, **options)
-
-    monkeypatch.setattr(deepening.Search, "_iterate", timed)
-    monkeypatch.setattr(deepening.SearchTimer, "elapsed", lambda timer: elapsed[0])
-    monkeypatch.setattr(
-        deepening.Search, "_search_to_end", lambda search, steps: begun_at.append((search.depth, len(steps)))
-    )
-    assert engine.search(position, FOREVER).depth == depth
-    assert begun_at == [(depth, EXACT_LEVEL + 1)]
+        assert not any(core.shallow_probe(words.ctypes.data, *pair, core.MIN_SHALLOW_EMPTIES) for pair in same_place)
+    assert core.shallow_probe(words.ctypes.data, *position, core.MIN_SHALLOW_EMPTIES)

@@ -16,17 +16,6 @@ from search.engine.solver import Solver, solve
 from search.engine.threads import make_thread_states
 from search.kernels.evaluate import UNIT
 from search.kernels.midgame import negamax
-from search.kernels.ordering import (
-    LMR_DEPTH,
-    LMR_FAR_DEPTH,
-    LMR_FAR_GAP,
-    LMR_FAR_PLIES,
-    LMR_GAP,
-    LMR_MOVE,
-    LMR_PLIES,
-    NOT_RANKED,
-    late_move_reduction,
-)
 from search.kernels.probcut import STATIC_DEPTH, STATIC_MARGIN_FACTOR, probcut_window
 from tests.search.engine.test_engine import at_depth, some_positions
 
@@ -126,23 +115,6 @@ def test_there_the_evaluation_is_that_of_the_position_though_it_comes_from_a_ran
             assert found == any(good)
             otherwise += found != (null_window(position, low, 0.0, STATIC_DEPTH + 1)[0] > low)
     assert otherwise > 6
-
-
-def test_late_moves_far_behind_the_best_are_tried_less_deep():
-    thread_states, lowest = make_thread_states(Rules()), -300
-    thread_states["probcut_margin"] = 1.5
-    behind, far = (lowest + int(1.5 * gap) for gap in (LMR_GAP, LMR_FAR_GAP))
-
-    def less(rank, *, move=LMR_MOVE, depth=LMR_DEPTH, level=30):
-        thread_states["rank"][0, level, move] = rank
-        return int(late_move_reduction(thread_states[0], level, move, lowest, depth))
-
-    assert [less(behind), less(behind - 1), less(NOT_RANKED)] == [LMR_PLIES, 0, 0]
-    assert [less(far, move=LMR_MOVE - 1), less(far, depth=LMR_DEPTH - 1), less(far, level=LMR_DEPTH)] == [0, 0, 0]
-    assert [less(rank, depth=LMR_FAR_DEPTH) for rank in (far, far - 1)] == [LMR_FAR_PLIES, LMR_PLIES]
-    assert less(far, depth=LMR_FAR_DEPTH - 1) == LMR_PLIES
-    thread_states["probcut_margin"] = 0.0
-    assert less(far, depth=LMR_FAR_DEPTH) == 0
 
 
 @pytest.mark.parametrize(

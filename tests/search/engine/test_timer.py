@@ -179,15 +179,6 @@ def test_a_late_clock_does_not_stop_the_next_search(engine, timers, monkeypatch)
     assert engine.search(position, at_depth(4)).depth == 4
 
 
-def test_how_late_results_come_is_learnt_at_once_and_forgotten_slowly():
-    lateness = timer.StopLatency()
-    assert lateness.seconds == timer.MIN_STOP_SECONDS
-    for late, learnt in ((0.1, 0.1), (0.0, 0.1 * timer.LATENCY_DECAY), *[(0.0, None)] * 200):
-        lateness.observe(late)
-        assert learnt is None or lateness.seconds == pytest.approx(learnt)
-    assert lateness.seconds == timer.MIN_STOP_SECONDS
-
-
 def test_after_a_long_sleep_the_clock_rings_no_earlier_than_a_share_of_the_limit(monkeypatch):
     now, rung = [0.0], threading.Event()
     lateness, limits = timer.StopLatency(), Limits(time=1000)

@@ -1,6 +1,5 @@
 """An AlphaZero run in its folder: when it is measured, what it resumes and refuses; test_kills.py kills it."""
 
-import re
 from dataclasses import replace
 
 import numpy as np
@@ -16,9 +15,6 @@ from train.alphazero.jobs import derived_seed, games_jobs
 from train.alphazero.learner import Learner
 from train.alphazero.options import SelfPlayOptions, preset
 from train.alphazero.run import STATE, SelfPlayRun
-from train.arena.batch import EvaluatorPlayer
-from train.evaluation.exam import packaged_endgames
-from train.evaluation.ladder import Ladder
 from train.jobs.checkpoints import load_checkpoint, save_checkpoint
 from train.jobs.run import Run, stored_options
 
@@ -73,25 +69,6 @@ def test_games_are_split_into_jobs_with_their_own_seeds(tmp_path):
     assert len(ours) > 2 * len(first)
     with pytest.raises(TrainError, match="job_games=5"):
         replace(split, job_games=5)
-
-
-def test_without_a_terminal_each_generation_is_a_line(tmp_path, reversi):
-    numbers = [word for name, value in TINY.items() for word in (f"--{name.replace('_', '-')}", value)]
-    status, _, err = reversi("train", "alphazero", "--out", tmp_path, "--size", 4, *numbers, "--eval-games", 0)
-    assert status == 0
-    lines = err.splitlines()
-    assert lines[0] == f"resume with: reversi train alphazero --out {tmp_path}"
-    assert [line.partition(":")[0] for line in lines[1:]] == ["generation 1/2", "generation 2/2", "final steps 4/4"]
-    assert all(re.search(r"error [\d.]+, policy [\d.]+, .*learn_seconds ", line) for line in lines[1:])
-
-
-def test_an_elo_that_is_not_determined_is_none(tmp_path):
-    run = SelfPlayRun(tmp_path, preset(4, "cpu", **TINY))
-    run._ladder = Ladder(Rules(6), 4, baselines=("random",))
-    run._exact_set = packaged_endgames(Rules(6))
-    standing = run.ladder_standing(EvaluatorPlayer("six-factor", Rules(6), 4, threads=1))
-    assert (standing["elo"], standing["elo_high"]) == (None, None)
-    assert isinstance(standing["elo_low"], float)
 
 
 def test_a_finished_run_stays_as_it_is_and_its_damaged_weights_are_written_again(tmp_path):

@@ -9,17 +9,8 @@ import torch
 from models.bitboards import bit_counts, board_planes, legal_moves
 from reversi_env import Position, Rules, functional
 from search.engine.solver import solve_batch
+from train.alphazero import self_play
 from train.alphazero.options import SelfPlayOptions, preset
-from train.alphazero.self_play import (
-    ChosenMoves,
-    apply_greedy_opponent,
-    make_search,
-    play_games,
-    play_generation,
-    random_actions,
-    search_positions,
-    value_targets,
-)
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -40,8 +31,8 @@ def test_positions_have_legal_policies_and_results_of_their_games_as_values(vari
     shape = {"games": 40, "exact": 9, "td_lambda": 1.0, "simulations": 4, "greedy_share": 0.0}
     options = SelfPlayOptions(6, variant, search=search, **shape)
     rules, solve = options.rules, solver(options.rules)
-    tree_search = make_search(disc_difference, options, CPU)
-    positions = play_generation(tree_search, solve, options, 3, CPU)
+    tree_search = self_play.make_search(disc_difference, options, CPU)
+    positions = self_play.play_generation(tree_search, solve, options, 3, CPU)
     own, opp = (side.numpy().view(np.uint64) for side in (positions.own, positions.opp))
     scores, empties = positions.score.numpy(), rules.square_count - np.bitwise_count(own | opp)
     solved = empties <= 9
@@ -53,7 +44,7 @@ def test_positions_have_legal_policies_and_results_of_their_games_as_values(vari
     policy = positions.policy.numpy().astype(int)
     assert not policy[~legal].any()
     assert (np.abs(policy.sum(1) - 255 * legal.any(1)) <= 15).all()
-    again = play_generation(tree_search, solve, options, 3, CPU)
+    again = self_play.play_generation(tree_search, solve, options, 3, CPU)
     assert all(torch.equal(one, other) for one, other in zip(positions, again, strict=True))
 
 
@@ -63,10 +54,12 @@ def test_a_game_that_ends_early_has_its_result_as_value(variant):
     rules, moves = Rules(6, variant), iter([22, 28, 8, 9, 10, 16, 34, 7, 0])
 
     def choose(state, games):
-        return ChosenMoves.zeros(1, rules, CPU)._replace(action=torch.tensor([next(moves)]), value=torch.tensor([5.0]))
+        return self_play.ChosenMoves.zeros(1, rules, CPU)._replace(
+            action=torch.tensor([next(moves)]), value=torch.tensor([5.0])
+        )
 
-    plies, final_state = play_games(functional.init(1, rules, device="cpu"), choose, rules)
-    positions = value_targets(plies, final_state, solver(rules), rules, exact=4, td_lambda=1.0)
+    plies, final_state = self_play.play_games(functional.init(1, rules, device="cpu"), choose, rules)
+    positions = self_play.value_targets(plies, final_state, solver(rules), rules, exact=4, td_lambda=1.0)
     assert positions.score.tolist() == [rules.sign * 36.0 * (-1) ** number for number in range(9)]
 
 
@@ -77,21 +70,21 @@ def test_greedy_opponents_play_greedily_and_their_moves_never_lower_a_target(var
     rules, rng, seen = options.rules, torch.Generator().manual_seed(5), []
 
     def choose(state, games):
-        moves = ChosenMoves.zeros(len(games), rules, CPU)
-        moves.action[:], moves.value[:] = random_actions(state, rng), torch.randn(len(games), generator=rng)
-        apply_greedy_opponent(moves, state, games, options, rng)
+        moves = self_play.ChosenMoves.zeros(len(games), rules, CPU)
+        moves.action[:], moves.value[:] = self_play.random_actions(state, rng), torch.randn(len(games), generator=rng)
+        self_play.apply_greedy_opponent(moves, state, games, options, rng)
         columns = (games, state.turn, *state[:2], moves.action, moves.is_greedy)
         seen.extend(zip(*(column.tolist() for column in columns), strict=True))
         return moves
 
-    plies, final_state = play_games(functional.init(3, rules, device="cpu"), choose, rules)
+    plies, final_state = self_play.play_games(functional.init(3, rules, device="cpu"), choose, rules)
     for game, turn, own, opp, action, is_greedy in seen:
         assert is_greedy == (game < 2 and turn == game)
         if is_greedy:
             position = Position(rules, own, opp)
             best = max(-rules.sign * position.play(move).disc_difference() for move in position.legal_actions())
             assert -rules.sign * position.play(action).disc_difference() == best
-    positions = value_targets(plies, final_state, solver(rules), rules, exact=0, td_lambda=0.9)
+    positions = self_play.value_targets(plies, final_state, solver(rules), rules, exact=0, td_lambda=0.9)
     scores = iter(positions.score.split([int(ply.active.sum()) for ply in reversed(plies)]))
     target = functional.score(final_state).float()
     for _, moves, active in reversed(plies):
@@ -106,15 +99,15 @@ def test_greedy_opponents_play_greedily_and_their_moves_never_lower_a_target(var
 def test_the_temperature_scales_the_noise(method):
     """At 0 nothing is sampled, at 1 actions are; the policy target of PUCT's visits does not depend on it."""
     options = SelfPlayOptions(size=6, search=method, simulations=12, exact=0)
-    search = make_search(disc_difference, options, CPU)
+    search = self_play.make_search(disc_difference, options, CPU)
     states = functional.init(50, options.rules, seed=1, opening_plies=8, device="cpu")
 
     def moves(temperature, seed):
-        return search_positions(search, states, 50, torch.Generator().manual_seed(seed), temperature)
+        return self_play.search_positions(search, states, 50, torch.Generator().manual_seed(seed), temperature)
 
     cold = moves(0.0, 1)
     if method == "gumbel":
-        assert (cold.action == search_positions(search, states, 50).action).all()
+        assert (cold.action == self_play.search_positions(search, states, 50).action).all()
     else:
         best = cold.policy.max(1).values
         assert (cold.policy[range(50), cold.action] == best).all()

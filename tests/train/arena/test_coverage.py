@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from reversi_env import Rules
-from train.arena import sequential
 from train.arena.batch import RandomPlayer
 from train.arena.ratings import DROP_95, ELO, _Davidson, fit_ratings
 from train.arena.results import MAX_PAIR_EFFICIENCY, MAX_RARE_POINTS, Results
-from train.arena.sequential import PAIR_SCORES, ConfidenceSequence, Sprt, expected_score
+from train.arena.sequential import PAIR_SCORES, Sprt, expected_score
 from train.evaluation.ladder import Ladder
 
 #: Each simulation twice: small for CI, and large.
@@ -111,25 +110,6 @@ def test_elo_of_a_random_policy_by_real_games(scale):
         standing = Ladder(rules, 40, seed, ("random", "greedy")).measure(RandomPlayer(rules))
         covered.append(standing.low <= 0 <= standing.high)
     check(scale, "random policy on a ladder of two", covered)
-
-
-@by_size
-@pytest.mark.parametrize(("loss", "draw"), [(0.4, 0.2), (0.1, 0.2), (0.005, 0.01)])
-def test_the_anytime_bound_holds_at_all_times_at_once(scale, loss, draw, monkeypatch):
-    """The bound is conservative by Ville's inequality: it is right in 95 % of all runs or more."""
-    monkeypatch.setattr(sequential, "GRID_STEPS", 100)  # bets against the true mean do not depend on the other rates
-    chances, covered = np.array([loss, draw, 1 - loss - draw]), []
-    score, generator = 1 - loss - draw / 2, np.random.default_rng(8)
-    for _ in range(500 * scale):
-        sequence, is_covered = ConfidenceSequence(), True
-        for value in generator.choice([0.0, 0.5, 1.0], 100 if scale == 1 else 200, p=chances):
-            sequence.add(value)
-            low, high = sequence.interval
-            is_covered = low + 1e-9 < score < high - 1e-9  # The ends of the interval are refuted.
-            if not is_covered:
-                break
-        covered.append(is_covered)
-    check(scale, f"anytime bound, mean {score:.2f} (conservative)", covered, low=0.95, high=1)
 
 
 def stopped(generator, sprt, chances, runs):

@@ -13,16 +13,9 @@ from search import Agent
 from search.engine.solver import solve_all_moves
 from tests.oracles.search import some_positions
 from train import self_play
+from train.arena import network_players as players
 from train.arena.batch import batch_player, play_games
 from train.arena.match import play_match
-from train.arena.network_players import (
-    BatchPolicy,
-    BatchPolicyPlayer,
-    PolicyPlayer,
-    ValuePlayer,
-    ValueSearchPlayer,
-    network_move_values,
-)
 from train.arena.openings import Openings
 
 RULES = Rules(6)
@@ -73,7 +66,7 @@ class DiscDifference(torch.nn.Module):
 
 
 def test_the_games_are_those_of_a_match_of_agents(device):
-    player = PolicyPlayer(CornersFirst().to(device), RULES)
+    player = players.PolicyPlayer(CornersFirst().to(device), RULES)
     expected = play_match(Corners(), Corners(), 2, RULES, opening_plies=0)
     assert play_games(player, player, Openings.random(RULES, 1, 0), RULES).discs.tolist() == expected.discs.tolist()
 
@@ -81,7 +74,7 @@ def test_the_games_are_those_of_a_match_of_agents(device):
 def test_a_value_player_plays_to_the_least_discs_of_the_opponent(device):
     """Which is greedy: every choice turns the most discs."""
     own, opp = some_positions(RULES, 50, 8)
-    player = ValuePlayer(DiscDifference().to(device), RULES)
+    player = players.ValuePlayer(DiscDifference().to(device), RULES)
     squares = player.choose(own, opp, np.arange(own.size), np.arange(own.size, dtype=np.uint64))
     for mine, theirs, square in zip(own.tolist(), opp.tolist(), squares.tolist(), strict=True):
         position = Position(RULES, mine, theirs)
@@ -90,7 +83,7 @@ def test_a_value_player_plays_to_the_least_discs_of_the_opponent(device):
 
 
 def test_positions_of_networks_come_with_results_and_the_seed_decides(device):
-    player = PolicyPlayer(CornersFirst().to(device), RULES, temperature=1.0)
+    player = players.PolicyPlayer(CornersFirst().to(device), RULES, temperature=1.0)
     first, again, other = (self_play(player, 20, RULES, opponent="greedy", seed=seed) for seed in (1, 1, 2))
     assert np.array_equal(first.own, again.own)
     assert not np.array_equal(first.own, other.own)
@@ -106,7 +99,7 @@ def test_moves_are_drawn_by_temperature(device):
     logits[:, actions] = torch.tensor([1.0, 2.0, 3.0, 0.0], device=device)
     states = np.random.default_rng(1).integers(0, 1 << 63, count, np.uint64)
     for temperature, chances in ((0.0, [0, 0, 1, 0]), (2.0, torch.softmax(torch.tensor([0.5, 1, 1.5, 0]), 0).tolist())):
-        player = PolicyPlayer(lambda planes: logits, RULES, temperature)
+        player = players.PolicyPlayer(lambda planes: logits, RULES, temperature)
         squares = player.choose(own, opp, np.arange(count), states.copy())
         shares = [(squares == RULES.square_of(action)).mean() for action in actions]
         assert shares == pytest.approx(chances, abs=0.02)
@@ -115,7 +108,7 @@ def test_moves_are_drawn_by_temperature(device):
 @pytest.mark.parametrize("temperature", [-1.0, float("nan"), "hot", True])
 def test_bad_temperatures(temperature):
     with pytest.raises(ReversiError, match="temperature="):
-        ValuePlayer(corners_first, RULES, temperature)
+        players.ValuePlayer(corners_first, RULES, temperature)
 
 
 def small_net(size):
@@ -133,7 +126,7 @@ def test_values_of_moves_are_those_of_alpha_beta_over_the_networks_value(size, v
     """Passes and games that end are among the positions below."""
     rules, net = Rules(size, variant), small_net(size)
     own, opp = some_positions(rules, 12, plies)
-    table = network_move_values(net, own, opp, rules, depth)
+    table = players.network_move_values(net, own, opp, rules, depth)
     evaluator = TorchEvaluator(ValueFromBoards(net), rules, inputs="boards", scale=rules.square_count)
     agent = TorchAgent(evaluator, depth, exact=0)
     ends = 0
@@ -149,15 +142,15 @@ def test_values_of_moves_are_those_of_alpha_beta_over_the_networks_value(size, v
 def test_the_policy_as_a_player_is_that_of_the_opponent():
     rules, net = Rules(6), small_net(6)
     own, opp = some_positions(rules, 30, 12)
-    squares = BatchPolicyPlayer(net).choose(own, opp, np.arange(len(own)), np.zeros(len(own), np.uint64))
+    squares = players.BatchPolicyPlayer(net).choose(own, opp, np.arange(len(own)), np.zeros(len(own), np.uint64))
     discs, masks = (part.numpy() for part in net.inputs(own, opp))
-    assert action_table(rules)[squares].tolist() == BatchPolicy(net)(discs, masks).tolist()
+    assert action_table(rules)[squares].tolist() == players.BatchPolicy(net)(discs, masks).tolist()
 
 
 def test_the_value_as_a_player_solves_endgames():
     rules, net = Rules(6, "reversed"), small_net(6)
     own, opp = some_positions(rules, 40, 25)
-    player = ValueSearchPlayer(net, rules, 1, exact=9)
+    player = players.ValueSearchPlayer(net, rules, 1, exact=9)
     squares = player.choose(own, opp, np.arange(len(own)), np.arange(len(own), dtype=np.uint64))
     solved = rules.square_count - np.bitwise_count(own | opp) <= 9
     assert solved.any()

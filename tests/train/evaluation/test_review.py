@@ -5,16 +5,15 @@ import json
 import pytest
 from PIL import Image
 
-from reversi_env import Position, ReversiError, Rules, batch
+from reversi_env import Position, ReversiError, Rules
 from reversi_env.notation import Game, write_ggf
 from search.engine.engine import Engine
-from search.engine.limits import Limits
 from search.engine.probcut import MARGIN
 from search.engine.solver import solve_all_moves
 from tests.oracles.strategies import random_moves
 from tests.play.cli.test_contract import check_refusal
 from train import analyse, charts
-from train.evaluation.review import _judge_move, verdict
+from train.evaluation.review import verdict
 
 LOSER = Game(Position.initial(Rules(4, "reversed")), random_moves(Position.initial(Rules(4, "reversed")), 3))
 
@@ -62,32 +61,6 @@ def test_by_the_clock_the_move_that_was_played_is_looked_at_as_selectively_as_th
     review = analyse("f5d6c3g5", "network", time=0.05)
     assert review[-1].loss > 0  # so that it was searched
     assert set(margins[1:]) == {MARGIN}  # after the small search that loads the kernels
-
-
-def test_a_move_that_leaves_one_reply_is_looked_at_as_deeply(monkeypatch):
-    """By the clock an only move is not thought about; here it is what follows that matters."""
-    depths, search = [], Engine.search
-
-    def searched(engine, position, limits, **how):
-        found = search(engine, position, limits, **how)
-        depths.append(found.depth)
-        return found
-
-    own, opp = batch.random_positions(2000, 44, seed=1)
-    positions = [Position(Rules(), int(a), int(b)) for a, b in zip(own, opp, strict=True)]
-    choices = (
-        (position, [move for move in position.legal_moves() if len(position.play(move).legal_moves()) == 1])
-        for position in positions
-    )
-    # two of them, so that one is not the best move
-    position, narrow = next((position, moves) for position, moves in choices if len(moves) == 2)
-    engine, reached = Engine("six-factor"), []
-    monkeypatch.setattr(Engine, "search", searched)
-    for move in narrow:
-        depths.clear()
-        _judge_move(engine, position, move, 1, Limits(time=0.05, empties_exact=0))
-        reached += depths[1:]
-    assert min(reached) > 1
 
 
 @pytest.mark.parametrize(

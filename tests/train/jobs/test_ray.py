@@ -3,7 +3,6 @@
 import json
 import os
 import re
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,14 +13,11 @@ import numpy as np
 import pytest
 import torch
 
-from models.evaluator import FOLDER
 from tests.conftest import REPOSITORY
 from tests.oracles.jobs import PATIENCE, REVERSI, files, held, launch, wait_until
 from tests.train.jobs.conftest import TwoNodes, jobs_of
 from train.alphazero.options import preset
 from train.alphazero.run import SelfPlayRun
-from train.arena.options import TournamentOptions
-from train.arena.tournament import run_tournament
 from train.jobs.checkpoints import load_checkpoint
 from train.labels import LabelOptions, generate
 
@@ -33,11 +29,8 @@ OPTIONS = LabelOptions(size=6, count=12_000, empties=(11, 13), shard_rows=300)
 LABEL = ("--size", 6, "--count", 12_000, "--empties", "11-13", "--shard-rows", 300)
 #: Said of a machine that is lost, if there was time to notice; of an earlier test's too.
 NOTICED = r"reversi: CPUs of the Ray cluster: \d now, \d before\n"
-#: Commands that cannot end too soon: they wait before they write their last shards, last games, or more than a part of the shards.
-LAST_SHARDS, LAST_GAMES, SOME_SHARDS = (
-    held(REVERSI, *place) for place in ((".shard-*.part", 36), ("games.jsonl", 56), (".shard-*.part", 16))
-)
-GAMES = ("network:weights=own.safetensors,depth=4", "six-factor:depth=3", "--size", 6, "--games", 60)
+#: Commands that cannot end too soon: they wait before they write their last shards, or more than a part of them.
+LAST_SHARDS, SOME_SHARDS = (held(REVERSI, ".shard-*.part", number) for number in (36, 16))
 
 
 @pytest.fixture(scope="module")
@@ -96,32 +89,6 @@ def test_labels_are_the_same_when_a_machine_is_lost_in_the_middle(tmp_path, two_
     running(job, lambda: shards(folder) < 40)  # it was in the middle
     assert finished(job)["positions"] == 12_000
     assert files(folder) == labelled
-
-
-@pytest.mark.long
-def test_games_are_the_same_when_a_machine_is_lost_in_the_middle(tmp_path, two_nodes, monkeypatch):
-    """One player's weights are a file that only the command's own folder has under that name."""
-    [weights] = FOLDER.glob("6x6-normal-*.safetensors")
-    shutil.copy(weights, tmp_path / "own.safetensors")
-    monkeypatch.chdir(tmp_path)
-    run_tournament(TournamentOptions(GAMES[:2], 60, size=6), Path("here"))
-    raylet, played = two_nodes.add(), tmp_path / "ray" / "games.jsonl"
-    command = ("tournament", *GAMES, "--out", "ray", "--json", "--ray", two_nodes.address)
-    job = launch(*command, code=LAST_GAMES, cwd=tmp_path, env=two_nodes.environment)
-    second_machine_at_work(job, two_nodes.head, raylet)
-    running(job, lambda: played.exists() and len(lines(played)) >= 4)
-    two_nodes.kill()
-    running(job, lambda: len(lines(played)) < 60)
-    assert finished(job)["games"] == 60
-    assert lines(played) == lines(tmp_path / "here" / "games.jsonl")
-    assert (tmp_path / "ray" / "games.ggf").read_bytes() == (tmp_path / "here" / "games.ggf").read_bytes()
-
-
-def lines(path):
-    """Games without the seconds that they took."""
-    return [
-        {**json.loads(line), "seconds": None} for line in path.read_text().splitlines(keepends=True) if line[-1] == "\n"
-    ]
 
 
 def test_kill_9_and_ctrl_c_leave_no_job_behind_and_the_labels_go_on_with_ray_or_without(tmp_path, two_nodes, labelled):

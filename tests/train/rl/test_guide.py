@@ -9,12 +9,11 @@ import tomllib
 import httpx
 import pytest
 
-from models.policy.files import read_policy
 from tests.conftest import REPOSITORY
-from tests.oracles.jobs import PATIENCE, interrupted, launched
+from tests.oracles.jobs import PATIENCE, launched
 from tests.oracles.processes import output_of
 from tests.play.cli.test_contract import check_refusal
-from tests.project.test_docs import SMALLER, environment, rl_guide, smaller
+from tests.project.test_docs import environment, rl_guide, smaller
 
 
 @pytest.mark.slow
@@ -53,24 +52,6 @@ def test_the_guide_leads_to_an_agent_in_the_browser(tmp_path):
     assert game["black"] + game["white"] <= 36
     assert player.returncode == 0
     assert "score" in out
-
-
-@pytest.mark.slow
-@pytest.mark.long
-def test_interrupted_it_says_how_to_go_on_and_takes_more_steps(json_lines, tmp_path):
-    policy = tmp_path / "run" / "policy.safetensors"
-    command = f"train ppo --out run --size 4 {SMALLER['train ppo']} --total-timesteps 200000"
-
-    def begun():
-        return policy.exists() and read_policy(policy).record["steps"]
-
-    status, _, err = interrupted(begun, *command.split(), cwd=tmp_path)
-    assert status == 130
-    assert "reversi train ppo --out run" in err
-    steps = read_policy(policy).record["steps"]
-    assert 0 < steps < 200_000
-    [done] = json_lines("train", "ppo", "--out", tmp_path / "run", "--total-timesteps", steps + 1024, "--no-regret")
-    assert done["steps"] >= steps + 1024
 
 
 @pytest.mark.slow

@@ -32,8 +32,9 @@ ASPIRATION_WINDOW = 3 * UNIT
 SOLVE_NODES, SOLVE_GROWTH = 1.0, 2.15
 FIRST_LEVEL_NODES, FIRST_LEVEL_GROWTH = 30.0, 1.58
 SOLVE_NODES_PER_SECOND = 12e6
-#: A solution, or the first selectivity level, is begun if its expected time is at most this multiple of the time limit; a solution
-#: also obeys a node limit so. The level is often much faster than expected, but not with multi-PV, which needs all moves.
+#: A solution, or the first selectivity level, is begun if its expected time is at most this multiple of the time limit; the same
+#: multiple applies to a node limit, for a solution only. The level is often much faster than expected, but not with multi-PV,
+#: which needs all moves.
 MAX_SOLVE_BUDGET, MAX_FIRST_LEVEL_BUDGET, MAX_FIRST_LEVEL_BUDGET_MULTI_PV = 0.4, 4.0, 0.5
 #: A midgame search to this depth comes before a solution, or before selective endgame search. It gives a fallback move and move
 #: ordering. It also takes SHARE_BEFORE_SELECTIVE of the time limit, if the first level is expected to exceed RISKY_TIME_SHARE.
@@ -236,7 +237,7 @@ class Search:
             if not self._iterate(depth, helpers=parallel and self._nodes() > SINGLE_THREAD_NODES):
                 break
             self.depth = depth
-            if depth >= self.position.empties:  # nothing is pruned to the end of the game
+            if depth >= self.position.empties:  # ProbCut prunes no search to the end of the game
                 self.confidence = SELECTIVITIES[EXACT_LEVEL].confidence
             self._report()
             if self.confidence or self._should_stop() or self._starts_selective_now(levels):

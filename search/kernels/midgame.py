@@ -327,8 +327,8 @@ def search_root(thread_states, nets, own, opp, squares, values, alpha, beta, dep
     ``values[i]``, initially -INFINITY, becomes the value of move *i* for the side to move at the root: exact for the best *lines*
     moves, an upper bound for the others. The caller searches again if a value is outside the window.
 
-    The first ``squares.size`` turns take the moves in order. A move after the first *lines* that another thread is searching is
-    deferred; further turns take the deferred moves.
+    The first ``squares.size`` turns take the moves in order. A move that another thread is searching is deferred, unless it is
+    one of the first *lines*; further turns take the deferred moves.
     """
     thread, net = thread_states[0], nets[0]
     thread.negamax = address_of(negamax, thread, net)
@@ -363,7 +363,9 @@ def search_root(thread_states, nets, own, opp, squares, values, alpha, beta, dep
         unmark_busy(thread.busy, slot)
         if thread.stop:
             return finished
-        if turn > squares.size:  # deferred: the caller sorts stably, so its bound must be below an equal best value
+        if (
+            turn > squares.size
+        ):  # it may stand before the best move, and the caller sorts stably: the bound must not equal its value
             value = min(value, best_alpha - 1) if value <= best_alpha else value
         values[i] = value
         finished += 1

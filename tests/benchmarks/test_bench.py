@@ -1,11 +1,10 @@
 """`reversi bench`: with little work its functions give plausible results, and the JSON has the keys that scripts read."""
 
 from importlib.util import find_spec
-from itertools import count
 
 import pytest
 
-from benchmarks import env, search, versus
+from benchmarks import env, versus
 from tests.conftest import REPOSITORY
 from train.jobs import provenance
 
@@ -92,23 +91,6 @@ def test_a_difference_anywhere_is_noticed(gpu, monkeypatch):
     first, *others = gpu.equal_to_cpu("cpu", 3000)
     assert (first["opponent"], first["equal"], first["differ"]) == (None, False, ["action_mask"])
     assert all(result["equal"] for result in others)
-
-
-def solved(seconds, nodes=1000):
-    return [{"problem": 40, "score": 38, "nodes": nodes, "seconds": seconds, "correct": True}]
-
-
-def test_one_thread_and_all_take_turns_and_the_figures_are_medians():
-    runs, number = [], count()
-
-    def run(threads):
-        runs.append(threads)
-        return solved([5.0, 1.0, 6.0, 9.0, 4.0, 2.0][next(number)], nodes=1000 + 100 * threads + len(runs))
-
-    result = search.in_turns(run, 2, 3)
-    assert runs == [1, 2, 1, 2, 1, 2]
-    assert (result["one"], result["every"]) == (solved(5.0, 1103), solved(2.0, 1204))
-    assert (result["speedup"], result["nodes_ratio"]) == (2.5, 1204 / 1103)
 
 
 @pytest.mark.slow

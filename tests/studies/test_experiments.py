@@ -16,7 +16,7 @@ from studies.evaluators.depth import DepthOptions
 from studies.evaluators.structural import StructuralOptions
 from studies.game_tree import branching, breadth, nodes, winner
 from studies.reports import maximax, report_000, report_001, report_002, report_003, report_004, tuning
-from studies.sections import Section, Table, count, report, table, with_error
+from studies.sections import Section, Table, report, table
 from tests.conftest import REPOSITORY
 from train.charts import Figure, drawn
 
@@ -219,18 +219,6 @@ def test_commands_print_tables_and_json_and_write_plots(reversi, json_lines, tmp
     arguments = ["--size", 6, "--positions", 10, "--empties", "5-6", "--plies", 1]
     [result] = json_lines("measure", "structural", "six-factor", *arguments)
     assert result["evaluators"][0]["evaluator"] == "six-factor"
-
-
-def test_a_section_as_markdown():
-    rows = table("A table", [{"n": "x", "v": 1.25}], {"name": "{n}", "a|b": lambda row: str(row["v"])}, ["first"])
-    blocks = [rows, Figure("f", "A line.", lambda figure: None)]
-    assert Section("n", "Title", ["reversi x"], "Measured.", blocks).markdown("i") == (
-        "```bash\nreversi x\n```\n\nMeasured.\n\n*A table*\n\n| name | a\\|b |\n|---|---:|\n| first |  |\n| x | 1.25 |\n\n"
-        "![A line.](i/f.svg)"
-    )
-    assert with_error(1.23456, 0.01, 2) == "1.23 ± 0.02"  # 1.96 standard errors
-    assert with_error(1.2, float("nan"), 1) == "1.2"
-    assert (count(1234.4), count(12.34)) == ("1,234", "12.3")
 
 
 @pytest.mark.slow

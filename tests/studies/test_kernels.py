@@ -10,7 +10,7 @@ from search.engine.probcut import DepthPair, DeviationModel, ProbCutModel, coeff
 from search.kernels.evaluate import UNIT
 from search.kernels.thread_state import THREAD_STATE
 from studies.game_tree import counting
-from studies.game_tree.kernels import ROUNDS, count_breadths, first_line_flips
+from studies.game_tree.kernels import ROUNDS, count_breadths
 from studies.textbook import alpha_beta
 from studies.textbook import negamax as minimax
 
@@ -42,31 +42,6 @@ def test_counts_add_up(rules):
     assert lengths.sum() <= visits.sum()  # the rest are passes
     again = counted(rules, 1000, 7, groups=20)
     assert (again[0].sum(axis=0) == moves.sum(axis=0)).all()  # a game depends on its number, not on its group
-
-
-def walked(sq, own, opp):
-    """Discs turned in the first direction, row by row from the top left."""
-    for rows, columns in ((r, c) for r in (-1, 0, 1) for c in (-1, 0, 1) if r or c):
-        row, column, turned = sq // 8 + rows, sq % 8 + columns, 0
-        while 0 <= row < 8 and 0 <= column < 8 and opp >> (8 * row + column) & 1:
-            turned |= 1 << (8 * row + column)
-            row, column = row + rows, column + columns
-        if turned and 0 <= row < 8 and 0 <= column < 8 and own >> (8 * row + column) & 1:
-            return turned
-    return 0
-
-
-def test_the_mistake_turns_one_line_only():
-    own, opp = batch.random_positions(200, 30, Rules(), seed=2)
-    fewer = 0
-    for mine, theirs, legal in zip(own.tolist(), opp.tolist(), batch.legal_moves(own, opp).tolist(), strict=True):
-        for sq in (sq for sq in range(64) if legal >> sq & 1):
-            turned = int(first_line_flips(sq, np.uint64(mine), np.uint64(theirs)))
-            assert turned == walked(sq, mine, theirs) != 0
-            whole = int(batch.flips([sq], [mine], [theirs])[0])
-            assert turned & ~whole == 0
-            fewer += turned != whole
-    assert fewer > 100
 
 
 def judge(position):

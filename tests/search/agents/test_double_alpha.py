@@ -8,7 +8,7 @@ import pytest
 
 from reversi_env import Position, ReversiError, Rules, batch
 from search import Limits, evaluators
-from search.agents.double_alpha import BREADTHS, DoubleAlpha, average_breadth, begins_iteration, capacity_within
+from search.agents.double_alpha import BREADTHS, DoubleAlpha, average_breadth, begins_iteration
 from search.engine.solver import solve
 from search.kernels.evaluate import static_values
 from studies.game_tree.breadth import BreadthOptions, measure
@@ -127,15 +127,6 @@ def test_all_moves_can_be_valued_and_ties_are_broken_at_random(rules):
     start, limits = Position.initial(rules), Limits(depth=3)
     drawn = {engine(rules).search(start, limits, tie_rng=np.random.default_rng(n)).move for n in range(20)}
     assert drawn == set(start.legal_moves())
-
-
-@pytest.mark.parametrize("megabytes", [0.001, 0.1, 1, 1.5])
-def test_a_table_takes_at_most_the_memory_it_is_given(megabytes):
-    """And more than half of it: its slots are the largest power of two that fits."""
-    capacity = capacity_within(megabytes)
-    taken = DoubleAlpha(EVALUATOR, Rules(4), capacity=capacity)._entries
-    assert megabytes / 2 < taken.nbytes / 2**20 <= megabytes
-    assert capacity == taken.size // 2
 
 
 def test_finished_games_and_other_games():

@@ -32,20 +32,6 @@ def test_there_is_room_for_as_many_threads_as_get_a_core():
         assert room.awake == awake, (threads, cores)
 
 
-def test_another_try_is_made_after_a_while_that_becomes_longer(monkeypatch):
-    room, rests, now = CoreUsage(2), [], [100.0]
-    monkeypatch.setattr(thread_group, "perf_counter", lambda: now[0])
-    for used in (0.1, 0.1, 0.1, 0.1, 0.2):  # the last time all is well again
-        room.add_sample(0.1, used)
-        room.add_sample(0.1, 0.1)
-        began = now[0]
-        while room.awake == 1:
-            now[0] += 0.1
-            room.add_sample(0.1, 0.1)
-        rests.append(round(now[0] - began, 1))
-    assert 0 < rests[0] < rests[1] < rests[2] == rests[3] > rests[4] == rests[0]
-
-
 def thread_states_and_switch(threads):
     thread_states = np.zeros(threads, THREAD_STATE)
     thread_states["node_limit"] = 1

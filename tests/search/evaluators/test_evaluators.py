@@ -69,18 +69,6 @@ def test_agrees_with_the_twin_from_the_report_inside_the_range_of_scores(name, r
     assert np.isfinite(values).all()
 
 
-def test_tables_of_small_boards_keep_the_corners_and_drop_the_middle():
-    table = dict(enumerate(evaluators.get_evaluator("cell-utility").weights["table"]))
-    for size, expected in ((6, [[25, -5, 14], [-5, -7, -4], [14, -4, 3]]), (4, [[25, -5], [-5, -7]])):
-        rules = Rules(size)
-        classes = evaluators.square_classes(rules)
-        assert sum(classes) == rules.playable
-        for row in range(size // 2):
-            for column in range(size // 2):
-                sq = rules.square_of(row * size + column)
-                assert [table[i] for i, board in enumerate(classes) if board >> sq & 1] == [expected[row][column]]
-
-
 @pytest.mark.parametrize(
     ("name", "weights", "twin", "variant"),
     [

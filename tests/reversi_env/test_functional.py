@@ -187,8 +187,8 @@ def test_starts(rules):
         (lambda state: functional.where(True, state, functional.init(2, Rules(6))), "one game"),
         (lambda state: functional.init(-1), "shape=-1"),
         (lambda state: functional.init(2, empties=70), "empties=70"),
-        (lambda state: functional.from_boards(state.own, state.own), "boards that overlap"),
-        (lambda state: functional.from_boards(state.own, state.opp[:1]), "boards of shape"),
+        (lambda state: functional.from_boards(state.own, state.own), "8x8"),
+        (lambda state: functional.from_boards(state.own, state.opp[:1]), r"2.* and .*1"),
         (lambda state: functional.from_boards(state.own == 0, state.own), "bool"),
         *(
             (lambda state, turn=turn: functional.from_boards(state.own, state.opp, turn=turn), "turn")

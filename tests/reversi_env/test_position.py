@@ -120,7 +120,7 @@ ASKED = (Position.discs, Position.disc_difference, Position.stable, Position.fro
         *((IllegalMoveError, "over", FULL.play, [move]) for move in ("pass", "a1")),
         (PositionError, "finished", START.score, []),
         (PositionError, "a1", Position, [Rules(), 1, 1]),
-        *((PositionError, "board|integer", Position, [Rules(), own, 0]) for own in (1 << 64, -1, 1.5, True, "1")),
+        *((PositionError, "8x8|own", Position, [Rules(), own, 0]) for own in (1 << 64, -1, 1.5, True, "1")),
         (PositionError, "6x6", Position, [Rules(6), 1, 0]),
         (PositionError, "colour", Position, [Rules(), 1, 2, 0]),
         *((PositionError, "squares", Position.from_text, [text]) for text in ("X" * 63, "")),

@@ -10,7 +10,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -90,10 +90,11 @@ def parts_of(agents: Iterable[Agent]) -> list[str]:
     return list(dict.fromkeys(parts))
 
 
-def compile_ahead(parts: Iterable[str], load: Callable[[], object]) -> None:
+def compile_ahead(parts: Iterable[str], load: Callable[[], object], show: Callable[..., None] | None = None) -> None:
     """Call *load*, which needs the kernels of these *parts*; if they are not cached, compile them in processes first.
 
-    A failure of these processes does no harm: the kernels that are missing are compiled when they are used.
+    *show* takes the progress in place of a bar on standard error. A failure of these processes does no harm: the kernels that are
+    missing are compiled when they are used.
     """
     with suppress(NotCompiled), cached_kernels_only():
         load()
@@ -101,7 +102,7 @@ def compile_ahead(parts: Iterable[str], load: Callable[[], object]) -> None:
     from play.cli.output import progress_bar
 
     todo = list(parts)
-    with progress_bar(lines=True) as show:
+    with progress_bar(lines=True) if show is None else nullcontext(show) as show:
         show(MESSAGE, 0, len(todo))
         for done, _ in enumerate(_compile_apart(todo) if len(todo) > 1 else (), 1):
             show(MESSAGE, done, len(todo))
@@ -128,11 +129,11 @@ def _compile_apart(parts: Iterable[str]) -> Iterator[str]:
 
 
 def start_python(module: str, *arguments: str, **options: Any) -> subprocess.Popen[bytes]:
-    """Start a process that runs a module of the project, whatever is in the working folder, without standard output."""
+    """Start a process that runs a module of the project, whatever is in the working folder. Its output is lost by default."""
     paths = [str(_ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     command = [sys.executable, "-P", "-m", module, *arguments]
-    return subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, **options)
+    return subprocess.Popen(command, env=environment, **{"stdout": subprocess.DEVNULL, **options})
 
 
 def main() -> None:

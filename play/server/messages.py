@@ -131,7 +131,7 @@ class Step(_Strict, omit_defaults=True):
 
 
 class Review(_Strict, omit_defaults=True):
-    """A game with variations and comments, from a position; clients check the moves."""
+    """A game with variations and comments, from a position; clients check the moves, and write the *values* of the main line."""
 
     board: Board
     turn: ColourName
@@ -140,9 +140,7 @@ class Review(_Strict, omit_defaults=True):
     white: Name | None = None
     comment: Comment = ""
     moves: list[Step] = []
-
-
-# --- answers --------------------------------------------------------------------------------------
+    values: Annotated[list[Annotated[str, Meta(max_length=400)]], Meta(max_length=128)] = []
 
 
 class Created(Struct):
@@ -189,7 +187,7 @@ class Result(Struct):
 
 
 class State(Struct, tag="state", tag_field="type"):
-    """The state of a game; *moves* has every pass as ``pass``. *revision* grows with every move, take-back and the end."""
+    """The state of a game; *moves* has every pass as ``pass``. *revision* grows with each change; *rematch* names the next game."""
 
     game: str
     revision: int
@@ -207,6 +205,7 @@ class State(Struct, tag="state", tag_field="type"):
     clock: ClockState | None
     result: Result | None
     undo_request: ColourName | None
+    rematch: str | None
     thinking: bool
     spectators: int
 
@@ -278,10 +277,7 @@ class PlayedMove(Struct):
 
 
 class Opening(Struct):
-    """The opening's name, if there is one, and the last position's moves in the book and in recorded games, most frequent first.
-
-    The name is that of the position after *plies* moves.
-    """
+    """The opening's name after *plies* moves, and the moves of the last position in the book and recorded games, by frequency."""
 
     name: str | None
     moves: list[BookMove]
@@ -311,7 +307,7 @@ class Puzzles(Struct):
 
 
 class AgentEntry(Struct):
-    """An agent to play against: whether it searches (and has depth, level and time) and the sizes that it plays.
+    """An agent to play against: whether it searches (and has depth, level and time), the sizes that it plays, those now *ready*.
 
     *levels* are the names of its levels from 1 on, *ratings* their Elo in normal 8×8 games, *books* the sizes with ``book=yes``.
     """
@@ -324,15 +320,17 @@ class AgentEntry(Struct):
     levels: list[str] = []
     ratings: list[int] = []
     books: list[int] = []
+    ready: list[int] = []
 
 
 class Agents(Struct):
-    """The agents, the server's limits, and its *address* for other machines (null if they cannot reach it)."""
+    """The agents, the share that is *compiled*, the server's limits, and its *address* for others (null if there is none)."""
 
     agents: list[AgentEntry]
     longest_think: float
     deepest: int
     address: str | None
+    compiled: float
 
 
 class Health(Struct):
@@ -366,9 +364,10 @@ class _Message(_Strict, tag=str.lower, tag_field="type", omit_defaults=True, kw_
 
 
 class Join(_Message):
-    """The first message; the token opens a seat."""
+    """The first message; the token opens a seat. A *claim* replaces the token of an invitation, which then opens nobody else's."""
 
     token: Token
+    claim: Token | UnsetType = UNSET
 
 
 class Move(_Message):
@@ -394,6 +393,10 @@ class Resign(_Message):
     """Resign the game."""
 
 
+class Rematch(_Message):
+    """Begin the next game with colours exchanged, after the end."""
+
+
 class Ping(_Message):
     """Answered with a pong."""
 
@@ -409,7 +412,7 @@ class Joined(_Message):
     game: str
 
 
-Incoming = Join | Move | Undo | Grant | Decline | Resign | Ping
+Incoming = Join | Move | Undo | Grant | Decline | Resign | Rematch | Ping
 
 encode = msgspec.json.Encoder().encode
 _decoder = cache(msgspec.json.Decoder)

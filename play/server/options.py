@@ -91,7 +91,7 @@ class ServerOptions(Options):
     largest_message: int = 4_096
     largest_body: int = 4_096
     largest_transcript: int = 1_000_000
-    largest_review: int = 32_768
+    largest_review: int = 65_536
     #: Messages per connection: burst, rate, and errors until it is closed.
     message_burst: int = 60
     messages_per_second: float = 30.0
@@ -107,6 +107,8 @@ class ServerOptions(Options):
     sweep_every: float = 20.0
     #: Grace period per game, in seconds, that compensates for network latency before a flag falls.
     clock_grace: float = 2.0
+    #: Whether a process compiles the agents on offer that are not cached.
+    precompiles: bool = False
     #: Minimum time per move in a game of two agents.
     watch_pace: float = 0.15
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
@@ -34,26 +33,23 @@ def serve(*, chosen: ServeChoice = NOTHING) -> None:
     """
     from play.server.addresses import url_for_others
     from play.server.http.process import listen, server_for, url_of
-    from play.server.workers.precompiling import compiling
-    from play.thinker import prepared_thinker
-    from reversi_env import ReversiError, Rules
+    from reversi_env import ReversiError
 
-    options = ServerOptions(**{"wthor": os.environ.get("REVERSI_DATA") or None, **chosen})
+    defaults = {"wthor": os.environ.get("REVERSI_DATA") or None, "precompiles": chosen.get("workers") != 0}
+    options = ServerOptions(**{**defaults, **chosen})
     listener = listen(options)
     try:
         server = server_for(options)  # before the address is printed
     except ReversiError:
         listener.close()
         raise
-    prepared_thinker(None, Rules())  # the first move in the browser does not wait for the compiler
     print(f"Serving Reversi on {url_of(listener)} (stop with Ctrl-C)", flush=True)
     if address := url_for_others(*listener.getsockname()[:2]):
         print(f"other machines can connect to {address}", flush=True)
     print(f"games are stored in {options.file()}", file=sys.stderr)
     if options.wthor is not None:
         print(f"the recorded games in {options.wthor} are counted in the background", file=sys.stderr)
-    with compiling() if options.workers != 0 else nullcontext():
-        server.run(sockets=[listener])  # until Ctrl-C or SIGTERM
+    server.run(sockets=[listener])  # until Ctrl-C or SIGTERM
 
 
 def connect(

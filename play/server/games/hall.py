@@ -9,8 +9,9 @@ import random
 import secrets
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from time import monotonic
 from typing import Any
 
@@ -24,6 +25,7 @@ from play.server.games.store import GameRow, Seat, Store, StoreError, hashed, ne
 from play.server.messages import Refused, encode
 from play.server.options import ServerOptions
 from play.server.workers.pool import Pool, WorkerLost
+from play.server.workers.precompiling import RULES, compiling, is_cached
 from play.server.workers.worker import Job, load_rules
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.notation.openings import opening_name
@@ -60,6 +62,10 @@ class Hall:
         self.rooms: dict[str, Room] = {}
         self.running: Counter[str] = Counter()
         self.connections: Counter[str] = Counter()
+        # set when the rules are compiled, and the workers run
+        self.started = asyncio.Event()
+        self.missing: frozenset[str] = frozenset()  # what is not compiled yet, as `compile_all` reports it
+        self.compiled = 1.0
         self.analyses: Counter[str] = Counter()
         self.lookups: Counter[str] = Counter()
         self.uploads: Counter[str] = Counter()
@@ -76,12 +82,34 @@ class Hall:
         """Open the store, start the workers and the tasks that sweep old games and count recorded ones."""
         self.store.open()
         self.time.resume(await self.store.uptime())
-        self.pool.start()
-        await asyncio.to_thread(load_rules)
         await self.tidy()
-        self._tasks = [asyncio.create_task(task) for task in (self._sweep(), self._count())]
+        tasks = [self._sweep(), self._count()]
+        if self.options.precompiles:
+            tasks.append(self._compile())
+            self.compiled = 0.0
+        if not self.options.precompiles or await asyncio.to_thread(is_cached, load_rules):
+            await self._start()
+        self._tasks = [asyncio.create_task(task) for task in tasks]
         for task in self._tasks:
             task.add_done_callback(_log_failure)
+
+    async def _start(self) -> None:
+        """Load the rules, and start the workers."""
+        if not self.started.is_set():
+            await asyncio.to_thread(load_rules)
+            self.pool.start()
+            self.started.set()
+
+    async def _compile(self) -> None:
+        """Follow the process that compiles what is missing on this machine; it may have failed when it ends."""
+        with compiling() as reports:
+            while report := await asyncio.to_thread(reports.readline):
+                share, *missing = report.decode().split()
+                self.compiled, self.missing = float(share), frozenset(missing)
+                if RULES not in missing:
+                    await self._start()
+        self.compiled, self.missing = 1.0, frozenset()
+        await self._start()
 
     async def close(self) -> None:
         """Disconnect all members, stop the searches, and store what is left."""
@@ -89,7 +117,8 @@ class Hall:
             task.cancel()
         for room in list(self.rooms.values()):
             self.drop(room, "the server is shutting down")
-        self.pool.close()
+        if self.started.is_set():
+            self.pool.close()
         await self.tidy()
         self.store.close()
         await asyncio.sleep(0)
@@ -97,13 +126,7 @@ class Hall:
     # --- games ------------------------------------------------------------------------------------
 
     async def create(self, request: messages.CreateGame, client: str) -> messages.Created:
-        if not self._creations.try_acquire(client):
-            raise Refused(429, "too_many_games", "too many new games from this address; try again later")
-        if self.running[client] >= self.options.client_games:
-            raise Refused(429, "too_many_games", "too many games from this address are running; finish some first")
-        if self.running.total() >= self.options.most_running:
-            raise Refused(503, "full", "too many games are running; try again later")
-        self._make_space()
+        self._make_way(client)
         tokens = {"spectator": new_token()}
         black = self._seat(request.black, "black", request.size)
         white = self._seat(request.white, "white", request.size)
@@ -111,19 +134,43 @@ class Hall:
             if seat.kind == "human":
                 tokens[colour] = new_token()
                 seat.secret = hashed(tokens[colour])
-        now, rules = time.time(), (request.size, request.variant, request.start)
-        seats = black, white, hashed(tokens["spectator"])
-        name, since = secrets.token_urlsafe(9), self.time.now()
-        row = GameRow(name, now, now, 0, "running", *rules, *seats, since=since, client=client)
-        if request.clock:
-            row.clock_seconds = row.black_left = row.white_left = request.clock.seconds
-            row.clock_increment = request.clock.increment
-        room = Room(self, row, _game_after(request.moves, Game(row.rules(), black.name, white.name)))
+        rules, seats = (request.size, request.variant, request.start), (black, white, hashed(tokens["spectator"]))
+        clock = (request.clock.seconds, request.clock.increment) if request.clock else (None, None)
+        room = self._new_room(secrets.token_urlsafe(9), client, request.moves, *rules, *seats, *clock)
         with _storage_errors_refused():
             await room.save()
         self.running[client] += 1
         self._open_room(room)
-        return messages.Created(row.id, tokens)
+        return messages.Created(room.id, tokens)
+
+    def rematch(self, row: GameRow, opening: Sequence[str]) -> tuple[str, asyncio.Future[None]]:
+        """Open the game after a finished one, with colours exchanged, same tokens; return its name, and when it is stored."""
+        self._make_way(row.client)
+        rules, seats = (row.size, row.variant, row.start), (_moved(row.white, "Black"), _moved(row.black, "White"))
+        clock = row.clock_seconds, row.clock_increment
+        room = self._new_room(_rematch_name(row.id), row.client, opening, *rules, *seats, row.spectator, *clock)
+        written = room.save()  # before the agent's first move
+        self.running[row.client] += 1
+        self._open_room(room)
+        return room.id, written
+
+    def _new_room(self, name: str, client: str, opening: Sequence[str], *columns: Any) -> Room:
+        """Return the room of a new game; *columns* of its row are from the size on, without the clock's times."""
+        now = time.time()
+        row = GameRow(name, now, now, 0, "running", *columns)
+        row.since, row.client = self.time.now(), client
+        row.black_left = row.white_left = row.clock_seconds
+        return Room(self, row, _game_after(opening, Game(row.rules(), row.black.name, row.white.name)))
+
+    def _make_way(self, client: str) -> None:
+        """Refuse a new game of *client* beyond the limits, and make space for it."""
+        if not self._creations.try_acquire(client):
+            raise Refused(429, "too_many_games", "too many new games from this address; try again later")
+        if self.running[client] >= self.options.client_games:
+            raise Refused(429, "too_many_games", "too many games from this address are running; finish some first")
+        if self.running.total() >= self.options.most_running:
+            raise Refused(503, "full", "too many games are running; try again later")
+        self._make_space()
 
     async def room(self, game_id: str) -> Room:
         """Return the room of a game, loaded from the store if need be; a fallen flag ends the game before anybody sees it."""
@@ -168,9 +215,12 @@ class Hall:
         self._make_space()
         with _storage_errors_refused():
             stored = await self.store.load(game_id)
-        if stored is None:
-            raise Refused(404, "no_game", "there is no such game")
-        return self._open_room(Room(self, *stored))
+            if stored is None:
+                raise Refused(404, "no_game", "there is no such game")
+            room, next_name = Room(self, *stored), _rematch_name(game_id)
+            if room.game.is_over() and await self.store.load(next_name) is not None:
+                room.rematch_id = next_name
+        return self._open_room(room)
 
     def _make_space(self) -> None:
         if len(self.rooms) < self.options.most_rooms:
@@ -290,7 +340,7 @@ class Hall:
             yield
 
 
-def _game_after(moves: list[str], game: Game) -> Game:
+def _game_after(moves: Iterable[str], game: Game) -> Game:
     """Return *game* after *moves*, if it is not over then."""
     try:
         for move in moves:
@@ -313,6 +363,17 @@ def counted_while_open(counter: Counter[str], name: str, amount: int = 1) -> Ite
         counter[name] -= amount
         if not counter[name]:
             del counter[name]
+
+
+def _rematch_name(game_id: str) -> str:
+    """Return the name of the game after a game, which is found by it when the server has been started again."""
+    return hashed(f"rematch {game_id}")[:16]
+
+
+def _moved(seat: Seat, colour: str) -> Seat:
+    """Return a player's seat in the next game, which the same tokens open; a player without a name is named by the colour."""
+    name = colour if seat.kind == "human" and seat.name in ("Black", "White") else seat.name
+    return replace(seat, name=name)
 
 
 def _log_failure(task: asyncio.Task[None]) -> None:

@@ -33,6 +33,8 @@ log = logging.getLogger("reversi.server")
 
 #: Maximum number of attempts of a search whose worker dies.
 MAX_ATTEMPTS = 3
+#: In place of the hash of a token that does not exist.
+NOBODY = "0" * 64
 
 ResultT = TypeVar("ResultT")
 
@@ -73,6 +75,7 @@ class Room:
         self.members: set[Member] = set()
         self.idle_since = monotonic()
         self.closed = False
+        self.rematch_id: str | None = None
         self._undo_request: Colour | None = None
         self._sent: asyncio.Future[bytes] | None = None
         self._thinking: asyncio.Task[None] | None = None
@@ -84,12 +87,22 @@ class Room:
 
     # --- who is who -------------------------------------------------------------------------------
 
-    def role(self, token: str) -> Role:
-        """Return the seat that *token* opens; every hash is compared, each in constant time."""
-        digest = hashed(token)
+    def role(self, token: str, claim: str | None = None) -> Role:
+        """Return the seat that *token* opens; every hash is compared, each in constant time.
+
+        Who comes first takes the seat: with a *claim*, that alone opens it from then on, and the token is a spectator's.
+        """
+        digest, claimed = hashed(token), hashed(claim or token)
         role: Role | None = "spectator" if hmac.compare_digest(digest, self._row.spectator) else None
         for colour, seat in self.seats.items():
-            if hmac.compare_digest(digest, seat.secret or "0" * 64):
+            if hmac.compare_digest(digest, seat.secret or NOBODY):
+                if seat.owner is None:
+                    seat.owner = claimed
+                    self.save(len(self.game.moves)).add_done_callback(
+                        asyncio.Future.exception
+                    )  # what follows fails, too
+                role = colour_name(colour) if hmac.compare_digest(claimed, seat.owner) else "spectator"
+            elif hmac.compare_digest(digest, seat.owner or NOBODY):
                 role = colour_name(colour)
         if role is None:
             raise Refused(403, "wrong_token", "the token is not valid for this game")
@@ -156,6 +169,17 @@ class Room:
         """Give the game up."""
         return self._end("resigned", self._playing(role))
 
+    def rematch(self, role: Role) -> asyncio.Future[bytes]:
+        """Begin the next game of the same players, with colours exchanged, unless it has begun."""
+        if role == "spectator":
+            raise Refused(403, "spectator", "spectators cannot begin a rematch")
+        if not self.game.is_over():
+            raise Refused(409, "not_over", "the game is not over: expected a rematch after its end")
+        if self.rematch_id is not None:
+            return self._broadcast()
+        self.rematch_id, written = self._hall.rematch(self._row, self.game.moves[: self._opening_plies()])
+        return self._broadcast(written)
+
     def state(self) -> State:
         """Return the message about the game as it is now."""
         game, position = self.game, self.game.position
@@ -177,6 +201,7 @@ class Room:
             clock=self.clock.state(self._hall.time.now()) if self.clock else None,
             result=Result(colour_name(game.winner()), game.score(BLACK), game.ending or "played") if over else None,
             undo_request=colour_name(self._undo_request),
+            rematch=self.rematch_id,
             thinking=not over and self._is_agents_turn(),
             spectators=sum(member.role == "spectator" for member in self.members),
         )

@@ -95,12 +95,16 @@ def new_token() -> str:
 
 @dataclass
 class Seat:
-    """Who plays a colour: *kind* ``human`` or ``agent``. *secret* is the hash of a human's token, in hexadecimal."""
+    """Who plays a colour: *kind* ``human`` or ``agent``.
+
+    *secret* is the hash of the token that was given out for a human, in hexadecimal, *owner* that of the token which took the seat.
+    """
 
     kind: str
     name: str
     agent: str | None = None
     secret: str | None = None
+    owner: str | None = None
 
 
 @dataclass

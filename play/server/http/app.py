@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
+import re
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from functools import partial
+from functools import cache, partial
 from hashlib import sha256
 from itertools import count
 from pathlib import Path
@@ -54,6 +56,8 @@ RETRY, CLOSE = {"retry-after": "5"}, {"connection": "close"}
 REFUSAL_HEADERS = {408: CLOSE, 413: CLOSE, 429: RETRY | CLOSE, 503: RETRY}
 _TOO_MANY = Problem("too_many_requests", "too many requests from this address; try again later", 429)
 TOO_MANY_REQUESTS = json_response(encode(_TOO_MANY), 429, REFUSAL_HEADERS[429])
+#: Files below a path with their hash never change.
+FOR_EVER = "public, max-age=31536000, immutable"
 #: The folder of the web page; its files are read once, and no others are served.
 PAGE = Path(__file__).resolve().parents[2] / "web"
 _KINDS = {
@@ -141,7 +145,7 @@ def make_app(options: ServerOptions) -> Starlette:
         routes=routes,
         lifespan=lifespan,
         middleware=[Middleware(TrustedHostMiddleware, allowed_hosts=list(options.hosts()))],
-        exception_handlers={Refused: _refusal, HTTPException: _http_problem},
+        exception_handlers={Refused: _refusal, HTTPException: _http_problem, 404: _not_found},
     )
     app.router.redirect_slashes = False
     app.state.hall, app.state.lag = hall, Lag()
@@ -157,20 +161,52 @@ async def _http_problem(request: Request, error: Any) -> Response:
     return json_response(encode(Problem("http", error.detail, error.status_code)), error.status_code, error.headers)
 
 
+async def _not_found(request: Request, error: Any) -> Response:
+    """Return the page, which says so, to a browser that asks for a page."""
+    if request.method != "GET" or "text/html" not in request.headers.get("accept", ""):
+        return await _http_problem(request, error)
+    return await _served(_index(), ".html", status=404)(request)
+
+
 def _page() -> list[Route]:
-    """A route for every file, and ``/`` and the links to reviews for ``index.html``."""
+    """Routes for every file, also below the hash of all files, and ``/`` and the links to reviews for ``index.html``."""
+    files = _files()
+    routes = [Route(path, _served(_index(), ".html")) for path in ("/", "/review/{id}")]
+    for folder, caching in ((f"/{_version()}", FOR_EVER), ("", "no-cache")):
+        for name, content in files.items():
+            routes.append(Route(f"{folder}/{name}", _served(content, Path(name).suffix, caching)))
+    return routes
+
+
+@cache
+def _files() -> dict[str, bytes]:
     paths = sorted(path for path in PAGE.rglob("*") if path.suffix in _KINDS)
-    files = {path.relative_to(PAGE).as_posix(): _served(path) for path in paths}
-    places = [Route(path, files["index.html"]) for path in ("/", "/review/{id}")]
-    return [*places, *(Route(f"/{name}", serve) for name, serve in files.items())]
+    return {path.relative_to(PAGE).as_posix(): path.read_bytes() for path in paths}
 
 
-def _served(path: Path) -> Callable[[Request], Awaitable[Response]]:
-    content = path.read_bytes()
-    headers = {"etag": f'"{sha256(content).hexdigest()[:32]}"', "cache-control": "no-cache"}
-    whole, unchanged = Response(content, 200, headers, _KINDS[path.suffix]), Response(status_code=304, headers=headers)
+@cache
+def _version() -> str:
+    return sha256(repr(_files()).encode()).hexdigest()[:12]
+
+
+@cache
+def _index() -> bytes:
+    """Return ``index.html`` with the files that it loads below their hash."""
+    return re.sub(rb'(?<=(?:src|ref)=")(?=/\w)', f"/{_version()}".encode(), _files()["index.html"])
+
+
+@cache
+def _served(
+    content: bytes, suffix: str, caching: str = "no-cache", status: int = 200
+) -> Callable[[Request], Awaitable[Response]]:
+    packed, digest = gzip.compress(content, mtime=0), sha256(content).hexdigest()[:32]
 
     async def serve(request: Request) -> Response:
-        return unchanged if request.headers.get("if-none-match") == headers["etag"] else whole
+        is_packed = "gzip" in request.headers.get("accept-encoding", "")
+        headers = {"etag": f'"{digest}{"-gzip" * is_packed}"', "cache-control": caching, "vary": "accept-encoding"}
+        if request.headers.get("if-none-match") == headers["etag"]:
+            return Response(status_code=304, headers=headers)
+        encoding = {"content-encoding": "gzip"} if is_packed else {}
+        return Response(packed if is_packed else content, status, headers | encoding, _KINDS[suffix])
 
     return serve

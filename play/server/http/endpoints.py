@@ -76,7 +76,11 @@ async def agents(hall: Hall, request: Request) -> messages.Agents:
     options, (_, port) = hall.options, request.scope["server"]
     # Nobody outside could reach the address behind a proxy.
     address = None if options.proxies else url_for_others(options.host, port)
-    return messages.Agents(catalogue.entries(), options.longest_think, options.deepest, address)
+    entries = catalogue.entries()
+    for entry in entries:
+        missing = hall.missing if hall.started.is_set() else {f"{entry.name}:{size}" for size in entry.sizes}
+        entry.ready = [size for size in entry.sizes if f"{entry.name}:{size}" not in missing]
+    return messages.Agents(entries, options.longest_think, options.deepest, address, hall.compiled)
 
 
 @endpoint("POST", "/api/games", "createGame", 503, status=201)
@@ -109,6 +113,12 @@ async def undo(room: Room, role: Role) -> bytes:
 @endpoint("POST", "/api/games/{id}/resign", "resign", 409, 503)
 async def resign(room: Room, role: Role) -> bytes:
     return await room.resign(role)
+
+
+@endpoint("POST", "/api/games/{id}/rematch", "rematch", 409, 503)
+async def rematch(room: Room, role: Role) -> bytes:
+    """Begin the next game of the same players, with colours exchanged; the state has its name."""
+    return await room.rematch(role)
 
 
 @endpoint("POST", "/api/analyse", "analyse", 503)
@@ -165,6 +175,8 @@ async def respond(endpoint: Endpoint, hall: Hall, request: Request) -> Response:
 
 
 async def _answer(endpoint: Endpoint, hall: Hall, request: Request, *body: Any) -> Response:
+    if endpoint.name not in ("health", "agents"):
+        await hall.started.wait()
     context = await _opened(hall, request) if endpoint.needs_token else (hall, request)
     answer = await endpoint.work(*context, *body)
     if isinstance(answer, str):

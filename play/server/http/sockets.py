@@ -94,9 +94,10 @@ async def _admit(hall: Hall, socket: WebSocket, client: str) -> None:
         join = read(Incoming, first)
         if not isinstance(join, messages.Join):
             raise Refused(400, "join_first", "expected a join message with the token first")
+        await hall.started.wait()
         await _wait(hall, client, await hall.room(socket.path_params["id"]))
         room = await hall.room(socket.path_params["id"])
-        connection = Connection(socket, room.role(join.token))
+        connection = Connection(socket, room.role(join.token, join.claim or None))
         connection.answer(encode(Joined(role=connection.role, game=room.id, id=join.id)))
         room.enter(connection)
     except Refused as refused:
@@ -164,6 +165,7 @@ def _carry_out(message: Any, room: Room, connection: Connection) -> None:
             messages.Grant: room.grant,
             messages.Decline: room.decline,
             messages.Resign: room.resign,
+            messages.Rematch: room.rematch,
         }
         act[type(message)](role)
 

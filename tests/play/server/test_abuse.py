@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.server import memory_mib
-from play.server.workers.precompiling import BEGUN, DONE
+from play.server.workers.precompiling import DONE, MESSAGE
 from tests.oracles.jobs import children_of
 
 from .conftest import eventually
@@ -73,5 +73,5 @@ def test_much_nonsense_and_half_open_connections(tmp_path, count):
     if grown_from is not None and grown_to is not None:
         assert grown_to - grown_from < 40
     status, errors = server.end(signal.SIGTERM)
-    assert re.fullmatch(rf"games are stored in .*\n({BEGUN}\n)?({DONE}\n)?", errors), errors
+    assert re.fullmatch(rf"games are stored in .*\n({MESSAGE}\n)?({DONE}\n)?", errors), errors
     assert status in (0, 143, -signal.SIGTERM)

@@ -21,7 +21,7 @@ from tests.oracles.strategies import random_moves, wthor_file, wthor_record
 from train.book.recorded import GameTree
 from train.evaluation.puzzles import packaged_puzzles
 
-from .conftest import eventually, refusal
+from .conftest import eventually, refusal, stop
 
 GREEDY = {"kind": "agent", "agent": "greedy"}
 
@@ -167,6 +167,41 @@ def test_resigning_ends_the_game_for_good(api):
     assert [refusal(response) for response in again] == [(409, "game_over")] * 3
     record = api.call("GET", f"/api/games/{created['game']}/record", created["tokens"]["black"]).text
     assert read_ggf_game(record).black == ended["black"]["name"] == "Ann ]"  # a name is printable
+
+
+def test_an_invitation_seats_one_person_and_everybody_else_watches(api):
+    created = api.create(size=4)
+    ours, others = ({"token": created["tokens"]["white"], "claim": letter * 32} for letter in "cd")
+    for join, role in ((ours, "white"), (others, "spectator"), (ours, "white"), ({"token": "c" * 32}, "white")):
+        with api.socket(created["game"]) as socket:
+            socket.send(type="join", **join)
+            assert socket.expect("joined")["role"] == role
+    assert refusal(api.act(created, "white", "resign")) == (403, "spectator")  # the invitation's token was exchanged
+    assert api.act(created, "black", "resign").status_code == 200  # a token that is used as it is stays
+    with api.socket(created["game"]) as socket:
+        socket.send(type="join", token=created["tokens"]["black"], claim="e" * 32)
+        assert socket.expect("joined")["role"] == "spectator"
+
+
+def test_a_rematch_exchanges_colours_and_outlives_the_server(special, tmp_path):
+    database = tmp_path / "games.sqlite3"
+    first = special(database=database)
+    created = first.create(size=4, black={"name": "Ann"}, clock={"seconds": 60, "increment": 2})
+    assert refusal(first.act(created, "black", "rematch")) == (409, "not_over")
+    with first.socket(created["game"], created["tokens"]["white"]) as white:
+        first.act(created, "black", "resign")
+        names = [first.act(created, role, "rematch").json()["rematch"] for role in ("black", "white")]
+        assert white.until(lambda s: s["rematch"])["rematch"] == names[0] == names[1]
+    assert refusal(first.act(created, "spectator", "rematch")) == (403, "spectator")
+    following = {"game": names[0], "tokens": created["tokens"]}
+    stop(first, database)
+    second = special(database=database)
+    assert second.state(created)["rematch"] == names[0]
+    state = second.state(following)
+    assert [state[colour]["name"] for colour in ("black", "white")] == ["Black", "Ann"]
+    assert (state["clock"]["black"], state["clock"]["increment"], state["rematch"]) == (60, 2, None)
+    assert refusal(second.move(following, "black", "b1", 0)) == (409, "not_your_turn")
+    assert second.move(following, "white", "b1", 0).status_code == 200  # whose colour is black now
 
 
 def test_an_analysis_is_exact_near_the_end_and_does_not_favour_a_side(api):

@@ -80,7 +80,7 @@ def review(**changes):
         ("reviews", review(moves=[{"move": "z9"}]), "$.moves[0].move"),
         ("reviews", review(moves=[{"move": "a1", "comment": "x" * 1001}]), "$.moves[0].comment"),
         ("reviews", review(moves=[{"move": "a1", "variations": [[{"move": "b1", "html": ""}]]}]), "`html`"),
-        ("reviews", review(moves=[{"move": "a1"}] * 3000), "32768"),
+        ("reviews", review(moves=[{"move": "a1"}] * 6000), "65536"),
         ("reviews", review().partition(b"[")[0] + b'[{"move": "a1", "variations": [' * 1000, ""),
         ("transcripts", b'{"text": "f5 a1"}', "move 2"),
         ("transcripts", b'{"text": "-----OX--XO----- X; h8:+3"}', "h8"),

@@ -1,5 +1,7 @@
 """`reversi serve` as a command: where it listens, and what it says when it cannot."""
 
+import os
+import re
 import signal
 import socket
 import sqlite3
@@ -9,14 +11,17 @@ import pytest
 
 from play.server import addresses
 from play.server.games.store import check, opened
+from play.server.http.app import FOR_EVER, PAGE
 from play.server.http.process import Server, configuration
 from play.server.options import default_database
 from play.server.workers import precompiling
+from reversi_env import Rules
 from reversi_env.compiler.kernel import NotCompiled
+from tests.oracles.jobs import launched
 from tests.oracles.strategies import wthor_file, wthor_record
 from tests.play.cli.test_contract import check_refusal
 
-from .conftest import OPTIONS
+from .conftest import OPTIONS, Api, eventually
 
 
 @pytest.fixture
@@ -78,7 +83,7 @@ def test_others_are_told_an_address_that_they_can_reach(monkeypatch):
     assert addresses.url_for_others("0.0.0.0", 80) != "http://0.0.0.0:80"  # whatever this machine has
 
 
-def test_all_that_the_page_offers_is_compiled_in_the_background_and_told(monkeypatch, capsys, api):
+def test_all_that_the_page_offers_is_compiled_in_the_background_and_reported(monkeypatch, capsys, api):
     offered = list(precompiling.offered())
     entries = {entry["name"]: entry["sizes"] for entry in api.call("GET", "/api/agents").json()["agents"]}
     entries.pop("rl", None)
@@ -87,7 +92,7 @@ def test_all_that_the_page_offers_is_compiled_in_the_background_and_told(monkeyp
     for game in ("normal", "reversed"):
         expected = {(name, size) for name, sizes in entries.items() for size in sizes}
         assert {(name, rules.size) for name, rules in offered if rules.variant == game} == expected
-    done, missing = [], [("mobility", 8), ("network", 6)]
+    done, missing = set(), [("mobility", 8), ("network", 6)]
 
     class Agent:
         def __init__(self, name, **options):
@@ -97,10 +102,58 @@ def test_all_that_the_page_offers_is_compiled_in_the_background_and_told(monkeyp
             if (self.name, rules.size) in missing:
                 missing.remove((self.name, rules.size))
                 raise NotCompiled("search_root")
-            done.append((self.name, rules))
+            done.add((self.name, rules))
 
     monkeypatch.setattr(precompiling, "make_agent", Agent)
-    for told in (f"{precompiling.BEGUN}\n{precompiling.DONE}\n", ""):
-        precompiling.compile_all(offered)
-        assert (done, missing, capsys.readouterr().err) == (offered, [], told)
+    monkeypatch.setattr(precompiling, "parts_of", lambda agents: ())
+    for told in (f"{precompiling.MESSAGE}\n{precompiling.DONE}\n", ""):
+        reports = []
+        precompiling.compile_all(offered, lambda share, names: reports.append((share, list(names))))  # noqa: B023
+        assert (done, missing, capsys.readouterr().err) == (set(offered), [], told)
+        assert (reports[0] == (0.0, ["network:6", "mobility:8"])) == bool(told)
+        assert reports[-1] == (1.0, [])
         done.clear()
+    assert [name for name, rules in offered if rules == Rules()][:4] == ["random", "greedy", "network", "human"]
+
+
+def test_the_page_is_small_on_the_wire_cached_and_says_what_it_has_not(api):
+    files = [
+        path.relative_to(PAGE).as_posix()
+        for path in sorted(PAGE.rglob("*.*"))
+        if path.suffix in (".js", ".css", ".svg")
+    ]
+    [folder] = set(re.findall(r'="/(\w+)/(?=page/)', api.http.get("/").text))
+    sizes = 0
+    for path in ("", *(f"{folder}/{name}" for name in (*files, "words/en.json"))):
+        answer = api.http.get(f"/{path}", headers={"accept-encoding": "gzip"})
+        assert (answer.status_code, answer.headers["content-encoding"]) == (200, "gzip")
+        assert answer.headers["cache-control"] == (FOR_EVER if path else "no-cache")
+        again = {"accept-encoding": "gzip", "if-none-match": answer.headers["etag"]}
+        assert api.http.get(f"/{path}", headers=again).status_code == 304
+        sizes += int(answer.headers["content-length"])
+    assert sizes < 80_000
+    plain = api.http.get(f"/{folder}/style.css", headers={"accept-encoding": "identity"})
+    assert "content-encoding" not in plain.headers
+    assert plain.content == (PAGE / "style.css").read_bytes()
+    unknown = [api.http.get("/nothing", headers={"accept": accept}) for accept in ("text/html", "application/json")]
+    assert [answer.status_code for answer in unknown] == [404, 404]
+    assert [answer.headers["content-type"].partition(";")[0] for answer in unknown] == ["text/html", "application/json"]
+
+
+@pytest.mark.slow
+def test_a_first_start_answers_at_once_and_tells_what_is_compiled(tmp_path):
+    environment = os.environ | {"REVERSI_CACHE_DIR": str(tmp_path / "cache")}
+    with launched("serve", "--port", 0, "--database", tmp_path / "games", env=environment) as job:
+        api = Api(re.search(r"http://\S+", job.stdout.readline())[0])
+
+        def agents():
+            return api.call("GET", "/api/agents").json()
+
+        first = agents()
+        assert first["compiled"] < 1
+        assert not any(agent["ready"] for agent in first["agents"])  # the rules are compiled before anything else
+        eventually(lambda: any(8 in agent["ready"] for agent in agents()["agents"]), "the first opponent")
+        assert {agent["name"] for agent in agents()["agents"] if 8 in agent["ready"]} <= {"greedy", "random"}
+        assert 0 < agents()["compiled"] < 1
+        assert api.create(white={"kind": "agent", "agent": "greedy"})["game"]
+        api.http.close()

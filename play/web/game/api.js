@@ -45,8 +45,8 @@ export class GameSocket {
   #asking = 0;
   #silence = 0;
 
-  constructor(id, token, { onJoined, onState, onProblem, onConnection }) {
-    Object.assign(this, { id, token, onJoined, onState, onProblem, onConnection });
+  constructor(id, ticket, { onJoined, onState, onProblem, onConnection }) {
+    Object.assign(this, { id, ticket, onJoined, onState, onProblem, onConnection });
     this.wake = () => { if (document.visibilityState === "visible" && !this.send({ type: "ping" })) this.#retryNow(); };
     this.#asking = setInterval(() => this.send({ type: "ping" }), PING_INTERVAL);
     document.addEventListener("visibilitychange", this.wake);
@@ -75,7 +75,7 @@ export class GameSocket {
     const scheme = location.protocol === "https:" ? "wss" : "ws";
     const socket = new WebSocket(`${scheme}://${location.host}/api/games/${encodeURIComponent(this.id)}/socket`);
     this.socket = socket;
-    socket.onopen = () => this.send({ type: "join", token: this.token });
+    socket.onopen = () => this.send({ type: "join", ...this.ticket });
     socket.onmessage = (event) => this.#receive(JSON.parse(event.data));
     socket.onclose = (event) => this.#lost(event);
   }

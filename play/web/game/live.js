@@ -1,14 +1,14 @@
 // A running game: creating and opening it, showing its states one after the other, and sending moves.
 
 import { GameSocket, Problem, call } from "./api.js";
-import { forget, noteGame, rememberGame, rememberedGame } from "./memory.js";
+import { forget, newKey, noteGame, rememberGame, rememberedGame } from "./memory.js";
 import { after } from "./rules.js";
 import * as setup from "./setup.js";
 import * as standing from "./standing.js";
 import { Tree, pathTo } from "./tree.js";
 import { reducedMotion } from "../page/board.js";
 import { colourName, sentences, words } from "../page/language.js";
-import { act, notify, say } from "../page/notices.js";
+import { act, isSure, notify, say } from "../page/notices.js";
 import * as sound from "../page/sound.js";
 import { $, app, betweenPeople, hooks, idleLine, mayMove, newLine, other, sleep, study } from "../page/state.js";
 import { render, turned } from "../page/view.js";
@@ -37,14 +37,27 @@ async function create({ request, ...entry }) {
   await openGame(created.game);
 }
 
-// Start the same game with colours exchanged; after both sides of an even opening from another one.
+// Start the same game with colours exchanged, after both sides of an even opening from another one; or open the opponent's rematch.
 export function rematch() {
-  const { mode, mine, isReturn, request: { black, white, ...rest } } = app.game;
+  const { game } = app, { mode, mine, isReturn, request, state } = game;
+  if (state.rematch) return act(() => followRematch(game));
+  if (mode === "friend") {
+    game.wantsRematch = true;
+    return sendAction("rematch");
+  }
+  const { black, white, ...rest } = request;
   return act(async () => {
     if (isReturn) rest.moves = await setup.evenOpening(rest);
-    const request = { ...rest, black: setup.reseeded(white), white: setup.reseeded(black) };
-    await create({ mode, mine: mine && other(mine), request, isReturn: Boolean(rest.moves) && !isReturn });
+    const next = { ...rest, black: setup.reseeded(white), white: setup.reseeded(black) };
+    await create({ mode, mine: mine && other(mine), request: next, isReturn: Boolean(rest.moves) && !isReturn });
   });
+}
+
+// A player's token opens the other colour in the next game.
+function followRematch({ mode, mine, tokens: { spectator, ...seats }, state: { rematch: id, size, variant } }) {
+  const entry = { mode, mine: mine && other(mine), request: { size, variant }, tokens: { spectator, ...(mine && { [other(mine)]: seats[mine] }) } };
+  if (!rememberedGame(id)) rememberGame(id, entry);
+  return openGame(id);
 }
 
 export function leaveGame() {
@@ -57,14 +70,15 @@ export async function openGame(id) {
   const entry = rememberedGame(id);
   if (!entry) throw new Problem(words("problem.no-key"));
   leaveGame();
-  const { mode, mine, tokens, request, isReturn, isLesson } = entry;
+  const { mode, mine, tokens, request, invitation, isReturn, isLesson } = entry;
   const token = (mine && tokens[mine]) ?? tokens.spectator ?? Object.values(tokens)[0];
   const game = { id, mode, mine, tokens, request, isReturn, isLesson, role: null, state: null, waiting: [], following: false, movedAt: 0, connected: false, sent: false, paused: false };
   app.game = game;
   if (location.pathname + location.hash !== `/#game=${id}`) history.pushState(null, "", `/#game=${id}`);
-  game.socket = new GameSocket(id, token, {
+  game.socket = new GameSocket(id, invitation ? { token: invitation, claim: token } : { token }, {
     onJoined: (role) => {
       game.role = role;
+      if (game.mine && role === "spectator") watchInstead(game, invitation);
       if (rememberedGame(id)?.isUntried) noteGame(id, { isUntried: false });
     },
     onState: (state) => onState(game, state),
@@ -83,6 +97,14 @@ export async function openGame(id) {
   hooks.show("game");
 }
 
+// Somebody else has taken the seat of the link.
+function watchInstead(game, token) {
+  const changes = { mode: "watch", mine: null, tokens: { spectator: token }, invitation: undefined };
+  Object.assign(game, changes);
+  noteGame(game.id, changes);
+  notify(new Problem(words("invite.taken")));
+}
+
 // The server refuses the token for good; one from a link is not kept.
 function refused(game) {
   game.isRefused = true;
@@ -94,7 +116,10 @@ function refused(game) {
 export async function join(kind, id, ...rest) {
   const [colour, written] = kind === "join" ? rest : [null, ...rest], token = written?.match(/^[\w-]*/)[0]; // messengers may add to it
   const known = rememberedGame(id), isUntried = true; // until the server has admitted us
-  if (id && token && /^(black|white)$/.test(colour) && (known?.isUntried || !known?.mine)) rememberGame(id, { mode: "friend", mine: colour, tokens: { [colour]: token }, isUntried });
+  if (id && token && /^(black|white)$/.test(colour) && (known?.isUntried || !known?.mine)) {
+    const own = known?.tokens[colour] ?? newKey(24); // takes the seat, so that the link opens it to nobody else
+    rememberGame(id, { mode: "friend", mine: colour, tokens: { [colour]: own }, invitation: token, isUntried });
+  }
   else if (id && token && (known?.isUntried || !known)) rememberGame(id, { mode: "watch", mine: null, tokens: { spectator: token }, isUntried });
   history.replaceState(null, "", `/#game=${id}`);
   await openGame(id);
@@ -109,8 +134,7 @@ function follow(state) {
   line.tip = line.tree.setMain(state.moves);
   const path = pathTo(line.tip), gone = pathTo(before).find((position) => !path.includes(position));
   if (gone) line.tree.remove(gone);
-  if (!before && history.state?.path) app.here = line.tree.find(history.state.path);
-  else if (!before || app.here === before || pathTo(app.here).includes(gone)) app.here = line.tip;
+  if (!before || app.here === before || pathTo(app.here).includes(gone)) app.here = line.tip;
 }
 
 // Variations of a game that this browser has stored.
@@ -165,6 +189,7 @@ function show(game, before, state) {
   askStudy();
   render();
   if (before && app.view === "game") play(before, state);
+  if (state.rematch && game.wantsRematch) act(() => followRematch(game));
   if (state.moves.length > (before?.moves.length ?? -1)) game.movedAt = performance.now();
 }
 
@@ -192,6 +217,7 @@ export function pause() {
 function announce(before, state) {
   if (state.status === "finished") {
     if (before?.status !== "finished") say(resultText(resultOf(state), seatHere()));
+    if (state.rematch && !before?.rematch && app.game.mine && !app.game.wantsRematch) say(words("rematch.offered"));
     return;
   }
   const made = before ? pathTo(app.line.tip).slice(before.moves.length + 1) : [];
@@ -233,6 +259,6 @@ export async function takeBack() {
   if (mode === "friend" && !isGranted) notify(new Problem(words("undo.waiting")));
 }
 
-export function resign() {
-  if (confirm(words("resign.sure"))) sendAction("resign", app.game.state.turn);
+export async function resign() {
+  if (await isSure(words("resign.sure"), words("game.resign"))) sendAction("resign", app.game.state.turn);
 }

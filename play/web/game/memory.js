@@ -19,6 +19,9 @@ function write(key, value) {
   } catch { /* private windows may not keep anything */ }
 }
 
+// A name or a secret that nobody can guess.
+export const newKey = (length) => Array.from(crypto.getRandomValues(new Uint8Array(length)), (byte) => byte.toString(36).padStart(2, "0")).join("");
+
 export function rememberGame(id, entry) {
   const games = { [id]: { ...entry, at: Date.now() } };
   const others = Object.entries(read(GAMES, {})).filter(([other]) => other !== id);

@@ -1,4 +1,4 @@
-// The list of moves: the main line in numbered pairs, with comments and variations under each pair.
+// The list of moves: the main line in pairs, each with the number of its first move, with comments and variations under each pair.
 
 import { colourName, decimal, spoken, words } from "../page/language.js";
 import { $, app, hooks, node, verdictOf } from "../page/state.js";
@@ -17,7 +17,7 @@ export function renderMoves() {
   const items = asides([root], []);
   for (let i = 0; i < moves.length; i += 2) {
     const pair = moves.slice(i, i + 2);
-    items.push(node("li", {}, node("span", { className: "number" }, `${i / 2 + 1}`), ...pair.map(moveButton)));
+    items.push(node("li", {}, node("span", { className: "number" }, `${i + 1}`), ...pair.map(moveButton)));
     items.push(...asides(pair, pair.flatMap(({ parent }) => parent.children.filter((child) => !pair.includes(child)))));
   }
   list.replaceChildren(...items, ...(tip ? asides([], tip.children) : []));
@@ -38,8 +38,9 @@ const remark = ({ comment }) => node("span", { className: "remark" }, comment);
 
 // A variation in a line of text, with its own variations in parentheses.
 function variation(head) {
-  const ply = pathTo(head).length - 1, parts = [node("span", { className: "number" }, `${Math.ceil(ply / 2)}${ply % 2 ? "." : "…"}`)];
-  for (let position = head; position; [position] = position.children) {
+  const parts = [];
+  for (let position = head, number = pathTo(head).length - 1; position; [position] = position.children, number++) {
+    if (position === head || number % 2) parts.push(node("span", { className: "number" }, `${number}.`));
     parts.push(moveButton(position));
     if (position.comment) parts.push(remark(position));
     const others = position === head ? [] : position.parent.children.slice(1);

@@ -3,7 +3,7 @@
 import { call } from "./api.js";
 import { decimal, hasWords, words } from "../page/language.js";
 import { saveSettings, settings } from "./memory.js";
-import { other } from "../page/state.js";
+import { $, other, sleep } from "../page/state.js";
 
 const STRENGTHS = ["depth=1", "depth=2", "depth=3", "depth=4", "depth=6", "depth=8", "time=0.5", "time=1", "time=3"];
 const FIELDS = ["mode", "agent", "agent2", "strength", "strength2", "colour", "variant", "size", "clock", "opening"];
@@ -11,7 +11,9 @@ const FIELDS = ["mode", "agent", "agent2", "strength", "strength2", "colour", "v
 // Strong players use the book, with some variety.
 const BOOK = ",book=yes,variety=1";
 
-let agents = [], address = null;
+const POLL_MILLISECONDS = 1000;
+
+let agents = [], address = null, compiled = 1;
 
 // The address of this page for others, and whether they can reach it: 127.0.0.1 means another machine there.
 export function addressForOthers() {
@@ -58,27 +60,46 @@ export function describe(spec) {
 export const isReady = () => agents.length > 0;
 
 export async function prepare(form) {
-  ({ agents, address } = await call("GET", "/api/agents"));
+  await ask();
   for (const select of [form.agent, form.agent2]) select.replaceChildren(...agents.map(({ name }) => new Option(name, name)));
   form.agent2.value = "six-factor";
   for (const [name, value] of Object.entries(settings().setup ?? {})) if (FIELDS.includes(name)) form.elements[name].value = value;
-  form.addEventListener("input", () => refresh(form));
+  for (const select of [form.agent, form.agent2]) wish(select);
+  form.addEventListener("input", ({ target }) => { if (target.matches("#agent, #agent2")) wish(target); refresh(form); });
   refresh(form);
+  follow(form);
 }
+
+// Ask again while opponents are compiled, at the first start.
+async function follow(form) {
+  while (compiled < 1) {
+    await sleep(POLL_MILLISECONDS);
+    await ask().catch(() => {});
+    refresh(form);
+  }
+}
+
+const ask = async () => { ({ agents, address, compiled } = await call("GET", "/api/agents")); };
+const wish = (select) => { select.dataset.wish = select.value; };
 
 export function refresh(form) {
   const { mode, size } = Object.fromEntries(new FormData(form));
   for (const part of form.querySelectorAll("[data-for]")) part.hidden = !part.dataset.for.split(" ").includes(mode);
   form.opening.disabled = size === "4"; // eight moves would be most of the game
   form.querySelector("#opening-hint").hidden = form.opening.disabled || !form.opening.value;
+  $("compiling").hidden = compiled === 1 || agents.every(({ sizes, ready }) => sizes.length === ready.length);
+  $("compiling").firstElementChild.value = compiled;
   form.querySelector("#agent-label").textContent = words(mode === "watch" ? "side.black" : "setup.opponent");
   for (const [select, slider, text] of [["agent", "strength", "strength-text"], ["agent2", "strength2", "strength2-text"]]) {
     for (const option of form[select].options) {
-      const { name, about, sizes } = named(option.value);
-      Object.assign(option, { text: titleOf(name), title: ours(`about.${name}`, about), disabled: !sizes.includes(Number(size)) });
+      const { name, about, sizes, ready } = named(option.value), isReady = ready.includes(Number(size)), isLate = !isReady && sizes.includes(Number(size));
+      const text = isLate ? words("setup.not-ready", { agent: titleOf(name) }) : titleOf(name);
+      Object.assign(option, { text, title: ours(`about.${name}`, about), disabled: !isReady });
     }
-    if (form[select].selectedOptions[0]?.disabled ?? true) form[select].value = "six-factor"; // not on this board, or not on offer any more
-    form.querySelector(`#${select}-about`).textContent = form[select].selectedOptions[0].title;
+    // The wished one may not be compiled yet, not play on this board, or not be on offer any more.
+    const able = Array.from(form[select].options).filter(({ disabled }) => !disabled).map(({ value }) => value), { wish } = form[select].dataset;
+    form[select].value = able.includes(wish) ? wish : able[0] ?? "";
+    form.querySelector(`#${select}-about`).textContent = form[select].selectedOptions[0]?.title ?? "";
     const strengths = strengthsOf(form[select].value);
     form[slider].max = Math.max(0, strengths.length - 1);
     const strength = strengths[form[slider].value]?.[1];
@@ -86,6 +107,7 @@ export function refresh(form) {
     form.querySelector(`#${text}`).textContent = strength ?? "–";
     form[slider].setAttribute("aria-valuetext", strength ?? words("strength.none"));
   }
+  $("start").disabled = !form.agent.value;
 }
 
 export const easiest = () => `human:level=1,seed=${anySeed()}`;
@@ -105,14 +127,14 @@ function spec(form, agent, slider) {
 
 // The moves of an opening, chosen at random, after which both sides have equal chances.
 export async function evenOpening({ size, variant }) {
-  const openings = await call("GET", `/openings/${size}-${variant}.json`);
+  const openings = await call("GET", new URL(`../openings/${size}-${variant}.json`, import.meta.url));
   return openings[Math.floor(Math.random() * openings.length)].match(/../g);
 }
 
 // {mode, mine, request}: the kind of game, the colour that is played here (null: both or none), and the server's request.
 export async function order(form) {
   const fields = Object.fromEntries(new FormData(form));
-  saveSettings({ setup: Object.fromEntries(FIELDS.map((name) => [name, form.elements[name].value])) });
+  saveSettings({ setup: Object.fromEntries(FIELDS.map((name) => [name, form.elements[name].dataset?.wish ?? form.elements[name].value])) });
   const request = { size: Number(fields.size), variant: fields.variant };
   if (fields.opening) request.moves = await evenOpening(request);
   if (fields.clock && fields.mode !== "watch") {

@@ -1,8 +1,9 @@
 // The player's rating over finished games without help against the computer's levels, in the game where they were measured: normal, 8×8.
 
-import { sentences, words } from "../page/language.js";
+import { sentences, signed, words } from "../page/language.js";
 import { forgetRated, noteGame, rateGame, ratedGames, rememberedGame } from "./memory.js";
 import { estimate } from "./rating.js";
+import { isSure } from "../page/notices.js";
 import { ratedLevel, ratingOf } from "./setup.js";
 import { $, app, isLive, other } from "../page/state.js";
 
@@ -21,13 +22,14 @@ export function noteHelp() {
 export function settle(game, state) {
   const level = levelOf(game, state), { rated, helped } = rememberedGame(game.id) ?? { helped: true };
   if (state.status !== "finished" || level === null || rated || helped) return;
-  const { winner } = state.result;
+  const { winner } = state.result, before = standing();
   rateGame(game.id, { level, score: winner === null ? 0.5 : Number(winner === game.mine) });
+  if (before.count) noteGame(game.id, { change: Math.round(standing().rating) - Math.round(before.rating) });
   render();
 }
 
-export function reset() {
-  if (!confirm(words("standing.forget"))) return;
+export async function reset() {
+  if (!await isSure(words("standing.forget"), words("standing.reset"))) return;
   forgetRated();
   render();
 }
@@ -44,6 +46,8 @@ function standing() {
 const rounded = (rating) => String(Math.round(rating));
 const text = ({ rating, low, high, count: n }) => words("standing.rating", { rating: rounded(rating), low: rounded(low), high: rounded(high), n });
 
+const changeText = (change) => change !== undefined && words("standing.change", { change: signed(change, 0) });
+
 export function render() {
   const now = standing();
   $("setup-standing").hidden = $("standing").hidden = !now.count;
@@ -53,7 +57,7 @@ export function render() {
 
 // Show in a game whether it is rated, and the rating after it.
 export function renderRated() {
-  const { game } = app, level = isLive() ? levelOf(game, game.state) : null, { rated, helped } = (level !== null && rememberedGame(game.id)) || {};
+  const { game } = app, level = isLive() ? levelOf(game, game.state) : null, { rated, helped, change } = (level !== null && rememberedGame(game.id)) || {};
   $("rated").hidden = level === null || (game.state.status === "finished" && !rated && !helped);
-  if (!$("rated").hidden) $("rated").textContent = helped ? words("standing.helped") : rated ? text(standing()) : words("standing.counts");
+  if (!$("rated").hidden) $("rated").textContent = helped ? words("standing.helped") : rated ? sentences([text(standing()), changeText(change)]) : words("standing.counts");
 }

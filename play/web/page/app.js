@@ -16,7 +16,7 @@ import { act, notify, copyText, download } from "./notices.js";
 import { renderHelp } from "./lesson.js";
 import { savePicture } from "./picture.js";
 import * as sound from "./sound.js";
-import { $, app, atEnd, hooks, idleLine, isLive, mayMove, mayTry, movesOf, newLine, seen } from "./state.js";
+import { $, app, atEnd, hooks, idleLine, isLive, mainEnd, mayMove, mayTry, movesOf, newLine, seen } from "./state.js";
 import { focusBoard, render, renderClocks } from "./view.js";
 
 Object.assign(hooks, {
@@ -93,9 +93,13 @@ function setUp(work) {
   touch();
 }
 
+const showKeys = () => $("keys").showModal();
+
 function steps(event) {
-  if (!/^(game|puzzle)$/.test(app.view) || event.altKey || event.ctrlKey || event.metaKey) return;
-  if (/^(INPUT|TEXTAREA|SELECT)$/.test(event.target.tagName)) return;
+  if (event.altKey || event.ctrlKey || event.metaKey || document.querySelector("dialog[open]")) return;
+  if (/^(TEXTAREA|SELECT)$/.test(event.target.tagName) || event.target.matches("input:not([type=radio], [type=checkbox])")) return;
+  if (event.key === "?") return showKeys();
+  if (!/^(game|puzzle)$/.test(app.view) || event.target.tagName === "INPUT") return;
   const moves = { ArrowLeft: -1, ArrowRight: 1, Home: -Infinity, End: Infinity }, across = { ArrowUp: -1, ArrowDown: 1 }, { here } = seen();
   if (event.key in across && beside(here, across[event.key]) !== here) goTo(beside(here, across[event.key]));
   else if (event.key in moves) step(moves[event.key]);
@@ -118,7 +122,7 @@ function keepPlace() {
   const { view, line } = app;
   if (view === "loader") history.replaceState({ loader: loader.kept() }, "");
   if (view !== "game" || line.idle) return;
-  history.replaceState(line.review ? { path: movesTo(app.here), document: documentOf(line) } : { path: atEnd() ? null : movesTo(app.here) }, "");
+  if (line.review) history.replaceState({ path: movesTo(app.here), document: documentOf(line) }, ""); // a game is opened where it stands
 }
 
 function go(address, state = null) {
@@ -131,6 +135,10 @@ async function route() {
   clearTimeout(placeTimer);
   const shared = location.pathname.match(/^\/review\/([\w-]+)$/)?.[1], { state } = history;
   const [kind, rest = ""] = location.hash.slice(1).split("=");
+  if (!shared && location.pathname !== "/") {
+    history.replaceState(null, "", "/");
+    notify(new Problem(words("problem.no-page")));
+  }
   if (shared) {
     const { href } = location, document = await call("GET", `/api/reviews/${shared}`);
     if (location.href === href) openReview({ ...lineOf(document), shared }); // unless we went elsewhere meanwhile
@@ -196,11 +204,15 @@ function wire() {
     grant: () => live.sendAction("grant"),
     refuse: () => live.sendAction("decline"),
     resign: live.resign,
+    review: review.studyGame,
+    return: () => goTo(mainEnd(app.line)),
     study: review.studyGame,
+    "go-on": review.goOn,
+    "nav-keys": showKeys,
     share: () => act(review.share),
     copy: () => copyText(movesOf(app.line).filter((move) => move !== "pass").join("")),
     save: () => act(review.save),
-    "save-json": () => download(JSON.stringify(documentOf(app.line)), "reversi.json"),
+    "save-json": () => download(JSON.stringify(review.analysedDocument(app.line)), "reversi.json"),
     "invite-copy": () => copyText($("invite-link").value),
     "invite-link": ({ target }) => target.select(),
     promote: review.promote,

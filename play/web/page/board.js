@@ -5,7 +5,7 @@ import { indexOf, nameOf } from "../game/rules.js";
 
 const SVG = "http://www.w3.org/2000/svg";
 const UNIT = 100;
-const RIM = 42;
+const RIM = 5.25; // per row of the board
 const COLUMNS = "abcdefgh";
 const SQUARES = { X: "square.black", O: "square.white", "-": "square.empty" };
 export const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
@@ -40,10 +40,10 @@ export class BoardView {
   #build(size) {
     this.size = size;
     this.board = "";
-    const extent = size * UNIT + 2 * RIM;
+    const rim = size * RIM, extent = size * UNIT + 2 * rim;
     const svg = element("svg", { viewBox: `0 0 ${extent} ${extent}`, role: "grid" });
-    svg.append(definitions(), element("rect", { class: "frame", width: extent, height: extent, rx: 26 }));
-    const field = element("g", { transform: `translate(${RIM} ${RIM})`, role: "presentation" });
+    svg.append(definitions(), element("rect", { class: "frame", width: extent, height: extent }));
+    const field = element("g", { transform: `translate(${rim} ${rim})`, role: "presentation" });
     const side = size * UNIT;
     field.append(element("rect", { class: "felt", width: side, height: side, rx: 4 }));
     let lines = "";
@@ -189,8 +189,8 @@ function labels(size) {
   const texts = [];
   for (let i = 0; i < size; i++) {
     const at = i * UNIT + UNIT / 2;
-    const hidden = { class: "label", "aria-hidden": "true" };
-    texts.push(element("text", { ...hidden, x: at, y: -13 }, COLUMNS[i]), element("text", { ...hidden, x: -22, y: at + 8 }, i + 1));
+    const hidden = { class: "label", "aria-hidden": "true", "font-size": RIM * size / 2 };
+    texts.push(element("text", { ...hidden, x: at, y: -1.625 * size }, COLUMNS[i]), element("text", { ...hidden, x: -2.75 * size, y: at + size }, i + 1));
   }
   return texts;
 }

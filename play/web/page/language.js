@@ -51,7 +51,7 @@ function fill() {
 
 async function speak(code) {
   asked = code;
-  const response = await fetch(`/words/${code}.json`);
+  const response = await fetch(new URL(`../words/${code}.json`, import.meta.url));
   if (!response.ok) throw new TypeError(`no words: ${response.status}`);
   const loaded = await response.json();
   if (asked !== code) return; // another was chosen in the meantime

@@ -24,6 +24,14 @@ export function notify(error) {
   toastTimer = setTimeout(() => { $("toast").hidden = true; }, 5000);
 }
 
+// Ask before something that cannot be undone.
+export const isSure = (question, yes) => new Promise((answer) => {
+  const dialog = $("sure");
+  [$("sure-text").textContent, $("sure-yes").textContent] = [question, yes];
+  Object.assign(dialog, { returnValue: "", onclose: () => answer(dialog.returnValue === "yes") });
+  dialog.showModal();
+});
+
 export async function act(work) {
   try {
     await work();

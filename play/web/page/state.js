@@ -19,7 +19,7 @@ export const hooks = {};
 export const app = {
   view: "setup", // setup, loader, library, puzzle, game
   game: null, // {id, mode, mine, tokens, request, role, socket, state: the one that is shown, waiting: later ones, connected, sent, paused}
-  line: null, // {size, variant, start, tree, tip: the node after the game's last move, names, review, key: of a review in this browser, link}
+  line: null, // {size, variant, start, tree, tip: the node after the game's last move, names, review, key: of a review in this browser, shared: the name of somebody else's, link, left: positions to be analysed}
   here: null, // the node of the tree that is shown
   shown: null, // the one that the board last showed
   preview: null, // the line, without a move, of the form that is filled in
@@ -28,7 +28,6 @@ export const app = {
   hover: null,
   puzzle: null, // {about: what is asked, line, here, isCounted: it was answered, isSolved, verdict: a function of no arguments}
   place: "/", // the address of the line
-  working: 0, // positions of a review that are still to be analysed
 };
 
 export const newLine = (size, variant, start = "standard") => ({ size, variant, start, tree: new Tree(size, initial(size, start)), names: {} });
@@ -51,6 +50,10 @@ export const movesOf = (line) => movesTo(mainEnd(line));
 export const atEnd = () => app.here === mainEnd(app.line);
 export const isOver = (position) => position.legal.length === 0;
 export const isLive = () => Boolean(app.game?.state) && app.view === "game" && !app.line.review;
+export const isPlayer = ({ mode, role }) => mode === "here" || role === "black" || role === "white";
+// Whether the shown review is somebody else's, of which only what is stored is shown.
+export const isHeld = () => Boolean(app.line.shared) && !app.line.isAsked;
+export const isFinished = () => isLive() && app.game.state.status === "finished";
 
 export function mayMove() {
   const { game } = app;

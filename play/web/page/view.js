@@ -10,9 +10,9 @@ import { blundersOf, collect, mayAnswer, renderPuzzle } from "../study/puzzle.js
 import { after } from "../game/rules.js";
 import { addressForOthers } from "../game/setup.js";
 import { renderRated } from "../game/standing.js";
-import { $, app, atEnd, betweenPeople, discs, hooks, isLive, isOver, mayMove, mayTry, movesOf, node, other, seen, sleep, study, valueOf, verdictOf } from "./state.js";
+import { $, app, atEnd, betweenPeople, discs, hooks, isFinished, isHeld, isLive, isOver, isPlayer, mayMove, mayTry, movesOf, node, other, seen, sleep, study, valueOf, verdictOf } from "./state.js";
 import { headOf, pathTo } from "../game/tree.js";
-import { describeSeat, gameText, leadText, moveName, pastVerdict, statusText, summary } from "./words.js";
+import { accuracies, describeSeat, endText, gameText, leadText, moveName, outcomeText, pastVerdict, statusText, summary } from "./words.js";
 
 const board = new BoardView($("board"), { onPlay: (name) => hooks.play(name), onHover: (name) => hooks.hover(name) });
 const chart = new Chart($("chart"), (index) => hooks.goTo(app.line.tree.line(app.here)[index]));
@@ -91,7 +91,10 @@ function renderStepper() {
   const { line, here } = seen();
   $("first").disabled = $("previous").disabled = !here.parent;
   $("next").disabled = $("last").disabled = !here.children.length;
-  $("ply").textContent = `${pathTo(here).length - 1} / ${line.tree.line(here).length - 1}`;
+  const n = pathTo(here).length - 1;
+  $("ply").textContent = `${n} / ${line.tree.line(here).length - 1}`;
+  $("return").hidden = !isLive() || atEnd();
+  if (!$("return").hidden) $("return").textContent = words("step.return", { n, total: movesOf(line).length });
 }
 
 function renderGame() {
@@ -101,14 +104,14 @@ function renderGame() {
   }
   const { line, game } = app, state = game?.state, any = movesOf(line).length > 0;
   const running = isLive() && state.status === "running";
-  const plays = running && (game.mode === "here" || game.role === "black" || game.role === "white");
-  $("game-title").textContent = words(line.review ? "library.review" : game?.mode === "watch" ? "game.watching" : "game.title");
+  const plays = running && isPlayer(game);
+  $("game-title").textContent = isFinished() ? outcomeText() : words(line.review ? "library.review" : game?.mode === "watch" ? "game.watching" : "game.title");
   $("tags").textContent = gameText(line);
   $("tools").hidden = Boolean(line.review);
   $("watching").hidden = game?.mode !== "watch" || !running;
   $("pause").textContent = words(game?.paused ? "speed.play" : "speed.pause");
   $("undo").disabled = !state?.moves.length;
-  $("study").hidden = Boolean(line.review);
+  $("study").hidden = Boolean(line.review) || isFinished();
   $("save-json").hidden = !line.review;
   $("share").hidden = !line.review && !game?.tokens.spectator;
   $("study").disabled = $("copy").disabled = $("save").disabled = !any;
@@ -116,7 +119,7 @@ function renderGame() {
   $("analysis").closest("label").hidden = running && betweenPeople(game);
   $("hint").hidden = game?.mode !== "computer" || !running;
   $("hint").disabled = !mayMove() || !atEnd();
-  $("rematch").hidden = !isLive() || running || !game.request;
+  renderResult();
   $("undo").hidden = $("resign").hidden = !plays;
   const key = running && game.mode === "friend" && game.mine && !state[other(game.mine)].connected && game.tokens[other(game.mine)];
   const invitation = key ? `/#join=${game.id}.${other(game.mine)}.${key}` : null;
@@ -129,6 +132,18 @@ function renderGame() {
   renderInsight();
   renderMoves();
   renderNotes();
+}
+
+function renderResult() {
+  const { game, line: { left } } = app, isOver = isFinished();
+  $("result").hidden = !isOver;
+  if (!isOver) return;
+  const { rematch } = game.state;
+  $("score").textContent = endText();
+  $("accuracy").replaceChildren(...(left ? [words("progress.left", { n: left })] : accuracies()));
+  $("offer").hidden = !rematch || !game.mine;
+  $("rematch").hidden = !rematch && !(game.mode === "friend" ? game.mine : game.request);
+  $("rematch").textContent = words(!rematch ? "game.rematch" : game.mine ? "rematch.join" : "rematch.watch");
 }
 
 // The controls of a move: all of them in a review, in a game only for variations.
@@ -150,8 +165,9 @@ function renderInsight() {
   $("bar").setAttribute("aria-label", words("bar.label", { value: value === null ? words("bar.unknown") : leadText(value, exact) }));
   chart.show(shown.map((position) => ({ ...valueOf(position), grade: verdictOf(position)?.grade })), shown.indexOf(here), line.size);
   renderLine();
-  const total = line.tree.line().length, left = app.working;
-  $("progress").hidden = !line.review || !left;
+  const total = line.tree.line().length, { left = 0 } = line;
+  $("progress").hidden = !line.review || !left || isHeld();
+  $("go-on").hidden = !isHeld() || isOver(here) || study.has(here, line.variant, 0);
   $("progress").firstElementChild.value = (total - left) / total;
   $("progress").lastElementChild.textContent = study.failed || words("progress.left", { n: left });
   $("summary").hidden = !line.review || left > 0 || total === 1;
@@ -165,7 +181,7 @@ function renderInsight() {
 export function renderLine() {
   const { line, here, hover } = app, analysis = study.get(here, line.variant);
   if (isOver(here)) showLine(words("line.over"), pastVerdict(here));
-  else if (!analysis) showLine(words(study.failed ? "line.none" : "line.thinking"), study.failed);
+  else if (!analysis) showLine(words(study.failed || isHeld() ? "line.none" : "line.thinking"), study.failed);
   else if (hover && hover in analysis.moves && hover !== analysis.move) {
     const child = study.get(after(here, hover, line.size), line.variant);
     const text = signed(analysis.moves[hover].value, analysis.exact ? 0 : 1);

@@ -2,8 +2,9 @@
 
 import { colourName, decimal, sentences, together, words } from "./language.js";
 import * as setup from "../game/setup.js";
-import { MARKS } from "../study/study.js";
-import { app, atEnd, discs, finalScore, isLive, isOver, mayMove, node, other, seen, valueOf, verdictOf } from "./state.js";
+import { BLUNDER, MARKS, accuracyOf } from "../study/study.js";
+import { app, atEnd, discs, finalScore, isLive, isOver, mainEnd, mayMove, node, other, seen, valueOf, verdictOf } from "./state.js";
+import { pathTo } from "../game/tree.js";
 
 const sideName = (colour) => words(`side.${colour}`);
 export const moveName = (move) => (move === "pass" ? words("move.pass") : move);
@@ -22,8 +23,9 @@ export function describeSeat(seat, colour, line) {
     return { name: title, note: strength };
   }
   if (app.game.mode === "here") return { name: side, note: "" };
-  const mine = app.game.role === colour, name = isNameless(seat.name, colour) ? side : seat.name;
-  return { name: mine ? words("seat.you") : name, note: mine || seat.connected ? side : words("seat.away") };
+  const mine = app.game.role === colour, isNamed = mine || !isNameless(seat.name, colour);
+  const name = mine ? words("seat.you") : isNamed ? seat.name : side;
+  return { name, note: !mine && !seat.connected ? words("seat.away") : isNamed ? side : "" };
 }
 
 // The stored result of a game, and the colour of the player here, if there is one.
@@ -35,6 +37,18 @@ export function resultText({ winner, ending, score, discs, size, variant }, mine
   if (!winner) return words("result.draw", values);
   const who = winner === mine ? "mine" : "won";
   return words(ending === "resigned" || ending === "timeout" ? `result.${who}.${ending}` : `result.${who}`, values);
+}
+
+// The end of the game as a title, and the rest of the news: the score, or how else it ended.
+export function outcomeText() {
+  const { mine, state: { result: { winner } } } = app.game;
+  if (!winner || !mine) return words(winner ? "over.by" : "over.draw", { colour: winner && colourName(winner) });
+  return words(winner === mine ? "over.won" : "over.lost");
+}
+
+export function endText() {
+  const result = resultOf(app.game.state), { ending, score, size, variant } = result;
+  return ending === "played" ? scoreText(score, size, result.discs, variant) : resultText(result, seatHere());
 }
 
 // "40–24": the winner's discs first. Empty squares count for the side with more discs, as in tournaments; in a draw for nobody.
@@ -85,13 +99,22 @@ export function pastVerdict(position) {
   return ` ${words(past.turned ? "past.turned" : "past.lost", { move, n, best: past.best })}`;
 }
 
+const judged = (colour) => pathTo(mainEnd(app.line)).slice(1).filter(({ parent }) => parent.turn === colour && parent.legal.length > 1).map(verdictOf).filter(Boolean);
+
+// For each side a text about its moves, and the explanation; nothing without a move that had a choice.
+export function accuracies(text = (colour, accuracy) => accuracy) {
+  const texts = ["black", "white"].map((colour) => {
+    const losses = judged(colour).map(({ loss }) => loss), { accuracy, lost } = accuracyOf(losses, app.line.size);
+    const values = { colour: colourName(colour), accuracy: Math.round(100 * accuracy), lost: words("count.discs", { n: decimal(lost) }) };
+    return losses.length && node("span", {}, text(colour, words("summary.accuracy", values)));
+  }).filter(Boolean);
+  return texts.length ? [...texts, node("small", {}, words("summary.explained", { n: BLUNDER[app.line.size] }))] : texts;
+}
+
 export function summary() {
-  const line = app.line.tree.line();
-  return ["black", "white"].map((colour) => {
-    const own = line.slice(1).filter(({ parent }) => parent.turn === colour).map(verdictOf).filter(Boolean);
-    const count = (grade) => own.filter((seen) => seen.grade === grade).length;
-    const lost = own.reduce((sum, seen) => sum + seen.loss, 0);
-    const counts = together(["blunder", "mistake", "inaccuracy"].map((grade) => words(`count.${grade}`, { n: count(grade) })));
-    return node("span", {}, words("summary.side", { colour: colourName(colour), counts, lost: words("count.discs", { n: decimal(lost) }) }));
-  }).concat(line.some((position) => valueOf(position).exact) ? words("summary.exact") : []);
+  const texts = accuracies((colour, accuracy) => {
+    const moves = judged(colour), count = (grade) => words(`count.${grade}`, { n: moves.filter((seen) => seen.grade === grade).length });
+    return words("summary.side", { accuracy, counts: together(["blunder", "mistake", "inaccuracy"].map(count)) });
+  });
+  return app.line.tree.line().some((position) => valueOf(position).exact) ? [...texts, node("small", {}, words("summary.exact"))] : texts;
 }

@@ -5,7 +5,7 @@ import { reducedMotion } from "../page/board.js";
 import { colourName, decimal, signed, when, words } from "../page/language.js";
 import { notePuzzles, puzzled } from "../game/memory.js";
 import { MAX_RESULTS, estimate } from "../game/rating.js";
-import { say } from "../page/notices.js";
+import { isSure, say } from "../page/notices.js";
 import { $, app, finalScore, hooks, isOver, node, sleep, study } from "../page/state.js";
 import { verdict } from "./study.js";
 import { Tree, movesTo, pathTo } from "../game/tree.js";
@@ -223,8 +223,8 @@ async function playOut(puzzle, from, end) {
   }
 }
 
-export function reset() {
-  if (!confirm(words("puzzle.forget"))) return;
+export async function reset() {
+  if (!await isSure(words("puzzle.forget"), words("puzzle.reset"))) return;
   notePuzzles({ answers: [], streak: 0, longest: 0 });
   hooks.refresh();
 }

@@ -3,18 +3,37 @@
 import { MAX_COMMENT, Tree, pathTo } from "../game/tree.js";
 
 const NAME = 40; // characters that a name may have
+const MAX_PV = 12; // moves of an expected line that are stored
 
-export function documentOf({ variant, names, tree }) {
+// known: a node to the analysis of its position that is stored with the main line, or none.
+export function documentOf({ variant, names, tree }, known = () => null) {
   const named = Object.entries(names ?? {}).filter(([, name]) => name).map(([colour, name]) => [colour, name.slice(0, NAME)]);
-  return { variant, ...Object.fromEntries(named), ...tree.toJSON() };
+  const values = tree.line().map((node) => analysisText(known(node)));
+  return { variant, ...Object.fromEntries(named), ...tree.toJSON(), ...(values.some(Boolean) && { values }) };
+}
+
+// An analysis as a text: "=" if it is exact, its depth, confidence and expected line, and its moves with verdict and value, best first.
+const VERDICTS = ["best", "good", "inaccuracy", "mistake", "blunder"];
+const analysisText = (analysis) => (analysis
+  ? [`${analysis.exact ? "=" : ""}${analysis.depth}%${analysis.confidence}`, analysis.pv.slice(0, MAX_PV).join(",") || "-",
+    ...Object.values(analysis.moves).map(({ move, value, verdict }) => `${move}:${VERDICTS.indexOf(verdict)}:${Number(value.toFixed(2))}`)].join(" ")
+  : "");
+
+// The analysis of such a text, or null.
+export function analysisOf(text) {
+  const [, exact, depth, confidence, pv, rest] = String(text ?? "").match(/^(=?)(\d+)%(\d+) (\S+) (.+)$/) ?? [];
+  const moves = rest?.split(" ").map((entry) => entry.split(":")).map(([move, grade, value]) => ({ move, verdict: VERDICTS[grade], value: Number(value) }));
+  if (!moves?.every(({ move, verdict, value }) => /^([a-h][1-8]|pass)$/.test(move) && verdict && Number.isFinite(value))) return null;
+  const best = moves[0], line = pv === "-" ? [] : pv.split(",");
+  return { move: best.move, value: best.value, exact: exact === "=", depth: Number(depth), confidence: Number(confidence), pv: line, moves: Object.fromEntries(moves.map((one) => [one.move, one])) };
 }
 
 // The line of a document from a file; throws if it is invalid.
 export function lineOf(document) {
-  const { board, turn, variant = "normal", black, white, moves = [] } = document;
+  const { board, turn, variant = "normal", black, white, moves = [], values = [] } = document;
   const fits = /^[XO-]+$/.test(board) && [16, 36, 64].includes(board.length) && /^(black|white)$/.test(turn) && /^(normal|reversed)$/.test(variant);
-  if (!fits || !Array.isArray(moves)) throw new TypeError("This is not a review.");
-  return { size: Math.sqrt(board.length), variant, start: "standard", tree: Tree.fromJSON({ ...document, moves }), names: { black, white } };
+  if (!fits || !Array.isArray(moves) || !Array.isArray(values)) throw new TypeError("This is not a review.");
+  return { size: Math.sqrt(board.length), variant, start: "standard", tree: Tree.fromJSON({ ...document, moves }), names: { black, white }, values };
 }
 
 // The line of a game that the server has read.

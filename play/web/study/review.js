@@ -1,32 +1,38 @@
 // Reviews and variations beside a game: changes, comments, links, records, and the engine's analysis.
 
 import { Problem, call } from "../game/api.js";
-import { noteGame, rememberReview, rememberedReview } from "../game/memory.js";
+import { newKey, noteGame, rememberReview, rememberedReview } from "../game/memory.js";
 import { after } from "../game/rules.js";
 import * as setup from "../game/setup.js";
 import { noteHelp } from "../game/standing.js";
 import { MAX_COMMENT, movesTo, pathTo, sizeOf } from "../game/tree.js";
 import { words } from "../page/language.js";
-import { act, notify, copyText, download, say } from "../page/notices.js";
-import { app, finalScore, hooks, isOver, mainEnd, study } from "../page/state.js";
+import { act, copyText, download, isSure, notify, say } from "../page/notices.js";
+import { app, finalScore, hooks, isFinished, isHeld, isOver, isPlayer, mainEnd, study } from "../page/state.js";
 import { render, renderLine } from "../page/view.js";
 import { isNameless } from "../page/words.js";
-import { documentOf, ggfOf } from "./records.js";
+import { analysisOf, documentOf, ggfOf } from "./records.js";
 
 const PLAY_SECONDS = 0.25, REVIEW_SECONDS = 0.5, HOVER_SECONDS = 0.15, HINT_SECONDS = 0.5;
 
 // --- the reviewed line ---------------------------------------------------------------------------
 
+// The document of a line with the analyses of a review that are known.
+export const analysedDocument = (line) => documentOf(line, (node) => (study.has(node, line.variant, REVIEW_SECONDS) ? study.get(node, line.variant) : null));
+
 // Start a review of a line, which this browser stores under a new key.
 export function studyLine(line) {
-  const key = Array.from(crypto.getRandomValues(new Uint8Array(8)), (byte) => byte.toString(36)).join("");
-  const document = documentOf(line);
+  const key = newKey(8), document = analysedDocument(line);
   rememberReview(key, { document, moves: sizeOf(line.tree.root) - 1, mine: line.mine });
   return hooks.go(`/#review=${key}`, { document, path: line === app.line ? movesTo(app.here) : [] });
 }
 
 export function openReview(line) {
   app.line = { ...line, review: true };
+  for (const [i, node] of line.tree.line().entries()) {
+    const analysis = analysisOf(line.values?.[i]);
+    if (analysis) study.put(node, line.variant, analysis);
+  }
   app.here = line.tree.find(history.state?.path ?? []);
   app.analysis = true;
   hooks.show("game");
@@ -38,7 +44,7 @@ function changed() {
   line.link = null;
   if (!line.review) return noteGame(game.id, { tree: line.tree.toJSON() });
   if (!line.key) return studyLine(line);
-  rememberReview(line.key, { document: documentOf(line), moves: sizeOf(line.tree.root) - 1, link: null });
+  rememberReview(line.key, { document: analysedDocument(line), moves: sizeOf(line.tree.root) - 1, link: null });
 }
 
 // Play moves from here as a variation or along an existing one; a forced pass follows at once.
@@ -55,9 +61,9 @@ export function promote() {
   changed();
 }
 
-export function remove() {
+export async function remove() {
   const size = sizeOf(app.here);
-  if (size > 3 && !confirm(words("notes.sure", { n: size }))) return;
+  if (size > 3 && !await isSure(words("notes.sure", { n: size }), words("notes.delete"))) return;
   hooks.goTo(app.line.tree.remove(app.here));
   changed();
 }
@@ -82,8 +88,8 @@ export async function share() {
   else {
     let name = line.shared ?? rememberedReview(line.key)?.link;
     if (!name) {
-      const body = documentOf(line), sent = JSON.stringify(body);
-      ({ review: name } = await call("POST", "/api/reviews", { body }));
+      const sent = JSON.stringify(documentOf(line));
+      ({ review: name } = await call("POST", "/api/reviews", { body: analysedDocument(line) }));
       if (app.line !== line) return; // who has gone elsewhere wants no link any more
       if (JSON.stringify(documentOf(line)) !== sent) return share(); // what was written meanwhile belongs to it
     }
@@ -104,13 +110,22 @@ export async function save() {
 
 // --- analysis ------------------------------------------------------------------------------------
 
+// A review is analysed as a whole, one of somebody else only on request, and a finished game for the accuracy of its players.
 export function askStudy() {
-  if (!app.analysis || !app.line || app.line.idle || app.view !== "game") return study.forget();
-  const { tree, variant, review: whole } = app.line, main = pathTo(mainEnd(app.line));
-  const seconds = whole ? REVIEW_SECONDS : PLAY_SECONDS;
+  const { line } = app, isEnded = isFinished() && isPlayer(app.game);
+  if (!line || line.idle || app.view !== "game" || !(app.analysis || isEnded)) return study.forget();
+  const { tree, variant } = line, main = pathTo(mainEnd(line)), seconds = line.review || isEnded ? REVIEW_SECONDS : PLAY_SECONDS;
   const wanted = [app.here, ...tree.line(app.here).reverse(), ...main.toReversed()].filter((position) => !isOver(position));
-  app.working = main.filter((p) => !isOver(p) && !study.get(p, variant)).length;
-  study.ask(wanted, variant, seconds);
+  const before = line.left;
+  line.left = main.filter((position) => !isOver(position) && !study.has(position, variant, seconds)).length;
+  if (line.key && before && !line.left) rememberReview(line.key, { document: analysedDocument(line), link: null });
+  if (isHeld()) study.forget();
+  else study.ask(wanted, variant, seconds);
+}
+
+export function goOn() {
+  app.line.isAsked = true;
+  hooks.refresh();
 }
 
 let hoverTimer = 0;
@@ -120,7 +135,7 @@ export function hoverMove(name) {
   const position = app.here;
   if (!app.analysis || !position || app.view !== "game") return;
   renderLine();
-  if (name && position.legal.includes(name)) {
+  if (name && position.legal.includes(name) && !isHeld()) {
     const child = after(position, name, app.line.size);
     if (study.get(child, app.line.variant)) return;
     hoverTimer = setTimeout(() => { study.ask([child], app.line.variant, HOVER_SECONDS); }, 120);

@@ -5,6 +5,8 @@ import { call } from "../game/api.js";
 // Milliseconds until a busy or silent server is asked again.
 const MIN_WAIT = 700, MAX_WAIT = 10_000;
 
+// The loss in discs from which a move is a blunder, by the board's size, as on the server.
+export const BLUNDER = { 4: 5, 6: 8, 8: 10 };
 export const MARKS = { inaccuracy: "?!", mistake: "?", blunder: "??" };
 
 const keyOf = (position, variant) => `${variant} ${position.turn} ${position.board}`;
@@ -25,10 +27,15 @@ export class Study {
     return this.#known.get(keyOf(position, variant));
   }
 
+  // Use an analysis that was stored; it is not repeated.
+  put(position, variant, analysis) {
+    this.#remember(keyOf(position, variant), { ...analysis, asked: Infinity });
+  }
+
   // Request these positions in this order; earlier requests that are not in the list are dropped.
   ask(positions, variant, seconds) {
     this.#queue = positions
-      .filter((position) => !this.#isEnough(this.get(position, variant), seconds))
+      .filter((position) => !this.has(position, variant, seconds))
       .map((position) => ({ position, variant, seconds }));
     this.#work();
   }
@@ -38,8 +45,10 @@ export class Study {
     this.#generation++;
   }
 
-  #isEnough(analysis, seconds) {
-    return analysis && (analysis.exact || analysis.asked >= seconds);
+  // Whether an analysis of so many seconds is known.
+  has(position, variant, seconds) {
+    const analysis = this.get(position, variant);
+    return Boolean(analysis?.exact || analysis?.asked >= seconds);
   }
 
   async #work() {
@@ -48,7 +57,10 @@ export class Study {
     while (this.#queue.length) {
       const { position, variant, seconds } = this.#queue.shift();
       const generation = this.#generation;
-      if (this.#isEnough(this.get(position, variant), seconds)) continue;
+      if (this.has(position, variant, seconds)) { // by a request from before `forget`, of which nothing was shown
+        this.onResult(position);
+        continue;
+      }
       try {
         const analysis = await call("POST", "/api/analyse", { body: { board: position.board, turn: position.turn, variant, seconds } });
         analysis.asked = seconds;
@@ -74,6 +86,11 @@ export class Study {
     if (this.#known.size > 2000) this.#known.delete(this.#known.keys().next().value);
   }
 }
+
+const mean = (values) => values.reduce((sum, value) => sum + value, 0) / values.length;
+
+// The accuracy of moves with these losses, from 1 (all were best) to 0 (all were blunders), and the mean loss in discs.
+export const accuracyOf = (losses, size) => ({ accuracy: mean(losses.map((loss) => Math.max(0, 1 - loss / BLUNDER[size]))), lost: mean(losses) });
 
 // The verdict on a move of a position: {loss, grade, best, exact, turned}, or null without an analysis.
 export function verdict(analysis, move) {

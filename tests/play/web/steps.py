@@ -62,6 +62,18 @@ def review(page, moves, size=8):
     page.wait_for_url(re.compile("#review=."))
 
 
+def imported(page, path, use, argument=None):
+    """What the function *use* makes of one of the page's modules, whose address has the hash of all files."""
+    module = f"import(new URL('../{path}', document.querySelector('script[type=module]').src))"
+    return page.evaluate(f"async (argument) => ({use})(await {module}, argument)", argument)
+
+
+def is_sure(page):
+    """Say yes to the page's question."""
+    page.click("#sure-yes")
+    expect(page.locator("#sure")).to_be_hidden()
+
+
 def fits(page):
     """Fail if something sticks out sideways."""
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]

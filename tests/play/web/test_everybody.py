@@ -6,7 +6,7 @@ import pytest
 
 from tests.play.web.test_words import FORMS, WORDS
 
-from .steps import choose, expect, fits, is_faultless, my_turn, press_square, start
+from .steps import choose, expect, fits, imported, is_faultless, my_turn, press_square, review, start
 
 pytestmark = pytest.mark.slow
 
@@ -30,13 +30,24 @@ def test_the_keyboard_is_enough_and_screen_readers_are_told(open_page):
     expect(page.locator("#moves button").nth(1)).to_be_attached()
     expect(page.locator("#live")).to_contain_text("White plays")
     # without motion moves and passes may follow one another within a frame
-    page.evaluate("import('/page/notices.js').then(({ say }) => { say('One.'); say('Two.'); })")
+    imported(page, "page/notices.js", "({ say }) => { say('One.'); say('Two.'); }")
     expect(page.locator("#live")).to_have_text("One. Two.")
-    page.once("dialog", lambda dialog: dialog.accept())
+    page.locator("#resign").press("Enter")
+    expect(page.locator(":focus")).to_have_text("Cancel")
+    is_faultless(page)
+    page.keyboard.press("Escape")
+    expect(page.locator("#sure")).to_be_hidden()
     for button in ("resign", "rematch"):  # each is hidden by what it does
         page.locator(f"#{button}").press("Enter")
+        if button == "resign":
+            page.locator("#sure-yes").press("Enter")
         expect(page.locator(f"#{button}")).to_be_hidden()
         expect(page.locator(":focus")).to_have_class(re.compile("square"))
+    page.keyboard.press("?")
+    expect(page.locator("#keys li")).to_have_count(5)
+    is_faultless(page)
+    page.keyboard.press("Enter")
+    expect(page.locator("#keys")).to_be_hidden()
     page.click("#nav-review")
     page.locator("#loader button[type=submit]").focus()
     page.keyboard.press("Tab")
@@ -61,6 +72,39 @@ def test_dark_and_light_on_all_screens(open_page):
         assert board["y"] >= 0
         assert board["y"] + board["height"] <= height or width < height
         assert board["height"] > 0.68 * min(width, height)
+
+
+def test_controls_are_within_reach_and_things_line_up(open_page):
+    for width, height in ((1280, 800), (390, 844), (844, 390), (320, 640)):
+        page = open_page({"width": width, "height": height})
+        assert page.locator(".top").bounding_box()["height"] < 70  # one row
+        expect(page.locator("#start")).to_be_in_viewport(ratio=1)
+        is_faultless(page)
+        review(page, "f5d6c3d3c4f4c5b4d2e3e6f3f6e2f2c6d1d7e7b3a3b5a5a4c2c1b1b2a1a2")
+        page.keyboard.press("End")
+        page.reload()
+        current = page.locator("#moves [aria-current=true]")
+        current.scroll_into_view_if_needed()
+        inside, around = current.bounding_box(), page.locator("#moves").bounding_box()
+        assert around["y"] <= inside["y"] <= around["y"] + around["height"] - inside["height"]
+        assert inside["width"] < 75  # of one column
+        expect(page.locator("#moves .number").nth(1)).to_have_text("3")  # as the stepper counts
+        fits(page)
+    page.set_viewport_size({"width": 1280, "height": 800})
+    board, brand = page.locator("#board svg, #bar").first, page.locator(".brand")
+    page.evaluate("scrollTo(0, 9999)")
+    expect(page.locator("#board svg")).to_be_in_viewport(ratio=1)  # beside a long panel
+    page.click("#nav-new")
+    assert abs(board.bounding_box()["x"] - brand.bounding_box()["x"]) < 1 or not brand.is_visible()
+
+
+def test_an_unknown_address_leads_to_the_start(open_page, server):
+    page = open_page(mishaps="nothing")
+    page.goto(server.url + "/nothing/here")
+    expect(page.locator("#toast")).to_contain_text("There is no such page")
+    expect(page).to_have_url(server.url + "/")
+    expect(page.locator("#start")).to_be_visible()
+    is_faultless(page)
 
 
 LOCALES = {"en": "en-GB", "fr": "fr-CA", "ja": "ja-JP", "zh-Hans": "zh-CN"}

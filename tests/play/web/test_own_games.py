@@ -15,6 +15,7 @@ from .steps import (
     choose,
     expect,
     fits,
+    is_sure,
     moves,
     my_turn,
     press_square,
@@ -61,7 +62,6 @@ def test_the_rules_are_shown_and_a_lesson_is_played_to_its_end(open_page):
 
 def test_an_even_opening_is_played_from_both_sides_once(open_page):
     page = open_page(PHONE)
-    page.on("dialog", lambda dialog: dialog.accept())
     choose(page, size=4)
     expect(page.locator("select[name=opening]")).to_be_disabled()
     choose(page, size=8, agent="greedy", opening="even")
@@ -78,11 +78,13 @@ def test_an_even_opening_is_played_from_both_sides_once(open_page):
     page.locator(".square.legal").first.click()
     expect(page.locator("#moves button").nth(9)).to_be_attached()
     page.click("#resign")
+    is_sure(page)
     page.click("#rematch")
     expect(page.locator("#player-white .name")).to_have_text("You")
     my_turn(page)
     assert moves(page)[:8] == first
     page.click("#resign")
+    is_sure(page)
     page.click("#rematch")
     expect(page.locator("#player-black .name")).to_have_text("You")
     my_turn(page)
@@ -210,7 +212,6 @@ def moves_of(page):
 
 def test_a_finished_game_leaves_its_moves_for_the_openings(open_page):
     page = open_page()
-    page.on("dialog", lambda dialog: dialog.accept())
     start(page, agent="greedy", size=8)
     my_turn(page)
     page.locator(".square.legal").first.click()
@@ -218,6 +219,7 @@ def test_a_finished_game_leaves_its_moves_for_the_openings(open_page):
     my_turn(page)
     played = moves(page)
     page.click("#resign")
+    is_sure(page)
     expect(page.locator("#status")).to_contain_text("White wins")
     page.click("#nav-games")
     expect(page.locator("#openings-list li")).to_have_count(1)

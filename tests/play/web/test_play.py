@@ -5,10 +5,13 @@ import re
 import pytest
 
 from models.human import RATINGS
+from reversi_env import BLACK, WHITE, Position, Rules
+from search.engine.solver import solve_all_moves
 from tests.play.server.conftest import eventually
 from tests.play.server.test_clocks import in_loop
+from train.evaluation.review import VERDICT_THRESHOLDS
 
-from .steps import PHONE, choose, expect, fits, moves, my_turn, play_some, rating_text, shuts_nobody_out, start
+from .steps import PHONE, choose, expect, fits, is_sure, moves, my_turn, play_some, rating_text, shuts_nobody_out, start
 
 pytestmark = pytest.mark.slow
 
@@ -42,8 +45,8 @@ def test_a_game_with_take_back_reload_and_a_change_of_variant(open_page, server)
     games = [room for room in server.hall.rooms.values() if room.game.rules.variant == "reversed"]
     assert len(games) == 1
 
-    page.once("dialog", lambda dialog: dialog.accept())
     page.click("#resign")
+    is_sure(page)
     expect(page.locator("#status")).to_contain_text("Black wins")
     expect(page.locator("#undo")).to_be_hidden()
     old = re.sub(r'"at":\d+', '"at":1', page.evaluate("localStorage['reversi.games']"))
@@ -145,6 +148,108 @@ def test_a_friend_joins_by_the_link(open_page):
     expect(friend.locator("#toast")).not_to_contain_text("Waiting")
 
 
+def test_a_link_seats_one_person_and_a_rematch_is_joined_by_one_key(open_page):
+    mine = open_page()
+    start(mine, mode="friend", size=4)
+    link = mine.locator("#invite-link")
+    expect(link).to_have_value(re.compile("/#join="))
+    address = link.input_value().split("/", 3)[3]
+    friend = open_page(PHONE, address=address)
+    expect(friend.locator("#player-white .name")).to_have_text("You")
+    third = open_page(address=address)
+    expect(third.locator("#toast")).to_contain_text("taken this seat")
+    friend.reload()
+    third.reload()
+    for page, name in ((friend, "You"), (third, "White")):
+        expect(page.locator("#status")).to_have_text("Waiting for black …")
+        expect(page.locator("#player-white .name")).to_have_text(name)
+    expect(third.locator("#player-white .note")).to_have_text("")  # and not White once more
+    mine.click("#resign")
+    is_sure(mine)
+    for page, title in ((mine, "You lost"), (friend, "You won"), (third, "White won")):
+        expect(page.locator("#game-title")).to_have_text(title)
+    expect(third.locator("#rematch")).to_be_hidden()
+    mine.locator("#rematch").press("Enter")
+    expect(mine.locator("#player-white .name")).to_have_text("You")
+    expect(friend.locator("#offer")).to_be_visible()
+    expect(friend.locator("#live")).to_contain_text("wants a rematch")
+    shuts_nobody_out(friend)
+    friend.locator("#rematch").press("Enter")
+    my_turn(friend)
+    friend.locator(".square.legal").first.press("Enter")
+    my_turn(mine)
+    third.click("#rematch")
+    expect(third.locator("#moves button")).to_have_count(1)
+
+
+def test_the_end_of_a_game_is_told_with_its_accuracy_and_an_earlier_move_leads_back(open_page):
+    page = open_page(PHONE)
+    start(page, agent="greedy", size=4)
+    my_turn(page)
+    while "Your turn." in page.locator("#status").inner_text():
+        before = page.locator("#moves button").count()
+        page.locator(".square.legal").first.click()
+        expect(page.locator("#moves button").nth(before)).to_be_attached()
+        expect(page.locator("#status")).to_have_text(re.compile(r"Your turn\.|win|draw"))
+    expect(page.locator("#game-title")).to_have_text(re.compile("^(You won|You lost|Draw)$"))
+    position, losses = Position.initial(Rules(4)), {BLACK: [], WHITE: []}
+    for move in moves(page):
+        if len(position.legal_moves()) > 1:
+            values = solve_all_moves(position)
+            losses[position.turn].append(max(values.values()) - values[move])
+        position = position.play(move)
+    for size in (PHONE, {"width": 844, "height": 390}, {"width": 320, "height": 640}):
+        page.set_viewport_size(size)
+        expect(page.locator("#review")).to_be_in_viewport(ratio=1)
+    texts = [
+        f"{colour}: {accuracy(found)} % accuracy, {sum(found) / len(found):.1f} discs lost per move"
+        for colour, found in zip(("Black", "White"), losses.values(), strict=True)
+    ]
+    expect(page.locator("#accuracy span")).to_have_text(texts)
+    shuts_nobody_out(page)
+    page.click("#previous")
+    expect(page.locator("#return")).to_have_text(
+        f"Move {len(moves(page)) - 1} of {len(moves(page))} – back to the game"
+    )
+    shuts_nobody_out(page)
+    page.reload()
+    expect(page.locator("#return")).to_be_hidden()
+    page.click("#first")
+    page.locator("#return").press("Enter")
+    expect(page.locator("#last")).to_be_disabled()
+    page.click("#review")
+    for text in texts:
+        expect(page.locator("#summary")).to_contain_text(text)
+
+
+def accuracy(losses):
+    """The page's percentage: 100 for a best move on 4x4, 0 for a blunder, half up as in JavaScript."""
+    return int(100 * sum(max(0, 1 - loss / VERDICT_THRESHOLDS[4][-1]) for loss in losses) / len(losses) + 0.5)
+
+
+def test_at_the_first_start_the_first_opponent_that_can_play_is_offered(open_page, server):
+    page, answers = open_page(), server.call("GET", "/api/agents").json()
+    compiled = [answers]
+
+    def answer(route):
+        route.fulfill(json=compiled[0])
+
+    early = [{**agent, "ready": agent["sizes"] if agent["name"] == "greedy" else []} for agent in answers["agents"]]
+    compiled[0] = {**answers, "compiled": 0.25, "agents": early}
+    page.route("**/api/agents", answer)
+    page.reload()
+    expect(page.locator("#compiling progress")).to_have_js_property("value", 0.25)
+    expect(page.locator("#agent")).to_have_value("greedy")
+    expect(page.locator("#agent option").first).to_have_text("Human-like (being prepared)")
+    shuts_nobody_out(page)
+    compiled[0] = {**compiled[0], "agents": [{**agent, "ready": []} for agent in early]}
+    expect(page.locator("#start")).to_be_disabled()
+    compiled[0] = answers
+    expect(page.locator("#compiling")).to_be_hidden()
+    expect(page.locator("#agent")).to_have_value("human")
+    expect(page.locator("#start")).to_be_enabled()
+
+
 def test_a_dropped_connection_comes_back(open_page, server):
     page = open_page()
     start(page, mode="here", size=4)
@@ -162,11 +267,11 @@ def test_a_dropped_connection_comes_back(open_page, server):
 
 def test_games_against_levels_rate_the_player_unless_there_was_help(open_page, server):
     page, others = open_page(), set(server.hall.rooms)
-    page.on("dialog", lambda dialog: dialog.accept())
     rated = page.locator("#rated")
     start(page, agent="human", strength=2)
     expect(rated).to_contain_text("This game is rated")
     page.click("#resign")
+    is_sure(page)
     lost = rating_text([(RATINGS[2], 0)])
     expect(rated).to_have_text(f"Your rating: {lost} after 1 game.")
     page.reload()
@@ -183,6 +288,7 @@ def test_games_against_levels_rate_the_player_unless_there_was_help(open_page, s
     page.click("#hint")
     expect(rated).to_contain_text("not rated")
     page.click("#resign")
+    is_sure(page)
     page.click("#rematch")  # with another seed: who repeats a game may not meet the same answers
     expect(rated).to_contain_text("This game is rated")
     rooms = [room for name, room in server.hall.rooms.items() if name not in others]
@@ -192,4 +298,5 @@ def test_games_against_levels_rate_the_player_unless_there_was_help(open_page, s
     expect(page.locator("#standing")).to_contain_text(lost)
     shuts_nobody_out(page)
     page.click("#standing-reset")
+    is_sure(page)
     expect(page.locator("#standing")).to_be_hidden()

@@ -15,6 +15,8 @@ from .steps import (
     PHONE,
     expect,
     fits,
+    imported,
+    is_sure,
     my_turn,
     picture,
     play_some,
@@ -82,10 +84,11 @@ def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     shuts_nobody_out(page)
     a_variation_is_played_and_deleted(page, text)
 
-    mine = page.evaluate("""async () => {
-        const { app } = await import("/page/state.js"), { blundersOf } = await import("/study/puzzle.js");
+    counted = """async ({ blundersOf }) => {
+        const { app } = await import(new URL("state.js", document.querySelector("script[type=module]").src));
         return ["black", "white"].map((mine) => blundersOf({ ...app.line, mine }).length);
-    }""")
+    }"""
+    mine = imported(page, "study/puzzle.js", counted)
     assert mine == [1, 0]  # of the two bad moves one had a single better one
     page.click("#practise")
     expect(page.locator("#puzzle-kind option:checked")).to_have_text("My errors: 1 of 1 due")
@@ -119,8 +122,8 @@ def a_variation_is_played_and_deleted(page, text):
     expect(page.locator("#moves [aria-current=true]")).to_have_text(re.compile(f"^{text[1]}"))
     page.keyboard.press("ArrowDown")
     expect(page.locator("#moves [aria-current=true] > :first-child")).to_have_text(name)
-    page.once("dialog", lambda dialog: dialog.accept())
     page.click("#remove")
+    is_sure(page)
     expect(page.locator("#moves .variation")).to_have_count(0)
     fits(page)
 
@@ -211,6 +214,35 @@ def test_a_position_is_set_up_studied_and_sent(open_page, tmp_path):
     expect(page.locator("#moves button > :first-child")).to_have_text(["b1", "a1", "c1"])
 
 
+def test_a_shared_review_shows_its_verdicts_at_once_and_is_analysed_on_request(open_page, server):
+    page = open_page()
+    review(page, "b1 c1 d2 d3 d1 a1", size=4)
+    summary = page.locator("#summary")
+    expect(summary).to_contain_text("accuracy")
+    page.reload()  # what was analysed is kept
+    expect(summary).to_contain_text("accuracy")
+    page.click("#share")
+    link = page.locator("#invite-link")
+    expect(link).to_have_value(re.compile("/review/"))
+    friend, asked = open_page(PHONE), []
+    friend.route("**/api/analyse", lambda route: (asked.append(route), route.continue_()))
+    friend.goto(link.input_value())
+    expect(friend.locator("#summary")).to_have_text(summary.inner_text().replace("\n", ""))
+    expect(friend.locator(".worth[data-grade=best]").first).to_be_visible()
+    expect(friend.locator("#go-on, #progress").locator("visible=true")).to_have_count(0)
+    assert not asked
+    old = server.call(
+        "POST", "/api/reviews", json={"board": 5 * "-" + "OX--XO" + 5 * "-", "turn": "black", "moves": [{"move": "b1"}]}
+    )
+    friend.goto(f"{server.url}/review/{old.json()['review']}")
+    expect(friend.locator("#line")).to_contain_text("No evaluation yet.")
+    shuts_nobody_out(friend)
+    assert not asked
+    friend.locator("#go-on").press("Enter")
+    expect(friend.locator("#summary")).to_contain_text("accuracy")
+    assert asked
+
+
 def test_openings_are_named_and_empty_squares_are_the_winners(open_page, server):
     page = open_page()
     start(page, agent="network", strength=4, colour="white", size=8)
@@ -228,8 +260,7 @@ def test_openings_are_named_and_empty_squares_are_the_winners(open_page, server)
     page.keyboard.press("End")
     expect(page.locator("#status")).to_contain_text("64–0, the larger number includes 51 empty squares.")
     drawn = {"winner": None, "score": 0, "discs": {"black": 30, "white": 30}, "size": 8, "variant": "normal"}
-    shown = page.evaluate("async (drawn) => (await import('/page/words.js')).resultText(drawn)", drawn)
-    assert shown == "A draw, 30–30."
+    assert imported(page, "page/words.js", "({ resultText }, drawn) => resultText(drawn)", drawn) == "A draw, 30–30."
 
 
 def test_who_hurries_through_a_game_asks_for_the_opening_where_they_arrive(open_page):
@@ -295,6 +326,6 @@ def test_puzzles_are_solved_refuted_counted_and_kept(open_page):
     expect(page.locator("#game-title")).to_have_text("Review")
     page.go_back()
     expect(verdict).to_contain_text("Correct!")
-    page.on("dialog", lambda dialog: dialog.accept())
     page.click("#puzzle-reset")
+    is_sure(page)
     expect(streak).to_have_text("Streak: 0 (longest: 0)")

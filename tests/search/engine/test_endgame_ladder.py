@@ -84,6 +84,15 @@ def test_each_step_says_how_sure_it_is_and_the_last_is_exact():
         assert solution.pv[0] == solution.move
 
 
+def test_the_first_step_errs_by_little():
+    """Where a prediction cuts, the bound is on the side that was predicted."""
+    solver, plain, errors = solver_for(Rules()), Solver(table=TranspositionTable(4)), []
+    for position in positions_with(17, 12, Rules(), seed=3):
+        solver.prepare_search()
+        errors.append(abs(solver.solve_at(position, 0, 0).score - plain.solve(position).score))
+    assert np.mean(errors) < 5
+
+
 def test_what_is_not_proven_is_no_bound(monkeypatch):
     """Whoever watches a solver, and writes down how far it is, sees only what the last step has proven."""
     solver, position = solver_for(Rules()), positions_with(17, 1, Rules(), seed=3)[0]

@@ -57,8 +57,8 @@ class LabelOptions(GameOptions):
     random_share: float = option(0.03, "Share of games with random moves only.", low=0, high=MAX_RANDOM_SHARE)
     block_rows: int = option(
         1 << 23,
-        "Positions from which symmetric duplicates are removed together, 40 bytes of memory each; all games are played again for "
-        "every further block of them.",
+        "Positions per block. A block takes 40 bytes of memory per position; for every block after the first all games are "
+        "played again.",
         low=1,
         high=1 << 30,
     )

@@ -61,7 +61,7 @@ def label(
     which needs at most 24 empties (26 on 6x6, 16 on a GPU). --labeller
     six-factor:depth=4,exact=10 searches 4 plies and solves positions with at
     most 10 empties. network:depth=8,mean=2,probcut=1 averages the searches to
-    7 and 8 plies, both with ProbCut.
+    7 and 8 plies, both with ProbCut, which prunes by shallow searches.
 
     Run the same command again to resume after Ctrl-C or a crash: the files are
     the same. OUT/manifest.json lists them with their SHA-256. --ray distributes

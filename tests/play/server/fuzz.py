@@ -175,7 +175,7 @@ async def http_storm(host: str, port: int, game: str, token: str, count: int, ge
         reader, writer = await asyncio.open_connection(host, port)
         raw, may_wait = request(generator, host, game, token)
         line = b""  # closed without an answer: allowed, but no crash
-        with suppress(ConnectionError):
+        with suppress(OSError):  # write_eof raises others where the server has closed
             writer.write(raw)
             if may_wait:
                 writer.write_eof()

@@ -216,7 +216,7 @@ def test_a_position_is_set_up_studied_and_sent(open_page, tmp_path):
 
 def test_a_shared_review_shows_its_verdicts_at_once_and_is_analysed_on_request(open_page, server):
     page = open_page()
-    review(page, "b1 c1 d2 d3 d1 a1", size=4)
+    review(page, "b1 c1 d1 a3 a4 a1 a2", size=4)
     summary = page.locator("#summary")
     expect(summary).to_contain_text("accuracy")
     page.reload()  # what was analysed is kept

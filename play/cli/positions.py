@@ -115,6 +115,8 @@ def read_problems(
     elif text == "start" or _is_board(text) or _OBF.match(text):
         yield None, _problem(text, options)
     else:
+        if _BOARD.fullmatch(text) and (squares := len("".join(text.split()))) > 1:
+            raise ReversiError(f"board {quoted(text, 300)} has {squares} squares: expected 16, 36 or 64")
         last = "or a file" if opens_files else "or start"
         raise ReversiError(f"{quoted(text, 300)}: expected a board of X, O and -, moves such as f5d6c3, {last}")
 

@@ -140,7 +140,12 @@ def game_in_text(text: str, number: int, like: Game, place: str) -> tuple[Game, 
             index = selected(number, count)
             return Game.from_record(next(islice(read_ggf(text.splitlines()), index, None))), count
         selected(number, 1)
-        return Game.from_transcript(text, like.start), 1
+        try:
+            return Game.from_transcript(text, like.start), 1
+        except ReversiError as error:
+            if like.start.rules.size < 8 or set(text.lower()) & set("gh78"):
+                raise
+            raise ReversiError(f"{error}; moves of a smaller board need --size 4 or --size 6") from None
 
 
 def selected(number: int, count: int) -> int:

@@ -233,7 +233,8 @@ class Session:
         fitting = [command for command in self._commands if command.startswith(name) and command != "save!"]
         if len(fitting) == 1:
             return self._commands[fitting[0]]
-        expected = f"one of {', '.join(fitting)}" if fitting else "a move such as d3, or help"
+        move = next(iter(self.game.position.legal_moves()), "d3")
+        expected = f"one of {', '.join(fitting)}" if fitting else f"a move such as {move}, or help"
         raise ReversiError(f"{quoted(word)} is neither a move nor a command: expected {expected}")
 
     def _hint(self, *_: str) -> None:
@@ -294,6 +295,7 @@ class Session:
         if len(people) != 1:
             raise ReversiError("swap: expected a game against the computer")
         self._seat({colour.other for colour in people})
+        self._keep()
         self.screen.show(f"you are {next(iter(self.settings.people))} now")
 
     def _seat(self, people: set[Colour]) -> None:
@@ -310,6 +312,7 @@ class Session:
         spec = f"human:level={int(text)}"
         self.settings.opponent = spec
         self.settings.agents = {colour: agent and spec for colour, agent in self.settings.agents.items()}
+        self._keep()
         self.screen.show(f"the computer plays at level {text} now")
 
     def _go(self, *_: str) -> None:

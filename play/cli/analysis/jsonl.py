@@ -98,14 +98,15 @@ class AnalysisService:
                 raise RequestError(f"line {quoted(line)}: expected a JSON object ({error})") from None
             if not isinstance(fields, dict):
                 raise RequestError(f"line {quoted(line)}: expected a JSON object")
-            key = fields.pop("cancel", None) if fields.keys() == {"cancel"} else fields.pop("id", None)
+            cancels = fields.keys() == {"cancel"}
+            key = fields.pop("cancel" if cancels else "id", None)
             if isinstance(key, bool) or not isinstance(key, (int, str)):
                 key, wrong = None, quoted(key)
                 raise RequestError(f"id {wrong}: expected an integer or a text in the field id, or in cancel alone")
-            if fields:
-                self._add(key, fields)
-            else:
+            if cancels:
                 self._cancel(key)
+            else:
+                self._add(key, fields)
         except ReversiError as error:
             with self._lock:
                 self._write({"id": key, "type": "error", "error": str(error)})

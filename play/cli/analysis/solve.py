@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Board sizes whose whole game can be solved.
 SOLVABLE_SIZES = (4, 6)
+#: Maximum empties of a position of 8x8 that is solved without a warning; 30 take minutes.
+MAX_QUICK_EMPTIES = 30
 
 
 def solve(
@@ -67,6 +69,8 @@ def solve(
             shared.clear()
             solver = Solver(rules, threads=threads, table=shared, evaluator=order)
             solver.load_kernels()  # here, where Ctrl-C can end a compilation
+        if problem.position.empties > MAX_QUICK_EMPTIES and problem.position.rules.size == 8:
+            print(f"reversi: {problem.position.empties} empties may take days; see reversi analyse", file=sys.stderr)
         result = _solve_line(solver, line or 1, problem.position, all_moves)
         if as_json:
             print_json(result)

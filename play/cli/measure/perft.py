@@ -44,8 +44,9 @@ def perft(
     if as_json:
         print_json({"size": size, "depth": depth, "leaves": leaves, "seconds": seconds, "known": known})
     else:
-        verdict = f"  (the table says {known:,}!)" if known != leaves else "  (equals the table)"
-        verdict = "" if known is None else verdict
+        verdict = ""
+        if known is not None:
+            verdict = "  (equals the table)" if known == leaves else f"  (the table says {known:,}!)"
         rate = f"{leaves / seconds / 1e6:.0f} million leaves/s" if seconds > 1e-3 else ""
         print(f"perft {size}x{size} depth {depth}: {leaves:,}{verdict}  {seconds:.3f} s  {rate}".rstrip())
     if known not in (None, leaves):

@@ -99,6 +99,7 @@ def test_perft(reversi, json_lines):
     assert timeless(result) == {"size": 6, "depth": 7, "leaves": 47740, "known": 47740}
     assert result["seconds"] >= 0
     assert "47,740  (equals the table)" in reversi("perft", "--size", 6, "--depth", 7)[1]
+    assert "depth 0: 1  0.0" in reversi("perft", "--depth", 0)[1]  # not in the table
 
 
 def test_match_is_paired_and_reproducible(json_lines):

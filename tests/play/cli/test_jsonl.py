@@ -62,6 +62,8 @@ def test_what_waits_is_dropped_and_its_id_is_free_again():
     client.send(id=2, **ENDLESS)
     client.send(id=1, position="start")
     assert "in use" in client.until(id=1, type="error")["error"]
+    client.send(id=99)
+    assert "position" in client.until(id=99, type="error")["error"]
     client.send(cancel=2)
     client.until(id=2, type="cancelled")
     client.send(id=2, position="XXXXXXXXXXXXXX--")

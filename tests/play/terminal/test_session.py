@@ -210,6 +210,11 @@ def test_resume_remembers_sides_and_limits(play, reversi):
     assert "4x4, fewest discs win. Black: you. White: you." in shown
 
 
+def test_a_new_level_is_kept_without_a_move(play):
+    play("b1", "level 6", "quit")
+    assert kept()["white"] == "human:level=6"
+
+
 def test_resume_refuses_options_that_the_game_has(play, reversi):
     play("b1")
     before = kept()

@@ -108,6 +108,7 @@ class Hall:
                 self.compiled, self.missing = float(share), frozenset(missing)
                 if RULES not in missing:
                     await self._start()
+        await self._start()  # the process may have failed
         self.compiled, self.missing = 1.0, frozenset()
         await self._start()
 

@@ -175,7 +175,7 @@ async def respond(endpoint: Endpoint, hall: Hall, request: Request) -> Response:
 
 
 async def _answer(endpoint: Endpoint, hall: Hall, request: Request, *body: Any) -> Response:
-    if endpoint.name not in ("health", "agents"):
+    if not endpoint.needs_token and endpoint.name not in ("health", "agents"):
         await hall.started.wait()
     context = await _opened(hall, request) if endpoint.needs_token else (hall, request)
     answer = await endpoint.work(*context, *body)
@@ -204,6 +204,7 @@ async def _opened(hall: Hall, request: Request) -> tuple[Room, Role]:
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer" or not 8 <= len(token) <= 128:
         raise Refused(401, "no_token", "expected a header 'Authorization: Bearer TOKEN', 8 to 128 characters")
+    await hall.started.wait()
     room = await hall.room(request.path_params["id"])
     return room, room.role(token)
 

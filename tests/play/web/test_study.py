@@ -122,8 +122,10 @@ def a_variation_is_played_and_deleted(page, text):
     expect(page.locator("#moves [aria-current=true]")).to_have_text(re.compile(f"^{text[1]}"))
     page.keyboard.press("ArrowDown")
     expect(page.locator("#moves [aria-current=true] > :first-child")).to_have_text(name)
+    is_long = tried.count() > 3
     page.click("#remove")
-    is_sure(page)
+    if is_long:
+        is_sure(page)
     expect(page.locator("#moves .variation")).to_have_count(0)
     fits(page)
 

@@ -87,7 +87,8 @@ def test_all_that_the_page_offers_is_compiled_in_the_background_and_reported(mon
     offered = list(precompiling.offered())
     entries = {entry["name"]: entry["sizes"] for entry in api.call("GET", "/api/agents").json()["agents"]}
     entries.pop("rl", None)
-    entries["zero:time=1"] = entries.pop("zero")
+    if "zero" in entries:  # it needs torch
+        entries["zero:time=1"] = entries.pop("zero")
     entries["sixteen-weight"] = entries["double-alpha"]  # the engine that analyses for it
     for game in ("normal", "reversed"):
         expected = {(name, size) for name, sizes in entries.items() for size in sizes}

@@ -17,7 +17,7 @@ expect = pytest.importorskip(
 DESKTOP, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 844}
 #: Milliseconds after which something is taken never to happen: for what a page does, and for what is expected of it.
 WAIT = 300_000
-expect.set_options()
+expect.set_options(timeout=WAIT)
 
 
 def choose(page, **fields):

@@ -6,25 +6,31 @@ import { MARKS } from "../study/study.js";
 import { pathTo } from "./tree.js";
 import { moveName } from "../page/words.js";
 
+// The list is built only for other moves: a button that is replaced between press and release gets no click.
 export function renderMoves() {
   const list = $("moves"), { tree, tip } = app.line, main = tip ? pathTo(tip) : tree.line();
-  const grades = app.analysis ? tree.line(app.here).map((position) => verdictOf(position)?.grade) : [];
-  const all = app.analysis ? main.map((position) => verdictOf(position)?.grade) : [];
-  const signature = JSON.stringify([spoken(), tree, main.length, pathTo(app.here).map(({ move }) => move), grades, all]);
-  if (signature === list.dataset.signature) return;
-  list.dataset.signature = signature;
-  const focused = list.contains(document.activeElement), [root, ...moves] = main;
+  const signature = JSON.stringify([spoken(), tree, main.length]), isOther = list.tree !== tree || list.dataset.signature !== signature;
+  const focused = list.contains(document.activeElement);
+  if (isOther) {
+    list.replaceChildren(...linesOf(main, tip));
+    Object.assign(list, { tree }).dataset.signature = signature;
+  }
+  for (const button of list.querySelectorAll("button")) update(button);
+  const current = list.querySelector("[aria-current=true]");
+  if (!current || (list.shown === app.here && !isOther)) return;
+  list.shown = app.here;
+  if (focused) current.focus({ preventScroll: true });
+  list.scrollTop += current.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 2;
+}
+
+function linesOf([root, ...moves], tip) {
   const items = asides([root], []);
   for (let i = 0; i < moves.length; i += 2) {
     const pair = moves.slice(i, i + 2);
     items.push(node("li", {}, node("span", { className: "number" }, `${i + 1}`), ...pair.map(moveButton)));
     items.push(...asides(pair, pair.flatMap(({ parent }) => parent.children.filter((child) => !pair.includes(child)))));
   }
-  list.replaceChildren(...items, ...(tip ? asides([], tip.children) : []));
-  const current = list.querySelector("[aria-current=true]");
-  if (!current) return;
-  if (focused) current.focus({ preventScroll: true });
-  list.scrollTop += current.getBoundingClientRect().top - list.getBoundingClientRect().top - list.clientHeight / 2;
+  return [...items, ...(tip ? asides([], tip.children) : [])];
 }
 
 // The comments and variations under a pair of moves.
@@ -50,18 +56,18 @@ function variation(head) {
 }
 
 function moveButton(position) {
-  const { move, parent } = position, seen = app.analysis ? verdictOf(position) : null;
-  const written = moveName(move), name = node("span", { className: move === "pass" ? "pass" : "" }, written);
-  const button = node("button", { type: "button", onclick: () => hooks.goTo(position) }, name);
+  const { move } = position, name = node("span", { className: move === "pass" ? "pass" : "" }, moveName(move));
+  return node("button", { type: "button", position, onclick: () => hooks.goTo(position) }, name, node("span", { className: "grade" }));
+}
+
+// Show the verdict on a button's move, and whether its position is on the board.
+function update(button) {
+  const { position, lastChild } = button, { move, parent } = position, seen = app.analysis ? verdictOf(position) : null;
+  const mark = MARKS[seen?.grade] ?? "", label = words("move.label", { colour: colourName(parent.turn), move: moveName(move) });
+  const lost = mark && words("count.discs", { n: decimal(seen.loss, seen.exact ? 0 : 1) });
+  const title = mark && words("move.graded", { label, grade: words(`grade.${seen.grade}`), lost, best: seen.best });
+  if (lastChild.textContent !== mark) lastChild.textContent = mark;
+  Object.assign(button, { title }).dataset.grade = mark && seen.grade;
+  button.setAttribute("aria-label", title || label);
   button.setAttribute("aria-current", app.here === position);
-  let label = words("move.label", { colour: colourName(parent.turn), move: written });
-  if (seen && MARKS[seen.grade]) {
-    button.append(node("span", { className: "grade" }, MARKS[seen.grade]));
-    button.dataset.grade = seen.grade;
-    const lost = words("count.discs", { n: decimal(seen.loss, seen.exact ? 0 : 1) });
-    label = words("move.graded", { label, grade: words(`grade.${seen.grade}`), lost, best: seen.best });
-    button.title = label;
-  }
-  button.setAttribute("aria-label", label);
-  return button;
 }

@@ -136,7 +136,7 @@ function renderGame() {
 
 function renderResult() {
   const { game, line: { left } } = app, isOver = isFinished();
-  $("result").hidden = !isOver;
+  $("result").hidden = $("accuracy").hidden = !isOver;
   if (!isOver) return;
   const { rematch } = game.state;
   $("score").textContent = endText();

@@ -11,7 +11,20 @@ from tests.play.server.conftest import eventually
 from tests.play.server.test_clocks import in_loop
 from train.evaluation.review import VERDICT_THRESHOLDS
 
-from .steps import PHONE, choose, expect, fits, is_sure, moves, my_turn, play_some, rating_text, shuts_nobody_out, start
+from .steps import (
+    PHONE,
+    choose,
+    expect,
+    fits,
+    imported,
+    is_sure,
+    moves,
+    my_turn,
+    play_some,
+    rating_text,
+    shuts_nobody_out,
+    start,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -198,9 +211,6 @@ def test_the_end_of_a_game_is_told_with_its_accuracy_and_an_earlier_move_leads_b
             values = solve_all_moves(position)
             losses[position.turn].append(max(values.values()) - values[move])
         position = position.play(move)
-    for size in (PHONE, {"width": 844, "height": 390}, {"width": 320, "height": 640}):
-        page.set_viewport_size(size)
-        expect(page.locator("#review")).to_be_in_viewport(ratio=1)
     texts = [
         f"{colour}: {accuracy(found)} % accuracy, {sum(found) / len(found):.1f} discs lost per move"
         for colour, found in zip(("Black", "White"), losses.values(), strict=True)
@@ -220,6 +230,42 @@ def test_the_end_of_a_game_is_told_with_its_accuracy_and_an_earlier_move_leads_b
     page.click("#review")
     for text in texts:
         expect(page.locator("#summary")).to_contain_text(text)
+
+
+ENDS = (
+    ("reversed", "white", "played", 40, {"black": 10, "white": 45}),
+    ("reversed", "black", "timeout", -64, {"black": 30, "white": 29}),
+    ("normal", "white", "resigned", -64, {"black": 30, "white": 29}),
+    ("normal", None, "played", 0, {"black": 30, "white": 30}),
+)
+
+
+def test_review_is_in_view_on_phones_however_a_game_ended(open_page):
+    """The longest texts in every language, with a rating that has changed and the offer of a rematch."""
+    page = open_page(PHONE)
+    start(page, agent="human", strength=2)
+    for button in ("#resign", "#rematch", "#resign"):
+        page.click(button)
+        if button == "#resign":
+            is_sure(page)
+    expect(page.locator("#rated")).to_contain_text("Change: ")
+    for variant, winner, ending, score, discs in ENDS:
+        state = {
+            "variant": variant,
+            "discs": discs,
+            "result": {"winner": winner, "ending": ending, "score": score},
+            "rematch": "another",
+        }
+        end = "({ app }, state) => { Object.assign(app.game.state, state); app.line.variant = state.variant; }"
+        imported(page, "page/state.js", end, state)
+        for language in ("fr", "ja", "zh-Hans", "en"):
+            page.select_option("#language", language)  # by which all is drawn anew
+            expect(page.locator("html")).to_have_attribute("lang", language)
+            for size in (PHONE, {"width": 844, "height": 390}, {"width": 320, "height": 640}):
+                page.set_viewport_size(size)
+                for button in ("#review", "#rematch"):
+                    expect(page.locator(button)).to_be_in_viewport(ratio=1)
+                fits(page)
 
 
 def accuracy(losses):

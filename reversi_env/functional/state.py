@@ -28,6 +28,7 @@ class State(NamedTuple):
     status: Any
 
     rules = NORMAL_8X8  # type: ignore[misc]
+    size, variant = rules.size, rules.variant  # type: ignore[misc]  # constants that any torch.compile can trace
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -41,7 +42,11 @@ class State(NamedTuple):
 def state_type(size: int, variant: Variant) -> type[State]:
     """The type of a game's states; the start is no part of it."""
     rules = Rules(size, variant)
-    return State if rules == NORMAL_8X8 else type("State", (State,), {"__slots__": (), "rules": rules})
+    return (
+        State
+        if rules == NORMAL_8X8
+        else type("State", (State,), {"__slots__": (), "rules": rules, "size": size, "variant": variant})
+    )
 
 
 def restored(size: int, variant: Variant, *fields: Any) -> State:

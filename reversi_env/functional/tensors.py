@@ -92,7 +92,7 @@ def _values(name: str, state: Any) -> torch.Tensor:
 def reward(state: Any, kind: str) -> torch.Tensor:
     """The rewards of the players that acted: the side to move if it has forfeited, else the other one."""
     result = score(state).to(torch.float32)
-    squares = result.new_full((), state.rules.square_count)  # by a number of the host a GPU divides less exactly
+    squares = result.new_full((), state.size**2)  # by a number of the host a GPU divides less exactly
     result = result.sign() if kind == "win" else result / squares
     return torch.where(state.status == states.FORFEITED, result, 0 - result)
 
@@ -119,9 +119,9 @@ _EAGER: dict[str, Any] = {"step": step, "symmetry": symmetry, "legal": legal, "o
 
 
 def _call_operator(name: str, state: Any, numbers: Any = 0) -> list[torch.Tensor]:
-    rules, tensor = state.rules, torch.as_tensor(numbers, device=state.own.device)
+    tensor = torch.as_tensor(numbers, device=state.own.device)
     fields = [state.own, state.opp, state.legal, state.turn, state.status]  # older torch cannot trace an iteration
-    return _operator(name, fields, tensor, rules.size, rules.variant)
+    return _operator(name, fields, tensor, state.size, state.variant)
 
 
 @torch.library.custom_op("reversi_env::functional", mutates_args=())

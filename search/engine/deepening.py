@@ -123,10 +123,12 @@ class Search:
 
     def _root_squares(self, exclude: Sequence[str]) -> np.ndarray:
         squares = squares_of(self.position.legal_board())
+        if not exclude:
+            return np.array(squares, np.int64)
         left = [sq for sq in squares if self._name(sq) not in exclude]
         if unknown := sorted(set(exclude) - {self._name(sq) for sq in squares}):
             raise LimitsError(f"exclude {quoted(unknown[0])}: expected legal moves of the position")
-        if exclude and not left:
+        if not left:
             raise LimitsError(f"exclude {', '.join(exclude)}: expected at least one legal move that is left")
         return np.array(left, np.int64)
 
@@ -195,9 +197,11 @@ class Search:
         return self.engine.solver.selectivity_levels(self.position) if self.engine.margin != 0 else (EXACT_LEVEL,)
 
     def _starts_selective_now(self, levels: Sequence[int]) -> bool:
+        if not _is_every(levels) or self.depth < DEPTH_BEFORE_SELECTIVE:
+            return False
         limit = self.limits.time or math.inf
         share = SHARE_BEFORE_SELECTIVE if self._first_level_seconds() > RISKY_TIME_SHARE * limit else 0.0
-        return _is_every(levels) and self.depth >= DEPTH_BEFORE_SELECTIVE and self.timer.elapsed() >= share * limit
+        return self.timer.elapsed() >= share * limit
 
     def _max_depth(self) -> int:
         return self.limits.depth or (MAX_DEPTH if self.limits.empties_exact is not None else self.position.empties - 1)
@@ -258,7 +262,7 @@ class Search:
         centre = int(self.values[0])
         low, high = (-INFINITY, INFINITY) if full else (centre - ASPIRATION_WINDOW, centre + ASPIRATION_WINDOW)
         while True:
-            values = np.full_like(self.squares, -INFINITY)
+            values = np.full(self.squares.size, -INFINITY, np.int64)
             completed = self._search_root(values, low, high, depth, helpers)
             best = max(values.tolist())
             if completed == self.squares.size or (completed and best >= high):
@@ -361,7 +365,8 @@ class Search:
         return sum(self._visited()) + self.solver_nodes
 
     def _visited(self) -> list[int]:
-        return [int(nodes) for nodes in self.thread_states["nodes"]]
+        visited: list[int] = self.thread_states["nodes"].tolist()
+        return visited
 
     def _apply_values(self, values: dict[str, int], selectivity: int) -> None:
         names = [self._name(int(sq)) for sq in self.squares]

@@ -300,8 +300,7 @@ def server(
     pause: Annotated[float, number("--pause", help="Mean seconds before each move of a client; 0: none.")] = 0.0,
     workers: Annotated[int, integer("--workers", help="Search processes of the server; 0: one per core.")] = 0,
     hostile: Annotated[
-        int,
-        integer("--hostile", help="Number of clients that play while one address attacks; 0: no attack.", high=128),
+        int, integer("--hostile", help="Number of clients that play while one address attacks; 0: no attack.", high=128)
     ] = 0,
     as_json: Json = False,
 ) -> None:

@@ -20,13 +20,7 @@ from safetensors.numpy import load
 
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import quoted
-from reversi_env.storage.checksummed import (
-    HASH_DIGITS,
-    pack_checksummed,
-    read_header,
-    tensors_hash,
-    unpack_checksummed,
-)
+from reversi_env.storage.checksummed import HASH_DIGITS, pack_checksummed, read_header, tensors_hash, unpack_checksummed
 
 FORMAT = 1
 _HASH_IN_NAME = re.compile(rf"-([0-9a-f]{{{HASH_DIGITS}}})\.safetensors$")

@@ -140,8 +140,7 @@ def everything(
         "docs/lab"
     ),
     only: Annotated[
-        list[str] | None,
-        text("--only", help="Only this experiment; repeat for more.", metavar="NAME"),
+        list[str] | None, text("--only", help="Only this experiment; repeat for more.", metavar="NAME")
     ] = None,
 ) -> None:
     """Measure everything and write the results into docs/lab/experiments.md.

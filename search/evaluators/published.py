@@ -110,14 +110,7 @@ FORMULAS = (
     Formula(
         "four-attribute",
         heuristics.FOUR_ATTRIBUTE,
-        {
-            "ply": 4,
-            "mobility_weight": 2,
-            "no_move": -1000,
-            "corner_weight": 8,
-            "stability_weight": 8,
-            "stable_disc": 3,
-        },
+        {"ply": 4, "mobility_weight": 2, "no_move": -1000, "corner_weight": 8, "stability_weight": 8, "stable_disc": 3},
         scale={8: 0.086, 6: 0.117, 4: 0.128},
         source="report 003",
         derive=_with_plies,
@@ -125,20 +118,10 @@ FORMULAS = (
     Formula(
         "cell-utility",
         heuristics.CELL_UTILITY,
-        {
-            "table": (25, -5, 14, 10, -7, -4, 1, 3, 2, -6),
-            "utility_weight": 1,
-            "parity_weight": 1,
-            "mobility_weight": 1,
-        },
+        {"table": (25, -5, 14, 10, -7, -4, 1, 3, 2, -6), "utility_weight": 1, "parity_weight": 1, "mobility_weight": 1},
         scale={8: 0.148, 6: 0.206, 4: 0.182},
         source="report 004",
     ),
     Formula("discs", heuristics.DISCS, {"disc_weight": 1}),
-    Formula(
-        "mobility",
-        heuristics.MOBILITY,
-        {"move_weight": 1},
-        scale={8: 3.97, 6: 3.55, 4: 3.48},
-    ),
+    Formula("mobility", heuristics.MOBILITY, {"move_weight": 1}, scale={8: 3.97, 6: 3.55, 4: 3.48}),
 )

@@ -59,11 +59,7 @@ def measure(options: MaximaxOptions, progress: Progress = no_progress) -> dict[s
 
 
 def _at_depth(
-    maximax: DoubleAlpha,
-    own: NDArray[np.uint64],
-    opp: NDArray[np.uint64],
-    depth: int,
-    options: MaximaxOptions,
+    maximax: DoubleAlpha, own: NDArray[np.uint64], opp: NDArray[np.uint64], depth: int, options: MaximaxOptions
 ) -> dict[str, Any]:
     rules = options.rules
     searches = [maximax.search(Position(rules, *boards), Limits(depth=depth)) for boards in _pairs(own, opp)]
@@ -87,11 +83,7 @@ def _at_depth(
 
 
 def _in_time(
-    stage: str,
-    own: NDArray[np.uint64],
-    opp: NDArray[np.uint64],
-    games: NDArray[np.int64],
-    options: MaximaxOptions,
+    stage: str, own: NDArray[np.uint64], opp: NDArray[np.uint64], games: NDArray[np.int64], options: MaximaxOptions
 ) -> dict[str, Any]:
     """Mean depth, nodes and share of the time of both searches, in positions of these *games*."""
     figures: dict[str, Any] = {"stage": stage, "positions": int(own.size)}

@@ -45,11 +45,7 @@ class SelfPlayOptions(GameOptions):
         5, "Generations between evaluations; the last evaluation follows the final steps.", low=1, high=10_000
     )
     eval_games: int = option(
-        200,
-        "Evaluation games against each baseline (even; 0: no evaluation).",
-        low=0,
-        high=100_000,
-        even=True,
+        200, "Evaluation games against each baseline (even; 0: no evaluation).", low=0, high=100_000, even=True
     )
     device: Literal["cpu", "cuda"] = option("cpu", "Device for self-play and training: cpu or cuda (default: cpu).")
     job_games: int = option(

@@ -27,10 +27,7 @@ class FitOptions(Options):
     learning_rate: float = option(0.03, "Initial learning rate of AdamW; cosine decay to 0.", low=1e-9, high=10.0)
     weight_decay: float = option(0.01, "Decoupled weight decay (AdamW).", low=0.0, high=100.0)
     phase_jitter: float = option(
-        2.0,
-        "Maximum random shift, in empty squares, when a position is assigned to a phase.",
-        low=0.0,
-        high=30.0,
+        2.0, "Maximum random shift, in empty squares, when a position is assigned to a phase.", low=0.0, high=30.0
     )
     jitter_share: float = option(0.7, "Share of the epochs, from the first on, with phase jitter.", low=0.0, high=1.0)
     huber_delta: float = option(8.0, "Huber delta in discs: larger errors count linearly.", low=1e-3, high=1e3)

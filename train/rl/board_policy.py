@@ -36,11 +36,7 @@ class BoardPolicy(MaskableActorCriticPolicy):
     """The policy and value of MaskablePPO: one `PolicyValueNet`, ``net``. The masks are those of the observations."""
 
     def __init__(
-        self,
-        *args: Any,
-        architecture: dict[str, Any] | None = None,
-        half_precision: bool = False,
-        **options: Any,
+        self, *args: Any, architecture: dict[str, Any] | None = None, half_precision: bool = False, **options: Any
     ) -> None:
         self._shape: dict[str, Any] = {"architecture": architecture or {}, "half_precision": half_precision}
         super().__init__(*args, **{**options, "features_extractor_class": _NoFeatures})

@@ -83,11 +83,7 @@ def tune(
 
 
 def _tune(
-    options: TuneOptions,
-    objective: Objective,
-    space: Space,
-    log: _Log | None,
-    progress: Callable[[Generation], None],
+    options: TuneOptions, objective: Objective, space: Space, log: _Log | None, progress: Callable[[Generation], None]
 ) -> TuningResult:
     start = space.point(space.formula) if options.from_published else None
     optimiser = OPTIMISERS[options.optimiser](space.size, options.population, options.seed, start)

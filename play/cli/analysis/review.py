@@ -41,8 +41,7 @@ def review(
         ),
     ] = None,
     depth: Annotated[
-        int | None,
-        integer("--depth", help="Search depth in plies (default: 8 if no time is given).", low=2, high=60),
+        int | None, integer("--depth", help="Search depth in plies (default: 8 if no time is given).", low=2, high=60)
     ] = None,
     time: Annotated[float | None, number("--time", help="Seconds per move.", low=0.001, high=1e6)] = None,
     exact: Annotated[

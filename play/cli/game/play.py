@@ -34,8 +34,7 @@ def play(
         int | None, integer("--depth", help="How many moves (plies) the agent looks ahead.", low=1, high=60)
     ] = None,
     time: Annotated[
-        float | None,
-        number("--time", help="Seconds per move (default: 1 if no limit is given).", low=0.01, high=1e6),
+        float | None, number("--time", help="Seconds per move (default: 1 if no limit is given).", low=0.01, high=1e6)
     ] = None,
     colour: Annotated[Colours | None, Parameter(("--colour", "-c"), help="Your side (default: black).")] = None,
     watch: Annotated[bool, flag("--watch", help="Watch two agents play.")] = False,

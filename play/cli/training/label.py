@@ -9,16 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from play.cli.options import (
-    Json,
-    RayAddress,
-    Threads,
-    Workers,
-    chosen_executor,
-    integer,
-    options_of,
-    text,
-)
+from play.cli.options import Json, RayAddress, Threads, Workers, chosen_executor, integer, options_of, text
 from play.cli.output import RESUME, exit_on_interrupt, print_json, print_table, progress_bar
 from train.labels.options import LabelOptions
 

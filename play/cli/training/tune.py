@@ -9,17 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from cyclopts import Parameter
 
-from play.cli.options import (
-    NOTHING,
-    Json,
-    Size,
-    Threads,
-    VariantName,
-    integer,
-    integer_range,
-    options_of,
-    text,
-)
+from play.cli.options import NOTHING, Json, Size, Threads, VariantName, integer, integer_range, options_of, text
 from play.cli.output import RESUME, exit_on_interrupt, print_json, print_table, progress_bar
 from train.tuning.options import TuneOptions
 

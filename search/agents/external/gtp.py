@@ -18,10 +18,7 @@ from search.agents.external.base import ExternalAgent
 from search.agents.external.process import Deadline
 
 #: Names of the games for ``set_game``, tried in this order.
-GAME_NAMES = {
-    "normal": ("Othello", "Reversi"),
-    "reversed": ("Anti-Othello", "Reversed Othello", "Reversed Reversi"),
-}
+GAME_NAMES = {"normal": ("Othello", "Reversi"), "reversed": ("Anti-Othello", "Reversed Othello", "Reversed Reversi")}
 
 
 class GtpAgent(ExternalAgent):

@@ -153,7 +153,6 @@ def compared(with_peer: bool, with_torch: bool, *, size: int, **settings: Any) -
 
 
 def main() -> None:
-    """Measure all networks and batches."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--device", default="cpu")
     for name in ("--peer", "--torch"):

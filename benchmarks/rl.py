@@ -117,7 +117,6 @@ def _update(training: TensorPPO) -> tuple[float, float]:
 
 
 def main(program: str, *words: str) -> None:
-    """Measure and print one of both programs."""
     if program == "sb3":
         vector, updates = words
         print(json.dumps(_run(vector, int(updates))))

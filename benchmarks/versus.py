@@ -112,7 +112,6 @@ def compared(checkouts: tuple[Checkout, Checkout], requests: list[dict[str, Any]
 
 
 def main() -> None:
-    """Answer all requests."""
     from reversi_env import Position, Rules
     from search import Engine, Limits, Solver
 

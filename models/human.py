@@ -87,7 +87,6 @@ class HumanAgent(Agent):
         return LEVELS[self.level - 1]
 
     def choose(self, position: Position) -> int:
-        """Return the best action as this level sees it."""
         actions = position.legal_actions()
         if len(actions) == 1:
             return actions[0]
@@ -161,6 +160,5 @@ class HumanAgent(Agent):
         self.search_agent(rules).prepare(rules)
 
     def stop(self) -> None:
-        """Stop the engines, which then play the best move so far."""
         for search_agent in list(self._searchers.values()):
             search_agent.stop()

@@ -100,7 +100,6 @@ class ZeroAgent(FileAgent[SavedResidual], TimedAgent):
         return super().__getstate__() | {"_games": {}}
 
     def path(self, rules: Rules) -> Path:
-        """Return the given file, or the packaged one of the game."""
         if self._weights is not None:
             return Path(self._weights)
         return packaged_file(PACKAGED_FOLDER, "zero-", rules, "reversi train alphazero")
@@ -111,7 +110,6 @@ class ZeroAgent(FileAgent[SavedResidual], TimedAgent):
         return TorchEvaluator(value, rules, inputs="boards", device=device or self.device, name=self.kind)
 
     def prepare(self, rules: Rules) -> None:
-        """Load the network and the kernels for that game."""
         game = self._game(rules)
         if self.limits != Limits():
             _ = game.search
@@ -119,7 +117,6 @@ class ZeroAgent(FileAgent[SavedResidual], TimedAgent):
             _ = game.solver
 
     def choose(self, position: Position) -> int:
-        """Return the best action, or one that is sampled."""
         if position.must_pass():
             return position.rules.pass_action
         return position.rules.action_from_name(self.search(position).move or PASS_NAME)
@@ -147,7 +144,6 @@ class ZeroAgent(FileAgent[SavedResidual], TimedAgent):
             return self._tree_search(position, limits.nodes or MAX_SIMULATIONS, left, multi_pv, rng)
 
     def stop(self) -> None:
-        """End the search: the best move so far is played."""
         self._stopped = True
         for game in list(self._games.values()):
             if "solver" in vars(game):

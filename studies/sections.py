@@ -82,7 +82,6 @@ class Section:
         return "\n\n".join(parts)
 
     def show(self) -> None:
-        """Print the tables."""
         print(f"{self.title}\n{self.setting}")
         for block in self.blocks:
             if isinstance(block, Table):

@@ -77,7 +77,6 @@ class PatternNetwork(Network):
     def feature_array(
         cls, size: int, own: np.ndarray, opp: np.ndarray, device: torch.device, threads: int
     ) -> np.ndarray | Tensor:
-        """Return the `features` of arrays of boards, computed on the device and left there; on a CPU by a compiled kernel."""
         if device.type != "cpu":
             return super().feature_array(size, own, opp, device, threads)
         rules, patterns = Rules(size), patterns_of(size)

@@ -64,11 +64,9 @@ class PatternModule(nn.Module):
         return {name: parameter.data for name, parameter in self.named_parameters()}
 
     def features(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
-        """Return ``(n, features)`` integers, and the numbers of empty squares."""
         return self.kind.features(self.size, own, opp)
 
     def feature_array(self, own: np.ndarray, opp: np.ndarray, threads: int = 1) -> np.ndarray | Tensor:
-        """Return the features of arrays of boards; on a GPU they stay there."""
         return self.kind.feature_array(self.size, own, opp, self.device, threads)
 
     def value(
@@ -100,7 +98,6 @@ class PatternModule(nn.Module):
         return tuple(self.arrays[name] for name in self.kind.per_phase)
 
     def by_empties(self) -> Tensor:
-        """Return the parameters of each number of empty squares, as a view whose first dimension is that number."""
         view = self.kind.by_empties(self.arrays)
         return torch.zeros(0) if view is None else view
 

@@ -41,7 +41,6 @@ class PolicyAgent(_PolicyFileAgent):
         self.temperature = temperature
 
     def choose(self, position: Position) -> int:
-        """Return the policy's best action, or one that is sampled from it."""
         net = self.load(position.rules).net
         actions = position.legal_actions()
         own, opp = (np.array([board], np.uint64) for board in (position.own, position.opp))

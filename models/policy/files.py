@@ -28,7 +28,6 @@ class SavedPolicy:
     record: dict[str, Any]
 
     def to_bytes(self) -> bytes:
-        """Return the content of a safetensors file."""
         tensors = {name: tensor.detach().cpu().contiguous().numpy() for name, tensor in self.net.state_dict().items()}
         game = {"size": self.rules.size, "variant": self.rules.variant}
         return file_content(tensors, {**game, "architecture": self.net.architecture.as_dict(), "record": self.record})

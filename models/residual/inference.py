@@ -155,7 +155,6 @@ class WithFallback:
         self._operation, self._fast, self._plain, self._failure = operation, fast, plain, failure
 
     def __call__(self, *args: Any) -> Any:
-        """Return the function's result."""
         try:
             return self._fast(*args)
         except self._failure as error:

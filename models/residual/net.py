@@ -153,7 +153,6 @@ class SavedResidual:
     record: dict[str, Any]
 
     def to_bytes(self) -> bytes:
-        """Return the content of its file, in half precision."""
         state = self.net.state_dict()
         tensors = {name: tensor.detach().cpu().contiguous().to(torch.float16).numpy() for name, tensor in state.items()}
         if not all(np.isfinite(array).all() for array in tensors.values()):

@@ -91,7 +91,6 @@ class Client:
             raise ConnectError(f"{url} is no Reversi server: expected one started with `reversi serve`")
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> Any:
-        """Send a request and return its answer."""
         data = None if body is None else json.dumps(body).encode()
         request = Request(self.url + path, data, {"Content-Type": "application/json", **self.headers}, method=method)
         try:

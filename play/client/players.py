@@ -38,7 +38,6 @@ class Computer(ClientPlayer):
         self._shown = game.moves
 
     def decide(self, game: Game) -> dict[str, Any]:
-        """Return the agent's move."""
         move = game.rules.name_of(self._agent.choose(game.position))
         return {"type": "move", "move": move, "ply": len(game.moves)}
 
@@ -51,7 +50,6 @@ class Person(ClientPlayer):
         self._shown: tuple[str, ...] | None = None
 
     def on_joined(self, role: str) -> None:
-        """Show the seat and the commands."""
         super().on_joined(role)
         self._screen.show(f"You play {role}. {HELP}")
 

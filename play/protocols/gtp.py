@@ -95,7 +95,6 @@ class GtpEngine:
         return f"{mark}{number} {text}".rstrip(" ") + "\n\n"
 
     def ponder(self) -> None:
-        """Ponder until the next line."""
         self.ponderer.begin(self.position, clock=self._clocks.get(self.position.turn.other))
 
     def _run(self, name: str = "", *arguments: str) -> str:

@@ -64,7 +64,6 @@ class NBoardEngine:
             self._send(f"status {' '.join(str(error).split())}")
 
     def ponder(self) -> None:
-        """Ponder until the next command."""
         self.ponderer.begin(self.game.position, depth=self._depth)
 
     # --- the game ---------------------------------------------------------------------------------

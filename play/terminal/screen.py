@@ -43,7 +43,6 @@ class Screen:
         readline.parse_and_bind("bind ^I rl_complete" if libedit else "tab: complete")
 
     def show(self, text: str = "", style: str | None = None) -> None:
-        """Write *text* and a line end."""
         if style and self.colour:
             text = f"{_STYLES[style]}{text}{_RESET}"
         print(text, flush=True)

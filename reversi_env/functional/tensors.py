@@ -90,7 +90,6 @@ def _values(name: str, state: Any) -> torch.Tensor:
 
 
 def reward(state: Any, kind: str) -> torch.Tensor:
-    """The rewards of the players that acted: the side to move if it has forfeited, else the other one."""
     result = score(state).to(torch.float32)
     squares = result.new_full((), state.size**2)  # by a number of the host a GPU divides less exactly
     result = result.sign() if kind == "win" else result / squares

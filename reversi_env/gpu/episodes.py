@@ -355,7 +355,6 @@ class DeviceBatch:
         self._block = block_size(squares, code)
 
     def reset(self, orders: np.ndarray, seeds: np.ndarray, game: np.ndarray) -> None:
-        """Carry out the orders (`autoreset.BEGIN`, `autoreset.SEED`) with the given seeds, on *game*."""
         start = game[START_FIELDS].tolist()[0]
         numbers = np.array([number % 2**64 for number in start], np.uint64)
         # The tensors may be freed on return: torch does not reuse their memory before the kernel has ended.
@@ -370,7 +369,6 @@ class DeviceBatch:
         self._launch(name, *self._state_arguments, action_array, *self._observation_arguments)
 
     def children(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The boards after every move, int64 (2, N, squares), and the discs turned, int8 (N, squares)."""
         shape = (self._count, int(self._game["square_count"][0]))
         boards = torch.empty((2, *shape), dtype=torch.int64, device=self._device)
         turned = torch.empty(shape, dtype=torch.int8, device=self._device)

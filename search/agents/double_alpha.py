@@ -110,7 +110,6 @@ class DoubleAlpha:
             return self._deepen(position, limits or Limits(time=1.0), multi_pv)
 
     def stop(self) -> None:
-        """Make a running search return as soon as it can; callable from any thread."""
         self._switch.request()
 
     def _begin(self, tie_rng: np.random.Generator | None) -> None:

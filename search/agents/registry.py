@@ -159,7 +159,6 @@ class AgentKind:
         return {field.name for field in fields(self.options)}
 
     def make(self, *arguments: Any, **options: Any) -> Agent:
-        """Import the maker and call it."""
         agent: Agent = (loading.load(self.maker) if isinstance(self.maker, str) else self.maker)(*arguments, **options)
         return agent
 

@@ -115,7 +115,6 @@ class SearchAgent(TimedAgent):
         self.engine(rules)
 
     def stop(self) -> None:
-        """Stop the engines: the best move so far is played."""
         for engine in list(self._engines.values()):
             engine.stop()
 

@@ -115,7 +115,6 @@ class Engine:
             self.solver.clear()
 
     def clear_estimates(self) -> None:
-        """Clear the midgame's table."""
         self.table.clear()
         self._pruned_at = 0.0
 

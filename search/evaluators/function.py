@@ -62,7 +62,6 @@ class PythonEvaluator(Evaluator):
         """Return the value of the position in discs for the side to move, whatever its colour."""
 
     def static_values(self, own: ArrayLike, opp: ArrayLike, rules: Rules) -> NDArray[np.float64]:
-        """Return the values of many positions, two arrays of boards."""
         boards = zip(*(side.tolist() for side in checked_boards(own, opp, rules)), strict=True)
         return np.array([self.static_value(Position(rules, *each)) for each in boards], np.float64)
 

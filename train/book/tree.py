@@ -85,7 +85,6 @@ class Tree:
         return np.arange(before, len(self))
 
     def expand_leaves(self, rows: Rows) -> Rows:
-        """Expand positions, and return the rows of new ones."""
         children = batch.expand(self.own[rows], self.opp[rows], self.rules)
         own, opp, _ = batch.canonical(children.own, children.opp)
         new = self.add(own, opp)

@@ -87,7 +87,6 @@ class Review(Sequence[MoveReview]):
         return sum(move.loss for move in self.moves if move.colour == colour)
 
     def as_dicts(self) -> list[dict[str, Any]]:
-        """Return the moves as JSON."""
         return [asdict(move) for move in self.moves]
 
     def table(self) -> str:

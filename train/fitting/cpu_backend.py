@@ -177,7 +177,6 @@ class DeepBackend(CompiledBackend):
         return phases.clip(self.phases.start, self.phases.stop - 1) - self.phases.start
 
     def add_gradient(self, batch: np.ndarray, shifts: np.ndarray) -> float:
-        """Add the gradients of a batch, slice by slice, and return the sum of the absolute errors."""
         data, rows, heads = self.training, self.quantised["rows"].reshape(-1), self.quantised["heads"]
         phases = self._phases(data.empties[batch] + shifts)
         transposed_heads, share = deep_fitting.transposed(heads), np.float32(1 / len(batch))

@@ -19,7 +19,6 @@ State = dict[str, Any]
 
 
 def save_checkpoint(path: Path, parts: Mapping[str, State]) -> None:
-    """Write the state of a training."""
     arrays: State = {}
     header: dict[str, State] = {}
     for part, state in parts.items():
@@ -56,7 +55,6 @@ def network_state(net: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str,
 
 
 def restore_network(parts: Mapping[str, State], net: nn.Module, optimiser: torch.optim.Optimizer) -> None:
-    """Restore the weights and the optimiser's state."""
     net.load_state_dict({name: torch.from_numpy(array) for name, array in parts["net"].items()})
     parameters = dict(net.named_parameters())
     indices = {name: index for index, name in enumerate(parameters)}

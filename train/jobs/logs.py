@@ -133,7 +133,6 @@ def load_arrays(
 
 
 def save_state(path: Path, tensors: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> None:
-    """Write the state of a training, tensors and a JSON header, with a checksum."""
     write_atomically(path, pack_checksummed(tensors, header))
 
 

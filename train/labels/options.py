@@ -108,7 +108,6 @@ class LabelOptions(GameOptions):
 
     @property
     def blocks(self) -> int:
-        """Number of times that games are played, each time for another part of the hash space."""
         return -(-self.shards // self.shards_per_block)
 
     def rows(self, shard: int) -> range:

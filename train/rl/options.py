@@ -54,7 +54,6 @@ class PpoOptions(GameOptions):
 
     @property
     def architecture(self) -> Architecture:
-        """The network's shape."""
         return Architecture(self.channels, self.blocks)
 
 

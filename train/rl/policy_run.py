@@ -130,7 +130,6 @@ class PolicyRun:
         return {"seconds": self.elapsed} | {name: getattr(self, name) for name in STATE}
 
     def set_run_state(self, state: State) -> None:
-        """Resume from a `run_state`."""
         self.seconds = state["seconds"]
         for name in STATE:
             setattr(self, name, state[name])

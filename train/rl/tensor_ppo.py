@@ -254,7 +254,6 @@ class TensorPPO(PolicyRun):
         return total / (num_minibatches * options.n_epochs)
 
     def synchronise(self) -> None:
-        """Wait until the device has finished."""
         if self._is_gpu:
             torch.cuda.synchronize(self.device)
 

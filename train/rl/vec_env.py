@@ -85,7 +85,6 @@ class ReversiVecEnv(VecEnv):
         return observations, rewards.astype(np.float32), dones, infos
 
     def action_masks(self) -> np.ndarray:
-        """Return the legal actions of every game as booleans."""
         return self.games.action_masks()
 
     def close(self) -> None:

@@ -123,7 +123,6 @@ class WinRate(Objective):
         return 1 - points / len(self.panel)
 
     def held_out(self) -> WinRate:
-        """Return the objective on other games, 10,000 or more."""
         return replace(self, seed=derive_seed(self.seed, CHECK_STREAM), games=max(self.games, 10_000))
 
     def content_hashes(self) -> dict[str, str]:
@@ -164,7 +163,6 @@ class LabelError(Objective):
         return self._errors(candidate).scale
 
     def held_out(self) -> LabelError:
-        """Return the objective on positions of other games."""
         return replace(self, seed=derive_seed(self.seed, CHECK_STREAM), excluded=(*self.excluded, self), _cache={})
 
     def truth(self) -> ExactSet:

@@ -50,7 +50,6 @@ class Request(Options):
     updates: bool = option(True, "Whether results of completed iterations are sent, too.")
 
     def read(self) -> Position:
-        """Return the position of the request."""
         where = PositionOptions(self.side, None, None, self.size, self.variant)
         return next(read_problems(self.position, where, as_json=False, opens_files=False))[1].position
 

@@ -25,7 +25,6 @@ class ServerTime:
         self._began = self._monotonic() - seconds
 
     def now(self) -> float:
-        """Return the seconds so far."""
         return self._monotonic() - self._began
 
 

@@ -94,7 +94,6 @@ class Hall:
             task.add_done_callback(_log_failure)
 
     async def _start(self) -> None:
-        """Load the rules, and start the workers."""
         if not self.started.is_set():
             await asyncio.to_thread(load_rules)
             self.pool.start()
@@ -268,7 +267,6 @@ class Hall:
         return messages.Shared(name)
 
     async def review(self, name: str) -> bytes:
-        """Return a stored review as JSON."""
         with _storage_errors_refused():
             content = await self.store.review(name)
         if content is None:

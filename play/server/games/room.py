@@ -160,13 +160,11 @@ class Room:
         return self._take_back({self._asking(role)})
 
     def decline(self, role: Role) -> asyncio.Future[bytes]:
-        """Refuse the other side's take-back request."""
         self._asking(role)
         self._undo_request = None
         return self._broadcast()
 
     def resign(self, role: Role) -> asyncio.Future[bytes]:
-        """Give the game up."""
         return self._end("resigned", self._playing(role))
 
     def rematch(self, role: Role) -> asyncio.Future[bytes]:
@@ -181,7 +179,6 @@ class Room:
         return self._broadcast(written)
 
     def state(self) -> State:
-        """Return the message about the game as it is now."""
         game, position = self.game, self.game.position
         over = game.is_over()
         return State(

@@ -144,7 +144,6 @@ class StrictSockets(WebSocketsSansIOProtocol):
         self.handshake_complete = self.handshake_complete or self.close_sent
 
     def shutdown(self) -> None:
-        """Close the connection, or abort it."""
         try:
             super().shutdown()
         except Exception:  # the server must be able to end, whatever the state of the connection
@@ -244,7 +243,6 @@ class Server(uvicorn.Server):
     """A server whose shutdown a second Ctrl-C does not interrupt, since that would print a traceback."""
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Start the shutdown once."""
         if not self.should_exit:
             super().handle_exit(sig, frame)
 

@@ -44,17 +44,14 @@ class Connection:
         self._news = asyncio.Event()
 
     def tell(self, state: bytes) -> None:
-        """Send a state in place of one that still waits."""
         self._state = state
         self._news.set()
 
     def answer(self, message: bytes) -> None:
-        """Send an answer, before the next state."""
         self._answers.append(message)
         self._news.set()
 
     def leave(self, code: int, reason: str) -> None:
-        """Close the connection after the queued messages."""
         self._closing = (code, reason)
         self._news.set()
 

@@ -13,8 +13,6 @@ measures the search of one game instead (`models.mcts.single`): milliseconds per
 of the batched search of one game, in turns, each with a cache or a tree of its own.
 """
 
-from __future__ import annotations
-
 import argparse
 import json
 from collections.abc import Callable

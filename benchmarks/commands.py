@@ -1,7 +1,5 @@
 """The commands of `reversi bench`: speed of the parts on this machine."""
 
-from __future__ import annotations
-
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """Speed of the environments, with observations and masks at every step, and of other libraries."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from benchmarks import peers

@@ -1,7 +1,5 @@
 """`TorchVectorEnv`: plies per second and memory bandwidth, Pgx, equality with the CPU, and play by a network."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
 from itertools import product

@@ -1,7 +1,5 @@
 """Exact labels per second by the CPU and the GPU on the same positions, and equality of their scores."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from time import perf_counter
 from typing import Any

@@ -8,8 +8,6 @@ plane of the opponent's moves, which Pgx does not have, is that of the own ones 
 ``mctx.gumbel_muzero_policy`` over Pgx's states, as in Pgx's own AlphaZero example.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import sys

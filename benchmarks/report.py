@@ -1,7 +1,5 @@
 """The report of a benchmark: JSON for programs, a table for people."""
 
-from __future__ import annotations
-
 import sys
 from collections.abc import Callable
 from typing import Any

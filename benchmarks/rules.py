@@ -1,7 +1,5 @@
 """Speed of the rules core (perft, random play), and seconds of the first and of later starts."""
 
-from __future__ import annotations
-
 import tempfile
 from statistics import median
 

@@ -1,7 +1,5 @@
 """Speed of the search: node signature, midgame rates, and the FFO problems."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from statistics import median
 from typing import Any

@@ -8,8 +8,6 @@ benchmarks.server URL KIND CORE`` attacks until its standard input ends, then pr
 priority, so that its own work does not slow the server.
 """
 
-from __future__ import annotations
-
 import asyncio
 import json
 import os

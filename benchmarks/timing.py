@@ -1,7 +1,5 @@
 """Rates (the best of several runs after one to warm up), and measurements in other processes."""
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

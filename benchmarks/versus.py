@@ -4,8 +4,6 @@ Each checkout has a process with its packages and this file: ``python versus.py`
 answers every one with a line. It uses only public names that all versions have.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import subprocess

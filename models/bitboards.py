@@ -1,7 +1,5 @@
 """Positions as torch tensors: a board is an int64 with the bits of the uint64."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reversi_env.errors import extra_libraries

@@ -1,7 +1,5 @@
 """The evaluator ``network``: the packaged weights of each game, or those of a file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 

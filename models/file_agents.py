@@ -1,7 +1,5 @@
 """`FileAgent`: the base of agents that play by the network in a file, or by the packaged one of the game."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar

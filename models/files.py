@@ -5,8 +5,6 @@ hash of the tensors, and record of the training. A file named ``…-0123456789ab
 these twelve digits. A renamed file is checked by the SHA-256 in its header, or by a hash of the tensors alone if it is older.
 """
 
-from __future__ import annotations
-
 import hashlib
 import re
 import warnings

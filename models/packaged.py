@@ -8,8 +8,6 @@
 ((5, 37), (5,))
 """
 
-from __future__ import annotations
-
 from copy import deepcopy
 from itertools import product
 from typing import Any, get_args

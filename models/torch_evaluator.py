@@ -11,8 +11,6 @@ millions with a compiled network.
 True
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter

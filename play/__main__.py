@@ -1,7 +1,5 @@
 """Entry point of the `reversi` command and of `python -m play`; all else is imported where Ctrl-C is handled."""
 
-from __future__ import annotations
-
 import signal
 import sys
 

@@ -4,8 +4,6 @@ A search ignores requests to stop that are older than itself, and a request may 
 therefore repeated until the search has ended.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, wait

@@ -5,8 +5,6 @@ an array of -1 (black), 0 (empty) and 1 (white). `go` never takes longer than *t
 compiled: compilation begins in a thread of the constructor, and a legal move is in the list at once.
 """
 
-from __future__ import annotations
-
 import os
 from concurrent.futures import wait
 from functools import partial

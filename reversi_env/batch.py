@@ -10,8 +10,6 @@ with ``parallel=True`` small batches run on several threads too. The results are
 True
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, NamedTuple
 

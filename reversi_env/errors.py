@@ -3,8 +3,6 @@
 Each is a `ValueError` whose message names the input and what was expected.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec

@@ -1,7 +1,5 @@
 """`ExactRegret`: a Gymnasium wrapper that reports the regret of actions near the end of the game, by the exact solver."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import gymnasium as gym

@@ -1,7 +1,5 @@
 """Games between two players that search."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from types import MappingProxyType

@@ -1,7 +1,5 @@
 """Figures as data: panels with series of values, all drawn in the same way."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any

@@ -1,7 +1,5 @@
 """The options of all studies; nothing heavy is imported, because help reads them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, ClassVar
 

@@ -1,7 +1,5 @@
 """All experiments of ``docs/lab/experiments.md``: their settings, and the part of the page that has their results."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """The result of a study as tables and figures, for the terminal and for a Markdown page."""
 
-from __future__ import annotations
-
 import re
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence

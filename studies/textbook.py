@@ -22,8 +22,6 @@ All of them return the same value, with different numbers of nodes.
 (317, 131)
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf

@@ -1,7 +1,5 @@
 """All charts, by matplotlib (extra ``plots``), which is imported when a chart is drawn; equal charts are equal bytes."""
 
-from __future__ import annotations
-
 import io
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence

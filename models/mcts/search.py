@@ -21,8 +21,6 @@ board: the score in discs for the side to move, divided by the number of squares
 ([8, 8, 8], torch.Size([3, 37]))
 """
 
-from __future__ import annotations
-
 import warnings
 from functools import cache, cached_property
 from typing import Any, Literal, NamedTuple

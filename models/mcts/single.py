@@ -10,8 +10,6 @@ Outputs of the network are cached by position, trees are not kept. Positions tha
 the network, and the result is the same as without a cache.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterator
 from time import perf_counter

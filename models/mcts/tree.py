@@ -1,7 +1,5 @@
 """Trees of positions in a few tensors: what `models.mcts.search` grows, and on a GPU `models.mcts.kernels`."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from models.kernels.tree import MAXVISIT_INIT, VALUE_SCALE

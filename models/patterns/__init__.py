@@ -4,8 +4,6 @@ A kind of network is one class in one file of this folder (`models.patterns.netw
 kernel in `models.kernels`. Only training needs torch (`models.patterns.trainable`).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from pathlib import Path
 from typing import Any

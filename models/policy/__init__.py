@@ -1,7 +1,5 @@
 """Policy-value networks of PPO, their files and the agents that play by them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -5,8 +5,6 @@
 game.
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

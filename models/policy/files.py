@@ -1,7 +1,5 @@
 """Trained policies in safetensors files, with their game, architecture and record in the header. Reading one runs no code."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any

@@ -8,8 +8,6 @@
 ((2, 37), (2,))
 """
 
-from __future__ import annotations
-
 from copy import deepcopy
 
 import numpy as np

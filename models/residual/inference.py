@@ -1,7 +1,5 @@
 """`InferenceNetwork`: fast inference of a residual network; functions compiled by torch, and CUDA graphs, with fallbacks."""
 
-from __future__ import annotations
-
 import copy
 import warnings
 from collections.abc import Callable

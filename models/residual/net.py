@@ -11,8 +11,6 @@ On a CPU it takes thousands of times as long as a compiled pattern network; a GP
 ((2, 36), (2,))
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path

@@ -4,8 +4,6 @@ Results go to standard output and, with ``--json``, nothing else does; progress 
 with one line and status 2, other failures with one line and status 1, Ctrl-C with 130, a closed pipe with 141.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import re

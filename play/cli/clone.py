@@ -1,7 +1,5 @@
 """`experiment`, `measure` and `bench`: commands of the folders `studies` and `benchmarks`, which only a clone has."""
 
-from __future__ import annotations
-
 import sys
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location

@@ -1,7 +1,5 @@
 """Output of the commands: progress bar, messages after Ctrl-C, results as JSON or as a table."""
 
-from __future__ import annotations
-
 import json
 import math
 import sys

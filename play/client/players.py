@@ -1,7 +1,5 @@
 """Players of a `play.client.client.Client`: a person at the terminal, or an agent."""
 
-from __future__ import annotations
-
 import sys
 from itertools import takewhile
 from typing import Any

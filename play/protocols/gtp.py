@@ -4,8 +4,6 @@ As in Go, moves of one colour may follow each other, whatever the turn; a colour
 A pass may be left out.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from time import perf_counter, process_time

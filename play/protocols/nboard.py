@@ -1,7 +1,5 @@
 """The NBoard engine protocol, version 2 (docs/reference/protocols.md)."""
 
-from __future__ import annotations
-
 import queue
 import re
 import threading

@@ -1,7 +1,5 @@
 """Standard input and output for protocols: lines in, text out, and no error when the other side closes them."""
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator

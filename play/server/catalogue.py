@@ -4,8 +4,6 @@ A spec of a client names one of these agents and sets numbers within the server'
 (weight files and books by path, threads, table sizes, programs to run) is refused.
 """
 
-from __future__ import annotations
-
 import json
 from dataclasses import dataclass
 from functools import cache

@@ -1,7 +1,5 @@
 """`ServerOptions`: the address of a server, and its limits."""
 
-from __future__ import annotations
-
 import os
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network

@@ -1,7 +1,5 @@
 """Texts for a terminal: hints, values of moves, an evaluation bar, the result of a game."""
 
-from __future__ import annotations
-
 from math import tanh
 
 from play.game import Game

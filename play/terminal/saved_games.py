@@ -1,7 +1,5 @@
 """Games on disk: the one in progress after every move, and those that are saved and loaded by name."""
 
-from __future__ import annotations
-
 import errno
 import json
 import os

@@ -1,7 +1,5 @@
 """`Screen`: output and input in a terminal, a pipe or a log file."""
 
-from __future__ import annotations
-
 import io
 import os
 import sys

@@ -1,7 +1,5 @@
 """`Session`: a game in a terminal, between people and agents."""
 
-from __future__ import annotations
-
 import re
 import sys
 from collections.abc import Callable

@@ -10,8 +10,6 @@ Every entry is one file, written atomically, so processes may compile at the sam
 key: a damaged or exchanged entry is compiled again, never run.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import shutil

@@ -8,8 +8,6 @@
 * The first compilation in a process is announced on standard error, if that is a terminal.
 """
 
-from __future__ import annotations
-
 import hashlib
 import sys
 import threading

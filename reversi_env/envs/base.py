@@ -1,7 +1,5 @@
 """The base of the Gymnasium and the PettingZoo environment: one game, its random generator and its pictures."""
 
-from __future__ import annotations
-
 import operator
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -3,8 +3,6 @@
 The entry points are texts: no environment is imported before it is made.
 """
 
-from __future__ import annotations
-
 import sys
 
 IDS = {"Reversi-v0": "normal", "ReversedReversi-v0": "reversed"}

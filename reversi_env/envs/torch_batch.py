@@ -1,7 +1,5 @@
 """A batch of episodes in the CPU's memory, seen as torch tensors: what `TorchVectorEnv` runs on without a GPU."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reversi_env.envs.settings import Settings

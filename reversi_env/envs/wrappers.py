@@ -1,7 +1,5 @@
 """Wrappers that show the game under a symmetry of the board, for the single and the vector environment."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import gymnasium as gym

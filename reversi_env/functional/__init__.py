@@ -24,8 +24,6 @@ Branching is broadcasting: all moves of all games, and the reply that wins most 
 ((3, 37), True)
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal, cast
 

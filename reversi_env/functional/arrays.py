@@ -1,7 +1,5 @@
 """`reversi_env.functional` for numpy arrays; for tensors on the CPU `tensors` calls it with views of their memory."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import cache
 from typing import Any

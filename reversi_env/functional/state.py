@@ -1,7 +1,5 @@
 """`State`: games as a named tuple of arrays, one type for each game."""
 
-from __future__ import annotations
-
 from functools import cache
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """`reversi_env.functional` for torch tensors: on the CPU numpy's functions on the same memory, on a GPU the kernels there."""
 
-from __future__ import annotations
-
 from typing import Any, cast
 
 import numpy as np

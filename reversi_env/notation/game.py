@@ -3,8 +3,6 @@
 It holds what the record says and nothing that follows from it: the positions are replayed when they are asked for.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Literal

@@ -14,8 +14,6 @@
 What is written has upper-case moves and signed scores as in the FFO test files, which come back byte for byte.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

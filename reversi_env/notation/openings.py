@@ -7,8 +7,6 @@ last position that has one.
 ('Tiger', 'Perpendicular Opening')
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple

@@ -1,7 +1,5 @@
 """What the file readers read from: a path, or the contents themselves."""
 
-from __future__ import annotations
-
 import codecs
 import io
 import os

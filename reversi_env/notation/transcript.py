@@ -9,8 +9,6 @@ The start and the rules (size, variant) are not part of a transcript; they come 
 checked.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Iterator
 from typing import Literal, get_args

@@ -32,8 +32,6 @@ Scores are checked against the moves, or learnt from, only where `WthorFile.repl
 earlier has the tournament's score, which does not follow from its last position (docs/reference/files.md).
 """
 
-from __future__ import annotations
-
 import os
 import struct
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Pictures of positions and games in files: SVG, PNG and animated GIF."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from io import BytesIO
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The board as pixels: the ``rgb_array`` of environments and the picture in the window."""
 
-from __future__ import annotations
-
 from importlib import import_module
 from typing import Any
 

@@ -3,8 +3,6 @@
 All are drawn larger and scaled down, which smooths the edges. Only this module imports Pillow.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 
 import numpy as np

@@ -1,7 +1,5 @@
 """The window of the ``human`` render mode: shows frames at a steady pace and stays responsive between them."""
 
-from __future__ import annotations
-
 import os
 from typing import Any
 

@@ -5,8 +5,6 @@ file: the next write replaces it, and `remove_temporary_files` removes all of a 
 processes write one after the other (on systems with file locks).
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress

@@ -1,7 +1,5 @@
 """A safetensors container with a JSON header and a SHA-256 checksum of the whole content. Nothing is ever unpickled."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable, Mapping

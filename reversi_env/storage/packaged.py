@@ -3,8 +3,6 @@
 After a change of such a file: ``sha256sum NAME… > SHA256SUMS`` in its folder.
 """
 
-from __future__ import annotations
-
 import hashlib
 from pathlib import Path
 

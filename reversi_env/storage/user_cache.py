@@ -4,8 +4,6 @@
 * ``solved/`` – exact scores of positions, as exams and regret curves need them.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 from pathlib import Path

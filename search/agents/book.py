@@ -4,8 +4,6 @@ A book contains canonical positions (`reversi_env.batch`), each once. The moves 
 of the book. Its value is the negamax value of its moves or, in a leaf, that of a search. `train.book` builds books.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field

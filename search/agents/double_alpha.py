@@ -6,8 +6,6 @@
 16.0
 """
 
-from __future__ import annotations
-
 import math
 import threading
 from typing import Any

@@ -7,8 +7,6 @@ Packages add agents and evaluators by entry points of the group
 ``reversi_lab.agents``, named as the agent: a subclass of `Agent` with its ``spec_options``, or an `Evaluator`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from functools import partial

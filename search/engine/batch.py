@@ -1,7 +1,5 @@
 """`search_batch`: arrays of positions searched to a fixed depth over any evaluator, on all cores."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 

@@ -4,8 +4,6 @@ Timers are in Python (`search.engine.timer`); kernels count nodes and check a st
 gives the same result every time from the same state of the table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """`Limits` of a search, and `SearchResult`."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from reversi_env import Position, ReversiError, Rules

@@ -1,7 +1,5 @@
 """`Solver`: exact values of one position, of all its moves, or of arrays of positions on all cores."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, replace

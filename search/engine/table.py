@@ -1,7 +1,5 @@
 """`TranspositionTable`: the memory of a transposition table, owned by Python and shared by the threads of a search."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,8 +5,6 @@ core are slower than one thread. The caller's thread therefore measures the CPU 
 core, and resumes them after a while.
 """
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor, as_completed

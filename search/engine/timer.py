@@ -3,8 +3,6 @@
 How much time a move gets under a game clock is decided by `play.time_control`.
 """
 
-from __future__ import annotations
-
 import math
 import threading
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`Evaluator`: the base class of formulas, networks and functions that evaluate positions."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from abc import ABC, abstractmethod

@@ -10,8 +10,6 @@
 -1.5
 """
 
-from __future__ import annotations
-
 import ctypes
 import hashlib
 import math

@@ -6,8 +6,6 @@ A position table has ten numbers, one for each class of squares of the 8x8 board
 8x8 square with the same distances to its nearest edges. `search.kernels.heuristics` has the compiled formulas.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -10,8 +10,6 @@ which is fitted for every board size, kept inside the range of real scores (half
 400.0
 """
 
-from __future__ import annotations
-
 from functools import cache
 from typing import TypeVar
 

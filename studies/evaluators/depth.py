@@ -4,8 +4,6 @@ A better evaluator orders moves better and prunes more, so it searches deeper in
 depth: the measure of BILL's authors is how many plies deeper a weaker program must search to play as well.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Regret of players in solved endgames, in discs, and the share of best moves."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A position is the root of a tree of all that can follow within some plies. The s
 evaluator's absolute errors at all nodes are added up, and counted as the loss of the root.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

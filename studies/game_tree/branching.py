@@ -1,7 +1,5 @@
 """Effective branching factor, without and with alpha-beta and with each further refinement: report 004, and beyond it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Breadth of the game tree by round in random play: report 002, section 4.1.1."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from typing import Any
 

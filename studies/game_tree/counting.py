@@ -1,7 +1,5 @@
 """Nodes that the engine's search visits with any set of its refinements; and positions of random games to search."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor

@@ -1,7 +1,5 @@
 """Legal moves by round in random games, under the rules and under report 002's mistake."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel

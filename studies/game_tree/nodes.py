@@ -1,7 +1,5 @@
 """Nodes of an alpha-beta search by round, against b^d and b^(d/2): report 002, section 4.1.2."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Corners, safe discs, moves and discs of the later winner by round; report 002 has only the heading."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any

@@ -3,8 +3,6 @@
 The report has the heading for it (section 4.3) and no content.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Report 000 again: how much the table counts beside stability (γ), and which of its two tables is better."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Report 001 again: its four levels of intelligence, which are plies of search, against each other."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

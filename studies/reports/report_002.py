@@ -1,7 +1,5 @@
 """Report 002 again: one-ply greedy play that ends perfectly, against random play, with published and with tuned weights."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

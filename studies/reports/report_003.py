@@ -1,7 +1,5 @@
 """Report 003 again: the final score against a positional heuristic as a function of the plies searched, in both colours."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Report 004 again: nodes and branching without and with alpha-beta, and how long a game is."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from typing import Any

@@ -1,7 +1,5 @@
 """Weights tuned against exact scores: how much nearer every published heuristic comes, on positions it was not tuned on."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from functools import partial
 from itertools import chain

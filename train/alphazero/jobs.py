@@ -4,8 +4,6 @@ A job depends on the options, its number and the network alone. Its worker gets 
 once per machine, and keeps its search for the next generation.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial

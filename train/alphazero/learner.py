@@ -1,7 +1,5 @@
 """`Learner`: the network in training, the exponential moving average of its weights, which plays, and gradient steps."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Metrics of a run for other programs: the numbers of a row by name, and a line of text."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Mapping
 from typing import Any

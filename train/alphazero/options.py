@@ -1,7 +1,5 @@
 """`SelfPlayOptions`: all options of an AlphaZero run, and presets for each board and device."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

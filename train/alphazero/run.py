@@ -4,8 +4,6 @@ A generation depends on the options, its number and the weights before it. The f
 the state of the learner. On a CPU an interrupted run ends with the same weights as an uninterrupted one.
 """
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass

@@ -7,8 +7,6 @@
 (200, True)
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable, Sequence

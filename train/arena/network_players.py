@@ -5,8 +5,6 @@
 search. `BatchPolicy` is an opponent of the environments.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 

@@ -15,8 +15,6 @@ all by less than half the χ² quantile. Games count as independent, which makes
 the results do not bound a rating, as after games that were all won, the interval is open on that side.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import inf, isfinite, log, sqrt
 

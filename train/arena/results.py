@@ -1,7 +1,5 @@
 """Results of games: wins, draws and losses of one side, its score and discs, with standard errors and intervals."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -4,8 +4,6 @@ A finished game is appended to ``games.jsonl`` by one write and flushed to the d
 next run. Games end in any order; the complete file is in order.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path

@@ -5,8 +5,6 @@ seeds drawn from (seed, index, player). With limits of depth or nodes a tourname
 and after any interruption.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Container, Generator, Iterable, Iterator
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import dataclass, replace

@@ -4,8 +4,6 @@ The folder of a build has a log of all searched values; everything else follows 
 interrupted repeats the log and continues the search, so that the book does not depend on the workers or on interruptions.
 """
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from os import PathLike

@@ -1,7 +1,5 @@
 """`GameTree`: statistics of recorded games: how often each move of a position was played, and its score."""
 
-from __future__ import annotations
-
 from os import PathLike
 from pathlib import Path
 from typing import NamedTuple

@@ -4,8 +4,6 @@ Only the positions of the last ply are solved. All other scores follow from them
 contradict each other. The folder of a run has a log of the solved positions for every number of plies.
 """
 
-from __future__ import annotations
-
 from os import PathLike
 from pathlib import Path
 

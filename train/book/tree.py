@@ -4,8 +4,6 @@ Moves are added for expanded positions only, all at once (`Tree.expand_leaves`).
 alone, so that positions form layers, and values and costs are propagated layer by layer, without recursion.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 

@@ -3,8 +3,6 @@
 Equal options give equal sets, without symmetric duplicates.
 """
 
-from __future__ import annotations
-
 import json
 import os
 from collections.abc import Callable, Mapping

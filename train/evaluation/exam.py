@@ -4,8 +4,6 @@ The positions are packaged ones, or those of WTHOR files, which are solved once 
 by least squares through the origin on these very positions, which favours it; networks are not.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence

@@ -4,8 +4,6 @@ All games are from paired random openings, every opening from both sides, thousa
 well, once, so that Elo means the same in every run: it is counted from ``random``, which has 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations

@@ -4,8 +4,6 @@ Positions of one game are alike, so that games are the independent units. `Sampl
 and Zeger (1986). Its three intervals are those of a mean, of a share, and of a mean of losses that are rare and large.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass

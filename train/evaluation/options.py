@@ -1,7 +1,5 @@
 """`PuzzleOptions` and `EndgameOptions`; imports are light, since the help of the commands reads the options."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from reversi_env.errors import TrainError

@@ -4,8 +4,6 @@ A policy is a function from observations and masks to actions, whatever library 
 `reversi train ppo`, so that results can be compared.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass

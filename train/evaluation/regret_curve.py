@@ -3,8 +3,6 @@
 Nothing here imports torch.
 """
 
-from __future__ import annotations
-
 import csv
 from collections.abc import Mapping, Sequence
 from pathlib import Path

@@ -6,8 +6,6 @@
 (8, 'f5', 'best')
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import InitVar, asdict, dataclass, replace
 from pathlib import Path

@@ -6,8 +6,6 @@ labels. No games of other players are used. Every stage stores its labels and we
 exist; a fit resumes after its last epoch. An interrupted run ends with the same weights.
 """
 
-from __future__ import annotations
-
 import json
 import time
 from collections.abc import Callable

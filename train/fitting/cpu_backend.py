@@ -5,8 +5,6 @@ batch is divided into a fixed number of slices whose gradients are added in orde
 of threads (threads beyond the number of slices have no work there).
 """
 
-from __future__ import annotations
-
 import os
 from abc import abstractmethod
 from concurrent.futures import ThreadPoolExecutor

@@ -4,8 +4,6 @@ The steps are those of `train.fitting.bootstrap`. The network then plays every p
 static values are compared with theirs on positions outside the training set.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -5,8 +5,6 @@ falls into a fixed share are held out: symmetric images are always on the same s
 after its last epoch and ends, on a CPU, with identical weights.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Callable

@@ -1,7 +1,5 @@
 """`FitOptions`: all that decides how a network is fitted to its labels, and presets for each board."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

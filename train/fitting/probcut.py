@@ -1,7 +1,5 @@
 """ProbCut for trained weights: fitted on positions of their own games, and written into the record of their file."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from dataclasses import replace

@@ -1,7 +1,5 @@
 """The stages of a bootstrap and its options: which positions, how they are labelled, and how the network is fitted to them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal

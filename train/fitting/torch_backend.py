@@ -5,8 +5,6 @@ epoch from the seed and the number of the epoch alone: a resumed fit sees the sa
 on a GPU: the work is table look-ups and additions.
 """
 
-from __future__ import annotations
-
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterator

@@ -1,7 +1,5 @@
 """Trainings in a folder: from labels, or from scratch, to a weight file with its record, log and plot; resumable at any moment."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 from collections.abc import Callable, Sequence

@@ -1,7 +1,5 @@
 """Checkpoints of a torch training: named parts of arrays and JSON values, in one file of `train.jobs.logs.save_state`."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Files of a job: tables in CSV, logs in JSON lines, arrays and states with checksums; and how a job reports its progress."""
 
-from __future__ import annotations
-
 import csv
 import io
 import json

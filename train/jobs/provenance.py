@@ -1,7 +1,5 @@
 """Provenance of results: command, version, commit, machine and versions of libraries."""
 
-from __future__ import annotations
-
 import os
 import platform
 import re

@@ -13,8 +13,6 @@ of JSON lines that grows (`JsonLines`); arrays (`save_arrays`) and training stat
 commits a step is written last.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import warnings

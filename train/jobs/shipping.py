@@ -4,8 +4,6 @@ Options name weights by path, as in ``network:weights=runs/a.safetensors``. A pa
 content is sent with the pool. A worker uses its own file of that name if it has the same content, and otherwise a copy.
 """
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tempfile

@@ -1,7 +1,5 @@
 """`TensorBoard`: metrics of a run in a folder for TensorBoard, if that is installed."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any

@@ -1,7 +1,5 @@
 """Generation of a dataset: sample a block, label it shard by shard, resume an interrupted run."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import replace

@@ -5,8 +5,6 @@ has 28 bytes for each position that a block may take, or 4 for each score. Both 
 lost machine loses only its current jobs.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial

@@ -1,7 +1,5 @@
 """Labellers: scores of positions, exact, by search, or by a residual network."""
 
-from __future__ import annotations
-
 import importlib
 from collections.abc import Callable
 from dataclasses import dataclass

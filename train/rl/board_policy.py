@@ -3,8 +3,6 @@
 It needs the environment's ``dict`` observations: the action mask is an input of the network.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from gymnasium import spaces

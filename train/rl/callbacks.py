@@ -6,8 +6,6 @@
 >>> model.learn(1_000_000, callback=RegretCallback(endgames, folder, every=50_000))  # doctest: +SKIP
 """
 
-from __future__ import annotations
-
 import inspect
 from pathlib import Path
 from typing import Any

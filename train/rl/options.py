@@ -1,7 +1,5 @@
 """Options of a training by reinforcement learning, and the presets that did well."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any, Literal
 

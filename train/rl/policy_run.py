@@ -1,7 +1,5 @@
 """`PolicyRun`: the folder of a PPO run, with its options, policy, logs and evaluations."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable
 from functools import cached_property

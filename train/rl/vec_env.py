@@ -1,7 +1,5 @@
 """The vector environment as a ``VecEnv`` of stable-baselines3, for its algorithms and for MaskablePPO."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from typing import Any

@@ -4,8 +4,6 @@ They depend on the seed and the losses alone, so that a run is resumed by repeat
 of a library. (DEAP's operators use Python's global random generator; pymoo's do not.)
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any

@@ -1,7 +1,5 @@
 """`TuneOptions`; nothing heavy is imported, since the help of `reversi tune` reads them."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

@@ -1,7 +1,5 @@
 """`Space`: the weights of a formula that are tuned, and their bounds."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 

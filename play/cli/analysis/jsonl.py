@@ -1,7 +1,5 @@
 """`reversi analyse --jsonl`: requests and results as lines of JSON, several searches at once (docs/reference/protocols.md)."""
 
-from __future__ import annotations
-
 import json
 import queue
 import threading

@@ -1,7 +1,5 @@
 """`reversi puzzles`: positions near the end with one best move, made from solved endgames."""
 
-from __future__ import annotations
-
 from collections import Counter
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """`reversi review`: an analysis of every move of a game."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`reversi gtp` and `reversi nboard`: the project's agents for programs that speak these protocols."""
 
-from __future__ import annotations
-
 from play.cli.options import (
     AgentArgument,
     Level,

@@ -1,7 +1,5 @@
 """`reversi cache`: the location and size of the caches, and how to clear them."""
 
-from __future__ import annotations
-
 from typing import Annotated, Literal
 
 from cyclopts import Parameter

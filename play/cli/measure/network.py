@@ -1,7 +1,5 @@
 """`reversi network`: the record in a weight file."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any

@@ -1,7 +1,5 @@
 """`reversi perft`: count move sequences, and compare with the known table."""
 
-from __future__ import annotations
-
 import json
 import sys
 from time import perf_counter

@@ -1,7 +1,5 @@
 """`reversi winrate`: the win rate of an agent, with an interval that holds at every number of games."""
 
-from __future__ import annotations
-
 from typing import Annotated, Any
 
 from cyclopts import Parameter

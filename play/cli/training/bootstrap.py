@@ -1,7 +1,5 @@
 """`reversi train bootstrap`: a network from scratch, stage by stage from solved endgames back to the opening."""
 
-from __future__ import annotations
-
 import sys
 from time import perf_counter
 from typing import Any

@@ -1,7 +1,5 @@
 """`reversi train probcut`: the parameters of selective search for a weight file."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """`ServerTime` and `Clock`: the time of games and of both sides; and `RateLimiter`."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from time import monotonic
 from typing import Any

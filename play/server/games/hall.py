@@ -1,7 +1,5 @@
 """`Hall`: all games – those with people in them in memory, the others in the store."""
 
-from __future__ import annotations
-
 import asyncio
 import logging
 import os

@@ -5,8 +5,6 @@ The file is in WAL mode with ``synchronous=NORMAL``: a killed server loses nothi
 neither corrupts the file. One server at a time may hold a file. Of tokens only hashes are stored.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import hashlib

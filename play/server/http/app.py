@@ -1,7 +1,5 @@
 """The application: routes, the web page, headers for browsers, and errors as JSON."""
 
-from __future__ import annotations
-
 import asyncio
 import gzip
 import re

@@ -1,7 +1,5 @@
 """The HTTP interface: functions whose annotations define routes, checks and ``/openapi.json``."""
 
-from __future__ import annotations
-
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass

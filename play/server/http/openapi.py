@@ -1,7 +1,5 @@
 """``/openapi.json``: the description of the HTTP interface, from the table of endpoints and the message classes."""
 
-from __future__ import annotations
-
 from http import HTTPStatus
 from typing import Any, get_args
 

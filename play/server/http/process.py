@@ -1,7 +1,5 @@
 """The server as a process: its listening socket, its uvicorn configuration and its end."""
 
-from __future__ import annotations
-
 import asyncio
 import errno
 import socket

@@ -1,7 +1,5 @@
 """Games over WebSockets: a connection follows one game, and plays in it with a player's token."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 from time import monotonic

@@ -4,8 +4,6 @@
 share that is done and what is missing, one line each time: the rules, which everything needs, and agents by size, as ``human:8``.
 """
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys

@@ -1,7 +1,5 @@
 """Reading of games and positions from text or from a file."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterator
 from itertools import islice

@@ -1,7 +1,5 @@
 """`ExternalAgent`: the base class of agents that are external programs."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

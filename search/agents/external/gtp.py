@@ -7,8 +7,6 @@ Passes are explicit in GTP, but some Othello programs pass automatically: GRhino
 pass is sent no other.
 """
 
-from __future__ import annotations
-
 from fractions import Fraction
 
 from reversi_env import BLACK, Position, Rules

@@ -5,8 +5,6 @@ Commands are lines, and most have no answer. The whole game is sent as GGF befor
 other lines are skipped.
 """
 
-from __future__ import annotations
-
 import re
 
 from reversi_env import Position, Rules

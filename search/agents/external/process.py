@@ -6,8 +6,6 @@ it: a shell that waits for the end of a pipe that only this process holds open, 
 at a parent's death, but only to the child itself, and already at the death of the thread that started it.)
 """
 
-from __future__ import annotations
-
 import os
 import queue
 import shlex

@@ -27,8 +27,8 @@ search = TreeSearch(network, rules, simulations, exact=6)  # the last six square
 state = functional.init(games, rules, device=device)
 searcher = torch.arange(games, device=device) % 2  # the searcher is black (0) in half of the games
 while not functional.is_over(state).all():
-    lots = torch.rand((games, rules.square_count + 1), generator=generator, device=device)
-    randomly = (functional.legal(state) * lots).argmax(1)
+    noise = torch.rand((games, rules.square_count + 1), generator=generator, device=device)
+    randomly = (functional.legal(state) * noise).argmax(1)
     found = search.run(state).action
     following = functional.step(state, torch.where(state.turn == searcher, found, randomly))
     state = functional.where(functional.is_over(state), state, following)  # a state is a value: nothing was overwritten

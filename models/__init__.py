@@ -1,4 +1,4 @@
-"""Value networks: kinds of networks, their forward pass compiled into the search, and trained weights.
+"""Evaluation networks: architectures, forward passes compiled into the search, and trained weights.
 
 * Searching with a trained network: `load_network`, `NetworkEvaluator`; torch is not needed.
 * Kinds of networks and their weight files: `NETWORKS`, `Network`, `PatternNet`, `DeepPatternNet`, `read_weights`,

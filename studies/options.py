@@ -147,7 +147,7 @@ class GreedyOptions(StudyOptions, study="experiment 002"):
     variant: Variant = option("reversed", "Rules: normal (most discs win) or reversed (fewest discs win).")
     games: int = option(1000, "Games for each figure.", low=4, even=True)
     generations: int = option(30, "Rounds of a tuning.", low=1)
-    population: int = option(24, "Candidates a round.", low=4)
+    population: int = option(24, "Candidates per generation.", low=4)
     tuning_games: int = option(500, "Games of a candidate.", low=2)
     seed: int = option(0, "Random seed.", low=0)
 
@@ -189,7 +189,7 @@ class LabelTuningOptions(StudyOptions, study="experiment tuning"):
     positions: int = option(4000, "Exact scores.", low=10)
     empties: tuple[int, int] = option((8, 12), "Empty squares, as in 8-12.")
     generations: int = option(40, "Rounds of a tuning.", low=1)
-    population: int = option(16, "Candidates a round.", low=4)
+    population: int = option(16, "Candidates per generation.", low=4)
     seeds: int = option(2, "Runs of each optimiser.", low=1)
     seed: int = option(0, "Random seed.", low=0)
 

@@ -22,5 +22,5 @@ review.plot()
 # %%
 worst = sorted(review, key=lambda move: -move.loss)[:3]
 for move in worst:
-    print(f"move {move.number}: {move.move}, {move.loss:.0f} discs given away; {move.best} was better ({move.verdict})")
+    print(f"move {move.number}: {move.move}, {move.loss:.0f} discs lost; {move.best} was better ({move.verdict})")
 worst[0].position

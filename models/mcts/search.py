@@ -149,7 +149,7 @@ class TreeSearch:
             return SearchOutput(*self._graphed(noise, *roots))
 
     def _check_kernels(self, roots: State, noise: Tensor | None) -> None:
-        """Search once with kernels and once without; kernels with other results on this device are not used.
+        """Compare the kernels with the torch operations on one search; do not use kernels that differ on this device.
 
         They are compiled by the installed triton, for a GPU on which they may never have run, and a wrong tree would look like a
         network that does not learn. Sums are rounded differently, so a few games may differ.

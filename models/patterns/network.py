@@ -48,7 +48,7 @@ class ArraySpec(NamedTuple):
         if not self.is_integer:
             return self.dequantise(parameters).astype(self.dtype)
         if not np.isfinite(parameters).all():
-            raise WeightsError("parameters with infinities or not-a-number: expected numbers")
+            raise WeightsError("parameters contain inf or NaN: expected finite values")
         return np.clip(np.rint(parameters * self.scale), -self.max_integer, self.max_integer).astype(self.dtype)
 
     def dequantise(self, stored: np.ndarray) -> np.ndarray:

@@ -154,7 +154,7 @@ class SavedResidual:
         state = self.net.state_dict()
         tensors = {name: tensor.detach().cpu().contiguous().to(torch.float16).numpy() for name, tensor in state.items()}
         if not all(np.isfinite(array).all() for array in tensors.values()):
-            raise WeightsError("weights beyond half precision: expected a training that has not diverged")
+            raise WeightsError("weights exceed the range of float16: the training has probably diverged")
         shape = {"channels": self.net.channels, "blocks": len(self.net.blocks), "planes": INPUT_PLANES}
         game = {"size": self.rules.size, "variant": self.rules.variant}
         return file_content(tensors, {"architecture": ARCHITECTURE, **game, **shape, "record": self.record})
@@ -179,7 +179,7 @@ def read_residual(path: Path) -> SavedResidual:
             )
         net = ResidualNet(rules.size, channels=channels, blocks=blocks)
         if not all(np.isfinite(array).all() for array in tensors.values()):
-            raise WeightsError("infinities or not-a-number among its weights: expected finite ones")
+            raise WeightsError("weights contain inf or NaN: expected finite values")
         net.load_state_dict({name: torch.from_numpy(array.astype(np.float32)) for name, array in tensors.items()})
     except (ReversiError, RuntimeError, TypeError, KeyError) as error:
         reason = " ".join(str(error).split())[:200]

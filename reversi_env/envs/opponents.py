@@ -211,5 +211,5 @@ def _agent_from_spec(spec: str) -> Any:
 
 def _checked_weight(weight: Any) -> float:
     if isinstance(weight, bool) or not isinstance(weight, (int, float, np.number)) or not 0 <= weight < np.inf:
-        raise SettingsError(f"weight={quoted(weight)}: expected a number of 0 or more")
+        raise SettingsError(f"weight={quoted(weight)}: expected a number of at least 0")
     return float(weight)

@@ -136,7 +136,7 @@ class ReversiVectorEnv(VectorEnv):
         seeds = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
         episodes.seed_all(self._states, seeds, self._every)
         self._begun = False
-        self._over = self._every  # the episodes that have ended and not begun anew
+        self._over = self._every  # the episodes that have ended and not begun again
         self._illegal = self._none  # those whose last action was illegal
         self._read_pool()
         self._new_buffers()

@@ -185,7 +185,7 @@ def stack(states: Sequence[State], axis: int = 0) -> State:
 
 
 def where(condition: Any, state: State, other: State) -> State:
-    """*state* where the condition holds, *other* elsewhere: ``where(is_over(state), init(n), state)`` begins anew."""
+    """*state* where the condition holds, *other* elsewhere: ``where(is_over(state), init(n), state)`` begins again."""
     if state.rules != other.rules:
         raise ReversiError(f"states of {state.rules} and {other.rules}: expected one game")
     choose = _backend(state.own).where

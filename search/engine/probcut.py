@@ -188,7 +188,7 @@ def from_table(table: Any) -> ProbCutModel:
         return _read(table, 2, DEEPEST, ends)
     raise ReversiError(
         f"ProbCut coefficients {quoted(table)}: expected those of this version; "
-        f"`reversi train probcut FILE --out FOLDER` measures them anew, whatever the file has"
+        f"`reversi train probcut FILE --out FOLDER` measures them again, whatever the file has"
     )
 
 

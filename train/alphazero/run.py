@@ -151,7 +151,7 @@ class SelfPlayRun:
         return Positions.concatenate([self._read(generation) for generation in range(first, number + 1)])
 
     def _read(self, number: int) -> Positions:
-        arrays = load_arrays(self._path(number), COLUMNS, "begin anew in another folder")
+        arrays = load_arrays(self._path(number), COLUMNS, "start again in another folder")
         return Positions(*(torch.from_numpy(array).to(self.device) for array in arrays))
 
     def _final_training(self) -> None:
@@ -304,8 +304,8 @@ def draw(metrics: Sequence[Mapping[str, Any]], rules: Rules, folder: Path) -> No
     if with_errors := [row for row in rows if any(name.startswith("bias_") for name in row)]:
         errors_figure(with_errors, game).save(folder / "errors.svg", optional=True)
     if with_points := [row for row in rows if "points" in row]:
-        rungs = [{name: {"points": points} for name, points in row["points"].items()} for row in with_points]
-        curve = [{**row, "rungs": of} for row, of in zip(with_points, rungs, strict=True)]
+        baselines = [{name: {"points": points} for name, points in row["points"].items()} for row in with_points]
+        curve = [{**row, "rungs": of} for row, of in zip(with_points, baselines, strict=True)]
         ladder_figure(curve, game, X_LABEL).save(folder / "curve.svg", optional=True)
 
 

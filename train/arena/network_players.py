@@ -39,7 +39,7 @@ class NetworkPlayer(ABC):
 
     def __init__(self, rules: Rules, temperature: float = 0.0) -> None:
         if isinstance(temperature, bool) or not isinstance(temperature, (int, float)) or not 0 <= temperature < np.inf:
-            raise ReversiError(f"temperature={quoted(temperature)}: expected a number of 0 or more")
+            raise ReversiError(f"temperature={quoted(temperature)}: expected a number of at least 0")
         self.rules, self.temperature = rules, temperature
         self._squares = np.array(list(rules.squares()), np.int64)
 

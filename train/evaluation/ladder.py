@@ -53,8 +53,8 @@ class PolicyStanding:
         low, high = (end if isfinite(end) else None for end in (self.low, self.high))
         elo = None if low is None or high is None else self.elo
         fields = ("points", "interval", "wins", "draws", "losses", "discs")
-        rungs = {name: {key: results.as_dict()[key] for key in fields} for name, results in self.scores.items()}
-        return {"elo": elo, "elo_low": low, "elo_high": high, "rungs": rungs}
+        baselines = {name: {key: results.as_dict()[key] for key in fields} for name, results in self.scores.items()}
+        return {"elo": elo, "elo_low": low, "elo_high": high, "rungs": baselines}
 
 
 class Ladder:
@@ -134,7 +134,7 @@ def elo_text(evaluation: Mapping[str, Any]) -> str:
 
 def flat_row(evaluation: Mapping[str, Any]) -> dict[str, Any]:
     """Return an evaluation as a row of a table, with the points against each baseline in columns of their own."""
-    points = {name: round(rung["points"], 4) for name, rung in evaluation["rungs"].items()}
+    points = {name: round(baseline["points"], 4) for name, baseline in evaluation["rungs"].items()}
     return {key: value for key, value in evaluation.items() if key != "rungs"} | points
 
 

@@ -63,11 +63,11 @@ class PolicyScore:
         return {**self.standing.as_dict(), "regret": self.regret.as_dict()}
 
     def __str__(self) -> str:
-        rungs, overall = self.standing.scores, self.regret.overall
+        baselines, overall = self.standing.scores, self.regret.overall
         low, high = overall.regret_interval
-        width = max(map(len, rungs))
+        width = max(map(len, baselines))
         lines = [f"{'against':{width}}  points  95 % interval  discs  games"]
-        for name, results in rungs.items():
+        for name, results in baselines.items():
             interval = "{:.1%}–{:.1%}".format(*results.interval())
             figures = f"{results.score:6.1%} {interval:>14} {results.discs_per_game:+6.1f} {results.games:6}"
             lines.append(f"{name:{width}}  {figures}")
@@ -150,7 +150,7 @@ def score_policy(
         endgames: positions with exact values of all moves; by default the package's, on the 4x4 board those of noisy games.
         batched: whether the policy takes many positions at once, with a leading axis, as in a vector environment. False:
             it is asked one by one, as in a single environment, which takes longer.
-        seed: of openings and of the opponents' lots. Same seed, same opponents' play.
+        seed: of the openings and of the opponents' random choices.
         form: what the policy is shown: ``observation``, ``extra_planes``, ``dtype``, ``channels_last`` as in `ReversiEnv`.
 
     A policy that plays an illegal move raises and is told the legal ones; it is never asked where it must pass.

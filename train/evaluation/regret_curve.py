@@ -67,7 +67,7 @@ class RegretCurve:
                     by_step[step]["by_empties"].append(statistics)
         except (ValueError, KeyError, TypeError, csv.Error) as error:
             raise TrainError(
-                f"{str(self.path)!r} cannot be read ({error!r}): expected a regret curve's file; delete it to begin anew"
+                f"{str(self.path)!r} cannot be read ({error!r}): expected a regret curve's file; delete it to start again"
             ) from None
         if others:
             raise TrainError(f"{str(self.path)!r} is of other positions: expected the same, or another file")

@@ -49,7 +49,7 @@ def match(
     "nboard[limit=5]:COMMAND LINE"; one that crashes, plays an illegal move or
     exceeds its limit (60 s per move) loses that game.
 
-    Agents are made anew for each game, so the games do not depend on the number
+    Agents are created again for each game, so the games do not depend on the number
     of workers. Ctrl-C ends the match early and shows the games so far.
     """
     from train.arena.match import PlayerResults

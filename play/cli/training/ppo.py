@@ -93,11 +93,11 @@ def show_training(training: PolicyRun, seconds: float, as_json: bool) -> None:
         return
     rows = (
         (
-            *(name, rung["wins"], rung["draws"], rung["losses"], f"{rung['points']:.1%}"),
-            "–".join(f"{end:.1%}" for end in rung.get("interval", ())),  # files of version 0.2 have none
-            f"{rung['discs']:+.1f}",
+            *(name, baseline["wins"], baseline["draws"], baseline["losses"], f"{baseline['points']:.1%}"),
+            "–".join(f"{end:.1%}" for end in baseline.get("interval", ())),  # files of version 0.2 have none
+            f"{baseline['discs']:+.1f}",
         )
-        for name, rung in standing["rungs"].items()
+        for name, baseline in standing["rungs"].items()
     )
     print_table(("against", "won", "drawn", "lost", "score", "95 % interval", "discs"), rows, gap=2)
     elo = rating_text(*(standing[key] for key in ("elo", "elo_low", "elo_high")))

@@ -174,7 +174,8 @@ RayAddress = Annotated[
     str | None,
     text(
         "--ray",
-        help="Run on a Ray cluster: auto (the one of this machine), local (a new one) or HOST:PORT of its first machine.",
+        help="Run on a Ray cluster: auto (that of RAY_ADDRESS or of this machine, else a new one), local (a new one) or "
+        "HOST:PORT of its first machine.",
         metavar="ADDRESS",
     ),
 ]

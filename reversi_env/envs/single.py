@@ -92,8 +92,8 @@ class ReversiEnv(SingleGameMixin, gym.Env):
     ## Illegal actions
 
     ``illegal="lose"`` (default): the episode ends with reward -1. ``"raise"``: `gymnasium.error.InvalidAction` is
-    raised, and the state is unchanged. ``"random"``: a random legal action is played instead. Unless it raises,
-    ``info["illegal_action"]`` is then true. An action must be an integer, or an array of one integer, from 0 to ``n *
+    raised, and the state is unchanged. ``"random"``: a random legal action is played instead. With ``"lose"`` and
+    ``"random"``, ``info["illegal_action"]`` is then true. An action must be an integer, or an array of one integer, from 0 to ``n *
     n``. Any other value raises an error in every mode.
 
     ## Info
@@ -113,10 +113,10 @@ class ReversiEnv(SingleGameMixin, gym.Env):
     ## Starting state
 
     The standard start, or ``start``: ``"parallel"`` (white on d4 and e4, black on d5 and e5 of the 8x8 board), a
-    `Position`, or a text of `Position.from_text` with black to move. Then follow ``opening_plies`` random plies, or more
-    if more than ``empties`` squares are still empty. If the opponent is to move
-    then, it moves. If the game ends before the agent has a decision, another start is drawn. ``reset(options=…)`` takes
-    ``start``, ``opening_plies``, ``empties`` and ``colour`` for one episode.
+    `Position`, or a text of `Position.from_text` with black to move. Then random plies follow: at least ``opening_plies``,
+    and on until at most ``empties`` squares are empty. If it is then the opponent's turn, the opponent moves. If the
+    game ends before the agent has a decision, another start is drawn. ``reset(options=…)`` takes ``start``, ``opening_plies``,
+    ``empties`` and ``colour`` for one episode.
 
     ``reset(seed=…)`` seeds this episode and all that follow: openings, colours, samples from the pool and moves of the
     built-in opponents. Custom opponents have their own random generators.

@@ -28,10 +28,10 @@ SHARE_DEPTH = 5
 class Engine:
     """Searches positions of one board size and variant with one evaluator, and keeps its two tables from move to move.
 
-    ``table`` has midgame estimates, that of ``solver`` values of searches to the end, each of at most *megabytes* MiB. *threads*
-    search together on shared tables. `stop` may be called from any thread; the search then returns its best move so far.
-    One position is searched at a time: a second call, also of the engine's ``solver``, waits for the first. An engine that is not
-    *selective* ignores the ProbCut coefficients of its evaluator.
+    ``table`` holds midgame estimates, and ``solver.table`` holds values of searches to the end. Each table takes at most
+    *megabytes* MiB. *threads* threads search together on the same tables. `stop` may be called from any thread. The search then
+    returns its best move so far. One position is searched at a time: a second call, also of the engine's ``solver``, waits until
+    the first call returns. An engine that is not *selective* ignores the ProbCut coefficients of its evaluator.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Engine:
         self.thread_group = ThreadGroup(self.thread_states, self.switch)
         self._one_at_a_time = self.solver._one_at_a_time  # a search uses the solver's records too
         self.stop_latency = StopLatency()
-        #: ProbCut's margin in standard deviations; None: by the limits, if the evaluator has coefficients.
+        #: ProbCut's margin in standard deviations; None: `margin_for` chooses it by the limits.
         self.margin: float | None = None
         #: The smallest margin of the searches whose results are in the table; 0: none was selective.
         self._pruned_at = 0.0
@@ -89,7 +89,7 @@ class Engine:
         All listed values have the depth of the result. A multi-PV search therefore starts with an empty table, unless
         *keep_estimates* is set: use it only if the table has only shallower searches of the same position.
 
-        Of moves with equal values the first one searched is played, or a random one with *tie_rng*; the endgame search ignores it.
+        Of moves with equal values the first one searched is played; with *tie_rng* a random one, except in the endgame search.
         """
         with self._one_at_a_time, self.evaluator.during_search(self.stop):
             self.switch.withdraw()
@@ -141,7 +141,7 @@ class Engine:
         return MARGIN if budget and limits.depth is None and self.thread_states["probcut_depth"].any() else 0.0
 
     def set_active_margin(self, margin: float) -> None:
-        """Prune with that margin; the results of searches that pruned more are cleared first."""
+        """Prune with *margin*. If the table has results of searches that pruned more, it is cleared first."""
         if self._pruned_at and not 0 < margin <= self._pruned_at:
             self.clear_estimates()
         self._pruned_at = margin or self._pruned_at

@@ -21,12 +21,15 @@ from search.kernels import heuristics
 
 Weight = float | tuple[float, ...]
 Weights = Mapping[str, Weight]
-#: Computes record fields from the weights.
+#: A function that computes fields of a formula's record from the weights.
 Derivation = Callable[[Weights, Rules], Mapping[str, Any]]
 
 
 def square_classes(rules: Rules) -> list[int]:
-    """Return the boards of the ten classes of squares, in the order of ``CLASS_DISTANCES``; 0 if a small board has none."""
+    """Return a bitboard for each of the ten classes of squares that are equal by symmetry (corner, C, A, …).
+
+    The order is that of ``CLASS_DISTANCES``. The bitboard is 0 if a small board has no square of the class.
+    """
     squares: dict[tuple[int, ...], list[int]] = {distances: [] for distances in heuristics.CLASS_DISTANCES}
     for action in range(rules.square_count):
         row, column = divmod(action, rules.size)
@@ -69,10 +72,12 @@ def _checked_weight(name: str, value: Any, known: Weight | None = None) -> Weigh
 
 @dataclass(frozen=True, eq=False)
 class Formula(Evaluator):
-    """A named heuristic: compiled formula (by its record type), weights, unit, and the game it was written for.
+    """A named heuristic: a compiled formula, its weights, and the game it was written for.
 
-    ``weights`` fill the record's fields of the same names, or ``derive`` computes the fields. ``scale`` is the value of one unit of
-    the formula in discs: one number, or one for every board size. ``code``: a hash of the function, if it is a user's.
+    ``record_type`` selects the compiled function. A record of this type, with the weights and properties of the board, is the
+    function's first argument. ``weights`` fill the record's fields of the same names, or ``derive`` computes the fields. ``scale``
+    is the value of one unit of the formula in discs: one number, or one for every board size. ``code`` is a hash of a user's
+    function.
     """
 
     name: str

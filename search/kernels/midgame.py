@@ -6,7 +6,8 @@ inside the range of scores, so that a proven win is worth more than any estimate
 `pvs` searches all plies but the last (`last_ply`); a null window is the same call with ``beta = alpha + 1``. A node probes the
 transposition table, tries ProbCut (`search.kernels.probcut`) and enhanced transposition cut-offs (ETC), and then searches its moves
 in the order and with the late-move reductions of `search.kernels.ordering`. The recursion is direct: numba cannot cache mutually
-recursive kernels on disk.
+recursive kernels on disk. The *level* of a node is its number of empty squares. It indexes the lists and accumulators of the
+thread's record, and falls by one with every move.
 
 Threads search one tree to one depth. As in the solver, each defers moves that another thread is searching (ABDADA), and abandons a
 node when the table has a result of another thread that decides the window of the node or of an ancestor.
@@ -215,7 +216,7 @@ def store_bounds(thread, bucket, own, opp, alpha, beta, best, best_sq, depth):
 @kernel
 def pvs(thread, net, own, opp, alpha, beta, depth):
     """Principal-variation search of a position whose accumulator is up to date; see `negamax`."""
-    # the parent has evaluated this position to rank the move to it: `static_value` reads the evaluation from this rank
+    # To rank the move to this position, the parent has evaluated the position. `static_value` reads the evaluation from this rank.
     rank, thread.last_move_rank = thread.last_move_rank, NOT_RANKED
     if not enter_node(thread):
         return alpha
@@ -268,8 +269,8 @@ def pvs(thread, net, own, opp, alpha, beta, depth):
     if shared:
         if not prepare_shared_node(thread, net, own, opp, alpha, beta, depth, level, table_moves, listed):
             return alpha
-        first_unranked = listed  # all are ranked
-    # the rank of every move but the table's contains the static evaluation of the child
+        first_unranked = listed  # all moves have ranks
+    # Whether ranks contain the static evaluation of the child. The ranks of the table's moves never do.
     has_values = depth >= EVALUATION_RANK_DEPTH and not shared and uses(thread, VALUE_ORDER)
     best, best_sq, best_alpha, lowest = -INFINITY, NO_MOVE, alpha, np.int64(NOT_RANKED)
     for i in range(listed):
@@ -290,10 +291,10 @@ def pvs(thread, net, own, opp, alpha, beta, depth):
         child_beta = beta if i == 0 or not uses(thread, NULL_WINDOWS) else best_alpha + 1
         reduction = late_move_reduction(thread, level, i, lowest, depth) if is_null_window else 0
         value = -pvs(thread, net, child_own, child_opp, -child_beta, -best_alpha, depth - 1 - reduction)
-        if reduction and value > best_alpha and not thread.abandon:  # a reduced search that fails high: full depth
+        if reduction and value > best_alpha and not thread.abandon:  # fails high: search to full depth
             thread.last_move_rank = child_rank
             value = -pvs(thread, net, child_own, child_opp, -child_beta, -best_alpha, depth - 1)
-        # a null window that fails high: the open window
+        # If a null window fails high, search again with the open window.
         if best_alpha < value < beta and child_beta < beta and not thread.abandon:
             value = -pvs(thread, net, child_own, child_opp, -beta, -value, depth - 1)
         if shared:
@@ -328,7 +329,7 @@ def search_root(thread_states, nets, own, opp, squares, values, alpha, beta, dep
     moves, an upper bound for the others. The caller searches again if a value is outside the window.
 
     The first ``squares.size`` turns take the moves in order. A move that another thread is searching is deferred, unless it is
-    one of the first *lines*; further turns take the deferred moves.
+    one of the first *lines* moves. Further turns take the deferred moves.
     """
     thread, net = thread_states[0], nets[0]
     thread.negamax = address_of(negamax, thread, net)
@@ -363,10 +364,10 @@ def search_root(thread_states, nets, own, opp, squares, values, alpha, beta, dep
         unmark_busy(thread.busy, slot)
         if thread.stop:
             return finished
-        if (
-            turn > squares.size
-        ):  # it may stand before the best move, and the caller sorts stably: the bound must not equal its value
-            value = min(value, best_alpha - 1) if value <= best_alpha else value
+        # A deferred move may come before the best move in *squares*. Its value is only an upper bound: if it equalled the best
+        # value, the caller's stable sort would put this move first.
+        if turn > squares.size and value <= best_alpha:
+            value = min(value, best_alpha - 1)
         values[i] = value
         finished += 1
     return finished

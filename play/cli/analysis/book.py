@@ -119,10 +119,10 @@ def show(
               reversi book show f5 --wthor wthor
 
     Values are in discs for the side to move. plays: whether agents play the
-    move. It may lose a sixth of the book's margin; in a book that was checked,
-    the whole margin. lines: number of continuations to the end of the book. Of
-    recorded games (--wthor): how many continued with a move, its share of
-    points and its mean score.
+    move. It may lose a sixth of the book's margin by the book's values, and the
+    whole margin by the values of a check. lines: number of continuations to the
+    end of the book. With --wthor: how many recorded games continued with a move,
+    its share of points and its mean score.
     """
     from train.book.recorded import GameTree
 

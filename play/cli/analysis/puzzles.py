@@ -27,9 +27,9 @@ def puzzles(
 
     The command plays games with random errors and solves their endgames. A
     puzzle has one move that is better than all others by --margin discs or
-    more. The difficulty of a puzzle is the number of the ten levels for people
-    that do not find this move. OUT/puzzles.obf has one puzzle per line: board,
-    side to move, best move with its score, margin and difficulty.
+    more. The difficulty of a puzzle is how many of the ten human-like levels
+    miss this move. OUT/puzzles.obf has one puzzle per line: board, side to move,
+    best move with its score, margin and difficulty.
 
     After Ctrl-C or a crash, run the same command again: it resumes, and the
     result is the same file.

@@ -46,7 +46,7 @@ def review(
         int | None,
         integer(
             "--exact",
-            help="Solve positions with at most this many empty squares (default: where the search expects to finish).",
+            help="Solve positions with at most this many empty squares (default: the engine decides, by --depth or --time).",
         ),
     ] = None,
     game_number: GameNumber = None,

@@ -92,10 +92,10 @@ def exam(
     that fits the scores best. The package has solved positions of tournaments
     (8x8) and of games of its network (6x6, reversed).
 
-    --wthor reads positions from files of the WTHOR database of tournament games,
-    also with 24 empty squares where it has exact scores. They are solved once and
-    cached; Ctrl-C loses no solved position. --json also has the 95 % intervals of
-    these means.
+    --wthor reads positions from files of the WTHOR database of tournament games.
+    They are solved once and cached; Ctrl-C loses no solved position. If the files
+    have exact scores for 24 empty squares, these positions are measured, too.
+    --json also has the 95 % intervals of these means.
 
     For a policy: points against fixed baselines, from random to network:depth=2,
     Elo above random, and regret in solved endgames. They are measured for the

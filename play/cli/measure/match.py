@@ -33,10 +33,10 @@ def match(
 
     Example: reversi match six-factor:depth=6 greedy --games 50
 
-    Agents: random, greedy (most flips), exact (the solver, random before),
-    perfect (4x4 and 6x6), the agents greedy-invincible and double-alpha of a
-    report, and alpha-beta over an
-    evaluator by its name: network, six-factor, four-attribute, cell-utility,
+    Agents: random, greedy (most flips), exact (random moves until the solver can
+    finish the game), perfect (4x4 and 6x6), greedy-invincible and double-alpha
+    (from a student report), and alpha-beta search with an evaluator, by the name
+    of the evaluator: network, six-factor, four-attribute, cell-utility,
     ten-weight, sixteen-weight, position-stability, mobility, discs. human
     has ten levels. rl, rl-search:FILE and zero play networks of reversi train.
     Options follow a colon, as in six-factor:depth=6,seed=1: depth, time, nodes,

@@ -103,9 +103,6 @@ def pgx_rate(device: str) -> dict[str, Any] | str:
     return rate
 
 
-# --- equality with the CPU core -------------------------------------------------------------------------
-
-
 def _different(pairs: Mapping[str, tuple[torch.Tensor, torch.Tensor]]) -> set[str]:
     return {name for name, (ours, theirs) in pairs.items() if not torch.equal(ours.cpu(), theirs.cpu())}
 
@@ -141,9 +138,6 @@ def _step_outputs(envs: TorchVectorEnv) -> dict[str, torch.Tensor]:
     observations, rewards, terminated, _, infos = envs.random_step()
     names = ("action_mask", "to_move", "final_score", "final_boards")
     return {"observation": observations, "reward": rewards, "end": terminated} | {name: infos[name] for name in names}
-
-
-# --- pure states --------------------------------------------------------------------------------------------
 
 
 def states_rates(device: str, count: int, repeats: int = 10) -> dict[str, float]:
@@ -200,9 +194,6 @@ def states_equal_to_environments(device: str, plies: int, batch: int = 65_536) -
         game = {"size": size, "variant": variant, "opponent": None}
         comparisons.append({**game, "plies": rows * steps, "differ": sorted(differ), "equal": not differ})
     return comparisons
-
-
-# --- a network that plays -----------------------------------------------------------------------------------
 
 
 def small_policy(channels: int = 64, layers: int = 6) -> nn.Module:

@@ -159,8 +159,6 @@ def _least(first: Any, second: Any) -> Any:
     return min((limit for limit in (first, second) if limit is not None), default=None)
 
 
-# --- pondering -------------------------------------------------------------------------------------
-
 #: Number of searches of one position, each with twice the time of the one before: whenever the reply comes, the table holds a
 #: search that had about the time elapsed. The last one ends after about a hundred times the time of a move.
 ROUNDS = 7

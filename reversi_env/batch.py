@@ -230,9 +230,6 @@ def _squares(squares: ArrayLike, own: Boards) -> Squares:
     return np.broadcast_to(array.astype(np.int64), own.shape).copy()
 
 
-# --- symmetries ------------------------------------------------------------------------------------
-
-
 SYMMETRIES = 8
 
 

@@ -66,9 +66,6 @@ def check_integer(
         raise error(f"{name}={quoted(value)}: expected an integer {bounds}")
 
 
-# --- optional libraries ---------------------------------------------------------------------------
-
-
 #: The smallest extra that installs a library, by import name.
 EXTRAS = {
     "cma": "tune",

@@ -121,9 +121,6 @@ def _setting(results: Results) -> str:
     return f"Measured on {'; and on '.join(runs)}."
 
 
-# --- cells ------------------------------------------------------------------------------------------
-
-
 def table(
     title: str, entries: Results, columns: Mapping[str, Cell], first: Sequence[str] = (), last: Sequence[str] = ()
 ) -> Table:

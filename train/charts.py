@@ -115,9 +115,6 @@ def points(axis: Any, xs: Any, ys: Any, errors: Any, colour: str, *, marker: str
     axis.errorbar(xs, ys, yerr=errors, color=colour, marker=marker, linestyle=line, elinewidth=0.8, markeredgewidth=0)
 
 
-# --- whole charts -----------------------------------------------------------------------------------
-
-
 def line_chart(
     title: str, x_label: str, y_label: str, xs: Sequence[float], series: Mapping[str, Sequence[float]]
 ) -> Figure:

@@ -145,9 +145,6 @@ def frozen_copy(net: PolicyValueNet) -> PolicyValueNet:
     return deepcopy(net).eval().requires_grad_(False)
 
 
-# --- symmetries -----------------------------------------------------------------------------------
-
-
 def symmetry_actions(rules: Rules) -> np.ndarray:
     """Return ``(8, squares + 1)``: under each symmetry, the action of the real board for every action that is shown."""
     return action_images(rules.size)[SYMMETRY_ORDER]

@@ -139,9 +139,6 @@ def best_policy_actions(network: PolicyValueFunction, own: Tensor, opp: Tensor, 
     return torch.where(legal, network(own, opp)[0], -torch.inf).argmax(1)
 
 
-# --- files ----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class SavedResidual:
     """A network with its game; ``record``: the JSON record of its training."""

@@ -122,9 +122,6 @@ def _flat(field: Any, shape: Sequence[int]) -> np.ndarray:
     return np.ascontiguousarray(np.broadcast_to(field, shape).reshape(-1))
 
 
-# --- checks of arrays and tensors -----------------------------------------------------------------
-
-
 def broadcast_shape(broadcast: Any, shape: Any, other: Any) -> Any:
     if shape == other:
         return shape

@@ -89,9 +89,6 @@ def write_ggf(game: Game) -> str:
     return f"(;{''.join(f'{name}[{_SPECIAL.sub(_ESCAPED, value)}]' for name, value in entries)};)"
 
 
-# --- reading --------------------------------------------------------------------------------------
-
-
 def _game_of(properties: Iterable[Property]) -> Game:
     tags, recorded = _split_properties(properties)
     if (name := tags.pop("GM", "Othello")).strip().lower() != "othello":
@@ -191,9 +188,6 @@ def _read_number(text: str) -> float:
     return number
 
 
-# --- writing --------------------------------------------------------------------------------------
-
-
 def _type_of(rules: Rules) -> str:
     """Return the shortest game type with these rules."""
     return f"{rules.size}{'a' if rules.variant == 'reversed' else ''}"
@@ -242,9 +236,6 @@ def _number_text(number: float, sign: str) -> str:
         raise NotationError(f"number {quoted(number)} cannot be written: expected a finite one")
     text = f"{number:{sign}.2f}"
     return text if float(text) == number else f"{float(number):{sign}}"
-
-
-# --- syntax ----------------------------------------------------------------------------------------
 
 
 Property = tuple[str, str]

@@ -109,9 +109,6 @@ def _read_score(field: str) -> tuple[str, int]:
     return name, int(score)
 
 
-# --- side to move ----------------------------------------------------------------------------------
-
-
 _COLOURS = dict.fromkeys("Xx*Bb", BLACK) | dict.fromkeys("Oo0Ww", WHITE)
 
 

@@ -56,9 +56,6 @@ def decoded(data: bytes) -> str:
         return data.decode("latin-1")
 
 
-# --- locations of errors ---------------------------------------------------------------------------
-
-
 @contextmanager
 def within(place: str) -> Iterator[None]:
     """Raise the package's errors again as the same class, with *place* in front of the message."""

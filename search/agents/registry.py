@@ -138,9 +138,6 @@ class _NBoardOptions(_ProgramOptions):
     depth: int | None = _depth()
 
 
-# --- the table ------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class AgentKind:
     """How agents of one name are made: a callable or its import path, and its keyword arguments.

@@ -136,9 +136,6 @@ class ThreadGroup:
             self._threads.append(thread)
 
 
-# --- per-thread records ----------------------------------------------------------------------------
-
-
 NO_NODE_LIMIT = 1 << 62
 #: More empties than any board has.
 NEVER = 99

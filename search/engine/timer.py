@@ -82,9 +82,6 @@ class SearchTimer:
             self._stop()
 
 
-# --- stability of the best move --------------------------------------------------------------------
-
-
 #: Iterations in a row with the same best move, and the same reply to it, after which a move may be far ahead.
 SAME_REPLY_ITERATIONS = 3
 #: Maximum fall of the value in discs within two plies of a settled search. Values of odd and even depths differ.
@@ -121,9 +118,6 @@ class IterationHistory:
         """Whether the search is settled, and the reply to the best move has been the same for SAME_REPLY_ITERATIONS."""
         last = self._lines[-SAME_REPLY_ITERATIONS:]
         return self.is_settled and len(last) == SAME_REPLY_ITERATIONS and len(last[0]) == 2 and len(set(last)) == 1
-
-
-# --- stopping --------------------------------------------------------------------------------------
 
 
 class StopSwitch:

@@ -163,9 +163,6 @@ class Formula(Evaluator):
         return (f"{text} {self.code}" if self.code else text).encode()
 
 
-# --- weight files ----------------------------------------------------------------------------------
-
-
 FORMAT, VERSION = "reversi-lab formula", 1
 #: Longer files are cut off, and are then no JSON.
 MAX_CHARACTERS = 1 << 20

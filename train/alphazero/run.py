@@ -292,8 +292,6 @@ class SelfPlayRun:
         return SavedResidual(self.rules, self.learner.ema_net, {**record, "figures": metrics, **made_by})
 
 
-# --- learning curves ------------------------------------------------------------------------------
-
 X_LABEL = "generations, then chunks of the final steps"
 
 

@@ -124,9 +124,6 @@ def play_generation(
     return value_targets(plies, final_state, solve, rules, options.exact, options.td_lambda)
 
 
-# --- moves ----------------------------------------------------------------------------------------
-
-
 def random_actions(state: State, rng: torch.Generator) -> Tensor:
     """Return a random legal action of each game, the pass where it is the only one."""
     legal = functional.legal(state)
@@ -187,9 +184,6 @@ def search_positions(
 def _apply_temperature(policy: Tensor, temperature: float) -> Tensor:
     """Return weights for sampling; the largest is 1, so that no power of a small share underflows."""
     return (policy / policy.amax(1, keepdim=True)) ** (1 / temperature)
-
-
-# --- games in lockstep ----------------------------------------------------------------------------
 
 
 def play_random_openings(rules: Rules, plies: Tensor, rng: torch.Generator) -> State:

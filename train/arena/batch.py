@@ -182,8 +182,6 @@ def batch_player(agent: BatchPlayer | Agent | str, rules: Rules) -> BatchPlayer:
     return AgentPlayer(agent, rules) if isinstance(agent, Agent) else agent
 
 
-# --- games ----------------------------------------------------------------------------------------
-
 #: Called before every step with the active games: (indices, own, opp, whether A is to move).
 Observer = Callable[[Indices, Boards, Boards, NDArray[np.bool_]], None]
 
@@ -219,9 +217,6 @@ def play_games(
         games = games[~over]
     discs = np.where(a_moves, 1, -1) * batch.final_scores(own, opp, rules).astype(np.int64)
     return Results(discs, openings.paired)
-
-
-# --- self-play -------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,9 +89,6 @@ class ValuePlayer(PlanesPlayer):
         return batch.by_action(children, values, len(own), self.rules, -np.inf)
 
 
-# --- policy-value networks of PPO -----------------------------------------------------------------
-
-
 class BatchPolicy:
     """An opponent for the vector environment: plays the best actions, or samples from the policy at a *temperature*.
 
@@ -182,9 +179,6 @@ def _negamax(net: PolicyValueNet, own: Boards, opp: Boards, rules: Rules, depth:
             below[mask] = _negamax(net, children.own[mask], children.opp[mask], rules, left)
     np.maximum.at(values, children.parent, -below)
     return values
-
-
-# --- residual networks ----------------------------------------------------------------------------
 
 
 class ZeroPlayer:

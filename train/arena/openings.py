@@ -162,9 +162,6 @@ def _balance_evaluator(rules: Rules) -> Callable[[Position], float]:
     return evaluate
 
 
-# --- boards of many games -------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, eq=False)
 class Openings:
     """Start positions of many games: boards of the side to move and of the other side, and whether player A is to move.

@@ -212,8 +212,6 @@ class _Davidson:
         return unknowns + share * step
 
 
-# --- standings -------------------------------------------------------------------------------------
-
 #: A move is an overrun if it took this multiple of the time allowed.
 OVERRUN_FACTOR = 1.1
 

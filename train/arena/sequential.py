@@ -123,8 +123,6 @@ def _likeliest(frequencies: np.ndarray, mean: float) -> np.ndarray:
     return chances
 
 
-# --- confidence sequence ----------------------------------------------------------------------------
-
 #: Number of rates that are bet against, less one; the ends of the interval are refuted rates.
 GRID_STEPS = 2000
 #: Maximum stake as a share of the capital.

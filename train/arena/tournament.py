@@ -206,9 +206,6 @@ class RemoteGamePlayer(GamePlayer):
         prepare(options)
 
 
-# --- win rate ------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class WinRate:
     """The win rate of an agent, draws counted as half, its interval, and whether that is as narrow as required."""

@@ -89,9 +89,6 @@ def grow(
         set_values(tree.expand_leaves(leaves[order[:most]]), options.first_depth)
 
 
-# --- searches with a log ---------------------------------------------------------------------------
-
-
 class SearchJob(NamedTuple):
     """Search positions to a depth."""
 

@@ -37,9 +37,6 @@ def load_checkpoint(path: Path) -> dict[str, State] | None:
     return parts
 
 
-# --- networks -------------------------------------------------------------------------------------
-
-
 def network_state(net: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, State]:
     """Return two parts: the weights, and the optimiser's state of each parameter."""
     names = [name for name, _ in net.named_parameters()]

@@ -109,9 +109,6 @@ def _checksum(line: Any) -> int:
     return zlib.crc32(json.dumps(line, sort_keys=True).encode())
 
 
-# --- arrays and states ----------------------------------------------------------------------------
-
-
 def save_arrays(path: Path, arrays: Mapping[str, np.ndarray], *, compressed: bool = False) -> None:
     """Write arrays as an npz file."""
     content = io.BytesIO()

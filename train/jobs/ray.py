@@ -214,9 +214,6 @@ def _make_worker(setup: bytes) -> Callable[[Any], Any]:
         raise ReversiError(f"machine {machine!r}: {error}") from None
 
 
-# --- connecting -----------------------------------------------------------------------------------
-
-
 def checked_address(address: str) -> str:
     """Return the address, or raise if it has not the form of one."""
     if address in (AUTO, LOCAL) or _ADDRESS.fullmatch(address):

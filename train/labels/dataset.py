@@ -68,8 +68,6 @@ class Labels:
 COLUMNS = tuple(field.name for field in fields(Labels) if field.name != "rules")
 
 
-# --- manifest -------------------------------------------------------------------------------------
-
 FORMAT = "reversi-labels-1"
 #: The numeric columns of a shard and their types.
 NUMBERS = {"own": np.uint64, "opp": np.uint64, "score": np.float32, "empties": np.uint8, "depth": np.uint8}
@@ -194,9 +192,6 @@ def add_shard(folder: Path, manifest: Manifest, shard: int, labels: Labels) -> M
         manifest = replace(manifest, shards=(*shards[:shard], entry, *shards[shard + 1 :]))
         write_atomically(folder / MANIFEST, manifest.to_json().encode())
     return manifest
-
-
-# --- shards ---------------------------------------------------------------------------------------
 
 
 def require_pyarrow() -> tuple[Any, Any]:

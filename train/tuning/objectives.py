@@ -78,9 +78,6 @@ def rescaled(candidates: Sequence[Formula], rules: Rules) -> list[Formula]:
     return scaled
 
 
-# --- games ----------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class WinRate(Objective):
     """One minus the mean points per game (a draw is half a point) against every opponent of a panel.
@@ -132,9 +129,6 @@ class WinRate(Objective):
         if name == "random":
             return RandomPlayer(self.rules)
         return EvaluatorPlayer(name, self.rules, self.depth, threads=self.threads)
-
-
-# --- labels ---------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)

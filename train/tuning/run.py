@@ -153,9 +153,6 @@ def _scale_of(tuned: Formula, objective: Objective, seed: int) -> float:
     return scale if scale > 0 else rescaled([tuned], rules)[0].scale_on(rules)
 
 
-# --- the log --------------------------------------------------------------------------------------
-
-
 class _Log:
     """Losses by generation, below a line with the options, the objective and the weights that they belong to."""
 

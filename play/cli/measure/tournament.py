@@ -84,9 +84,6 @@ def tournament(
             _report(played, folder, as_json)
 
 
-# --- options ----------------------------------------------------------------------------------------
-
-
 def _expanded(specs: list[str], size: int, variant: Literal["normal", "reversed"]) -> tuple[str, ...]:
     """Return the specs, with the agents that know the game in place of ``all`` and ``published``."""
     from play.thinker import Thinker
@@ -118,9 +115,6 @@ def _read_sprt(text: str, errors: float) -> Sprt:
     return Sprt(elo0, elo1, errors, errors)
 
 
-# --- playing ----------------------------------------------------------------------------------------
-
-
 def _play(options: TournamentOptions, folder: Path, workers: int | None, ray: str | None) -> tuple[Tournament, bool]:
     """Return the games played to their end, and whether Ctrl-C ended the tournament."""
     from reversi_env.kernels.parallel import core_count
@@ -138,9 +132,6 @@ def _play(options: TournamentOptions, folder: Path, workers: int | None, ray: st
                 return run_tournament(options, folder, executor=executor, workers=workers_here, on_game=on_game), False
         except KeyboardInterrupt:
             return read_tournament(options, folder), True
-
-
-# --- results ----------------------------------------------------------------------------------------
 
 
 def _report(played: Tournament, folder: Path, as_json: bool) -> None:

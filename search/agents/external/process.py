@@ -218,9 +218,6 @@ def _status_text(status: int) -> str:
     return f"by signal {-status}"
 
 
-# --- errors ----------------------------------------------------------------------------------------
-
-
 #: ``crash``: it ended, or could not be started; ``timeout``: no answer in time; ``malformed``: an answer outside the protocol;
 #: ``illegal``: an illegal move; ``refused``: it refused a command; ``resigned``: it resigned.
 FailureKind = Literal["crash", "timeout", "malformed", "illegal", "refused", "resigned"]

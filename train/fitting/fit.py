@@ -94,8 +94,8 @@ def fit(
     for wrong in np.flatnonzero(~np.isfinite(labels.score))[:1]:
         raise TrainError(f"score {labels.score[wrong]} of position {wrong}: expected finite numbers of discs")
     run = _Fit(net, labels, options, checked_device(device), threads)
-    if fine_tunes:
-        run.keep_initial_weights()
+    if fine_tunes:  # the initial weights stay unless an epoch is better
+        run.best_error = float(run.errors().mean())
     fingerprint = "" if checkpoint is None else _fingerprint(net, labels, options, device)
     if checkpoint is not None:
         run.restore(checkpoint, fingerprint)
@@ -135,17 +135,13 @@ class _Fit:
         self.epochs: list[Epoch] = []
         self.best_error, self.epochs_since_best, self.best_weights = float("inf"), 0, self.backend.weights()
 
-    def keep_initial_weights(self) -> None:
-        """Keep the initial weights unless an epoch is better."""
-        self.best_error = float(self._errors().mean())
-
     def is_done(self) -> bool:
         return len(self.epochs) >= self.options.epochs or self.epochs_since_best >= self.options.patience
 
     def next_epoch(self) -> None:
         number = len(self.epochs) + 1
         training_error = self.backend.epoch(number)
-        validation_error = float(self._errors().mean())
+        validation_error = float(self.errors().mean())
         self.epochs.append(Epoch(number, self.options.epochs, training_error, validation_error))
         self.epochs_since_best += 1
         if validation_error < self.best_error:
@@ -159,7 +155,7 @@ class _Fit:
                 f"{self.options.learning_rate:g}, or larger batches; start again in a new folder"
             )
         self.backend.load_weights(self.best_weights)
-        errors, empties = self._errors(), self.validation.empties
+        errors, empties = self.errors(), self.validation.empties
         by_empties = {int(e): round(float(errors[empties == e].mean()), 3) for e in np.unique(empties)}
         self.net.quantise()
         return FitReport(tuple(self.epochs), self.best_error, by_empties, *self.counts)
@@ -198,7 +194,7 @@ class _Fit:
         )
         self.epochs = [Epoch(**epoch) for epoch in header["epochs"]]
 
-    def _errors(self) -> np.ndarray:
+    def errors(self) -> np.ndarray:
         return np.abs(self.backend.validation_values() - self.validation.score)
 
 

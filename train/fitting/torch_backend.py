@@ -19,7 +19,7 @@ from train.labels import Labels
 
 with extra_libraries():
     import torch
-    from torch import Tensor
+    from torch import Tensor, nn
 
 #: Batch size of validation.
 CHUNK = 1 << 17
@@ -118,8 +118,8 @@ class TorchBackend(FitBackend):
         empties, features = (self.training[name][draw.rows] for name in ("empties", "features"))
         phases = self.net.phases_at(empties + draw.shifts)
         values = self.net.value(features.long(), empties, phases, self.net.fake_quantised())
-        errors = values - self.training["scores"][draw.rows]
-        loss = _huber(errors, self.options.huber_delta).mean()
+        scores = self.training["scores"][draw.rows]
+        loss = nn.functional.huber_loss(values, scores, delta=self.options.huber_delta)
         self.optimiser.zero_grad(set_to_none=True)
         loss.backward()
         for group in self.optimiser.param_groups:
@@ -127,7 +127,7 @@ class TorchBackend(FitBackend):
         self.optimiser.step()
         for name, most in self.net.kind.max_magnitude.items():
             self.net.arrays[name].clamp_(-most, most)
-        return errors.detach().abs().sum().double()
+        return (values - scores).detach().abs().sum().double()
 
     def _groups(self) -> list[dict[str, Any]]:
         """Return the parameters with and without weight decay."""
@@ -173,8 +173,3 @@ class TorchBackend(FitBackend):
 
 def _tensor(values: np.ndarray | Tensor) -> Tensor:
     return values if isinstance(values, Tensor) else torch.from_numpy(np.ascontiguousarray(values))
-
-
-def _huber(errors: Tensor, huber_delta: float) -> Tensor:
-    size = errors.abs()
-    return torch.where(size <= huber_delta, size * size / 2, huber_delta * (size - huber_delta / 2))

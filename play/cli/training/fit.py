@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,19 +12,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Parameter
 
 from play.cli.options import NOTHING, Device, Json, Out, Threads, options_of, text
-from play.cli.output import (
-    RESUME,
-    ProgressDisplay,
-    attributes,
-    exit_on_interrupt,
-    print_json,
-    print_table,
-    progress_bar,
-)
+from play.cli.output import RESUME, attributes, exit_on_interrupt, print_json, print_table, progress_bar
 from train.fitting.options import FitOptions
 
 if TYPE_CHECKING:
-    from train.fitting.fit import Epoch
     from train.fitting.training import FitResult
 
 FitChoice: Any = options_of(FitOptions)
@@ -91,7 +81,9 @@ def fit(
             command=recorded_command(sys.argv[1:]),
             device=device,
             threads=threads,
-            progress=_epochs(show, options.epochs),
+            progress=lambda epoch: show(
+                "fitting, epochs", epoch.number, options.epochs, f"error {epoch.validation_error:.3f} discs"
+            ),
         )
     print_result(result, perf_counter() - began, as_json)
 
@@ -104,10 +96,6 @@ def recorded_command(arguments: list[str]) -> str:
             kept.append(argument)
         skip = argument in ("--out", "-o")
     return shlex.join(kept)
-
-
-def _epochs(show: ProgressDisplay, epochs: int) -> Callable[[Epoch], None]:
-    return lambda epoch: show("fitting, epochs", epoch.number, epochs, f"error {epoch.validation_error:.3f} discs")
 
 
 def print_result(trained: FitResult, seconds: float, as_json: bool) -> None:

@@ -98,10 +98,7 @@ class RateLimiter:
         if wait > max_wait:
             return None
         if len(self._buckets) > 10_000:
-            self._drop_full(now)
+            full = self._burst - 1
+            self._buckets = {n: b for n, b in self._buckets.items() if b[0] + self._rate * (now - b[1]) < full}
         self._buckets[name] = (level, now)
         return wait
-
-    def _drop_full(self, now: float) -> None:
-        full = self._burst - 1
-        self._buckets = {n: b for n, b in self._buckets.items() if b[0] + self._rate * (now - b[1]) < full}

@@ -4,18 +4,14 @@ Otherwise each value is the mean of the last two depths: odd and even depths dif
 game, and as false blunders. The tables are cleared, since entries of the neighbouring position have the other parity.
 """
 
-from __future__ import annotations
-
 from time import perf_counter
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from reversi_env import Position
 from search.engine.deepening import SOLVE_GROWTH, SOLVE_NODES_PER_SECOND
+from search.engine.engine import Engine
 from search.engine.limits import Limits, SearchResult
 from train.evaluation.review import verdict
-
-if TYPE_CHECKING:
-    from reversi_env import Position
-    from search.engine.engine import Engine
 
 #: Factor by which a solution may exceed the requested time; it is tried if it is expected within that time.
 PATIENCE = 3.0

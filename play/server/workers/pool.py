@@ -13,8 +13,6 @@ may have to be compiled.
 **Bounded.** A game waits for one search at a time, so the limit of games bounds them; the hall bounds analyses and transcripts.
 """
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import itertools
@@ -24,15 +22,13 @@ import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from multiprocessing.process import BaseProcess
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import msgspec
 
 from play.server.workers.worker import Answer, Job, search_jobs, worker_process
-
-if TYPE_CHECKING:
-    from multiprocessing.context import SpawnProcess
 
 log = logging.getLogger("reversi.server")
 
@@ -101,7 +97,7 @@ class Worker:
     def __init__(self, is_process: bool, on_answer: Callable[..., None], on_end: Callable[..., None]) -> None:
         self.searches: dict[int, _Search] = {}
         self._on_answer, self._on_end = on_answer, on_end
-        self.process: SpawnProcess | None = None
+        self.process: BaseProcess | None = None
         context = multiprocessing.get_context("spawn")
         self._connection, theirs = context.Pipe()
         if is_process:

@@ -4,8 +4,6 @@ Jobs and answers are lists in JSON; a number instead stops the job of that numbe
 handles, and ends with the server, when the pipe is closed.
 """
 
-from __future__ import annotations
-
 import contextlib
 import logging
 import os
@@ -16,8 +14,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
 from math import inf
+from multiprocessing.connection import Connection
 from time import perf_counter, thread_time
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -29,9 +28,6 @@ from reversi_env import Position, ReversiError
 from search.agents.base import Agent, TimedAgent
 from search.agents.searching import SearchAgent
 from search.agents.spec import AgentSpec, make_agent
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
 
 log = logging.getLogger("reversi.server")
 

@@ -65,4 +65,4 @@ def test_an_exam_shows_a_policy_with_and_without_search(reversi, json_lines, pol
 
 @pytest.mark.slow
 def test_the_bench_measures():
-    assert json.loads(output_of("-m", "benchmarks.rl", "sb3", "ours", "1")[-1]) > 0
+    assert json.loads(output_of("-m", "benchmarks.rl", "ours", "1")[-1]) > 0

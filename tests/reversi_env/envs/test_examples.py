@@ -23,7 +23,7 @@ EXPECTED = {
         ["4096"],
         r"200 games against random: score [\d.]+%\n200 games against greedy: score [\d.]+%\s*$",
     ),
-    "train_maskable_ppo.py": (["4096"], SCORED),
+    "train_maskable_ppo.py": (["64"], SCORED),
     "cleanrl_ppo.py": (["4096"], rf"^[\d,]+ steps/s, 256 games on (cpu|cuda:0)\n[\s\S]*{SCORED}"),
     "pettingzoo_maskable_ppo.py": (["256"], SCORED),
     "torchrl_ppo.py": (["2048"], SCORED),

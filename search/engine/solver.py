@@ -125,6 +125,23 @@ class Solver:
             self.switch.withdraw()
             return self._solve(position, wld, guess, window, node_limit)
 
+    def narrow(self, position: Position, window: tuple[int, int], guess: int | None = None) -> tuple[int, int]:
+        """Return proven bounds of the value, which meet if it is inside *window*; a window of two discs tests one bound.
+
+        No best line is searched for, which makes this faster than `solve`.
+        """
+        check_game(position, self.rules)
+        low, high = self._checked_window(window, wld=False)
+        most = self.rules.square_count
+        with self._one_at_a_time:
+            self.switch.withdraw()
+            self.prepare_search()
+            lower, upper = low, high
+            for selectivity in self.selectivity_levels(position):
+                lower, upper = self._narrow_bounds(position, low, high, guess, selectivity=selectivity)
+                guess = lower
+        return lower if lower > low else -most, upper if upper < high else most
+
     @property
     def selective(self) -> bool:
         """Whether the evaluator has the ProbCut coefficients that the selectivity levels below the last need."""

@@ -102,7 +102,7 @@ def play_game(players: Mapping[Colour, Agent], opening: Opening) -> PlayedGame:
         try:
             move = PASS_NAME
             if not position.must_pass():
-                move = _chosen_move(players[position.turn], opening.start, moves, position)
+                move = chosen_move(players[position.turn], opening.start, moves, position)
         except EngineFailure as failure:
             forfeit = Forfeit(position.turn, failure.kind, str(failure))
             break
@@ -119,7 +119,7 @@ def result_of(position: Position, forfeit: Forfeit | None) -> int:
     return position.score(BLACK) if forfeit is None else int(forfeit.colour) * position.rules.square_count
 
 
-def _chosen_move(player: Agent, start: Position, moves: Sequence[str], position: Position) -> str:
+def chosen_move(player: Agent, start: Position, moves: Sequence[str], position: Position) -> str:
     """Return the name of the move that a player chooses; an illegal one raises."""
     action, legal = player.choose_after(start, moves, position), position.legal_actions()
     if not isinstance(action, Integral) or action not in legal:

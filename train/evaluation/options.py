@@ -1,4 +1,4 @@
-"""`PuzzleOptions` and `EndgameOptions`; imports are light, since the help of the commands reads the options."""
+"""`PuzzleOptions`, `EndgameOptions` and `WholeGameOptions`; imports are light, since the help of the commands reads the options."""
 
 from dataclasses import dataclass
 
@@ -79,3 +79,20 @@ class EndgameOptions(GameOptions):
         """Name of the file with these positions."""
         low, high = self.span
         return f"noisy-games-{self.size}x{self.size}-{self.variant}-{low}-{high}-{self.positions}-{self.seed}"
+
+
+@dataclass(frozen=True)
+class WholeGameOptions(GameOptions):
+    """Games against perfect play from fixed balanced openings, each played with both colours; the first is the start."""
+
+    agents: tuple[str, ...] = option(("random",), "")
+    size: int = option(6, "Board size: 4 or 6.")
+    games: int = option(202, "Number of games (even: two per opening).", low=2, high=100_000, even=True)
+    seed: int = option(0, "Random seed of the agents.", low=0, high=(1 << 32) - 1)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.size == 8:
+            raise TrainError(
+                "whole games on 8x8: expected size 4 or 6; positions near the start of 8x8 cannot be solved"
+            )

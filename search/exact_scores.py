@@ -3,8 +3,6 @@
 Jobs share the cache: a position is solved once, whatever its symmetric image. On 4x4 and 6x6 every position can be solved.
 """
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterable
 from contextlib import suppress

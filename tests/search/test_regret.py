@@ -43,7 +43,7 @@ def test_moves_too_far_from_the_end_and_illegal_ones_are_not_judged(empties, leg
     assert "regret" not in info
 
 
-@pytest.mark.parametrize(("size", "most"), [(4, 16), (6, 26), (8, 24)])
+@pytest.mark.parametrize(("size", "most"), [(4, 16), (6, 36), (8, 24)])
 def test_more_than_anybody_could_wait_for_is_refused(size, most):
     env = gymnasium.make("Reversi-v0", size=size)
     again = ExactRegret(env, max_empties=most).spec.make()
@@ -72,3 +72,21 @@ def test_the_move_is_judged_and_not_the_number_that_a_turned_board_gives_it(turn
                 found = env.step(image)[4]
                 assert (found["regret"], found["exact_score"]) == (info["regret"], info["exact_score"])
     assert turned > 5
+
+
+def test_whole_games_are_judged_and_their_positions_cached(tmp_path):
+    env = ExactRegret(gymnasium.make("Reversi-v0", size=4, opponent=None), max_empties=12, cache=tmp_path)
+    env.reset(seed=2)
+    over, scores = False, []
+    while not over:
+        position = env.unwrapped.position()
+        _, _, over, _, info = env.step(env.unwrapped.sample_legal())
+        sign = 1 if position.turn == position.initial(position.rules).turn else -1
+        scores.append((sign * info["exact_score"], sign * info["regret"]))
+    score = scores[0][0]
+    for exact, regret in scores:
+        assert exact == score
+        score -= regret
+    assert score == env.unwrapped.position().score(position.initial(position.rules).turn)
+    env.close()
+    assert [path.stat().st_size > 0 for path in tmp_path.iterdir()] == [True]

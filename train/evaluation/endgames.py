@@ -12,12 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from models.evaluator import strongest_evaluator
 from reversi_env import Position, Rules, batch
 from reversi_env.errors import TrainError
 from reversi_env.storage.user_cache import cache_folder
-from search.engine.solver import Solver
-from search.engine.table import TranspositionTable
+from search.exact_scores import ExactScores
 from train.evaluation.exact_set import ILLEGAL, Boards, ExactSet, move_values
 from train.evaluation.options import EndgameOptions
 from train.jobs.logs import Progress, load_arrays, no_progress, save_arrays
@@ -62,7 +60,8 @@ def solve_cached(
         stored = *sample(), np.zeros((0, rules.square_count), np.int8)
     own, opp, games, values = stored
     boards = {"own": own, "opp": opp} | ({} if games is None else {"games": games})
-    solver: Solver | None = None
+    # all threads solve one position, whose moves share the table
+    scores = ExactScores(rules, folder, threads=threads or os.cpu_count() or 1, megabytes=TABLE_MIB)
     while len(values) < len(own):
         begin = len(values)
         small = rules.square_count - int(np.bitwise_count(own[begin] | opp[begin])) <= BATCH_EMPTIES
@@ -71,8 +70,7 @@ def solve_cached(
         if small:
             new_values = move_values(own[rows], opp[rows], rules, threads=threads)
         else:
-            solver = solver or _solver(rules, threads)
-            new_values = _move_values_in_turn(own[rows], opp[rows], solver)
+            new_values = _move_values_in_turn(own[rows], opp[rows], scores)
         values = np.concatenate([values, new_values])
         path.parent.mkdir(parents=True, exist_ok=True)
         text = np.array(json.dumps(about))
@@ -81,18 +79,12 @@ def solve_cached(
     return ExactSet.of_values(rules, own, opp, values, games)
 
 
-def _solver(rules: Rules, threads: int | None) -> Solver:
-    """Return a solver with all threads on one position, whose moves share its table."""
-    order = "network" if strongest_evaluator(rules) == "network" else None  # a third fewer seconds with 20 empties
-    return Solver(rules, threads=threads or os.cpu_count() or 1, table=TranspositionTable(TABLE_MIB), evaluator=order)
-
-
-def _move_values_in_turn(own: Boards, opp: Boards, solver: Solver) -> NDArray[np.int8]:
-    rules = solver.rules
-    values = np.full((len(own), rules.square_count), ILLEGAL, np.int8)
+def _move_values_in_turn(own: Boards, opp: Boards, scores: ExactScores) -> NDArray[np.int8]:
+    values = np.full((len(own), scores.rules.square_count), ILLEGAL, np.int8)
     for row, boards in zip(values, zip(own.tolist(), opp.tolist(), strict=True), strict=True):
-        for move, value in solver.solve_all_moves(Position(rules, *boards)).items():
-            row[rules.action_from_name(move)] = value
+        for action, value in scores.move_values(Position(scores.rules, *boards)).items():
+            row[action] = value
+    scores.write()
     return values
 
 

@@ -10,7 +10,7 @@ from train.labels.options import LabelOptions
 BATCH, CANDIDATES_PER_PUZZLE = 128, 40
 #: Maximum share of the puzzles that one number of levels misses.
 MAX_SHARE_PER_DIFFICULTY = 0.2
-#: With one empty square there is no choice; with more than this, solving all moves takes minutes.
+#: With one empty square there is no choice; with more than this on 8x8, solving all moves takes minutes.
 MIN_EMPTIES, MAX_EMPTIES = 2, 18
 DEFAULT_EMPTIES = 14
 
@@ -59,7 +59,7 @@ class EndgameOptions(GameOptions):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        most = min(MAX_EMPTIES, self.rules.square_count - 5)
+        most = MAX_EMPTIES if self.size == 8 else self.rules.square_count - 5
         if self.empties is None:
             object.__setattr__(self, "empties", (MIN_EMPTIES, min(DEFAULT_EMPTIES, most)))
         low, high = self.span

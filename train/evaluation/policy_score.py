@@ -1,4 +1,4 @@
-"""`score_policy`: the strength of any policy, in points and Elo on the ladder, and its regret in solved endgames.
+"""`score_policy`: the strength of any policy, in points and Elo on the ladder, and its regret in solved endgames or whole games.
 
 A policy is a function from observations and masks to actions, whatever library trained it. The ladder is the one of
 `reversi train ppo`, so that results can be compared.
@@ -6,10 +6,10 @@ A policy is a function from observations and masks to actions, whatever library 
 
 from collections.abc import Sequence
 from contextlib import ExitStack, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import isroutine
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 
@@ -25,6 +25,7 @@ from reversi_env.envs.settings import Settings
 from reversi_env.errors import TrainError, extra_libraries, quoted
 from reversi_env.kernels import episodes, observations
 from reversi_env.options import derive_seed
+from search.agents.base import Agent
 from search.agents.spec import AgentSpec
 from train.arena.batch import AgentPlayer, BatchPlayer, Boards, EvaluatorPlayer, Indices, RngStates, compiled_player
 from train.arena.network_players import BatchPolicyPlayer, ValueSearchPlayer, ZeroPlayer
@@ -33,7 +34,8 @@ from train.evaluation.endgames import noisy_endgames
 from train.evaluation.exact_set import ExactSet, Judgement
 from train.evaluation.exam import packaged_endgames
 from train.evaluation.ladder import Ladder, PolicyStanding
-from train.evaluation.options import EndgameOptions
+from train.evaluation.options import EndgameOptions, WholeGameOptions
+from train.evaluation.whole_games import WholeGames, play_whole_games
 from train.jobs.logs import Progress, no_progress
 
 with extra_libraries():
@@ -125,24 +127,64 @@ class ObservingPlayer:
         )
 
 
+class ObservingAgent(Agent):
+    """A policy of the environments as an agent; see `ObservingPlayer`."""
+
+    def __init__(self, player: ObservingPlayer) -> None:
+        self._player = player
+
+    def choose(self, position: Position) -> int:
+        own, opp = batch.from_positions([position])
+        (square,) = self._player.choose(own, opp, np.zeros(1, np.int64), np.zeros(1, np.uint64))
+        return position.rules.action_of(int(square))
+
+
+@overload
 def score_policy(
     policy: Any,
     rules: Rules = ON_8X8,
     *,
-    games: int = 400,
+    whole_games: Literal[False] = False,
+    games: int | None = None,
     opponents: Sequence[Any] | None = None,
     endgames: ExactSet | None = None,
     batched: bool = True,
     seed: int = 0,
     **form: Any,
-) -> PolicyScore:
+) -> PolicyScore: ...
+@overload
+def score_policy(
+    policy: Any,
+    rules: Rules,
+    *,
+    whole_games: Literal[True],
+    games: int | None = None,
+    batched: bool = True,
+    seed: int = 0,
+    **form: Any,
+) -> WholeGames: ...
+def score_policy(
+    policy: Any,
+    rules: Rules = ON_8X8,
+    *,
+    whole_games: bool = False,
+    games: int | None = None,
+    opponents: Sequence[Any] | None = None,
+    endgames: ExactSet | None = None,
+    batched: bool = True,
+    seed: int = 0,
+    **form: Any,
+) -> PolicyScore | WholeGames:
     """How good any policy is: points against a ladder of opponents, Elo above ``random``, exact regret near the end.
 
     Args:
         policy: a callable from observations and masks of legal actions to legal actions, whatever library made it; or a
             model with ``predict``, or anything else that an environment takes as its ``opponent``.
         rules: the game.
-        games: games against each opponent, from paired random openings (a few plies), half of them with each colour.
+        whole_games: on 4x4 and 6x6, play whole games against perfect play and judge every move by exact values
+            (`train.evaluation.whole_games`). The policy may then also be the spec of any agent.
+        games: games against each opponent, from paired random openings (a few plies), half of them with each colour (default:
+            400); or whole games (default: 202, from the start and 100 openings).
         opponents: specs of any agents, or callables and models, which are shown what the policy is shown; by default the ladder
             of `train.evaluation.ladder`, the weakest first. They play each other, too. Those of compiled code, ``rl`` and ``zero``
             with no other options than ``simulations`` play all games at once; other agents choose one move after another.
@@ -163,7 +205,19 @@ def score_policy(
     (20, True)
 
     """
+    if whole_games:
+        if opponents is not None or endgames is not None:
+            raise TrainError("whole_games with opponents or endgames: expected neither; the opponent is perfect play")
+        options = WholeGameOptions(
+            agents=("policy",), size=rules.size, variant=rules.variant, games=202 if games is None else games, seed=seed
+        )
+        if isinstance(policy, (str, AgentSpec)):
+            return play_whole_games(replace(options, agents=(str(policy),)))[0]
+        return play_whole_games(
+            options, policy=ObservingAgent(ObservingPlayer(policy, rules, batched=batched, **form))
+        )[0]
     player = ObservingPlayer(policy, rules, batched=batched, **form)
+    games = 400 if games is None else games
     if games < 2 or games % 2:
         raise TrainError(f"games={quoted(games)}: expected an even number, every opening is played from both sides")
     if endgames is None:

@@ -34,8 +34,8 @@ from train.jobs.run import Run
 
 #: Files of a run: the judged games, and the plot.
 LOG, PLOT = "whole-games.jsonl", "whole-games.svg"
-#: Plies of the openings, and the largest exact score of one, in discs for either side.
-OPENING_PLIES, BALANCE = {4: 4, 6: 6}, 4
+#: Plies of the openings, and the largest exact score of one, in discs for either side; 4x4 has few openings.
+OPENING_PLIES, BALANCE = {4: 4, 6: 6}, {4: 16, 6: 4}
 PHASES = ("opening", "midgame", "endgame")
 
 
@@ -112,9 +112,9 @@ def _ply(position: Position) -> int:
 
 def fixed_openings(rules: Rules, count: int, scores: ExactScores) -> list[Opening]:
     """Return the start and up to *count* - 1 openings that differ, also up to symmetry; a larger *count* adds others."""
-    accept = lambda position: abs(scores.score(position)) <= BALANCE  # noqa: E731
-    openings = islice(random_openings(rules, OPENING_PLIES[rules.size], 0, accept), count - 1)
-    return [Opening(Position.initial(rules)), *dict.fromkeys(openings)]
+    most = BALANCE[rules.size]
+    found = random_openings(rules, OPENING_PLIES[rules.size], 0, lambda position: abs(scores.score(position)) <= most)
+    return [Opening(Position.initial(rules)), *dict.fromkeys(islice(found, count - 1))]
 
 
 def play_whole_games(
@@ -146,9 +146,9 @@ def play_whole_games(
                 games[key, number] = JudgedGame(0, number, value, final, [JudgedMove(*move) for move in moves])
         jobs = [
             GameJob(agent, 2 * row + side, opening, colour)
-            for agent, key in enumerate(keys)
-            for row, opening in openings
+            for row, opening in openings  # the agents' games from one opening share entries of the table
             for side, colour in enumerate((BLACK, WHITE))
+            for agent, key in enumerate(keys)
             if (key, 2 * row + side) not in games
         ]
         if jobs:
@@ -264,20 +264,25 @@ class WholeGames:
         lines = [f"{'':8} {'moves':>6}  discs lost  95 % interval  perfect  95 % interval"]
         for name, moves in (*self.phases.items(), ("all", self.overall)):
             if moves is not None:
-                (low, high), figures = moves.lost.interval, f"{moves.lost.mean:11.2f}"
-                shares = f"{moves.perfect.mean:8.1%} {'{:.1%}–{:.1%}'.format(*moves.perfect.interval):>14}"
-                lines.append(f"{name:8} {moves.moves:6} {figures} {f'{low:.2f}–{high:.2f}':>14} {shares}")
-        lines.append("discs lost per game: {:.1f} (95 % interval {:.1f}–{:.1f})".format(*_three(self.lost_per_game)))
+                lost, shares = (
+                    _interval(moves.lost, "{:.2f}–{:.2f}"),
+                    _interval(moves.perfect, "{:.1%}–{:.1%}"),
+                )
+                figures = f"{moves.moves:6} {moves.lost.mean:11.2f} {lost:>14} {moves.perfect.mean:8.1%} {shares:>14}"
+                lines.append(f"{name:8} {figures}")
+        within = _interval(self.lost_per_game, "{:.1f}–{:.1f}")
+        lines.append(f"discs lost per game: {self.lost_per_game.mean:.1f} (95 % interval {within})")
         if self.kept is not None:
-            share = "{:.1%} (95 % interval {:.1%}–{:.1%})".format(*_three(self.kept[1]))
-            lines.append(f"result kept: {share} of {self.kept[0]} games that perfect play wins or draws")
+            count, share = self.kept
+            within = f"{share.mean:.1%} (95 % interval {_interval(share, '{:.1%}–{:.1%}')})"
+            lines.append(f"result kept: {within} of {count} games that perfect play wins or draws")
         black, white = (game.opening_value - game.final for game in self.games[:2])
         lines.append(f"from the start: {black} discs lost as black, {white} as white; {len(self.games)} games in all")
         return "\n".join(lines)
 
 
-def _three(estimate: Estimate) -> tuple[float, float, float]:
-    return estimate.mean, *estimate.interval
+def _interval(estimate: Estimate, form: str) -> str:
+    return "unknown" if np.isnan(estimate.interval[0]) else form.format(*estimate.interval)
 
 
 def _plain(estimate: Estimate) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`reversi exam`: errors of evaluators against exact scores, or the strength of a policy with and without search."""
+"""`reversi exam`: errors of evaluators against exact scores, the strength of a policy, or whole games against perfect play."""
 
 from __future__ import annotations
 
@@ -13,16 +13,20 @@ from play.cli.options import (
     Cache,
     Json,
     Plot,
+    ProcessCount,
+    RayAddress,
     Threads,
     VariantOrDefault,
     checked_plot,
+    chosen_executor,
+    flag,
     integer,
     integers,
     make_folder,
     text,
     torch_threads,
 )
-from play.cli.output import exit_on_interrupt, print_json, print_table, progress_bar
+from play.cli.output import RESUME, exit_on_interrupt, print_json, print_table, progress_bar
 from reversi_env.errors import ReversiError
 
 if TYPE_CHECKING:
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from search.evaluators.base import Evaluator
     from train.evaluation.exact_set import ExactSet
     from train.evaluation.exam import Exam, ExamResult
+    from train.evaluation.whole_games import WholeGames
 
 #: Columns that the table of a policy needs.
 EXAM_WIDTH = 96
@@ -39,9 +44,14 @@ def exam(
     *subjects: Annotated[
         str,
         Parameter(
-            name="EVALUATOR", help="Evaluator specs (default: network and the published heuristics), or a policy file."
+            name="EVALUATOR",
+            help="Evaluator specs (default: network and the published heuristics), or a policy file; with --whole-games "
+            "agent specs.",
         ),
     ],
+    whole_games: Annotated[
+        bool, flag("--whole-games", help="Judge whole games of agents against perfect play (4x4 and 6x6).")
+    ] = False,
     weights: Annotated[
         str | None, text("--weights", help="Weight file (default: the packaged weights).", metavar="FILE")
     ] = None,
@@ -66,7 +76,12 @@ def exam(
     plot: Plot = None,
     games: Annotated[
         int | None,
-        integer("--games", help="Policy: games against each baseline (even; default: 400).", low=2, even=True),
+        integer(
+            "--games",
+            help="Policy: games against each baseline (even; default: 400); whole games per agent (default: 202).",
+            low=2,
+            even=True,
+        ),
     ] = None,
     depth: Annotated[
         int | None, integer("--depth", help="Policy: search depth in plies (default: 2).", low=1, high=4)
@@ -76,6 +91,11 @@ def exam(
     seed: Annotated[
         int | None, integer("--seed", help="Random seed of the sampled positions, or of the policy's games.")
     ] = None,
+    out: Annotated[
+        Path | None, text("--out", help="Whole games: folder of a run that can be resumed.", metavar="DIR")
+    ] = None,
+    workers: ProcessCount = None,
+    ray: RayAddress = None,
     as_json: Json = False,
 ) -> None:
     """Measure the errors of evaluators, or the strength of a policy with and without search.
@@ -101,11 +121,26 @@ def exam(
     Elo above random, and regret in solved endgames. They are measured for the
     policy's best move, for one-ply search over its value, for alpha-beta over
     its value, and for the same searches with the evaluator network.
+
+    --whole-games: agents (or policy files) play perfect play on 6x6 or 4x4 from
+    the start and from fixed openings with both colours. Exact values judge every
+    move: discs lost per game and per move, by phase; perfect moves; and games in
+    which a win or draw was kept. Solved positions are cached for all runs. With
+    --out the same command resumes, also with more --games or other agents:
+    reversi exam greedy network:depth=2 --whole-games --out exams/six
     """
     from reversi_env import Rules
     from search.evaluators.registry import published_names
     from train.evaluation.exam import examine
 
+    if whole_games:
+        unused = {"weights": weights, "wthor": wthor, "positions": positions, "empties": empties, "depth": depth}
+        _refuse_options("--whole-games", **unused, threads=threads)
+        chosen = {"size": size, "variant": variant, "games": games, "seed": seed}
+        given = {name: value for name, value in chosen.items() if value is not None}
+        _examine_whole_games(subjects, given, out, cache, plot, (ray, workers), as_json=as_json)
+        return
+    _refuse_options("evaluators or a policy: expected --whole-games", out=out, workers=workers, ray=ray)
     if len(subjects) == 1 and (subjects[0].endswith(".safetensors") or Path(subjects[0]).is_file()):
         unused = {"weights": weights, "wthor": wthor, "positions": positions, "empties": empties, "size": size}
         _refuse_options("a policy: expected evaluators", **unused, variant=variant, plot=plot)
@@ -153,6 +188,64 @@ def _exact_sets(
             show(f"solving, {doing}", done, total)
 
         yield from recorded_sets(wthor_files(wthor), rules, **sample, folder=cache, threads=threads, progress=progress)
+
+
+def _examine_whole_games(
+    subjects: Sequence[str],
+    chosen: dict[str, Any],
+    out: Path | None,
+    cache: Path | None,
+    plot: Path | None,
+    places: tuple[str | None, int | None],
+    *,
+    as_json: bool,
+) -> None:
+    from train.evaluation.options import WholeGameOptions
+    from train.evaluation.whole_games import play_whole_games, ply_figure
+
+    if not subjects:
+        raise ReversiError("--whole-games: expected one or more agents, such as greedy, or policy files")
+    agents = tuple(f"rl:{name}" if name.endswith(".safetensors") and ":" not in name else name for name in subjects)
+    options = WholeGameOptions(agents=agents, **chosen)
+    checked_plot(plot)
+    for option, folder in (("--out", out), ("--cache", cache)):
+        make_folder(option, folder)
+    saved = "solved positions are cached" if out is None else RESUME
+    with (
+        exit_on_interrupt(f"reversi: interrupted; {saved}"),
+        progress_bar() as show,
+        chosen_executor(*places) as executor,
+    ):
+        results = play_whole_games(
+            options, out, cache=cache, executor=executor, progress=lambda *at: show("judging", at[1], at[2], at[0])
+        )
+    if plot is not None:
+        ply_figure(results).save(plot)
+    if as_json:
+        print_json({"agents": [result.as_dict() for result in results]})
+    elif len(results) == 1:
+        print(results[0])
+    else:
+        _print_whole_games(results)
+
+
+def _print_whole_games(results: Sequence[WholeGames]) -> None:
+    rows = []
+    for result in results:
+        phases = (
+            "–" if moves is None else f"{moves.lost.mean:.2f}" for moves in (*result.phases.values(), result.overall)
+        )
+        low, high = result.lost_per_game.interval
+        perfect = "–" if result.overall is None else f"{100 * result.overall.perfect.mean:.1f}"
+        kept = "–" if result.kept is None else f"{100 * result.kept[1].mean:.0f}"
+        rows.append((result.agent, f"{result.lost_per_game.mean:.1f}", f"{low:.1f}–{high:.1f}", *phases, perfect, kept))
+    headings = ["agent", "lost per\ngame", "95 %\ninterval", *results[0].phases, "all\nmoves", "perfect\nmoves, %"]
+    headings.append("results\nkept, %")
+    print_table(headings, rows, width=EXAM_WIDTH, gap=1, show_edge=False)
+    rules = results[0].rules
+    print(
+        f"{rules.size}x{rules.size} {rules.variant}: {len(results[0].games)} games each; discs lost per game, and per move"
+    )
 
 
 def _policy_table(policy: str, threads: int | None, **options: Any) -> dict[str, Any]:

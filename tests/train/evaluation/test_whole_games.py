@@ -1,0 +1,170 @@
+"""Whole games against perfect play: moves are judged as minimax in Python judges them; runs are repeatable and resume."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from reversi_env import BLACK, WHITE, Rules
+from reversi_env.errors import ReversiError, TrainError
+from search.agents.base import Agent
+from search.agents.spec import make_agent
+from search.engine.solver import Solver
+from search.exact_scores import ExactScores
+from tests.oracles import jobs
+from train import score_policy
+from train.evaluation.options import WholeGameOptions
+from train.evaluation.whole_games import LOG, fixed_openings, play_whole_games, ply_figure
+from train.jobs.processes import LocalExecutor
+
+HERE = LocalExecutor(0)
+RUN = """
+import sys
+from pathlib import Path
+from train.evaluation.whole_games import WholeGameOptions, play_whole_games
+from train.jobs.processes import LocalExecutor
+options = WholeGameOptions(agents=("greedy", "random"), size=4, games=8)
+play_whole_games(options, Path(sys.argv[1]), cache=Path(sys.argv[2]), executor=LocalExecutor(0))
+"""
+
+
+@cache
+def exact(position):
+    """The value by minimax, in Python."""
+    if position.is_over():
+        return position.score()
+    return max(-exact(position.play(move)) for move in position.legal_moves() or ("pass",))
+
+
+class Recorder(Agent):
+    """A random player that remembers its moves with a choice."""
+
+    def __init__(self):
+        self.agent, self.moves = make_agent("random", seed=5), []
+
+    def choose(self, position):
+        action = self.agent.choose(position)
+        if len(position.legal_actions()) > 1:
+            self.moves.append((position, action))
+        return action
+
+
+def options(*agents, games=8, **others):
+    return WholeGameOptions(agents=agents, size=4, games=games, **others)
+
+
+def results(chosen, folder=None, **others):
+    return [one.as_dict() for one in play_whole_games(chosen, folder, **{"executor": HERE, **others})]
+
+
+@pytest.mark.parametrize("variant", ["normal", "reversed"])
+def test_every_move_has_the_values_of_minimax(variant, tmp_path):
+    rules, agent = Rules(4, variant), Recorder()
+    (result,) = play_whole_games(options("policy", variant=variant), policy=agent, cache=tmp_path)
+    judged = [tuple(move) for game in result.games for move in game.moves]
+    assert judged == [(12 - p.empties, exact(p), -exact(p.play(action))) for p, action in agent.moves]
+    openings = fixed_openings(rules, 4, ExactScores(rules, tmp_path))
+    for game, opening in zip(result.games, np.repeat(openings, 2), strict=True):
+        colour = (BLACK, WHITE)[game.number % 2]
+        assert game.opening_value == exact(opening.position) * (1 if opening.position.turn == colour else -1)
+        lost = sum(move.best - move.value for move in game.moves)
+        assert lost == game.opening_value - game.final  # perfect play and moves without a choice lose nothing
+    losses = [best - value for _, best, value in judged]
+    assert sum(losses) > 0
+    assert result.overall.moves == len(losses) == sum(part.moves for part in result.phases.values() if part)
+    assert len(losses) == sum(part.moves for part in result.by_ply.values())
+    assert result.overall.lost.mean == pytest.approx(np.mean(losses))
+    assert result.overall.perfect.mean == pytest.approx(np.mean(np.equal(losses, 0)))
+    assert result.lost_per_game.mean == pytest.approx(sum(losses) / 8)
+    count, kept = result.kept
+    held = [np.sign(game.final) == np.sign(game.opening_value) for game in result.games if game.opening_value >= 0]
+    assert (count, kept.mean) == (len(held), pytest.approx(np.mean(held)))
+    assert f"{sum(losses) / 8:.1f}" in str(result)
+
+
+def test_perfect_play_loses_nothing_and_openings_differ(tmp_path):
+    (found,) = results(options("perfect"), cache=tmp_path)
+    assert found["lost_per_game"]["mean"] == 0
+    assert (found["overall"]["perfect"]["mean"], found["kept"]["mean"]) == (1, 1)
+    assert found["lost_from_the_start"] == {"black": 0, "white": 0}
+    openings = fixed_openings(Rules(4), 30, ExactScores(Rules(4), tmp_path))
+    assert openings[0].moves == ()
+    assert len({opening.position.canonical() for opening in openings}) == 30
+    assert openings[:8] == fixed_openings(Rules(4), 8, ExactScores(Rules(4), tmp_path))
+
+
+def test_workers_and_the_cache_change_nothing(tmp_path, monkeypatch):
+    chosen = options("greedy", "random")
+    expected = results(chosen, cache=tmp_path / "a")
+    assert results(chosen, cache=tmp_path / "b", executor=LocalExecutor(1)) == expected
+    assert results(chosen, cache=tmp_path / "c", executor=LocalExecutor(2)) == expected
+    solved = []
+    narrow = Solver.narrow
+    monkeypatch.setattr(Solver, "narrow", lambda *given: solved.append(given[1].empties) or narrow(*given))
+    assert results(chosen, cache=tmp_path / "c") == expected
+    assert max(solved) < 10
+    assert results(options("random", seed=1), cache=tmp_path / "a")[0] != expected[1]
+
+
+def test_a_killed_run_resumes_also_with_other_agents_and_more_games(tmp_path):
+    folder, solved, log = tmp_path / "out", tmp_path / "cache", tmp_path / "out" / LOG
+    with jobs.launched(folder, solved, code=jobs.held(RUN, LOG, 6)) as job:
+        jobs.wait_until(lambda: log.exists() and log.read_bytes().count(b"\n") == 5, job)
+    log.write_bytes(log.read_bytes()[:-9])  # four games and a part of the fifth
+    played = []
+    found = results(options("greedy", "random"), folder, cache=solved, progress=lambda *at: played.append(at[1]))
+    assert played == [*range(4, 17)]
+    assert found == results(options("greedy", "random"), cache=solved)
+    more = options("six-factor:depth=1", "greedy", games=10)
+    assert results(more, folder, cache=solved) == results(more, cache=solved)
+    with pytest.raises(TrainError, match="seed"):
+        results(options("greedy", games=10, seed=1), folder, cache=solved)
+
+
+def test_other_weights_are_another_agent(tmp_path, monkeypatch):
+    chosen, played = options("greedy"), []
+    results(chosen, tmp_path, cache=tmp_path)
+    monkeypatch.setattr("search.agents.simple.GreedyAgent.content_hashes", lambda self, rules: {"weights": "other"})
+    results(chosen, tmp_path, cache=tmp_path, progress=lambda *at: played.append(at[1]))
+    assert played[0] == 0
+
+
+def first_legal(boards, masks):
+    return masks.argmax(axis=1)
+
+
+def test_a_policy_is_scored_and_so_is_an_agent(tmp_path, monkeypatch):
+    monkeypatch.setenv("REVERSI_CACHE_DIR", str(tmp_path))
+
+    class FirstLegal(Agent):
+        def choose(self, position):
+            return position.legal_actions()[0]
+
+    score = score_policy(first_legal, Rules(4), whole_games=True, games=6)
+    (expected,) = play_whole_games(options("policy", games=6), policy=FirstLegal())
+    assert score.as_dict() == expected.as_dict()
+    greedy = score_policy("greedy", Rules(4), whole_games=True, games=4)
+    assert [greedy.as_dict()] == results(options("greedy", games=4))
+    assert (tmp_path / "solved" / "bounds-4x4-normal").exists()
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [
+        ({"rules": Rules(8)}, "8x8"),
+        ({"rules": Rules(4), "games": 3}, "even"),
+        ({"rules": Rules(4), "opponents": ("greedy",)}, "opponents"),
+        ({"rules": Rules(4), "policy": "nobody"}, "nobody"),
+    ],
+)
+def test_wrong_options_are_refused(given, words):
+    with pytest.raises(ReversiError, match=words):
+        score_policy(**{"policy": first_legal, "whole_games": True, **given})
+
+
+def test_the_plot_has_a_line_for_each_agent(tmp_path):
+    both = play_whole_games(options("greedy", "random"), cache=tmp_path, executor=HERE)
+    pytest.importorskip("matplotlib")
+    for count in (1, 2):
+        ply_figure(both[:count]).save(tmp_path / "plot.svg")
+        assert (tmp_path / "plot.svg").read_bytes().startswith(b"<?xml")

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import quoted
 from reversi_env.storage.checksummed import ChecksumError, pack_checksummed, read_cached, unpack_checksummed
+from search.engine.limits import MoveValue, SearchResult
 
 FORMAT = "reversi-book-1"
 #: Values are stored in these units.
@@ -28,6 +29,8 @@ PACKAGED = "yes"
 PLAYED_SHARE_OF_MARGIN = 1 / 6
 #: The entry of ``about`` for books with exact scores of all positions up to a ply: the number of plies.
 SOLVED = "solved"
+#: Board size of packaged solved books.
+SOLVED_SIZE = 6
 #: The value of a position without a deeper search.
 UNCHECKED = np.int16(-32768)
 _COLUMNS = {
@@ -180,6 +183,25 @@ def packaged_book(rules: Rules) -> Book | None:
     """Return the packaged book of that game; None if there is none."""
     path = FOLDER / f"{rules.size}x{rules.size}-{rules.variant}.safetensors"
     return read_book(path) if path.exists() else None
+
+
+def solved_book(rules: Rules) -> Book | None:
+    """Return the packaged book with exact scores of that game; None if there is none."""
+    book = packaged_book(rules) if rules.size == SOLVED_SIZE else None
+    return book if book is not None and book.is_solved else None
+
+
+def solved_result(position: Position, multi_pv: int = 1) -> SearchResult | None:
+    """Return the exact value of *position* by the packaged solved book, and those of the best *multi_pv* moves.
+
+    None if the book does not have the positions after its moves. The principal variation ends with the book.
+    """
+    book = solved_book(position.rules)
+    if book is None or not (moves := book.moves(position)):
+        return None
+    values = tuple(MoveValue(move.move, move.value) for move in moves[:multi_pv]) if multi_pv > 1 else ()
+    line = book.line(position)
+    return SearchResult(line[0], moves[0].value, position.empties, 100, line, 0, 0.0, values)
 
 
 def book_for(name: str, rules: Rules) -> Book:

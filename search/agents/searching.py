@@ -85,7 +85,8 @@ class SearchAgent(TimedAgent):
             return None
         line = (move.move, *book.line(position.play(move.move)))
         end = book.find(position.play_all(line))
-        return SearchResult(move.move, move.value, len(line) + (end.depth if end else 0), 0, line, 0, 0.0)
+        depth, confidence = len(line) + (end.depth if end else 0), 100 if book.is_solved else 0
+        return SearchResult(move.move, move.value, depth, confidence, line, 0, 0.0)
 
     def engine(self, rules: Rules) -> Engine:
         """Return the engine for that game; the first call makes it and loads its kernels."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from reversi_env import Position, ReversiError, Rules, batch
+from reversi_env.rules import PASS_NAME
 from search import evaluators
 from search.agents.base import Agent
 from search.agents.book import Book, book_for, packaged_book
@@ -84,8 +85,10 @@ class ExactAgent(Agent):
     def choose(self, position: Position) -> int:
         if position.empties > self.exact or position.must_pass():
             return self._fallback.choose(position)
-        move = self.solver(position.rules).solve(position).move
-        return position.rules.action_from_name(move or "pass")
+        return position.rules.action_from_name(self._solved_move(position) or PASS_NAME)
+
+    def _solved_move(self, position: Position) -> str | None:
+        return self.solver(position.rules).solve(position).move
 
     def solver(self, rules: Rules) -> Solver:
         """Return the solver for that game; the first call makes it and loads its kernels."""
@@ -121,13 +124,13 @@ class ExactAgent(Agent):
 class PerfectAgent(ExactAgent):
     """Plays perfectly from the first move on 4x4 and 6x6: from a solved book, then by the solver.
 
-    *book* is a file of `reversi book solve`; by default the packaged one of the game, if there is one. *seed* decides between
-    equally good moves of the book.
+    *book* is a file of `reversi book solve`; by default the packaged one of the game, if there is one. The position after its last
+    move has a known score, which shortens its search. *seed* decides between equally good moves of the book.
     """
 
     _order = "network"
 
-    def __init__(self, seed: int = 0, threads: int = 1, table: float = 256, book: str | None = None) -> None:
+    def __init__(self, seed: int = 0, threads: int = 1, table: float = 64, book: str | None = None) -> None:
         super().__init__(RandomAgent(seed), 36, threads, table)
         self._generator, self._book = np.random.default_rng(seed), book
 
@@ -136,6 +139,12 @@ class PerfectAgent(ExactAgent):
         if book is not None and (move := book.choose(position, generator=self._generator)):
             return position.rules.action_from_name(move.move)
         return super().choose(position)
+
+    def _solved_move(self, position: Position) -> str | None:
+        book = self.solved_book(position.rules)
+        if book is None or (entry := book.find(position)) is None:
+            return super()._solved_move(position)
+        return self.solver(position.rules).move_with_score(position, round(entry.value))
 
     def solved_book(self, rules: Rules) -> Book | None:
         """Return the book for that game, or raise a ReversiError if its scores are not exact or the board is too large."""

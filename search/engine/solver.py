@@ -215,6 +215,22 @@ class Solver:
         nodes, confidence = int(self.thread_states["nodes"].sum()), SELECTIVITIES[selectivity].confidence
         return Solution(bounds[0], move, pv, nodes, perf_counter() - began, *bounds, confidence)
 
+    def move_with_score(self, position: Position, score: int) -> str | None:
+        """Return a best move by name if *score*, the exact one of *position*, is known; after `stop` a move without proof.
+
+        It proves only that the move has the score. A normal 6x6 position with 25 empties takes a fifth of the nodes of `solve`.
+        """
+        with self._one_at_a_time:
+            self.switch.withdraw()
+            check_game(position, self.rules)
+            self.prepare_search()
+            for selectivity in self.selectivity_levels(position):
+                self._narrow_bounds(
+                    position, max(score - 2, -self.rules.square_count), score, score, selectivity=selectivity
+                )
+            line = self._principal_variation(position, score, max_plies=1)
+            return line[0] if line else self._table_move(position) or next(iter(position.legal_moves()), None)
+
     def solve_all_moves(self, position: Position) -> dict[str, int]:
         """Return the exact value of every legal move by name, best first; after `stop` only of those proven before."""
         values: dict[str, int] = {}

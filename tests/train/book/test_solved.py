@@ -5,11 +5,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from play.server.catalogue import book_sizes
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import TrainError
-from search.agents.book import UNITS_PER_DISC, read_book
+from search.agents.book import UNITS_PER_DISC, read_book, solved_book
 from search.agents.spec import make_agent
 from search.engine.solver import Solver, solve_batch
+from search.engine.table import TranspositionTable
 from train.book.build import BOOK
 from train.book.options import SolvedBookOptions
 from train.book.solved import solve_book
@@ -107,6 +109,54 @@ def test_perfect_takes_no_book_with_estimates(solved, tmp_path):
     path.write_bytes(replace(book, about={}).to_bytes())
     with pytest.raises(ReversiError, match="estimates"):
         make_agent(f"perfect:book={path}").prepare(book.rules)
+
+
+#: The packaged solved books, and the values of the starts under perfect play (docs/lab/solved.md).
+PACKAGED = [rules for rules in (Rules(6), Rules(6, "reversed")) if solved_book(rules)]
+STARTS = {"normal": -4, "reversed": 2}
+
+
+@pytest.mark.parametrize("rules", PACKAGED, ids=str)
+def test_perfect_plays_from_the_packaged_book_and_other_agents_do_not(rules):
+    book, agent = solved_book(rules), make_agent("perfect:table=1")
+    assert agent.content_hashes(rules) == {"book": book.sha256}
+    start = Position.initial(rules)
+    assert book.find(start).value == STARTS[rules.variant]
+    assert "book=yes" not in make_agent("network:depth=1").content_hashes(rules)
+    assert make_agent("network:depth=1").search(start).nodes > 0
+    asked = make_agent("network:depth=1,book=yes").search(start)
+    assert (asked.value, asked.nodes, asked.exact) == (STARTS[rules.variant], 0, True)
+    assert -book.find(start.play(agent.choose(start))).value == STARTS[rules.variant]
+    assert book_sizes() == [8]  # the page's players take no solved book
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rules", PACKAGED, ids=str)
+def test_every_score_of_a_packaged_book_is_the_best_of_its_moves(rules):
+    book = solved_book(rules)
+    for row in np.flatnonzero(book.depth == 0):
+        position = Position(rules, int(book.own[row]), int(book.opp[row]))
+        scores = [-book.find(position.play(action)).value for action in position.legal_actions()]
+        assert max(scores) == book.find(position).value
+    if rules.variant == "normal":
+        replies = book.moves(Position.initial(rules).play("c2"))
+        assert {move.move: move.value for move in replies} == {"b4": 4, "d2": 2, "b2": -20}
+
+
+@pytest.mark.parametrize("count", [2, pytest.param(300, marks=[pytest.mark.slow, pytest.mark.long])])
+@pytest.mark.parametrize("rules", PACKAGED, ids=str)
+def test_entries_of_the_last_ply_are_solved_again_in_another_order(rules, count):
+    """Without a network, and on a symmetric image; the few are those that are solved soonest: everything is won."""
+    book = solved_book(rules)
+    solver = Solver(rules, evaluator="six-factor", table=TranspositionTable(64), selective=False)
+    last = np.flatnonzero(book.depth)
+    won = last[book.value[last] == book.value[last].max()]
+    for row in np.random.default_rng(2026).choice(won if count < 300 else last, count, replace=False):
+        position = Position(rules, int(book.own[row]), int(book.opp[row])).transformed(3)
+        assert (
+            UNITS_PER_DISC * solver.solve(position, guess=int(book.value[row]) // UNITS_PER_DISC).score
+            == book.value[row]
+        )
 
 
 def random_line(rules, seed):

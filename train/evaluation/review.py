@@ -16,6 +16,8 @@ from reversi_env import Position, ReversiError
 from reversi_env.errors import quoted
 from reversi_env.notation import Game, read_transcript
 from reversi_env.rules import PASS_NAME
+from search.agents.book import solved_result
+from search.agents.simple import SMALL_SIZE
 from search.engine.engine import Engine
 from search.engine.limits import Limits
 from search.engine.probcut import MARGIN
@@ -136,12 +138,15 @@ def analyse(
     """Judge every move of a *game*, of a transcript such as ``f5d6c3``, or of a sequence of moves.
 
     Positions are searched *depth* plies (2 or more; 8 without *time*) or *time* seconds each, and solved from *exact* empty
-    squares on (default: chosen by the engine). *evaluator*: by default the strongest one for the game.
+    squares on (default: chosen by the engine; on 4x4 all). Positions of a packaged solved book (6x6) are exact unless *exact* is 0.
+    *evaluator*: by default the strongest one for the game.
     """
     if not isinstance(game, Game):
         game = read_transcript(game if isinstance(game, str) else "".join(game))
     if depth is not None and depth < MIN_DEPTH:
         raise ReversiError(f"depth={depth}: expected {MIN_DEPTH} plies or more")
+    if exact is None and game.start.rules.size == SMALL_SIZE:
+        exact = game.start.rules.square_count
     limits = Limits(time=time, depth=8 if depth is None and time is None else depth, empties_exact=exact)
     engine = Engine(evaluator or strongest_evaluator(game.start.rules), game.start.rules, threads=threads)
     if limits.depth is None and engine.evaluator.probcut(game.start.rules):
@@ -156,9 +161,12 @@ def analyse(
 
 def _judge_move(engine: Engine, position: Position, move: str, number: int, limits: Limits) -> MoveReview:
     engine.clear()  # the table has entries of other depths
-    result = engine.search(position, limits)
+    solved = None if limits.empties_exact == 0 else solved_result(position, position.rules.square_count)
+    result = solved or engine.search(position, limits)
     best, before, after = str(result.move), result.value, result.value
-    if move != best:
+    if solved:
+        after = next(entry.value for entry in solved.moves if entry.move == move)
+    elif move != best:
         child = position.play(move)
         # as deep as the best move was searched, solved if that was, and probably in the same time
         same = Limits(depth=max(1, result.depth - 1), empties_exact=child.empties if result.exact else 0)

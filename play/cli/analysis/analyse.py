@@ -61,7 +61,8 @@ def analyse(
     Values are in discs for the side to move. Near the end of a game the output
     says whether the value is exact, or its confidence in per cent. A file of OBF
     lines is analysed line by line. Ctrl-C ends the search early and shows the
-    best result so far.
+    best result so far. Without --agent 4x4 is solved, and positions of the
+    packaged solved book (6x6) have their exact values at once.
 
     With --jsonl every line of standard input is a request, such as
     {"id": 1, "position": "f5d6", "multi_pv": 3}, and {"cancel": 1} stops it. The
@@ -69,6 +70,7 @@ def analyse(
     """
     from play.thinker import default_agent
     from reversi_env.errors import ReversiError, quoted
+    from search.agents.book import solved_result
 
     limits = {"time": time, "depth": depth, "nodes": nodes}
     if jsonl:
@@ -94,9 +96,11 @@ def analyse(
             else:
                 print(f"{'' if line is None else f'line {line}: '}{value:+.2f}")
             continue
-        if spec not in players:
-            players[spec] = _searcher(spec, limits, threads)
-        result, interrupted = _search(players[spec], problem.position, multi_pv)
+        result, interrupted = None if agent else solved_result(problem.position, multi_pv), False
+        if result is None:
+            if spec not in players:
+                players[spec] = _searcher(spec, limits, threads)
+            result, interrupted = _search(players[spec], problem.position, multi_pv, solves=agent is None)
         with output_after_interrupt(interrupted, "interrupted, this is the best so far"):
             if as_json:
                 print_json(numbered | _as_dict(result, multi_pv))
@@ -149,16 +153,18 @@ def _checked(player: object, agent: str) -> SearchAgent:
     return player
 
 
-def _search(player: SearchAgent, position: Position, multi_pv: int) -> tuple[SearchResult, bool]:
-    """Return the result of the search, and whether Ctrl-C ended it."""
+def _search(player: SearchAgent, position: Position, multi_pv: int, solves: bool) -> tuple[SearchResult, bool]:
+    """Return the result of the search, which *solves* 4x4 whatever the depth, and whether Ctrl-C ended it."""
     from time import perf_counter
 
     from play.first_start import compile_ahead, parts_of
+    from search.agents.simple import SMALL_SIZE
+    from search.engine.limits import Limits
 
     compile_ahead(parts_of([player]), lambda: player.prepare(position.rules))  # where Ctrl-C can end a compilation
-    began = perf_counter()
+    began, limits = perf_counter(), Limits() if solves and position.rules.size == SMALL_SIZE else None
     return interruptible(
-        lambda: player.search(position, multi_pv=multi_pv),
+        lambda: player.search(position, limits, multi_pv=multi_pv),
         player.stop,
         lambda: f"searching, {perf_counter() - began:.0f} s (Ctrl-C shows the best so far)",
     )

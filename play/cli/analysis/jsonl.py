@@ -15,6 +15,7 @@ from play.thinker import default_agent
 from reversi_env import Position, ReversiError
 from reversi_env.errors import quoted
 from reversi_env.options import Options, option
+from search.agents.book import solved_result
 from search.agents.searching import SearchAgent
 from search.agents.spec import AgentSpec
 from search.engine.limits import Limits, SearchResult
@@ -148,6 +149,8 @@ class AnalysisService:
 
     def _search(self, key: int | str, job: Job, players: dict[str, SearchAgent]) -> dict[str, Any]:
         request, position = job.request, job.position
+        if not (request.agent or request.exclude) and (solved := solved_result(position, request.multi_pv)):
+            return {"type": "result", "cancelled": False, **_fields(solved)}
         player = self._player(request.agent or default_agent(position.rules), players)
         with self._preparing:
             compile_ahead(parts_of([player]), partial(player.prepare, position.rules))

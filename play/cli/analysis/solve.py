@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 from play.cli.options import Json, flag, integer, number, text
@@ -35,6 +36,9 @@ def solve(
     order: Annotated[
         str | None, text("--order", help="Evaluator for move ordering, such as network.", metavar="EVALUATOR")
     ] = None,
+    book: Annotated[
+        bool, flag("--book", negative="--no-book", help="Use the packaged book of solved positions (6x6; default).")
+    ] = True,
     as_json: Json = False,
 ) -> None:
     """Solve endgames exactly and print the final score in discs for the side to move.
@@ -49,9 +53,10 @@ def solve(
     as long. --order network reduces the nodes to a fifth, where a network for
     the board size and variant exists.
 
-    POSITION start solves the whole game. It takes milliseconds on 4x4, minutes
-    on 6x6 (with --order network --threads 2 --table 4096), and is not feasible
-    on 8x8.
+    POSITION start solves the whole game. It takes milliseconds on 4x4. On 6x6
+    the first scores are those of the packaged book, where the game has one, and
+    only its end is solved. With --no-book, the whole game takes minutes (with
+    --order network --threads 2 --table 4096). 8x8 is not feasible.
     """
     from reversi_env.errors import ReversiError
 
@@ -71,7 +76,7 @@ def solve(
             solver.load_kernels()  # here, where Ctrl-C can end a compilation
         if problem.position.empties > MAX_QUICK_EMPTIES and problem.position.rules.size == 8:
             print(f"reversi: {problem.position.empties} empties may take days; see reversi analyse", file=sys.stderr)
-        result = _solve_line(solver, line or 1, problem.position, all_moves)
+        result = _solve_line(solver, line or 1, problem.position, all_moves, book)
         if as_json:
             print_json(result)
         else:
@@ -85,8 +90,9 @@ def _expected_score(problem: Problem, result: dict[str, Any]) -> int | None:
     return best if known or (best is not None and best >= result["score"]) else None
 
 
-def _solve_line(solver: Solver, line: int, position: Position, all_moves: bool) -> dict[str, Any]:
+def _solve_line(solver: Solver, line: int, position: Position, all_moves: bool, book: bool) -> dict[str, Any]:
     """Return the result of one problem under the stable keys of the JSON; Ctrl-C ends the command."""
+    from search.agents.book import solved_result
 
     def status() -> str:
         lower, upper, nodes = solver.bounds()
@@ -94,6 +100,11 @@ def _solve_line(solver: Solver, line: int, position: Position, all_moves: bool) 
         return f"line {line}, {position.empties} empties{bounds}, {nodes / 1e6:,.0f} million nodes"
 
     def work() -> tuple[Any, dict[str, int]]:
+        if book and (stored := solved_result(position, position.rules.square_count)):
+            end = solver.solve(position.play_all(stored.pv))  # of the line, after the book
+            score, scores = round(stored.value), {entry.move: round(entry.value) for entry in stored.moves}
+            pv = stored.pv + end.pv
+            return replace(end, score=score, move=stored.move, pv=pv, lower=score, upper=score), scores
         solution = solver.solve(position)
         return solution, solver.solve_all_moves(position) if all_moves and solution.proven else {}
 

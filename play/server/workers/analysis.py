@@ -1,13 +1,15 @@
 """Analysis of a position: values and verdicts of all moves, by a search to the end of the game if the time suffices.
 
-Otherwise each value is the mean of the last two depths: odd and even depths differ, which would show as a zigzag in the course of a
-game, and as false blunders. The tables are cleared, since entries of the neighbouring position have the other parity.
+The packaged solved book (6x6) has exact values without a search. Otherwise each value is the mean of the last two depths: odd and
+even depths differ, which would show as a zigzag in the course of a game, and as false blunders. The tables are cleared, since
+entries of the neighbouring position have the other parity.
 """
 
 from time import perf_counter
 from typing import Any
 
 from reversi_env import Position
+from search.agents.book import solved_result
 from search.engine.deepening import SOLVE_GROWTH, SOLVE_NODES_PER_SECOND
 from search.engine.engine import Engine
 from search.engine.limits import Limits, SearchResult
@@ -26,7 +28,8 @@ def analyse(engine: Engine, position: Position, seconds: float) -> dict[str, Any
     """Return the result of about *seconds* as a dictionary; values in discs for the side to move, *moves* best first."""
     began, seconds = perf_counter(), max(seconds, MIN_SECONDS)
     engine.clear()
-    values = _to_the_end(engine, position, seconds)
+    solved = solved_result(position, ALL_MOVES)
+    values = _as_dict(solved, _values(solved)) if solved else _to_the_end(engine, position, seconds)
     if values is None:
         values = _deepened(engine, position, max(seconds - (perf_counter() - began), MIN_SECONDS))
     best, exact, size = values["value"], values["exact"], position.rules.size

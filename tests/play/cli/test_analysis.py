@@ -5,7 +5,7 @@ import re
 import pytest
 
 from play.interrupt import INTERRUPTED
-from reversi_env import Position, Rules
+from reversi_env import BLACK, Position, Rules
 from search import agents
 from search.engine.solver import solve_all_moves
 from tests.conftest import REPOSITORY
@@ -52,6 +52,29 @@ def test_solve_from_the_start(json_lines, variant, score):
     [result] = json_lines("solve", "start", "--size", 4, "--variant", variant, "--table", 1)
     assert result["score"] == score
     assert Position.initial(Rules(4, variant)).play_all(result["pv"]).score() in (score, -score)
+
+
+def test_6x6_is_exact_by_the_solved_book_unless_an_agent_is_named(json_lines, reversi):
+    values = {"b4": 4, "d2": 2, "b2": -20}
+    [result] = json_lines("analyse", "c2", "--size", 6, "--depth", 2, "--multi-pv", 9)
+    assert {entry["move"]: entry["value"] for entry in result["moves"]} == values
+    assert (result["exact"], result["value"], len(result["pv"]), result["nodes"]) == (True, 4, 6, 0)
+    assert "(exact)" in reversi("analyse", "c2", "--size", 6)[1]
+    [searched] = json_lines("analyse", "c2", "--size", 6, "--depth", 2, "--agent", "six-factor")
+    assert (searched["exact"], searched["depth"]) == (False, 2)
+    request = '{"id": 1, "position": "c2", "size": 6}'
+    [served] = json_lines("analyse", "--jsonl", "--depth", 2, stdin=request)
+    assert (served["exact"], served["value"], served["depth"]) == (True, 4, 31)
+    [small] = json_lines("analyse", "start", "--size", 4, "--depth", 2)
+    assert (small["exact"], small["value"]) == (True, -10)
+
+
+@pytest.mark.slow
+def test_the_start_of_6x6_is_solved_with_a_complete_line(json_lines):
+    [result] = json_lines("solve", "start", "--size", 6, "--all-moves", "--order", "network")
+    assert (result["score"], result["moves"]) == (-4, [{"move": m, "score": -4} for m in ("c2", "b3", "e4", "d5")])
+    end = Position.initial(Rules(6)).play_all(result["pv"])
+    assert (end.is_over(), end.score(BLACK)) == (True, -4)
 
 
 def test_depth_0_follows_the_variant_and_knows_the_end_of_a_game(json_lines):

@@ -1,5 +1,6 @@
 """Games looked at afterwards: values, losses and verdicts against the solver; the table, the plot and the command."""
 
+import itertools
 import json
 
 import pytest
@@ -46,6 +47,25 @@ def test_searched_values_are_no_better_than_the_best_and_repeat_themselves():
     assert all(move.loss >= 0 and not move.exact for move in first)
     assert any(move.loss > 0 for move in first)
     assert len(analyse("f5d6c3", "discs", time=0.01)) == 3
+
+
+def test_the_first_moves_of_6x6_are_exact_by_the_solved_book_and_4x4_is_solved():
+    rules = Rules(6)
+    first = analyse(
+        Game(
+            Position.initial(rules), ("c2", "b2", *random_moves(Position.initial(rules).play_all(("c2", "b2")), 1, 6))
+        ),
+        depth=2,
+    )
+    assert [move.exact for move in first] == [True] * 7 + [False]
+    assert [(move.value_before, move.value_after, move.verdict) for move in first[:2]] == [
+        (-4, -4, "best"),
+        (4, -20, "blunder"),
+    ]
+    for before, after in itertools.pairwise(first[:7]):
+        assert before.value_after == -after.value_before
+    assert not any(move.exact for move in analyse(first.game, depth=2, exact=0))
+    assert all(move.exact for move in analyse(LOSER, depth=2))
 
 
 def test_by_the_clock_the_move_that_was_played_is_looked_at_as_selectively_as_the_best_one(monkeypatch):

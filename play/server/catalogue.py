@@ -19,20 +19,20 @@ from reversi_env import ReversiError, Rules
 from reversi_env.errors import is_installed, missing_extra_error
 from reversi_env.rules import SIZES, Variant
 from search.agents.base import Agent
-from search.agents.book import PACKAGED, packaged_book
+from search.agents.book import PACKAGED, packaged_book, solved_book
 from search.agents.registry import option_names
 from search.agents.searching import SearchAgent
-from search.agents.simple import INVINCIBLE_EMPTIES, ExactAgent
+from search.agents.simple import INVINCIBLE_EMPTIES, SMALL_SIZE, ExactAgent, PerfectAgent
 from search.agents.spec import AgentSpec
 
 #: The agents on offer, the levels for people first, then the strongest; their texts are those of the page in English.
 NAMES = (
-    *("human", "network", "six-factor", "four-attribute", "cell-utility", "position-stability", "double-alpha"),
-    *("ten-weight", "mobility", "discs", "zero", "rl", "greedy-invincible", "greedy", "random"),
+    *("human", "perfect", "network", "six-factor", "four-attribute", "cell-utility", "position-stability"),
+    *("double-alpha", "ten-weight", "mobility", "discs", "zero", "rl", "greedy-invincible", "greedy", "random"),
 )
 _WORDS = Path(__file__).resolve().parents[1] / "web" / "words" / "en.json"
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
-_PLAIN = ("human", "zero", "rl", "greedy-invincible", "greedy", "random")
+_PLAIN = ("human", "perfect", "zero", "rl", "greedy-invincible", "greedy", "random")
 _OPTIONS = frozenset({"depth", "time", "nodes", "level", "exact", "seed", "book", "variety", "simulations"})
 #: Agents that need trained weights: the folder with them, and how the files' names begin.
 _WEIGHTS = {"network": (NETWORKS, ""), "rl": (POLICIES, "ppo-"), "zero": (NETWORKS / "residual", "zero-")}
@@ -40,6 +40,8 @@ _WEIGHTS = {"network": (NETWORKS, ""), "rl": (POLICIES, "ppo-"), "zero": (NETWOR
 _WITH_TORCH = ("rl", "zero")
 #: Seconds per move of the tree search if the spec sets no time.
 ZERO_SECONDS = 1.0
+#: Seconds per move of `perfect`, whose move is not proven if it is stopped. Most take less than one.
+PERFECT_SECONDS = 60.0
 #: Maximum number of empty squares that a spec may have solved exactly; takes about a second.
 MAX_EXACT = 18
 #: A search to a fixed depth up to this one needs no time limit.
@@ -59,7 +61,12 @@ class LimitedAgent:
 
 @cache
 def sizes(name: str) -> list[int]:
-    """Return the sizes that an agent plays in both variants; none if it needs torch, which is missing."""
+    """Return the sizes that an agent plays in both variants; none if it needs torch, which is missing.
+
+    Without a solved book the first moves of `perfect` on 6x6 would take minutes.
+    """
+    if name == "perfect":
+        return [n for n in SIZES if n == SMALL_SIZE or all(solved_book(Rules(n, game)) for game in VARIANTS)]
     if name not in _WEIGHTS:
         return list(SIZES)
     if name in _WITH_TORCH and not is_installed("torch"):
@@ -130,8 +137,9 @@ def _check_book(spec: AgentSpec, size: int) -> None:
 
 @cache
 def book_sizes() -> list[int]:
-    """Return the sizes with a packaged book for both variants."""
-    return [size for size in SIZES if all(packaged_book(Rules(size, game)) for game in VARIANTS)]
+    """Return the sizes with a packaged book for both variants; `network` would play a solved one at any strength."""
+    games = {size: [Rules(size, game) for game in VARIANTS] for size in SIZES}
+    return [size for size in SIZES if all(packaged_book(game) and not solved_book(game) for game in games[size])]
 
 
 def _cut(spec: AgentSpec, options: ServerOptions, lenient: bool) -> AgentSpec:
@@ -146,6 +154,8 @@ def _cut(spec: AgentSpec, options: ServerOptions, lenient: bool) -> AgentSpec:
 
 def _seconds(agent: Agent | None, options: ServerOptions) -> float | None:
     """Return its own time limit, or the server's if nothing small ends its searches."""
+    if isinstance(agent, PerfectAgent):
+        return max(PERFECT_SECONDS, options.longest_think)
     if isinstance(agent, ExactAgent):
         return None if agent.exact <= INVINCIBLE_EMPTIES else options.longest_think
     if not isinstance(agent, SearchAgent):

@@ -32,7 +32,9 @@ class ServerOptions(Options):
     workers: int | None = option(
         None, "Number of search processes (default: one per core); 0: the server itself searches.", low=0, high=256
     )
-    longest_think: float = option(5.0, "Maximum thinking time of an agent per move, in seconds.", low=0.05, high=600)
+    longest_think: float = option(
+        5.0, "Maximum thinking time of an agent per move, in seconds (perfect: at least 60).", low=0.05, high=600
+    )
     allowed_hosts: tuple[str, ...] | None = option(None, "Name under which browsers reach the server; repeat for more.")
     proxies: tuple[str, ...] | None = option(
         None, "Address of a proxy in front of the server, whose X-Forwarded-For is trusted; repeat for more."

@@ -6,6 +6,7 @@ import struct
 
 import pytest
 
+from play.server.catalogue import sizes
 from reversi_env import BLACK, WHITE, Position, Rules
 from reversi_env.notation import read_ggf_game
 from search.engine.solver import solve_all_moves
@@ -13,6 +14,7 @@ from tests.play.server.test_games import WTHOR
 
 from .steps import (
     PHONE,
+    choose,
     expect,
     fits,
     imported,
@@ -33,7 +35,7 @@ pytestmark = pytest.mark.slow
 
 def test_analysis_shows_values_the_line_and_the_course_of_the_game(open_page):
     page = open_page()
-    start(page, agent="greedy", size=6)
+    start(page, agent="greedy")
     play_some(page, 2)
     page.click("#hint")
     expect(page.locator(".square.hint.legal")).to_have_count(1)
@@ -55,6 +57,31 @@ def test_analysis_shows_values_the_line_and_the_course_of_the_game(open_page):
     page.click("#start")
     my_turn(page)
     expect(page.locator("#analysis")).not_to_be_checked()
+
+
+def test_a_review_of_6x6_is_exact_from_the_first_move(open_page):
+    page = open_page()
+    review(page, "c2 b2 b3", size=6)  # the second move loses 24 discs
+    expect(page.locator("#summary")).to_contain_text("exact")
+    expect(page.locator("#moves button").nth(1)).to_have_attribute("data-grade", "blunder")
+    for key, lead in (
+        ("Home", "White wins by 4 discs"),
+        ("ArrowRight", "White wins by 4 discs"),
+        ("ArrowRight", "Black wins by 20"),
+    ):
+        page.keyboard.press(key)
+        expect(page.locator("#line .verdict")).to_contain_text(lead)
+        expect(page.locator("#line .verdict")).to_contain_text("exact")
+
+
+def test_the_perfect_opponent_plays_on_small_boards(open_page):
+    page = open_page()
+    choose(page, size=8)
+    expect(page.locator("#agent option[value=perfect]")).to_be_disabled()
+    for size in sizes("perfect"):
+        page.click("#nav-new")
+        start(page, size=size, agent="perfect")
+        play_some(page, 2)
 
 
 def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):

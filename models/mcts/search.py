@@ -322,8 +322,10 @@ class TreeSearch:
             solved = ~terminal & (empties <= self.exact)
             exact_scores[solved] = self._solve(state.own[solved], state.opp[solved])
             terminal = terminal | solved
-        logits, discs = self._evaluate(state.own, state.opp, torch.zeros_like(terminal) if roots else terminal)
-        return NetworkOutput(logits, discs, exact_scores, terminal)
+        logits, values_in_discs = self._evaluate(
+            state.own, state.opp, torch.zeros_like(terminal) if roots else terminal
+        )
+        return NetworkOutput(logits, values_in_discs, exact_scores, terminal)
 
     def _logits_and_values(self, state: State, output: NetworkOutput) -> tuple[Tensor, Tensor]:
         """Return prior logits of all actions, and values as shares of the board."""
@@ -337,11 +339,11 @@ class TreeSearch:
         if unneeded.is_cuda or not unneeded.any():
             return self.network(own, opp)
         rows = (~unneeded).nonzero().squeeze(1)
-        some_logits, some_discs = self.network(own[rows], opp[rows])
+        some_logits, some_values = self.network(own[rows], opp[rows])
         logits = some_logits.new_zeros((len(own), self.rules.square_count))
-        discs = some_discs.new_zeros(len(own))
-        logits[rows], discs[rows] = some_logits, some_discs
-        return logits, discs
+        values_in_discs = some_values.new_zeros(len(own))
+        logits[rows], values_in_discs[rows] = some_logits, some_values
+        return logits, values_in_discs
 
     def _solve(self, own: Tensor, opp: Tensor) -> Tensor:
         mine, theirs = (side.cpu().numpy().view(np.uint64) for side in (own, opp))

@@ -53,11 +53,11 @@ class HostBatch:
         self._observe()
 
     def children(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """The boards after every move, int64 (2, N, squares), and the discs turned, int8 (N, squares)."""
+        """The boards after every move, int64 (2, N, squares), and the numbers of flipped discs, int8 (N, squares)."""
         shape = (self._states.size, self._squares.size)
-        boards, turned = np.empty((2, *shape), np.uint64), np.empty(shape, np.int8)
-        autoreset.expand_rows(self._states.size, self._states, self._squares, boards, turned, parallel=self._parallel)
-        return torch.from_numpy(boards.view(np.int64)), torch.from_numpy(turned)
+        boards, flipped = np.empty((2, *shape), np.uint64), np.empty(shape, np.int8)
+        autoreset.expand_rows(self._states.size, self._states, self._squares, boards, flipped, parallel=self._parallel)
+        return torch.from_numpy(boards.view(np.int64)), torch.from_numpy(flipped)
 
     def get_states(self) -> np.ndarray:
         return self._states.copy()

@@ -265,12 +265,12 @@ def _step_kernel(constants: tuple, kind: int, layout: int, at_random: bool) -> A
 
 
 def _expand_kernel(constants: tuple) -> Any:
-    """The boards after every legal move, and the discs turned: one thread a square."""
+    """The boards after every legal move, and the numbers of flipped discs: one thread a square."""
     squares = constants[7]
     make_game = game_maker(constants)
 
     @cuda.jit
-    def expand(words, children, turned):
+    def expand(words, children, flipped):
         at = cuda.grid(1)
         i, action = at // squares, at % squares
         if i < words.shape[1]:
@@ -279,7 +279,7 @@ def _expand_kernel(constants: tuple) -> Any:
             make_game(game)
             sq = square_of_action(action, game)
             own, opp, count = child_of(words[OWN, i], words[OPP, i], words[LEGAL, i], sq)
-            children[0, i, action], children[1, i, action], turned[i, action] = own, opp, count
+            children[0, i, action], children[1, i, action], flipped[i, action] = own, opp, count
 
     return expand
 
@@ -371,10 +371,10 @@ class DeviceBatch:
     def children(self) -> tuple[torch.Tensor, torch.Tensor]:
         shape = (self._count, int(self._game["square_count"][0]))
         boards = torch.empty((2, *shape), dtype=torch.int64, device=self._device)
-        turned = torch.empty(shape, dtype=torch.int8, device=self._device)
-        arguments = (self._state_arguments[0], shared_array(boards, np.uint64), shared_array(turned))
-        self._launch("expand", *arguments, threads=turned.numel())
-        return boards, turned
+        flipped = torch.empty(shape, dtype=torch.int8, device=self._device)
+        arguments = (self._state_arguments[0], shared_array(boards, np.uint64), shared_array(flipped))
+        self._launch("expand", *arguments, threads=flipped.numel())
+        return boards, flipped
 
     def get_states(self) -> np.ndarray:
         states = np.zeros(self._count, episodes.STATE)

@@ -7,8 +7,6 @@ the sum of sixteen such vectors. After a move, only the vectors of the placed di
 An accumulator of the search has the states from the view of the side to move, then those from the view of the other side.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any
 

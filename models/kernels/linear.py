@@ -5,8 +5,6 @@ all patterns, then `COUNTS` weights each for the number of own moves and of the 
 each number of empty squares.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -75,9 +73,6 @@ def pattern_value(net, own, opp):
     moves = legal_moves(own, opp, net.playable)
     empties = net.square_count - popcount(own | opp)
     return _value_of(net, states_on_stack(own, opp, net.digits), empties, own, opp, moves)
-
-
-# --- sum of pattern weights ------------------------------------------------------------------------
 
 
 def emit_load(builder: ir.IRBuilder, address: Any, index: Any) -> Any:

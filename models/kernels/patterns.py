@@ -5,8 +5,6 @@ A *pattern* is a set of squares. Its state is a number in base 3, with one digit
 If a symmetry maps a pattern onto itself, equivalent states share one weight (`weight_index`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache

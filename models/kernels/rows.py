@@ -1,7 +1,5 @@
 """The rows of many positions for training on a CPU: `PatternNetwork.features` as a compiled kernel."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """LLVM code for short vectors in registers, of which the forward passes of the networks consist."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """The Gumbel search tree of one game (`models.mcts.single`), in an array of `NODE` records."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -5,8 +5,6 @@ Import it only when a GPU is requested. It raises a `MissingExtra` without numba
 `SIMULATED` is then true.
 """
 
-from __future__ import annotations
-
 import warnings
 from contextlib import nullcontext
 from functools import lru_cache

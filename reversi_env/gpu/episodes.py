@@ -9,8 +9,6 @@ The rules, the opponents and the random generator are the CPU's own functions (`
 for the GPU when they are called from here. A kernel is compiled for one game, whose numbers are constants in it.
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any, NamedTuple
 

@@ -3,8 +3,6 @@
 The rules are those of `reversi_env.kernels.states`; observations are written as by the environments (`reversi_env.gpu.episodes`).
 """
 
-from __future__ import annotations
-
 from functools import lru_cache
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@
 `reversi_env.batch`.
 """
 
-from __future__ import annotations
-
 from reversi_env.kernels import bitboard, stability, symmetry
 from reversi_env.kernels.bitboard import NO_SQUARES, ONE, PASS_SQUARE, bit_of
 from reversi_env.kernels.parallel import claim_rows, claimed_rows, loop

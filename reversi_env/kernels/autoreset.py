@@ -5,8 +5,6 @@ neighbouring threads read neighbouring memory: own, opp, legal, random, and the 
 `load` and `words_of` convert; in between, both run `step_state`, that is `step_square` and `begin_episode_against`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel

@@ -5,8 +5,6 @@
 function: they differ only in the sign that the caller puts on a final score.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reversi_env.compiler.kernel import inlined_kernel, kernel
@@ -98,9 +96,6 @@ def neighbours(board):
 def frontier(own, opp, playable):
     """Own discs that touch an empty square of the board."""
     return own & neighbours(playable & ~(own | opp))
-
-
-# --- perft -----------------------------------------------------------------------------------------
 
 
 @kernel

@@ -10,8 +10,6 @@ built-in policy, or, if it is ``EXTERNAL``, by the caller of `opponent_moves`. T
 of the agent is an action.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel

@@ -4,8 +4,6 @@ A square `sq` is 0-63, a1 = 0 at the top left, row by row. Smaller boards sit ce
 them that no disc can enter; nothing here depends on the size.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reversi_env.rules import FRAME

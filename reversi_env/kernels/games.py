@@ -1,7 +1,5 @@
 """Random play inside compiled code: a counter-based generator, uniform choice of a move, whole games."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel
@@ -85,9 +83,6 @@ def random_positions_loop(share, own, opp, playable, plies, seed, reached):
                     own[i], opp[i] = end_own, end_opp
                     reached[i] = True
                     break
-
-
-# --- replays of recorded games ---------------------------------------------------------------------
 
 
 #: Value of a square that means that the record ends here.

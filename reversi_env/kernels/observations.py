@@ -1,7 +1,5 @@
 """Actions and observations of an episode: squares of actions, sampling of legal ones, planes, flat rows and masks."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel

@@ -10,8 +10,6 @@ than a batch of environments stays in Python between two loops, and then sleeps.
 last rows. They poll with the GIL released: two threads that want the GIL at the same moment cost a sleep and a waking.
 """
 
-from __future__ import annotations
-
 import os
 import threading
 from collections.abc import Callable

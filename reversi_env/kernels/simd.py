@@ -5,8 +5,6 @@ friends): what CPUs without wide vectors compile, what a GPU compiles, and what 
 this file exists once for both targets, since numba compiles any `kernel` for the GPU when a GPU kernel calls it.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

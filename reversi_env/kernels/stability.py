@@ -5,8 +5,6 @@ find more. A disc is safe if, along each of the four axes, the line through it i
 or the next disc along the axis is a safe disc of its own colour. Edges are decided exactly by table.
 """
 
-from __future__ import annotations
-
 import io
 from pathlib import Path
 

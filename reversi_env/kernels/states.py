@@ -4,8 +4,6 @@ A state is five numbers: own, opp and legal, boards seen from the side to move; 
 Nothing is random and nobody else moves: the two-player mode of the environments without their episodes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel

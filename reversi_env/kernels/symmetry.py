@@ -4,8 +4,6 @@ Symmetry *k* (0-7) is: mirror the rows if bit 0 of *k* is set, then mirror the c
 bit 2 is. Centred boards map onto themselves, so that one set of functions serves all sizes.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel

@@ -11,8 +11,6 @@ empties come first. Bounds of positions with `TABLE_EMPTIES` empties or more are
 shared memory, 21 bytes per level: the flipped discs, from which the boards are restored.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reversi_env.gpu.driver import cuda

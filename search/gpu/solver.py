@@ -1,7 +1,5 @@
 """Exact scores of many positions on a GPU. The CPU solves the few that take too long there at the same time."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 

@@ -4,8 +4,6 @@ A thread marks the position that it searches. A thread that finds a child marked
 Marks are hints: a lost or stale mark costs time but never changes a value, so they need no lock.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

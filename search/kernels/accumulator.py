@@ -6,8 +6,6 @@ accumulator per level (number of empty squares). An evaluator registers its func
 no accumulator and are called with the boards.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, NamedTuple
 

@@ -4,8 +4,6 @@ The solver prunes by the midgame search (ProbCut), which would otherwise be comp
 records and belong to one process: they are never part of compiled code, which is cached on disk.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 from llvmlite import ir

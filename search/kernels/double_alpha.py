@@ -9,8 +9,6 @@ Entries of earlier searches count as empty slots, so that it need not be cleared
 ``studies/textbook.py`` is the slow reference implementation: same values, moves and node counts.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel
@@ -48,9 +46,6 @@ DOUBLE_ALPHA_STATE = np.dtype(
 )
 
 
-# --- the table ------------------------------------------------------------------------------------
-
-
 @kernel
 def probe(thread, entries, black, white):
     """Return the index of the board's entry, or of the empty slot for it."""
@@ -71,9 +66,6 @@ def store(thread, entries, own, opp, colour, value):
     entry = entries[slot]
     thread.stored += entry.search != thread.search
     entry.black, entry.white, entry.value, entry.search = black, white, value * colour, thread.search
-
-
-# --- values and moves -----------------------------------------------------------------------------
 
 
 @kernel
@@ -143,9 +135,6 @@ def best_leaf(thread, net, own, opp, moves, level):
         if value > best or (value == best and thread.tie_order[sq] < thread.tie_order[thread.best[level]]):
             best, thread.best[level] = value, sq
     return best
-
-
-# --- the search -----------------------------------------------------------------------------------
 
 
 @kernel

@@ -14,8 +14,6 @@ Layers, from the end of the game backwards:
 Every searched position counts as a node, also with a single empty square.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba.extending import overload
 

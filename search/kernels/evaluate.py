@@ -14,8 +14,6 @@ in discs, positive if it is better for it under the rules' objective.
 2.0
 """
 
-from __future__ import annotations
-
 import hashlib
 import inspect
 import re

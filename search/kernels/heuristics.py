@@ -7,8 +7,6 @@ All position tables are symmetric: a table has ten numbers, one for each class o
 ten bit counts instead of 64 look-ups.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -63,9 +61,6 @@ FOUR_ATTRIBUTE = record_type("ply", "mobility_weight", "no_move", "corner_weight
 CELL_UTILITY = record_type(("table", *TABLE), "utility_weight", "parity_weight", "mobility_weight")
 DISCS = record_type("disc_weight")
 MOBILITY = record_type("move_weight")
-
-
-# --- features -------------------------------------------------------------------------------------
 
 
 @kernel
@@ -140,9 +135,6 @@ def corners_offered(net, own, opp):
         lines += popcount((empty_corners << step) & inside & (opp >> step))
         lines += popcount((empty_corners >> step) & inside & (opp << step))
     return lines
-
-
-# --- evaluators -----------------------------------------------------------------------------------
 
 
 @evaluator(POSITION_STABILITY)

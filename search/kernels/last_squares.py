@@ -4,8 +4,6 @@ With one empty square the flips are only counted. With more, a square alone in i
 opponent's disc next to it is skipped.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel

@@ -13,8 +13,6 @@ Threads search one tree to one depth. As in the solver, each defers moves that a
 node when the table has a result of another thread that decides the window of the node or of an ancestor.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel
@@ -41,26 +39,8 @@ from search.kernels.ordering import (
     rank_moves,
 )
 from search.kernels.probcut import STATIC_DEPTH, probcut_trial, static_bound
-from search.kernels.table import (
-    NO_MOVE,
-    bucket_of,
-    depth_of,
-    lower_of,
-    move_of,
-    probe,
-    second_move_of,
-    store,
-    upper_of,
-)
-from search.kernels.thread_state import (
-    ALPHA_BETA,
-    ETC,
-    NULL_WINDOWS,
-    REPLY_ORDER,
-    VALUE_ORDER,
-    count_moves,
-    uses,
-)
+from search.kernels.table import NO_MOVE, bucket_of, depth_of, lower_of, move_of, probe, second_move_of, store, upper_of
+from search.kernels.thread_state import ALPHA_BETA, ETC, NULL_WINDOWS, REPLY_ORDER, VALUE_ORDER, count_moves, uses
 
 #: Minimum depth of enhanced transposition cut-offs (ETC): all children are probed in the table before any is searched.
 ETC_DEPTH = 4
@@ -417,9 +397,6 @@ def _table_move(thread, own, opp):
         return NO_MOVE
     data = probe(thread.table, bucket_of(own, opp, thread.bucket_mask), own, opp)
     return move_of(data) if data else NO_MOVE
-
-
-# --- many positions --------------------------------------------------------------------------------
 
 
 #: From this depth on, a search GUESS_PLIES less deep gives the first window and move ordering. The number is even because of

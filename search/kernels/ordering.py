@@ -5,8 +5,6 @@ square and a rank. The move with the lowest rank is searched first. Moves are pi
 the first.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel

@@ -3,8 +3,6 @@
 The fields ``probcut_…`` of a thread's record have depths, slopes, shifts and deviations from `search.engine.probcut`.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel

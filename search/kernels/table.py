@@ -12,8 +12,6 @@ Replacement has two tiers: three entries of a bucket are replaced by depth, the 
 order, so that no entry follows an empty one; then entries of earlier generations are replaced.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -193,9 +191,6 @@ def _put(table, bucket, own, opp, data):
         if not load_word(table, at + 2):
             _write(table, at, own, opp, data)
             return
-
-
-# --- shallow table ---------------------------------------------------------------------------------
 
 
 # A thread's own small table for the solver near the end: one entry per hash value and number of empties, always replaced.

@@ -1,7 +1,5 @@
 """`THREAD_STATE`: the record of a search thread: limits, tables, the current path, move lists and counts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -4,8 +4,6 @@ Rows are ``(phases, row, WIDTH)`` as one long array, heads ``(phases, HEAD)`` (`
 the numbers of a row and over the units of a head have constant lengths, so that they are vectorised.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from models.kernels.deep import QUANTISED_MAX, QUANTISED_ONE, SHAPE

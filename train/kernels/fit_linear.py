@@ -3,8 +3,6 @@
 All sums are in the order of the positions, so that the result is the same on any number of threads.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel

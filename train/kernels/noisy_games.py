@@ -4,8 +4,6 @@ Game *i* depends on (seed, i) only. It draws the number of its random moves at t
 there on. Of the positions after the start, one per number of empties is taken.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel
@@ -174,9 +172,6 @@ def keep_new(own, opp, key, first, part, parts, seen, quota, first_row, kept, fo
         row = first_row[stratum] + kept[stratum] * quota.size
         out_own[row], out_opp[row], out_game[row] = own[i, stratum], opp[i, stratum], first + i
         kept[stratum] += 1
-
-
-# --- choice of moves -------------------------------------------------------------------------------
 
 
 @kernel

@@ -139,9 +139,7 @@ def everything(
     out: Annotated[Path, text("--out", help="Folder for experiments.md and its figures.", metavar="DIR")] = Path(
         "docs/lab"
     ),
-    only: Annotated[
-        list[str] | None, text("--only", help="Only this experiment; repeat for more.", metavar="NAME")
-    ] = None,
+    only: Annotated[list[str] | None, text(help="Only this experiment; repeat for more.", metavar="NAME")] = None,
 ) -> None:
     """Measure everything and write the results into docs/lab/experiments.md.
 
@@ -170,8 +168,8 @@ def regret(
         str, Parameter(name="AGENT", help="Agent specs (default: five, from random to network:depth=1).")
     ],
     chosen: RegretChoice = NOTHING,
-    curve: Annotated[bool, flag("--curve", help="The agents are checkpoints of one training.")] = False,
-    csv: Annotated[Path | None, text("--csv", help="Write all results to FILE.csv.", metavar="FILE")] = None,
+    curve: Annotated[bool, flag(help="The agents are checkpoints of one training.")] = False,
+    csv: Annotated[Path | None, text(help="Write all results to FILE.csv.", metavar="FILE")] = None,
     cache: Cache = None,
     threads: Threads = None,
     plot: Plot = None,

@@ -93,7 +93,7 @@ def _parameter(one: OptionField, *names: str, shows_default: bool = False) -> Pa
     if items:
         metavar = "LOW-HIGH" if is_range else "NAME" if items[0] is str else "N,…"
     return Parameter(
-        names,
+        names or None,
         help=words,
         metavar=metavar,
         show_default=(lambda values: "{}-{}".format(*values)) if is_range else None,
@@ -111,8 +111,11 @@ def _with_letter(names: tuple[str, ...]) -> tuple[str, ...]:
 def _numeric(
     kind: Any, *names: str, help: str, low: float = 0, high: float | None = None, even: bool = False
 ) -> Parameter:
-    """Return the declaration of an option with a number, or a tuple of numbers, of a *kind*; both bounds are included."""
-    return _parameter(OptionField(names[0], kind, True, None, help, low, high, (), even), *names)
+    """Return the declaration of an option with a number, or a tuple of numbers, of a *kind*; both bounds are included.
+
+    Without *names* the option is called as its parameter; so it is with `text` and `flag`.
+    """
+    return _parameter(OptionField("".join(names[:1]), kind, True, None, help, low, high, (), even), *names)
 
 
 integer, number = partial(_numeric, int), partial(_numeric, float)
@@ -122,12 +125,12 @@ integers, integer_range = partial(_numeric, tuple[int, ...]), partial(_numeric, 
 
 def text(*names: str, help: str, metavar: str | None = None) -> Parameter:
     """Return the declaration of an option with a text, a path or a choice."""
-    return Parameter(_with_letter(names), help=help, metavar=metavar, negative=())
+    return Parameter(_with_letter(names) or None, help=help, metavar=metavar, negative=())
 
 
 def flag(*names: str, help: str, negative: str | tuple[()] = ()) -> Parameter:
     """Return the declaration of a flag, which is off unless it is typed or has a *negative*."""
-    return Parameter(names, help=help, negative=negative, show_default=False)
+    return Parameter(names or None, help=help, negative=negative, show_default=False)
 
 
 # --- shared options -------------------------------------------------------------------------------

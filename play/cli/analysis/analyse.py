@@ -23,13 +23,11 @@ def analyse(
     /,
     *,
     agent: AgentOption = None,
-    time: Annotated[
-        float | None, number("--time", help="Search time in seconds (default: 1 if no limit is given).")
-    ] = None,
+    time: Annotated[float | None, number(help="Search time in seconds (default: 1 if no limit is given).")] = None,
     depth: Annotated[
         int | None, integer("--depth", help="Search depth in plies; 0 prints the static evaluation.", high=60)
     ] = None,
-    nodes: Annotated[int | None, integer("--nodes", help="Node limit per thread.", low=1)] = None,
+    nodes: Annotated[int | None, integer(help="Node limit per thread.", low=1)] = None,
     multi_pv: Annotated[
         int, integer("--multi-pv", "-m", help="Number of best moves to show with their values.", low=1)
     ] = 1,
@@ -37,7 +35,7 @@ def analyse(
     where: PositionChoice = DEFAULT,
     as_json: Json = False,
     jsonl: Annotated[
-        bool, flag("--jsonl", help="Answer requests on standard input, one JSON object per line, for bots and sites.")
+        bool, flag(help="Answer requests on standard input, one JSON object per line, for bots and sites.")
     ] = False,
     workers: Annotated[
         int | None,

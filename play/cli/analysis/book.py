@@ -107,7 +107,7 @@ def show(
     *,
     file: BookFile = None,
     wthor: Annotated[
-        Path | None, text("--wthor", help="Folder with recorded games (WTHOR files) to count.", metavar="DIR")
+        Path | None, text(help="Folder with recorded games (WTHOR files) to count.", metavar="DIR")
     ] = None,
     where: PositionChoice = DEFAULT,
     as_json: Json = False,

@@ -34,20 +34,16 @@ def play(
         int | None, integer("--depth", help="How many moves (plies) the agent looks ahead.", low=1, high=60)
     ] = None,
     time: Annotated[
-        float | None, number("--time", help="Seconds per move (default: 1 if no limit is given).", low=0.01, high=1e6)
+        float | None, number(help="Seconds per move (default: 1 if no limit is given).", low=0.01, high=1e6)
     ] = None,
     colour: Annotated[Colours | None, Parameter(("--colour", "-c"), help="Your side (default: black).")] = None,
-    watch: Annotated[bool, flag("--watch", help="Watch two agents play.")] = False,
+    watch: Annotated[bool, flag(help="Watch two agents play.")] = False,
     opponent: Annotated[
-        str | None,
-        text("--opponent", help="With --watch: agent that plays white (default: the same as --agent).", metavar="SPEC"),
+        str | None, text(help="With --watch: agent that plays white (default: the same as --agent).", metavar="SPEC")
     ] = None,
-    pause: Annotated[
-        float, number("--pause", help="With --watch: seconds to wait after a move.", low=0, high=60)
-    ] = 0.0,
+    pause: Annotated[float, number(help="With --watch: seconds to wait after a move.", low=0, high=60)] = 0.0,
     adviser: Annotated[
-        str | None,
-        text("--adviser", help="Agent that gives hints and values (default: the strongest).", metavar="SPEC"),
+        str | None, text(help="Agent that gives hints and values (default: the strongest).", metavar="SPEC")
     ] = None,
     evaluation: Annotated[bool, flag("--eval", help="Show a bar of who is ahead from the start.")] = False,
     where: PositionChoice = DEFAULT,

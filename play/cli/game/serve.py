@@ -61,8 +61,7 @@ def connect(
         str | None, text("--agent", help="Agent (computer player) that plays in your place.", metavar="SPEC")
     ] = None,
     opponent: Annotated[
-        str,
-        text("--opponent", help="Opponent: an agent of the server, or the word friend for a person.", metavar="SPEC"),
+        str, text(help="Opponent: an agent of the server, or the word friend for a person.", metavar="SPEC")
     ] = "human:level=1",
     join: Annotated[
         str | None,

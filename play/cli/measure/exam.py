@@ -49,15 +49,10 @@ def exam(
             "agent specs.",
         ),
     ],
-    whole_games: Annotated[
-        bool, flag("--whole-games", help="Judge whole games of agents against perfect play (4x4 and 6x6).")
-    ] = False,
-    weights: Annotated[
-        str | None, text("--weights", help="Weight file (default: the packaged weights).", metavar="FILE")
-    ] = None,
+    whole_games: Annotated[bool, flag(help="Judge whole games of agents against perfect play (4x4 and 6x6).")] = False,
+    weights: Annotated[str | None, text(help="Weight file (default: the packaged weights).", metavar="FILE")] = None,
     wthor: Annotated[
-        str | None,
-        text("--wthor", help="Folder with WTHOR files (default: $REVERSI_DATA, or packaged positions).", metavar="DIR"),
+        str | None, text(help="Folder with WTHOR files (default: $REVERSI_DATA, or packaged positions).", metavar="DIR")
     ] = None,
     positions: Annotated[
         int | None,
@@ -88,9 +83,7 @@ def exam(
     ] = None,
     cache: Cache = None,
     threads: Threads = None,
-    seed: Annotated[
-        int | None, integer("--seed", help="Random seed of the sampled positions, or of the policy's games.")
-    ] = None,
+    seed: Annotated[int | None, integer(help="Random seed of the sampled positions, or of the policy's games.")] = None,
     out: Annotated[
         Path | None, text("--out", help="Whole games: folder of a run that can be resumed.", metavar="DIR")
     ] = None,

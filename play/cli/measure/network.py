@@ -11,10 +11,7 @@ from play.cli.output import print_json, print_table
 
 
 def network(
-    file: Annotated[Path, Parameter(help="Weight file of a network or policy.")],
-    /,
-    *,
-    as_json: Json = False,
+    file: Annotated[Path, Parameter(help="Weight file of a network or policy.")], /, *, as_json: Json = False
 ) -> None:
     """Show the record of a weight file: game, architecture and training.
 

@@ -44,11 +44,9 @@ def tournament(
     ] = None,
     chosen: TournamentChoice = NOTHING,
     sprt: Annotated[
-        str | None, text("--sprt", help="Stop when an SPRT accepts H0 (Elo difference E0) or H1 (E1).", metavar="E0,E1")
+        str | None, text(help="Stop when an SPRT accepts H0 (Elo difference E0) or H1 (E1).", metavar="E0,E1")
     ] = None,
-    errors: Annotated[
-        float | None, number("--errors", help="Error rates alpha and beta of the SPRT (default: 0.05).")
-    ] = None,
+    errors: Annotated[float | None, number(help="Error rates alpha and beta of the SPRT (default: 0.05).")] = None,
     workers: ProcessCount = None,
     ray: RayAddress = None,
     as_json: Json = False,

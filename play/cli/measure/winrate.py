@@ -18,8 +18,8 @@ def winrate(
     opponent: Annotated[str, Parameter(help="Opponent spec.")] = "random",
     /,
     *,
-    margin: Annotated[float, number("--margin", help="Half-width of the confidence interval at which to stop.")] = 0.02,
-    confidence: Annotated[float, number("--confidence", help="Confidence level of the interval.")] = 0.95,
+    margin: Annotated[float, number(help="Half-width of the confidence interval at which to stop.")] = 0.02,
+    confidence: Annotated[float, number(help="Confidence level of the interval.")] = 0.95,
     games: Annotated[int, integer("--games", help="Maximum number of games (even).", low=2, even=True)] = 100_000,
     plies: Annotated[
         int | None, integer("--plies", help="Opening length in plies (default: 6, on 4x4 2).", low=0, high=60)

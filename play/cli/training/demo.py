@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 def demo(
     *,
     out: Annotated[Path, text("--out", help="Folder for labels, weights and the plot.", metavar="DIR")] = Path("demo"),
-    scale: Annotated[float, number("--scale", help="Factor on the number of positions.", low=0.001)] = 1.0,
+    scale: Annotated[float, number(help="Factor on the number of positions.", low=0.001)] = 1.0,
     games: Annotated[int, integer("--games", help="Games against each heuristic (even).", low=2, even=True)] = 40,
     as_json: Json = False,
 ) -> None:

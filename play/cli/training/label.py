@@ -30,10 +30,7 @@ def label(
     threads: Threads = None,
     device: Annotated[
         Literal["cpu", "cuda"],
-        text(
-            "--device",
-            help="Device: cpu, or cuda to solve and to evaluate zero:FILE on a GPU (use --shard-rows 1000000 then).",
-        ),
+        text(help="Device: cpu, or cuda to solve and to evaluate zero:FILE on a GPU (use --shard-rows 1000000 then)."),
     ] = "cpu",
     workers: Workers = None,
     ray: RayAddress = None,

@@ -27,7 +27,7 @@ def ppo(
     out: Out,
     chosen: PpoChoice = NOTHING,
     regret: Annotated[
-        bool, flag("--regret", help="Also measure regret in solved endgames (default).", negative="--no-regret")
+        bool, flag(help="Also measure regret in solved endgames (default).", negative="--no-regret")
     ] = True,
     threads: Annotated[int, integer("--threads", help="Number of CPU threads for torch.", low=1, high=1024)] = 1,
     as_json: Json = False,

@@ -40,12 +40,11 @@ def tune(
     size: Size = 8,
     variant: VariantName = "reversed",
     panel: Annotated[
-        list[str] | None,
-        text("--panel", help="Opponent: random (default) or an evaluator; repeat for more.", metavar="SPEC"),
+        list[str] | None, text(help="Opponent: random (default) or an evaluator; repeat for more.", metavar="SPEC")
     ] = None,
     games: Annotated[int, integer("--games", help="Games per candidate and opponent.", low=2)] = 1000,
     depth: Annotated[int, integer("--depth", help="Search depth in plies.", low=1, high=6)] = 1,
-    exact: Annotated[int, integer("--exact", help="Candidates play perfectly from this many empties on.", high=14)] = 0,
+    exact: Annotated[int, integer(help="Candidates play perfectly from this many empties on.", high=14)] = 0,
     positions: Annotated[
         int, integer("--positions", help="With label-error: number of solved positions.", low=10)
     ] = 4000,

@@ -79,9 +79,9 @@ def search(
     *,
     as_json: Json = False,
     threads: Threads = None,
-    rounds: Annotated[int, integer(help="Number of repetitions; medians are shown.", low=1)] = 3,
+    rounds: Annotated[int, integer("Number of repetitions; medians are shown.", low=1)] = 3,
     against: Annotated[
-        Path | None, text(help="Compare only with another checkout of the project, in turn, on one thread.")
+        Path | None, text("Compare only with another checkout of the project, in turn, on one thread.")
     ] = None,
 ) -> None:
     """Measure the node signature, nodes per second, and the speed-up of several threads.
@@ -145,8 +145,8 @@ def _search_against(other: Path, rounds: int, as_json: bool) -> None:
 def labels(
     *,
     as_json: Json = False,
-    gpu: Annotated[bool, flag(help="Measure a GPU too, and compare its scores with the CPU's.")] = False,
-    compared: Annotated[int, integer("--compare", help="Positions of each variant to compare.")] = 1_000_000,
+    gpu: Annotated[bool, flag("Measure a GPU too, and compare its scores with the CPU's.")] = False,
+    compared: Annotated[int, integer("Positions of each variant to compare.", "--compare")] = 1_000_000,
 ) -> None:
     """Measure exact labels per second by number of empty squares, on all cores and on one GPU."""
     from benchmarks import labels as speed
@@ -178,7 +178,7 @@ def labels(
 @bench.command(name="rl")
 def rl(
     *,
-    updates: Annotated[int, integer(help="Number of timed updates of 16,384 steps.", low=1)] = 2,
+    updates: Annotated[int, integer("Number of timed updates of 16,384 steps.", low=1)] = 2,
     as_json: Json = False,
 ) -> None:
     """Measure steps per second of MaskablePPO against random, with one thread for torch.
@@ -207,13 +207,13 @@ GPU_PARTS = ("speed", "policy", "states", "cpu")
 def gpu(
     *,
     as_json: Json = False,
-    cpu: Annotated[bool, flag(help="Measure the CPU kernels of the same class instead.")] = False,
+    cpu: Annotated[bool, flag("Measure the CPU kernels of the same class instead.")] = False,
     plies: Annotated[
-        int, integer("--plies", help="Plies to compare with the CPU environment, for every size and variant.")
+        int, integer("Plies to compare with the CPU environment, for every size and variant.", "--plies")
     ] = 10_000_000,
-    batches: Annotated[tuple[int, ...] | None, integers(help="Batch sizes (default: by device).", low=1)] = None,
+    batches: Annotated[tuple[int, ...] | None, integers("Batch sizes (default: by device).", low=1)] = None,
     parts: Annotated[
-        str, text(help="Measurements, with commas: speed (Pgx too), policy, states, cpu (equality).")
+        str, text("Measurements, with commas: speed (Pgx too), policy, states, cpu (equality).")
     ] = ",".join(GPU_PARTS),
 ) -> None:
     """Measure `TorchVectorEnv` on one GPU: plies per second, memory bandwidth, Pgx, moves by a network, equality with the CPU."""
@@ -290,12 +290,12 @@ def _equality_row(report: Report, label: str, compared: list[dict[str, Any]]) ->
 @bench.command(name="server")
 def server(
     *,
-    games: Annotated[int, integer("--games", help="Number of simultaneous games.", low=1, high=256)] = 200,
-    agent: Annotated[str, text("--agent", help="The server's agent.")] = "six-factor:depth=2",
-    pause: Annotated[float, number(help="Mean seconds before each move of a client; 0: none.")] = 0.0,
-    workers: Annotated[int, integer("--workers", help="Search processes of the server; 0: one per core.")] = 0,
+    games: Annotated[int, integer("Number of simultaneous games.", "--games", low=1, high=256)] = 200,
+    agent: Annotated[str, text("The server's agent.", "--agent")] = "six-factor:depth=2",
+    pause: Annotated[float, number("Mean seconds before each move of a client; 0: none.")] = 0.0,
+    workers: Annotated[int, integer("Search processes of the server; 0: one per core.", "--workers")] = 0,
     hostile: Annotated[
-        int, integer(help="Number of clients that play while one address attacks; 0: no attack.", high=128)
+        int, integer("Number of clients that play while one address attacks; 0: no attack.", high=128)
     ] = 0,
     as_json: Json = False,
 ) -> None:

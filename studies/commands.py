@@ -136,10 +136,8 @@ def show(
 @experiment.command(name="all")
 def everything(
     *,
-    out: Annotated[Path, text("--out", help="Folder for experiments.md and its figures.", metavar="DIR")] = Path(
-        "docs/lab"
-    ),
-    only: Annotated[list[str] | None, text(help="Only this experiment; repeat for more.", metavar="NAME")] = None,
+    out: Annotated[Path, text("Folder for experiments.md and its figures.", "--out", metavar="DIR")] = Path("docs/lab"),
+    only: Annotated[list[str] | None, text("Only this experiment; repeat for more.", metavar="NAME")] = None,
 ) -> None:
     """Measure everything and write the results into docs/lab/experiments.md.
 
@@ -168,8 +166,8 @@ def regret(
         str, Parameter(name="AGENT", help="Agent specs (default: five, from random to network:depth=1).")
     ],
     chosen: RegretChoice = NOTHING,
-    curve: Annotated[bool, flag(help="The agents are checkpoints of one training.")] = False,
-    csv: Annotated[Path | None, text(help="Write all results to FILE.csv.", metavar="FILE")] = None,
+    curve: Annotated[bool, flag("The agents are checkpoints of one training.")] = False,
+    csv: Annotated[Path | None, text("Write all results to FILE.csv.", metavar="FILE")] = None,
     cache: Cache = None,
     threads: Threads = None,
     plot: Plot = None,

@@ -109,7 +109,7 @@ def _with_letter(names: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _numeric(
-    kind: Any, *names: str, help: str, low: float = 0, high: float | None = None, even: bool = False
+    kind: Any, help: str, *names: str, low: float = 0, high: float | None = None, even: bool = False
 ) -> Parameter:
     """Return the declaration of an option with a number, or a tuple of numbers, of a *kind*; both bounds are included.
 
@@ -123,73 +123,67 @@ integer, number = partial(_numeric, int), partial(_numeric, float)
 integers, integer_range = partial(_numeric, tuple[int, ...]), partial(_numeric, tuple[int, int])
 
 
-def text(*names: str, help: str, metavar: str | None = None) -> Parameter:
+def text(help: str, *names: str, metavar: str | None = None) -> Parameter:
     """Return the declaration of an option with a text, a path or a choice."""
     return Parameter(_with_letter(names) or None, help=help, metavar=metavar, negative=())
 
 
-def flag(*names: str, help: str, negative: str | tuple[()] = ()) -> Parameter:
+def flag(help: str, *names: str, negative: str | tuple[()] = ()) -> Parameter:
     """Return the declaration of a flag, which is off unless it is typed or has a *negative*."""
     return Parameter(names or None, help=help, negative=negative, show_default=False)
 
 
 # --- shared options -------------------------------------------------------------------------------
 
-Size = Annotated[int, integer("--size", help="Board size: 4, 6 or 8.")]
+Size = Annotated[int, integer("Board size: 4, 6 or 8.", "--size")]
 VariantName = Annotated[
-    Literal["normal", "reversed"],
-    text("--variant", help="Rules: normal (most discs win) or reversed (fewest discs win)."),
+    Literal["normal", "reversed"], text("Rules: normal (most discs win) or reversed (fewest discs win).", "--variant")
 ]
 VariantOrDefault = Annotated[
     Literal["normal", "reversed"] | None,
-    text("--variant", help="Rules: normal (default; most discs win) or reversed (fewest discs win)."),
+    text("Rules: normal (default; most discs win) or reversed (fewest discs win).", "--variant"),
 ]
-Seed = Annotated[int, integer("--seed", help="Random seed.")]
-Threads = Annotated[
-    int | None, integer("--threads", help="Number of threads (default: one per core).", low=1, high=1024)
-]
-SearchThreads = Annotated[int, integer("--threads", help="Number of search threads.", low=1, high=1024)]
-Json = Annotated[bool, flag("--json", help="Print the result as JSON on standard output.")]
-Plot = Annotated[Path | None, text("--plot", help="Write the plot to FILE.svg, .png or .pdf.", metavar="FILE")]
-Out = Annotated[Path, text("--out", help="Folder for weights, logs and checkpoints.", metavar="DIR")]
-Cache = Annotated[Path | None, text("--cache", help="Cache folder of solved positions.", metavar="DIR")]
+Seed = Annotated[int, integer("Random seed.", "--seed")]
+Threads = Annotated[int | None, integer("Number of threads (default: one per core).", "--threads", low=1, high=1024)]
+SearchThreads = Annotated[int, integer("Number of search threads.", "--threads", low=1, high=1024)]
+Json = Annotated[bool, flag("Print the result as JSON on standard output.", "--json")]
+Plot = Annotated[Path | None, text("Write the plot to FILE.svg, .png or .pdf.", "--plot", metavar="FILE")]
+Out = Annotated[Path, text("Folder for weights, logs and checkpoints.", "--out", metavar="DIR")]
+Cache = Annotated[Path | None, text("Cache folder of solved positions.", "--cache", metavar="DIR")]
 SPEC_HELP = (
     "Agent (computer player) with its options, such as network:time=2 or six-factor:depth=3 (default: the strongest)."
 )
 AgentArgument = Annotated[str | None, Parameter(help=SPEC_HELP, show_default=False)]
-AgentOption = Annotated[str | None, text("--agent", help=SPEC_HELP, metavar="SPEC")]
+AgentOption = Annotated[str | None, text(SPEC_HELP, "--agent", metavar="SPEC")]
 Level = Annotated[
-    int | None, integer("--level", help="Level for people, in place of --agent: 1 (beginner) to 10.", low=1, high=10)
+    int | None, integer("Level for people, in place of --agent: 1 (beginner) to 10.", "--level", low=1, high=10)
 ]
-Ponder = Annotated[bool, flag("--ponder", help="Ponder: think on the opponent's time.")]
+Ponder = Annotated[bool, flag("Ponder: think on the opponent's time.", "--ponder")]
 SecondsPerMove = Annotated[
-    float,
-    number("--time", help="Seconds per move if neither the agent spec nor the controller sets a limit.", low=0.001),
+    float, number("Seconds per move if neither the agent spec nor the controller sets a limit.", "--time", low=0.001)
 ]
 GameNumber = Annotated[
-    int | None, integer("--game", help="Number of the game in a file with several games, from 1 (default: 1).", low=1)
+    int | None, integer("Number of the game in a file with several games, from 1 (default: 1).", "--game", low=1)
 ]
 StartSize = Annotated[
-    int | None, integer("--size", help="Board size, if the position or game does not have it: 4, 6 or 8 (default: 8).")
+    int | None, integer("Board size, if the position or game does not have it: 4, 6 or 8 (default: 8).", "--size")
 ]
-Device = Annotated[Literal["cpu", "cuda"], text("--device", help="Device: cpu or cuda.")]
+Device = Annotated[Literal["cpu", "cuda"], text("Device: cpu or cuda.", "--device")]
 RayAddress = Annotated[
     str | None,
     text(
-        "--ray",
-        help="Run on a Ray cluster: auto (that of RAY_ADDRESS or of this machine, else a new one), local (a new one) or "
+        "Run on a Ray cluster: auto (that of RAY_ADDRESS or of this machine, else a new one), local (a new one) or "
         "HOST:PORT of its first machine.",
+        "--ray",
         metavar="ADDRESS",
     ),
 ]
 Workers = Annotated[
     int | None,
-    integer(
-        "--workers", help="Number of worker processes (default: none, but threads of this process).", low=1, high=1024
-    ),
+    integer("Number of worker processes (default: none, but threads of this process).", "--workers", low=1, high=1024),
 ]
 ProcessCount = Annotated[
-    int | None, integer("--workers", help="Number of worker processes (default: one per core).", low=1, high=1024)
+    int | None, integer("Number of worker processes (default: one per core).", "--workers", low=1, high=1024)
 ]
 
 

@@ -52,13 +52,12 @@ class PositionOptions:
     """The options that belong to a POSITION; None where one was not typed. ``after`` counts moves, passes included."""
 
     side: Annotated[
-        Literal["black", "white"] | None,
-        text("--side", help="Side to move, if the position is a board (default: black)."),
+        Literal["black", "white"] | None, text("Side to move, if the position is a board (default: black).", "--side")
     ] = None
     game: GameNumber = None
     after: Annotated[
         int | None,
-        integer("--after", help="Use the position after this many moves of the game (default: its last position)."),
+        integer("Use the position after this many moves of the game (default: its last position).", "--after"),
     ] = None
     size: StartSize = None
     variant: VariantOrDefault = None

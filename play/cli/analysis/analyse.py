@@ -23,25 +23,21 @@ def analyse(
     /,
     *,
     agent: AgentOption = None,
-    time: Annotated[float | None, number(help="Search time in seconds (default: 1 if no limit is given).")] = None,
+    time: Annotated[float | None, number("Search time in seconds (default: 1 if no limit is given).")] = None,
     depth: Annotated[
-        int | None, integer("--depth", help="Search depth in plies; 0 prints the static evaluation.", high=60)
+        int | None, integer("Search depth in plies; 0 prints the static evaluation.", "--depth", high=60)
     ] = None,
-    nodes: Annotated[int | None, integer(help="Node limit per thread.", low=1)] = None,
-    multi_pv: Annotated[
-        int, integer("--multi-pv", "-m", help="Number of best moves to show with their values.", low=1)
-    ] = 1,
+    nodes: Annotated[int | None, integer("Node limit per thread.", low=1)] = None,
+    multi_pv: Annotated[int, integer("Number of best moves to show with their values.", "--multi-pv", "-m", low=1)] = 1,
     threads: SearchThreads = 1,
     where: PositionChoice = DEFAULT,
     as_json: Json = False,
     jsonl: Annotated[
-        bool, flag(help="Answer requests on standard input, one JSON object per line, for bots and sites.")
+        bool, flag("Answer requests on standard input, one JSON object per line, for bots and sites.")
     ] = False,
     workers: Annotated[
         int | None,
-        integer(
-            "--workers", help="With --jsonl: number of searches at once (default: one per core).", low=1, high=1024
-        ),
+        integer("With --jsonl: number of searches at once (default: one per core).", "--workers", low=1, high=1024),
     ] = None,
 ) -> None:
     """Search a position and print the best move, its value and the principal variation.

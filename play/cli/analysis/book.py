@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from train.book.check import CheckedMove
     from train.book.recorded import GameTree
 
-BookFile = Annotated[
-    Path | None, text("--book", help="Book file (default: the packaged book of the game).", metavar="FILE")
-]
+BookFile = Annotated[Path | None, text("Book file (default: the packaged book of the game).", "--book", metavar="FILE")]
 BuildChoice: Any = options_of(BookOptions)
 CheckChoice: Any = options_of(CheckOptions)
 SolvedChoice: Any = options_of(SolvedBookOptions)
@@ -106,9 +104,7 @@ def show(
     /,
     *,
     file: BookFile = None,
-    wthor: Annotated[
-        Path | None, text(help="Folder with recorded games (WTHOR files) to count.", metavar="DIR")
-    ] = None,
+    wthor: Annotated[Path | None, text("Folder with recorded games (WTHOR files) to count.", metavar="DIR")] = None,
     where: PositionChoice = DEFAULT,
     as_json: Json = False,
 ) -> None:
@@ -160,10 +156,8 @@ def check(
     *,
     file: BookFile = None,
     chosen: CheckChoice = NOTHING,
-    all_positions: Annotated[bool, flag("--all", help="Check all positions.")] = False,
-    out: Annotated[
-        Path | None, text("--out", help="Folder for the check and the resulting book.", metavar="DIR")
-    ] = None,
+    all_positions: Annotated[bool, flag("Check all positions.", "--all")] = False,
+    out: Annotated[Path | None, text("Folder for the check and the resulting book.", "--out", metavar="DIR")] = None,
     workers: ProcessCount = None,
     ray: RayAddress = None,
     as_json: Json = False,

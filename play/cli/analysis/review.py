@@ -32,16 +32,16 @@ def review(
     *,
     evaluator: Annotated[
         str | None,
-        text(help="Network or formula that gives the values (default: the strongest for the game).", metavar="SPEC"),
+        text("Network or formula that gives the values (default: the strongest for the game).", metavar="SPEC"),
     ] = None,
     depth: Annotated[
-        int | None, integer("--depth", help="Search depth in plies (default: 8 if no time is given).", low=2, high=60)
+        int | None, integer("Search depth in plies (default: 8 if no time is given).", "--depth", low=2, high=60)
     ] = None,
-    time: Annotated[float | None, number(help="Seconds per move.", low=0.001, high=1e6)] = None,
+    time: Annotated[float | None, number("Seconds per move.", low=0.001, high=1e6)] = None,
     exact: Annotated[
         int | None,
         integer(
-            help="Solve positions with at most this many empty squares (default: the engine decides, by --depth or --time)."
+            "Solve positions with at most this many empty squares (default: the engine decides, by --depth or --time)."
         ),
     ] = None,
     game_number: GameNumber = None,
@@ -49,10 +49,10 @@ def review(
     size: StartSize = None,
     variant: VariantName = "normal",
     plot: Annotated[
-        Path | None, text(help="Plot the value over the game to FILE.svg, .png or .pdf.", metavar="FILE")
+        Path | None, text("Plot the value over the game to FILE.svg, .png or .pdf.", metavar="FILE")
     ] = None,
     picture: Annotated[
-        Path | None, text(help="Write the game to FILE.gif, or its last position to FILE.png or .svg.", metavar="FILE")
+        Path | None, text("Write the game to FILE.gif, or its last position to FILE.png or .svg.", metavar="FILE")
     ] = None,
     as_json: Json = False,
 ) -> None:

@@ -26,18 +26,15 @@ def solve(
     position: PositionText,
     /,
     *,
-    all_moves: Annotated[bool, flag(help="Print the exact score of every legal move.")] = False,
+    all_moves: Annotated[bool, flag("Print the exact score of every legal move.")] = False,
     where: PositionChoice = DEFAULT,
     threads: Annotated[
-        int,
-        integer("--threads", help="Number of search threads; they share one transposition table.", low=1, high=1024),
+        int, integer("Number of search threads; they share one transposition table.", "--threads", low=1, high=1024)
     ] = 1,
-    table: Annotated[float, number(help="Transposition table size in MiB.", low=0.001)] = 256.0,
-    order: Annotated[
-        str | None, text(help="Evaluator for move ordering, such as network.", metavar="EVALUATOR")
-    ] = None,
+    table: Annotated[float, number("Transposition table size in MiB.", low=0.001)] = 256.0,
+    order: Annotated[str | None, text("Evaluator for move ordering, such as network.", metavar="EVALUATOR")] = None,
     book: Annotated[
-        bool, flag("--book", negative="--no-book", help="Use the packaged book of solved positions (6x6; default).")
+        bool, flag("Use the packaged book of solved positions (6x6; default).", "--book", negative="--no-book")
     ] = True,
     as_json: Json = False,
 ) -> None:

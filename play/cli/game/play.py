@@ -24,33 +24,31 @@ def play(
     agent: Annotated[
         str | None,
         text(
-            "--agent",
-            help="Agent (computer player) with its options, such as network:time=2 (default: human:level=1, which a beginner "
+            "Agent (computer player) with its options, such as network:time=2 (default: human:level=1, which a beginner "
             "can beat; with --depth, --time or --watch the strongest).",
+            "--agent",
             metavar="SPEC",
         ),
     ] = None,
     depth: Annotated[
-        int | None, integer("--depth", help="How many moves (plies) the agent looks ahead.", low=1, high=60)
+        int | None, integer("How many moves (plies) the agent looks ahead.", "--depth", low=1, high=60)
     ] = None,
     time: Annotated[
-        float | None, number(help="Seconds per move (default: 1 if no limit is given).", low=0.01, high=1e6)
+        float | None, number("Seconds per move (default: 1 if no limit is given).", low=0.01, high=1e6)
     ] = None,
     colour: Annotated[Colours | None, Parameter(("--colour", "-c"), help="Your side (default: black).")] = None,
-    watch: Annotated[bool, flag(help="Watch two agents play.")] = False,
+    watch: Annotated[bool, flag("Watch two agents play.")] = False,
     opponent: Annotated[
-        str | None, text(help="With --watch: agent that plays white (default: the same as --agent).", metavar="SPEC")
+        str | None, text("With --watch: agent that plays white (default: the same as --agent).", metavar="SPEC")
     ] = None,
-    pause: Annotated[float, number(help="With --watch: seconds to wait after a move.", low=0, high=60)] = 0.0,
+    pause: Annotated[float, number("With --watch: seconds to wait after a move.", low=0, high=60)] = 0.0,
     adviser: Annotated[
-        str | None, text(help="Agent that gives hints and values (default: the strongest).", metavar="SPEC")
+        str | None, text("Agent that gives hints and values (default: the strongest).", metavar="SPEC")
     ] = None,
-    evaluation: Annotated[bool, flag("--eval", help="Show a bar of who is ahead from the start.")] = False,
+    evaluation: Annotated[bool, flag("Show a bar of who is ahead from the start.", "--eval")] = False,
     where: PositionChoice = DEFAULT,
-    resume: Annotated[bool, flag("--resume", "-r", help="Resume the last unfinished game.")] = False,
-    plain: Annotated[
-        bool, flag("--plain", "--no-colour", help="Show the board as plain letters, without colours.")
-    ] = False,
+    resume: Annotated[bool, flag("Resume the last unfinished game.", "--resume", "-r")] = False,
+    plain: Annotated[bool, flag("Show the board as plain letters, without colours.", "--plain", "--no-colour")] = False,
 ) -> int:
     """Play a game in the terminal against an agent or another person, or watch two agents.
 

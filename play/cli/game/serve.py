@@ -58,14 +58,13 @@ def connect(
     *,
     level: Level = None,
     agent: Annotated[
-        str | None, text("--agent", help="Agent (computer player) that plays in your place.", metavar="SPEC")
+        str | None, text("Agent (computer player) that plays in your place.", "--agent", metavar="SPEC")
     ] = None,
     opponent: Annotated[
-        str, text(help="Opponent: an agent of the server, or the word friend for a person.", metavar="SPEC")
+        str, text("Opponent: an agent of the server, or the word friend for a person.", metavar="SPEC")
     ] = "human:level=1",
     join: Annotated[
-        str | None,
-        text("--join", "-j", help="Join a game, or come back to it, by its link or ticket.", metavar="TICKET"),
+        str | None, text("Join a game, or come back to it, by its link or ticket.", "--join", "-j", metavar="TICKET")
     ] = None,
     colour: Annotated[Literal["black", "white"], Parameter(("--colour", "-c"), help="Your side.")] = "black",
     size: Size = 8,

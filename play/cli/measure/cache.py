@@ -20,7 +20,7 @@ def cache(
     *,
     everything: Annotated[
         bool,
-        flag("--all", help="With clear: also delete solved positions, which take long to recompute."),
+        flag("With clear: also delete solved positions, which take long to recompute.", "--all"),
     ] = False,
     as_json: Json = False,
 ) -> None:

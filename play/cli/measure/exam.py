@@ -49,43 +49,43 @@ def exam(
             "agent specs.",
         ),
     ],
-    whole_games: Annotated[bool, flag(help="Judge whole games of agents against perfect play (4x4 and 6x6).")] = False,
-    weights: Annotated[str | None, text(help="Weight file (default: the packaged weights).", metavar="FILE")] = None,
+    whole_games: Annotated[bool, flag("Judge whole games of agents against perfect play (4x4 and 6x6).")] = False,
+    weights: Annotated[str | None, text("Weight file (default: the packaged weights).", metavar="FILE")] = None,
     wthor: Annotated[
-        str | None, text(help="Folder with WTHOR files (default: $REVERSI_DATA, or packaged positions).", metavar="DIR")
+        str | None, text("Folder with WTHOR files (default: $REVERSI_DATA, or packaged positions).", metavar="DIR")
     ] = None,
     positions: Annotated[
         int | None,
         integer(
+            "Positions per number of empties; fewer above 14 empties (default: all; 1000 with WTHOR).",
             "--positions",
-            help="Positions per number of empties; fewer above 14 empties (default: all; 1000 with WTHOR).",
             low=2,
         ),
     ] = None,
     empties: Annotated[
         tuple[int, ...] | None,
-        integers("--empties", help="Numbers of empties to test, such as 10,14 (default: all that have positions)."),
+        integers("Numbers of empties to test, such as 10,14 (default: all that have positions).", "--empties"),
     ] = None,
-    size: Annotated[int | None, integer("--size", help="Board size: 4, 6 or 8 (default: 8).")] = None,
+    size: Annotated[int | None, integer("Board size: 4, 6 or 8 (default: 8).", "--size")] = None,
     variant: VariantOrDefault = None,
     plot: Plot = None,
     games: Annotated[
         int | None,
         integer(
+            "Policy: games against each baseline (even; default: 400); whole games per agent (default: 202).",
             "--games",
-            help="Policy: games against each baseline (even; default: 400); whole games per agent (default: 202).",
             low=2,
             even=True,
         ),
     ] = None,
     depth: Annotated[
-        int | None, integer("--depth", help="Policy: search depth in plies (default: 2).", low=1, high=4)
+        int | None, integer("Policy: search depth in plies (default: 2).", "--depth", low=1, high=4)
     ] = None,
     cache: Cache = None,
     threads: Threads = None,
-    seed: Annotated[int | None, integer(help="Random seed of the sampled positions, or of the policy's games.")] = None,
+    seed: Annotated[int | None, integer("Random seed of the sampled positions, or of the policy's games.")] = None,
     out: Annotated[
-        Path | None, text("--out", help="Whole games: folder of a run that can be resumed.", metavar="DIR")
+        Path | None, text("Whole games: folder of a run that can be resumed.", "--out", metavar="DIR")
     ] = None,
     workers: ProcessCount = None,
     ray: RayAddress = None,

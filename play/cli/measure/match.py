@@ -24,9 +24,9 @@ def match(
     agent_b: Annotated[str, Parameter(name="B", help="Agent spec, for example random:seed=7.")],
     /,
     *,
-    games: Annotated[int, integer("--games", help="Number of games (even: two per opening).", low=2, even=True)] = 200,
+    games: Annotated[int, integer("Number of games (even: two per opening).", "--games", low=2, even=True)] = 200,
     chosen: MatchChoice = NOTHING,
-    workers: Annotated[int, integer("--workers", help="Number of worker processes.", low=1, high=1024)] = 1,
+    workers: Annotated[int, integer("Number of worker processes.", "--workers", low=1, high=1024)] = 1,
     as_json: Json = False,
 ) -> None:
     """Play a match between two agents; each opening is played with both colours.

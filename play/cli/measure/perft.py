@@ -19,7 +19,7 @@ def known_leaves(size: int, depth: int) -> int | None:
 def perft(
     *,
     size: Size = 8,
-    depth: Annotated[int, integer("--depth", help="Number of plies.", high=60)] = 9,
+    depth: Annotated[int, integer("Number of plies.", "--depth", high=60)] = 9,
     as_json: Json = False,
 ) -> None:
     """Count the move sequences of a given length from the start position (perft).

@@ -40,13 +40,13 @@ def tournament(
         str, Parameter(help="Agent specs. all stands for every named agent, published for all published heuristics.")
     ],
     out: Annotated[
-        Path | None, text("--out", help="Output folder (default: a new folder under tournaments/).", metavar="DIR")
+        Path | None, text("Output folder (default: a new folder under tournaments/).", "--out", metavar="DIR")
     ] = None,
     chosen: TournamentChoice = NOTHING,
     sprt: Annotated[
-        str | None, text(help="Stop when an SPRT accepts H0 (Elo difference E0) or H1 (E1).", metavar="E0,E1")
+        str | None, text("Stop when an SPRT accepts H0 (Elo difference E0) or H1 (E1).", metavar="E0,E1")
     ] = None,
-    errors: Annotated[float | None, number(help="Error rates alpha and beta of the SPRT (default: 0.05).")] = None,
+    errors: Annotated[float | None, number("Error rates alpha and beta of the SPRT (default: 0.05).")] = None,
     workers: ProcessCount = None,
     ray: RayAddress = None,
     as_json: Json = False,

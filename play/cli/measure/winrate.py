@@ -18,11 +18,11 @@ def winrate(
     opponent: Annotated[str, Parameter(help="Opponent spec.")] = "random",
     /,
     *,
-    margin: Annotated[float, number(help="Half-width of the confidence interval at which to stop.")] = 0.02,
-    confidence: Annotated[float, number(help="Confidence level of the interval.")] = 0.95,
-    games: Annotated[int, integer("--games", help="Maximum number of games (even).", low=2, even=True)] = 100_000,
+    margin: Annotated[float, number("Half-width of the confidence interval at which to stop.")] = 0.02,
+    confidence: Annotated[float, number("Confidence level of the interval.")] = 0.95,
+    games: Annotated[int, integer("Maximum number of games (even).", "--games", low=2, even=True)] = 100_000,
     plies: Annotated[
-        int | None, integer("--plies", help="Opening length in plies (default: 6, on 4x4 2).", low=0, high=60)
+        int | None, integer("Opening length in plies (default: 6, on 4x4 2).", "--plies", low=0, high=60)
     ] = None,
     chosen: WinRateChoice = NOTHING,
     workers: ProcessCount = None,

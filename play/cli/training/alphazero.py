@@ -37,12 +37,12 @@ def alphazero(
     out: Out,
     chosen: AlphaZeroChoice = NOTHING,
     exam: Annotated[
-        bool, flag(help="Evaluate the final network with and without search (default).", negative="--no-exam")
+        bool, flag("Evaluate the final network with and without search (default).", negative="--no-exam")
     ] = True,
     cache: Cache = None,
     threads: Threads = None,
     ray: RayAddress = None,
-    mixed: Annotated[bool, flag(help="With --ray: play on all GPUs and all CPUs of the cluster.")] = False,
+    mixed: Annotated[bool, flag("With --ray: play on all GPUs and all CPUs of the cluster.")] = False,
     as_json: Json = False,
 ) -> None:
     """Train by AlphaZero: self-play with a tree search.

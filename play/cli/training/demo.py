@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 def demo(
     *,
-    out: Annotated[Path, text("--out", help="Folder for labels, weights and the plot.", metavar="DIR")] = Path("demo"),
-    scale: Annotated[float, number(help="Factor on the number of positions.", low=0.001)] = 1.0,
-    games: Annotated[int, integer("--games", help="Games against each heuristic (even).", low=2, even=True)] = 40,
+    out: Annotated[Path, text("Folder for labels, weights and the plot.", "--out", metavar="DIR")] = Path("demo"),
+    scale: Annotated[float, number("Factor on the number of positions.", low=0.001)] = 1.0,
+    games: Annotated[int, integer("Games against each heuristic (even).", "--games", low=2, even=True)] = 40,
     as_json: Json = False,
 ) -> None:
     """Train a 6x6 network from scratch and compare it with the published heuristics.

@@ -25,9 +25,9 @@ NETWORK_HELP = "Network type: linear (one weight per state of a pattern) or deep
 def fit(
     *labels: Annotated[str, Parameter(help="One or more dataset folders written by reversi label.")],
     out: Out,
-    network: Annotated[str | None, text(help=f"{NETWORK_HELP} [default: linear]", metavar="NAME")] = None,
+    network: Annotated[str | None, text(f"{NETWORK_HELP} [default: linear]", metavar="NAME")] = None,
     start: Annotated[
-        str | None, text(help="Initial weights: network (the packaged ones) or network:weights=FILE.", metavar="SPEC")
+        str | None, text("Initial weights: network (the packaged ones) or network:weights=FILE.", metavar="SPEC")
     ] = None,
     chosen: FitChoice = NOTHING,
     threads: Threads = None,

@@ -25,12 +25,12 @@ def label(
     *,
     chosen: LabelChoice,
     depth: Annotated[
-        int | None, integer("--depth", help="Search depth in plies, for a labeller whose spec has no depth.")
+        int | None, integer("Search depth in plies, for a labeller whose spec has no depth.", "--depth")
     ] = None,
     threads: Threads = None,
     device: Annotated[
         Literal["cpu", "cuda"],
-        text(help="Device: cpu, or cuda to solve and to evaluate zero:FILE on a GPU (use --shard-rows 1000000 then)."),
+        text("Device: cpu, or cuda to solve and to evaluate zero:FILE on a GPU (use --shard-rows 1000000 then)."),
     ] = "cpu",
     workers: Workers = None,
     ray: RayAddress = None,

@@ -26,10 +26,8 @@ def ppo(
     *,
     out: Out,
     chosen: PpoChoice = NOTHING,
-    regret: Annotated[
-        bool, flag(help="Also measure regret in solved endgames (default).", negative="--no-regret")
-    ] = True,
-    threads: Annotated[int, integer("--threads", help="Number of CPU threads for torch.", low=1, high=1024)] = 1,
+    regret: Annotated[bool, flag("Also measure regret in solved endgames (default).", negative="--no-regret")] = True,
+    threads: Annotated[int, integer("Number of CPU threads for torch.", "--threads", low=1, high=1024)] = 1,
     as_json: Json = False,
 ) -> None:
     """Train a policy by reinforcement learning from scratch (PPO).

@@ -25,7 +25,7 @@ def tune(
     formula: Annotated[str, Parameter(help="Evaluator, for example ten-weight.")],
     /,
     *,
-    out: Annotated[Path, text("--out", help="Folder for the log and the weights.", metavar="DIR")] = Path("tuned"),
+    out: Annotated[Path, text("Folder for the log and the weights.", "--out", metavar="DIR")] = Path("tuned"),
     objective: Annotated[
         Aim,
         Parameter(
@@ -40,16 +40,14 @@ def tune(
     size: Size = 8,
     variant: VariantName = "reversed",
     panel: Annotated[
-        list[str] | None, text(help="Opponent: random (default) or an evaluator; repeat for more.", metavar="SPEC")
+        list[str] | None, text("Opponent: random (default) or an evaluator; repeat for more.", metavar="SPEC")
     ] = None,
-    games: Annotated[int, integer("--games", help="Games per candidate and opponent.", low=2)] = 1000,
-    depth: Annotated[int, integer("--depth", help="Search depth in plies.", low=1, high=6)] = 1,
-    exact: Annotated[int, integer(help="Candidates play perfectly from this many empties on.", high=14)] = 0,
-    positions: Annotated[
-        int, integer("--positions", help="With label-error: number of solved positions.", low=10)
-    ] = 4000,
+    games: Annotated[int, integer("Games per candidate and opponent.", "--games", low=2)] = 1000,
+    depth: Annotated[int, integer("Search depth in plies.", "--depth", low=1, high=6)] = 1,
+    exact: Annotated[int, integer("Candidates play perfectly from this many empties on.", high=14)] = 0,
+    positions: Annotated[int, integer("With label-error: number of solved positions.", "--positions", low=10)] = 4000,
     empties: Annotated[
-        tuple[int, int], integer_range("--empties", help="With label-error: empties of these positions, such as 8-12.")
+        tuple[int, int], integer_range("With label-error: empties of these positions, such as 8-12.", "--empties")
     ] = (8, 12),
     threads: Threads = None,
     as_json: Json = False,

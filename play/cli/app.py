@@ -186,11 +186,8 @@ def _reason(error: CycloptsError) -> str:
         about = (argument.parameter.help or "").rstrip(".")
         return f"{argument.name} is missing: expected a value{about and f' ({about})'}"
     if isinstance(error, UnknownOptionError):
-        name, names = (
-            error.token.keyword or error.token.value,
-            [name for one in error.argument_collection for name in one.names],
-        )
-        return f"option {name} is unknown{did_you_mean(name, names)}: expected an option from the list"
+        name = error.token.keyword or error.token.value
+        return f"option {name} is unknown{_meant_option(name, error)}: expected an option from the list"
     if isinstance(error, UnusedCliTokensError) and error.unused_tokens:
         return f"argument {quoted(error.unused_tokens[0])} is one too many: expected fewer, or an option in front of it"
     token = getattr(error, "token", None) or next(iter(getattr(argument, "tokens", ())), None)
@@ -201,8 +198,14 @@ def _reason(error: CycloptsError) -> str:
         reason = getattr(error, "exception_message", "") or error.msg
         words = "no value" if kind is bool else getattr(kind, "__name__", "another value")
         expected = f"one of {choices}" if choices else words
-        return f"{argument.name} {shown}: {(not choices and reason) or f'expected {expected}'}"
+        meant = _meant_option(token.value, error) if token.value.startswith("--") else ""
+        return f"{argument.name} {shown}{meant}: {(not choices and reason) or f'expected {expected}'}"
     return " ".join(str(error).split())
+
+
+def _meant_option(word: str, error: CycloptsError) -> str:
+    arguments: Any = error.app.assemble_argument_collection() if error.app else ()
+    return did_you_mean(word, [name for one in arguments for name in one.names])
 
 
 def _import_problem(error: ImportError) -> ReversiError:

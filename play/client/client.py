@@ -100,8 +100,9 @@ class Client:
             raise ConnectError(f"{self.url} refuses: {_reason(error)}") from None
         except (URLError, OSError, ValueError) as error:
             reason = getattr(error, "reason", None) or error
+            text = (getattr(reason, "strerror", None) or str(reason)).lower()
             raise UnreachableError(
-                f"{self.url} ({_plain(str(reason))}): expected a server there; start one with `reversi serve`, or check the address"
+                f"{self.url} ({_plain(text)}): expected a server there; start one with `reversi serve`, or check the address"
             ) from None
 
     def create(self, rules: Rules, colour: Colour, opponent: str | None) -> tuple[Ticket, Ticket | None]:

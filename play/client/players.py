@@ -10,7 +10,7 @@ from play.terminal.screen import Screen
 from reversi_env.rendering.text import render_ansi
 from search.agents.base import Agent
 
-HELP = "Type a square such as d3, or undo, resign, moves (the legal ones), help, quit (you can come back)."
+HELP = "Type a square such as d3, or undo, resign, moves (so far), help, quit (you can come back); Enter lists legal moves."
 
 
 class Computer(ClientPlayer):
@@ -71,8 +71,9 @@ class Person(ClientPlayer):
                 raise EOFError
             if word in legal:
                 return {"type": "move", "move": word, "ply": len(game.moves)}
-            problem = "" if word in ("", "moves") else f"{word!r} is no legal move; "
-            self._screen.show(HELP if word == "help" else f"{problem}legal moves: {' '.join(legal)}")
+            problem = f"{word!r} is no legal move; " if word else ""
+            texts = {"help": HELP, "moves": game.to_transcript() or "no moves yet"}
+            self._screen.show(texts.get(word) or f"{problem}legal moves: {' '.join(legal)}")
 
     def grants_undo(self) -> bool:
         return self._screen.read("your opponent asks to take a move back; allow it? [y/n] ").lower().startswith("y")

@@ -34,8 +34,9 @@ function aboutGame([id, { mode, mine, request, result, at }]) {
   return { key: `game ${id}`, href: `/#game=${id}`, title, note: [...rules, mine && colourName(mine)], at, ended };
 }
 
-function aboutReview([key, { document: { black, white, board }, moves, at }]) {
-  const size = Math.sqrt(board.length);
-  const title = black || white ? words("library.review-of", { players: pairName(black, white) }) : words("library.review");
+function aboutReview([key, { document: { black, white, board }, mine, moves, at }]) {
+  const size = Math.sqrt(board.length), named = (name, colour) => name ?? (mine === colour ? words("seat.you") : null);
+  const players = pairName(named(black, "black"), named(white, "white"));
+  const title = black || white ? words("library.review-of", { players }) : words("library.review");
   return { key: `review ${key}`, href: `/#review=${key}`, title, note: [`${size}×${size}`, words("count.moves", { n: moves })], at };
 }

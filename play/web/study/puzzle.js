@@ -40,6 +40,7 @@ export async function next() {
   if (about) begin(about);
   hooks.refresh();
   if (!about || app.view !== "puzzle") return;
+  $("board").scrollIntoView({ block: "nearest" }); // on a phone its buttons are far below
   hooks.focus();
   say(askText());
 }

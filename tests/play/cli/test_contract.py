@@ -25,7 +25,7 @@ play start --game 2 => --game
 play FILE => FILE
 play --agent nobody => nobody
 play --size 5 => expected one of 4, 6, 8
-play --tiem 3 => POSITION --tiem: expected a position, or an option
+play --tiem 3 => POSITION --tiem (did you mean '--time'?): expected a position, or an option
 play --watch=maybe => --watch maybe: expected no value
 play random.ggf => 'random.ggf' is not a GGF file: expected
 analyse random.txt => 'random.txt' is not a text file: expected

@@ -64,6 +64,7 @@ def test_two_clients_play_each_other_and_report_the_same_score(api):
 def test_a_person_types_moves_takes_back_leaves_comes_back_by_the_ticket_and_resigns(api, reversi):
     code, out, err = reversi("connect", api.url, "--opponent", "greedy", "--size", 4, stdin="zz\nmoves\nb1\nundo\nb1\n")
     assert code == 130
+    assert "no moves yet" in out  # as in reversi play
     assert "'zz' is no legal move; legal moves: b1" in out
     assert out.count("black> b1") == 2
     code, out, err = reversi("connect", api.url, "--join", err.split("--join ")[1].strip(), stdin="resign\n")
@@ -88,7 +89,7 @@ def test_bad_input_is_one_clear_line(api, reversi, arguments, message):
 def test_no_server_is_a_failure_and_not_wrong_usage(reversi):
     code, out, err = reversi("connect", "127.0.0.1:1")
     assert (code, out, err.count("\n")) == (1, "", 1)
-    assert "http://127.0.0.1:1" in err
+    assert "http://127.0.0.1:1 (connection refused): expected a server there" in err
 
 
 def test_addresses():

@@ -230,6 +230,8 @@ def test_the_end_of_a_game_is_told_with_its_accuracy_and_an_earlier_move_leads_b
     page.click("#review")
     for text in texts:
         expect(page.locator("#summary")).to_contain_text(text)
+    page.click("#nav-games")
+    expect(page.locator("#library-list .name").first).to_have_text("Review of You – Greedy")
 
 
 ENDS = (

@@ -122,8 +122,10 @@ def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     expect(page.locator(".square.legal")).to_have_count(4)
     page.click(".square[data-square=d3]")  # as in the game
     expect(page.locator("#puzzle-verdict")).to_contain_text("−14 instead of −10")
+    page.evaluate("scrollTo(0, 9999)")
     page.click("#puzzle-next")
     expect(page.locator(".square.legal")).to_have_count(4)
+    expect(page.locator("#board")).to_be_in_viewport(ratio=1)
     page.click(".square[data-square=d4]")
     expect(page.locator("#puzzle-verdict")).to_contain_text("Correct! d4 is worth −10.")
     expect(page.locator("#puzzle-streak")).to_have_text("Streak: 1 (longest: 1)")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -128,9 +128,9 @@ def play_whole_games(
 ) -> list[WholeGames]:
     """Return the judged games of each agent, or those of a *policy* in place of the only agent.
 
-    With a *folder* every game is logged, and the same call resumes an interrupted run, also with other agents or more games. The
-    *executor* plays, by default a process per core; a policy plays in this process, where the solver uses all cores. Solved
-    positions are in the folder *cache*, by default the user's.
+    With a *folder* every game is logged, and a plot is drawn at the end. The same call resumes an interrupted run, also with
+    other agents or more games. The *executor* plays, by default a process per core; a policy plays in this process, where the
+    solver uses all cores. Solved positions are in the folder *cache*, by default the user's.
     """
     keys = list(options.agents) if policy is not None else [_key(spec, options.rules) for spec in options.agents]
     scores = ExactScores(options.rules, cache, threads=core_count())
@@ -162,10 +162,13 @@ def play_whole_games(
                     log.append([keys[game.agent], *game[1:]])
         progress("games", total, total)
     numbers = range(2 * len(openings))
-    return [
+    results = [
         WholeGames(spec, options.rules, tuple(games[key, number] for number in numbers))
         for spec, key in zip(options.agents, keys, strict=True)
     ]
+    if folder is not None:
+        ply_figure(results).save(folder / PLOT, optional=True)
+    return results
 
 
 def _key(spec: str, rules: Rules) -> str:
@@ -201,7 +204,9 @@ class WholeGames:
     def lost_per_game(self) -> Estimate:
         """The mean of the discs lost in a game."""
         worst = [game.opening_value + self.rules.square_count for game in self.games]
-        return self._sample(self.games).loss([game.opening_value - game.final for game in self.games], worst)
+        lost = self._sample(self.games).loss([game.opening_value - game.final for game in self.games], worst)
+        low, high = lost.interval
+        return replace(lost, interval=(low, min(high, float(np.mean(worst)))))  # no game can lose more
 
     @cached_property
     def kept(self) -> tuple[int, Estimate] | None:

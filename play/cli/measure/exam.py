@@ -118,8 +118,9 @@ def exam(
     --whole-games: agents (or policy files) play perfect play on 6x6 or 4x4 from
     the start and from fixed openings with both colours. Exact values judge every
     move: discs lost per game and per move, by phase; perfect moves; and games in
-    which a win or draw was kept. Solved positions are cached for all runs. With
-    --out the same command resumes, also with more --games or other agents:
+    which a win or draw was kept. Solved positions are cached for all runs. --out
+    has all games and a plot by ply. The same command resumes, also with more
+    --games or other agents:
     reversi exam greedy network:depth=2 --whole-games --out exams/six
     """
     from reversi_env import Rules

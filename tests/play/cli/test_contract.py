@@ -81,6 +81,11 @@ exam -e x => --empties
 exam --plot x.gif => --plot
 exam --wthor nowhere => nowhere
 exam --weights nowhere => nowhere
+exam --out out => --out
+exam --whole-games => agents
+exam greedy --whole-games -n 8 => 8x8
+exam greedy --whole-games -n 4 --depth 2 => --depth
+exam greedy --whole-games -n 4 -w 2 --ray local => --workers
 measure regret greedy --csv . => --csv
 measure regret greedy greedy => greedy
 measure regret greedy -e 1-4 => empties=1-4

@@ -24,6 +24,10 @@ EXPECTED = {
         r"200 games against random: score [\d.]+%\n200 games against greedy: score [\d.]+%\s*$",
     ),
     "train_maskable_ppo.py": (["64"], SCORED),
+    "distance_from_perfect.py": (
+        ["64", "4", "8"],
+        r"perfect moves\n +0 +\d+\.\d  [\s\S]*\n +16384 .*%\n[\s\S]*result kept: .*\nfrom the start: \d+ discs",
+    ),
     "cleanrl_ppo.py": (["4096"], rf"^[\d,]+ steps/s, 256 games on (cpu|cuda:0)\n[\s\S]*{SCORED}"),
     "pettingzoo_maskable_ppo.py": (["256"], SCORED),
     "torchrl_ppo.py": (["2048"], SCORED),

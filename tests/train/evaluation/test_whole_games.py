@@ -168,3 +168,15 @@ def test_the_plot_has_a_line_for_each_agent(tmp_path):
     for count in (1, 2):
         ply_figure(both[:count]).save(tmp_path / "plot.svg")
         assert (tmp_path / "plot.svg").read_bytes().startswith(b"<?xml")
+
+
+def test_the_command_lists_agents(json_lines, reversi, tmp_path):
+    arguments = ("exam", "greedy", "random", "--whole-games", "-n", 4, "-g", 8, "-w", 1, "--cache", tmp_path)
+    (result,) = json_lines(*arguments, "--out", tmp_path / "out")
+    assert [agent["games"] for agent in result["agents"]] == [8, 8]
+    expected = results(options("greedy", "random"), cache=tmp_path)
+    assert [agent["lost_per_game"] for agent in result["agents"]] == [agent["lost_per_game"] for agent in expected]
+    code, out, _ = reversi(*arguments, "--plot", tmp_path / "plot.svg")
+    assert code == 0
+    assert f"{expected[0]['lost_per_game']['mean']:.1f}" in out
+    assert (tmp_path / "plot.svg").read_bytes() == (tmp_path / "out" / "whole-games.svg").read_bytes()

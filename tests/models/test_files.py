@@ -99,10 +99,6 @@ def test_a_flipped_byte_or_a_cut_is_detected_and_the_file_is_named(saved, rename
         path.write_bytes(data[:kept])
         with pytest.raises(WeightsError, match=path.name):
             read_weights(path)
-    for kept in (0, 4, 100, 2000, -1):
-        path.write_bytes(data[:kept])
-        with pytest.raises(WeightsError, match=path.name):
-            read_weights(path)
     path.write_bytes(data)
     assert read_weights(path).record == {"seed": 0}
 

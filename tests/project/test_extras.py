@@ -1,7 +1,6 @@
 """With the core alone, or without one extra: what works, and the line that the rest ends with. Files that shadow our packages."""
 
 import json
-import os
 import pickle
 import re
 import subprocess
@@ -201,23 +200,6 @@ def test_the_server_offers_only_agents_that_can_play_here(monkeypatch):
     assert "rl" not in names
     with pytest.raises(Refused, match="torch"):
         catalogue.limited_agent("rl", 6, ServerOptions())
-
-
-def test_without_a_library_only_tests_that_lack_it_are_skipped(tmp_path):
-    """As where not all of them are there for a Python: `tests.project.without`."""
-    (tmp_path / "test_tests.py").write_text(
-        "from reversi_env.errors import missing_extra_error\n"
-        "def test_lacking(): raise missing_extra_error('h11')\n"
-        "def test_other(): raise missing_extra_error('torch')\n"
-        "def test_good(): pass\n"
-    )
-    (tmp_path / "test_module.py").write_text("import h11.absent\n")
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.project.without", "--without", "h11"]
-    environment = os.environ | {"PYTHONPATH": str(REPOSITORY)}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
-    assert done.returncode == 1, done.stderr
-    assert "1 failed, 1 passed, 2 skipped" in done.stdout
-    assert "FAILED test_tests.py::test_other" in done.stdout
 
 
 # --- files of a user with the names of our packages -----------------------------------------------

@@ -145,8 +145,6 @@ report(*modules_of(search.kernels), whole=False)
 }
 #: Fewest kernels that are reported.
 KERNELS = {"rules": 20, "environments": 30, "tensors": 15, "search": 15}
-#: One small kernel.
-LEGAL_MOVES = "from reversi_env import Position; print(Position.initial().legal_moves())"
 PERFT = "from reversi_env import Position; print(Position.initial().perft(6))"
 MOBILITY = """
 from reversi_env import Position

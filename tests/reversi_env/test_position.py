@@ -83,15 +83,6 @@ def test_printing_marks_the_legal_moves_and_the_matrix_follows_the_fields_conven
     assert matrix.tolist() == [[0, 0, 0, 0], [0, 1, -1, 0], [0, -1, 1, 0], [0, 0, 0, 0]]
 
 
-def test_actions_and_squares_of_small_boards():
-    rules = Rules(4)
-    assert [rules.name_of(action) for action in (0, 3, 15, 16)] == ["a1", "d1", "d4", "pass"]
-    assert rules.square_of(0) == 18
-    assert [rules.action_of(sq) for sq in rules.squares()] == list(range(16))
-    assert rules.playable.bit_count() == 16
-    assert Rules(8).playable == 2**64 - 1
-
-
 MATRICES = [
     [[0, 2], [0, 0]],
     [[0], [0, 0]],

@@ -16,7 +16,7 @@ from studies.evaluators.depth import DepthOptions
 from studies.evaluators.structural import StructuralOptions
 from studies.game_tree import branching, breadth, nodes, winner
 from studies.reports import maximax, report_000, report_001, report_002, report_003, report_004, tuning
-from studies.sections import Section, Table, report, table
+from studies.sections import Section, Table, table
 from tests.conftest import REPOSITORY
 from train.charts import Figure, drawn
 
@@ -267,13 +267,3 @@ def test_every_result_of_the_page_is_of_an_experiment():
     for experiment in page.experiments():
         results = text.partition(page.BEGIN.format(experiment.name))[2].partition(page.END)[0]
         assert all(options.command in results for options in experiment.runs)
-
-
-def test_runs_that_were_made_apart_are_all_named():
-    runs = [
-        {"machine": "a machine", "date": date, "commit": commit, "command": "reversi"}
-        for date, commit in [("2026-11-17", "0123456789-dirty"), ("2026-11-18", None), ("2026-11-18", None)]
-    ]
-    setting = report("a")(lambda results: iter(()))(runs).setting
-    assert setting.count("a machine") == 2
-    assert "2026-11-17, commit 0123456 with changes" in setting

@@ -1,10 +1,7 @@
 """Charts by matplotlib."""
 
-import sys
-
 import pytest
 
-from reversi_env.errors import MissingExtra
 from train.charts import Figure, interval_chart
 
 
@@ -33,11 +30,3 @@ def test_figures_are_the_same_bytes_every_time_and_carry_no_date(tmp_path):
     assert first == second
     assert b"<dc:date>" not in first
     assert other.startswith(b"\x89PNG")
-
-
-def test_without_matplotlib_the_way_to_get_it_is_said(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    with pytest.raises(MissingExtra, match=r'`pip install "\.\[plots\]"`'):
-        plain_figure().save(tmp_path / "a.svg")
-    plain_figure().save(tmp_path / "a.svg", optional=True)
-    assert not list(tmp_path.iterdir())

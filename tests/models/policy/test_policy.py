@@ -11,7 +11,6 @@ from models.policy.agent import PolicyAgent
 from models.policy.files import SavedPolicy, packaged_policy, read_policy
 from models.policy.net import ValueFromBoards, action_logits, net_inputs, policy_logits, symmetry_actions, transformed
 from play.server import catalogue
-from play.server.messages import Refused
 from play.server.options import ServerOptions
 from play.server.workers.worker import Job, Searcher
 from reversi_env import Position, Rules
@@ -174,11 +173,3 @@ def test_both_games_have_a_policy_on_6x6_that_plays_by_name_and_on_the_server(va
     agent = catalogue.limited_agent("rl:seed=3", 6, ServerOptions())
     answer = Searcher().answer(Job("move", start, agent.spec.text, table=1, seed=3, number=1))
     assert answer.result["move"] in start.legal_moves()
-
-
-@pytest.mark.parametrize("spec", ["rl:/etc/passwd", "rl:weights=x", "rl:temperature=1", "rl:seed=x", "rl-search"])
-def test_clients_of_the_server_name_no_files(spec):
-    with pytest.raises(Refused):
-        catalogue.limited_agent(spec, 6, ServerOptions())
-    with pytest.raises(Refused, match="8x8"):
-        catalogue.limited_agent("rl", 8, ServerOptions())

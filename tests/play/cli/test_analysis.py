@@ -139,16 +139,6 @@ def test_match_is_paired_and_reproducible(json_lines):
     assert (first["size"], first["variant"], first["seed"]) == (6, "normal", 4)
 
 
-@pytest.mark.slow
-def test_a_match_is_the_same_on_any_number_of_workers(json_lines, tmp_path):
-    openings = tmp_path / "openings.txt"
-    openings.write_text("c2d2\nc2b2\n")
-    arguments = ("match", "greedy", "random", "--size", 6, "--games", 6, "--openings")
-    results = [timeless(*json_lines(*arguments, openings, "--workers", workers)) for workers in (1, 2)]
-    assert results[0] == results[1]
-    assert results[0]["wins"] + results[0]["draws"] + results[0]["losses"] == 6
-
-
 def test_match_limits_the_nodes_of_agents_that_leave_them_open(json_lines):
     """As the spec does it: a search of so few nodes that the result is another one without the limit."""
     arguments = ("match", "--games", 4, "--size", 6, "--seed", 4, "six-factor:table=0.1,depth=5")

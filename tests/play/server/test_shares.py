@@ -100,12 +100,6 @@ def test_a_stored_agent_loses_options_that_it_no_longer_takes():
         limited_agent(spec, 8, options)
 
 
-def test_double_alpha_moves_by_its_own_search():
-    position = Position.initial()
-    answer = Searcher().answer(Job("move", position, "double-alpha:depth=3", 1, seconds=9.0, share=1.0, most=9.0))
-    assert answer.result["move"] in position.legal_moves()
-
-
 def test_a_solving_agent_is_stopped_in_time(monkeypatch):
     asked, solve = threading.Event(), Solver.solve
 

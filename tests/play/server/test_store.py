@@ -13,7 +13,6 @@ import pytest
 from play.game import Game
 from play.server import addresses
 from play.server.games.store import GameRow, Seat, Store, excess, hashed
-from play.server.options import ServerOptions
 from reversi_env import Rules
 from tests.oracles.jobs import children_of, launch
 from tests.search.agents.test_external import gone
@@ -201,43 +200,26 @@ def test_finished_games_above_the_limits_are_the_oldest_of_who_has_most():
     assert excess(Counter(), 0, 0) == {}
 
 
-@pytest.mark.slow
-def test_a_day_of_games_created_and_resigned_at_the_allowed_rate_leaves_a_bounded_file(tmp_path):
-    """With an old game of somebody else, and the last one of the address, which stay. Time passes in steps of a tidying."""
-    options, path, now = ServerOptions(), tmp_path / "games.sqlite3", 1e9
-    game = Game(Rules(), "x" * 40, "\u00e9" * 40)
-    seats = [Seat("human", name, None, hashed(name)) for name in (game.black, game.white)]
+def test_tidying_keeps_so_many_finished_games_of_a_client_and_the_last_ones(tmp_path):
+    game = Game(Rules(), "a", "b")
+    game.play("d3")
+    seats = [Seat("human", name, None, hashed(name)) for name in ("a", "b")]
 
-    def row(name, client):
-        return GameRow(name, now, now, 1, "finished", 8, "normal", "standard", *seats, hashed(name), client=client)
-
-    async def day():
-        nonlocal now
-        store = Store(path)
+    async def kept():
+        store = Store(tmp_path / "games.sqlite3")
         store.open()
-        played = Game(Rules(), "a", "b")
-        played.play("d3")
-        await store.save(row("old", "friend"), played)
-        most = 0
-        for step in range(86_400 // 20):
-            created = int(20 * options.games_per_second) + (options.game_burst if step == 0 else 0)
-            for number in range(created):
-                last = store.save(row(f"{step}-{number}", "attacker"), played if number % 2 else game)
-            await last
-            now += 20
-            ages = options.unplayed_kept, options.running_idle, options.finished_kept, options.review_kept
-            await store.tidy(0.0, *(now - age for age in ages), options.client_finished, options.most_finished)
-            most = max(most, path.stat().st_size)
-        assert await store.load("old")
-        assert await store.load(f"{step}-{number}")
-        stored = await store.run(lambda connection: connection.execute("SELECT count(*) FROM games").fetchone()[0])
+        for number, client in enumerate(["friend", *["attacker"] * 9]):
+            row = GameRow(
+                *(f"{number}", number, number, 1, "finished", 8, "normal", "standard", *seats, hashed("x")),
+                client=client,
+            )
+            await store.save(row, game)
+        await store.tidy(0.0, -1.0, -1.0, -1.0, -1.0, 4, 100)
+        names = [number for number in range(10) if await store.load(f"{number}")]
         store.close()
-        return stored, most
+        return names
 
-    stored, most = asyncio.run(day())
-    print(f"{stored} games, at most {most} bytes")
-    assert stored == options.client_finished + 1
-    assert most < 10_000_000
+    assert asyncio.run(kept()) == [0, 6, 7, 8, 9]
 
 
 def test_games_without_moves_are_forgotten_soon(special, tmp_path, monkeypatch):

@@ -126,16 +126,3 @@ def test_ctrl_d_leaves_and_resume_goes_on_after_kill_9(terminal):
     last = terminal("--resume")
     last.until(r"black> ")
     assert transcript(last.line("moves")) == played
-
-
-@pytest.mark.slow
-def test_a_watched_game_can_be_paused(terminal):
-    game = terminal("--watch", "--agent", "six-factor:time=3600", "--opponent", "greedy", "--size", "6")
-    game.until(r"black is thinking")
-    game.type("\x03", r"white \(paused: press Enter to continue\)> ")
-    assert len(transcript(game.line("moves"))) == 2
-    game.line("", r"black is thinking")
-    game.type("\x03", r"paused: press Enter to continue\)> ")
-    assert len(transcript(game.line("moves"))) == 6
-    os.write(game.controller, b"quit\n")
-    assert game.end() == 0

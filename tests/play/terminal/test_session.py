@@ -66,13 +66,6 @@ def test_go_plays_the_game_to_its_end(play, size, variant):
     assert not storage.resumable_games()  # a finished game is nothing to resume
 
 
-def test_watching_ends_by_itself(play):
-    shown = play(arguments=("--size", "4", "--watch", "--opponent", "greedy"))
-    assert "white (greedy) plays" in shown
-    assert shown.count("Game over:") == 1
-    assert shown.rstrip().splitlines()[-1].startswith("Game over:")
-
-
 def test_a_program_that_fails_does_not_end_the_session(reversi, state):
     """Nor is a game still watched in which somebody has taken a seat: it can be saved at its end."""
     agent = spec("gtp", "--fail", "crash")
@@ -180,15 +173,6 @@ def test_loading_one_of_many_games_and_from_the_command_line(play, state):
     assert "game 3: expected a number from 1 to 2" in shown
 
 
-def test_broken_files_are_one_line(play, state):
-    (state / "bad.ggf").write_text("(;GM[Othello]B[a1];)")
-    (state / "bad.txt").write_text("b1 b1")
-    (state / "bytes.txt").write_bytes(bytes(range(256)))
-    shown = play("load bad.ggf", "load bad.txt", "load bytes.txt", "load .", "moves")
-    assert "no moves yet" in shown
-    assert "Traceback" not in shown
-
-
 def test_the_game_is_kept_after_every_move_and_resumed(play, reversi, monkeypatch):
     """Even into a file of the same name: in the same second, by a process with the same number."""
     moment = datetime(2026, 1, 1)
@@ -221,13 +205,6 @@ def test_resume_refuses_options_that_the_game_has(play, reversi):
     for option in ("--size 6", "--colour white", "--agent greedy", "--depth 2", "--watch", "game.ggf"):
         check_refusal(reversi, ("play", "--resume", *option.split()), option.split()[0])
     assert kept() == before
-
-
-def test_a_level_is_that_of_the_human_ladder(reversi):
-    _, shown, _ = reversi("play", "--size", "4", "--level", "3", stdin="level 9\nswap\nlevel 11\nquit\n")
-    assert "Black: you. White: the computer (level 3 of 10, Learner).\n" in shown
-    assert "the computer plays at level 9 now" in shown
-    assert "level '11': expected level 1 to 10" in shown
 
 
 def test_sessions_do_not_touch_each_others_games(play, reversi):

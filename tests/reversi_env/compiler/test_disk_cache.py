@@ -2,9 +2,7 @@
 
 import errno
 import os
-import random
 import shutil
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -162,37 +160,6 @@ def test_the_command_shows_and_clears(cache, reversi, json_lines):
     assert (cache / "solved" / "exact.npy").exists()
     assert reversi("cache", "clear", "--all")[0] == 0
     assert [path.name for path in cache.iterdir()] == ["mine.txt"]
-
-
-@pytest.mark.slow
-def test_flipped_and_cut_files_are_compiled_again(filled, tmp_path):
-    """In rounds, until some bits were flipped: the same results, no word and no traceback, and whole entries afterwards."""
-    cache = shutil.copytree(filled, tmp_path / "cache")
-    chance, flipped = random.Random(1), 0
-    while flipped < 4:
-        for path in entries(cache):
-            whole = path.read_bytes()
-            place = chance.randrange(len(whole))
-            cut = chance.random() < 0.3
-            other = b"" if cut else bytes([whole[place] ^ 1 << chance.randrange(8)]) + whole[place + 1 :]
-            path.write_bytes(whole[:place] + other)
-            flipped += not cut
-        assert work(cache) == (WORK_RESULT, "")
-    whole = {path: path.read_bytes() for path in entries(cache)}
-    assert work(cache) == (WORK_RESULT, "")
-    assert whole == {path: path.read_bytes() for path in entries(cache)}
-
-
-@pytest.mark.slow
-def test_processes_compile_at_once_into_an_empty_cache(tmp_path):
-    command, known = [sys.executable, "-c", WORK], os.environ | {"REVERSI_CACHE_DIR": str(tmp_path)}
-    started = [
-        subprocess.Popen(command, env=known, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        for _ in range(3)
-    ]
-    assert [process.communicate() for process in started] == [(WORK_RESULT + "\n", "")] * 3
-    assert not list(tmp_path.rglob("*.part"))
-    assert work(tmp_path) == (WORK_RESULT, "")
 
 
 @pytest.mark.slow

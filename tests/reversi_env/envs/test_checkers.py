@@ -81,19 +81,6 @@ def test_pettingzoo_checks(size, variant, hasty_window, capsys):
         state_test(make(), 60)
 
 
-@pytest.mark.parametrize("mode", [*MODES, "SAME_STEP", "SameStep"])
-def test_made_with_make_vec(mode):
-    """The mode is a member, a name or a value. Spaces and what is returned are compared with `SyncVectorEnv` below."""
-    envs = gymnasium.make_vec("Reversi-v0", num_envs=5, size=4, autoreset_mode=mode)
-    assert isinstance(envs.unwrapped, ReversiVectorEnv)
-    assert envs.metadata["autoreset_mode"] is (AutoresetMode.SAME_STEP if isinstance(mode, str) else mode)
-    assert envs.spec.id == "Reversi-v0"
-    _, infos = envs.reset(seed=3)
-    observations, *_, infos = envs.step(envs.action_space.sample(tuple(infos["action_mask"])))
-    assert observations in envs.observation_space
-    assert (infos["action_mask"].dtype, infos["action_mask"].shape) == (np.int8, (5, 17))
-
-
 def info_of(infos, i):
     """Game *i*'s info out of Gymnasium's vector infos."""
     return {key: infos[key][i] for key in infos if not key.startswith(("_", "final")) and infos[f"_{key}"][i]}

@@ -3,7 +3,6 @@
 import os
 import signal
 import sys
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from multiprocessing.context import SpawnProcess
@@ -17,9 +16,8 @@ from tests.oracles.jobs import PATIENCE, children_of, launched, wait_until
 from tests.search.agents.test_external import FAKE, gone
 from tests.train.jobs.workers import Worker
 from train.arena.options import TournamentOptions
-from train.arena.sequential import GRID_STEPS
 from train.arena.storage import GAMES
-from train.arena.tournament import WinRate, estimate_win_rate, run_tournament
+from train.arena.tournament import estimate_win_rate, run_tournament
 from train.jobs.processes import ProcessPool
 
 SMALL = ("six-factor:table=0.1", "greedy", "random", "--size", 6, "--depth", 1)
@@ -188,20 +186,6 @@ def test_a_win_rate_is_played_until_it_is_known():
     assert (short.converged, short.games) == (False, 10)
     with pytest.raises(ReversiError, match="margin 0: expected"):
         estimate_win_rate(GREEDY, margin=0)
-
-
-def test_a_win_rate_is_printed_without_rounding_its_interval_inwards(monkeypatch, reversi):
-    """As after 15,000 games that were all won. Its ends are multiples of 1 / STEPS."""
-    notes = []
-
-    def estimate(options, on_pair, **how):
-        on_pair(WinRate(1.0, (1 - 1 / GRID_STEPS, 1.0), 15_000, True))
-
-    monkeypatch.setattr("train.arena.tournament.estimate_win_rate", estimate)
-    monkeypatch.setattr("play.cli.measure.winrate.progress_bar", lambda: nullcontext(lambda *told: notes.append(told)))
-    code, out, _ = reversi("winrate", "greedy")
-    assert (code, notes[0][-1]) == (0, "1.0000 (0.9995–1.0000)")
-    assert "(99.95% to 100.00% with 95% confidence)" in out
 
 
 @pytest.mark.slow

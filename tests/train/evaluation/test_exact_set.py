@@ -13,7 +13,6 @@ from reversi_env import Position, Rules, batch
 from reversi_env.envs import ReversiEnv
 from reversi_env.errors import TrainError
 from search.engine.solver import solve_all_moves
-from search.regret import ExactRegret
 from train.evaluation import endgames
 from train.evaluation.endgames import noisy_endgames
 from train.evaluation.exact_set import ILLEGAL, ExactSet, Judgement
@@ -176,21 +175,6 @@ def test_illegal_actions_are_named(small):
         small.judge_probabilities(np.zeros(small.masks.shape))
 
 
-@pytest.mark.parametrize("variant", ["normal", "reversed"])
-def test_figures_agree_with_the_wrapper(variant, tmp_path):
-    """`search.regret.ExactRegret` judges the same moves in an environment in the same way."""
-    positions = noisy_endgames(EndgameOptions(6, variant, 4, (4, 6)), tmp_path, threads=1)
-    actions = np.where(positions.values == ILLEGAL, 127, positions.values).argmin(axis=1)
-    env = ExactRegret(ReversiEnv(size=6, variant=variant, opponent=None), max_empties=8)
-    regrets = []
-    for i, action in enumerate(actions):
-        position = Position(positions.rules, int(positions.own[i]), int(positions.opp[i]))
-        env.reset(options={"start": position})
-        regrets.append(env.step(int(action))[-1]["regret"])
-    assert (positions.scores - positions.chosen_values(actions)).tolist() == regrets
-    assert sum(regrets) > 0
-
-
 def test_a_curve_is_read_again_and_forgets_what_is_done_again(small, tmp_path):
     path = tmp_path / "regret.csv"
     curve = RegretCurve(path, small)
@@ -262,8 +246,3 @@ def test_a_training_yields_a_curve_and_goes_on_with_it(small, tmp_path):
     model.learn(64, callback=onward, reset_num_timesteps=False)
     assert sorted(onward.curve.points) == [0, 64, 128, 192]
     assert isinstance(onward.curve.points[64], Judgement)
-
-
-def test_the_callback_refuses_nonsense(small, tmp_path):
-    with pytest.raises(TrainError, match="every=0"):
-        RegretCallback(small, tmp_path, every=0)

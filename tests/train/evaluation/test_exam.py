@@ -174,16 +174,6 @@ def test_the_packages_positions_are_solved_right():
             assert found == solve_all_moves(position)
 
 
-@pytest.mark.slow
-def test_the_packages_tournament_positions_are_of_the_database(external_data):
-    truth, files = packaged_endgames(Rules()), wthor_files(external_data)
-    for number in EMPTIES:
-        rows = np.flatnonzero(truth.empties == number)
-        own, opp = sample(files, number, len(rows))
-        assert np.array_equal(truth.own[rows], own)
-        assert np.array_equal(truth.opp[rows], opp)
-
-
 def test_the_command_prints_tables_json_and_a_plot(games, tmp_path, reversi, json_lines):
     arguments = ("exam", "--wthor", games, "-e", 6, "-e", 8, "-p", 10, "--cache", tmp_path, "--threads", 1)
     status, out, _ = reversi(*arguments, "--plot", tmp_path / "errors.svg")

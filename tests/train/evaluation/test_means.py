@@ -133,18 +133,3 @@ def test_the_intervals_of_regrets_and_shares_hold(kind, samples):
         assert 0.93 <= simulate(kind, *case, 6, samples) <= 0.98, case
     for case in RARE:  # conservative, as the text says
         assert simulate(kind, *case, 6, samples) >= 0.93, case
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("samples", [SOME, pytest.param(MANY, marks=pytest.mark.long)])
-@pytest.mark.parametrize(("games", "strata"), [(30, 1), (300, 1), (30, 5), (300, 13)])
-def test_the_intervals_of_mean_errors_hold(games, strata, samples):
-    """Absolute errors of values, which have a long tail, and those of one game are alike."""
-    generator = np.random.default_rng((games, strata))
-    sample = sample_of(games, strata, generator)
-    truth = math.sqrt(2 / math.pi) * math.sqrt(6**2 + 4**2)
-
-    def draw():
-        return np.abs(generator.normal(0, 6, len(sample.games)) + generator.normal(0, 4, games)[sample.games])
-
-    assert 0.93 <= coverage(sample.mean, truth, draw, samples) <= 0.98

@@ -1,7 +1,5 @@
 """Training from scratch: stages, resumption, refusals, and the demonstration."""
 
-import csv
-import json
 from dataclasses import replace
 
 import numpy as np
@@ -25,47 +23,7 @@ STAGES = (
     Stage(6, 9, 300, 2, fit=FEW),
     Stage(6, 13, 240, 3, joint=True, fit=replace(FEW, learning_rate=0.01)),
 )
-SMALL_RULES = Rules(6, "reversed")
 SMALL = BootstrapOptions(size=6, variant="reversed", stages=STAGES)
-
-
-@pytest.fixture(scope="module")
-def whole(tmp_path_factory):
-    """A run without interruption: its folder and what it told on the way."""
-    folder, steps = tmp_path_factory.mktemp("whole"), []
-    Bootstrap(folder, SMALL, progress=lambda *step: steps.append(step)).run()
-    return folder, steps
-
-
-def weights_in(folder):
-    return [read_weights(path) for path in sorted(folder.glob("stage-??.safetensors"))]
-
-
-@pytest.mark.slow
-def test_every_stage_leaves_labels_weights_and_figures(whole):
-    folder, steps = whole
-    assert [(len(w.record["figures"]), w.rules) for w in weights_in(folder)] == [
-        (k, Rules(6, "reversed")) for k in (1, 2, 3)
-    ]
-    with (folder / "log.csv").open() as log:
-        rows = list(csv.DictReader(log))
-    assert [row["stage"] for row in rows] == ["exact-1-5", "depth2-6-9", "depth3-6-13-joint"]
-    assert [int(row["positions"]) for row in rows] == [400, 300, 240]
-    assert json.loads(rows[0]["error_by_empties"]).keys() <= {"1", "2", "3", "4", "5"}
-    assert not list(folder.glob("*-fit.safetensors"))
-    names = ["stage 1/3 exact-1-5", "stage 2/3 depth2-6-9", "stage 3/3 depth3-6-13-joint"]
-    told = [f"{name}: {doing}" for name in names for doing in ("sampling", "labelling", "fitting")]
-    assert list(dict.fromkeys(doing for doing, *_ in steps)) == told
-    assert all(0 <= done <= total for _, done, total in steps)
-
-
-@pytest.mark.slow
-def test_a_stage_leaves_the_phases_below_alone(whole):
-    first, second, _ = weights_in(whole[0])
-    assert (first.weights[:2] == second.weights[:2]).all()
-    assert (first.constants[:6] == second.constants[:6]).all()
-    assert not (first.weights[3:5] == second.weights[3:5]).all()
-    assert (second.weights[5:] == second.weights[4]).all()  # and above as the highest
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])

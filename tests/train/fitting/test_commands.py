@@ -6,19 +6,16 @@ import json
 import subprocess
 import xml.etree.ElementTree as ET
 from dataclasses import replace
-from itertools import product
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 from models.patterns import read_weights
-from play.cli.training.fit import fit as fit_command
 from reversi_env import __version__
 from search import evaluators
 from tests.oracles.jobs import files, interrupted
 from tests.play.cli.test_contract import check_refusal
-from train.fitting.options import FitOptions, preset
 from train.labels import LabelOptions, generate
 
 LABELS = LabelOptions(size=6, variant="reversed", count=3000, empties=(3, 7), shard_rows=2000, play_depth=1)
@@ -30,18 +27,6 @@ def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("training")
     generate(LABELS, path / "labels")
     return path
-
-
-def test_the_help_has_the_presets_of_both_networks():
-    """The defaults that it shows are those of the class; its text names the others."""
-    text = " ".join((fit_command.__doc__ or "").split())
-    for kind, size in product(("linear", "deep"), (4, 6, 8)):
-        changed = {
-            name: value for name, value in vars(preset(size, kind)).items() if value != getattr(FitOptions, name)
-        }
-        assert bool(changed) == (kind == "deep" or size == 4)
-        for name, value in changed.items():
-            assert f"--{name.replace('_', '-')} {value:g}" in text
 
 
 @pytest.fixture
@@ -78,12 +63,6 @@ def test_the_files_and_the_table(reversi, here):
     assert min(float(row["validation_error"]) for row in rows) == pytest.approx(record["validation_error"], abs=1e-3)
     assert ET.parse(here / "out" / "error-by-empties.svg").getroot().tag.endswith("svg")
     evaluators.get_evaluator(f"network:weights={path}").record(LABELS.rules)
-
-
-def test_an_error_is_said_of_the_positions_that_it_is_of(reversi, here):
-    _, out, _ = reversi("train", "fit", "../labels", "--out", "a b", "--epochs", 1, "--held-out", 0)
-    assert "mean error on the training positions: " in out
-    assert "reversi match 'network:depth=4,weights=a b/6x6-" in out  # to be pasted
 
 
 def test_json_and_a_finished_fit(reversi, here):

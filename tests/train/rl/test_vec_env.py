@@ -5,9 +5,7 @@ import numpy as np
 import pytest
 import torch
 from sb3_contrib import MaskablePPO
-from sb3_contrib.common.maskable.evaluation import evaluate_policy as evaluate_with_masks
 from sb3_contrib.common.maskable.utils import get_action_masks
-from stable_baselines3 import PPO
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import DummyVecEnv
 
@@ -48,28 +46,6 @@ def test_maskable_ppo_learns(make, observation):
     assert any(not torch.equal(old, new) for old, new in zip(before, model.policy.parameters(), strict=True))
     assert len(model.ep_info_buffer) > 50
     assert all(-1 <= episode["r"] <= 1 and 0 < episode["l"] <= 14 for episode in model.ep_info_buffer)
-
-
-@pytest.mark.parametrize("make", [single, batch])
-def test_ppo_learns_without_masks(make):
-    """By default an illegal action loses the game."""
-    model = PPO("MlpPolicy", make(observation="flat"), n_steps=64, batch_size=64, n_epochs=2, seed=1, device="cpu")
-    model.learn(512)
-    assert model.ep_info_buffer[0]["r"] == -1
-
-
-@pytest.mark.slow
-def test_maskable_ppo_learns_by_self_play_with_a_negative_gamma():
-    """Learnability: in well under a minute three points in four, both colours; with a gamma of 1 it is 58 %, of 0.99 69 %."""
-    env = ReversiVecEnv(64, size=4, opponent=None, observation="flat")
-    model = MaskablePPO(
-        "MlpPolicy", env, n_steps=64, batch_size=1024, learning_rate=1e-3, gamma=-1.0, seed=1, device="cpu"
-    )
-    model.learn(80_000)
-    games = ReversiVecEnv(200, size=4, colour="alternate", observation="flat")
-    games.seed(1000)
-    rewards, _ = evaluate_with_masks(model, games, n_eval_episodes=1000, return_episode_rewards=True)
-    assert (1 + np.mean(rewards)) / 2 >= 0.75
 
 
 @pytest.mark.parametrize(

@@ -87,7 +87,7 @@ class Search:
         self.is_restricted, self.on_iteration = bool(exclude), on_iteration
         if tie_rng is not None:  # the first move searched wins a tie
             tie_rng.shuffle(self.squares)
-        self.values = np.zeros_like(self.squares)
+        self.values, self.unsearched = np.zeros_like(self.squares), np.full_like(self.squares, -INFINITY)
         #: Number of root moves that get a value in the midgame search; the others get an upper bound.
         self.lines, self.multi_pv = min(multi_pv, self.squares.size), multi_pv
         #: Number of root moves to search to the end: unless the best is enough, all, because the best few are not known in advance.
@@ -262,7 +262,7 @@ class Search:
         centre = int(self.values[0])
         low, high = (-INFINITY, INFINITY) if full else (centre - ASPIRATION_WINDOW, centre + ASPIRATION_WINDOW)
         while True:
-            values = np.full(self.squares.size, -INFINITY, np.int64)
+            values = self.unsearched.copy()
             completed = self._search_root(values, low, high, depth, helpers)
             best = max(values.tolist())
             if completed == self.squares.size or (completed and best >= high):

@@ -121,8 +121,6 @@ def envpool_rate(batches: tuple[tuple[int, int], ...] = ENVPOOL_BATCHES) -> floa
     return best
 
 
-# --- AlphaZero ------------------------------------------------------------------------------------
-
 #: The network's other sizes, and the discs that 1 stands for in its value: those of `models.residual.net`.
 INPUT_PLANES, HEAD_MAPS, VALUE_UNITS, VALUE_DISCS, SQUARES = 6, 32, 256, 16.0, 64
 

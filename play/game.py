@@ -48,8 +48,6 @@ class Game:
         self._loser: Colour | None = None
         self._taken_back: list[tuple[str, Annotation]] = []
 
-    # --- reading it -------------------------------------------------------------------------------
-
     @property
     def rules(self) -> Rules:
         return self.start.rules
@@ -90,8 +88,6 @@ class Game:
         if not self.is_over() or self.score() == 0:
             return None
         return BLACK if self.score() > 0 else BLACK.other
-
-    # --- playing ----------------------------------------------------------------------------------
 
     def play(self, move: str | int, *, seconds: float | None = None, evaluation: float | None = None) -> None:
         """Make *move*, a square, an action or the pass; *seconds* and *evaluation* (the mover's, in discs) are stored with it."""
@@ -167,8 +163,6 @@ class Game:
         self.positions += (self.position.play(move),)
         self.moves += (move,)
         self.annotations += (note,)
-
-    # --- records ----------------------------------------------------------------------------------
 
     def record(self) -> Record:
         noted = any(note != Annotation() for note in self.annotations)

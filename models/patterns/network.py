@@ -105,8 +105,6 @@ class Network:
     rules: Rules
     record: dict[str, Any] = field(default_factory=dict, kw_only=True)
 
-    # --- the kind ---------------------------------------------------------------------------------
-
     @classmethod
     def arrays(cls, rules: Rules) -> dict[str, ArraySpec]:
         """The arrays of a weight file for a game."""
@@ -138,8 +136,6 @@ class Network:
     def summary(self) -> str:
         """Return a description of the architecture in one line."""
         return self.architecture
-
-    # --- torch ------------------------------------------------------------------------------------
 
     @classmethod
     def initial(cls, size: int, seed: int) -> dict[str, Tensor]:
@@ -181,8 +177,6 @@ class Network:
     def by_empties(cls, parameters: Mapping[str, Tensor]) -> Tensor | None:
         """Return the parameters of each number of empty squares, as a view whose first dimension is that number."""
         return None
-
-    # --- parameters and files ---------------------------------------------------------------------
 
     @classmethod
     def quantised(

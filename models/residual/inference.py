@@ -137,9 +137,6 @@ def fused_blocks(blocks: nn.Sequential, maps: Tensor) -> Tensor:
     return maps
 
 
-# --- compiled functions and CUDA graphs -----------------------------------------------------------
-
-
 class WithFallback:
     """Calls *fast*; after its first *failure*, which is reported with the name of the *operation*, always *plain*."""
 

@@ -42,9 +42,6 @@ LETTERS = {
 NOTHING: dict[str, Any] = MappingProxyType({})  # type: ignore[assignment]
 
 
-# --- options of an Options class ------------------------------------------------------------------
-
-
 def options_of(
     kind: type[Any],
     *,
@@ -192,9 +189,6 @@ def agent_of_level(agent: str | None, level: int | None) -> str | None:
     if agent is not None and level is not None:
         raise ReversiError(f"--level {level} with agent {agent!r}: expected one of them")
     return agent if level is None else f"human:level={level}"
-
-
-# --- checks ---------------------------------------------------------------------------------------
 
 
 def checked_plot(path: Path | None) -> None:

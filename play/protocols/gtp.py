@@ -105,8 +105,6 @@ class GtpEngine:
                 raise GtpError("syntax error") from None
             raise
 
-    # --- the game ---------------------------------------------------------------------------------
-
     def _quit(self, *_: str) -> None:
         self.has_quit = True
 
@@ -187,8 +185,6 @@ class GtpEngine:
     def _seen_by(self, colour: Colour) -> Position:
         return self.position if self.position.turn == colour else _other_to_move(self.position)
 
-    # --- the clock --------------------------------------------------------------------------------
-
     def _time_settings(self, main: str, period: str, moves: str, *_: str) -> None:
         main_time, period_time, stones = _seconds(main), _seconds(period), _integer(moves)
         unlimited = period_time > 0 and stones == 0
@@ -201,8 +197,6 @@ class GtpEngine:
         side, left, stones = _colour(colour), _seconds(time), _integer(moves)
         settings = self._settings or TimeControl(left)
         self._clocks[side] = TimeControl(left, settings.period, settings.moves, stones)
-
-    # --- queries and options ----------------------------------------------------------------------
 
     def _final_score(self, *_: str) -> str:
         if not self.position.is_over():

@@ -64,8 +64,6 @@ class NBoardEngine:
     def ponder(self) -> None:
         self.ponderer.begin(self.game.position, depth=self._depth)
 
-    # --- the game ---------------------------------------------------------------------------------
-
     def _set(self, rest: str) -> None:
         what, _, value = rest.partition(" ")
         if what == "depth":
@@ -88,8 +86,6 @@ class NBoardEngine:
 
     def _quit(self, _: str) -> None:
         self.has_quit = True
-
-    # --- thinking ---------------------------------------------------------------------------------
 
     def _go(self, _: str) -> None:
         position = self.game.position

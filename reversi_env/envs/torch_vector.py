@@ -134,8 +134,6 @@ class TorchVectorEnv(VectorEnv):
         entropy = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
         self._batch.reset(np.full(self.num_envs, autoreset.SEED, np.uint8), entropy, self.settings.game())
 
-    # --- stepping ---------------------------------------------------------------------------------
-
     def reset(
         self, *, seed: int | Sequence[int | None] | None = None, options: Mapping[str, Any] | None = None
     ) -> tuple[torch.Tensor, dict[str, torch.Tensor]]:
@@ -168,8 +166,6 @@ class TorchVectorEnv(VectorEnv):
         self._batch.step(None)
         return self._result()
 
-    # --- tensors ----------------------------------------------------------------------------------
-
     @property
     def observations(self) -> torch.Tensor:
         """The current observations, in the environment's layout."""
@@ -198,8 +194,6 @@ class TorchVectorEnv(VectorEnv):
         """
         return self._batch.children()
 
-    # --- state ------------------------------------------------------------------------------------
-
     def get_state(self) -> np.ndarray:
         """Return the complete states of all episodes as records on the CPU, the same as those of `ReversiVectorEnv`."""
         states = self._batch.get_states()
@@ -226,8 +220,6 @@ class TorchVectorEnv(VectorEnv):
         self._batch.set_states(states)
         for name, tensor in last_step.items():
             getattr(self._batch, name).copy_(tensor)
-
-    # --- inside -----------------------------------------------------------------------------------
 
     def _set_up(self) -> None:
         self._batch = self._make_batch()

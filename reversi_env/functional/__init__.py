@@ -57,9 +57,6 @@ __all__ = [
 _NO_POOL = np.zeros(0, episodes.POOL)
 
 
-# --- games ----------------------------------------------------------------------------------------
-
-
 def init(
     shape: int | Sequence[int] = (),
     rules: Rules = NORMAL_8X8,
@@ -161,9 +158,6 @@ def symmetry(state: State, k: Any) -> State:
     ``action_images(size)[k, action]`` there is where an action goes.
     """
     return cast(State, _backend(state.own).symmetry(state, k))
-
-
-# --- states as data -------------------------------------------------------------------------------
 
 
 def take(state: State, index: Any) -> State:

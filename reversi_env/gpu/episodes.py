@@ -293,9 +293,6 @@ def kernels_for(constants: tuple, kind: int, layout: int) -> Kernels:
     )
 
 
-# --- a batch of episodes in GPU memory -------------------------------------------------------------
-
-
 with extra_libraries():
     import torch
 

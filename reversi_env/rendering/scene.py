@@ -55,9 +55,6 @@ def _checked(rules: Rules, last_move: int | None) -> int | None:
     return int(last_move)
 
 
-# --- colours and proportions -----------------------------------------------------------------------
-
-
 class Radial(NamedTuple):
     """A radial gradient in the box that it fills, whose side counts as 1."""
 

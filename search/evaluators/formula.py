@@ -94,8 +94,6 @@ class Formula(Evaluator):
         checked = {name: _checked_weight(name, value) for name, value in self.weights.items()}
         object.__setattr__(self, "weights", MappingProxyType(checked))
 
-    # --- weights ----------------------------------------------------------------------------------
-
     def with_weights(self, **weights: ArrayLike) -> Formula:
         """Return the evaluator with some weights changed: numbers, or sequences of as many numbers as the default has."""
         for name in weights:
@@ -129,8 +127,6 @@ class Formula(Evaluator):
     def named(self, name: str) -> Formula:
         """Return the evaluator under another name, such as one to register."""
         return replace(self, name=name)
-
-    # --- values -----------------------------------------------------------------------------------
 
     def sign(self, rules: Rules) -> int:
         """Return -1 if the heuristic was written for the other game, and its value is therefore negated."""

@@ -118,8 +118,6 @@ class Learner:
         metrics = torch.stack([(values - score).abs().mean(), policy_loss]).detach()
         return value_loss + POLICY_COEFFICIENT * policy_loss, metrics
 
-    # --- checkpoints ------------------------------------------------------------------------------
-
     def state(self) -> dict[str, State]:
         """Return all that a later learner with the same options needs to resume."""
         mean = {name: value.cpu().numpy() for name, value in self.ema_net.state_dict().items()}

@@ -105,8 +105,6 @@ class SelfPlayRun:
     def _search(self) -> TreeSearch:
         return make_search(self.learner.logits_and_values, self.options, self.device, self.threads)
 
-    # --- training ---------------------------------------------------------------------------------
-
     def _generation(self, number: int) -> None:
         options, started = self.options, time.perf_counter()
         name, done = f"generation {number + 1}/{options.generations}", number + 1
@@ -176,8 +174,6 @@ class SelfPlayRun:
     def _progress_reporter(self, doing: str, total: int, first: int = 0) -> Callable[[int], None]:
         return lambda done: self.progress(doing, first + done, total)
 
-    # --- evaluation -------------------------------------------------------------------------------
-
     def examine(self) -> dict[str, dict[str, Any]]:
         """Return standings of the final network: by its policy, averaged over the symmetries, and with search."""
         logits_and_values = self.learner.logits_and_values
@@ -235,8 +231,6 @@ class SelfPlayRun:
     def _exact_set(self) -> ExactSet:
         positions = EndgameOptions(self.options.size, self.options.variant, REGRET_POSITIONS)
         return noisy_endgames(positions, self.cache, threads=self.threads, progress=self.progress)
-
-    # --- files ------------------------------------------------------------------------------------
 
     def _path(self, number: int) -> Path:
         return self.folder / POSITIONS.format(number)

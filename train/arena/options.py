@@ -83,8 +83,6 @@ class TournamentOptions(Options):
     def rules(self) -> Rules:
         return Rules(self.size, self.variant)
 
-    # --- players ----------------------------------------------------------------------------------
-
     @property
     def names(self) -> tuple[str, ...]:
         """Names of the players: their specs, numbered if one occurs twice."""
@@ -105,8 +103,6 @@ class TournamentOptions(Options):
     def made_agents(self) -> list[Agent]:
         """Return the agents of all players in the first game."""
         return [self.make_agent(player, 0) for player in range(len(self.agents))]
-
-    # --- games ------------------------------------------------------------------------------------
 
     @property
     def pairings(self) -> tuple[tuple[int, int], ...]:
@@ -131,8 +127,6 @@ class TournamentOptions(Options):
         from train.arena.openings import opening_sequence
 
         return opening_sequence(self.openings, self.rules, self.plies, self.seed, self.balance)
-
-    # --- identity -----------------------------------------------------------------------------------
 
     def content_hashes(self) -> dict[str, str]:
         """Return hashes of what the options only name: weights and books of the agents, the file of the openings."""

@@ -34,9 +34,6 @@ SampledPositions = tuple[Boards, Boards, NDArray[np.int64] | None]
 SAMPLED_SHARE, MAX_SAMPLED_SHARE = 4, 64
 
 
-# --- solving, once --------------------------------------------------------------------------------
-
-
 def solve_cached(
     name: str,
     rules: Rules,
@@ -102,9 +99,6 @@ def _read(
     if description != about:
         raise TrainError(f"{str(path)!r} has other positions: expected those of {about}; delete it to solve them again")
     return own, opp, games, values
-
-
-# --- noisy games ----------------------------------------------------------------------------------
 
 
 def noisy_endgames(

@@ -41,9 +41,6 @@ ILLEGAL = -128
 Boards = NDArray[np.uint64]
 
 
-# --- statistics of a player or an evaluator -------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class RegretStatistics:
     """Results of one player on the positions with some number of empties; None: on all, every number with the same weight.
@@ -121,9 +118,6 @@ def least_squares_scale(values: NDArray[Any], scores: NDArray[Any]) -> float:
     0.1
     """
     return float(values @ scores / max(values @ values, np.finfo(float).tiny))
-
-
-# --- positions ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, eq=False)

@@ -115,9 +115,6 @@ def _result(name: str, evaluator: Evaluator, exact: ExactSet, empties: int) -> E
     return ExamResult(empties, name, *static, *regret, played.optimal, played.optimal_interval)
 
 
-# --- the positions ----------------------------------------------------------------------------------
-
-
 def wthor_files(folder: str | os.PathLike[str] | None = None) -> list[Path]:
     """Return the ``.wtb`` files in *folder*, by default that of the variable REVERSI_DATA, or in ``wthor`` below it."""
     name = os.environ.get("REVERSI_DATA") if folder is None else folder

@@ -266,9 +266,6 @@ def _player_of_spec(spec: AgentSpec, rules: Rules, seed: int, agents: ExitStack)
     return ZeroPlayer(network, rules, device, TreeSearch(network, rules, agent.limits.nodes))
 
 
-# --- exam of a policy ------------------------------------------------------------------------------
-
-
 #: Solved positions for each number of empty squares.
 REGRET_POSITIONS = 100
 

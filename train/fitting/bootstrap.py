@@ -103,8 +103,6 @@ class Bootstrap:
         paths = map(self._path, range(len(self.stages)))
         return [read_weights(path).record["figures"][-1] for path in paths if path.exists()]
 
-    # --- labels -----------------------------------------------------------------------------------
-
     def _labels(self, number: int, stage: Stage) -> Labels:
         path = self._path(number, LABELS)
         if path.exists():
@@ -168,8 +166,6 @@ class Bootstrap:
             save_arrays(path, {"own": own, "opp": opp})
         own, opp = load_arrays(path, ("own", "opp"))
         return own, opp
-
-    # --- weights ----------------------------------------------------------------------------------
 
     def _fit(self, number: int, stage: Stage, labels: Labels) -> FitReport:
         """Fit the network: a joint stage fits all phases to all labels so far, others those from their lowest on to labels nearby.

@@ -178,8 +178,6 @@ class TensorPPO(PolicyRun):
             self.save(self._net, self._state())
         self.report("learning")
 
-    # --- rollout ----------------------------------------------------------------------------------
-
     @torch.no_grad()
     def collect_rollout(self) -> None:
         """Play ``num_steps`` steps in every environment, into `_rollout`, without waiting for the device."""
@@ -232,8 +230,6 @@ class TensorPPO(PolicyRun):
         count, envs = self.options.opening_plies + 1, (self.options.num_envs,)
         return torch.randint(count, envs, generator=self._generator, device=self.device)
 
-    # --- learning ---------------------------------------------------------------------------------
-
     def update(self) -> Tensor:
         """Take gradient steps on minibatches of the rollout; return the means of the metrics over them."""
         options, total = self.options, torch.zeros(len(METRICS), device=self.device)
@@ -263,8 +259,6 @@ class TensorPPO(PolicyRun):
         self._snapshots.append(frozen_copy(self._net))
         if len(self._snapshots) > self.options.pool_size:
             del self._snapshots[int(self._rng.integers((self.options.pool_size + 1) // 2))]
-
-    # --- checkpoints ------------------------------------------------------------------------------
 
     def _state(self) -> dict[str, State]:
         run_state = self.run_state() | {

@@ -35,8 +35,6 @@ class ExternalAgent(Agent):
         self._rules: Rules | None = None
         self._seen: tuple[Position, tuple[str, ...]] | None = None
 
-    # --- implemented by each protocol -------------------------------------------------------------
-
     @abstractmethod
     def _handshake(self, rules: Rules) -> None:
         """Agree on the game with a program that has just been started."""
@@ -44,8 +42,6 @@ class ExternalAgent(Agent):
     @abstractmethod
     def _answer(self, start: Position, moves: tuple[str, ...], position: Position) -> str:
         """Set the program to *position*, which *moves* lead to from *start*, and return the name of its move."""
-
-    # --- the agent --------------------------------------------------------------------------------
 
     def prepare(self, rules: Rules) -> None:
         """Start the program and agree on the game; raise an `EngineFailure` if it does not play it, or was ended for a flood."""
@@ -86,8 +82,6 @@ class ExternalAgent(Agent):
 
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_process": None, "_seen": None}  # a copy starts its own program
-
-    # --- helpers ----------------------------------------------------------------------------------
 
     def _send(self, line: str) -> None:
         assert self._process is not None

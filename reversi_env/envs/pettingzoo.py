@@ -4,10 +4,8 @@ Both are the same class: legality, action range and call order are checked insid
 wrappers costs more than ten times the game itself.
 """
 
-from __future__ import annotations
-
 import copy
-from typing import Any
+from typing import Any, Self
 
 import gymnasium as gym
 import numpy as np
@@ -161,7 +159,7 @@ class raw_env(SingleGameMixin, AECEnv):  # noqa: N801 - PettingZoo's name for it
         checked_states(state["_state"], 1, self.settings, _TWO_PLAYER_POOL)
         self.__dict__.update(copy.deepcopy(state))
 
-    def clone(self) -> raw_env:
+    def clone(self) -> Self:
         """Return an independent copy in the same state. It shares the spaces, which `deepcopy` copies."""
         twin = copy.copy(self)
         twin.__dict__.update(copy.deepcopy({name: self.__dict__[name] for name in _CHANGING if name in self.__dict__}))

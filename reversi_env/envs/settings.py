@@ -1,11 +1,9 @@
 """The options of an environment, their checks, and the records that the kernels read."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from inspect import signature
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 from gymnasium import logger, spaces
@@ -72,7 +70,7 @@ class Settings(GameOptions):
         self._check_start()
 
     @classmethod
-    def of(cls, options: dict[str, Any]) -> Settings:
+    def of(cls, options: dict[str, Any]) -> Self:
         """Return the settings with these options. An unknown one raises an `UnknownOptionError`."""
         known = [field.name for field in fields(cls)]
         for name in options:
@@ -95,7 +93,7 @@ class Settings(GameOptions):
             return Position.from_text(self.start, BLACK, self.rules)
         raise SettingsError(f"start={quoted(self.start)}: expected 'standard', 'parallel', a Position or a board text")
 
-    def with_options(self, options: Mapping[str, Any] | None, known: tuple[str, ...] = RESET_OPTIONS) -> Settings:
+    def with_options(self, options: Mapping[str, Any] | None, known: tuple[str, ...] = RESET_OPTIONS) -> Self:
         """Return these settings changed by the *known* ones among the `reset` options of one episode."""
         if options is None:
             return self

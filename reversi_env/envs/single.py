@@ -1,10 +1,8 @@
 """The Gymnasium environments ``Reversi-v0`` and ``ReversedReversi-v0``. The class docstring is their specification."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Sequence
-from typing import Any, Never
+from typing import Any, Never, Self
 
 import gymnasium as gym
 import numpy as np
@@ -250,7 +248,7 @@ class ReversiEnv(SingleGameMixin, gym.Env):
         self._state = checked_states(state, 1, self.settings, self._pool)
         self._over, self._turn = bool(state["over"][0]), int(state["turn"][0])
 
-    def clone(self) -> ReversiEnv:
+    def clone(self) -> Self:
         """Return an independent copy in the same state. It shares opponents and spaces, which `deepcopy` copies."""
         twin = copy.copy(self)
         twin._state = self._state.copy()

@@ -1,11 +1,9 @@
 """The vector environment: one compiled call steps all games, without Python code per game."""
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any, Never
+from typing import Any, Never, Self
 
 import numpy as np
 from gymnasium import logger
@@ -244,7 +242,7 @@ class ReversiVectorEnv(VectorEnv):
         """Return the current boards and masks of legal actions, from the same side as the observation."""
         return self.settings.boards(self._boards, self._masks, self._states).copy(), self._masks.copy()
 
-    def clone(self) -> ReversiVectorEnv:
+    def clone(self) -> Self:
         """Return an independent copy in the same state. It shares opponents and spaces, which `deepcopy` copies."""
         twin = copy.copy(self)
         twin._states, twin.np_random = self._states.copy(), copy.deepcopy(self.np_random)

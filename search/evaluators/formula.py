@@ -1,13 +1,11 @@
 """`Formula`: an evaluator that is a formula over bitboards with a few weights, and its weight files."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -94,7 +92,7 @@ class Formula(Evaluator):
         checked = {name: _checked_weight(name, value) for name, value in self.weights.items()}
         object.__setattr__(self, "weights", MappingProxyType(checked))
 
-    def with_weights(self, **weights: ArrayLike) -> Formula:
+    def with_weights(self, **weights: ArrayLike) -> Self:
         """Return the evaluator with some weights changed: numbers, or sequences of as many numbers as the default has."""
         for name in weights:
             if name not in self.weights:
@@ -109,7 +107,7 @@ class Formula(Evaluator):
         """Return all weights in the order of their declaration, for a tuner."""
         return np.concatenate([np.atleast_1d(weight) for weight in self.weights.values()])
 
-    def with_weight_vector(self, vector: ArrayLike) -> Formula:
+    def with_weight_vector(self, vector: ArrayLike) -> Self:
         """Return the evaluator with all weights from a vector such as that of `weight_vector`."""
         numbers = np.asarray(vector, np.float64)
         sizes = [np.size(weight) for weight in self.weights.values()]
@@ -124,7 +122,7 @@ class Formula(Evaluator):
         }
         return self.with_weights(**weights)
 
-    def named(self, name: str) -> Formula:
+    def named(self, name: str) -> Self:
         """Return the evaluator under another name, such as one to register."""
         return replace(self, name=name)
 

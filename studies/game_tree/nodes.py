@@ -28,9 +28,6 @@ PUBLISHED = (
     *(5.08695652, 2.16666667),
 )
 PUBLISHED_MEAN = 26046.6291
-#: … and at round 25, by depth: its hypothesis b^(d/2) and the nodes it counted. It calls the slope of the first on the second h.
-PUBLISHED_FIT = {2: (1.0, 14.55), 4: (65.4966, 296.35), 8: (4289.8110, 55950.05)}
-PUBLISHED_SLOPE, PUBLISHED_SHIFT = 0.07629278861048339, 21.33424487500785
 
 
 def measure(options: NodesOptions, progress: Progress = no_progress) -> dict[str, Any]:

@@ -4,8 +4,6 @@ A job must be idempotent: its result depends on the job and on the arguments of 
 therefore given to another one, and the results do not depend on the executor.
 """
 
-from __future__ import annotations
-
 import multiprocessing
 import os
 import signal
@@ -17,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar
 
 from reversi_env import ReversiError
 
@@ -141,7 +139,7 @@ class ProcessPool(Generic[Job, Result]):
                 del self._jobs[ready]
                 yield unwrap(outcome)
 
-    def __enter__(self) -> ProcessPool[Job, Result]:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -249,10 +249,6 @@ class TensorPPO(PolicyRun):
                 total += metrics
         return total / (num_minibatches * options.n_epochs)
 
-    def synchronise(self) -> None:
-        if self._is_gpu:
-            torch.cuda.synchronize(self.device)
-
     def add_snapshot(self) -> None:
         """Add a snapshot of the network; if there are too many, one of the older half is removed at random."""
         self._snapshots_taken = self.steps // self.options.snapshot_every

@@ -1,6 +1,6 @@
 """Train MaskablePPO by self-play, and see how many discs it loses per game against perfect play: python … [steps] [size] [games]
 
-Needs the extra `rl`. The default takes about five minutes of training on 6x6, and some minutes to judge games exactly.
+Needs the extra `rl`. The default takes about five minutes of training on 6x6, and some minutes to judge games.
 """
 
 import sys
@@ -11,7 +11,7 @@ from sb3_contrib import MaskablePPO
 from reversi_env import Rules
 from train import ReversiVecEnv, score_policy
 
-steps, size, games = [int(text) for text in sys.argv[1:]] + [1_000_000, 6, 42][len(sys.argv) - 1 :]
+steps, size, games = [int(text) for text in sys.argv[1:]] + [1_000_000, 6, 22][len(sys.argv) - 1 :]
 
 torch.set_num_threads(1)  # more threads do not speed up so small a network
 env = ReversiVecEnv(64, size=size, opponent=None, observation="flat")

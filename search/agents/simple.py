@@ -142,9 +142,8 @@ class PerfectAgent(ExactAgent):
 
     def _solved_move(self, position: Position) -> str | None:
         book = self.solved_book(position.rules)
-        if book is None or (entry := book.find(position)) is None:
-            return super()._solved_move(position)
-        return self.solver(position.rules).move_with_score(position, round(entry.value))
+        entry = None if book is None else book.find(position)
+        return self.solver(position.rules).best_move(position, None if entry is None else round(entry.value))
 
     def solved_book(self, rules: Rules) -> Book | None:
         """Return the book for that game, or raise a ReversiError if its scores are not exact or the board is too large."""

@@ -136,10 +136,7 @@ class Solver:
         with self._one_at_a_time:
             self.switch.withdraw()
             self.prepare_search()
-            lower, upper = low, high
-            for selectivity in self.selectivity_levels(position):
-                lower, upper = self._narrow_bounds(position, low, high, guess, selectivity=selectivity)
-                guess = lower
+            lower, upper = self._narrow_by_levels(position, low, high, guess)
         return lower if lower > low else -most, upper if upper < high else most
 
     @property
@@ -215,21 +212,43 @@ class Solver:
         nodes, confidence = int(self.thread_states["nodes"].sum()), SELECTIVITIES[selectivity].confidence
         return Solution(bounds[0], move, pv, nodes, perf_counter() - began, *bounds, confidence)
 
-    def move_with_score(self, position: Position, score: int) -> str | None:
-        """Return a best move by name if *score*, the exact one of *position*, is known; after `stop` a move without proof.
+    def best_move(self, position: Position, score: int | None = None) -> str | None:
+        """Return a best move by name; after `stop` one without proof. *score* is the exact score of the position, if it is known.
 
-        It proves only that the move has the score. A normal 6x6 position with 25 empties takes a fifth of the nodes of `solve`.
+        The score of the best move is not proven from above, and that of the others not from below. With a known score they need
+        no search (docs/lab/solved.md).
         """
+        most = self.rules.square_count
         with self._one_at_a_time:
             self.switch.withdraw()
             check_game(position, self.rules)
             self.prepare_search()
-            for selectivity in self.selectivity_levels(position):
-                self._narrow_bounds(
-                    position, max(score - 2, -self.rules.square_count), score, score, selectivity=selectivity
-                )
-            line = self._principal_variation(position, score, max_plies=1)
-            return line[0] if line else self._table_move(position) or next(iter(position.legal_moves()), None)
+            if score is not None:
+                self._narrow_by_levels(position, max(score - 2, -most), score, score)
+                line = self._principal_variation(position, score, max_plies=1)
+                return line[0] if line else self._table_move(position) or next(iter(position.legal_moves()), None)
+            first = self.selectivity_levels(position)[0]
+            score, _ = self._narrow_bounds(position, -most, most, None, selectivity=first)
+            score -= score % 2  # all scores are even
+            move = self._table_move(position)
+            return move if self._is_best(position, move, score) else self._solve(position, guess=score).move
+
+    def _is_best(self, position: Position, move: str | None, score: int) -> bool:
+        """Return whether *move* has at least this score and all others have at most this score, by null-window searches."""
+        most = self.rules.square_count
+        for name in sorted(position.legal_moves(), key=lambda name: name != move):
+            low, high = (-score, min(most, 2 - score)) if name == move else (max(-most, -2 - score), -score)
+            lower, upper = self._narrow_by_levels(position.play(name), low, high, -score)
+            if upper > -score if name == move else lower < -score:
+                return False
+        return move is not None
+
+    def _narrow_by_levels(self, position: Position, low: int, high: int, guess: int | None) -> tuple[int, int]:
+        lower, upper = low, high
+        for selectivity in self.selectivity_levels(position):
+            lower, upper = self._narrow_bounds(position, low, high, guess, selectivity=selectivity)
+            guess = lower
+        return lower, upper
 
     def solve_all_moves(self, position: Position) -> dict[str, int]:
         """Return the exact value of every legal move by name, best first; after `stop` only of those proven before."""

@@ -322,3 +322,17 @@ def test_with_a_node_limit_the_bounds_are_true(threads):
                 assert -solve(position.play(solution.move)).score == full.score
             proven += solution.proven
     assert 4 <= proven < 32
+
+
+@pytest.mark.parametrize(("variant", "order"), [("normal", "network"), ("reversed", "network"), ("normal", None)])
+def test_a_best_move_is_found_with_and_without_the_known_score(variant, order):
+    """From so many empties on that a network searches selectively first."""
+    rules = Rules(6, variant)
+    solver, judge = Solver(rules, evaluator=order, table=TranspositionTable(4)), Solver(rules, evaluator="network")
+    for boards in zip(*batch.random_positions(12, 16, rules, seed=3), strict=True):
+        position = Position(rules, *map(int, boards))
+        score = judge.solve(position).score
+        for known in (None, score):
+            solver.clear()
+            move = solver.best_move(position, known)
+            assert -judge.solve(position.play(move)).score == score

@@ -39,7 +39,6 @@ def test_the_json_of_the_environments_has_its_keys(short, installed, monkeypatch
 
 @pytest.mark.slow
 def test_the_peers_are_measured_where_they_are_installed():
-    """Each in a process of its own, on one core."""
     rates = env.peer_rates()
     for peer, module in PEERS.items():
         assert (rates[peer] is None) == (find_spec(module) is None)

@@ -45,7 +45,6 @@ def test_a_network_comes_back_as_it_was(kind, tmp_path):
 
 
 def test_a_deep_network_has_the_phase_of_the_first_moves_once(tmp_path):
-    """Where the last phases are alike, one is stored; all come back. Of rows there are as many as of heads."""
     weights = random_network("deep", 4)
     for array in (weights.rows, weights.heads):
         array[0] += 1  # phases that differ …
@@ -121,7 +120,6 @@ def test_an_older_file_is_checked_by_the_hash_of_its_tensors_and_reported(saved)
 
 
 def test_what_was_sealed_comes_back_or_is_refused_wherever_it_was_damaged():
-    """Numbers without a dimension and arrays in another order too."""
     arrays = {"step": np.array(3.0, np.float32), "turned": np.arange(6, dtype=np.int16).reshape(2, 3).T}
     data = pack_checksummed(arrays, {"best": 0.1, "epochs": [1, 2]})
     header, unpacked = unpack_checksummed(data)

@@ -82,7 +82,6 @@ def test_a_stop_reaches_the_engines(monkeypatch):
 
 
 def test_the_ladder_that_was_measured_has_steady_steps_and_is_what_the_levels_are_rated_by():
-    """65 to 80 % against the next lower, and from the third level on no wipe-out."""
     text = (Path(__file__).parents[2] / "docs" / "lab" / "play.md").read_text()
     row = r"^\| \d+ \| ([\d.]*) ?\| \d+–\d+–\d+ \| (\d+) \| (−?\d+) \| \d+ \|$"
     below, wiped, elo = zip(*re.findall(row, text, re.MULTILINE), strict=True)

@@ -32,7 +32,6 @@ def test_every_packaged_network_is_a_baseline():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_baseline_is_the_packaged_network(name):
-    """The same numbers as the network of the agent, from boards; from arrays, tensors and single positions alike."""
     model = models.baseline(name)
     rules, agent = model.rules, (ZeroAgent if name.startswith("zero") else PolicyAgent)()
     own, opp, boards, masks = shown(rules, 9)

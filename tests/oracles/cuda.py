@@ -66,7 +66,6 @@ def numba_device():
     return "cpu" if SIMULATED else "cuda"
 
 
-# --- environments and pure states -----------------------------------------------------------------
 def assert_same(found, expected):
     for one, other in zip(found, expected, strict=True):
         if isinstance(one, dict):
@@ -172,7 +171,6 @@ def run_games(jobs):
         print(job, ended, flush=True)
 
 
-# --- solver ---------------------------------------------------------------------------------------
 def run_solver(jobs):
     """Print how many scores differ, and how many positions the card left to the CPU, of each ``SIZE,VARIANT,EMPTIES,COUNT``.
 
@@ -205,7 +203,6 @@ def run_solver(jobs):
         print(int((scores != solve_batch(own, opp, rules)).sum()), sum(left_over))
 
 
-# --- tree search ----------------------------------------------------------------------------------
 SEARCHES = [
     (8, "normal", {"simulations": 12, "max_considered_actions": 4}),
     (6, "reversed", {"simulations": 12, "method": "puct", "max_depth": 3}),

@@ -1,7 +1,5 @@
 """Games of the environments' tests: views of a `Position` that an environment must show, scripted players, warnings."""
 
-from __future__ import annotations
-
 import re
 import warnings
 from contextlib import contextmanager

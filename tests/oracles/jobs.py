@@ -77,7 +77,6 @@ def children_of(pid):
     return found
 
 
-# --- jobs that cannot end too soon ----------------------------------------------------------------
 def held(code, name, count):
     """The code of a job that waits before it writes the *count*-th file of a name (a pattern), until its standard input ends.
 
@@ -114,7 +113,6 @@ _IGNORED = "tensorboard"
 _CUT = 5
 
 
-# --- in the job itself ------------------------------------------------------------------------------
 def kill_at(number, count_file=""):
     """End this process at its step *number*, from 1, in the folder it works in; 0: never. Its steps are counted in a file."""
     steps, here, busy = itertools.count(1), f"{Path.cwd()}{os.sep}", []
@@ -153,7 +151,6 @@ def _inside(path, here):
     return full.startswith(here) and _IGNORED not in full
 
 
-# --- from outside -----------------------------------------------------------------------------------
 class Jobs:
     """Runs jobs, each a fork of one Python that has the large libraries: reading them takes longer than most jobs."""
 
@@ -196,7 +193,6 @@ def forked():
     return code
 
 
-# --- what is left -----------------------------------------------------------------------------------
 def results(folder):
     """All files below *folder* by name, hidden ones too: their bytes, or what they say but for wall times."""
     paths = (path for path in folder.rglob("*") if path.is_file() and _IGNORED not in path.parts)

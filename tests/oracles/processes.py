@@ -36,7 +36,6 @@ def output_of(program, *arguments, folder=REPOSITORY, **environment):
     return finished(program, *arguments, folder=folder, **environment).stdout.splitlines()
 
 
-# --- in the child process -------------------------------------------------------------------------
 def kernels_of(module):
     """The module's own kernels by name, a serial and a parallel build apart."""
     return {
@@ -78,7 +77,6 @@ def report(*modules, whole=True):
     print(len([kernel for kernel in kernels.values() if kernel.stats.cache_hits]))
 
 
-# --- in the test ----------------------------------------------------------------------------------
 def second_process_agrees(program, folder, *, cache, kernels):
     """Run a program, which prints what it has seen and then a `report`, twice: from the tests' own cache, or from an empty one."""
     environment = {"REVERSI_CACHE_DIR": folder} if cache == "empty" else {}

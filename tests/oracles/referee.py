@@ -95,7 +95,6 @@ class Games:
         return Seen(black, white, self.white_to_move, self.legal, self.legal == 0, ends, results, scores)
 
 
-# --- the referees ---------------------------------------------------------------------------------
 class OpenSpiel:
     """OpenSpiel's C++ states, one a game. A game is over when neither side can move, as with us."""
 
@@ -209,7 +208,6 @@ def packed(cells: np.ndarray) -> np.ndarray:
     return np.packbits(cells, axis=1, bitorder="little").view("<u8")[:, 0]
 
 
-# --- the comparison -------------------------------------------------------------------------------
 def compare(referee: type, games: int, seed: int, chunk: int) -> Count:
     """Play a chunk of *games* to their ends by our rules and the *referee*'s; a difference raises with the moves that led to it."""
     ours, theirs = Games(games, np.random.default_rng([seed, chunk])), referee(games, chunk)

@@ -4,8 +4,6 @@ Written to be obviously right. A board is an n x n int8 matrix of +1 (side to mo
 functions run as Python, and compile under numba unchanged where a test wants millions of positions.
 """
 
-from __future__ import annotations
-
 from functools import cache
 
 import numpy as np
@@ -105,7 +103,6 @@ def start_board(size):
     return board
 
 
-# --- stability ------------------------------------------------------------------------------------
 @cache
 def safe_on_line(line):
     """Indices of the discs of a line (tuple of +1, -1, 0) that no filling of its empty squares by either side can turn."""

@@ -72,7 +72,6 @@ def positions(own, opp, rules):
     return [Position(rules, int(a), int(b)) for a, b in zip(own, opp, strict=True)]
 
 
-# --- sampled training games -----------------------------------------------------------------------
 WORD = (1 << 64) - 1
 GAMMA = 0x9E37_79B9_7F4A_7C15
 

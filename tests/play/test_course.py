@@ -25,7 +25,6 @@ def test_legal_moves_agree_with_the_rules(position):
 
 @pytest.mark.parametrize("size", [4, 6, 8])
 def test_a_whole_game_by_the_referees_rules(size):
-    """Two players in turn until neither can move; every last candidate is legal, and all others are too."""
     players = {color: AI(size, color, 5, agent="six-factor:depth=1") for color in (COLOR_BLACK, COLOR_WHITE)}
     position = Position.initial(Rules(size, "reversed"))
     while not position.is_over():
@@ -45,7 +44,6 @@ def test_a_whole_game_by_the_referees_rules(size):
 
 @pytest.mark.parametrize("variant", ["reversed", "normal"])
 def test_the_end_is_played_perfectly_in_either_game(variant):
-    """On the 4x4 board with at most seven squares empty: no legal move is worth more than the one chosen."""
     for seed in range(10):
         start = Position.initial(Rules(4, variant))
         position = start.play_all(random_moves(start, seed, plies=5 + seed % 5))

@@ -88,7 +88,6 @@ def test_rounds_take_longer_and_longer_until_it_is_over(monkeypatch):
 
 
 def test_the_expected_reply_is_answered_from_the_table():
-    """The same answer, for next to nothing: at a fixed depth pondering searches what would have been searched."""
     cold, warm = Thinker("six-factor:depth=8"), Thinker("six-factor:depth=8")
     position = expected_position(START, cold.think(START).pv)
     warm.ponder(position, lambda: False)

@@ -28,7 +28,6 @@ LASTING += [TimeControl(20.0, increment=3.0), TimeControl(0.0, increment=2.0)]
 @pytest.mark.parametrize("clock", LASTING)
 @pytest.mark.parametrize(("seconds", "part"), [(TimeControl.usual_seconds, 10), (TimeControl.max_seconds, 50)])
 def test_moves_that_take_all_they_are_given_never_use_up_the_clock(size, clock, seconds, part):
-    """And a little more on the way to the controller."""
     for position in positions_of_black(size):
         share = seconds(clock, position)
         assert MIN_SECONDS <= share <= max(clock.left, MIN_SECONDS)

@@ -162,7 +162,6 @@ def test_the_examples_of_docstrings_run(name):
 
 
 def test_every_command_of_a_page_exists():
-    """The names of commands in blocks and in the text, except in lab notes, which are records."""
     from play.cli.app import COMMANDS
 
     groups = {name.partition(" ")[0] for name in COMMANDS}

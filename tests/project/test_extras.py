@@ -55,7 +55,6 @@ NEEDING = {
         "exam --positions 2 --plot x.svg",
         "review f5d6 --plot x.svg",
     ],
-    "cuda": ["label out --count 5 --device cuda"],
 }
 
 
@@ -77,14 +76,6 @@ def check_refused(extra, results):
         assert err in lines
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("extra", NEEDING)
-def test_without_an_extra_a_command_names_it_and_begins_nothing(extra, tmp_path):
-    hidden = [library for library, brought_by in EXTRAS.items() if brought_by == extra]
-    check_refused(extra, run_without(hidden, NEEDING[extra], tmp_path))
-    assert not list(tmp_path.iterdir())
-
-
 #: What the core is for, by command line, with a word of its output.
 CORE = {
     "--help": "Analyse",
@@ -100,13 +91,12 @@ CORE = {
 
 def test_with_the_core_alone_its_commands_work_and_the_others_name_what_they_need(tmp_path):
     (tmp_path / "start.obf").write_text("---------------------------OX------XO--------------------------- X;\n")
-    extras = [extra for extra in NEEDING if extra != "cuda"]  # where pyarrow is missed first
-    others = [command for extra in extras for command in NEEDING[extra]]
+    others = [command for extra in NEEDING for command in NEEDING[extra]]
     results = iter(run_without(EXTRAS, [*CORE, *others], tmp_path))
     for (command, word), (status, out, err) in zip(CORE.items(), results, strict=False):
         assert (command, status) == (command, 0), err
         assert word in out
-    for extra in extras:
+    for extra in NEEDING:
         check_refused(extra, [next(results) for _ in NEEDING[extra]])
     assert [path.name for path in tmp_path.iterdir()] == ["start.obf"]
 
@@ -162,7 +152,6 @@ def test_with_the_core_alone_the_library_works_and_names_what_the_rest_needs():
     assert output_of(LIBRARY, json.dumps(list(EXTRAS))) == ["stable_baselines3 torch", *errors]
 
 
-# --- the error ------------------------------------------------------------------------------------
 def test_the_error_is_ours_and_an_import_error_and_can_be_pickled():
     with pytest.raises(MissingExtra, match=r"torch.*\[learn\]") as caught, extra_libraries():
         raise ModuleNotFoundError("No module named 'torch.nn'", name="torch.nn")
@@ -202,7 +191,6 @@ def test_the_server_offers_only_agents_that_can_play_here(monkeypatch):
         catalogue.limited_agent("rl", 6, ServerOptions())
 
 
-# --- files of a user with the names of our packages -----------------------------------------------
 TRAIN = """
 import gymnasium
 import reversi_env

@@ -5,10 +5,9 @@ import sys
 
 import pytest
 
-from play.first_start import MESSAGE
 from reversi_env.compiler import kernel as compiling
 from tests.conftest import REPOSITORY
-from tests.oracles.processes import finished, output_of, second_process_agrees
+from tests.oracles.processes import output_of, second_process_agrees
 
 #: Programs that run many kernels of a folder, print what they computed, and end with the report of `tests.oracles.processes`.
 PROGRAMS = {
@@ -152,12 +151,6 @@ from search import evaluators
 position = Position.from_text("-" * 27 + "OX------OXX" + "-" * 5 + "O" + "-" * 20)
 print(evaluators.get_evaluator("mobility").static_value(position))
 """
-ANALYSE = """
-import sys
-from play.cli.app import main
-sys.argv = ["reversi", "analyse", "start", "--agent", "mobility", "--depth", "6"]
-main()
-"""
 SLOW_OF_ALL = {"environments", "tensors"}
 
 
@@ -189,18 +182,6 @@ def test_an_edit_of_the_rules_reaches_kernels_in_other_files_and_layers(tmp_path
     assert output_of(program, folder=tmp_path) != before
     bitboard.write_text(source)
     assert output_of(program, folder=tmp_path) == before
-
-
-@pytest.mark.slow
-def test_the_first_start_of_the_command_announces_compilation_and_the_second_compiles_nothing(tmp_path):
-    first = finished(ANALYSE, REVERSI_CACHE_DIR=tmp_path)
-    kernels = sorted(tmp_path.rglob("*.kernel"))
-    second = finished(ANALYSE, REVERSI_CACHE_DIR=tmp_path)
-    assert (first.stderr, second.stderr) == (f"{MESSAGE}\n", "")
-    first_result, second_result = (done.stdout.partition(" nodes")[0] for done in (first, second))
-    assert first_result == second_result
-    assert "discs (depth 6)" in first_result
-    assert sorted(tmp_path.rglob("*.kernel")) == kernels
 
 
 def test_compilation_works_without_a_standard_error(monkeypatch):

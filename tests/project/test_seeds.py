@@ -88,7 +88,6 @@ def openings(run, times=1):
     return recorded(run, batch, "random_positions", note, times)
 
 
-# --- jobs: from a seed to what no other run may have --------------------------------------------------
 def breadths(seed):
     moves, visits = np.zeros((2, GAMES, ROUNDS), np.int64)
     boards = (np.uint64(board) for board in (*RULES.start_boards, RULES.playable))
@@ -189,7 +188,6 @@ JOBS = {
 
 @pytest.mark.parametrize("name", JOBS)
 def test_neighbouring_seeds_share_nothing(name):
-    """By chance no two of these games are alike."""
     of_seeds = [set(JOBS[name](seed)) for seed in SEEDS]
     assert all(of_seeds)
     assert len(set().union(*of_seeds)) == sum(map(len, of_seeds))
@@ -199,7 +197,6 @@ def test_probcut_and_the_stages_of_a_bootstrap_have_streams_of_their_own():
     assert not probcut(0) & set(stages(0))
 
 
-# --- samples of a fixed set ---------------------------------------------------------------------------
 @pytest.fixture(scope="module")
 def wthor(tmp_path_factory):
     """A folder with a WTHOR file of random games."""

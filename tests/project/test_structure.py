@@ -114,7 +114,6 @@ def test_folders_have_few_modules():
 
 
 def test_private_names_stay_in_their_module():
-    """Those of libraries, too, but for numba's in the compiler."""
     private_names = {path: defined(nodes) for path, nodes in modules().items()}
     owners = {name: path for path, names in private_names.items() for name in names}
     wrong = []

@@ -71,7 +71,6 @@ def test_a_step_changes_nothing_that_was_there(rules, device):
 @homes
 @games
 def test_branching_is_broadcasting(rules, device):
-    """All actions of all states at once are the moves of positions; what is illegal is forfeited."""
     state = random_state(30, rules, device)
     children = functional.step(functional.take(state, np.s_[:, None]), number(np.arange(rules.pass_action + 1), state))
     assert children.shape == (30, rules.pass_action + 1)

@@ -52,7 +52,6 @@ def test_the_edge_table_is_complete_and_equals_the_twin():
 @pytest.mark.parametrize("size", [4, 6, 8])
 @pytest.mark.parametrize("seed", range(3))
 def test_stable_discs_are_never_turned_in_play(size, seed):
-    """10,000 random games a case, followed to the end: a disc once called stable keeps its colour and is stable ever after."""
     rules, games = Rules(size), 10_000
     own, opp = batch.start(games, rules)
     stable_own, stable_opp = np.zeros(games, np.uint64), np.zeros(games, np.uint64)

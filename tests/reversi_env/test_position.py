@@ -25,7 +25,6 @@ WIPE_OUT = ["e6", "f4", "e3", "f6", "g5", "d6", "e7", "f5", "c5"]
 
 
 def test_ends_of_games():
-    """The shortest wipe-out: after nine moves no white disc is left. In the reversed game white wins by it."""
     position = START.play_all(WIPE_OUT)
     assert position.is_over()
     assert (position.discs(BLACK), position.discs(WHITE), position.disc_difference(BLACK)) == (13, 0, 13)

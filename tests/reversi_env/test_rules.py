@@ -289,7 +289,6 @@ def test_the_eight_symmetries_are_the_matrix_ones_with_inverses_and_one_canonica
 
 @given(reachable_positions())
 def test_colours_are_only_names_and_swapping_the_sides_swaps_the_results(position):
-    """Positions come back from their text and matrix."""
     painted = Position(position.rules, position.own, position.opp, position.turn.other)
     assert painted.legal_moves() == position.legal_moves()
     assert painted.to_text() == position.to_text().translate(str.maketrans("XO", "OX"))

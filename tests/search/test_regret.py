@@ -55,7 +55,6 @@ def test_more_than_anybody_could_wait_for_is_refused(size, most):
 
 @pytest.mark.parametrize("turn", [SymmetryAugmentation, CanonicalPositions])
 def test_the_move_is_judged_and_not_the_number_that_a_turned_board_gives_it(turn):
-    """Around or inside a wrapper that turns the board, the same move of the same game gives away as much."""
     plain, inside, around = (gymnasium.make("Reversi-v0", size=4, opponent=None, empties=8) for _ in range(3))
     plain, inside, around = ExactRegret(plain), turn(ExactRegret(inside)), ExactRegret(turn(around))
     turned = 0

@@ -33,7 +33,6 @@ def shown(study, *results):
     return [row[0] for one in tables for row in one.rows]
 
 
-# --- statistics -----------------------------------------------------------------------------------
 def test_breadth_under_the_rules_and_under_the_mistake(json_lines):
     [result] = json_lines("experiment", "breadth", "--size", 8, "--games", 20_000)
     assert result["mean_all"] == pytest.approx(8.518, abs=0.02)
@@ -83,7 +82,6 @@ def test_branching_falls_with_the_refinements(monkeypatch):
     assert "minimax" in shown(branching, result)
 
 
-# --- the reports ----------------------------------------------------------------------------------
 @pytest.mark.slow
 def test_greedy_play_and_tuning_stand_beside_the_reports_figures(monkeypatch):
     monkeypatch.setattr(report_002, "OTHERS", ("position-stability", "discs"))
@@ -144,7 +142,6 @@ def test_label_tuning_lowers_every_error():
     assert sum(entry["cma"][0]["error_on_others"] < entry["published_on_others"] for entry in result["formulas"]) >= 4
 
 
-# --- performance models ---------------------------------------------------------------------------
 class Perfect:
     """The true minimax function, or that plus one disc."""
 
@@ -209,7 +206,6 @@ def test_depth_is_measured_and_an_evaluator_gains_nothing_over_itself():
     assert shown(depth, *results) == ["six-factor"] * 2
 
 
-# --- tables, figures and the page -----------------------------------------------------------------
 def test_commands_print_tables_and_json_and_write_plots(reversi, json_lines, tmp_path):
     pytest.importorskip("matplotlib")
     path = tmp_path / "breadth.svg"
@@ -223,7 +219,6 @@ def test_commands_print_tables_and_json_and_write_plots(reversi, json_lines, tmp
 
 @pytest.mark.slow
 def test_all_settings_of_the_page_can_be_repeated_by_their_commands(reversi, monkeypatch):
-    """Each command that the page prints gives an experiment the very options that the page was made with."""
     asked = []
     monkeypatch.setattr(commands, "show", lambda measure, section, options, as_json, plot: asked.append(options))
     for experiment in page.experiments():

@@ -4,10 +4,9 @@ import random
 
 import pytest
 
-from reversi_env import BLACK, WHITE, Position, Rules
+from reversi_env import Position, Rules
 from studies.textbook import (
     SearchResult,
-    ValueTable,
     alpha_beta,
     double_alpha_maximax,
     iterative_deepening,
@@ -97,39 +96,3 @@ def test_a_pass_is_a_node_and_a_move_but_uses_up_no_depth(search):
     position = Position.from_text(BLACK_MUST_PASS)
     result = search(position, 1, never_evaluate)
     assert result == SearchResult(value=-16, move=position.rules.pass_action, nodes=3, depth=1, proven=True)
-
-
-@pytest.mark.parametrize("search", FULL_SEARCHES)
-def test_full_searches_visit_every_path_once_through_passes_to_the_end(search):
-    positions = random_positions(Rules(4), 20, empties=6)
-    assert any(position.perft(position.empties + 1) for position in positions), "no line with a pass in it"
-    for position in positions:  # every sequence of moves and passes leads to one visit
-        paths = sum(position.perft(plies) for plies in range(2 * position.empties + 3))
-        assert search(position, TO_THE_END, never_evaluate).nodes == paths
-
-
-@pytest.mark.parametrize("search", [double_alpha_maximax, iterative_deepening])
-@pytest.mark.parametrize("capacity", [0, 1, 20])
-def test_the_table_keeps_to_its_capacity_and_the_value_does_not_change(search, capacity):
-    for position in random_positions(Rules(6), 3, empties=16):
-        table = ValueTable(capacity)
-        assert search(position, 4, disc_lead, table).value == negamax(position, 4, disc_lead).value
-        assert len(table.values) == capacity
-
-
-def test_table_values_have_a_side_and_a_full_table_takes_no_newer_value():
-    table = ValueTable(1)
-    white_to_move = Position.initial().play("d3")
-    assert table.value_for(WHITE, white_to_move) is None
-    for value in (5, 7):
-        table.remember(white_to_move, value)
-    assert (table.value_for(WHITE, white_to_move), table.value_for(BLACK, white_to_move)) == (5, -5)
-
-
-def test_deepening_stops_on_a_proven_result():
-    for position in random_positions(Rules(4), 10, empties=5):
-        result = iterative_deepening(position, TO_THE_END, disc_lead)
-        assert result.proven
-        assert result.depth <= 5
-        if result.depth > 2:
-            assert not double_alpha_maximax(position, result.depth - 1, disc_lead).proven

@@ -217,7 +217,6 @@ def test_kernels_that_find_something_else_are_not_used(monkeypatch):
     ],
 )
 def test_a_search_without_a_network_plays_the_value_of_the_solver(variant, method, plies, exact, share):
-    """Always if all positions after a move are solved, and mostly with ends of games in sight."""
 
     def uniform(own, opp):
         return torch.zeros(len(own), 16), torch.zeros(len(own))

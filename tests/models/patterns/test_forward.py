@@ -140,7 +140,6 @@ def test_values_by_carried_states_are_those_of_the_board_bit_for_bit(size, kind)
 
 @every_size
 def test_rows_of_discs_add_up_to_the_states_of_plain_python(size):
-    """Also where all discs are the opponent's: no state overflows."""
     table, patterns = digit_table(size), patterns_of(size)
     boards = [*zip(*some_boards(size, 40), strict=True), (0, Rules(size).playable)]
     assert len(patterns.instances) <= sum(LANES) <= table.shape[2] == STATES

@@ -113,7 +113,6 @@ def rewritten(data, **changes):
 
 
 def test_files_that_are_no_policies_are_refused(tiny_net, tmp_path):
-    """What all weight files have in common is tested in ``tests/models/test_files.py``."""
     path = tmp_path / "policy.safetensors"
     whole = SavedPolicy(Rules(4), tiny_net(), {}).to_bytes()
     for data, reason in (

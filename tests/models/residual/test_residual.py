@@ -195,7 +195,6 @@ def test_a_solution_that_takes_too_long_is_left_for_the_search():
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 @pytest.mark.parametrize("size", [6, 8])
 def test_the_package_has_networks(size, variant):
-    """How they were trained is in their records; their strength, in docs/lab/rl.md."""
     rules = Rules(size, variant)
     record = make_agent("zero").load(rules).record
     assert record["command"].startswith(f"reversi rl zero --size {size}")

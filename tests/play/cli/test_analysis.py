@@ -140,7 +140,6 @@ def test_match_is_paired_and_reproducible(json_lines):
 
 
 def test_match_limits_the_nodes_of_agents_that_leave_them_open(json_lines):
-    """As the spec does it: a search of so few nodes that the result is another one without the limit."""
     arguments = ("match", "--games", 4, "--size", 6, "--seed", 4, "six-factor:table=0.1,depth=5")
     results = [json_lines(*arguments, *rest)[0] for rest in (("greedy:seed=1", "--nodes", 20), ("greedy:seed=1",))]
     assert results[0]["discs_per_game"] != results[1]["discs_per_game"]

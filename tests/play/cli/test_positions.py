@@ -89,7 +89,6 @@ def test_games_of_a_file_are_selected_by_number(answer, json_lines, reversi, tmp
 
 
 def test_the_side_to_move_on_a_board(answer):
-    """The board begins with a hyphen, as an option does."""
     board = SMALL.positions[1].to_text()
     assert board.startswith("-")
     for side in (BLACK, WHITE):

@@ -31,7 +31,6 @@ def test_a_level_four_agent_plays_a_remote_level_one_to_the_end(api, json_lines)
 
 
 def test_every_move_is_told_once_passes_and_moves_taken_back_too(capsys):
-    """A state of the server may bring more than one move."""
     game, player, generator = Game(Rules(4)), Computer(make_agent("greedy"), False), random.Random(0)
     expected = []
     while not game.is_over():
@@ -48,7 +47,6 @@ def test_every_move_is_told_once_passes_and_moves_taken_back_too(capsys):
 
 
 def test_two_clients_play_each_other_and_report_the_same_score(api):
-    """Each with its own agent and its own board; one joins by the link."""
     mine, theirs = Client(api.url).create(Rules(6, "reversed"), BLACK, None)
 
     def play(ticket, spec):
@@ -131,7 +129,6 @@ def conversation(scripts):
 
 
 def test_a_server_that_never_lets_us_play_is_given_up(api, reversi, monkeypatch):
-    """Whatever it says first, as long as it brings no move."""
     monkeypatch.setattr(client, "RECONNECT_SECONDS", 0.1)
     monkeypatch.setattr(client, "RETRY_SECONDS", 0.01)
     for messages in ((), ({"type": "joined", "role": "white"}, api.state(api.create(size=4)))):

@@ -94,7 +94,6 @@ def test_all_required_commands_are_known(engine):
     ],
 )
 def test_refusals_change_nothing(engine, error, lines):
-    """The errors are those of the protocol; more may follow."""
     assert all(refused(engine, line).startswith(error) for line in lines)
 
 
@@ -224,7 +223,6 @@ def watched():
     ],
 )
 def test_the_time_given_to_a_move(watched, lines, low, high):
-    """Without a clock the spec alone decides."""
     ask(watched, *lines.split("|"), "genmove b")
     assert watched.thinker.given is None if low is None else low < watched.thinker.given < high
 

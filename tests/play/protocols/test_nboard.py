@@ -77,7 +77,6 @@ def test_hints_come_deeper_and_deeper(engine, sent):
 
 
 def test_exact_values_say_so(sent):
-    """Every value of a solved hint is that of the solver."""
     engine = NBoardEngine(Thinker("six-factor"), sent.append, Rules(4))
     run(engine, "set depth 12", "move B1", "move A1", "hint 16")
     values = {m[1][:2].lower(): float(m[2]) for line in sent if (m := SEARCH.fullmatch(line)) and m[3] == "100%"}

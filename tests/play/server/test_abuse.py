@@ -29,7 +29,6 @@ def workers_of(pid):
 @pytest.mark.usefixtures("clean_log")
 @pytest.mark.parametrize(("role", "seed"), [("spectator", 0), ("black", 1)])
 def test_nonsense_stays_in_the_game_of_who_sends_it_and_breaks_nothing(special, role, seed):
-    """A spectator changes nothing in it either; a player may move."""
     api = special(largest_transcript=20_000)
     bystander, target = api.create(size=6), api.create(size=8)
     api.move(bystander, "black", "b3", 0)
@@ -50,7 +49,6 @@ def test_nonsense_stays_in_the_game_of_who_sends_it_and_breaks_nothing(special, 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [6_000, pytest.param(50_000, marks=pytest.mark.long)])
 def test_much_nonsense_and_half_open_connections(tmp_path, count):
-    """Against a server process with its usual limits: it answers as before, has not grown, and its log says nothing."""
     server = Killable(tmp_path / "games.sqlite3")
     target, bystander = server.create(), server.create(size=6)
     before = server.state(bystander)

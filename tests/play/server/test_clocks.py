@@ -61,7 +61,6 @@ def started(api, **request):
 
 @pytest.mark.parametrize("dropped", [False, True])
 def test_time_runs_for_who_is_not_connected(special, hand, dropped):
-    """Nobody has ever been connected: all is asked for over HTTP."""
     api = special(monotonic=hand, clock_grace=2.0)
     created = api.create(size=4, clock=HUNDRED)
     hand.now += 500  # before the first move no time runs
@@ -80,7 +79,6 @@ def test_time_runs_for_who_is_not_connected(special, hand, dropped):
 
 
 def test_games_out_of_memory_are_charged_whatever_happens_to_them(special, hand):
-    """Those that the sweeper takes out, as often as it likes; used grace is not given back."""
     api = special(monotonic=hand, room_idle=0.0, sweep_every=0.01, clock_grace=2.0)
     created = started(api)
     for gone in (10, 20, 30):

@@ -230,7 +230,6 @@ def test_an_analysis_is_exact_near_the_end_and_does_not_favour_a_side(api):
 
 
 def test_openings_have_names_moves_of_the_book_and_recorded_games(special, tmp_path):
-    """Recorded games count under symmetries, in their own game, and in no more than the plies that are counted."""
     line = random_moves(Position.initial(), 1)
     games = [(["f5", "d6", "c3"], 40), (["c4", "e3", "f6"], 32), (["f5", "d6", "c4"], 20), (line, 10)]
     (tmp_path / "a.wtb").write_bytes(wthor_file(*(wthor_record(*game) for game in games)))
@@ -269,7 +268,6 @@ def test_recorded_games_that_cannot_be_counted_are_told_of_in_the_log(special, t
 
 @pytest.mark.parametrize("error", [WorkerLost, ZeroDivisionError])
 def test_an_opponent_that_is_lost_is_told_of_and_tries_again_for_who_comes_back(special, monkeypatch, error):
-    """Again and again, or by a fault of ours."""
     api = special()
 
     async def lose(client, job, game):

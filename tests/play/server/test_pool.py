@@ -97,7 +97,6 @@ def scenario(workers):
 
 @pytest.mark.parametrize("unit", ["game", "client"])
 def test_who_used_much_waits_for_those_who_used_little(unit):
-    """A game, or a client in all its games."""
 
     @scenario(workers=1)
     async def used_much(pool, worker):
@@ -239,7 +238,6 @@ def test_any_position_is_analysed_in_any_time(board, seconds):
 
 @pytest.mark.parametrize("moves", [[], ["b1", "a1", "c4"]])
 def test_an_analysis_that_is_stopped_before_its_first_depth_has_an_answer(monkeypatch, moves):
-    """Deepened or solved."""
     position = Position.initial(Rules(4)).play_all(moves)
     engine = Engine("six-factor", position.rules, megabytes=1)
     for switch in (engine.switch, engine.solver.switch):

@@ -84,7 +84,6 @@ def test_records_are_read_by_workers(api, monkeypatch):
 
 
 def test_every_agent_has_a_time_limit(monkeypatch):
-    """What has none is done in a moment: few squares, a small depth, no search at all."""
     options = ServerOptions()
     specs = (
         "greedy-invincible:exact=18 greedy-invincible greedy six-factor:depth=16 network:nodes=1 double-alpha:nodes=1"

@@ -78,7 +78,6 @@ def failing(store, monkeypatch, wait=lambda: None):
 
 @pytest.mark.parametrize("path", ["", "/record"])
 def test_nobody_is_told_of_a_move_before_it_is_written(special, monkeypatch, path):
-    """Neither who asks meanwhile, nor, if it cannot be written, who made it."""
     api = special()
     created = api.create(size=4)
     room, asked = api.hall.rooms[created["game"]], threading.Event()
@@ -123,7 +122,6 @@ class Killable(Api):
 
 @pytest.mark.slow
 def test_a_killed_server_has_lost_nothing_it_told(tmp_path):
-    """Many games, half of them finished; every state that a client has seen must be there after the kill."""
     database, generator = tmp_path / "games.sqlite3", random.Random(1)
     server, seen, finished = Killable(database), [], 0
     for number in range(16):
@@ -172,7 +170,6 @@ def test_a_review_is_kept_under_a_name_until_it_is_old(special, tmp_path, monkey
 
 
 def test_who_shares_too_much_pushes_out_his_own_reviews(special, monkeypatch):
-    """However many addresses flood it, a friend's link stays, and a new one finds room."""
     monkeypatch.setattr(addresses, "_own_address", lambda: "192.168.1.5")
     api = special(client_reviews=3, most_reviews=5, host="0.0.0.0", proxies=("127.0.0.1",))
     assert api.call("GET", "/api/agents").json()["address"] is None  # which the proxy alone knows
@@ -241,7 +238,6 @@ def test_games_without_moves_are_forgotten_soon(special, tmp_path, monkeypatch):
 
 
 def test_a_room_that_others_displace_while_it_is_entered_is_loaded_again(special, monkeypatch):
-    """Between its loading and its use: nobody enters a room that is closed, and too many attempts are refused."""
     api = special()
     created, limits = api.create(size=4), iter([1, 3])
     load = api.hall._load

@@ -63,7 +63,6 @@ def transcript(shown):
 
 
 def test_a_game_from_the_first_move_to_the_last(terminal, tmp_path):
-    """Boards in the place of the last, words completed by the Tab key, a saved game; the score is that of the rules."""
     game = terminal(*AGENT, "--size", "4")
     assert "black to move (black 2, white 2)" in game.until(r"black> ")
     assert "●" in game.raw

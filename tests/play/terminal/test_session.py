@@ -56,7 +56,6 @@ def kept():
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 @pytest.mark.parametrize("size", [4, 6])
 def test_go_plays_the_game_to_its_end(play, size, variant):
-    """The computer for both sides, by the person's `go`: the score shown at the end is that of the rules."""
     shown = play(*["go"] * 20, "moves", arguments=("--size", size, "--variant", variant))
     game = Game.from_transcript(moves_of(shown), Rules(size, variant))
     assert game.is_over()
@@ -97,15 +96,6 @@ def test_mistakes_name_the_input_and_change_nothing(play):
     for line, answer in zip(lines, answers, strict=True):
         assert line.split()[-1][:40] in answer
     assert "no moves yet" in moves
-
-
-def test_who_asks_for_nothing_meets_a_level_that_a_beginner_beats(reversi):
-    _, shown, _ = reversi("play", "--size", 4, stdin="level 3\nquit\n")
-    assert "White: the computer (level 1 of 10, Beginner)." in shown
-    assert "A beginner can beat level 1. Type level 2" in shown
-    assert "level 3 now" in shown
-    _, shown, _ = reversi("play", "--size", 4, "--depth", 2, stdin="quit\n")
-    assert "White: the computer (six-factor:depth=2)." in shown
 
 
 def test_hint_values_and_bar(play):
@@ -208,7 +198,6 @@ def test_resume_refuses_options_that_the_game_has(play, reversi):
 
 
 def test_sessions_do_not_touch_each_others_games(play, reversi):
-    """The one that was left last is resumed; the other is still there."""
     play("b1")
     first = storage.resumable_games()[0]
     os.utime(first, (1, 1))

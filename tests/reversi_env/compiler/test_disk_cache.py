@@ -53,7 +53,6 @@ OTHER_KEYS = [("other", "name", "key"), ("group", "other", "key"), ("group", "na
 
 
 def test_what_is_saved_is_found_again_under_its_own_key_only(cache):
-    """Also where a file is copied to the place of another entry."""
     files, other = KernelFiles("here"), OTHER_KEYS[-1]
     files.write(*KEY, b"code")
     assert files.read(*KEY) == b"code"

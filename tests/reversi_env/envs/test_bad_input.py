@@ -50,7 +50,6 @@ def game(**options):
     return env
 
 
-# --- actions
 @pytest.mark.parametrize("illegal", ["lose", "raise", "random"])
 @not_actions
 def test_what_is_not_an_action_is_refused_whatever_the_policy(action, illegal):
@@ -74,7 +73,6 @@ def test_integers_of_every_kind_are_actions(action):
 
 @pytest.mark.parametrize("make", [partial(begun, opponent=None), begun, partial(begun, opponent=last_legal), game])
 def test_illegal_actions_may_raise(make):
-    """The message names the action, its square and the legal ones; the game goes on where it was."""
     env = make(illegal="raise")
     before = str(env.get_state())
     for action in (5, 0, 16):
@@ -89,7 +87,6 @@ def test_illegal_actions_may_raise(make):
 @pytest.mark.parametrize("parallel", [False, True])
 @pytest.mark.parametrize("mode", ["NEXT_STEP", "SAME_STEP"])
 def test_illegal_actions_may_raise_in_a_batch(opponent, parallel, mode):
-    """It plays on; under NEXT_STEP the action of a finished game is ignored, and need not be legal."""
     envs = batch(mode, opponent=opponent, illegal="raise", parallel=parallel)
     before = envs.get_state()
     for actions, first in (([1, 5, 0], 1), ([16, 1, 1], 0), ([1, 1, 2], 2)):
@@ -116,7 +113,6 @@ def test_actions_of_a_batch_have_a_shape_and_a_range(actions, message):
     envs.step(np.array([1, 1, 1], np.int32))
 
 
-# --- the order of calls
 def test_what_needs_a_reset_first():
     text = {"render_mode": "ansi"}
     env, single, many = aec.env(**text), ReversiEnv(**text), ReversiVectorEnv(2, **text)
@@ -176,7 +172,6 @@ def test_stepping_finished_games_of_two_players():
     envs.step(envs.sample_legal())
 
 
-# --- resets, and what an environment is made with
 START4 = Position.initial(Rules(4))
 OTHER_GAMES = [Position.initial(Rules(4, "reversed")), Position.initial(Rules(6))]
 BAD_STARTS = [

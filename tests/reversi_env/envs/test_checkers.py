@@ -100,7 +100,6 @@ def info_of(infos, i):
     ],
 )
 def test_it_behaves_as_gymnasiums_own_vector_of_single_environments(mode, opponent, observation, options):
-    """Step by step against `SyncVectorEnv`, illegal actions now and then: what both return is the same."""
     count, rng = 6, np.random.default_rng(5)
     options = {"size": 4, "opponent": opponent, "observation": observation, **options}
     limit = options.pop("max_episode_steps", 99)
@@ -140,7 +139,6 @@ def test_it_behaves_as_gymnasiums_own_vector_of_single_environments(mode, oppone
 
 
 def test_buffers_are_fresh_unless_asked_otherwise():
-    """With ``copy=True`` nothing that was returned changes later, whatever is called in between."""
     envs = ReversiVectorEnv(4, size=4, opponent=["random", last_legal], colour="random", observation="dict")
     kept = []
 

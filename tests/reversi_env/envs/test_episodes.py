@@ -106,7 +106,6 @@ def test_an_illegal_action_loses(reward):
 
 @pytest.mark.parametrize("opponent", [None, "random", last_legal])
 def test_an_illegal_action_may_be_replaced(opponent):
-    """In the infos it is noted for one step."""
     env = ReversiEnv(size=4, opponent=opponent, illegal="random")
     for seed in range(20):
         env.reset(seed=seed)

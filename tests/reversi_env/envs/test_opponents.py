@@ -82,7 +82,6 @@ NOT_OPPONENTS = [3, 2.5, object(), LastLegal, {"random": 1}, [3], lambda board: 
 
 @pytest.mark.parametrize("opponent", [*NAMES, *NOT_OPPONENTS, [OpponentPool(["random"])]])
 def test_what_cannot_play_is_refused(opponent):
-    """Unknown names, objects without moves, a function of one argument, no opponents at all, a pool in a pool."""
     for make in (ReversiEnv, ReversiVectorEnv):
         with pytest.raises(SettingsError, match="opponent"):
             make(opponent=opponent)
@@ -125,7 +124,6 @@ def test_a_callable_sees_the_board_from_its_side(observation):
     [(Model, "dict", (2, 4, 4)), (MaskedModel, "flat", (16,)), (MaskedModel, "planes", (2, 4, 4))],
 )
 def test_a_model_is_shown_the_environments_own_observation_and_masks_if_it_takes_them(model, observation, shape):
-    """Alone and in a batch."""
     alone, many = model(), model()
     whole_game(ReversiEnv(size=4, opponent=alone, observation=observation))
     envs = ReversiVectorEnv(3, size=4, opponent=many, observation=observation)
@@ -164,7 +162,6 @@ WRONG = [
 
 @pytest.mark.parametrize(("opponent", "error", "message"), WRONG)
 def test_what_an_opponent_gets_wrong_is_an_error_and_undone(opponent, error, message):
-    """The error names the move; the agent's action has not been played either, in no game of a batch."""
     for make in (ReversiEnv, partial(ReversiVectorEnv, 3)):
         env = make(size=4, opponent=opponent, observation="flat")
         env.reset(seed=1)
@@ -238,7 +235,6 @@ def test_opponents_are_drawn_in_proportion_to_their_weights_whatever_the_colour(
 
 
 def test_a_pool_changes_between_episodes():
-    """A new opponent is met from the next episode on; a retired one finishes its game and is not drawn again."""
     pool = OpponentPool(["random"])
     env = ReversiEnv(size=4, opponent=pool)
     env.reset(seed=1)

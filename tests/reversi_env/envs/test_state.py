@@ -99,7 +99,6 @@ def test_a_window_is_not_copied(hasty_window):
 
 
 def test_states_of_other_games_are_refused():
-    """Of another board, of a game against somebody who does not play here, of another number of games; and what is none."""
     big, small = (ReversiEnv(size=size, opponent=None) for size in (8, 4))
     against, among = ReversiEnv(size=4, opponent=last_legal), ReversiEnv(size=4, opponent=["random", last_legal])
     for env in (big, small, against, among):

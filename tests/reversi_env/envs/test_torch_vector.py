@@ -69,7 +69,6 @@ def test_children_are_all_positions_one_move_further_on(size, variant):
 )
 @pytest.mark.parametrize(("size", "variant"), GAMES)
 def test_steps_are_those_of_the_vector_environment(size, variant, options):
-    """Random ones, or given actions, some of them illegal, and with threads."""
     given, options = options in GIVEN, {"size": size, "variant": variant, "colour": "random"} | options
     envs, twin, ended, rng = make(parallel=given, **options), make_twin(**options), 0, np.random.default_rng(1)
     for _ in range(2 * size * size):

@@ -37,7 +37,6 @@ def board_in(observation):
 @pytest.mark.parametrize("observation", ["planes", "flat", "dict"])
 @pytest.mark.parametrize(("size", "variant"), GAMES)
 def test_a_wrapped_episode_is_the_image_of_the_unwrapped_one(size, variant, observation, wrapper):
-    """The same game is played in both; at every step all that is shown is the image under the wrapper's symmetry."""
     options = {"size": size, "variant": variant, "observation": observation, "opponent": "random", "colour": "random"}
     wrapped, plain = wrapper(ReversiEnv(**options)), ReversiEnv(**options)
     images, rng, symmetries = action_images(size), np.random.default_rng(1), set()
@@ -78,7 +77,6 @@ def test_a_wrapped_episode_is_the_image_of_the_unwrapped_one(size, variant, obse
     ],
 )
 def test_a_wrapped_batch_is_the_image_of_the_unwrapped_one(mode, form, wrapper):
-    """The same games in both; what is shown of each is its image, its end included, and the actions are turned back."""
     options = {"size": 4, "opponent": "greedy", "colour": "random", "autoreset_mode": mode, **form}
     wrapped, plain = wrapper(ReversiVectorEnv(5, **options)), ReversiVectorEnv(5, **options)
     (seen, infos), (shown, _) = wrapped.reset(seed=3), plain.reset(seed=3)

@@ -107,7 +107,6 @@ def test_bytes_of_every_kind_and_files_read_the_same(wrapped, tmp_path):
 
 @pytest.mark.parametrize("size", [0, 8])
 def test_a_file_without_games_is_read(size):
-    """In early files the size is 0."""
     assert len(read_wthor(wthor_header(0, size=size)).replay().black) == 0
 
 

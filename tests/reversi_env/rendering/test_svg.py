@@ -1,7 +1,5 @@
 """The SVG is well formed, stands alone, and shows exactly what is on the board."""
 
-from __future__ import annotations
-
 import re
 from xml.etree import ElementTree
 

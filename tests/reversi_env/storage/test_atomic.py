@@ -46,7 +46,6 @@ def test_what_a_killed_process_left_is_begun_anew_and_an_error_leaves_the_old_fi
 
 
 def test_the_lock_of_a_folder_clears_it_of_parts(tmp_path):
-    """But of nothing else, and not of what is being written."""
     others = (".hidden", "visible.part", "file")
     for name in (*others, ".left.part"):
         (tmp_path / name).write_bytes(b"x")
@@ -61,7 +60,6 @@ def test_the_lock_of_a_folder_clears_it_of_parts(tmp_path):
 
 @pytest.mark.skipif(atomic_files.fcntl is None, reason="no locks")
 def test_two_writers_of_one_file_take_turns(tmp_path):
-    """The second waits for the first, whose file it then replaces as a whole."""
     path, waits = tmp_path / "file", threading.Event()
     real = atomic_files.fcntl.flock
 

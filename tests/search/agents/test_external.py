@@ -75,7 +75,6 @@ def gone(pid):
     ("protocol", "arguments"), [("gtp", ()), ("gtp", ("--passes", "implicit")), ("nboard", ())], ids=str
 )
 def test_whole_games_are_those_of_the_same_player_in_this_process(made, protocol, arguments):
-    """Both colours, every size, both variants, openings with and without moves; passes among them."""
     program, passes = made(spec(protocol, *arguments)), 0
     for size, variant in ((8, "normal"), (6, "reversed"), (4, "normal")):
         rules = Rules(size, variant)
@@ -101,7 +100,6 @@ def test_nboard_plays_on_from_any_position_and_gtp_does_not(made):
 
 
 def test_a_program_chooses_from_positions_alone_as_long_as_they_follow_each_other(made):
-    """As an environment's opponent: it is shown positions, with other moves and passes in between."""
     program, others, passes = made(spec("gtp", "--passes", "implicit")), np.random.default_rng(5), 0
     for _ in range(3):
         position = Position.initial(Rules(4)).play("b1")
@@ -279,7 +277,6 @@ def test_a_child_in_another_session_is_not_waited_for(monkeypatch, ends):
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, None], ids=str)
 def test_programs_end_with_us_however_we_end(tmp_path, how):
-    """Killed without a chance to clean up, or at the end of the interpreter."""
     script = (
         "import sys; from search.agents.spec import make_agent; from reversi_env import Position\n"
         "program = make_agent(sys.argv[1]); program.choose(Position.initial()); print('ready', flush=True); sys.stdin.read()"

@@ -46,7 +46,6 @@ def test_the_order_and_the_threads_do_not_matter(rules):
 
 @pytest.mark.parametrize("rules", GAMES, ids=str)
 def test_selective_searches_leave_out_next_to_nothing(rules):
-    """And what they find depends on the position alone."""
     own, opp = positions(rules, 120, (20, 25))
     whole, some = (search_batch(own, opp, "network", rules, 6, probcut=margin) for margin in (0.0, 1.0))
     shallow = search_batch(own, opp, "network", rules, 4)

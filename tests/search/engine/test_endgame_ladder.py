@@ -55,7 +55,6 @@ def climbing(monkeypatch):
     return made
 
 
-# --- the solver -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("rules", RULES, ids=str)
 def test_the_ladder_changes_no_score(rules):
     plain, helped = Solver(rules, table=TranspositionTable(4)), solver_for(rules)
@@ -121,7 +120,6 @@ def test_an_entry_of_a_lower_step_answers_nothing_on_a_higher_one():
     assert wrong
 
 
-# --- the engine -----------------------------------------------------------------------------------
 @pytest.mark.parametrize("rules", [Rules(6), Rules(8)], ids=str)
 def test_an_engine_climbs_to_the_proof_if_it_has_the_time(climbing, rules):
     engine, position, solver = climbing(rules), positions_with(15, 1, rules, seed=4)[0], Solver(rules)
@@ -180,7 +178,6 @@ def test_limits_of_depth_and_nodes_and_a_margin_of_0_and_only_moves_climb_nothin
 
 
 def test_a_proven_win_is_played_though_its_score_is_not_known(climbing):
-    """Stopped while the score is looked for, the engine plays what it has proven to win."""
     solver = Solver(Rules(6))
     won = next(p for p in positions_with(14, 40, Rules(6), seed=9) if solver.solve(p).score >= 2)
     result = climbing(Rules(6), stop_at=EXACT_LEVEL).search(won, FOREVER)
@@ -188,7 +185,6 @@ def test_a_proven_win_is_played_though_its_score_is_not_known(climbing):
     assert solver.solve(won.play(result.move)).score <= -2
 
 
-# --- coefficients ---------------------------------------------------------------------------------
 def test_the_ends_are_fitted_and_survive_a_file():
     sampled = positions_with(13, 40, Rules(), seed=2)
     ends = probcut_fit.fit_endgame("network", Rules(), sampled)
@@ -218,7 +214,6 @@ def test_ends_that_make_no_sense_are_refused(wrong):
         cuts_of.from_table(table)
 
 
-# --- the small table ------------------------------------------------------------------------------
 def test_the_small_table_keeps_the_last_of_those_that_share_a_place():
     """Against a dictionary by place: entries are those of their position, bounds are narrowed, and the move stays."""
     words, generator, kept = np.zeros(core.SHALLOW_WORDS, np.uint64), np.random.default_rng(1), {}
@@ -241,7 +236,6 @@ def test_the_small_table_keeps_the_last_of_those_that_share_a_place():
 
 
 def test_an_entry_of_the_small_table_belongs_to_both_boards():
-    """A position with one of them in the same place is another one."""
     words, generator = np.zeros(core.SHALLOW_WORDS, np.uint64), np.random.default_rng(1)
     position, *others = generator.integers(2**62, size=(30_000, 2), dtype=np.uint64)
     core.shallow_store(words.ctypes.data, *position, -1, 1, core.NO_MOVE, core.MIN_SHALLOW_EMPTIES)

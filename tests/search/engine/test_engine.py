@@ -217,7 +217,6 @@ def test_the_solver_takes_over_when_every_limit_lets_it(limits, empties, solves)
 
 # --- the same every time --------------------------------------------------------------------------
 def test_the_node_signature():
-    """Twice, since one thread gives the same result every time."""
     assert [signature(), signature()] == [SIGNATURE, SIGNATURE]
 
 

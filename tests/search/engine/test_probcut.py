@@ -41,7 +41,6 @@ def test_the_fit_is_a_sensible_line_that_survives_a_file(cuts):
 
 
 def test_the_noise_is_found_again():
-    """Errors drawn with a known deviation are fitted by a formula that gives it back."""
     generator, empties = np.random.default_rng(1), np.arange(4000) % 40 + 12
     known = DeviationModel(1.5, 0.07, -0.12, -0.05, 0.0004)
     lines = []

@@ -50,7 +50,6 @@ def timers(monkeypatch):
 def test_the_timer_expires_at_the_soft_limit_and_at_the_hard_one_if_nothing_has_settled(
     engine, monkeypatch, timers, limits, settled, expires
 ):
-    """And the search ends at once."""
     engine.clear()
 
     def expire():

@@ -197,7 +197,6 @@ def run_outside(folder):
 
 @pytest.mark.slow
 def test_a_user_adds_an_evaluator_from_outside(tmp_path):
-    """In a module of its own: compiled once, cached, and compiled anew after an edit."""
     module = tmp_path / "corner_lead.py"
     module.write_text(CORNER_LEAD)
     assert run_outside(tmp_path) == ["8.0", "-8.0", "1"]
@@ -254,7 +253,6 @@ def test_what_a_python_function_raises_ends_the_search():
 
 
 def test_the_same_code_with_another_constant_is_another_evaluator():
-    """Of a closure or of what was typed in, without a file."""
 
     def made(factor):
         @evaluator(compiled=True)

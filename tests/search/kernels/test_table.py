@@ -41,7 +41,6 @@ def unpacked(data):
     return tuple(part(np.uint64(data)) for part in parts)
 
 
-# --- what an entry holds --------------------------------------------------------------------------
 @given(st.tuples(bounds, bounds, moves, moves, bytes_, bytes_))
 @example((-core.LIMIT, -core.LIMIT, 0, 0, 0, 0))
 @example((core.LIMIT, core.LIMIT, NO_MOVE, NO_MOVE, 255, 255))
@@ -51,7 +50,6 @@ def test_all_parts_of_an_entry_survive_packing_and_no_entry_looks_like_none(part
     assert core.pack(*parts) != 0
 
 
-# --- whose entry it is ----------------------------------------------------------------------------
 @given(boards, boards, boards, boards, bounds, st.sampled_from([0, 9, 255]))
 def test_an_entry_is_found_for_its_own_position_only(own, opp, other_own, other_opp, lower, depth):
     bucket = OneBucket()
@@ -64,7 +62,6 @@ def test_an_entry_is_found_for_its_own_position_only(own, opp, other_own, other_
         assert bucket.probe(opp, own) == 0
 
 
-# --- torn entries ---------------------------------------------------------------------------------
 data_of_one_position = st.tuples(bounds, bounds, moves, st.just(12), bytes_)
 
 
@@ -87,7 +84,6 @@ def test_words_of_two_writes_mixed_up_belong_to_no_position(own, filled, other_o
             assert not any(torn.probe(*position) for position in (*near, other))
 
 
-# --- keeping and giving way -----------------------------------------------------------------------
 def test_bounds_of_equal_depth_are_narrowed_but_never_cross_and_moves_are_remembered():
     """Estimates of one depth may differ between searches; an entry with lower > upper would answer every question wrongly."""
     bucket = OneBucket()
@@ -133,7 +129,6 @@ def test_three_entries_are_kept_by_depth_and_generation_and_the_fourth_takes_the
     assert [own for own in range(1, 7) if bucket.probe(own, 0)] == left
 
 
-# --- the memory -----------------------------------------------------------------------------------
 def size_in_mib(table):
     return (table.bucket_mask + 1) * BYTES_PER_BUCKET / 2**20
 
@@ -172,7 +167,6 @@ def _store_and_probe(address, bucket_mask, stored):
 
 
 def test_a_table_that_grows_keeps_what_it_knows(monkeypatch):
-    """Every entry is found where the larger table looks for it, nothing lies behind an empty one, and `clear` begins anew."""
     monkeypatch.setattr("search.engine.table._FIRST_BUCKETS", 64)
     table, stored = TranspositionTable(0.4, grows=True), np.arange(1, 151, dtype=np.uint64)
     assert table.bucket_mask == 63
@@ -226,7 +220,6 @@ def thread_states_for(table, contents, threads=1):
 
 
 def test_clear_forgets_everything_and_generations_are_counted_round():
-    """However often it was used before, by threads that are attached or by a checkpoint whose entries were written back."""
     table = TranspositionTable(0.001)
     for _ in range(2):
         for _ in range(257):

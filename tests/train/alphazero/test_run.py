@@ -55,7 +55,6 @@ def test_metrics_are_reported_row_by_row_to_tensorboard_too(tmp_path):
 
 
 def test_games_are_split_into_jobs_with_their_own_seeds(tmp_path):
-    """The first job plays what a run of as many games plays without jobs; the others follow."""
     whole, split = preset(4, "cpu", **TINY, eval_games=0), preset(4, "cpu", **TINY, eval_games=0, job_games=4)
     jobs = games_jobs(split, 1)
     assert [job.number for job in jobs] == [0, 1, 2]

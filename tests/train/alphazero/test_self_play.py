@@ -65,7 +65,6 @@ def test_a_game_that_ends_early_has_its_result_as_value(variant):
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 def test_greedy_opponents_play_greedily_and_their_moves_never_lower_a_target(variant):
-    """Black in game 0, white in game 1, nobody in game 2."""
     options = SelfPlayOptions(6, variant, games=4, greedy_share=0.5)
     rules, rng, seen = options.rules, torch.Generator().manual_seed(5), []
 
@@ -97,7 +96,6 @@ def test_greedy_opponents_play_greedily_and_their_moves_never_lower_a_target(var
 
 @pytest.mark.parametrize("method", ["gumbel", "puct"])
 def test_the_temperature_scales_the_noise(method):
-    """At 0 nothing is sampled, at 1 actions are; the policy target of PUCT's visits does not depend on it."""
     options = SelfPlayOptions(size=6, search=method, simulations=12, exact=0)
     search = self_play.make_search(disc_difference, options, CPU)
     states = functional.init(50, options.rules, seed=1, opening_plies=8, device="cpu")

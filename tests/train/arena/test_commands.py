@@ -91,7 +91,6 @@ def test_all_stands_for_every_agent_that_knows_the_game(monkeypatch, capsys):
 
 @pytest.mark.slow
 def test_ctrl_c_shows_what_there_is_and_leaves_nothing_running(tmp_path):
-    """The programs, the workers that speak to them and we: all end; the games so far are kept."""
     program = f"gtp:{sys.executable} {FAKE} gtp --pids {tmp_path / 'pids'}"
     arguments = ("tournament", program, "random", "--games", 2000, "--workers", 2, "--out", tmp_path / "out")
     games = tmp_path / "out" / GAMES
@@ -122,7 +121,6 @@ def test_kill_9_leaves_neither_workers_nor_programs(tmp_path):
 
 @pytest.mark.slow
 def test_our_own_engines_play_as_their_agents_do_in_this_process(tmp_path):
-    """Client and engine, both protocols, the reversed game on the small board: the same games as without them."""
     agent = "six-factor:depth=1,table=0.1"
     run = f"{sys.executable} -m play.cli.app"
     programs = (f"gtp:{run} gtp {agent}", f"nboard[depth=1]:{run} nboard six-factor:table=0.1")

@@ -149,7 +149,6 @@ def test_colours_are_exchanged_and_swapping_the_players_swaps_the_result():
 
 
 def test_agents_play_the_games_in_step_that_they_play_one_by_one():
-    """A compiled player, an agent asked move by move and a match have the same games where no lots are drawn."""
     rules, spec = Rules(4), "six-factor:depth=2,seed=1"
     openings = Openings.random(rules, 3, 3, seed=4)
     asked = batch_player(spec, rules)

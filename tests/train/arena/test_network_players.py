@@ -72,7 +72,6 @@ def test_the_games_are_those_of_a_match_of_agents(device):
 
 
 def test_a_value_player_plays_to_the_least_discs_of_the_opponent(device):
-    """Which is greedy: every choice turns the most discs."""
     own, opp = some_positions(RULES, 50, 8)
     player = players.ValuePlayer(DiscDifference().to(device), RULES)
     squares = player.choose(own, opp, np.arange(own.size), np.arange(own.size, dtype=np.uint64))
@@ -123,7 +122,6 @@ def small_net(size):
 @pytest.mark.parametrize("depth", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("size", "variant", "plies"), [(4, "normal", 11), (6, "reversed", 20), (6, "normal", 31)])
 def test_values_of_moves_are_those_of_alpha_beta_over_the_networks_value(size, variant, plies, depth):
-    """Passes and games that end are among the positions below."""
     rules, net = Rules(size, variant), small_net(size)
     own, opp = some_positions(rules, 12, plies)
     table = players.network_move_values(net, own, opp, rules, depth)

@@ -10,7 +10,6 @@ from train.arena import sequential
 from train.arena.sequential import MAX_BET, PAIR_SCORES, ConfidenceSequence, Sprt, _likeliest, expected_score
 
 
-# --- SPRT -----------------------------------------------------------------------------------------
 def test_the_likeliest_distribution_has_the_mean_and_no_other_is_likelier():
     generator = np.random.default_rng(1)
     seen = np.array([0.1, 0.2, 0.4, 0.2, 0.1])

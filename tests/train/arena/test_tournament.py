@@ -141,7 +141,6 @@ def test_moves_over_the_allowed_time_are_counted(tmp_path):
 
 # --- going on ---------------------------------------------------------------------------------------
 def test_an_interrupted_tournament_goes_on_without_a_game_lost_or_repeated(played, tmp_path):
-    """Ctrl-C after game 5, then a torn line as kill -9 may leave it, then games missing in the middle."""
     folder, _ = played
     numbers = []
 
@@ -209,7 +208,6 @@ def test_a_file_that_an_agent_names_may_not_change_under_way(tmp_path):
 
 
 def test_a_folder_without_a_finished_game_is_a_new_one(played, tmp_path):
-    """Another seed may follow, with other games."""
     folder, whole = played
     first = []
 

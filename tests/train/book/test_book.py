@@ -97,7 +97,6 @@ def test_lookups_are_those_of_a_slow_twin_under_all_symmetries(book):
 
 
 def test_values_lines_and_margin_follow_from_the_leaves(book):
-    """By recursion from the start, every leaf searched once more; the best of all legal moves is in the book."""
     engine, seen = Engine("six-factor", book.rules, megabytes=1), set()
 
     def searched(position, depth):
@@ -179,7 +178,6 @@ def test_a_check_judges_as_a_slow_twin_and_bars_what_is_worse(book, tmp_path):
 
 
 def test_a_check_of_some_positions_goes_on_to_the_same_bytes(book, tmp_path, monkeypatch):
-    """In another folder and after it was cut; moves from positions that were not drawn are played as before."""
     monkeypatch.setattr("train.book.check.BATCH", 4)
     some = replace(CHECK, positions=10, seed=3)
     whole = check(book, some, tmp_path / "whole", executor=HERE)
@@ -211,7 +209,6 @@ def test_the_command_says_what_is_worse_and_whether_it_is_played(folder, tmp_pat
 
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_a_packaged_book_plays_nothing_that_its_check_found_worse(variant):
-    """All that it plays by its own values was judged; what lost more than the margin, and some of the rest, by looking it up."""
     book = packaged_book(Rules(8, variant))
     found, moves = checked_moves(book), all_moves(book)
     assert len(found) == np.count_nonzero(moves.loss <= book.margin / 6 * UNITS_PER_DISC + 1e-7)
@@ -225,7 +222,6 @@ def test_a_packaged_book_plays_nothing_that_its_check_found_worse(variant):
 
 # --- building -------------------------------------------------------------------------------------
 def test_a_build_grows_and_goes_on_to_the_same_bytes(folder, tmp_path):
-    """With fewer positions first, and with a log that was cut; other options, and another log, are refused."""
     build(BookOptions(**{**SMALL.as_dict(), "positions": 20}), tmp_path, executor=HERE)
     small = read_book(tmp_path / BOOK)
     assert 20 <= len(small) < SMALL.positions
@@ -279,7 +275,6 @@ def counted_slowly(position, steps):
 
 
 def test_recorded_games_are_counted_by_move_as_by_hand(tmp_path):
-    """In every image and order of moves, after passes too, with results for who played the move."""
     start = Position.initial()
     games = [random_moves(start, seed, 8) for seed in range(40)] + [random_moves(start, 508)]
     names = [start.rules.name_of(action) for action in range(start.rules.pass_action + 1)]

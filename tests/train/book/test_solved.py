@@ -80,7 +80,6 @@ def test_only_the_best_moves_of_a_solved_book_are_played(solved):
 
 @pytest.mark.parametrize("with_book", [False, True])
 def test_perfect_loses_nothing(solved, with_book):
-    """Against random play on 4x4, from both sides; also in the endgames of 6x6, and never on 8x8."""
     book, folder = solved
     spec = f"perfect:seed=3,table=1{f',book={folder / BOOK}' if with_book else ''}"
     agent, solver = make_agent(spec), Solver(book.rules)

@@ -205,7 +205,6 @@ def test_a_curve_of_other_positions_or_none_is_refused(small, tmp_path, cache):
         RegretCurve(path, small)
 
 
-# --- the command ----------------------------------------------------------------------------------
 def test_the_command_judges_players_side_by_side(json_lines, cache, tmp_path):
     table, plot = tmp_path / "figures.csv", tmp_path / "figures.svg"
     arguments = ["greedy", "exact:exact=8", "-n", 6, "-p", 12, "-e", "3-7", "--cache", cache]
@@ -225,7 +224,6 @@ def test_the_command_judges_players_side_by_side(json_lines, cache, tmp_path):
     assert (tmp_path / "c.svg").exists()
 
 
-# --- in a training --------------------------------------------------------------------------------
 def training(folder, small, steps, **options):
     """A few steps of MaskablePPO with the callback."""
     callback = RegretCallback(small, folder, every=64, **options)

@@ -160,7 +160,6 @@ def test_positions_that_there_are_not_and_an_unknown_evaluator_are_named(games, 
 
 
 def test_the_packages_positions_are_solved_right():
-    """Values of a few positions of every game, and how many there are."""
     for rules in (Rules(size, variant) for size in (6, 8) for variant in ("normal", "reversed")):
         truth = packaged_endgames(rules)
         counts = {int(number): int((truth.empties == number).sum()) for number in np.unique(truth.empties)}

@@ -24,7 +24,6 @@ def test_the_ladder_measures_in_elo_above_random():
 
 
 def test_no_pairing_of_the_ladder_repeats_the_games_of_another(monkeypatch):
-    """A random policy plays other games against greedy than the baseline ``random`` does."""
     seen = []
 
     def spy(*args, **kwargs):

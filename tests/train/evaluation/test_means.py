@@ -78,7 +78,6 @@ def test_a_set_clusters_by_its_games():
 
 
 def test_sampled_positions_know_their_games(tmp_path):
-    """No game has two positions with the same number of empties, and those of one game follow from each other."""
     truth = noisy_endgames(EndgameOptions(6, "normal", 30, (3, 7)), tmp_path, threads=1)
     pairs = set(zip(truth.games.tolist(), truth.empties.tolist(), strict=True))
     assert len(pairs) == len(truth) > 2 * len(np.unique(truth.games))

@@ -76,7 +76,6 @@ def test_elo_is_counted_from_random_only_where_it_played(truth, opponents, zero)
 
 
 def test_any_agent_and_any_callable_can_be_an_opponent():
-    """An agent plays the same moves one by one; a callable as a spec does; the names are those of the table."""
     rules, none = Rules(6), {"games": 2, "endgames": packaged_endgames(Rules(6))}
 
     def first_legal(boards, masks):
@@ -98,7 +97,6 @@ def test_any_agent_and_any_callable_can_be_an_opponent():
 
 
 def test_stronger_baselines_are_played_once_the_one_before_is_passed(tmp_path):
-    """What one player has met does not change the Elo of another."""
     rules, further = Rules(6), ("six-factor:depth=1", "six-factor:depth=2", "six-factor:depth=3")
     weak, strong = RandomPlayer(rules), EvaluatorPlayer("six-factor", rules, 2, threads=1)
     ladder = Ladder(rules, 60, 3, BASELINES, stronger=further)

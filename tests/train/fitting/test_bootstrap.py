@@ -54,7 +54,6 @@ def test_stages_leave_no_gap():
 
 
 def test_a_bootstrap_whose_games_a_player_plays_once(tmp_path):
-    """Every stage takes positions of its own from the games, solved ones and searched ones; the phases above follow."""
     stages = (Stage(1, 5, 400, fit=FEW_DEEP), Stage(4, 9, 300, 2, fit=FEW_DEEP))
     options = BootstrapOptions(size=6, variant="reversed", network="deep", player="six-factor", stages=stages)
     steps = []
@@ -123,7 +122,6 @@ def test_options_that_make_no_sense_are_refused(changes, message):
 
 @pytest.mark.slow
 def test_a_small_demonstration(tmp_path, json_lines):
-    """A hundredth of the positions: the tables, the plot and the weights are there, and the network is better than nothing."""
     arguments = ("demo", "--out", tmp_path, "--scale", 0.02, "--games", 4)
     [first] = json_lines(*arguments)
     assert {"weights", "plot", "errors", "matches"} == first.keys()

@@ -81,7 +81,6 @@ def test_json_and_a_finished_fit(reversi, here):
 
 
 def test_it_goes_on_from_weights(reversi, here):
-    """Several data sets are learnt from together, and phases of which they have nothing stay as they were."""
 
     def fitted(out, *arguments):
         assert reversi("train", "fit", *arguments, "--out", out)[0] == 0
@@ -116,7 +115,6 @@ def test_it_goes_on_from_weights(reversi, here):
 
 
 def test_a_bootstrap(reversi, here):
-    """The name of its weights depends neither on the folder nor on how long it took, which the log says."""
     names = []
     for out in (("--out", "one"), ("-o", "two"), ("--out=three",)):
         code, told, _ = reversi("train", "bootstrap", "--size", 4, "--variant", "reversed", *out, "--scale", 0.1)

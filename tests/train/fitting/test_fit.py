@@ -52,7 +52,6 @@ def same(one, other):
 
 
 def test_planted_weights_are_found():
-    """A teacher of the same kind can be learnt: on positions that were held out, too."""
     options = LabelOptions(size=4, count=900, empties=(2, 5), play_depth=1, noise=(1.0,), prefixes=(1,))
     own, opp = sample_positions(options, 0)
     teacher = PatternModule("linear", 4)
@@ -89,7 +88,6 @@ def test_the_split_never_separates_mirror_images(size):
 
 
 def test_what_is_held_out_is_never_learnt_from(labels):
-    """Other labels there change no weight, only the error that is reported."""
     hidden, nets, errors = held_out_rows(labels.own, labels.opp, 0.2), [], []
     for score in (labels.score, np.where(hidden, np.float32(30), labels.score)):
         nets.append(PatternModule("linear", 6))
@@ -141,7 +139,6 @@ class DiscCount(Network):
 
 
 def test_another_kind_of_network_is_one_class(labels, tmp_path, monkeypatch):
-    """Registered, it is fitted, saved and read as the others are; only the search wants a kernel too."""
     monkeypatch.setitem(NETWORKS, DiscCount.name, DiscCount)
     net = PatternModule("disc count", 6)
     report = fit(net, labels, preset(6, network="disc count", batch_size=64))
@@ -210,7 +207,6 @@ def test_resumed_it_ends_with_the_same_weights(labels, tmp_path, kind):
 
 
 def test_a_checkpoint_of_something_else_or_a_damaged_one_is_refused(labels, tmp_path):
-    """Also if the fit is finished, wherever a byte is flipped, and without a hash."""
     path, few, options = tmp_path / "fit", labels.select(np.arange(100)), replace(FEW, epochs=1)
     fit(PatternModule("linear", 6), few, options, checkpoint=path)
     for kind, positions, other, named in (

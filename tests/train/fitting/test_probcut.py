@@ -71,7 +71,6 @@ def test_coefficients_of_a_former_version_are_refused_with_what_to_do(former):
 
 @pytest.mark.slow
 def test_the_command(reversi, tmp_path, monkeypatch, former):
-    """It mends a file that an engine refuses, too."""
     monkeypatch.setattr("train.fitting.probcut.MAX_DEPTH", {6: 3})
     monkeypatch.setattr("train.fitting.probcut.POSITIONS", 30)
     code, out, _ = reversi("train", "probcut", former, "--out", tmp_path)

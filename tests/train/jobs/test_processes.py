@@ -70,7 +70,6 @@ def test_a_worker_that_dies_in_the_middle_of_its_answer_is_replaced(monkeypatch)
     ],
 )
 def test_labels_made_of_jobs_are_the_same_to_the_byte(tmp_path, options, workers, monkeypatch):
-    """In this process and in two; pieces and shards of sizes that do not divide each other."""
     monkeypatch.setattr("train.labels.jobs.MIN_ROWS", 64)
     generate(options, tmp_path / "whole")
     steps = []
@@ -114,7 +113,6 @@ def test_a_command_line_that_is_too_long_for_a_files_name_is_none():
 
 
 def test_a_build_is_known_by_all_that_decides_and_nothing_else(tmp_path, monkeypatch):
-    """By code, tables, books and the names of weights, and by no compiled files."""
     monkeypatch.setattr(cluster_files, "ROOT", tmp_path)
     fresh = build_id.__wrapped__
 

@@ -206,7 +206,6 @@ def test_the_builds_of_all_code_that_has_run_are_stored(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", [name for name in JOBS if name not in LONG])
 def test_a_full_disk_names_the_file_and_what_to_do(name, begun, tmp_path, monkeypatch):
-    """The same command then ends as one that was never interrupted."""
     job, left = JOBS[name], iter(range(3 if name == "label" else 1))
     folder, real = tmp_path / name, os.fsync
     (tmp_path / "labels").symlink_to(begun / "labels")

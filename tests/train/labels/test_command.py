@@ -23,7 +23,6 @@ def shards(folder):
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals")
 def test_ctrl_c_says_how_far_it_came_and_the_same_command_goes_on(tmp_path):
-    """Every run is interrupted while it is at its fourth shard: three more are there, and one that lacks only its name is not."""
     folder = tmp_path / "out"
 
     def interrupted_with(finished):
@@ -54,7 +53,6 @@ def test_json(reversi, tmp_path):
 
 
 def test_how_the_games_are_played(reversi, tmp_path):
-    """The defaults of the command are those of the options, and what is given arrives."""
     assert reversi("label", tmp_path / "plain", "--count", 20, "-e", "5", "--size", 4)[0] == 0
     assert read_manifest(tmp_path / "plain").options == LabelOptions(size=4, count=20, empties=(5, 5))
     games = ("--play-depth", 3, "--noise", "0", "--temperature", "0,0.5", "--opening-plies", "2,5")

@@ -235,7 +235,6 @@ def test_the_most_empties_that_a_labeller_solves(labeller, empties, most):
 
 @pytest.mark.parametrize("size", [6, 8])
 def test_nothing_is_solved_that_nobody_could_wait_for(tmp_path, size):
-    """Looked at before a folder is made; up to the limit it would go on."""
     most = MAX_SOLVED_EMPTIES[size]
     check_solvable(most, Rules(size), "exact")
     with pytest.raises(TrainError, match=f"at most {most} on"):
@@ -278,7 +277,6 @@ def test_labelling_in_memory_needs_no_pyarrow_and_no_torch():
 
 
 def test_labels_by_a_residual_network_are_its_values(tmp_path):
-    """In the mean over the eight symmetric images; positions near the end are solved."""
     options = LabelOptions(size=6, count=60, empties=(6, 9), labeller="zero:exact=7", play_depth=1)
     generate(options, tmp_path / "out", threads=1)
     labels = read(tmp_path / "out")

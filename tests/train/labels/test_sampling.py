@@ -48,7 +48,6 @@ HOW = {
     ],
 )
 def test_games_follow_the_plain_twin(rules, how):
-    """Move for move: the same random beginning, noise, choice and lots; wrong signs would show at once."""
     options = options_for(rules, empties=(2, 20), seed=2**63 + 5, **how)
     evaluator, games, reached = get_evaluator("six-factor"), (16 if options.play_depth == 1 else 8) // rules.size, 0
     own, opp, key = (np.zeros((games, options.strata), np.uint64) for _ in range(3))
@@ -88,7 +87,6 @@ def test_only_what_is_wanted_is_taken():
 
 @pytest.mark.parametrize("rules", [*GAMES, Rules(4)], ids=str)
 def test_a_data_set_is_flat_and_has_no_symmetric_duplicates(rules):
-    """Over shards and over blocks, which know nothing of each other."""
     small = {"count": 90, "empties": (5, 7), "shard_rows": 20, "block_rows": 40}
     options = options_for(rules, **(small if rules.size == 4 else IN_BLOCKS))
     assert options.blocks > 2
@@ -145,7 +143,6 @@ def test_a_player_that_fails_is_heard():
 
 @pytest.mark.parametrize("executor", [None, LocalExecutor(0)], ids=["threads", "jobs"])
 def test_games_that_were_played_are_not_played_again(tmp_path, monkeypatch, executor):
-    """Interrupted between two rounds of games: the next run begins with the game after, and ends with the same files."""
     monkeypatch.setattr(sampling, "MAX_GAMES", 256)
     options = LabelOptions(size=6, count=4500, empties=(6, 8), shard_rows=1500, play_depth=1)
     generate(options, tmp_path / "whole")

@@ -176,7 +176,6 @@ def test_a_finished_run_continues_with_more_steps_and_plays_updates_to_their_end
 
 @pytest.mark.usefixtures("quick")
 def test_what_a_run_cannot_resume_from_is_refused(tmp_path):
-    """Another device, a damaged checkpoint."""
     if not torch.cuda.is_available():
         with pytest.raises(TrainError, match="cuda"):
             TensorPPO(tmp_path, preset(**SMALL, device="cuda"))
@@ -214,7 +213,6 @@ def test_the_command_resumes_with_its_folder_alone_and_without_stable_baselines(
 
 
 def test_an_elo_that_is_not_determined_is_no_number(tmp_path, capsys):
-    """After games that were all won: None in JSON, nothing in the figure, a bound in tables and progress lines."""
     rules, notes = Rules(6), []
     standing = Ladder(rules, 4, baselines=("random",)).measure(EvaluatorPlayer("six-factor", rules, 4, threads=1))
     row = {

@@ -132,7 +132,6 @@ def test_seeds_are_used_once():
 
 
 def test_one_model_plays_both_sides():
-    """Each sees the board as its own, and the end says who won: what a learner with ``gamma=-1`` needs."""
     env, sides = batch(opponent=None), set()
     before, black = env.reset(), np.ones(8, bool)
     for _ in range(30):

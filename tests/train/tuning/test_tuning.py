@@ -26,7 +26,6 @@ LABELS = LabelError(6, "normal", 300, (4, 7))
 SHORT = TuneOptions("six-factor", optimiser="cma", generations=4, population=6)
 
 
-# --- spaces ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("formula", "numbers"),
     [("position-stability", 1), ("six-factor", 6), ("ten-weight", 10), ("sixteen-weight", 16), ("four-attribute", 4)],
@@ -56,7 +55,6 @@ def test_spaces_that_make_no_sense_are_refused(formula, varied, message):
         space_of(formula, varied)
 
 
-# --- objectives -----------------------------------------------------------------------------------
 def test_the_win_rate_tells_good_weights_from_bad_and_repeats_itself():
     objective = WinRate(6, "normal", games=200)
     good = evaluators.get_evaluator("six-factor")
@@ -93,7 +91,6 @@ def test_the_label_error_is_that_of_the_best_scale_and_checks_on_other_positions
     assert not np.isin(images[1], images[0]).any()
 
 
-# --- optimisers -----------------------------------------------------------------------------------
 def bowl(points):
     return ((points - 0.3) ** 2).sum(axis=1)
 
@@ -115,7 +112,6 @@ def test_optimisers_find_the_bottom_and_repeat_themselves(name, size):
     assert not np.array_equal(OPTIMISERS[name](size, 12, seed=4).ask(), asked[0][:12])
 
 
-# --- runs -----------------------------------------------------------------------------------------
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
 def test_an_interrupted_tuning_goes_on_and_ends_the_same(tmp_path, optimiser, monkeypatch):
     options = replace(SHORT, optimiser=optimiser)
@@ -190,24 +186,11 @@ def test_weight_files_that_have_changed_since_it_began_are_refused(tmp_path, cha
         tune(*run)
 
 
-def test_more_generations_go_on_from_fewer(tmp_path):
-    tune(SHORT, LABELS, tmp_path / "a")
-    longer = replace(SHORT, generations=6)
-    assert (
-        tune(longer, LABELS, tmp_path / "a").file.read_bytes() == tune(longer, LABELS, tmp_path / "b").file.read_bytes()
-    )
-
-
 @pytest.mark.parametrize("formula", ["six-factor", "position-stability", "four-attribute"])
 def test_tuned_against_exact_scores_the_error_falls_on_other_positions(formula):
     tuned = tune(TuneOptions(formula, optimiser="cma", generations=25, population=10), LABELS)
     assert tuned.check < 0.97 * tuned.published_check
     assert tuned.loss <= LABELS.losses([evaluators.get_evaluator(formula)])[0]
-
-
-def test_beginning_at_the_published_weights_is_no_worse(tmp_path):
-    tuned = tune(replace(SHORT, optimiser="genetic", from_published=True), LABELS)
-    assert tuned.generations[0].best <= LABELS.losses([evaluators.get_evaluator("six-factor")])[0] + 1e-9
 
 
 def test_the_command_tunes_and_every_command_takes_the_result(json_lines, tmp_path):

@@ -122,8 +122,10 @@ def application(arguments: Sequence[str] = ()) -> App:
                 settings["help"] = line
             settings["show"] = spelling == name and (name not in CLONE_COMMANDS or has_clone())
             (parents[parent[0]] if parent else app).command(function, name=spelling, sort_key=place, **settings)
-    if "--install-completion" in arguments:
-        app.register_install_completion_command()
+    if "--install-completion" in arguments or not arguments or arguments[0] in ("--help", "-h"):
+        app.register_install_completion_command(
+            group=app["--help"].group, help="Install Tab completion for this shell."
+        )
     return app
 
 

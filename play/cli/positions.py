@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 PositionText = Annotated[
     str,
     Parameter(
-        help="Position or game: the word start, moves such as f5d6c3, a board of 16, 36 or 64 characters X, O and -, OBF, GGF, "
-        "a file of these or of WTHOR, or - to read standard input.",
+        help="Position or game: the word start; moves such as f5d6c3; a board of 16, 36 or 64 characters (each X, O or -); a text "
+        "in OBF or GGF; a file with one of these, or a WTHOR file; or only - to read standard input.",
         allow_leading_hyphen=True,
         validator=lambda _, position: _refuse_option(position),
     ),

@@ -111,8 +111,8 @@ class ReversiEnv(SingleGameMixin, gym.Env):
     ## Starting state
 
     The standard start, or ``start``: ``"parallel"`` (white on d4 and e4, black on d5 and e5 of the 8x8 board), a
-    `Position`, or a text of `Position.from_text` with black to move. Then random plies follow: at least ``opening_plies``,
-    and on until at most ``empties`` squares are empty. If it is then the opponent's turn, the opponent moves. If the
+    `Position`, or a text of `Position.from_text` with black to move. Then random plies follow: first ``opening_plies`` of
+    them, then more until no more than ``empties`` squares are empty. If it is then the opponent's turn, the opponent moves. If the
     game ends before the agent has a decision, another start is drawn. ``reset(options=…)`` takes ``start``, ``opening_plies``,
     ``empties`` and ``colour`` for one episode.
 

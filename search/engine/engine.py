@@ -86,8 +86,9 @@ class Engine:
 
         The moves to *exclude*, by name, are not searched. *on_iteration* is called with the result of every completed iteration.
 
-        All listed values have the depth of the result. A multi-PV search therefore starts with an empty table, unless
-        *keep_estimates* is set: use it only if the table has only shallower searches of the same position.
+        All listed values have the depth of the result. Table entries of deeper searches would give some moves values of another
+        depth, so a multi-PV search starts with an empty table. Set *keep_estimates* only if the table has nothing but shallower
+        searches of the same position.
 
         Of moves with equal values the first one searched is played; with *tie_rng* a random one, except in the endgame search.
         """

@@ -24,7 +24,7 @@ Derivation = Callable[[Weights, Rules], Mapping[str, Any]]
 
 
 def square_classes(rules: Rules) -> list[int]:
-    """Return a bitboard for each of the ten classes of squares that are equal by symmetry (corner, C, A, …).
+    """Return a bitboard for each of the ten classes of squares that are equal by symmetry (corner, C square, next edge square, …).
 
     The order is that of ``CLASS_DISTANCES``. The bitboard is 0 if a small board has no square of the class.
     """
@@ -73,9 +73,9 @@ class Formula(Evaluator):
     """A named heuristic: a compiled formula, its weights, and the game it was written for.
 
     ``record_type`` selects the compiled function. A record of this type, with the weights and properties of the board, is the
-    function's first argument. ``weights`` fill the record's fields of the same names, or ``derive`` computes the fields. ``scale``
-    is the value of one unit of the formula in discs: one number, or one for every board size. ``code`` is a hash of a user's
-    function.
+    function's first argument. ``weights`` fill the record's fields of the same names, or ``derive`` computes the fields. The
+    formula's result times ``scale`` is the value in discs; ``scale`` is one number, or one for every board size. ``code`` is a
+    hash of a user's function.
     """
 
     name: str
@@ -123,7 +123,7 @@ class Formula(Evaluator):
         return self.with_weights(**weights)
 
     def named(self, name: str) -> Self:
-        """Return the evaluator under another name, such as one to register."""
+        """Return the evaluator under another name, for example a name to register."""
         return replace(self, name=name)
 
     def sign(self, rules: Rules) -> int:
@@ -131,7 +131,7 @@ class Formula(Evaluator):
         return 1 if self.written_for == rules.variant else -1
 
     def scale_on(self, rules: Rules) -> float:
-        """Return the value in discs of one unit of the formula on this board."""
+        """Return the factor from the formula's result to discs on this board."""
         if not isinstance(self.scale, Mapping):
             return self.scale
         if rules.size not in self.scale:

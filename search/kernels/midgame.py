@@ -196,7 +196,8 @@ def store_bounds(thread, bucket, own, opp, alpha, beta, best, best_sq, depth):
 @kernel
 def pvs(thread, net, own, opp, alpha, beta, depth):
     """Principal-variation search of a position whose accumulator is up to date; see `negamax`."""
-    # To rank the move to this position, the parent has evaluated the position. `static_value` reads the evaluation from this rank.
+    # If the parent ranked the move to this position, the rank contains the position's static evaluation. ProbCut takes it from
+    # there (`search.kernels.ordering.static_value`) and does not evaluate again.
     rank, thread.last_move_rank = thread.last_move_rank, NOT_RANKED
     if not enter_node(thread):
         return alpha
@@ -410,7 +411,8 @@ WINDOW = 4 * UNIT
 def search_many(thread_states, nets, own, opp, depth, values):
     """Write the value to *depth* plies of every position into *values*; return early, the rest unwritten, at a stop."""
     thread, net = thread_states[0], nets[0]
-    # a literal argument would compile negamax for another type; loaded from the cache, that code crashes
+    # No literal arguments: numba gives literals a type of their own and would compile a second negamax for it. Loaded from the
+    # disk cache, that second negamax crashes.
     lowest, highest, shallow = np.int64(-INFINITY), np.int64(INFINITY), np.int64(depth - GUESS_PLIES)
     for i in range(own.size):
         low, high = lowest, highest

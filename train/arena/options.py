@@ -53,7 +53,7 @@ class TournamentOptions(Options):
     )
     plies: int | None = option(
         None,
-        "Opening length in plies (default: 6; 2 for random openings on 4x4; all moves of a line of a file).",
+        "Opening length in plies (default: 6; on 4x4 with random openings 2; with a file, all moves of each opening).",
         low=0,
         high=60,
     )

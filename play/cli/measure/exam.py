@@ -100,8 +100,8 @@ def exam(
               reversi exam runs/first/policy.safetensors
 
     For 10 to 20 empty squares: the mean absolute error of the value without
-    search against exact scores, its bias, and the regret of the best move by
-    one-ply search. The values of a heuristic are first multiplied by the factor
+    search against exact scores, its bias, and the regret of the move that one-ply
+    search chooses (the discs that it loses). The values of a heuristic are first multiplied by the factor
     that fits the scores best. The package has solved positions of tournaments
     (8x8) and of games of its network (6x6, reversed).
 
@@ -115,12 +115,12 @@ def exam(
     policy's best move, for one-ply search over its value, for alpha-beta over
     its value, and for the same searches with the evaluator network.
 
-    --whole-games: agents (or policy files) play perfect play on 6x6 or 4x4 from
-    the start and from fixed openings with both colours. Exact values judge every
-    move: discs lost per game and per move, by phase; perfect moves; and games in
-    which a win or draw was kept. Solved positions are cached for all runs. --out
-    has all games and a plot by ply. The same command resumes, also with more
-    --games or other agents:
+    --whole-games: agents (or policy files) play against a perfect player on 6x6
+    or 4x4, from the start and from fixed openings, with both colours. Exact
+    values judge every move: discs lost per game and per move, by phase; perfect
+    moves; and games in which a win or draw was kept. Solved positions are cached
+    for all runs. --out has all games and a plot by ply. The same command resumes,
+    also with more --games or other agents:
     reversi exam greedy network:depth=2 --whole-games --out exams/six
     """
     from reversi_env import Rules
@@ -311,7 +311,7 @@ def _print_tables(result: Exam) -> None:
     regrets = rows(lambda mark: "–" if mark.regret is None else f"{mark.regret:.2f}", zero=False)
     print_table(headings, errors, title=f"{game}: mean absolute error of the static value, in discs")
     print_table(headings, biases, title=f"{game}: its bias for the side to move, in discs")
-    print_table(headings, regrets, title=f"{game}: regret of the best move by one-ply search, in discs")
+    print_table(headings, regrets, title=f"{game}: regret of the move that one-ply search chooses, in discs")
 
 
 def _save_plot(result: Exam, path: Path) -> None:

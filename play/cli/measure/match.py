@@ -38,7 +38,8 @@ def match(
     (from a student report), and alpha-beta search with an evaluator, by the name
     of the evaluator: network, six-factor, four-attribute, cell-utility,
     ten-weight, sixteen-weight, position-stability, mobility, discs. human
-    has ten levels. rl, rl-search:FILE and zero play networks of reversi train.
+    has ten levels. The agents rl, rl-search:FILE and
+    zero use networks that reversi train has made.
     Options follow a colon, as in six-factor:depth=6,seed=1: depth, time, nodes,
     level, exact (empties to solve from), threads, table (MiB), seed, weights,
     probcut, book, variety, evaluator, temperature, simulations, device

@@ -40,8 +40,8 @@ def fit(
 
     The defaults shown are those of --network linear on 6x6 and 8x8. Those of deep
     are --epochs 8 --learning-rate 0.005 --weight-decay 0.3 --huber-delta 12. On
-    4x4 there are --epochs 40 --patience 15, for linear --learning-rate 0.05, for
-    deep --weight-decay 0.1.
+    4x4 the defaults are --epochs 40 --patience 15, with --learning-rate 0.05 for
+    linear and --weight-decay 0.1 for deep.
 
     A phase is a range of empties with its own weights. --start fine-tunes
     existing weights; phases without labels keep their weights.

@@ -47,7 +47,7 @@ def test_help_loads_no_heavy_library():
 def test_the_help_of_all_commands_lists_them(reversi):
     code, out, _ = reversi()
     assert (code, reversi("--help")[1]) == (0, out)
-    assert all(name.split()[0] in out for name in COMMANDS)
+    assert all(name.split()[0] in out for name in [*COMMANDS, "--install-completion"])
     assert not any(alias in out for alias in ALIASES)
     assert "Usage: reversi bench" in reversi("bench")[1]
     assert "Board size: 4, 6 or 8. [default: 8]" in reversi("perft", "--help")[1]

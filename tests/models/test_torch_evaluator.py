@@ -143,7 +143,6 @@ def test_bad_input_is_named(use, name):
 
 @pytest.mark.filterwarnings("ignore::search.evaluators.function.SlowEvaluatorWarning")
 def test_the_engine_searches_with_a_module_too():
-    """Position by position, and finds what `TorchAgent` finds with whole families of them."""
     evaluator, start = tiny(6), Position.initial(Rules(6))
     found = Engine(evaluator, Rules(6)).search(start, Limits(depth=3, empties_exact=0))
     assert found.value == pytest.approx(TorchAgent(evaluator, depth=3).search(start).value, abs=0.02)

@@ -83,7 +83,6 @@ def test_bad_arguments_are_refused_when_the_object_is_made():
 
 @pytest.mark.parametrize("late", ["prepare", "think"])
 def test_a_legal_move_is_there_in_time_though_the_agent_has_none(monkeypatch, late):
-    """As on a machine that never ran us: compiling the search takes longer than a referee waits."""
 
     def is_late(*arguments, **options):
         assert ready.wait(PATIENCE)  # with an error, if somebody has waited for it

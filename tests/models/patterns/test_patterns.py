@@ -41,7 +41,6 @@ def test_the_patterns_are_what_their_names_say_and_have_each_of_their_places_onc
 
 @every_size
 def test_an_image_is_read_from_the_transformed_board(size):
-    """Digit *k* of an instance is on the pattern's square *k* of the board that has undergone the symmetry."""
     generator, patterns = np.random.default_rng(size), patterns_of(size)
     assert patterns.digit_weights.shape == (64, len(patterns.instances))
     for column, (number, symmetry) in enumerate(patterns.instances):

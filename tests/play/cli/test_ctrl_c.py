@@ -121,7 +121,6 @@ def press_ctrl_c():
 
 @pytest.mark.usefixtures("quick_looks")
 def test_a_request_to_stop_is_repeated_until_it_is_heard():
-    """The first may come before the work has begun, which then forgets it."""
     heard, requests = threading.Event(), []
 
     def stop():

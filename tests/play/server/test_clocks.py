@@ -163,7 +163,6 @@ def test_a_move_that_is_taken_back_earns_no_increment(special, hand):
 
 
 def test_a_time_that_is_up_is_seen_without_being_asked_for(special):
-    """By the clock on the wall: the one who watches is told. Nothing is added for the first move, before which no time runs."""
     api = special(clock_grace=0.2)
     created = api.create(size=4, clock={"seconds": 1, "increment": 0.5})
     api.move(created, "black", "b1", 0)

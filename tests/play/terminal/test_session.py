@@ -66,7 +66,6 @@ def test_go_plays_the_game_to_its_end(play, size, variant):
 
 
 def test_a_program_that_fails_does_not_end_the_session(reversi, state):
-    """Nor is a game still watched in which somebody has taken a seat: it can be saved at its end."""
     agent = spec("gtp", "--fail", "crash")
     lines = ["", "new black", "resign", "save mine.ggf", "quit"]
     arguments = ("--size", "4", "--watch", "--agent", agent, "--opponent", agent)
@@ -140,7 +139,6 @@ def test_save_and_load(play, name):
 
 
 def test_a_file_is_not_replaced_by_accident(play, state):
-    """But for the one that this game was saved to: one that was loaded later is another game. Without a name, one is found."""
     (state / "old.ggf").write_text("old")
     shown = play(
         "b1", "save old.ggf", "save! old.ggf", "save old.ggf", "save a.txt", "load old.ggf", "save a.txt", "save"

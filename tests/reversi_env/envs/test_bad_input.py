@@ -232,7 +232,6 @@ BAD_OPTIONS = [
 
 @pytest.mark.parametrize(("makers", "error", "options"), BAD_OPTIONS)
 def test_bad_options_are_named(makers, error, options):
-    """All errors are `ValueError`s. The AEC environment has no options of a single agent."""
     for make in makers:
         with pytest.raises(error, match=named(options)) as caught:
             make(**options)

@@ -53,7 +53,6 @@ def test_a_pass_is_the_only_action_where_there_is_no_move():
 @pytest.mark.parametrize(("game", "rules"), ENDINGS.values(), ids=ENDINGS)
 @pytest.mark.parametrize("reward", ["win", "discs"])
 def test_the_end(game, rules, reward):
-    """The reward is the last mover's, or the agent's whoever moved last; a draw's is no negative zero."""
     env, actions, final = two_player(rules, reward=reward), moves_of(game, rules), position_after(game, rules)
     results = [env.step(action) for action in actions]
     assert [terminated for _, _, terminated, _, _ in results] == [False] * (len(actions) - 1) + [True]
@@ -83,7 +82,6 @@ def check_end(result, final, reward, rewarded, viewer):
 
 @pytest.mark.parametrize("reward", ["win", "discs"])
 def test_an_illegal_action_loses(reward):
-    """-1 for who played it, +1 for the other, whatever is counted; the board stays, and the view is the loser's."""
     for text, action in (("", 64), (PASS_AFTER, 0)):  # a pass where there is a move, and a move where there is none
         _, received, terminated, _, info = play_out(two_player(NORMAL8), [*moves_of(text, NORMAL8), action])
         assert (received, terminated, info["illegal_action"]) == (-1.0, True, True)
@@ -165,7 +163,6 @@ def test_shaping_adds_nothing_that_a_policy_could_change(opponent, discount, ill
 
 @pytest.mark.parametrize("opponent", ["random", last_legal])
 def test_the_agents_colour(opponent):
-    """A seed starts again with black; a start that is drawn again, because the opponent's move ended it, changes nothing."""
     for colour, expected in (("black", [0] * 8), ("white", [1] * 8), ("alternate", [0, 1] * 4)):
         env = ReversiEnv(size=4, opponent=opponent, colour=colour)
         infos = [env.reset(seed=1)[1], *(env.reset()[1] for _ in range(7))]
@@ -202,7 +199,6 @@ def test_starts():
     [*(({"empties": count}, count, 4) for count in (1, 2, 10, 59)), ({"opening_plies": 6}, 54, 8)],
 )
 def test_starts_with_a_number_of_empties_and_random_openings(options, empties, different):
-    """In two-player mode exactly so many; against an opponent that has to move first, one less."""
     env, games = ReversiEnv(opponent=None, **options), aec.env(**options)
     agent = ReversiEnv(colour="random", **options)
     starts = set()

@@ -100,7 +100,6 @@ def test_an_agent_that_does_not_know_the_game_is_refused_before_any_step():
 
 @pytest.mark.parametrize("observation", ["planes", "flat", "dict"])
 def test_a_callable_sees_the_board_from_its_side(observation):
-    """f5 was played, white answers: its discs come first. It is asked without a leading axis, and may keep what it saw."""
     seen = []
 
     def reply(board, mask):
@@ -201,7 +200,6 @@ def test_an_opponent_that_writes_into_what_it_sees_does_no_harm():
     [("NEXT_STEP", "black", 1), ("DISABLED", "black", 1), ("NEXT_STEP", "white", 1), ("SAME_STEP", "white", 2)],
 )
 def test_a_batch_opponent_is_called_once_a_step_with_all_its_games(mode, colour, calls_per_step):
-    """As white it begins: under NEXT_STEP its first moves are asked for together with its replies in other games."""
     opponent, begins = Counting(), colour == "white"
     envs = ReversiVectorEnv(16, size=4, opponent=opponent, colour=colour, autoreset_mode=mode)
     envs.reset(seed=1)

@@ -191,7 +191,6 @@ BAD_OPTIONS = {"num_envs": 0, "layout": "float", "illegal": "raise", "observatio
     ],
 )
 def test_options_that_do_not_exist(name, value):
-    """The mode and the limit come from Gymnasium's `make_vec`."""
     with pytest.raises(SettingsError, match=name):
         gymnasium.make_vec("TorchReversi-v0", **{"num_envs": 2, "device": "cpu"} | {name: value})
 

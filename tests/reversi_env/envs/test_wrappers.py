@@ -4,7 +4,6 @@ import gymnasium
 import numpy as np
 import pytest
 from gymnasium.error import InvalidAction
-from gymnasium.utils.env_checker import check_env
 
 from reversi_env import Rules
 from reversi_env.batch import action_images
@@ -23,7 +22,6 @@ from tests.oracles.games import (
     last_legal,
     mask_of,
     moves_of,
-    only_these_warnings,
 )
 
 SYMMETRIC, VECTOR = [SymmetryAugmentation, CanonicalPositions], [VectorSymmetryAugmentation, VectorCanonicalPositions]
@@ -177,7 +175,6 @@ def test_the_last_move_has_a_plane_which_is_empty_after_a_pass_and_turned_with_t
 @pytest.mark.parametrize("observation", ["planes", "dict"])
 @pytest.mark.parametrize(("dtype", "channels_last"), [("int8", False), ("float32", True)])
 def test_extra_planes_and_other_forms(observation, dtype, channels_last):
-    """Legal moves, and the last one; to an opponent too. `test_checkers` compares them with those of a batch."""
     asked = []
 
     def opponent(board, mask):
@@ -218,12 +215,3 @@ def test_bad_actions_and_other_games_are_refused(wrapper):
         wrapper(gymnasium.make("CartPole-v1"))
     with pytest.raises(SettingsError, match="Reversi"):
         VectorCanonicalPositions(gymnasium.make_vec("CartPole-v1", num_envs=2))
-
-
-@pytest.mark.parametrize("wrapper", SYMMETRIC)
-def test_check_env_accepts_wrapped_environments(wrapper, hasty_window):
-    env = wrapper(gymnasium.make("Reversi-v0", size=4).unwrapped)
-    env.action_space.seed(1)
-    with only_these_warnings(["is different from the unwrapped version"]):  # it says that it sees a wrapper
-        check_env(env)
-    assert env.spec.make().observation_space == env.observation_space

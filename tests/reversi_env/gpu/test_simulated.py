@@ -25,7 +25,6 @@ BEGINNINGS += ["8,normal,random,packed,3", "8,reversed,greedy,planes,3"]
 
 @pytest.mark.slow
 def test_every_layout_and_opponent():
-    """All in one process, whose start takes seconds."""
     lines = output_of("-m", "tests.oracles.cuda", "games", *WHOLE, *BEGINNINGS, **NUMBA_SIMULATES)
     assert len(lines) == len(WHOLE + BEGINNINGS)
     assert all(int(line.split()[-1]) > 0 for line in lines[: len(WHOLE)])  # episodes have ended

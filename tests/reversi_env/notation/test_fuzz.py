@@ -119,7 +119,6 @@ def overwritten(draw):
     st.one_of(st.binary(), st.binary(min_size=84, max_size=84), edited([WTHOR], st.binary(max_size=12)), overwritten())
 )
 def test_wthor_bytes(data):
-    """What is accepted replays, and the replay calls illegal just the games that cannot be made a `Game`."""
     file = accepted(notation.read_wthor, data)
     if file is not None:
         games = [accepted(file.game, index) for index in range(len(file))]

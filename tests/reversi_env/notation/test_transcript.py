@@ -93,7 +93,6 @@ def test_positions_are_the_start_and_one_more_for_every_move_pass_included():
 
 
 def test_games_are_values():
-    """They compare with their tags, are keys, can be pickled, and keep no dictionary or spelling of the caller."""
     tags = {"DT": "1999"}
     game, same, other = (Game(START, ("F5",), tags=tags | change) for change in ({}, {}, {"DT": "2000"}))
     assert game == same == pickle.loads(pickle.dumps(game)) != other

@@ -195,7 +195,6 @@ def boards_of(start, final):
 @pytest.mark.parametrize("rules", ALL_RULES, ids=str)
 @pytest.mark.parametrize("opening_plies", [0, 3])
 def test_random_games_pass_through_the_same_boards_to_the_same_end(rules, opening_plies):
-    """On the way: the first position with so many empty squares where the side to move can, if the game came there."""
     start = Position.initial(rules).play_all(random_moves(Position.initial(rules), 7, opening_plies))
     games = [Game(start, random_moves(start, seed)) for seed in range(12)]
     assert any("pass" in game.moves for game in games)

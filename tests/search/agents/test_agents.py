@@ -54,7 +54,6 @@ def test_every_kind_plays_legal_moves_in_every_game(rules):
 
 
 def test_one_agent_plays_several_games_by_turns():
-    """Its tables are one for each game: the same squares mean other things in another."""
     for spec in ("six-factor:depth=3,table=0.1", "greedy-invincible:exact=8,table=0.1", "double-alpha:depth=3"):
         shared, alone = make_agent(spec), {rules: make_agent(spec) for rules in GAMES}
         for rules in GAMES * 2:
@@ -182,7 +181,6 @@ SPEC = "six-factor:depth=2,table=0.1"
     ],
 )
 def test_agents_can_be_copied_and_pickled_without_their_tables(spec, tmp_path):
-    """Environments can, and hold their opponents; a table or a network of 64 MiB in every copy would not do."""
     formula, network = tmp_path / "formula.json", min(FOLDER.glob("6x6-normal-*"))
     formula.write_bytes(formula_file(evaluators.get_evaluator("six-factor"), "six-factor", {}, {}))
     agent = make_agent(spec.replace("FORMULA", str(formula)).replace("NETWORK", str(network)) + "seed=5")

@@ -70,7 +70,6 @@ def gone(pid):
         return True
 
 
-# --- whole games ----------------------------------------------------------------------------------
 @pytest.mark.parametrize(
     ("protocol", "arguments"), [("gtp", ()), ("gtp", ("--passes", "implicit")), ("nboard", ())], ids=str
 )
@@ -117,7 +116,6 @@ def test_a_program_chooses_from_positions_alone_as_long_as_they_follow_each_othe
     assert made(spec("nboard")).choose(strange) == strange.legal_actions()[0]
 
 
-# --- failures -------------------------------------------------------------------------------------
 @pytest.mark.usefixtures("patient_at_the_end")
 @pytest.mark.parametrize(
     ("protocol", "how", "kind", "words"),
@@ -205,7 +203,6 @@ def test_a_program_that_is_not_there_or_does_not_greet_is_refused_at_once(made, 
         made(f"gtp:{command}").prepare(Rules())
 
 
-# --- specs ----------------------------------------------------------------------------------------
 def test_specs():
     program = make_agent("gtp[time=0.25,limit=5]:engine -a 1,2 --key=value 'two words': x")
     assert isinstance(program, GtpAgent)
@@ -233,7 +230,6 @@ def test_times_are_told_in_whole_seconds_for_moves_of_one_game():
     assert _time_settings(0.1, Rules(4)) == "0 1 6"
 
 
-# --- nothing is left running ------------------------------------------------------------------------
 def pids_in(path):
     wait_until(lambda: path.exists() and path.read_text().endswith("\n"))
     return [int(word) for word in path.read_text().split()]

@@ -215,7 +215,6 @@ def test_ends_that_make_no_sense_are_refused(wrong):
 
 
 def test_the_small_table_keeps_the_last_of_those_that_share_a_place():
-    """Against a dictionary by place: entries are those of their position, bounds are narrowed, and the move stays."""
     words, generator, kept = np.zeros(core.SHALLOW_WORDS, np.uint64), np.random.default_rng(1), {}
     counts = generator.integers(core.MIN_SHALLOW_EMPTIES, core.MAX_SHALLOW_EMPTIES + 1, 300)
     boards = [(*generator.integers(1, (3, 2**62), dtype=np.uint64), count) for count in counts]  # two own boards in all

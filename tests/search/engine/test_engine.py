@@ -165,7 +165,6 @@ def searched_beside(position, marked, depth, share_depth=2, node_limit=10**9):
 
 
 def test_what_another_thread_is_searching_is_left_for_later():
-    """At the root, where the search ends before it comes back to it; and below, where all comes in another order."""
     depth, put_off, reordered = 5, 0, 0
     sampled = [position for position in some_positions(Rules(), 8, seed=1, empties=40) if not position.must_pass()]
     for position in sampled:

@@ -30,7 +30,6 @@ def positions_with(empties, count, rules=GAMES[4], seed=0):
     return positions(own[exactly][:count], opp[exactly][:count], rules)
 
 
-# --- right ----------------------------------------------------------------------------------------
 @every_game
 def test_the_count_of_what_turns_at_the_last_square_is_that_of_the_board(rules):
     generator = np.random.default_rng(3)
@@ -60,7 +59,6 @@ def test_the_smallest_board_is_solved_from_its_start(variant, score, threads):
 
 
 def test_short_ffo_problems(ffo_paths):
-    """Up to 19 empty squares, and 39, where all discs can be had. One problem a line, in files named by their first and last."""
     in_order = sorted(ffo_paths, key=lambda path: int(path.stem.split("-")[1]))
     problems, solver = [problem for path in in_order for problem in read_obf(path)], Solver()
     assert len(problems) == 44
@@ -75,7 +73,6 @@ def test_short_ffo_problems(ffo_paths):
 @pytest.mark.slow
 @pytest.mark.parametrize(("evaluator", "count", "most"), [(None, 2, 68_000_000), ("network", 5, 63_000_000)])
 def test_ffo_problems_40_to_44(evaluator, count, most):
-    """The scores of the first *count* of them, within the nodes that they may take together, with an evaluator and without."""
     with as_file(files("reversi_env").joinpath("data/ffo-40-44.obf")) as path:
         problems = list(read_obf(path))
     solver, nodes = Solver(table=TranspositionTable(256), evaluator=evaluator), 0
@@ -96,7 +93,6 @@ def test_all_moves_have_their_exact_values_best_first(rules):
         assert list(values.values()) == sorted(values.values(), reverse=True)
 
 
-# --- who wins, windows, guesses, lines ------------------------------------------------------------
 @every_game
 def test_win_loss_draw_is_the_sign_of_the_score_and_its_move_keeps_it(rules):
     solver = Solver(rules, table=TranspositionTable(1))
@@ -159,7 +155,6 @@ def test_the_line_is_legal_ends_the_game_and_reaches_the_score(rules):
     assert passes > 0
 
 
-# --- special positions ----------------------------------------------------------------------------
 @every_game
 def test_a_finished_game_has_its_score_and_a_pass_at_the_root_is_the_first_move(rules):
     over = Position.from_text("X" * (rules.square_count - 2) + "--", rules=rules)
@@ -184,7 +179,6 @@ def test_a_table_of_another_game_is_refused():
             solve(positions_with(8, 1, rules)[0], table=table)
 
 
-# --- stability cut-offs ---------------------------------------------------------------------------
 @every_game
 def test_stability_bounds_hold_and_cut_in_both_games(rules):
     """The bound follows the sign of the game: in the reversed one it is the own safe discs that spoil the score."""
@@ -207,7 +201,6 @@ def test_stability_bounds_hold_and_cut_in_both_games(rules):
     assert triggered > 5 or rules.size == 4
 
 
-# --- batches --------------------------------------------------------------------------------------
 @pytest.mark.parametrize("threads", [1, 3, None])
 @pytest.mark.parametrize("rules", [GAMES[1], GAMES[4]], ids=game_name)
 def test_a_batch_equals_one_by_one_and_reports_its_progress(rules, threads):
@@ -248,7 +241,6 @@ def test_a_batch_that_ends_stops_what_is_being_solved(monkeypatch):
         solve_batch(own, opp, threads=2, progress=fail)
 
 
-# --- threads --------------------------------------------------------------------------------------
 def test_the_number_of_threads_does_not_change_a_score():
     for rules in (Rules(8), Rules(8, "reversed")):
         for position in positions_with(16, 6, rules, seed=9):
@@ -275,7 +267,6 @@ def test_threads_that_share_a_small_table_or_a_solver_find_what_one_finds(shared
     assert [one.result(PATIENCE) for one in asked] == [expected] * 8
 
 
-# --- stopping -------------------------------------------------------------------------------------
 def test_a_request_to_stop_survives_the_release_of_the_flags():
     """Threads set the flags for their own reasons and take them back; somebody's request must not go with them."""
     thread_states = make_thread_states(Rules(), 3)

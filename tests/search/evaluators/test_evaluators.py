@@ -89,7 +89,6 @@ def test_the_original_table_of_report_000_and_the_plies_of_report_003_are_weight
     np.testing.assert_allclose(changed.static_values(own, opp, rules), expected, rtol=1e-12, atol=1e-12)
 
 
-# --- weights --------------------------------------------------------------------------------------
 def test_weights_as_one_vector_in_the_order_of_report_002():
     evaluator = evaluators.get_evaluator("sixteen-weight")
     vector = evaluator.weight_vector()
@@ -111,7 +110,6 @@ def test_weights_of_a_position_table_are_relative():
     assert not silent.any()
 
 
-# --- names and refusals ---------------------------------------------------------------------------
 def six_factor(**weights):
     return lambda: evaluators.get_evaluator("six-factor").with_weights(**weights)
 
@@ -165,7 +163,6 @@ def test_a_variant_is_registered_under_a_new_name(monkeypatch):
         calm.named("Six Factor:")
 
 
-# --- users' own -----------------------------------------------------------------------------------
 USE_IT = """
 import corner_lead
 from reversi_env import Position, Rules
@@ -323,7 +320,6 @@ def test_what_is_not_a_number_counts_nothing():
     ],
 )
 def test_code_that_cannot_be_compiled_is_told_in_a_line(function, reason):
-    """Numba's own message is of a hundred lines, on the search's kernels, in which the evaluator's are hard to find."""
     mine = evaluator(compiled=True, name="mine")(function)
     for use in (lambda: Engine(mine), lambda: mine.static_value(Position.initial())):
         with pytest.raises(EvaluatorError, match=r"evaluator mine[^\n]*$") as error:

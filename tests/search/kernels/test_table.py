@@ -135,7 +135,6 @@ def size_in_mib(table):
 
 @pytest.mark.parametrize("megabytes", [0.001, 1, 1.5, 64, 100, 1024, 4096])
 def test_tables_from_small_to_four_gibibytes(megabytes):
-    """At most the size asked for and more than half of it less one bucket; the far end is as good as the near one."""
     table = TranspositionTable(megabytes)
     size = size_in_mib(table)
     assert megabytes / 2 - 0.0002 < size <= megabytes

@@ -10,7 +10,7 @@ from models.bitboards import bit_counts, board_planes, legal_moves
 from reversi_env import Position, Rules, functional
 from search.engine.solver import solve_batch
 from train.alphazero import self_play
-from train.alphazero.options import SelfPlayOptions, preset
+from train.alphazero.options import SelfPlayOptions
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
 
@@ -27,7 +27,6 @@ def disc_difference(own, opp):
 
 @pytest.mark.parametrize(("variant", "search"), [("normal", "gumbel"), ("reversed", "gumbel"), ("reversed", "puct")])
 def test_positions_have_legal_policies_and_results_of_their_games_as_values(variant, search):
-    """Near the end that is the exact score; before it, with λ = 1, the result of a later solved position."""
     shape = {"games": 40, "exact": 9, "td_lambda": 1.0, "simulations": 4, "greedy_share": 0.0}
     options = SelfPlayOptions(6, variant, search=search, **shape)
     rules, solve = options.rules, solver(options.rules)
@@ -113,11 +112,3 @@ def test_the_temperature_scales_the_noise(method):
         assert (nearly_cold.policy[range(50), nearly_cold.action] == best).all()
         assert (nearly_cold.policy == cold.policy).all()
     assert (moves(1.0, 1).action != moves(1.0, 2).action).any()
-
-
-@pytest.mark.parametrize("device", ["cpu", "cuda"])
-@pytest.mark.parametrize("size", [4, 6, 8])
-def test_presets_are_options(size, device):
-    options = preset(size, device)
-    assert (options.size, options.device) == (size, device)
-    assert options.exact < options.rules.square_count - options.opening_plies

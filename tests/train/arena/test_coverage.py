@@ -91,7 +91,6 @@ def is_covered(wins, draws, player, strength, anchor=None):
     ],
 )
 def test_elo_on_a_ladder_and_in_a_tournament(scale, strengths, draw_factor, games, anchor):
-    """On a ladder the first player is as good as the anchor, the second one, or better."""
     generator, covered = np.random.default_rng(7), []
     for repetition in range(300 * scale):
         wins, draws = simulated(generator, strengths, draw_factor, games)

@@ -41,7 +41,6 @@ def played(tmp_path_factory):
     return folder, run_tournament(options(), folder)
 
 
-# --- which game is which ----------------------------------------------------------------------------
 def test_everybody_meets_everybody_from_both_sides_in_every_round():
     made = options("random", "greedy", "discs:depth=1", "mobility:depth=1", games=6)
     fixtures = [made.fixture(index) for index in range(made.total)]
@@ -75,7 +74,6 @@ def test_bad_options(agents, others, complaint, tmp_path):
         run_tournament(options(*agents, **others), tmp_path)
 
 
-# --- the games --------------------------------------------------------------------------------------
 def test_all_games_are_saved_in_both_formats_and_read_back(played):
     folder, tournament = played
     lines = [json.loads(line) for line in (folder / GAMES).read_text().splitlines()]
@@ -139,7 +137,6 @@ def test_moves_over_the_allowed_time_are_counted(tmp_path):
     assert max(by_name["random"].seconds) == 2000
 
 
-# --- going on ---------------------------------------------------------------------------------------
 def test_an_interrupted_tournament_goes_on_without_a_game_lost_or_repeated(played, tmp_path):
     folder, _ = played
     numbers = []
@@ -255,7 +252,6 @@ def test_damaged_folders_are_refused(played, tmp_path):
         run_tournament(options(), tmp_path)
 
 
-# --- programs that fail -------------------------------------------------------------------------------
 def test_programs_that_fail_lose_their_games_and_the_tournament_goes_on(tmp_path):
     kinds = {program("crash"): "crash", program("hang", after=0, limit=0.1): "timeout", program("illegal"): "illegal"}
     made = options(*kinds, "random", games=2)
@@ -280,7 +276,6 @@ def test_a_program_that_cannot_play_at_all_is_an_error_before_the_first_game(tmp
         run_tournament(made, tmp_path / "out")
 
 
-# --- SPRT -------------------------------------------------------------------------------------------
 @pytest.mark.parametrize(("depth", "opponent", "seed", "verdict"), [(1, 1, 3, "H0"), (4, 2, 0, "H1")])
 def test_an_sprt_stops_within_a_hundred_games(tmp_path, depth, opponent, seed, verdict):
     """Equally good moves are drawn at random: with other seeds one test in twenty errs."""

@@ -72,7 +72,6 @@ def test_leaves_that_lead_to_nothing_new_are_no_search():
     assert len(tree.own) > 100
 
 
-# --- looking up -----------------------------------------------------------------------------------
 def test_lookups_are_those_of_a_slow_twin_under_all_symmetries(book):
     twin = {}
     for row, position in enumerate(positions_of(book)):
@@ -122,7 +121,6 @@ def test_values_lines_and_margin_follow_from_the_leaves(book):
     assert len(seen) == len(book)
 
 
-# --- checking -------------------------------------------------------------------------------------
 def checked_slowly(book, depth):
     """What the moves that a book plays lose, by its own values and by searches of *depth* plies; by canonical boards and name."""
     engine, values = Engine("six-factor", book.rules, megabytes=1), {}
@@ -220,7 +218,6 @@ def test_a_packaged_book_plays_nothing_that_its_check_found_worse(variant):
         assert plays == (move.found <= book.margin)
 
 
-# --- building -------------------------------------------------------------------------------------
 def test_a_build_grows_and_goes_on_to_the_same_bytes(folder, tmp_path):
     build(BookOptions(**{**SMALL.as_dict(), "positions": 20}), tmp_path, executor=HERE)
     small = read_book(tmp_path / BOOK)
@@ -252,7 +249,6 @@ def test_a_book_that_is_damaged_or_none_is_refused_with_its_name(folder, tmp_pat
         book_for(str(folder / BOOK), Rules())
 
 
-# --- recorded games -------------------------------------------------------------------------------
 def steps_of(games, scores):
     """Every move of games: the positions before and after it, the same for every image, and the result for who played it."""
     for game, score in zip(games, scores, strict=True):
@@ -310,7 +306,6 @@ def test_a_folder_without_whole_games_is_refused(tmp_path):
         GameTree(tmp_path)
 
 
-# --- playing --------------------------------------------------------------------------------------
 def test_an_agent_plays_by_the_book_only_if_it_is_told(folder, book):
     spec, best = f"six-factor:depth=1,book={folder / BOOK}", book.moves(START)[0]
     result = make_agent(spec).search(START)

@@ -107,7 +107,6 @@ def test_marks_are_those_of_plain_python(games, tmp_path):
 
 
 def test_scores_that_the_files_have_are_taken(games, tmp_path):
-    """With 24 empty squares; each is for black in the file, and nothing is known about the moves."""
     # white is to move with 24 empties
     passing = [wthor_record(random_moves(Position.initial(), seed)) for seed in (508, 655)]
     (tmp_path / "passing.wtb").write_bytes(wthor_file(*passing))

@@ -13,7 +13,7 @@ from search.engine.probcut import MARGIN
 from search.engine.solver import solve_all_moves
 from tests.oracles.strategies import random_moves
 from tests.play.cli.test_contract import check_refusal
-from train import analyse, charts
+from train import analyse
 from train.evaluation.review import verdict
 
 LOSER = Game(Position.initial(Rules(4, "reversed")), random_moves(Position.initial(Rules(4, "reversed")), 3))
@@ -97,12 +97,6 @@ def test_by_the_clock_the_move_that_was_played_is_looked_at_as_selectively_as_th
 )
 def test_verdicts(loss, before, after, exact, word):
     assert verdict(loss, before, after, exact, 8) == word
-
-
-def test_the_plot(review, tmp_path):
-    figure = review.plot(tmp_path / "game.svg")
-    assert isinstance(figure, charts.Figure)
-    assert (tmp_path / "game.svg").read_text() == figure._repr_svg_()
 
 
 def test_bad_input():

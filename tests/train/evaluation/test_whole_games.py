@@ -14,7 +14,7 @@ from search.exact_scores import ExactScores
 from tests.oracles import jobs
 from train import score_policy
 from train.evaluation.options import WholeGameOptions
-from train.evaluation.whole_games import LOG, fixed_openings, play_whole_games, ply_figure
+from train.evaluation.whole_games import LOG, fixed_openings, play_whole_games
 from train.jobs.processes import LocalExecutor
 
 HERE = LocalExecutor(0)
@@ -160,14 +160,6 @@ def test_a_policy_is_scored_and_so_is_an_agent(tmp_path, monkeypatch):
 def test_wrong_options_are_refused(given, words):
     with pytest.raises(ReversiError, match=words):
         score_policy(**{"policy": first_legal, "whole_games": True, **given})
-
-
-def test_the_plot_has_a_line_for_each_agent(tmp_path):
-    both = play_whole_games(options("greedy", "random"), cache=tmp_path, executor=HERE)
-    pytest.importorskip("matplotlib")
-    for count in (1, 2):
-        ply_figure(both[:count]).save(tmp_path / "plot.svg")
-        assert (tmp_path / "plot.svg").read_bytes().startswith(b"<?xml")
 
 
 def test_the_command_lists_agents(json_lines, reversi, tmp_path):

@@ -97,7 +97,6 @@ def test_a_folder_with_a_comma_and_more_than_a_gpu_can_solve_are_refused_at_once
 
 
 def test_a_stage_whose_games_are_played_otherwise_samples_its_own(tmp_path):
-    """As those of the first moves do; its labels are means of two depths over the weights before."""
     stages = (Stage(1, 5, 300, fit=FEW_DEEP), Stage(11, 12, 60, 2, mean=2, fit=FEW_DEEP, games=dict(GAMES_OPENING)))
     options = BootstrapOptions(size=6, network="deep", player="six-factor", stages=stages)
     steps = []

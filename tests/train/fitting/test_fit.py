@@ -99,7 +99,6 @@ def test_what_is_held_out_is_never_learnt_from(labels):
 
 @pytest.mark.parametrize("kind", NETWORKS)
 def test_every_network_learns_and_has_the_values_of_its_file(kind, labels, tmp_path):
-    """Validation errors are those of rounded weights, with which the search works."""
     net = PatternModule(kind, 6)
     report = fit(net, labels, preset(6, network=kind, batch_size=64, epochs=10, held_out=0.2))
     assert report.epochs[-1].training_error < 0.7 * np.abs(labels.score).mean()

@@ -46,8 +46,8 @@ class TwoNodes:
     def add(self):
         return int(self._asked("add"))
 
-    def kill(self, which=""):
-        assert self._asked(f"kill {which}".strip()) == "killed"
+    def kill(self):
+        assert self._asked("kill") == "killed"
 
     def close(self):
         self._process.communicate(timeout=PATIENCE)

@@ -1,8 +1,8 @@
 """A Ray cluster of two machines on this one, in a process of its own that does as it is told on its standard input.
 
 It begins with a line, the address and the process id of the head's raylet, and answers every line with one: ``add`` starts
-the second machine, with a GPU as far as Ray knows, and gives its raylet's process id, ``kill`` ends it without a word of farewell,
-``kill head`` the first one. The end of the input ends the cluster.
+the second machine, with a GPU as far as Ray knows, and gives its raylet's process id, ``kill`` ends it without a word of farewell.
+The end of the input ends the cluster.
 """
 
 import sys
@@ -18,8 +18,8 @@ def main() -> None:
         if line.strip() == "add":
             second = cluster.add_node(num_cpus=1, num_gpus=1)
             print(raylet(second), flush=True)
-        elif line.strip() in ("kill", "kill head"):
-            cluster.remove_node(second if line.strip() == "kill" else cluster.head_node, allow_graceful=False)
+        elif line.strip() == "kill":
+            cluster.remove_node(second, allow_graceful=False)
             print("killed", flush=True)
     cluster.shutdown()
 

@@ -16,16 +16,12 @@ pytestmark = [
 
 
 class Job(NamedTuple):
-    """Code and arguments of a job, with others where nothing stops it, and how what it leaves is read.
-
-    ``steps``: how many it has at least, if not always as many.
-    """
+    """Code and arguments of a job, with others where nothing stops it, and how what it leaves is read."""
 
     code: str
     arguments: str
     unstopped: str = ""
     results: object = results
-    steps: int | None = None
 
 
 BOOTSTRAP = """
@@ -109,7 +105,7 @@ def finished(name, place, jobs):
     """The results of a job that nothing stopped, and its steps."""
     job, count = JOBS[name], place / f"{name}-steps"
     assert not jobs.run(job.code, f"{job.arguments} {job.unstopped}".split(), place / name, count_file=count)
-    return job.results(place / name), job.steps or int(count.read_text())
+    return job.results(place / name), int(count.read_text())
 
 
 def differences(name, place, jobs, moments, whole):

@@ -158,7 +158,6 @@ def test_self_play_is_the_same_when_a_machine_is_lost_in_the_middle(tmp_path, tw
 
 
 def test_the_guides_setup_gives_no_open_cluster(tmp_path, two_nodes):
-    """A head in token mode does not start without a token, and a command without it is refused and told what to set."""
     bare = {name: value for name, value in two_nodes.environment.items() if not name.startswith("RAY_AUTH")}
     bare["HOME"] = str(tmp_path)  # where Ray looks for a token
     head = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--port=0", "--block"]

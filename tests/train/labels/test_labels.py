@@ -42,7 +42,6 @@ def made(tmp_path_factory):
     return folder
 
 
-# --- what is in it --------------------------------------------------------------------------------
 @pytest.mark.parametrize("labeller", ["exact", "six-factor:depth=2,exact=7"])
 @pytest.mark.parametrize("rules", [Rules(s, v) for s in (6, 8) for v in ("normal", "reversed")], ids=str)
 def test_labels_are_those_of_the_solver_and_beyond_it_of_a_search(rules, labeller, tmp_path):
@@ -82,7 +81,6 @@ def test_the_format_of_shards_and_manifest(made):
     assert set(files(made)) == {"manifest.json", *(shard["file"] for shard in content["shards"])}
 
 
-# --- the same files every time --------------------------------------------------------------------
 class Crash(BaseException):
     """The power fails."""
 
@@ -133,7 +131,6 @@ def test_a_crash_at_any_step_leaves_a_folder_to_go_on_with(made, tmp_path, monke
         assert files(folder) == files(made)
 
 
-# --- trouble --------------------------------------------------------------------------------------
 def test_a_flipped_byte_is_found_and_the_file_named(made, tmp_path):
     for name in ("shard-00000.parquet", "shard-00002.parquet"):
         folder = shutil.copytree(made, tmp_path / name)
@@ -200,7 +197,6 @@ def test_folders_that_hold_something_else(made, tmp_path):
 
 
 def test_devices(tmp_path, monkeypatch):
-    """A GPU solver is asked once before any sampling, if anything is solved, and its scores are taken as they come."""
     calls = []
 
     def solve_batch_cuda(own, opp, rules, *, threads, progress):
@@ -242,7 +238,6 @@ def test_nothing_is_solved_that_nobody_could_wait_for(tmp_path, size):
     assert not (tmp_path / "never-made").exists()
 
 
-# --- in memory ------------------------------------------------------------------------------------
 def test_labels_are_selected_and_joined(made):
     labels = read(made)
     few = labels.select([5, 3])

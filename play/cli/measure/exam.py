@@ -100,10 +100,11 @@ def exam(
               reversi exam runs/first/policy.safetensors
 
     For 10 to 20 empty squares: the mean absolute error of the value without
-    search against exact scores, its bias, and the regret of the move that one-ply
-    search chooses (the discs that it loses). The values of a heuristic are first multiplied by the factor
-    that fits the scores best. The package has solved positions of tournaments
-    (8x8) and of games of its network (6x6, reversed).
+    search against exact scores, its bias, and the regret of the move that
+    one-ply search chooses (the discs that it loses). The values of a heuristic
+    are first multiplied by the factor that fits the scores best. The package
+    has solved positions of tournaments (8x8) and of games of its network (6x6,
+    reversed).
 
     --wthor reads positions from files of the WTHOR database of tournament games.
     They are solved once and cached; Ctrl-C loses no solved position. If the files

@@ -122,3 +122,14 @@ def differences(name, place, jobs, moments, whole):
 def test_killed_twice_a_job_ends_with_the_same_files(name, place, jobs):
     whole, steps = finished(name, place, jobs)
     assert differences(name, place, jobs, [steps // 3, steps // 4], whole) == []
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", JOBS)
+def test_killed_at_twenty_moments_a_job_ends_with_the_same_files(name, place, jobs):
+    whole, steps = finished(name, place, jobs)
+    moments = sorted({1 + (steps - 1) * number // 19 for number in range(20)})
+    assert len(moments) == 20
+    print(f"\n{name}: {steps} steps, {len(whole)} files, killed at", *moments)
+    found = {moment: differences(name, place, jobs, [moment], whole) for moment in moments}
+    assert {moment: files for moment, files in found.items() if files} == {}

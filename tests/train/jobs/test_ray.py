@@ -15,7 +15,7 @@ import torch
 
 from tests.conftest import REPOSITORY
 from tests.oracles.jobs import PATIENCE, REVERSI, files, held, launch, wait_until
-from tests.train.jobs.conftest import jobs_of
+from tests.train.jobs.conftest import TwoNodes, jobs_of
 from train.alphazero.options import preset
 from train.alphazero.run import SelfPlayRun
 from train.jobs.checkpoints import load_checkpoint
@@ -152,6 +152,24 @@ def test_self_play_is_the_same_when_a_machine_is_lost_in_the_middle(tmp_path, tw
     second_machine_at_work(job, two_nodes.head, raylet)
     two_nodes.kill()
     assert not list(folder.glob("positions-0002*"))  # it was in the middle
+    _, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 0, err
+    assert training_state(folder) == trained
+
+
+@pytest.mark.long
+def test_self_play_resumes_after_the_head_was_lost(tmp_path, ray_environment, two_nodes, trained):
+    """The command ends with its cluster; on another one the same command ends as if nothing had happened."""
+    folder = tmp_path / "out"
+    lost = TwoNodes(ray_environment | {"RAY_gcs_rpc_server_reconnect_timeout_s": "3"})
+    job = self_play(folder, lost)
+    running(job, lambda: (folder / "positions-0000.npz").exists())
+    lost.kill("head")
+    _, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode != 0, err
+    assert not (folder / "positions-0002.npz").exists()
+    lost.close()
+    job = self_play(folder, two_nodes)
     _, err = job.communicate(timeout=PATIENCE)
     assert job.returncode == 0, err
     assert training_state(folder) == trained

@@ -169,8 +169,8 @@ Device = Annotated[Literal["cpu", "cuda"], text("Device: cpu or cuda.", "--devic
 RayAddress = Annotated[
     str | None,
     text(
-        "Run on a Ray cluster: auto (that of RAY_ADDRESS or of this machine, else a new one), local (a new one) or "
-        "HOST:PORT of its first machine.",
+        "Run on a Ray cluster: auto (the cluster in RAY_ADDRESS or on this machine, else a new cluster), local (a new cluster) "
+        "or HOST:PORT of a cluster's first machine.",
         "--ray",
         metavar="ADDRESS",
     ),

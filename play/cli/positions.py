@@ -31,7 +31,8 @@ PositionText = Annotated[
     str,
     Parameter(
         help="Position or game: the word start; moves such as f5d6c3; a board of 16, 36 or 64 characters (each X, O or -); a text "
-        "in OBF or GGF; a file with one of these, or a WTHOR file; or only - to read standard input.",
+        "in OBF or GGF; a file with one of these, or a WTHOR file; or the sign '-' alone: the text then comes from standard input "
+        "(the keyboard, or another command).",
         allow_leading_hyphen=True,
         validator=lambda _, position: _refuse_option(position),
     ),

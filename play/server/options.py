@@ -33,7 +33,10 @@ class ServerOptions(Options):
         None, "Number of search processes (default: one per core); 0: the server itself searches.", low=0, high=256
     )
     longest_think: float = option(
-        5.0, "Maximum thinking time of an agent per move, in seconds (perfect: at least 60).", low=0.05, high=600
+        5.0,
+        "Maximum thinking time of an agent per move, in seconds; 60 for the agent perfect if this is less.",
+        low=0.05,
+        high=600,
     )
     allowed_hosts: tuple[str, ...] | None = option(None, "Name under which browsers reach the server; repeat for more.")
     proxies: tuple[str, ...] | None = option(

@@ -50,7 +50,7 @@ def _board_fields(rules: Rules) -> dict[str, Any]:
         "playable": rules.playable,
         "corners": classes[0],
         "square_classes": np.array(classes, np.uint64),
-        "limit": rules.square_count - 0.5,
+        "limit": rules.square_count - 0.5,  # maximum value in discs, below a win with all discs
         **{name: board_of(squares) for name, squares in edges.items()},
     }
 
@@ -143,14 +143,14 @@ class Formula(Evaluator):
     def record(self, rules: Rules) -> np.ndarray:
         fields = _board_fields(rules) | {"sign": self.sign(rules), "scale": self.scale_on(rules)}
         fields |= self.weights if self.derive is None else self.derive(self.weights, rules)
-        net = np.zeros(1, self.record_type)
+        filled = np.zeros(1, self.record_type)
         for name in self.record_type.names or ():
             if name not in fields:
                 raise EvaluatorError(
                     f"field {name} of evaluator {self.name} has no value: expected a weight of that name"
                 )
-            net[name] = fields[name]
-        return net
+            filled[name] = fields[name]
+        return filled
 
     def identity(self, rules: Rules) -> bytes:
         text = f"{self.name} {self.written_for} {self.scale} {sorted(self.weights.items())}"

@@ -345,8 +345,8 @@ def search_root(thread_states, nets, own, opp, squares, values, alpha, beta, dep
         unmark_busy(thread.busy, slot)
         if thread.stop:
             return finished
-        # A deferred move may come before the best move in *squares*. Its value is only an upper bound: if it equalled the best
-        # value, the caller's stable sort would put this move first.
+        # A deferred move that is not better has only an upper bound, and it may come before the best move in *squares*. If the
+        # bound equalled the best value, the caller's stable sort would put the deferred move first.
         if turn > squares.size and value <= best_alpha:
             value = min(value, best_alpha - 1)
         values[i] = value

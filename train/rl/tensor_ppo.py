@@ -148,6 +148,7 @@ class TensorPPO(PolicyRun):
         self._snapshots_taken = 0
         # A game is always seen under the same symmetry, and its snapshot, if it has one, always has the same colour.
         indices = torch.arange(options.num_envs, device=device)
+        # For each game and each action that the network sees: the action of the real board.
         self._action_images = torch.from_numpy(symmetry_actions(self.rules)).to(device)[indices % 8]
         self._snapshot_colour = (indices // 8 % 2).to(torch.uint8)
         self._opening_plies = self._sample_opening_plies()

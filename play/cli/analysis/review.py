@@ -63,10 +63,11 @@ def review(
               reversi review f5d6c3d3c4f4c5b4 --picture game.gif
 
     Values in the table and the plot are in discs for black, whoever moved; in
-    JSON for the side that moved. Every position has a search of its own, so the
-    value may change by more than a move loses. 2 lost discs are an inaccuracy, 5
-    a mistake, 10 a blunder (on smaller boards fewer). A move that provably turns
-    a win into a draw or loss, or a draw into a loss, is a mistake at least.
+    JSON for the side that moved. Every position is searched separately. From one
+    row of the table to the next the value may therefore change by more than the
+    loss that is shown. 2 lost discs are an inaccuracy, 5 a mistake, 10 a blunder
+    (on smaller boards fewer). A move that provably turns a win into a draw or
+    loss, or a draw into a loss, is a mistake at least.
     """
     from reversi_env.notation.openings import name_of_positions
     from reversi_env.rendering.files import check_picture, save_picture

@@ -51,9 +51,10 @@ def solve(
     the board size and variant exists.
 
     POSITION start solves the whole game. It takes milliseconds on 4x4. On 6x6
-    the first scores are those of the packaged book, where the game has one, and
-    only its end is solved. With --no-book, the whole game takes minutes (with
-    --order network --threads 2 --table 4096). 8x8 is not feasible.
+    the score and the first moves are those of the packaged book, where the game
+    has one, and only the rest of the game is solved. With --no-book, the whole
+    game takes minutes (with --order network --threads 2 --table 4096). 8x8 is
+    not feasible.
     """
     from reversi_env.errors import ReversiError
 

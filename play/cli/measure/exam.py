@@ -103,8 +103,8 @@ def exam(
     search against exact scores, its bias, and the regret of the move that
     one-ply search chooses (the discs that it loses). The values of a heuristic
     are first multiplied by the factor that fits the scores best. The package
-    has solved positions of tournaments (8x8) and of games of its network (6x6,
-    reversed).
+    has solved positions of tournaments (8x8 normal) and of games of its network
+    (6x6 normal; reversed on both sizes).
 
     --wthor reads positions from files of the WTHOR database of tournament games.
     They are solved once and cached; Ctrl-C loses no solved position. If the files

@@ -61,8 +61,8 @@ def alphazero(
 
     Run the same command again to resume after Ctrl-C or a crash; --out alone is
     enough. The folder has zero-….safetensors for the agent zero:FILE, log.csv,
-    curve.svg, errors.svg, and logs for TensorBoard. Without a terminal the
-    metrics of each generation are a line on standard error.
+    curve.svg, errors.svg (not on 4x4), and logs for TensorBoard. Without a
+    terminal the metrics of each generation are a line on standard error.
     """
     from reversi_env.errors import ReversiError, require
 

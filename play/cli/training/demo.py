@@ -23,10 +23,10 @@ def demo(
     """Train a 6x6 network from scratch and compare it with the published heuristics.
 
     Endgames are solved exactly, and a network is fitted to their scores. Searches
-    with this network give scores of earlier positions, to which it is fitted too.
-    Then alpha-beta with the network plays alpha-beta with each published
-    heuristic, to the same depth. About two minutes on two cores. An interrupted
-    run resumes where it stopped.
+    with this network then score earlier positions, and the network is fitted to
+    these scores, too. Then alpha-beta with the network plays alpha-beta with each
+    published heuristic, to the same depth. About two minutes on two cores. An
+    interrupted run resumes where it stopped.
     """
     from reversi_env.errors import require
 

@@ -71,7 +71,7 @@ def _file_hash(path: Path) -> str:
 
 
 def read_cached(path: Path, read: Callable[[Path], Content]) -> Content:
-    """Return ``read(path)``, cached until the file changes: agents are made anew for every game."""
+    """Return ``read(path)``, cached until the file changes: every game has new agents."""
     try:
         status = path.stat()
     except OSError:

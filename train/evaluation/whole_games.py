@@ -67,7 +67,7 @@ class JudgedGame(NamedTuple):
 
 
 class WholeGamePlayer:
-    """Plays and judges games in a worker. An agent is made anew for each game, so that a game depends on its job alone."""
+    """Plays and judges games in a worker. Each game has a new agent, so that it depends on its job alone."""
 
     def __init__(
         self, options: WholeGameOptions, cache: Path | None = None, policy: Agent | None = None, threads: int = 1
@@ -113,8 +113,10 @@ def _ply(position: Position) -> int:
 def fixed_openings(rules: Rules, count: int, scores: ExactScores) -> list[Opening]:
     """Return the start and up to *count* - 1 openings that differ, also up to symmetry; a larger *count* adds others."""
     most = BALANCE[rules.size]
-    found = random_openings(rules, OPENING_PLIES[rules.size], 0, lambda position: abs(scores.score(position)) <= most)
-    return [Opening(Position.initial(rules)), *dict.fromkeys(islice(found, count - 1))]
+    openings = random_openings(
+        rules, OPENING_PLIES[rules.size], 0, lambda position: abs(scores.score(position)) <= most
+    )
+    return [Opening(Position.initial(rules)), *dict.fromkeys(islice(openings, count - 1))]
 
 
 def play_whole_games(

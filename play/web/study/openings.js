@@ -35,7 +35,7 @@ export async function renderOpenings() {
   $("openings").hidden = !own.length;
   for (const entry of own) {
     const opening = await openingOf(entry.moves).catch(() => null);
-    if (run !== mine || app.view !== "library") return; // drawn anew, or left
+    if (run !== mine || app.view !== "library") return; // drawn again, or left
     if (!opening) continue;
     const key = `${opening.name} ${entry.mine}`, group = groups.get(key) ?? { ...opening, colour: entry.mine, n: 0, points: 0 };
     const { winner } = entry.result, points = winner === null ? 0.5 : Number(winner === entry.mine);

@@ -220,9 +220,9 @@ def test_an_analysis_is_exact_near_the_end_and_does_not_favour_a_side(api):
     values = [entry["value"] for entry in analysis(start, 0.05)["moves"]]
     assert len(values) == 4  # the four first moves are one move, whatever was analysed before
     assert max(values) - min(values) < 0.01
-    found = analysis(start.play("c2"), 0.05)  # of the solved book
-    assert (found["exact"], found["value"], found["confidence"]) == (True, 4, 100)
-    assert [(entry["value"], entry["verdict"]) for entry in found["moves"]] == [
+    answer = analysis(start.play("c2"), 0.05)  # of the solved book
+    assert (answer["exact"], answer["value"], answer["confidence"]) == (True, 4, 100)
+    assert [(entry["value"], entry["verdict"]) for entry in answer["moves"]] == [
         (4, "best"),
         (2, "inaccuracy"),
         (-20, "blunder"),

@@ -317,7 +317,7 @@ def test_with_a_node_limit_the_bounds_are_true(threads):
 
 @pytest.mark.parametrize(("variant", "order"), [("normal", "network"), ("reversed", "network"), ("normal", None)])
 def test_a_best_move_is_found_with_and_without_the_known_score(variant, order):
-    """From so many empties on that a network searches selectively first."""
+    """With this many empties the solver begins with selective searches if a network orders the moves."""
     rules = Rules(6, variant)
     solver, judge = Solver(rules, evaluator=order, table=TranspositionTable(4)), Solver(rules, evaluator="network")
     for boards in zip(*batch.random_positions(12, 16, rules, seed=3), strict=True):

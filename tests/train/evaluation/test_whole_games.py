@@ -83,10 +83,10 @@ def test_every_move_has_the_values_of_minimax(variant, tmp_path):
 
 
 def test_perfect_play_loses_nothing_and_openings_differ(tmp_path):
-    (found,) = results(options("perfect"), cache=tmp_path)
-    assert found["lost_per_game"]["mean"] == 0
-    assert (found["overall"]["perfect"]["mean"], found["kept"]["mean"]) == (1, 1)
-    assert found["lost_from_the_start"] == {"black": 0, "white": 0}
+    (judged,) = results(options("perfect"), cache=tmp_path)
+    assert judged["lost_per_game"]["mean"] == 0
+    assert (judged["overall"]["perfect"]["mean"], judged["kept"]["mean"]) == (1, 1)
+    assert judged["lost_from_the_start"] == {"black": 0, "white": 0}
     openings = fixed_openings(Rules(4), 30, ExactScores(Rules(4), tmp_path))
     assert openings[0].moves == ()
     assert len({opening.position.canonical() for opening in openings}) == 30
@@ -112,9 +112,9 @@ def test_a_killed_run_resumes_also_with_other_agents_and_more_games(tmp_path):
         jobs.wait_until(lambda: log.exists() and log.read_bytes().count(b"\n") == 5, job)
     log.write_bytes(log.read_bytes()[:-9])  # four games and a part of the fifth
     played = []
-    found = results(options("greedy", "random"), folder, cache=solved, progress=lambda *at: played.append(at[1]))
+    judged = results(options("greedy", "random"), folder, cache=solved, progress=lambda *at: played.append(at[1]))
     assert played == [*range(4, 17)]
-    assert found == results(options("greedy", "random"), cache=solved)
+    assert judged == results(options("greedy", "random"), cache=solved)
     more = options("six-factor:depth=1", "greedy", games=10)
     assert results(more, folder, cache=solved) == results(more, cache=solved)
     with pytest.raises(TrainError, match="seed"):

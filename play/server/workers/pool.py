@@ -4,11 +4,11 @@
 ended by the processor time that they used, or now if that is past; the earliest start is next. So no address can delay the others,
 however many games it has. Searches of one client are ordered by game in the same way.
 
-**Short searches are sent in batches** of a few milliseconds when many wait, since a message to another process costs as much as a
-search to depth 2.
+**Searches of a few milliseconds come first**, and are sent in batches when many wait, since a message to another process costs as
+much as a search to depth 2.
 
 **Long searches never occupy all workers**, if there are several. The first search of an agent counts as long, since its kernels
-may have to be compiled.
+may have to be compiled. Nor do the searches of one client, while another client is present.
 
 **Bounded.** A game waits for one search at a time, so the limit of games bounds them; the hall bounds analyses and transcripts.
 """
@@ -19,6 +19,7 @@ import itertools
 import logging
 import multiprocessing
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -38,6 +39,8 @@ MIN_CHARGE = 0.002
 BATCH_SECONDS, MAX_BATCH = 0.005, 16
 #: Expected seconds of an agent's first search, and the rate of the moving average of later ones.
 UNKNOWN_SECONDS, EMA_RATE = 0.01, 0.1
+#: Seconds after its last search for which a client counts as present.
+PRESENT_SECONDS = 10.0
 #: Agents that have nothing to compile, and "" for jobs that read games.
 NOTHING_TO_COMPILE = frozenset({"random", "greedy", ""})
 #: Seconds beyond the limit of a search after which its worker is killed. A first compilation takes half a minute on a slow machine.
@@ -148,6 +151,9 @@ class Pool:
     _games: _FairShares = field(default_factory=_FairShares)
     _usual: dict[str, float] = field(default_factory=dict)
     _ready: set[str] = field(default_factory=lambda: set(NOTHING_TO_COMPILE))
+    _present: dict[str, float] = field(
+        default_factory=dict
+    )  # clients by the time of their last search, the latest last
     _numbers: Iterator[int] = field(default_factory=itertools.count)
 
     def start(self) -> None:
@@ -178,6 +184,8 @@ class Pool:
         job = msgspec.structs.replace(job, number=number)
         search = _Search(job, client, game or client, self._loop.create_future(), self._clients.now, self._games.now)
         self._waiting[number] = search
+        self._present.pop(client, None)
+        self._present[client] = monotonic()
         self._dispatch()
         try:
             return await search.future
@@ -207,22 +215,44 @@ class Pool:
                 self._begin(worker, searches)
 
     def _next(self) -> list[_Search]:
-        """Return the waiting search with the earliest start that may begin, or a batch of short ones."""
-        may_be_long = sum(map(self._is_long, self._running())) < max(1, len(self._workers) - 1)
-        waiting = [search for search in self._waiting.values() if may_be_long or not self._is_long(search)]
+        """Return the waiting search that may begin and comes first, or a batch of short ones."""
+        limit = max(1, len(self._workers) - 1)
+        may_be_long = sum(map(self._is_long, self._running())) < limit
+        full = self._clients_at(limit) if self._are_several_present() else set()
+        waiting = [
+            search
+            for search in self._waiting.values()
+            if search.client not in full and (may_be_long or not self._is_long(search))
+        ]
         for search in waiting:
             search.start = self._clients.start(search.client, search.start)
             search.game_start = self._games.start(search.game, search.game_start)
-        waiting.sort(key=lambda search: (search.start, search.game_start))
-        chosen, more, expected = waiting[:1], [search for search in waiting[1:] if not self._is_long(search)], 0.0
-        if chosen and self._is_long(chosen[0]):
+        waiting.sort(key=lambda search: (self._expected(search) > BATCH_SECONDS, search.start, search.game_start))
+        chosen, more = waiting[:1], [search for search in waiting[1:] if not self._is_long(search)]
+        if not chosen or self._is_long(chosen[0]):
             return chosen
+        expected = self._expected(chosen[0])
         for left, search in zip(range(len(more), 0, -1), more, strict=True):  # leave some for the other workers
-            expected += self._usual.get(chosen[-1].job.agent, UNKNOWN_SECONDS)
+            expected += self._expected(search)  # the answers come together
             if left < len(self._workers) or expected > BATCH_SECONDS or len(chosen) == MAX_BATCH:
                 break
             chosen.append(search)
         return chosen
+
+    def _expected(self, search: _Search) -> float:
+        """Return the expected seconds of a short search."""
+        return self._usual.get(search.job.agent, UNKNOWN_SECONDS)
+
+    def _clients_at(self, limit: int) -> set[str]:
+        """Return the clients whose searches occupy at least *limit* workers."""
+        workers = Counter(client for worker in self._workers for client in {s.client for s in worker.searches.values()})
+        return {client for client, count in workers.items() if count >= limit}
+
+    def _are_several_present(self) -> bool:
+        """Forget clients without a recent search, and return whether at least two are left."""
+        while self._present and monotonic() - next(iter(self._present.values())) > PRESENT_SECONDS:
+            del self._present[next(iter(self._present))]
+        return len(self._present) > 1
 
     def _is_long(self, search: _Search) -> bool:
         return search.job.is_long or search.name not in self._ready

@@ -168,7 +168,7 @@ def worker_process(connection: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     if hasattr(os, "nice"):
-        os.nice(1)  # the server answers first
+        os.nice(10)  # the server answers first
     search_jobs(connection, lambda: os._exit(0))  # a kernel that still runs would keep the process
 
 

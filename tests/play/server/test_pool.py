@@ -123,7 +123,7 @@ async def test_searches_at_the_same_time_are_all_charged(pool, *workers):
     await ask(pool, "hog 1", "hog 2", "other 1")
     for worker, seconds in zip(workers, (3.0, 3.0, 4.0), strict=True):
         await worker.answer(seconds)
-    await ask(pool, "x 1", "x 2", "x 3")
+    await ask(pool, "x 1", "x 2", "y 1")
     await ask(pool, "hog 3", "other 2")
     await workers[0].answer(0.0)
     assert await names(workers[0]) == ["hog 1", "x 1", "other 2"]
@@ -138,8 +138,8 @@ async def test_many_short_searches_travel_together_and_few_do_not(pool, *workers
             await worker.answer(0.0002)
     assert all(task.done() for task in searches)
     assert 4 < max(len(jobs) for worker in workers for jobs in worker.sent) <= pools.MAX_BATCH
-    for _ in workers:
-        search(pool, "game", "quick")
+    for i, _ in enumerate(workers):
+        search(pool, f"game {i}", "quick")
     await settle()
     assert [len(worker.sent[-1]) for worker in workers] == [1, 1]
 
@@ -157,6 +157,22 @@ async def test_long_searches_leave_a_worker_free(pool, first, second):
 
 
 @scenario(workers=2)
+async def test_one_client_leaves_a_worker_to_the_others_while_they_are_present(pool, first, second):
+    for i in range(3):
+        search(pool, "hog", f"hog {i}")
+    assert (await names(first), await names(second)) == (["hog 0"], ["hog 1"])  # nobody else is present
+    search(pool, "a", "a 0")
+    await first.answer(0.001)
+    await second.answer(0.001)
+    assert (await names(first), await names(second)) == (["hog 0", "a 0"], ["hog 1", "hog 2"])
+    search(pool, "hog", "hog 3")
+    await first.answer(0.001)
+    assert await names(first) == ["hog 0", "a 0"]  # free for others
+    search(pool, "b", "b 0")
+    assert await names(first) == ["hog 0", "a 0", "b 0"]
+
+
+@scenario(workers=2)
 async def test_agents_that_may_have_to_be_compiled_leave_a_worker_free(pool, first, second):
     for name in ("six-factor", "discs"):
         search(pool, "a", name, agent=name)
@@ -164,8 +180,8 @@ async def test_agents_that_may_have_to_be_compiled_leave_a_worker_free(pool, fir
     assert (await names(first), await names(second)) == (["six-factor"], ["short"])
     for worker in (first, second, first):
         await worker.answer(0.001)
-    for _ in range(2):
-        search(pool, "a", "again", agent="discs")
+    for client in "ab":
+        search(pool, client, "again", agent="discs")
     assert await names(first) == ["six-factor", "discs", "again"]
     assert await names(second) == ["short", "again"]  # all can load it now
 

@@ -1,0 +1,1 @@
+"""GPT models of games as sequences of tokens (Othello-GPT)."""

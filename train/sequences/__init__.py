@@ -1,0 +1,1 @@
+"""Games as token sequences, and labels for every ply."""

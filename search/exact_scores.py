@@ -146,7 +146,7 @@ class ExactScores:
         unknown = -self.rules.square_count, self.rules.square_count
         if position.empties < MIN_CACHED_EMPTIES:
             return unknown
-        if position.empties >= self._book_empties and self._book and (entry := self._book.find(position)):
+        if position.empties >= self.book_empties and self._book and (entry := self._book.find(position)):
             return int(entry.value), int(entry.value)
         if not self._bounds:
             self.read()
@@ -165,8 +165,8 @@ class ExactScores:
         return book if book is not None and book.is_solved else None
 
     @cached_property
-    def _book_empties(self) -> int:
-        """The smallest number of empties of a position in the book."""
+    def book_empties(self) -> int:
+        """The smallest number of empties of a position in the solved book, which has all with more; all squares without a book."""
         discs = 0 if self._book is None else int(np.bitwise_count(self._book.own | self._book.opp).max())
         return self.rules.square_count - discs
 

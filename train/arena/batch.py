@@ -67,6 +67,7 @@ class RandomPlayer:
 class EvaluatorPlayer:
     """Plays the best move of a search to *depth* plies, and perfectly from *exact* empty squares on; ties are broken at random.
 
+    With a *temperature* in discs, moves are sampled before that: one that is worse by the temperature is e times as rare.
     Several evaluators of one kind may share a batch: the first plays the first *games_per_evaluator* games, and so on.
     """
 
@@ -77,6 +78,7 @@ class EvaluatorPlayer:
         depth: int = 1,
         *,
         exact: int = 0,
+        temperature: float = 0.0,
         threads: int | None = None,
         games_per_evaluator: int | None = None,
     ) -> None:
@@ -86,7 +88,7 @@ class EvaluatorPlayer:
         )
         self._evaluators = [get_evaluator(candidate) for candidate in candidates]  # kept: see search.engine.batch
         self.nets = np.concatenate([candidate.record(rules) for candidate in self._evaluators])
-        self.rules, self.depth, self.exact = rules, depth, exact
+        self.rules, self.depth, self.exact, self.temperature = rules, depth, exact, float(temperature)
         self.threads = checked_threads(threads or os.cpu_count() or 1)
         if len(self.nets) > 1 and games_per_evaluator is None:
             raise ReversiError(
@@ -110,7 +112,8 @@ class EvaluatorPlayer:
             which = (
                 np.zeros_like(part) if self._games_per_evaluator is None else games[part] // self._games_per_evaluator
             )
-            choose_best(self._local.thread_states, self.nets, which, own[part], opp[part], self.depth, new_states, best)
+            moves_of = self._local.thread_states, self.nets, which, own[part], opp[part]
+            choose_best(*moves_of, self.depth, self.temperature, new_states, best)
             squares[part], rng_states[part] = best, new_states
 
         with ExitStack() as failures:
@@ -157,22 +160,25 @@ def uniform_samples(rng_states: RngStates, count: int) -> NDArray[np.float64]:
     return ((words >> np.uint64(11)).astype(np.float64) + 0.5) * 2.0**-53
 
 
-def compiled_player(agent: AgentSpec | str, rules: Rules) -> BatchPlayer | None:
+def compiled_player(
+    agent: AgentSpec | str, rules: Rules, *, temperature: float = 0.0, threads: int | None = 1
+) -> BatchPlayer | None:
     """Return the compiled player of an agent's spec, or None if it has options that compiled players lack.
 
-    It searches to the same depth in the whole game. The agent itself solves its last empties, six more than its depth.
+    It searches to the same depth in the whole game. The agent itself solves its last empties, six more than its depth. With a
+    *temperature* in discs, evaluators sample their moves.
     """
     spec = AgentSpec.parse(agent)
     if str(spec) == "random":
         return RandomPlayer(rules)
     if str(spec) == "greedy":
-        return EvaluatorPlayer("discs", rules, 1, threads=1)
+        return EvaluatorPlayer("discs", rules, 1, temperature=temperature, threads=threads)
     spec.check_own()
     spec.make()  # raises for wrong options
     depth = int(spec.options.get("depth", agents.DEFAULT_DEPTH))
     if not exists(spec.name) or set(spec.options) - {"depth", "weights"} or depth > MAX_DEPTH:
         return None
-    return EvaluatorPlayer(spec.evaluator, rules, depth, threads=1)
+    return EvaluatorPlayer(spec.evaluator, rules, depth, temperature=temperature, threads=threads)
 
 
 def batch_player(agent: BatchPlayer | Agent | str, rules: Rules) -> BatchPlayer:

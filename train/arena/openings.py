@@ -109,7 +109,7 @@ def openings_of_file(path: Path, rules: Rules, plies: int | None = None) -> list
     """Return the openings of a file: games in GGF or WTHOR, or a transcript or OBF position per line; cut after *plies*."""
     openings = []
     try:
-        games = list(_games(path, rules))
+        games = list(games_of_file(path, rules))
     except OSError as error:
         raise ReversiError(
             f"openings {str(path)!r} cannot be read, {(error.strerror or str(error)).lower()}: "
@@ -131,7 +131,8 @@ def openings_of_file(path: Path, rules: Rules, plies: int | None = None) -> list
     return openings
 
 
-def _games(path: Path, rules: Rules) -> Iterator[tuple[str, Game]]:
+def games_of_file(path: Path, rules: Rules) -> Iterator[tuple[str, Game]]:
+    """Yield where each game of a file is, and the game: GGF, WTHOR, or transcripts and OBF positions, one per line."""
     if path.suffix.lower() == ".wtb":
         yield from ((f"game {number}", game) for number, game in enumerate(read_wthor(path).games(), 1))
         return

@@ -175,13 +175,13 @@ def keep_new(own, opp, key, first, part, parts, seen, quota, first_row, kept, fo
 
 
 @kernel
-def choose_best(thread_states, nets, which, own, opp, depth, rng_states, squares):
-    """Write the best move by evaluator ``nets[which[i]]`` for every position, and update the generators."""
+def choose_best(thread_states, nets, which, own, opp, depth, temperature, rng_states, squares):
+    """Write the best move by evaluator ``nets[which[i]]``, or a sample at a *temperature* above 0, and update the generators."""
     thread = thread_states[0]
     for i in range(own.size):
         moves = legal_moves(own[i], opp[i], thread.playable)
         squares[i], rng_states[i] = sample_square(
-            thread, nets[which[i]], own[i], opp[i], moves, depth, 0.0, rng_states[i]
+            thread, nets[which[i]], own[i], opp[i], moves, depth, temperature, rng_states[i]
         )
 
 

@@ -1,0 +1,74 @@
+"""The slow twin of token sequences: tokens by counting squares, games on a plain matrix (`tests.oracles.rules`), square by square.
+
+`label_row` runs as Python, and compiles under numba unchanged when the functions of `tests.oracles.rules` are compiled.
+"""
+
+import numpy as np
+
+from tests.oracles import rules
+
+
+def token_matrix(size):
+    """The token of every square: 1, 2, … row by row, 0 in the centre."""
+    tokens, middle = np.zeros((size, size), np.int64), range(size // 2 - 1, size // 2 + 1)
+    squares = [(r, c) for r in range(size) for c in range(size) if not (r in middle and c in middle)]
+    for token, square in enumerate(squares, 1):
+        tokens[square] = token
+    return tokens
+
+
+def label_row(tokens, token_at, first, passed, board, legal, flipped, to_move):
+    """Replay a game whose moves begin at place *first*, and write what is true after each token.
+
+    Return the place of a token that is no legal move or padding too many, -1 if there is none. *passed* is the token of a pass, 0
+    if there is none.
+    """
+    position, colour, over = rules.start_board(token_at.shape[0]), 1, False
+    moves = rules.legal_squares(position)
+    for t in range(len(tokens)):
+        if over:
+            if tokens[t] != 0:
+                return t
+            continue
+        if t >= first:
+            if len(moves) == 0:
+                if tokens[t] != passed:
+                    return t
+                position = -position
+            else:
+                row, column = -1, -1
+                for r, c in moves:
+                    if token_at[r, c] == tokens[t]:
+                        row, column = r, c
+                if row < 0:
+                    return t
+                for r, c in rules.turned_by(position, row, column):
+                    flipped[t, r, c] = True
+                position = rules.after_move(position, row, column)
+            colour, moves = -colour, rules.legal_squares(position)
+            if len(moves) == 0:
+                replies = rules.legal_squares(-position)
+                if len(replies) == 0:
+                    over = True
+                elif passed == 0:
+                    position, colour, moves = -position, -colour, replies
+        board[t] = position * colour
+        to_move[t] = 0 if over else colour
+        for r, c in moves:
+            legal[t, r, c] = True
+    return -1 if over else len(tokens)
+
+
+def label_rows(tokens, size, vocabulary, label_row=label_row):
+    """The labels of all games by name; every one must be legal and complete."""
+    shape = (*tokens.shape, size, size)
+    board, to_move = np.zeros(shape, np.int8), np.zeros(tokens.shape, np.int8)
+    legal, flipped = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
+    passed = size**2 - 3 if vocabulary.passes else 0
+    first = vocabulary.start + vocabulary.rules
+    for i, row in enumerate(tokens):
+        assert label_row(row, token_matrix(size), first, passed, board[i], legal[i], flipped[i], to_move[i]) == -1, row
+    labels = {"board": board, "relative": board * to_move[..., None, None], "legal": legal, "flipped": flipped}
+    labels = {name: label.reshape(*tokens.shape, -1) for name, label in labels.items()}
+    parity = ((board == 0).sum((2, 3)) % 2 * (board != 0).any((2, 3))).astype(np.int8)
+    return labels | {"mobility": legal.sum((2, 3)).astype(np.int8), "parity": parity, "to_move": to_move}

@@ -5,6 +5,7 @@ import os
 import shutil
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from reversi_env.compiler import disk_cache as kernel_files
 from reversi_env.compiler.disk_cache import MAX_UNUSED_DAYS, KernelFiles, prune
 from reversi_env.storage import user_cache as caches
-from tests.oracles.processes import finished
+from tests.oracles.processes import finished, output_of
 
 DAY = 24 * 3600
 #: Some kernels, from Python and from each other.
@@ -38,9 +39,10 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """A cache folder with the kernels of WORK; tests use copies."""
+    """A cache folder that three processes have filled at once with the kernels of WORK; tests use copies."""
     folder = tmp_path_factory.mktemp("filled")
-    assert work(folder)[0] == WORK_RESULT
+    with ThreadPoolExecutor() as pool:
+        assert {out for out, _ in pool.map(work, [folder] * 3)} == {WORK_RESULT}
     return folder
 
 
@@ -162,6 +164,14 @@ def test_the_command_shows_and_clears(cache, reversi, json_lines):
 
 
 @pytest.mark.slow
+def test_processes_that_compile_at_once_leave_whole_entries_of_which_the_next_compiles_none(filled):
+    before = entries(filled)
+    assert before == sorted(path for path in filled.rglob("*") if path.is_file())  # no parts
+    assert work(filled) == (WORK_RESULT, "")
+    assert entries(filled) == before
+
+
+@pytest.mark.slow
 def test_two_cpus_in_one_home_have_code_of_their_own(filled, tmp_path):
     cache = shutil.copytree(filled, tmp_path / "cache")
     other = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
@@ -170,3 +180,20 @@ def test_two_cpus_in_one_home_have_code_of_their_own(filled, tmp_path):
     before = set(entries(cache))
     assert work(cache, **other) == work(cache) == (WORK_RESULT, "")
     assert set(entries(cache)) == before
+
+
+SCRIPT = """
+import warnings
+from numba.core import codegen
+del codegen.JITCodeLibrary
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    from reversi_env import Position
+    from reversi_env.compiler import kernel
+    print(kernel.building is None, Position.initial().perft(5))
+    print(sum("JITCodeLibrary" in str(warning.message) for warning in caught))
+"""
+
+
+def test_a_missing_internal_of_numba_is_reported_once():
+    assert output_of(SCRIPT) == ["True 1396", "1"]

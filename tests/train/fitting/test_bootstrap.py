@@ -11,6 +11,7 @@ from models.patterns.trainable import PatternModule
 from reversi_env import ReversiError, Rules
 from search import evaluators
 from search.engine.batch import search_batch
+from tests.oracles.jobs import files
 from train.fitting.bootstrap import Bootstrap
 from train.fitting.fit import FitOptions
 from train.fitting.stages import GAMES_OPENING, BootstrapOptions, Stage, stages_of
@@ -80,6 +81,21 @@ def test_a_bootstrap_whose_games_a_player_plays_once(tmp_path):
     assert before == {name: (tmp_path / name).read_bytes() for name in before}
 
 
+@pytest.mark.slow
+def test_stages_of_a_linear_network_keep_lower_phases_and_deleted_files_are_made_again(tmp_path):
+    Bootstrap(tmp_path, SMALL).run()
+    before = {name: data for name, data in files(tmp_path).items() if name.startswith("stage-")}
+    assert len(before) == 6
+    first, second, last = (read_weights(tmp_path / f"stage-0{k}.safetensors").weights for k in range(3))
+    assert np.array_equal(first[:3], second[:3])  # two empty squares each
+    assert (second[5:] == second[4]).all()
+    assert not any((one == other).all() for one, other in ((first[3:5], second[3:5]), (second[:3], last[:3])))
+    for name in before.keys() - {"stage-00.safetensors", "stage-01-labels.npz"}:
+        (tmp_path / name).unlink()
+    Bootstrap(tmp_path, SMALL).run()
+    assert before == {name: (tmp_path / name).read_bytes() for name in before}
+
+
 @pytest.mark.parametrize(
     ("folder", "changes", "device", "named"),
     [
@@ -120,6 +136,7 @@ def test_options_that_make_no_sense_are_refused(changes, message):
 
 
 @pytest.mark.slow
+@pytest.mark.long
 def test_a_small_demonstration(tmp_path, json_lines):
     arguments = ("demo", "--out", tmp_path, "--scale", 0.02, "--games", 4)
     [first] = json_lines(*arguments)

@@ -45,8 +45,7 @@ def test_the_published_weights_vary_within_bounds(formula, numbers):
 @pytest.mark.parametrize(
     ("formula", "varied", "message"),
     [
-        ("network", None, "expected a formula"),
-        ("six-factor", ["table", "table"], "table"),
+        *(("network", None, "expected a formula"), ("six-factor", ["table", "table"], "table")),
         ("six-factor", [], "six-factor"),
     ],
 )
@@ -138,6 +137,18 @@ def test_an_interrupted_tuning_goes_on_and_ends_the_same(tmp_path, optimiser, mo
     losses = [json.loads(line)["losses"] for line in log.read_text().splitlines()[1:]]
     assert len(losses) == 4
     assert min(map(min, losses)) == pytest.approx(resumed.generations[-1].best)
+
+
+@pytest.mark.parametrize("optimiser", OPTIMISERS)
+def test_a_tuning_from_the_published_weights_begins_with_them_or_around_them(optimiser, monkeypatch):
+    asked, judge, space = [], LabelError.losses, space_of("six-factor")
+    monkeypatch.setattr(LabelError, "losses", lambda self, some, *n: asked.append(some) or judge(self, some, *n))
+    tune(TuneOptions("six-factor", optimiser=optimiser, generations=1, population=30, from_published=True), LABELS)
+    away = np.array([space.point(one) for one in asked[0]]) - space.point(space.formula)
+    if optimiser == "genetic":
+        assert np.abs(away).max(axis=1).min() < 1e-9
+    else:
+        assert np.abs(away.mean(axis=0)).mean() < 0.15 < np.abs(away).mean()
 
 
 @pytest.mark.parametrize(("line", "column"), [(3, "points_sha256"), (2, "losses")])

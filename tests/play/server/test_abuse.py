@@ -21,11 +21,6 @@ from .test_store import Killable
 EXPECTED = {0, 100, 101, 200, 201, 400, 401, 403, 404, 405, 408, 409, 413, 426, 429}
 
 
-def workers_of(pid):
-    """The children that search, and not the one that compiles what nobody has asked for yet."""
-    return [child for child in children_of(pid) if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
-
-
 @pytest.mark.usefixtures("clean_log")
 @pytest.mark.parametrize(("role", "seed"), [("spectator", 0), ("black", 1)])
 def test_nonsense_stays_in_the_game_of_who_sends_it_and_breaks_nothing(special, role, seed):
@@ -46,28 +41,37 @@ def test_nonsense_stays_in_the_game_of_who_sends_it_and_breaks_nothing(special, 
     assert api.move(bystander, "white", after[0]["legal"][0], 1).status_code == 200
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [6_000, pytest.param(50_000, marks=pytest.mark.long)])
-def test_much_nonsense_and_half_open_connections(tmp_path, count):
-    server = Killable(tmp_path / "games.sqlite3")
-    target, bystander = server.create(), server.create(size=6)
-    before = server.state(bystander)
-    place = (server.url, target["game"], target["tokens"]["spectator"])
+def attack(server, count, seed, role="spectator"):
+    """Send *count* hostile messages to a game beside 200 half-open connections: others' games and the workers stay as they are."""
 
-    workers = workers_of(server.process.pid)
-    asyncio.run(storm(*place, 2_000, seed=2))
-    grown_from = memory_mib(server.process.pid)
+    def workers():
+        """The children that search, and not the one that compiles what nobody has asked for yet."""
+        children = children_of(server.process.pid)
+        return [child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
+
+    target, bystander = server.create(), server.create(size=6)
+    before, workers_before = server.state(bystander), workers()
     with ExitStack() as stack:
         for _ in range(200):
             stack.enter_context(connection(server)).sendall(b"POST /api/games HTTP/1.1\r\nHo")
-        found = asyncio.run(storm(*place, count, seed=3))
+        found = asyncio.run(storm(server.url, target["game"], target["tokens"][role], count, seed))
     assert found["statuses"].keys() <= EXPECTED, found["statuses"]
-    assert found["statuses"][101] > 0
     assert found["codes"].keys() & {"500", "502", "503"} == set(), found["codes"]
-    assert server.state(bystander) == before
-    assert workers_of(server.process.pid) == workers  # none was lost
+    assert (server.state(bystander), workers()) == (before, workers_before)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.long
+def test_much_nonsense_and_half_open_connections(tmp_path):
+    """`tests/project/test_fuzz.py` sends less of it."""
+    server = Killable(tmp_path / "games.sqlite3")
+    attack(server, 2_000, seed=2)
+    grown_from = memory_mib(server.process.pid)
+    found = attack(server, 50_000, seed=3)
+    assert found["statuses"][101] > 0
     grown_to = memory_mib(server.process.pid)
-    print(f"{count} messages: {found}; memory {grown_from} MiB before, {grown_to} after")
+    print(f"50,000 messages: {found}; memory {grown_from} MiB before, {grown_to} after")
     if grown_from is not None and grown_to is not None:
         assert grown_to - grown_from < 40
     status, errors = server.end(signal.SIGTERM)

@@ -1,10 +1,10 @@
 """The examples run as they are, from any folder, and print what they promise."""
 
 import importlib.util
-import os
 import re
-import subprocess
+import runpy
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -56,25 +56,21 @@ def test_every_example_is_tested():
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.slow] * (name not in QUICK)) for name in EXPECTED]
 )
-def test_an_example(name, tmp_path, tmp_path_factory):
+def test_an_example(name, tmp_path, tmp_path_factory, monkeypatch, capsys, one_torch_thread):
+    """In this process, since torch takes seconds to be imported; warnings of the example itself are errors."""
     for module in NEEDED.get(name, ()):
         if importlib.util.find_spec(module) is None:
             pytest.skip(f"no {module}")
     arguments, expected = EXPECTED[name]
-    environment = os.environ | {
-        "PYTHONPATH": str(EXAMPLES.parent),
-        "PYTHONWARNINGS": "error::DeprecationWarning:__main__",
-        "MINARI_DATASETS_PATH": str(tmp_path_factory.mktemp("minari")),
-    }
-    result = subprocess.run(
-        [sys.executable, str(EXAMPLES / name), *arguments],
-        cwd=tmp_path,
-        env=environment,
-        capture_output=True,
-        text=True,
-    )
-    assert result.returncode == 0, result.stderr
-    assert re.search(expected, result.stdout), result.stdout
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path_factory.mktemp("minari")))
+    monkeypatch.setattr(sys, "argv", [name, *arguments])
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        warnings.filterwarnings("error", module="__main__")
+        runpy.run_path(str(EXAMPLES / name), run_name="__main__")
+    out = capsys.readouterr().out
+    assert re.search(expected, out), out
     assert list(tmp_path.iterdir()) == []
 
 

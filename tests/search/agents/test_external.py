@@ -3,7 +3,6 @@
 import os
 import pickle
 import signal
-import subprocess
 import sys
 from contextlib import nullcontext
 from pathlib import Path
@@ -268,23 +267,3 @@ def test_a_child_in_another_session_is_not_waited_for(monkeypatch, ends):
     finally:
         os.kill(child, signal.SIGKILL)
     wait_until(lambda: program._process.stdout.closed and program._process.stderr.closed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, None], ids=str)
-def test_programs_end_with_us_however_we_end(tmp_path, how):
-    script = (
-        "import sys; from search.agents.spec import make_agent; from reversi_env import Position\n"
-        "program = make_agent(sys.argv[1]); program.choose(Position.initial()); print('ready', flush=True); sys.stdin.read()"
-    )
-    command = [sys.executable, "-c", script, spec("gtp", "--pids", tmp_path / "pids")]
-    environment = {**os.environ, "PYTHONPATH": str(REPOSITORY)}
-    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
-    with subprocess.Popen(command, env=environment, text=True, **pipes) as job:
-        assert job.stdout.readline() == "ready\n"
-        pids = pids_in(tmp_path / "pids")
-        assert not any(map(gone, pids))
-        if how is not None:
-            job.send_signal(how)
-    assert (job.returncode != 0) == (how is not None)
-    wait_until(lambda: all(map(gone, pids)))

@@ -16,6 +16,7 @@ from train.alphazero.learner import Learner
 from train.alphazero.options import SelfPlayOptions, preset
 from train.alphazero.run import STATE, SelfPlayRun
 from train.jobs.checkpoints import load_checkpoint, save_checkpoint
+from train.jobs.processes import LocalExecutor
 from train.jobs.run import Run, stored_options
 
 pytestmark = pytest.mark.usefixtures("one_torch_thread")
@@ -54,7 +55,8 @@ def test_metrics_are_reported_row_by_row_to_tensorboard_too(tmp_path):
     ]
 
 
-def test_games_are_split_into_jobs_with_their_own_seeds(tmp_path):
+def test_games_are_split_into_jobs_with_their_own_seeds(tmp_path, monkeypatch):
+    monkeypatch.setattr("train.jobs.ray.job_device", lambda: "cpu")
     whole, split = preset(4, "cpu", **TINY, eval_games=0), preset(4, "cpu", **TINY, eval_games=0, job_games=4)
     jobs = games_jobs(split, 1)
     assert [job.number for job in jobs] == [0, 1, 2]
@@ -62,10 +64,14 @@ def test_games_are_split_into_jobs_with_their_own_seeds(tmp_path):
     seeds = [job.seed for generation in range(3) for job in games_jobs(split, generation)]
     assert len({*seeds, *(derived_seed(split, generation, 1) for generation in range(3))}) == 12
     SelfPlayRun(tmp_path / "split", split).run()
+    SelfPlayRun(tmp_path / "workers", split, executor=LocalExecutor(0)).run()
     SelfPlayRun(tmp_path / "small", replace(whole, games=4)).run()
-    ours, first = (np.load(tmp_path / name / "positions-0000.npz")["own"] for name in ("split", "small"))
+    names, last = ("split", "workers", "small"), "positions-0001.npz"
+    ours, theirs, first = (np.load(tmp_path / name / "positions-0000.npz")["own"] for name in names)
     assert np.array_equal(ours[: len(first)], first)
     assert len(ours) > 2 * len(first)
+    assert np.array_equal(ours, theirs)
+    assert (tmp_path / "split" / last).read_bytes() == (tmp_path / "workers" / last).read_bytes()
     with pytest.raises(TrainError, match="job_games=5"):
         replace(split, job_games=5)
 

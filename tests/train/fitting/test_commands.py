@@ -14,7 +14,7 @@ import pytest
 from models.patterns import read_weights
 from reversi_env import __version__
 from search import evaluators
-from tests.oracles.jobs import files, interrupted
+from tests.oracles.jobs import files
 from tests.play.cli.test_contract import check_refusal
 from train.labels import LabelOptions, generate
 
@@ -130,10 +130,3 @@ def test_a_bootstrap(reversi, here):
         times = [float(row["label_seconds"]) + float(row["fit_seconds"]) for row in csv.DictReader(log)]
     assert len(times) == len(record["figures"])
     assert "seconds" not in json.dumps(record)
-
-
-@pytest.mark.slow
-def test_ctrl_c(here):
-    command = ("train", "fit", "../labels", "--out", "out", "--epochs", 9999, "--patience", 9999, "--batch-size", 64)
-    status, out, err = interrupted((here / "out" / "checkpoint.safetensors").exists, *command, cwd=here)
-    assert (status, out, err.count("\n")) == (130, "", 1)

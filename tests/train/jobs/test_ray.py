@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 import torch
 
-from tests.conftest import REPOSITORY
 from tests.oracles.jobs import PATIENCE, REVERSI, files, held, launch, wait_until
+from tests.oracles.processes import output_of
 from tests.train.jobs.conftest import TwoNodes, jobs_of
 from train.alphazero.options import preset
 from train.alphazero.run import SelfPlayRun
@@ -108,16 +108,8 @@ def test_kill_9_and_ctrl_c_leave_no_job_behind_and_the_labels_go_on_with_ray_or_
     assert files(folder) == labelled
 
 
-SELF_PLAY = {
-    "games": 32,
-    "job_games": 4,
-    "simulations": 8,
-    "steps": 5,
-    "final_steps": 5,
-    "generations": 3,
-    "eval_games": 0,
-}
-SELF_PLAY |= {"batch_size": 16, "channels": 8, "blocks": 1}
+SELF_PLAY = {"games": 32, "job_games": 4, "simulations": 8, "steps": 5, "final_steps": 5, "generations": 3}
+SELF_PLAY |= {"eval_games": 0, "batch_size": 16, "channels": 8, "blocks": 1}
 
 
 @pytest.fixture(scope="module")
@@ -146,6 +138,7 @@ def self_play(folder, nodes):
     return launch(*command, cwd=folder.parent, env=nodes.environment)
 
 
+@pytest.mark.long
 def test_self_play_is_the_same_when_a_machine_is_lost_in_the_middle(tmp_path, two_nodes, trained):
     raylet, folder = two_nodes.add(), tmp_path / "out"
     job = self_play(folder, two_nodes)
@@ -179,9 +172,7 @@ def test_the_guides_setup_gives_no_open_cluster(tmp_path, two_nodes):
     bare = {name: value for name, value in two_nodes.environment.items() if not name.startswith("RAY_AUTH")}
     bare["HOME"] = str(tmp_path)  # where Ray looks for a token
     head = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--port=0", "--block"]
-    started = subprocess.run(
-        head, env=bare | {"RAY_AUTH_MODE": "token"}, capture_output=True, text=True, timeout=PATIENCE
-    )
+    started = subprocess.run(head, env=bare | {"RAY_AUTH_MODE": "token"}, capture_output=True, text=True)
     assert started.returncode != 0
     assert "no authentication token was found" in started.stderr
     job = launch("label", tmp_path / "out", *LABEL, "--ray", two_nodes.address, cwd=tmp_path, env=bare)
@@ -193,13 +184,7 @@ def test_a_machine_that_lacks_something_says_what(two_nodes, tmp_path):
     """In a process of its own: Ray leaves sockets and threads behind, which are no fault of a job."""
     two_nodes.add()
     (tmp_path / "elsewhere.py").write_text("class Worker:\n    def __call__(self, job):\n        return job\n")
-    subprocess.run(
-        [sys.executable, "-m", "tests.train.jobs.lacking", two_nodes.address, str(tmp_path), str(tmp_path / "said")],
-        cwd=REPOSITORY,
-        env=two_nodes.environment,
-        capture_output=True,
-        check=True,
-    )
+    output_of("-m", "tests.train.jobs.lacking", two_nodes.address, tmp_path, tmp_path / "said", **two_nodes.environment)
     two_nodes.kill()
     found = json.loads((tmp_path / "said").read_text())
     assert (found["cuda"], found["any"]) == (["cuda"], ["cpu", "cuda"])

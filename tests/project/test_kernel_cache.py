@@ -131,12 +131,11 @@ for rules in (Rules(4), Rules(8, "reversed")):
         results += [solver.solve(position).score, solver.solve(position, wld=True).score, solver.solve(position).pv]
         results += [solver.solve(start, node_limit=2000).move]
     results += [solve_all_moves(position)]
-    for name in ("six-factor", "four-attribute"):
-        engine = Engine(name, rules, megabytes=1)
-        result = engine.search(start, Limits(depth=5, empties_exact=0), multi_pv=2)
-        results += [result.move, result.value, result.nodes, result.pv, engine.evaluator.static_value(position)]
-        result = DoubleAlpha(name, rules, capacity=100).search(start, Limits(depth=4))
-        results += [result.move, result.value, result.nodes]
+    engine = Engine("six-factor", rules, megabytes=1)
+    result = engine.search(start, Limits(depth=5, empties_exact=0), multi_pv=2)
+    results += [result.move, result.value, result.nodes, result.pv, engine.evaluator.static_value(position)]
+    result = DoubleAlpha("sixteen-weight", rules, capacity=100).search(start, Limits(depth=4))
+    results += [result.move, result.value, result.nodes]
 print(results)
 
 report(*modules_of(search.kernels), whole=False)

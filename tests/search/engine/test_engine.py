@@ -20,11 +20,8 @@ from studies import textbook
 from tests.oracles.search import GAMES, game_name
 
 every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
-#: Scaled; not antisymmetric. Each evaluator is a search to compile, which takes seconds: the others are slow tests.
-QUICK_EVALUATORS = ("six-factor", "four-attribute")
-EVALUATORS = [
-    name if name in QUICK_EVALUATORS else pytest.param(name, marks=pytest.mark.slow) for name in evaluators.formulas()
-]
+#: Each evaluator is a search to compile, which takes seconds: all but one are slow tests.
+EVALUATORS = [pytest.param(name, marks=[pytest.mark.slow] * (name != "six-factor")) for name in evaluators.formulas()]
 
 #: Nodes of fixed searches. If you changed the search on purpose, or an evaluator's weights or scale, put the new number
 #: here (`reversi bench search` prints it) and say in the commit why it moved; if you did not, you have found a bug.
@@ -111,7 +108,7 @@ def test_the_table_grows_with_the_depth_and_keeps_what_it_knows():
 
 def test_a_search_and_a_solution_by_its_solver_wait_for_each_other(monkeypatch):
     """They use the same records: side by side, values were wrong and lines illegal."""
-    engine, waits = Engine("discs", megabytes=1), []
+    engine, waits = Engine("six-factor", megabytes=1), []
     position = some_positions(Rules(), 1, seed=3, empties=12)[0]
 
     def climb(*arguments):
@@ -194,17 +191,12 @@ def test_a_move_that_was_put_off_and_only_bounded_stands_behind_the_best():
 @pytest.mark.parametrize(
     ("limits", "empties", "solves"),
     [
-        (Limits(depth=40), 46, True),
-        (Limits(depth=40, time=1), 46, False),
+        *((Limits(depth=40), 46, True), (Limits(depth=40, time=1), 46, False)),
         (Limits(depth=40, nodes=100_000), 30, False),
-        (Limits(depth=8, time=1), 14, True),
-        (Limits(depth=4, time=1), 14, False),
-        (Limits(nodes=100_000), 6, True),
-        (Limits(time=5), 14, True),
-        (Limits(depth=4, empties_exact=14), 14, True),
-        (Limits(depth=4, empties_exact=13), 14, False),
-        (Limits(time=0.2, depth=3, empties_exact=0), 14, False),
-        (Limits(depth=12), 12, True),
+        *((Limits(depth=8, time=1), 14, True), (Limits(depth=4, time=1), 14, False)),
+        *((Limits(nodes=100_000), 6, True), (Limits(time=5), 14, True)),
+        *((Limits(depth=4, empties_exact=14), 14, True), (Limits(depth=4, empties_exact=13), 14, False)),
+        *((Limits(time=0.2, depth=3, empties_exact=0), 14, False), (Limits(depth=12), 12, True)),
         (Limits(), 12, True),
     ],
 )
@@ -221,7 +213,7 @@ def test_the_node_signature():
 
 def test_equal_moves_are_drawn_by_lot_when_asked():
     """At the start all moves are images of each other. Without multi-PV they are not listed."""
-    engine, start = Engine("discs", megabytes=0.1), Position.initial()
+    engine, start = Engine("six-factor", megabytes=0.1), Position.initial()
     plain = [engine.search(start, Limits(depth=depth)) for depth in (1, 2, 5)]
     assert [(found.move, found.depth, found.moves) for found in plain] == [("d3", depth, ()) for depth in (1, 2, 5)]
     assert {engine.search(start, at_depth(3)).move for _ in range(5)} == {"d3"}
@@ -295,7 +287,7 @@ def test_multi_pv_values_are_all_of_one_depth():
     [
         *((lambda wrong=wrong: small_search(multi_pv=wrong), "multi_pv=") for wrong in (0, -1, 1.5, True, "2")),
         (lambda: small_search(rules=Rules(6)), "expected one of"),
-        (lambda: Engine("discs", threads=0), "threads=0: expected"),
+        (lambda: Engine("six-factor", threads=0), "threads=0: expected"),
         *((lambda wrong=wrong: Limits(time=wrong), "^time=.*expected") for wrong in (0, -1.5, float("nan"), "1", True)),
         *((lambda wrong=wrong: Limits(depth=wrong), "^depth=.*expected") for wrong in (0, 2.5, True)),
         *((lambda wrong=wrong: Limits(nodes=wrong), "^nodes=.*expected") for wrong in (0, 1 << 63)),
@@ -309,14 +301,14 @@ def test_bad_input_is_named(ask, words):
 
 
 def small_search(rules=None, **options):
-    return Engine("discs", rules or Rules(), megabytes=0.1).search(Position.initial(), **options)
+    return Engine("six-factor", rules or Rules(), megabytes=0.1).search(Position.initial(), **options)
 
 
 # --- special positions ----------------------------------------------------------------------------
 @every_game
 def test_a_finished_game_and_a_pass(rules):
     over = Position.from_text("X" * (rules.square_count - 1) + "-", rules=rules)
-    engine, position = Engine("discs", rules, megabytes=0.1), first_position(rules, Position.must_pass)
+    engine, position = Engine("six-factor", rules, megabytes=0.1), first_position(rules, Position.must_pass)
     found = engine.search(over, Limits(time=1), multi_pv=3)
     assert (found.move, found.value, found.exact) == (None, rules.sign * rules.square_count, True)
     assert (found.pv, found.moves, found.depth) == ((), (), 0)
@@ -348,7 +340,7 @@ def test_the_node_limit_holds_and_there_is_always_a_move():
             assert found.nodes <= limit + found.depth + 2  # on its way up the search looks once more at every level
             assert found.move in position.legal_moves()
             assert abs(found.value) <= 64
-    alone = deepening.Search(Engine("discs", threads=2, megabytes=0.1), Position.initial(), Limits(nodes=1000), 1)
+    alone = deepening.Search(Engine("six-factor", threads=2, megabytes=0.1), Position.initial(), Limits(nodes=1000), 1)
     alone.thread_states["nodes"] = 300, 280
     assert alone._nodes_left() == 700  # each thread's own: what helpers visited is not taken from what the solver may
 

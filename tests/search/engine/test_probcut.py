@@ -150,7 +150,7 @@ def test_a_search_uses_no_results_of_bolder_ones_or_of_other_coefficients(cuts):
 @pytest.mark.parametrize(
     ("request_", "words"),
     [
-        (lambda: Engine("discs").set_probcut(1.5), "needs fitted coefficients"),
+        (lambda: Engine("six-factor").set_probcut(1.5), "needs fitted coefficients"),
         (lambda: probcut_fit.fit("discs", positions=3), "expected at least 30"),
         (lambda: probcut_fit.fit("discs", positions=30, threads=0), "threads=0: expected"),
         (lambda: probcut_fit.fit("discs", Rules(4), deepest=8), "leaves no midgame"),

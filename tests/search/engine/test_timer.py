@@ -152,7 +152,7 @@ def test_stop_is_honoured_at_once_and_leaves_all_in_order(threads, exact):
 
 def test_a_stop_at_any_moment_of_the_hand_over_is_not_lost():
     """The clock may run out between the search and the solution after it; the solution must not run for hours then."""
-    engine = Engine("discs", megabytes=1)
+    engine = Engine("six-factor", megabytes=1)
     position = some_positions(Rules(), 1, seed=18, empties=30)[0]
     begin_to_solve = engine.solver.prepare_search
 

@@ -46,22 +46,16 @@ def test_searched_values_are_no_better_than_the_best_and_repeat_themselves():
     assert list(first) == list(again)
     assert all(move.loss >= 0 and not move.exact for move in first)
     assert any(move.loss > 0 for move in first)
-    assert len(analyse("f5d6c3", "discs", time=0.01)) == 3
+    assert len(analyse("f5d6c3", "six-factor", time=0.01)) == 3
 
 
 def test_the_first_moves_of_6x6_are_exact_by_the_solved_book_and_4x4_is_solved():
     rules = Rules(6)
-    first = analyse(
-        Game(
-            Position.initial(rules), ("c2", "b2", *random_moves(Position.initial(rules).play_all(("c2", "b2")), 1, 6))
-        ),
-        depth=2,
-    )
+    start, begun = Position.initial(rules), ("c2", "b2")
+    first = analyse(Game(start, (*begun, *random_moves(start.play_all(begun), 1, 6))), depth=2)
     assert [move.exact for move in first] == [True] * 7 + [False]
-    assert [(move.value_before, move.value_after, move.verdict) for move in first[:2]] == [
-        (-4, -4, "best"),
-        (4, -20, "blunder"),
-    ]
+    values = [(move.value_before, move.value_after, move.verdict) for move in first[:2]]
+    assert values == [(-4, -4, "best"), (4, -20, "blunder")]
     for before, after in itertools.pairwise(first[:7]):
         assert before.value_after == -after.value_before
     assert not any(move.exact for move in analyse(first.game, depth=2, exact=0))
@@ -86,13 +80,9 @@ def test_by_the_clock_the_move_that_was_played_is_looked_at_as_selectively_as_th
 @pytest.mark.parametrize(
     ("loss", "before", "after", "exact", "word"),
     [
-        (0, 4, 4, True, "best"),
-        (1.5, 4, 2.5, False, "good"),
-        (2, 30, 28, True, "inaccuracy"),
+        *((0, 4, 4, True, "best"), (1.5, 4, 2.5, False, "good"), (2, 30, 28, True, "inaccuracy")),
         (2, 0, -2, True, "mistake"),  # turns a draw into a loss
-        (2, 1, -1, False, "inaccuracy"),
-        (5, 30, 25, True, "mistake"),
-        (10, 30, 20, True, "blunder"),
+        *((2, 1, -1, False, "inaccuracy"), (5, 30, 25, True, "mistake"), (10, 30, 20, True, "blunder")),
     ],
 )
 def test_verdicts(loss, before, after, exact, word):
@@ -105,7 +95,7 @@ def test_bad_input():
     with pytest.raises(ReversiError, match="disks"):
         analyse("f5d6", "disks")
     with pytest.raises(ReversiError, match="green"):
-        analyse(["f5", "d6"], "discs", depth=2).lost("green")
+        analyse(["f5", "d6"], "six-factor", depth=2).lost("green")
 
 
 def test_the_command(review, tmp_path, reversi, json_lines):
@@ -116,12 +106,11 @@ def test_the_command(review, tmp_path, reversi, json_lines):
     assert out.startswith(review.table())
     values = [float(line.split()[3]) for line in out.splitlines() if line.split()[0].isdigit()]
     sides = [1 if move.colour == "black" else -1 for move in review]
-    assert values == [
-        round(side * move.value_after, 0 if move.exact else 1) for side, move in zip(sides, review, strict=True)
-    ]
+    expected = [(side * move.value_after, move.exact) for side, move in zip(sides, review, strict=True)]
+    assert values == [round(value, 0 if exact else 1) for value, exact in expected]
     assert (tmp_path / "game.png").read_bytes().startswith(b"\x89PNG")
     for name, count in (("game.gif", len(LOSER.moves) + 1), ("last.png", 1)):
-        assert reversi("review", path, "--depth", 2, "--evaluator", "discs", "--picture", tmp_path / name)[0] == 0
+        assert reversi("review", path, "--depth", 2, "--evaluator", "six-factor", "--picture", tmp_path / name)[0] == 0
         with Image.open(tmp_path / name) as picture:
             assert getattr(picture, "n_frames", 1) == count
     (result,) = json_lines("review", path, "--depth", 3, "--exact", 12)

@@ -54,15 +54,6 @@ def external_data() -> Path:
     return folder
 
 
-@pytest.fixture(scope="session")
-def ffo_paths(external_data: Path) -> list[Path]:
-    """The FFO files of the external data."""
-    paths = sorted((external_data / "ffo").glob("*.obf"))
-    if not paths:
-        pytest.skip(f"no ffo/*.obf in {external_data}")
-    return paths
-
-
 @pytest.fixture
 def one_torch_thread():
     """Small tensors are fastest on one thread, above all where test processes share the cores."""

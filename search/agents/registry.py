@@ -106,11 +106,6 @@ class _HumanOptions(_SeedOptions):
 
 
 @dataclass(frozen=True)
-class _FileOptions(Options):
-    weights: str | None = _weights()
-
-
-@dataclass(frozen=True)
 class _PolicyOptions(_SeedOptions):
     weights: str | None = _weights()
     temperature: float | None = _temperature()
@@ -172,7 +167,6 @@ _KINDS: dict[str, AgentKind] = {
     "double-alpha": AgentKind("search.agents.double_alpha:double_alpha_agent", DoubleAlphaOptions),
     "human": AgentKind("models.human:HumanAgent", _HumanOptions, "level"),
     "zero": AgentKind("models.zero:ZeroAgent", _ZeroOptions, "weights"),
-    "gpt": AgentKind("models.gpt.agent:GPTAgent", _FileOptions, "weights"),
     "rl": AgentKind("models.policy.agent:PolicyAgent", _PolicyOptions, "weights"),
     "rl-search": AgentKind("models.policy.agent:PolicySearchAgent", _PolicySearchOptions, "weights"),
 }

@@ -128,21 +128,13 @@ def test_answers_that_an_attack_slows_too_much_are_named(server):
 @pytest.mark.long
 def test_attacks_by_one_address_do_not_stop_the_games_of_others(server):
     """Each kind reaches the server; how much slower the others' games get is measured by ``bench server --hostile``."""
-    signs = {
-        "limits": "network:time=5 moves",
-        "gets": "GET /api/health 200",
-        "reviews": "review 320 deep 400",
-        "create": "resign 200",
-        "uploads": "upload 429",
-        "messages": "messages",
-    }
+    signs = {"limits": "network:time=5 moves", "gets": "GET /api/health 200", "reviews": "review 320 deep 400"}
+    signs |= {"create": "resign 200", "uploads": "upload 429", "messages": "messages"}
     assert signs.keys() == {*server.KINDS}
     with server.running_server("--workers", "2", "--proxy", "127.0.0.1") as (url, pid):
         for kind, sign in signs.items():
             result = server.load_under_attack(url, 2, 0.1 if kind == "limits" else 0.02, kind)
             assert result["errors"] == 0
             assert result["attack"][sign] > 0, result["attack"]
-            assert not [outcome for outcome in result["attack"] if outcome.split()[-1].startswith("5")], result[
-                "attack"
-            ]
+            assert not [outcome for outcome in result["attack"] if outcome.split()[-1].startswith("5")]
         assert (server.memory_mib(pid) or 0) < 300

@@ -16,10 +16,9 @@ from search import agents, evaluators
 from search.agents.spec import make_agent
 from search.engine.engine import Engine
 from search.engine.limits import Limits
-from search.kernels.evaluate import UNIT
+from search.kernels.evaluate import UNIT, static_values
 from studies.textbook import negamax
 from tests.conftest import REPOSITORY
-from tests.oracles import patterns as twins
 from tests.oracles.patterns import random_network, some_boards
 from tests.oracles.processes import output_of
 
@@ -34,8 +33,8 @@ def test_values_of_a_file_are_those_of_its_weights_read_once(tmp_path, monkeypat
     weights, rules = random_network("linear", 4, variant="reversed"), Rules(4, "reversed")
     path = weights.save_in(tmp_path)
     network = evaluators.get_evaluator(f"network:weights={path}")
-    own, opp = some_boards(4, 50)
-    expected = [twins.value(weights, a, b) for a, b in zip(own, opp, strict=True)]
+    (own, opp), compiled = some_boards(4, 50), weights.compiled()
+    expected = static_values(compiled.record, own, opp).tolist()
     assert network.static_values(own, opp, rules).tolist() == expected
     monkeypatch.setattr("models.evaluator.read_weights", lambda path: pytest.fail("read again"))
     assert network.static_value(Position(rules, int(own[0]), int(opp[0]))) == expected[0]

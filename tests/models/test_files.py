@@ -83,25 +83,6 @@ def test_the_name_says_the_game_and_the_hash_and_annotate_adds_to_the_record(sav
     assert np.array_equal(read_weights(after).weights, read_weights(saved).weights)
 
 
-@pytest.mark.parametrize("renamed", [False, True])
-def test_a_flipped_byte_or_a_cut_is_detected_and_the_file_is_named(saved, renamed):
-    data = saved.read_bytes()
-    path = saved.with_name("mine.safetensors") if renamed else saved
-    start = data.index(b"seed") if renamed else 0  # in the header's text, and in the weights
-    for offset in [start, *np.random.default_rng(1).integers(start, len(data), 40).tolist(), len(data) - 1]:
-        flipped = bytearray(data)
-        flipped[offset] ^= 1 << offset % 8
-        path.write_bytes(flipped)
-        with pytest.raises(WeightsError, match=rf"{path.name}.*(damaged|cannot be read)"):
-            read_weights(path)
-    for kept in (0, 4, 100, 2000, -1):
-        path.write_bytes(data[:kept])
-        with pytest.raises(WeightsError, match=path.name):
-            read_weights(path)
-    path.write_bytes(data)
-    assert read_weights(path).record == {"seed": 0}
-
-
 def test_an_older_file_is_checked_by_the_hash_of_its_tensors_and_reported(saved):
     """In the package its name must have the hash of the whole file."""
     header, tensors = unpack_checksummed(saved.read_bytes())
@@ -171,13 +152,9 @@ def test_other_files_are_refused_and_never_unpickled(tmp_path, content):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"format": 2}, "format"),
-        ({"format": None}, "format"),
-        ({"architecture": "transformer"}, "architecture"),
+        *(({"format": 2}, "format"), ({"format": None}, "format"), ({"architecture": "transformer"}, "architecture")),
         ({"architecture": "deep patterns"}, "tensor 'rows'"),
-        ({"variant": None}, "variant"),
-        ({"size": "many"}, "size"),
-        ({"size": 6}, "int16"),
+        *(({"variant": None}, "variant"), ({"size": "many"}, "size"), ({"size": 6}, "int16")),
         ({"architecture": ["deep"]}, "architecture"),
         ({"record": ["none"]}, "record"),
     ],

@@ -80,14 +80,8 @@ def six_factor(board):
         if board[corner] == 0:
             near += sum(int(board[corner[0] + down, corner[1] + right]) for down, right in inwards(board, corner))
     mobility_value = leading(len(moves(board)), len(moves(-board)))
-    return (
-        (10 * disk_squares)
-        + (10 * piece_value)
-        + (74.396 * frontier_value)
-        + (801.724 * corner_value)
-        + (382.026 * -12.5 * near)
-        + (78.922 * mobility_value)
-    )
+    weighted = 10 * disk_squares + 10 * piece_value + 74.396 * frontier_value + 801.724 * corner_value
+    return weighted + 382.026 * -12.5 * near + 78.922 * mobility_value
 
 
 TEN = [

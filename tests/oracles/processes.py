@@ -20,14 +20,10 @@ REPOSITORY = Path(__file__).parents[2]
 def finished(program, *arguments, folder=REPOSITORY, **environment):
     """Run the text *program*, or a module after ``-m``, with the packages of *folder*; it must end by itself, without an error."""
     code = [] if program == "-m" else ["-c"]
-    done = subprocess.run(
-        [sys.executable, *code, program, *map(str, arguments)],
-        env=os.environ | {"PYTHONPATH": str(folder)} | {name: str(value) for name, value in environment.items()},
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        timeout=4 * PATIENCE,  # an empty cache takes minutes to fill
-    )
+    command = [sys.executable, *code, program, *map(str, arguments)]
+    env = os.environ | {"PYTHONPATH": str(folder)} | {name: str(value) for name, value in environment.items()}
+    # an empty cache takes minutes to fill
+    done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, timeout=4 * PATIENCE)
     assert done.returncode == 0, done.stderr[-2000:]
     return done
 

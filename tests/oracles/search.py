@@ -9,6 +9,7 @@ from reversi_env import Position, Rules, batch
 from reversi_env.kernels.bitboard import final_score, legal_moves, play
 from reversi_env.kernels.simd import trailing_zeros
 from search.kernels.evaluate import UNIT
+from studies.textbook import negamax
 
 GAMES = [Rules(size, variant) for size in (4, 6, 8) for variant in ("normal", "reversed")]
 
@@ -97,15 +98,9 @@ class Words:
         return (self.next() >> 11) / 2**53
 
 
-def negamax(position, evaluator, depth):
-    """In whole units, as a search keeps evaluations."""
-    if position.is_over():
-        return position.score() * UNIT
-    if depth == 0:
-        return math.floor(evaluator.static_value(position) * UNIT + 0.5)
-    if position.must_pass():
-        return -negamax(position.play("pass"), evaluator, depth)
-    return max(-negamax(position.play(action), evaluator, depth - 1) for action in position.legal_actions())
+def rounded(evaluator):
+    """The evaluator as a search sees it: in whole units."""
+    return lambda position: math.floor(evaluator.static_value(position) * UNIT + 0.5) / UNIT
 
 
 def value_after(position, action, evaluator, depth):
@@ -113,7 +108,7 @@ def value_after(position, action, evaluator, depth):
     after = position.play(action)
     if depth == 1:
         return -(after.score() if after.is_over() else evaluator.static_value(after))
-    return -negamax(after, evaluator, depth - 1) / UNIT
+    return -negamax(after, depth - 1, rounded(evaluator)).value
 
 
 def chosen_action(position, evaluator, depth, temperature, words):

@@ -34,10 +34,8 @@ class Pondering(Thinker):
 @pytest.mark.parametrize(
     ("position", "line", "expected"),
     [
-        (START, ("d3", "c3", "c4"), START.play("d3").play("c3")),
-        (START, ("d3",), START.play("d3")),
-        (START, (), None),
-        (Position.from_text("XXXXXXXXXXXXXXO-"), ("d4",), None),
+        *((START, ("d3", "c3", "c4"), START.play("d3").play("c3")), (START, ("d3",), START.play("d3"))),
+        *((START, (), None), (Position.from_text("XXXXXXXXXXXXXXO-"), ("d4",), None)),
     ],
 )
 def test_what_is_pondered(position, line, expected):

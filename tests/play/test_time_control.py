@@ -85,10 +85,8 @@ def test_clocks_that_cannot_be():
 @pytest.mark.parametrize(
     ("spec", "options", "asked", "expected"),
     [
-        ("six-factor", {}, {}, (1.0, None)),
-        ("six-factor", {}, {"time": 5.0}, (5.0, None)),
-        ("six-factor", {}, {"depth": 3}, (None, 3)),
-        ("six-factor:time=2", {}, {"time": 5.0}, (2.0, None)),
+        *(("six-factor", {}, {}, (1.0, None)), ("six-factor", {}, {"time": 5.0}, (5.0, None))),
+        *(("six-factor", {}, {"depth": 3}, (None, 3)), ("six-factor:time=2", {}, {"time": 5.0}, (2.0, None))),
         ("six-factor:time=2", {}, {"depth": 4}, (2.0, 4)),
         ("six-factor:depth=6", {}, {"depth": 9, "time": 1.0}, (1.0, 6)),
         ("six-factor:time=2", {}, {"time": 5.0, "soft": 1.0}, (2.0, None)),

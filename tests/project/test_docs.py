@@ -66,9 +66,8 @@ def lines_of(page):
 
 def rl_guide():
     """The lines of the guide in docs/guide/rl.md, which a test in tests/rl follows."""
-    text = (
-        (DOCS / "guide" / "rl.md").read_text().partition("<!-- guide:begin -->")[2].partition("<!-- guide:end -->")[0]
-    )
+    text = (DOCS / "guide" / "rl.md").read_text()
+    text = text.partition("<!-- guide:begin -->")[2].partition("<!-- guide:end -->")[0]
     return [line for line in text.splitlines() if line and not line.startswith("```")]
 
 
@@ -167,12 +166,8 @@ def test_every_command_of_a_page_exists():
     groups = {name.partition(" ")[0] for name in COMMANDS}
     unknown = []
     for page in [REPOSITORY / "README.md", *DOCS.rglob("*.md")]:
-        lines = (
-            []
-            if DOCS / "lab" in page.parents
-            else re.findall(r"(?:^|`)(reversi [a-z][^`\n]*)", page.read_text("utf-8"), re.M)
-        )
-        for line in lines:
+        text = "" if DOCS / "lab" in page.parents else page.read_text("utf-8")
+        for line in re.findall(r"(?:^|`)(reversi [a-z][^`\n]*)", text, re.M):
             words = line.split()
             name = " ".join(words[1:3])
             if not {words[1], name} & COMMANDS.keys() and not (words[1] in groups and len(words) == 2):

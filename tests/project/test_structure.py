@@ -1,9 +1,6 @@
 """The structure of the packages: imports without cycles, sizes of modules and folders, private names, facades and their stubs."""
 
 import ast
-import os
-import subprocess
-import sys
 import tomllib
 from functools import cache
 from importlib import import_module
@@ -11,6 +8,7 @@ from importlib import import_module
 import pytest
 
 from tests.conftest import REPOSITORY
+from tests.oracles.processes import output_of
 
 PACKAGES = ("reversi_env", "search", "models", "train", "studies", "play", "benchmarks")
 #: Names with an underscore that are public by their documentation: of named tuples, `os` and the interpreter.
@@ -97,12 +95,8 @@ def test_no_folder_imports_itself_by_way_of_others():
 
 def test_modules_are_neither_long_nor_tiny():
     lines = {name_of(path): len(path.read_text().splitlines()) for path in files(".py", ".js")}
-    wrong = {
-        name: count
-        for name, count in lines.items()
-        if count > MAX_LINES or (count < MIN_LINES and not name.endswith("__init__.py"))
-    }
-    assert not wrong
+    assert {name for name, count in lines.items() if count > MAX_LINES} == set()
+    assert {name for name, count in lines.items() if count < MIN_LINES and not name.endswith("__init__.py")} == set()
 
 
 def test_folders_have_few_modules():
@@ -158,18 +152,11 @@ def test_a_facade_has_the_names_of_its_stub_where_the_stub_says(stub):
         facade.nothing  # noqa: B018
 
 
-def output(script, **environment):
-    """What a new process prints that runs *script* without the variable EAGER_IMPORT, or with it."""
-    inherited = {name: value for name, value in os.environ.items() if name != "EAGER_IMPORT"}
-    command = [sys.executable, "-c", script]
-    return subprocess.run(command, env=inherited | environment, capture_output=True, text=True, check=True).stdout
-
-
 @pytest.mark.slow
 def test_facades_import_all_names_with_eager_import():
     pytest.importorskip("torch", reason="all names of the facades need torch, of the extra learn")
     script = "import sys, reversi_env, search, models; print('numba' in sys.modules)"
-    assert (output(script), output(script, EAGER_IMPORT="1")) == ("False\n", "True\n")
+    assert [output_of(script, EAGER_IMPORT=value) for value in ("", "1")] == [["False"], ["True"]]
 
 
 def test_the_import_loads_nothing_heavy():
@@ -181,7 +168,7 @@ print(heavy & set(sys.modules))
 functional.legal(functional.init(2))
 print("torch" in sys.modules)
 """
-    assert output(script) == "set()\nFalse\n"
+    assert output_of(script) == ["set()", "False"]
 
 
 def test_environments_are_registered_whichever_library_comes_first():
@@ -194,13 +181,13 @@ import reversi_env.envs.pettingzoo
 from pettingzoo.env_registry import registration
 print("Reversi-v0" in registration.aec_registry)
 """
-    assert output(script).splitlines() == ["False reversed", "True"]
+    assert output_of(script) == ["False reversed", "True"]
     script = """
 import pettingzoo, reversi_env
 from pettingzoo.env_registry import registration
 print("Reversi-v0" in registration.aec_registry)
 """
-    assert output(script) == "True\n"
+    assert output_of(script) == ["True"]
 
 
 def test_the_wheel_has_every_package_and_stub_and_no_studies():

@@ -37,14 +37,8 @@ def test_the_edge_table_is_complete_and_equals_the_twin():
     table = np.zeros_like(EDGE_TABLE)
     for margin, size in enumerate((8, 6, 4)):
         for line in product((0, 1, -1), repeat=size):
-            own, opp, safe = (
-                sum(1 << (i + margin) for i in squares)
-                for squares in (
-                    np.flatnonzero(np.equal(line, 1)),
-                    np.flatnonzero(np.equal(line, -1)),
-                    safe_on_line(line),
-                )
-            )
+            sides = (np.flatnonzero(np.equal(line, disc)) for disc in (1, -1))
+            own, opp, safe = (sum(1 << (i + margin) for i in squares) for squares in (*sides, safe_on_line(line)))
             table[margin, TERNARY[own] + 2 * TERNARY[opp]] = safe
     assert np.array_equal(EDGE_TABLE, table)
 

@@ -67,15 +67,8 @@ def test_positions_compare_hash_and_pickle_by_value():
 
 
 def test_printing_marks_the_legal_moves_and_the_matrix_follows_the_fields_convention():
-    assert str(Position.initial(Rules(4))).splitlines() == [
-        "   a b c d",
-        "1  . + . .",
-        "2  + O X .",
-        "3  . X O +",
-        "4  . . + .",
-        "",
-        "black to move (X 2, O 2)",
-    ]
+    board = "   a b c d|1  . + . .|2  + O X .|3  . X O +|4  . . + .||black to move (X 2, O 2)"
+    assert str(Position.initial(Rules(4))).splitlines() == board.split("|")
     assert "fewest win" in str(Position.initial(Rules(4, "reversed")))
     matrix = Position.initial(Rules(4)).to_matrix()
     assert matrix.dtype == np.int8
@@ -91,8 +84,6 @@ MATRICES = [
     "board",
     [[None] * 8] * 8,
 ]
-
-
 FULL = Position.from_text("X" * 64)
 ASKED = (Position.discs, Position.disc_difference, Position.stable, Position.frontier)
 

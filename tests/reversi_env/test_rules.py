@@ -249,17 +249,14 @@ def test_random_play_is_uniform_and_games_have_the_known_mean_length():
     [
         (lambda: batch.legal_moves([1, 2], [4]), "own has 2 boards and opp 1"),
         (lambda: batch.legal_moves([[1]], [[2]]), "one-dimensional"),
-        (lambda: batch.legal_moves([1.5], [2.0]), "uint64"),
-        (lambda: batch.legal_moves([1], [1]), "position 0"),
+        *((lambda: batch.legal_moves([1.5], [2.0]), "uint64"), (lambda: batch.legal_moves([1], [1]), "position 0")),
         (lambda: batch.legal_moves([1], [2], Rules(6)), "6x6"),
         *((lambda square=square: batch.play([square], *batch.start(1)), f"square {square}") for square in (0, 64, 65)),
         (lambda: batch.play([19, 19], *batch.start(3)), "3"),
         *((lambda plies=plies: batch.random_positions(2, plies), "plies") for plies in BAD_PLIES),
         (lambda: batch.random_positions(3, [1, 2]), "3 positions"),
-        (lambda: batch.random_positions(-1, 2), "count"),
-        (lambda: batch.random_positions(1, 2, seed=1.7), "seed"),
-        (lambda: batch.random_positions(1, 2, 6), "Rules"),
-        (lambda: batch.random_plies(1, seed=-1), "seed"),
+        *((lambda: batch.random_positions(-1, 2), "count"), (lambda: batch.random_positions(1, 2, seed=1.7), "seed")),
+        *((lambda: batch.random_positions(1, 2, 6), "Rules"), (lambda: batch.random_plies(1, seed=-1), "seed")),
     ],
 )
 def test_bad_arrays_are_named(call, message):

@@ -4,15 +4,15 @@ import numpy as np
 import pytest
 from numba.np.numpy_support import from_dtype
 
-from reversi_env import Position, Rules, batch
+from reversi_env import Position, Rules
 from search import evaluators
-from search.engine.probcut import DepthPair, DeviationModel, ProbCutModel, coefficients, probcut_depth
 from search.kernels.evaluate import UNIT
 from search.kernels.thread_state import THREAD_STATE
 from studies.game_tree import counting
 from studies.game_tree.kernels import ROUNDS, count_breadths
 from studies.textbook import alpha_beta
 from studies.textbook import negamax as minimax
+from tests.oracles.search import rounded
 
 RULES = Rules(6)
 
@@ -44,17 +44,13 @@ def test_counts_add_up(rules):
     assert (again[0].sum(axis=0) == moves.sum(axis=0)).all()  # a game depends on its number, not on its group
 
 
-def judge(position):
-    return np.floor(evaluators.get_evaluator("six-factor").static_value(position) * UNIT + 0.5) / UNIT
-
-
 @pytest.mark.parametrize(("refinement", "textbook"), [(counting.MINIMAX, minimax), (counting.ALPHA_BETA, alpha_beta)])
 def test_without_refinements_it_is_the_textbook_search_node_for_node(refinement, textbook):
     own, opp = boards(games=2)
     for depth in (1, 3):
         counts = counting.count_nodes(own, opp, "six-factor", RULES, depth, refinement)
         for i, (mine, theirs) in enumerate(zip(own.tolist(), opp.tolist(), strict=True)):
-            result = textbook(Position(RULES, mine, theirs), depth, judge)
+            result = textbook(Position(RULES, mine, theirs), depth, rounded(evaluators.get_evaluator("six-factor")))
             assert (counts.nodes[i], counts.values[i] / UNIT) == (result.nodes, result.value)
 
 
@@ -70,26 +66,3 @@ def test_every_refinement_keeps_the_value_of_minimax():
 def test_a_record_with_switches_is_never_taken_for_the_engines():
     """Numba lets a record stand for another that it begins like: code for the engine would then run, without switches."""
     assert from_dtype(counting.COUNTED).can_convert_to(None, from_dtype(THREAD_STATE)) is None
-
-
-def test_probcut_saves_nodes():
-    everything = counting.REFINEMENTS[-1]
-    pairs = tuple(DepthPair(deep, probcut_depth(deep), 1.0, 0.0, 30) for deep in (3, 4))
-    cuts = coefficients(ProbCutModel(pairs, DeviationModel(0.5, 0.0, 0.0, 0.0, 0.0), (8, 32)))
-    whole, pruned = (
-        counting.count_nodes(*boards(), "six-factor", RULES, 6, everything, probcut=result, margin=0.5)
-        for result in (None, cuts)
-    )
-    assert pruned.nodes.sum() < 0.9 * whole.nodes.sum()
-
-
-def test_positions_are_of_their_round_and_have_a_move():
-    result = counting.positions_by_round(RULES, 20, [4, 20, 30], seed=0)
-    for number, (own, opp, _) in result.items():
-        assert (np.bitwise_count(own | opp) == number).all()
-        assert (batch.legal_moves(own, opp, RULES) != 0).all()
-        assert own.size >= 18
-    *boards, games = counting.positions_of_games(RULES, 20, [4, 20, 30], seed=0)
-    assert np.array_equal(boards, np.concatenate([result[number][:2] for number in (4, 20, 30)], axis=1))
-    discs = np.bitwise_count(boards[0] | boards[1]).tolist()
-    assert len(set(zip(games.tolist(), discs, strict=True))) == len(games)  # one position of a game in a round

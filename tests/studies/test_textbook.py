@@ -1,10 +1,9 @@
 """The textbook algorithms agree with each other, with brute force and with published values, and count as they say."""
 
-import random
-
+import numpy as np
 import pytest
 
-from reversi_env import Position, Rules
+from reversi_env import Position, Rules, batch
 from studies.textbook import (
     SearchResult,
     alpha_beta,
@@ -15,6 +14,7 @@ from studies.textbook import (
     negamax,
 )
 from tests.oracles import search as brute_force
+from tests.oracles.search import positions
 
 FULL_SEARCHES = [minimax, negamax]
 ALL_SEARCHES = [*FULL_SEARCHES, minimax_pruned, alpha_beta, double_alpha_maximax, iterative_deepening]
@@ -40,21 +40,14 @@ def disc_lead(position):
 EVALUATIONS = [discs_and_mobility, disc_lead]
 
 
-def random_position(rules, generator, empties=None):
-    """A position of a random game: with that many squares empty, or anywhere in the game."""
-    wanted = generator.randint(1, rules.square_count - 4) if empties is None else empties
-    position = Position.initial(rules)
-    while position.empties > wanted:
-        actions = position.legal_actions()
-        if not actions:
-            return random_position(rules, generator, empties)
-        position = position.play(generator.choice(actions))
-    return position
-
-
 def random_positions(rules, count, empties=None):
-    generator = random.Random(f"{rules}")
-    return [random_position(rules, generator, empties) for _ in range(count)]
+    """Positions of random games: with that many squares empty, if the game goes on so far, or anywhere in the game."""
+    plies = (
+        np.linspace(0, rules.square_count - 6, count).astype(int)
+        if empties is None
+        else rules.square_count - 4 - empties
+    )
+    return positions(*batch.random_positions(count, plies, rules, seed=1), rules)
 
 
 def value_after(position, move, depth, evaluate):

@@ -4,6 +4,7 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,7 +16,8 @@ from models.mcts import search as tree_search
 from models.mcts.search import TreeSearch, considered_visits_sequence
 from reversi_env import Position, ReversiError, Rules, batch, functional
 from search.engine.solver import solve_batch
-from tests.oracles.cuda import random_function
+from tests.oracles.cuda import HAS_GPU, TRITON_SIMULATES, random_function
+from tests.oracles.processes import output_of
 
 
 def roots_of(rules, count, seed=3):
@@ -209,11 +211,8 @@ def test_kernels_that_find_something_else_are_not_used(monkeypatch):
 @pytest.mark.parametrize(
     ("variant", "method", "plies", "exact", "share"),
     [
-        ("normal", "gumbel", 8, 0, 0.8),
-        ("normal", "gumbel", 5, 10, 1),
-        ("normal", "puct", 5, 10, 1),
-        ("reversed", "gumbel", 5, 10, 1),
-        ("reversed", "puct", 5, 10, 1),
+        *(("normal", "gumbel", 8, 0, 0.8), ("normal", "gumbel", 5, 10, 1), ("normal", "puct", 5, 10, 1)),
+        *(("reversed", "gumbel", 5, 10, 1), ("reversed", "puct", 5, 10, 1)),
     ],
 )
 def test_a_search_without_a_network_plays_the_value_of_the_solver(variant, method, plies, exact, share):
@@ -240,3 +239,11 @@ def test_impossible_searches_are_refused(wrong):
 def test_games_of_another_board_are_refused():
     with pytest.raises(ReversiError, match="size=6"):
         TreeSearch(random_function(4), Rules(4)).run(functional.init(2, Rules(6), device="cpu"))
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not find_spec("triton"), reason="triton is not installed")
+def test_triton_kernels_find_what_torch_finds():
+    lines = output_of("-m", "tests.oracles.cuda", "trees", *["cuda"] * HAS_GPU, **TRITON_SIMULATES)
+    assert len(lines) == 5
+    assert all(line.endswith("games alike") for line in lines)

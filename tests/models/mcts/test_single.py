@@ -31,10 +31,7 @@ class Network:
 @pytest.mark.parametrize(
     ("size", "simulations", "how"),
     [
-        (4, 64, {"exact": 4}),
-        (6, 64, {}),
-        (6, 33, {"max_considered_actions": 4, "max_depth": 3}),
-        (8, 50, {}),
+        *((4, 64, {"exact": 4}), (6, 64, {}), (6, 33, {"max_considered_actions": 4, "max_depth": 3}), (8, 50, {})),
         (8, 16, {"max_considered_actions": 1}),
     ],
 )

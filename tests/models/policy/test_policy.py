@@ -162,12 +162,8 @@ def test_a_policy_plays_its_own_game_only_and_not_every_game_has_a_packaged_one(
 def test_both_games_have_a_policy_on_6x6_that_plays_by_name_and_on_the_server(variant):
     rules = Rules(6, variant)
     policy, start = read_policy(packaged_policy(rules)), Position.initial(rules)
-    record = policy.record
-    assert policy.rules == rules
-    assert record["training"] == "ppo"
-    assert record["command"].startswith("reversi rl")
-    assert record["options"]["variant"] == variant
-    assert record["standing"]["rungs"]["random"]["points"] > 0.85
+    assert (policy.rules, policy.record["options"]["variant"]) == (rules, variant)
+    assert policy.record["standing"]["rungs"]["random"]["points"] > 0.85
     assert agents.make_agent("rl").choose(start) in start.legal_actions()
     agent = catalogue.limited_agent("rl:seed=3", 6, ServerOptions())
     answer = Searcher().answer(Job("move", start, agent.spec.text, table=1, seed=3, number=1))

@@ -104,10 +104,8 @@ def test_the_command_follows_the_schema_and_its_options_are_defaults(reversi):
 @pytest.mark.parametrize(
     ("line", "key", "words"),
     [
-        ("{", None, "JSON object"),
-        ("[1]", None, "JSON object"),
-        ('{"position": "start"}', None, "id None: expected"),
-        ('{"id": 1.5, "position": "start"}', None, "1.5"),
+        *(("{", None, "JSON object"), ("[1]", None, "JSON object")),
+        *(('{"position": "start"}', None, "id None: expected"), ('{"id": 1.5, "position": "start"}', None, "1.5")),
         ('{"id": 1, "position": "start", "dept": 4}', 1, "did you mean 'depth'"),
         ('{"id": 1, "depth": 4}', 1, "position"),
         ('{"id": 1, "position": "start", "depth": 0}', 1, "depth=0: expected an integer from 1 to 60"),

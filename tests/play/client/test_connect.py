@@ -146,13 +146,10 @@ BOARD = {"type": "state", "size": 4, "variant": "normal", "status": "running"}
     ("message", "complaint"),
     [
         ('{"type": "error", "status": 403, "message": "\\u001b]0;title\\u0007\\u009b31mno"}', "refuses: ]0;title31mno"),
-        ('{"type": "state"}', "breaks the rules: 'size'"),
-        (BOARD | {"moves": ["\u001b[2J"]}, "breaks the rules"),
+        *(('{"type": "state"}', "breaks the rules: 'size'"), (BOARD | {"moves": ["\u001b[2J"]}, "breaks the rules")),
         (BOARD | {"moves": ["a1"]}, "breaks the rules"),
         (BOARD | {"moves": [], "turn": "black", "board": "X" * 16}, "differs from ours"),
-        ("[]", "cannot be read"),
-        ("{", "cannot be read"),
-        ("[" * 100_000, "cannot be read"),
+        *(("[]", "cannot be read"), ("{", "cannot be read"), ("[" * 100_000, "cannot be read")),
     ],
 )
 def test_a_terminal_obeys_no_server(reversi, message, complaint):

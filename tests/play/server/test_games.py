@@ -43,10 +43,8 @@ def play_out(socket, colour, moves=64):
 @pytest.mark.parametrize(
     ("size", "variant", "colour", "agent"),
     [
-        (4, "reversed", "white", "greedy"),
-        (6, "normal", "black", "six-factor:depth=2"),
-        (8, "reversed", "black", "random"),
-        (4, "normal", "black", "six-factor:time=0.3,depth=3"),
+        *((4, "reversed", "white", "greedy"), (6, "normal", "black", "six-factor:depth=2")),
+        *((8, "reversed", "black", "random"), (4, "normal", "black", "six-factor:time=0.3,depth=3")),
         (6, "normal", "white", "zero:simulations=4"),
     ],
 )
@@ -222,11 +220,8 @@ def test_an_analysis_is_exact_near_the_end_and_does_not_favour_a_side(api):
     assert max(values) - min(values) < 0.01
     answer = analysis(start.play("c2"), 0.05)  # of the solved book
     assert (answer["exact"], answer["value"], answer["confidence"]) == (True, 4, 100)
-    assert [(entry["value"], entry["verdict"]) for entry in answer["moves"]] == [
-        (4, "best"),
-        (2, "inaccuracy"),
-        (-20, "blunder"),
-    ]
+    verdicts = [(entry["value"], entry["verdict"]) for entry in answer["moves"]]
+    assert verdicts == [(4, "best"), (2, "inaccuracy"), (-20, "blunder")]
 
 
 def test_openings_have_names_moves_of_the_book_and_recorded_games(special, tmp_path):

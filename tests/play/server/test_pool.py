@@ -65,11 +65,7 @@ async def ask(pool, *names, unit="client"):
     """Searches of the clients, or of the games of one client, that the names begin with."""
     for name in names:
         owner = name.split()[0]
-        search(
-            pool,
-            name=name,
-            **({"client": owner, "game": name} if unit == "client" else {"client": "all", "game": owner}),
-        )
+        search(pool, *((owner, name) if unit == "client" else ("all", name)), game=name if unit == "client" else owner)
     await settle()
 
 

@@ -39,12 +39,8 @@ def folder(tmp_path):
 @pytest.mark.parametrize(
     ("database", "option", "reason"),
     [
-        (".", (), "database"),
-        ("text", (), "not a database"),
-        ("held", (), "another server"),
-        ("other", (), "version 0"),
-        ("nowhere/games", (), "folder"),
-        ("text/games", (), "folder"),
+        *((".", (), "database"), ("text", (), "not a database"), ("held", (), "another server")),
+        *(("other", (), "version 0"), ("nowhere/games", (), "folder"), ("text/games", (), "folder")),
         ("games", ("--wthor", "."), "'a.wtb': WTHOR game 0: move 2"),
         ("games", ("--port", "taken"), "cannot listen on 127.0.0.1"),
     ],
@@ -118,11 +114,8 @@ def test_all_that_the_page_offers_is_compiled_in_the_background_and_reported(mon
 
 
 def test_the_page_is_small_on_the_wire_cached_and_says_what_it_has_not(api):
-    files = [
-        path.relative_to(PAGE).as_posix()
-        for path in sorted(PAGE.rglob("*.*"))
-        if path.suffix in (".js", ".css", ".svg")
-    ]
+    paths = (path for path in sorted(PAGE.rglob("*.*")) if path.suffix in (".js", ".css", ".svg"))
+    files = [path.relative_to(PAGE).as_posix() for path in paths]
     [folder] = set(re.findall(r'="/(\w+)/(?=page/)', api.http.get("/").text))
     sizes = 0
     for path in ("", *(f"{folder}/{name}" for name in (*files, "words/en.json"))):

@@ -77,20 +77,8 @@ def test_a_program_that_fails_does_not_end_the_session(reversi, state):
 
 
 def test_mistakes_name_the_input_and_change_nothing(play):
-    lines = [
-        "a1",
-        "z9",
-        "pass",
-        "sing",
-        "undo",
-        "redo",
-        "level 0",
-        "new green",
-        "^[31m\xff",
-        "load",
-        "load nothing.ggf",
-    ]
-    lines += [f"load x {'9' * 5000}", "save no/where.ggf"]
+    words = "a1|z9|pass|sing|undo|redo|level 0|new green|^[31m\xff|load|load nothing.ggf|save no/where.ggf"
+    lines = [*words.split("|"), f"load x {'9' * 5000}"]
     _, *answers, moves = play(*lines, "moves").split("black> ")[:-1]
     for line, answer in zip(lines, answers, strict=True):
         assert line.split()[-1][:40] in answer

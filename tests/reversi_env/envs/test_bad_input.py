@@ -117,15 +117,7 @@ def test_what_needs_a_reset_first():
     text = {"render_mode": "ansi"}
     env, single, many = aec.env(**text), ReversiEnv(**text), ReversiVectorEnv(2, **text)
     made = (env, single, many, ReversiEnv(opponent=None), gymnasium.make("Reversi-v0"))
-    looks = [
-        lambda: env.observe("player_0"),
-        env.last,
-        env.state,
-        env.get_state,
-        env.render,
-        single.render,
-        many.render,
-    ]
+    looks = [lambda: env.observe("player_0"), env.last, env.state, env.get_state, *(one.render for one in made[:3])]
     some = {"reset_mask": np.array([True, False])}
     for call in (*looks, *(partial(one.step, 0) for one in made), partial(many.reset, options=some)):
         with pytest.raises(ResetNeeded, match="reset"):

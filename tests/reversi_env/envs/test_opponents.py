@@ -246,21 +246,6 @@ def test_a_pool_changes_between_episodes():
     assert (len(pool), pool[0], pool[1]) == (2, "random", last_legal)
 
 
-def test_a_pool_changes_under_a_running_batch():
-    pool, opponent = OpponentPool(["random"]), Counting()
-    envs = ReversiVectorEnv(32, size=4, opponent=pool)
-    envs.reset(seed=1)
-    envs.step(envs.sample_legal())
-    pool.add(opponent)
-    pool.set_weight(0, 0.0)
-    envs.step(envs.sample_legal())
-    assert (envs.get_state()["opponent"] == 0).all()
-    for _ in range(30):
-        envs.step(envs.sample_legal())
-    assert (envs.get_state()["opponent"] == 1).all()
-    assert opponent.batches
-
-
 def test_a_pool_can_be_shared_and_pickled():
     pool = OpponentPool(["random", last_legal])
     first, second = ReversiEnv(size=4, opponent=pool), ReversiVectorEnv(2, size=4, opponent=pool)

@@ -185,9 +185,7 @@ BAD_OPTIONS = {"num_envs": 0, "layout": "float", "illegal": "raise", "observatio
         *BAD_OPTIONS.items(),
         *(("opponent", opponent) for opponent in ("six-factor", ["random"])),
         *(("device", device) for device in ("tpu", "meta")),
-        ("reward", "shaped"),
-        ("autoreset_mode", "NEXT_STEP"),
-        ("max_episode_steps", 20),
+        *(("reward", "shaped"), ("autoreset_mode", "NEXT_STEP"), ("max_episode_steps", 20)),
     ],
 )
 def test_options_that_do_not_exist(name, value):

@@ -68,10 +68,8 @@ def test_a_wrapped_episode_is_the_image_of_the_unwrapped_one(size, variant, obse
 @pytest.mark.parametrize(
     ("mode", "form"),
     [
-        ("NEXT_STEP", {"observation": "flat"}),
-        ("SAME_STEP", {"observation": "dict"}),
-        ("SAME_STEP", {"channels_last": True, "dtype": "float32"}),
-        ("DISABLED", {"extra_planes": ("legal",)}),
+        *(("NEXT_STEP", {"observation": "flat"}), ("SAME_STEP", {"observation": "dict"})),
+        *(("SAME_STEP", {"channels_last": True, "dtype": "float32"}), ("DISABLED", {"extra_planes": ("legal",)})),
     ],
 )
 def test_a_wrapped_batch_is_the_image_of_the_unwrapped_one(mode, form, wrapper):

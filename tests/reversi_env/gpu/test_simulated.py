@@ -1,4 +1,4 @@
-"""GPU kernels on a simulated device, and errors without a GPU."""
+"""GPU kernels of the environments and the solver on a simulated device, and errors without a GPU."""
 
 import sys
 from importlib.util import find_spec
@@ -84,3 +84,21 @@ def test_there_is_no_gpu(monkeypatch):
     lines = output_of(ASK, CUDA_VISIBLE_DEVICES="")  # no GPU for this process, wherever it runs
     assert len(lines) == 3
     assert all(line.startswith("GpuError device='cuda'") for line in lines)
+
+
+@pytest.mark.slow
+def test_the_solver_on_every_size_in_both_variants_to_every_kind_of_end():
+    """A board with one empty square, passes, unsorted and sorted levels, and positions given up.
+
+    From ten empties on the shared table is asked; four simulated threads write to it.
+    """
+    jobs = [f"8,{v},{e},8" for v in ("normal", "reversed") for e in (1, 4)]
+    jobs += [
+        f"{size},{v},{e},{n}" for size, e, n in ((8, 10, 1), (6, 10, 2), (4, 9, 6)) for v in ("normal", "reversed")
+    ]
+    jobs += ["8,normal,7,2", "6,reversed,7,2", "8,reversed,5,6", "8,normal,6,4,tired"]
+    lines = output_of("-m", "tests.oracles.cuda", "solver", *jobs, **NUMBA_SIMULATES)
+    differing, left_to_the_cpu = zip(*(map(int, line.split()) for line in lines), strict=True)
+    assert differing == (0,) * len(jobs)
+    assert left_to_the_cpu[-1] > 0
+    assert not any(left_to_the_cpu[:-1])

@@ -56,13 +56,8 @@ def test_a_pass_may_be_spelt_in_several_ways_or_left_out(moves):
 @pytest.mark.parametrize(
     ("game_type", "rules", "tag"),
     [
-        ("8", Rules(8), None),
-        ("8a", Rules(8, "reversed"), None),
-        ("6", Rules(6), None),
-        ("8r", Rules(8), "8r"),
-        ("s8r20", Rules(8), "s8r20"),
-        ("8kar16", Rules(8, "reversed"), "8kar16"),
-        ("4b", Rules(4), "4b"),
+        *(("8", Rules(8), None), ("8a", Rules(8, "reversed"), None), ("6", Rules(6), None), ("8r", Rules(8), "8r")),
+        *(("s8r20", Rules(8), "s8r20"), ("8kar16", Rules(8, "reversed"), "8kar16"), ("4b", Rules(4), "4b")),
         ("8A", Rules(8, "reversed"), "8A"),
     ],
 )
@@ -90,14 +85,8 @@ def test_the_board_gives_the_start_and_the_side_to_move():
 @pytest.mark.parametrize(
     ("value", "result", "ending"),
     [
-        ("+12.00", 12.0, None),
-        ("-64", -64.0, None),
-        ("0", 0.0, None),
-        ("+0.5:t", 0.5, "timeout"),
-        ("-40.00:r", -40.0, "resigned"),
-        ("2.000:s", 2.0, "agreed"),
-        ("?", None, None),
-        ("?:r", None, "resigned"),
+        *(("+12.00", 12.0, None), ("-64", -64.0, None), ("0", 0.0, None), ("+0.5:t", 0.5, "timeout")),
+        *(("-40.00:r", -40.0, "resigned"), ("2.000:s", 2.0, "agreed"), ("?", None, None), ("?:r", None, "resigned")),
     ],
 )
 def test_results_in_all_forms(value, result, ending):

@@ -24,8 +24,8 @@ def test_the_sample_of_ffo_positions_comes_back_byte_for_byte():
     assert written_back(FFO_SAMPLE) == FFO_SAMPLE.read_bytes()
 
 
-def test_every_ffo_position_comes_back_byte_for_byte(ffo_paths):
-    for path in ffo_paths:
+def test_every_ffo_position_comes_back_byte_for_byte(external_data):
+    for path in (external_data / "ffo").glob("*.obf"):
         assert written_back(path) == path.read_bytes(), path.name
 
 
@@ -53,8 +53,7 @@ def test_the_size_follows_from_the_board_and_the_line_comes_back(line, size):
 @pytest.mark.parametrize(
     "line",
     [
-        "-----ox--xo----- x;b1:-8;a2:-8;d3:16;c4:-8",
-        "-----OX--XO-----X; b1 : -8 ; a2:-8; d3:+16; c4:-8;",
+        *("-----ox--xo----- x;b1:-8;a2:-8;d3:16;c4:-8", "-----OX--XO-----X; b1 : -8 ; a2:-8; d3:+16; c4:-8;"),
         "---- -OX- -XO- ---- X; B1:-8; A2:-8; D3:+16; C4:-8;\n",
         ".....OX..XO..... B; B1:-08; A2:-8; D3:+16; C4:-8;",
     ],

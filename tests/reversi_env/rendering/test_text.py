@@ -30,10 +30,8 @@ def test_every_square_shows_its_disc_or_mark(position, last_move):
 @pytest.mark.parametrize(
     ("text", "variant", "expected"),
     [
-        ("XO" + "-" * 14, "normal", "black to move"),
-        ("OX" + "-" * 14, "normal", "black must pass"),
-        ("X" * 12 + "O" * 4, "normal", "black wins"),
-        ("X" * 12 + "O" * 4, "reversed", "white wins"),
+        *(("XO" + "-" * 14, "normal", "black to move"), ("OX" + "-" * 14, "normal", "black must pass")),
+        *(("X" * 12 + "O" * 4, "normal", "black wins"), ("X" * 12 + "O" * 4, "reversed", "white wins")),
         ("X" * 8 + "O" * 8, "normal", "draw"),
     ],
 )

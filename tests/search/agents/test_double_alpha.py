@@ -41,12 +41,9 @@ def twin(position, depth, capacity=1000, **clock):
 
 
 def same(found, expected, rules):
-    return (found.move, found.value, found.depth, found.nodes) == (
-        None if expected.move is None else rules.name_of(expected.move),
-        expected.value,
-        expected.depth,
-        expected.nodes,
-    )
+    move = None if expected.move is None else rules.name_of(expected.move)
+    expected = (move, expected.value, expected.depth, expected.nodes)
+    return (found.move, found.value, found.depth, found.nodes) == expected
 
 
 @every_game

@@ -8,8 +8,8 @@ from reversi_env import Position, ReversiError, Rules, batch
 from search.engine.batch import search_batch
 from search.engine.solver import solve_batch
 from search.evaluators.registry import get_evaluator
-from search.kernels.evaluate import UNIT
-from tests.oracles.search import negamax
+from studies.textbook import negamax
+from tests.oracles.search import rounded
 from train.labels import LabelOptions, sample_positions
 
 GAMES = [Rules(6, "reversed"), Rules(8)]
@@ -22,9 +22,9 @@ def positions(rules, count, empties):
 @pytest.mark.parametrize("rules", GAMES, ids=str)
 def test_values_are_those_of_negamax_and_exact_where_the_game_ends_within_the_depth(rules):
     own, opp = positions(rules, 66, (1, 22))
-    evaluator = get_evaluator("six-factor")
+    judge = rounded(get_evaluator("six-factor"))
     for depth, count in ((0, 66), (1, 44), (2, 22), (3, 10), (4, 4)):
-        expected = [negamax(Position(rules, int(own[i]), int(opp[i])), evaluator, depth) / UNIT for i in range(count)]
+        expected = [negamax(Position(rules, int(own[i]), int(opp[i])), depth, judge).value for i in range(count)]
         assert search_batch(own[:count], opp[:count], "six-factor", rules, depth).tolist() == expected
     own, opp = positions(rules, 200, (1, 6))
     assert (search_batch(own, opp, "six-factor", rules, 6) == solve_batch(own, opp, rules)).all()
@@ -73,12 +73,9 @@ def test_progress_counts_up_and_may_end_it():
 @pytest.mark.parametrize(
     ("evaluator", "options", "words"),
     [
-        ("six-factor", {"depth": 61}, "depth=61"),
-        ("six-factor", {"depth": 1.5}, "depth=1.5: expected"),
-        ("six-facto", {"depth": 2}, "did you mean 'six-factor'"),
+        *(("six-factor", {"depth": depth}, f"depth={depth}") for depth in (61, 1.5)),
         ("six-factor", {"probcut": 1}, "ProbCut"),
         ("network", {"probcut": "much"}, "'much'"),
-        ("six-factor", {"threads": 0}, "threads=0: expected"),
     ],
 )
 def test_bad_input(evaluator, options, words):

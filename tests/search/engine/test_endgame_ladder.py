@@ -71,11 +71,7 @@ def test_each_step_says_how_sure_it_is_and_the_last_is_exact():
     solver, position = solver_for(Rules()), positions_with(17, 1, Rules(), seed=3)[0]
     solver.prepare_search()
     result = [solver.solve_at(position, step, 0) for step in range(EXACT_LEVEL + 1)]
-    assert (
-        [solution.confidence for solution in result]
-        == [step.confidence for step in SELECTIVITIES]
-        == [73, 87, 95, 98, 99, 100]
-    )
+    assert [solution.confidence for solution in result] == [step.confidence for step in SELECTIVITIES]
     assert [solution.proven for solution in result] == [False] * EXACT_LEVEL + [True]
     assert result[-1].score == Solver().solve(position).score
     for solution in result:

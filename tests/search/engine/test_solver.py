@@ -58,8 +58,8 @@ def test_the_smallest_board_is_solved_from_its_start(variant, score, threads):
     assert solve_all_moves(start) == dict.fromkeys(start.legal_moves(), score)  # they are images of each other
 
 
-def test_short_ffo_problems(ffo_paths):
-    in_order = sorted(ffo_paths, key=lambda path: int(path.stem.split("-")[1]))
+def test_short_ffo_problems(external_data):
+    in_order = sorted((external_data / "ffo").glob("*.obf"), key=lambda path: int(path.stem.split("-")[1]))
     problems, solver = [problem for path in in_order for problem in read_obf(path)], Solver()
     assert len(problems) == 44
     for number in (*range(1, 26), 39):

@@ -7,22 +7,12 @@ import pytest
 
 from reversi_env import Position, Rules, batch
 from search.engine import threads as thread_group
-from search.engine.engine import Engine
-from search.engine.limits import Limits
-from search.engine.solver import Solver, solve
+from search.engine.solver import Solver
 from search.engine.table import TranspositionTable
 from search.engine.threads import CoreUsage, ThreadGroup
 from search.engine.timer import StopSwitch
 from search.kernels.thread_state import THREAD_STATE
 from tests.oracles.processes import PATIENCE, in_background, wait_until
-
-
-@pytest.fixture
-def _no_core(monkeypatch):
-    """The process seems to get no core at all: helpers sleep and wake all the time."""
-    monkeypatch.setattr(thread_group, "process_time", lambda: 0.0)
-    monkeypatch.setattr(thread_group, "BACKOFF_SECONDS", 0.0)
-    monkeypatch.setattr(thread_group, "SAMPLE_SECONDS", 0.001)
 
 
 def test_there_is_room_for_as_many_threads_as_get_a_core():
@@ -38,8 +28,11 @@ def thread_states_and_switch(threads):
     return thread_states, StopSwitch(thread_states)
 
 
-@pytest.mark.usefixtures("_no_core")
-def test_a_helper_that_was_asleep_goes_on():
+def test_a_helper_that_was_asleep_goes_on(monkeypatch):
+    """The process seems to get no core at all: helpers sleep and wake all the time."""
+    monkeypatch.setattr(thread_group, "process_time", lambda: 0.0)
+    monkeypatch.setattr(thread_group, "BACKOFF_SECONDS", 0.0)
+    monkeypatch.setattr(thread_group, "SAMPLE_SECONDS", 0.001)
     thread_states, switch = thread_states_and_switch(2)
     calls, often = [], threading.Event()
 
@@ -68,19 +61,6 @@ def test_an_error_in_any_thread_is_the_callers_and_ends_the_others():
 
     with pytest.raises(KeyError, match="lost"):
         ThreadGroup(thread_states, switch).run(search)
-
-
-@pytest.mark.usefixtures("_no_core")
-def test_what_is_found_does_not_depend_on_who_sleeps():
-    own, opp = batch.random_positions(6, 60 - 16, seed=4)
-    for a, b in zip(own, opp, strict=True):
-        position = Position(Rules(), int(a), int(b))
-        solver = Solver(threads=3, table=TranspositionTable(1))
-        assert solver.solve(position).score == solve(position, table=TranspositionTable(1)).score
-    engine = Engine("six-factor", threads=2, megabytes=1)
-    result = engine.search(Position.initial(), Limits(depth=9, empties_exact=0))
-    assert result.depth == 9
-    assert result.move in Position.initial().legal_moves()
 
 
 def test_a_search_is_stopped_while_a_helper_sleeps(monkeypatch):

@@ -17,11 +17,11 @@ from train.arena.results import MAX_PAIR_EFFICIENCY, MAX_RARE_POINTS, Results
 from train.arena.sequential import PAIR_SCORES, Sprt, expected_score
 from train.evaluation.ladder import Ladder
 
-#: Each simulation twice: small for CI, and large.
-SIZES = [pytest.param(1, marks=pytest.mark.slow), pytest.param(10, marks=[pytest.mark.slow, pytest.mark.long])]
+pytestmark = pytest.mark.slow
 #: Points of the two games of the pairs with 0, ½, 1, 1½ and 2 points, as signs of discs.
 PAIRS = np.array([[-1, -1], [-1, 0], [0, 0], [0, 1], [1, 1]])
-by_size = pytest.mark.parametrize("scale", SIZES)
+#: Each simulation twice: small for CI, and large.
+by_size = pytest.mark.parametrize("scale", [1, pytest.param(10, marks=pytest.mark.long)])
 
 
 def check(scale, name, hits, low=0.93, high=0.98):

@@ -10,9 +10,8 @@ from reversi_env.notation import Game, write_ggf
 from search import evaluators
 from search.agents.spec import make_agent
 from search.engine.solver import solve, solve_all_moves
-from search.kernels.evaluate import UNIT
 from studies.textbook import negamax
-from tests.oracles.search import some_positions
+from tests.oracles.search import rounded, some_positions
 from train import self_play
 from train.arena.batch import EvaluatorPlayer, RandomPlayer, batch_player, perfect_moves, play_games
 from train.arena.match import play_match
@@ -81,10 +80,7 @@ def test_openings_of_a_wthor_file_are_cut(external_data):
 @pytest.mark.parametrize(
     ("content", "place"),
     [
-        ("", "openings"),
-        ("e6f4e3\ne6e6\n", "line 2"),
-        ("e6f4 zz\n", "line 1"),
-        ("X" * 64 + " O;\n", "line 1"),
+        *(("", "openings"), ("e6f4e3\ne6e6\n", "line 2"), ("e6f4 zz\n", "line 1"), ("X" * 64 + " O;\n", "line 1")),
         ("X" * 36 + " O;\n", "line 1"),
         ("(;GM[Othello]TY[8a]B[d3];)\n", "game 1"),
     ],
@@ -99,11 +95,6 @@ def test_bad_files(tmp_path, content, place):
 RULES = Rules(6, "reversed")
 
 
-def rounded(position, rules=RULES):
-    """The evaluator as the compiled search sees it: in whole units."""
-    return np.floor(evaluators.get_evaluator("six-factor").static_value(position) * UNIT + 0.5) / UNIT
-
-
 @pytest.mark.parametrize("depth", [1, 2, 3])
 def test_the_square_chosen_is_a_best_one_of_the_textbook_search(depth):
     own, opp = some_positions(RULES, 8, 14)
@@ -111,7 +102,8 @@ def test_the_square_chosen_is_a_best_one_of_the_textbook_search(depth):
     squares = player.choose(own, opp, np.arange(own.size), np.arange(own.size, dtype=np.uint64))
     for mine, theirs, sq in zip(own.tolist(), opp.tolist(), squares.tolist(), strict=True):
         position = Position(RULES, mine, theirs)
-        judge = rounded if depth > 1 else evaluators.get_evaluator("six-factor").static_value
+        evaluator = evaluators.get_evaluator("six-factor")
+        judge = rounded(evaluator) if depth > 1 else evaluator.static_value
         values = {a: -negamax(position.play(a), depth - 1, judge).value for a in position.legal_actions()}
         assert values[RULES.action_of(sq)] == pytest.approx(max(values.values()))
 
@@ -198,10 +190,8 @@ def test_a_match_takes_agents_by_name_and_refuses_what_is_none():
 @pytest.mark.parametrize(
     ("agent", "rules"),
     [
-        ("random", Rules(4)),
-        ("random", Rules(6, "reversed")),
-        ("six-factor:depth=1,seed=1", Rules(4, "reversed")),
-        (make_agent("greedy:seed=3"), Rules(4, "reversed")),
+        *(("random", Rules(4)), ("random", Rules(6, "reversed"))),
+        *(("six-factor:depth=1,seed=1", Rules(4, "reversed")), (make_agent("greedy:seed=3"), Rules(4, "reversed"))),
     ],
 )
 def test_games_follow_the_rules_and_positions_know_how_they_ended(agent, rules):

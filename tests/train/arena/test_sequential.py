@@ -65,17 +65,12 @@ def plain_capitals(values, rate, confidence):
 
 def test_the_interval_is_what_the_plain_gamblers_leave():
     values = np.random.default_rng(2).choice([0, 0.5, 1], 60, p=[0.1, 0.1, 0.8]).tolist()
-    sequence = ConfidenceSequence(0.9)
-    refuted = set()
+    sequence, refuted, rates = ConfidenceSequence(0.9), set(), (0.3, 0.5, 0.6, 0.7, 0.85, 0.95, 0.99)
     for turn, value in enumerate(values, 1):
         sequence.add(value)
-        refuted |= {
-            rate
-            for rate in (0.3, 0.5, 0.6, 0.7, 0.85, 0.95, 0.99)
-            if max(plain_capitals(values[:turn], rate, 0.9)) >= 2 / 0.1
-        }
+        refuted |= {rate for rate in rates if max(plain_capitals(values[:turn], rate, 0.9)) >= 2 / 0.1}
     low, high = sequence.interval
-    for rate in (0.3, 0.5, 0.6, 0.7, 0.85, 0.95, 0.99):
+    for rate in rates:
         assert (rate in refuted) == (not low < rate < high)
     assert refuted >= {0.3, 0.5}
     assert sequence.mean == pytest.approx(np.mean(values))

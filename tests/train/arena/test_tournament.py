@@ -63,10 +63,8 @@ def test_names_tell_equal_agents_apart():
 @pytest.mark.parametrize(
     ("agents", "others", "complaint"),
     [
-        (AGENTS, {"sprt": Sprt()}, "SPRT with 3 agents"),
-        (AGENTS, {"plies": -1}, "plies=-1"),
-        (AGENTS, {"format": "swiss"}, "format='swiss'"),
-        (AGENTS, {"size": 5}, "size 5"),
+        *((AGENTS, {"sprt": Sprt()}, "SPRT with 3 agents"), (AGENTS, {"plies": -1}, "plies=-1")),
+        *((AGENTS, {"format": "swiss"}, "format='swiss'"), (AGENTS, {"size": 5}, "size 5")),
     ],
 )
 def test_bad_options(agents, others, complaint, tmp_path):

@@ -134,13 +134,10 @@ def checked_slowly(book, depth):
             values[image] = round(mean * UNITS_PER_DISC)
         return values[image]
 
-    played = {
-        position: [
-            move for move in book.moves(position) if book.find(position).value - move.value <= book.margin / 6 + 1e-9
-        ]
-        for position in positions_of(book)
-        if not book.find(position).depth
-    }
+    played = {position: [] for position in positions_of(book) if not book.find(position).depth}
+    for position, moves in played.items():
+        least = book.find(position).value - book.margin / 6 - 1e-9
+        moves += [move for move in book.moves(position) if move.value >= least]
     known = {*played, *(at.play(move.move).canonical() for at, moves in played.items() for move in moves)}
     found = {}
     for position, moves in played.items():

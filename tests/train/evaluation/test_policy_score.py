@@ -1,17 +1,17 @@
-"""`score_policy`: a policy of anybody's gets the figures that a player of our own gets for the same moves."""
+"""`score_policy` gives anybody's policy the figures of a player of our own with the same moves; the ladder of baselines."""
 
 import numpy as np
 import pytest
 
-from reversi_env import Rules, batch
+from reversi_env import ReversiError, Rules, batch
 from reversi_env.envs import SettingsError
 from reversi_env.errors import IllegalMoveError, TrainError
 from search.agents.spec import make_agent
 from train import PolicyScore, score_policy
-from train.arena.batch import AgentPlayer, EvaluatorPlayer, RandomPlayer
+from train.arena.batch import AgentPlayer, EvaluatorPlayer, RandomPlayer, play_games
 from train.evaluation.endgames import noisy_endgames
 from train.evaluation.exam import packaged_endgames
-from train.evaluation.ladder import Ladder, ladder_figure
+from train.evaluation.ladder import Ladder, default_baselines, ladder_figure
 from train.evaluation.options import EndgameOptions
 from train.evaluation.policy_score import ObservingPlayer
 
@@ -113,8 +113,7 @@ def test_stronger_baselines_are_played_once_the_one_before_is_passed(tmp_path):
     ("error", "name", "policy", "options"),
     [
         (IllegalMoveError, "0", lambda boards, masks: np.zeros(len(masks), np.int64), OPTIONS),
-        (SettingsError, "3", lambda board, mask: 3, OPTIONS),
-        (TrainError, "games=3", last_legal, {"games": 3}),
+        *((SettingsError, "3", lambda board, mask: 3, OPTIONS), (TrainError, "games=3", last_legal, {"games": 3})),
         (TrainError, "greedy", "greedy", {}),
         (TrainError, "variant", last_legal, {"variant": "reversed"}),
     ],
@@ -122,3 +121,31 @@ def test_stronger_baselines_are_played_once_the_one_before_is_passed(tmp_path):
 def test_what_cannot_play_is_named(truth, error, name, policy, options):
     with pytest.raises(error, match=name):
         score_policy(policy, RULES, endgames=truth, **options)
+
+
+def test_the_ladder_measures_in_elo_above_random():
+    rules = Rules(6)
+    ladder = Ladder(rules, 200, seed=1, baselines=("random", "greedy"))
+    again = ladder.measure(RandomPlayer(rules))
+    assert again.low < 0 < again.high
+    strong = ladder.measure(EvaluatorPlayer("six-factor", rules, 2, threads=1))
+    assert strong.elo > 200
+    assert strong.scores["greedy"].games == 200
+    assert strong.as_dict()["rungs"]["random"]["wins"] == strong.scores["random"].wins
+    assert "network:depth=2" in default_baselines(rules)
+    assert "network:depth=2" not in default_baselines(Rules(4))
+    with pytest.raises(ReversiError, match="greedy-invincible"):
+        Ladder(rules, 2, baselines=("greedy-invincible",))
+
+
+def test_no_pairing_of_the_ladder_repeats_the_games_of_another(monkeypatch):
+    seen = []
+
+    def spy(*args, **kwargs):
+        seen.append(play_games(*args, **kwargs))
+        return seen[-1]
+
+    monkeypatch.setattr("train.evaluation.ladder.play_games", spy)
+    Ladder(Rules(6), 40, baselines=("random", "greedy")).measure(RandomPlayer(Rules(6)))
+    between_baselines, _, of_the_policy = seen
+    assert not np.array_equal(between_baselines.discs, of_the_policy.discs)

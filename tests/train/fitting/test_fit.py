@@ -62,13 +62,8 @@ def test_planted_weights_are_found():
     planted = replace(blank, score=values_of(teacher, blank))
     assert np.abs(planted.score).mean() > 2
     net = PatternModule("linear", 4)
-    report = fit(
-        net,
-        planted,
-        FitOptions(
-            epochs=40, batch_size=64, learning_rate=0.1, weight_decay=0.0, phase_jitter=0.0, held_out=0.1, patience=40
-        ),
-    )
+    slow = {"learning_rate": 0.1, "weight_decay": 0.0, "phase_jitter": 0.0, "patience": 40}
+    report = fit(net, planted, FitOptions(epochs=40, batch_size=64, held_out=0.1, **slow))
     assert report.epochs[-1].training_error < 0.1
     assert report.validation_error < 0.35 * np.abs(planted.score).mean()
     assert np.abs(values_of(net, planted) - planted.score).mean() < 0.3

@@ -121,13 +121,8 @@ def test_a_build_is_known_by_all_that_decides_and_nothing_else(tmp_path, monkeyp
         (tmp_path / name).write_text(content)
         return fresh()
 
-    names = (
-        "search/engine.py",
-        "search/table.npy",
-        "models/weights/a.safetensors",
-        "search/agents/books/b.safetensors",
-    )
-    found = [fresh(), *(written(name, content) for name in names for content in ("new", "changed"))]
+    names = "search/engine.py search/table.npy models/weights/a.safetensors search/agents/books/b.safetensors"
+    found = [fresh(), *(written(name, content) for name in names.split() for content in ("new", "changed"))]
     assert len(set(found)) == len(found) - 1
     assert written("search/engine.cpython-311.pyc", "compiled") == found[-1]
     assert written("studies/winner.py", "new") == found[-1] != fresh("studies")

@@ -1,4 +1,4 @@
-"""Data sets on disk: right labels, files that nothing can spoil unnoticed, and that come out the same after any crash."""
+"""Data sets on disk: right labels, files that nothing can spoil unnoticed; and `reversi label`."""
 
 import json
 import os
@@ -21,10 +21,9 @@ from search.engine.batch import search_batch
 from search.engine.solver import MAX_SOLVED_EMPTIES, solve, solve_batch
 from search.engine.table import TranspositionTable
 from search.evaluators.formula import formula_file
-from tests.oracles.jobs import files
+from tests.oracles.jobs import REVERSI, files, held, interrupted
 from tests.oracles.processes import output_of
 from tests.oracles.search import canonical_rows
-from train.jobs.processes import LocalExecutor
 from train.labels import LabelOptions, Labels, generate, label_positions, read, read_manifest, sample_positions
 from train.labels import dataset as storage
 from train.labels.labellers import check_solvable
@@ -81,54 +80,19 @@ def test_the_format_of_shards_and_manifest(made):
     assert set(files(made)) == {"manifest.json", *(shard["file"] for shard in content["shards"])}
 
 
-class Crash(BaseException):
-    """The power fails."""
+def test_an_interrupted_data_set_is_read_in_part_and_goes_on_to_the_same_files(made, tmp_path):
+    def interrupt(doing, done, total):
+        if doing == "labelling" and done > 40:
+            raise KeyboardInterrupt
 
-
-class CrashingDisk:
-    """Lets the flush or rename number *at* fail."""
-
-    def __init__(self, monkeypatch, at):
-        self.calls, self.at = 0, at
-        for name in ("fsync", "replace"):
-            monkeypatch.setattr(os, name, self.watched(getattr(os, name)))
-
-    def watched(self, real):
-        def function(*arguments):
-            self.calls += 1
-            if self.calls == self.at:
-                raise Crash
-            return real(*arguments)
-
-        return function
-
-
-def labelled_rows(folder, executor):
-    """Make SMALL in *folder*; how far it was whenever it labelled something."""
-    steps = []
-    generate(SMALL, folder, threads=1, executor=executor, progress=lambda *step: steps.append(step))
-    return [done for doing, done, _ in steps if doing == "labelling"]
-
-
-def test_a_crash_at_any_step_leaves_a_folder_to_go_on_with(made, tmp_path, monkeypatch):
-    with monkeypatch.context() as patch:
-        disk = CrashingDisk(patch, at=0)
-        generate(SMALL, tmp_path / "whole", threads=1)
-    assert disk.calls > 15
-    for step in range(1, disk.calls + 1):
-        folder = tmp_path / str(step)
-        with monkeypatch.context() as patch:
-            CrashingDisk(patch, at=step)
-            with pytest.raises(Crash):
-                generate(SMALL, folder, threads=1)
-        done = read_manifest(folder).rows if (folder / "manifest.json").exists() else 0
-        if 0 < done < 100:
-            with pytest.raises(TrainError, match=f"{done // 40} of 3"):
-                read(folder)
-            assert len(read(folder, partial=True)) == done
-        executor = LocalExecutor(0) if step % 2 else None
-        assert all(rows > done for rows in labelled_rows(folder, executor))  # nothing in the manifest is made again
-        assert files(folder) == files(made)
+    with pytest.raises(KeyboardInterrupt):
+        generate(SMALL, tmp_path, threads=1, progress=interrupt)
+    rows = read_manifest(tmp_path).rows
+    with pytest.raises(TrainError, match=f"{rows // 40} of 3"):
+        read(tmp_path)
+    assert len(read(tmp_path, partial=True)) == rows
+    generate(SMALL, tmp_path)
+    assert files(tmp_path) == files(made)
 
 
 def test_a_flipped_byte_is_found_and_the_file_named(made, tmp_path):
@@ -218,9 +182,7 @@ def test_devices(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("labeller", "empties", "most"),
     [
-        ("exact", (20, 30), 30),
-        ("six-factor:depth=4", (8, 50), 10),
-        ("six-factor:depth=4", (11, 50), 0),
+        *(("exact", (20, 30), 30), ("six-factor:depth=4", (8, 50), 10), ("six-factor:depth=4", (11, 50), 0)),
         ("six-factor:depth=4,exact=30", (31, 50), 0),
         ("six-factor:depth=28,exact=0", (20, 50), 28),
     ],
@@ -252,21 +214,22 @@ def test_labels_are_selected_and_joined(made):
         replace(few, score=few.score[:1])
 
 
+IN_MEMORY = """
+import sys; sys.modules['pyarrow'] = None
+from train.labels import *
+options = LabelOptions(count=40, empties=(9, 12), labeller='six-factor:depth=4,exact=10')
+print(label_positions(*sample_positions(options, 0), options).score.tolist())
+print(sorted({'torch', 'rich', 'cyclopts', 'sb3_contrib'} & set(sys.modules)))
+try: generate(options, 'never-made')
+except ValueError as error: print(error)
+"""
+
+
 def test_labelling_in_memory_needs_no_pyarrow_and_no_torch():
     """And a second process runs the kernels from the cache, which has crashed before."""
-    code = (
-        "import sys; sys.modules['pyarrow'] = None\n"
-        "from train.labels import *\n"
-        "options = LabelOptions(count=40, empties=(9, 12), labeller='six-factor:depth=4,exact=10')\n"
-        "own, opp = sample_positions(options, 0)\n"
-        "print(label_positions(own, opp, options).score.tolist())\n"
-        "print(sorted({'torch', 'rich', 'cyclopts', 'sb3_contrib'} & set(sys.modules)))\n"
-        "try: generate(options, 'never-made')\n"
-        "except ValueError as error: print(error)\n"
-    )
     options = LabelOptions(count=40, empties=(9, 12), labeller="six-factor:depth=4,exact=10")
     labels = label_positions(*sample_positions(options, 0), options)
-    scores, heavy, error = output_of(code)
+    scores, heavy, error = output_of(IN_MEMORY)
     assert (json.loads(scores), heavy) == (labels.score.tolist(), "[]")
     assert "pyarrow" in error
 
@@ -286,3 +249,56 @@ def test_labels_by_a_residual_network_are_its_values(tmp_path):
     assert "zero" in read_manifest(tmp_path / "out").evaluators
     with pytest.raises(TrainError, match="depth"):
         replace(options, labeller="zero:depth=2")
+
+
+#: What is written first of a shard.
+PART = ".shard-*.part"
+#: Positions of a job that no test waits for.
+LONG = 60_000
+COMMAND = ("--size", "6", "--count", str(LONG), "--empties", "9-11", "--shard-rows", "30")
+
+
+def shards(folder):
+    """Those that the manifest has: a shard is in its place a moment before."""
+    return len(read_manifest(folder).shards) if (folder / "manifest.json").exists() else 0
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_ctrl_c_says_how_far_it_came_and_the_same_command_goes_on(tmp_path):
+    folder = tmp_path / "out"
+
+    def interrupted_with(finished):
+        command = ("label", folder, *COMMAND)
+        status, out, err = interrupted(lambda: shards(folder) == finished, *command, code=held(REVERSI, PART, 4))
+        assert (status, out) == (130, "")
+        assert f"stopped at {30 * finished} of {LONG} positions" in err
+        return err
+
+    assert interrupted_with(3).startswith("stopped at ")
+    assert "3 of 2000 shards, 90 positions; resuming\n" in interrupted_with(6)
+    assert len(read(folder, partial=True)) == 30 * 6
+
+
+def test_json(reversi, tmp_path):
+    arguments = ("label", tmp_path / "out", "--count", 50, "-e", 6, "--size", 4, "-v", "reversed", "--json")
+    code, out, err = reversi(*arguments)
+    result = json.loads(out)
+    assert (code, err) == (0, "")
+    assert result.keys() == {
+        *("folder", "positions", "shards", "resumed_from", "seconds", "positions_per_second", "by_empties")
+    }
+    assert (result["positions"], result["by_empties"]) == (50, [{"empties": 6, "positions": 50}])
+    code, out, err = reversi(*arguments)
+    assert (code, json.loads(out)["resumed_from"]) == (0, 50)
+    assert "already complete" in err
+    assert read(tmp_path / "out").rules.variant == "reversed"
+
+
+def test_how_the_games_are_played(reversi, tmp_path):
+    assert reversi("label", tmp_path / "plain", "--count", 20, "-e", "5", "--size", 4)[0] == 0
+    assert read_manifest(tmp_path / "plain").options == LabelOptions(size=4, count=20, empties=(5, 5))
+    games = ("--play-depth", 3, "--noise", "0", "--temperature", "0,0.5", "--opening-plies", "2,5")
+    assert reversi("label", tmp_path / "other", "--count", 20, "-e", "5", "--size", 4, *games)[0] == 0
+    options = read_manifest(tmp_path / "other").options
+    assert (options.play_depth, options.noise, options.temperature, options.prefixes) == (3, (0.0,), (0.0, 0.5), (2, 5))

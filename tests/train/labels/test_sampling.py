@@ -188,8 +188,7 @@ def test_where_fewer_will_do_those_that_there_are_come_back():
     ("changes", "message"),
     [
         ({"size": 4, "empties": (5, 12)}, "empties=5-12"),
-        ({"noise": (0.1,) * 65}, "at most 64"),
-        ({"player": "six-facto"}, "six-facto"),
+        *(({"noise": (0.1,) * 65}, "at most 64"), ({"player": "six-facto"}, "six-facto")),
         ({"labeller": "greedy"}, "greedy"),
         ({"labeller": "discs:time=1"}, "'discs:time=1': option 'time'"),
         ({"labeller": "discs:depth=0"}, "'discs:depth=0': depth='0'"),

@@ -158,11 +158,8 @@ def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, m
 def test_a_finished_run_continues_with_more_steps_and_plays_updates_to_their_end(tmp_path):
     totals, seldom = set(), SMALL | {"eval_every": 4096}
     for steps in (300, 300, 1000):
-        run = TensorPPO(
-            *(tmp_path, preset(**seldom | {"total_timesteps": steps})),
-            regret=False,
-            progress=lambda doing, done, total, note: totals.add(total),
-        )
+        made = tmp_path, preset(**seldom | {"total_timesteps": steps})
+        run = TensorPPO(*made, regret=False, progress=lambda doing, done, total, note: totals.add(total))
         run.run()
     assert run.steps == run.options.rounded_timesteps == 1024
     assert totals == {512, 1024}
@@ -215,12 +212,9 @@ def test_the_command_resumes_with_its_folder_alone_and_without_stable_baselines(
 def test_an_elo_that_is_not_determined_is_no_number(tmp_path, capsys):
     rules, notes = Rules(6), []
     standing = Ladder(rules, 4, baselines=("random",)).measure(EvaluatorPlayer("six-factor", rules, 4, threads=1))
-    row = {
-        "steps": 256,
-        "seconds": 1.0,
-        "steps_per_second": 9,
-        **json.loads(json.dumps(standing.as_dict(), allow_nan=False)),
-    }
+    row = {"steps": 256, "seconds": 1.0, "steps_per_second": 9} | json.loads(
+        json.dumps(standing.as_dict(), allow_nan=False)
+    )
     assert (row["elo"], row["elo_low"], row["elo_high"]) == (None, standing.low, None)
     ladder_figure([row, row | {"elo": 2.0, "elo_low": 1.0, "elo_high": 3.0}], "").save(tmp_path / "curve.svg")
     run = policy_run.PolicyRun(tmp_path, preset(**SMALL), progress=lambda *args: notes.append(args[-1]))

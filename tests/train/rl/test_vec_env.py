@@ -119,10 +119,7 @@ def test_reset_options_are_used_once_and_are_the_same_for_all():
     env.set_options([{"empties": 5}] * 7 + [{}])
     with pytest.raises(SettingsError, match="options"):
         env.reset()
-
-
-def test_seeds_are_used_once():
-    env = batch(opponent="random", opening_plies=4)
+    env = batch(opponent="random", opening_plies=4)  # seeds are used once, too
     env.seed(5)
     first, second = env.reset(), env.reset()
     assert not np.array_equal(first, second)

@@ -287,6 +287,24 @@ def _equality_row(report: Report, label: str, compared: list[dict[str, Any]]) ->
     return not wrong
 
 
+@bench.command(name="tokens")
+def tokens(*, as_json: Json = False) -> None:
+    """Measure tokens per second of random games, without labels and with board and legal moves, on the CPU and on a GPU."""
+    import torch
+
+    from benchmarks import gpu as speed
+
+    report = Report("Token streams", "torch", "numba", "numba-cuda", "numpy")
+    report.result["device"] = speed.device_name("cuda") if torch.cuda.is_available() else None
+    runs = {"one_core": ("cpu", 1), "all_cores": ("cpu", None), "gpu": ("cuda", None)}
+    for name, (device, threads) in runs.items():
+        for labels in ((), ("board", "legal")) if device == "cpu" or torch.cuda.is_available() else ():
+            label = f"{name.replace('_', ' ')}, {' and '.join(labels) or 'no labels'}"
+            work = partial(speed.tokens_per_second, device, *labels, threads=threads)
+            report.figure("_".join((name, *labels, "tokens_per_second")), label, millions("tokens"), work)
+    report.show(as_json)
+
+
 @bench.command(name="server")
 def server(
     *,

@@ -1,8 +1,8 @@
-"""`TorchVectorEnv`: plies per second and memory bandwidth, Pgx, equality with the CPU, and play by a network."""
+"""`TorchVectorEnv`: plies per second and memory bandwidth, Pgx, equality with the CPU, play by a network; tokens per second."""
 
 from collections.abc import Callable, Iterator, Mapping
 from importlib.util import find_spec
-from itertools import product
+from itertools import islice, product
 from time import perf_counter
 from typing import Any
 
@@ -11,13 +11,19 @@ from torch import nn
 
 from benchmarks import peers
 from benchmarks.timing import rate
+from models.gpt.tokens import Vocabulary
 from reversi_env import Rules, functional
 from reversi_env.envs.torch_vector import TorchVectorEnv
+from reversi_env.kernels.parallel import shared_pool
 from reversi_env.rules import Variant
 from train.jobs.provenance import cpu_name
+from train.sequences.labels import label_games
+from train.sequences.streams import GameStream
 
 GPU_BATCHES = (4096, 65_536, 2**20, 2**22)
 CPU_BATCHES = (256, 4096, 65_536)
+#: Games in a batch of tokens.
+TOKEN_BATCHES = {"cpu": 1000, "cuda": 1 << 18}
 #: Steps before a measurement, after which the games are at different plies.
 WARM_UP_STEPS = 70
 VARIANTS: tuple[Variant, ...] = ("normal", "reversed")
@@ -231,3 +237,22 @@ def policy_play(device: str, batch: int, steps: int = 50) -> dict[str, float]:
     plies = rate(run, 1)
     share = plies / plies_per_second(device, batch, given_actions=True)
     return {"batch": batch, "share": share, "plies_per_second": plies}
+
+
+def tokens_per_second(device: str, *labels: str, threads: int | None = None, batches: int = 20) -> float:
+    """Return tokens of random 8x8 games per second, padding not counted, on *threads* of the CPU or all: best of three runs."""
+    vocabulary, pool, games = Vocabulary(), shared_pool(), TOKEN_BATCHES[device]
+    stream, before = GameStream(Rules(), vocabulary, games, seed=1, device=device), pool.threads
+    each = int((stream.batch(0) != 0).sum())
+
+    def run() -> int:
+        for tokens in islice(stream, batches):
+            label_games(tokens, Rules(), vocabulary, labels)
+        wait_for(device)
+        return batches * each
+
+    pool.threads = threads or before
+    try:
+        return rate(run, 3)
+    finally:
+        pool.threads = before

@@ -173,11 +173,11 @@ def checked_bytes(folder: Path, shard: Shard) -> bytes:
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise TrainError(f"{str(path)!r} is missing: expected it; run the same `reversi label` again") from None
+        raise TrainError(f"{str(path)!r} is missing: expected it; run the same command again") from None
     if hashlib.sha256(data).hexdigest() != shard.sha256:
         raise TrainError(
             f"{str(path)!r} is damaged, its SHA-256 is not that of the manifest: expected the file as it was "
-            f"written; delete it and run the same `reversi label` again"
+            f"written; delete it and run the same command again"
         )
     return data
 

@@ -9,12 +9,11 @@ from pathlib import Path
 import torch
 from sb3_contrib import MaskablePPO
 
-from models.policy.files import SavedPolicy
-from models.policy.net import frozen_copy
+from models.residual.net import SavedResidual
 from reversi_env import Rules
-from train.arena.network_players import BatchPolicyPlayer
+from train.arena.network_players import ZeroPlayer
 from train.evaluation.ladder import Ladder
-from train.rl.board_policy import BoardPolicy, net_of
+from train.rl.board_policy import BoardPolicy
 from train.rl.vec_env import ReversiVecEnv
 
 torch.set_num_threads(1)  # so small a network is not worth two
@@ -29,11 +28,11 @@ model = MaskablePPO(
 )
 model.learn(steps)
 
-net = frozen_copy(net_of(model.policy))
-standing = Ladder(rules, games=200, baselines=("random", "greedy")).measure(BatchPolicyPlayer(net))
+net = model.policy.net
+standing = Ladder(rules, games=200, baselines=("random", "greedy")).measure(ZeroPlayer(net, rules))
 for name, score in standing.scores.items():
     print(f"{score.games} games against {name}: score {score.score:.1%}")
 if len(sys.argv) > 2:  # a file for the agent
     path = Path(sys.argv[2])
-    path.write_bytes(SavedPolicy(rules, net, {"steps": model.num_timesteps}).to_bytes())
+    path.write_bytes(SavedResidual(rules, net, {"steps": model.num_timesteps}).to_bytes())
     print(f"play it: reversi play --agent rl:{path} --size {rules.size}")

@@ -26,6 +26,13 @@ def board_planes(boards: Tensor, size: int) -> Tensor:
     return planes(boards).unflatten(-1, (8, 8))[..., rim : rim + size, rim : rim + size]
 
 
+def boards_of_planes(planes: Tensor) -> Tensor:
+    """Return the boards of planes ``(…, size, size)``, the inverse of `board_planes`; squares that are not 0 are set."""
+    rim = (8 - planes.shape[-1]) // 2
+    bits = 1 << torch.arange(64, device=planes.device).view(8, 8)[rim : 8 - rim, rim : 8 - rim]
+    return ((planes != 0) * bits).sum((-2, -1))
+
+
 def bit_counts(boards: Tensor) -> Tensor:
     return planes(boards).sum(-1)
 

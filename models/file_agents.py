@@ -1,34 +1,34 @@
-"""`FileAgent`: the base of agents that play by the network in a file, or by the packaged one of the game."""
+"""`FileAgent`: the base of agents that play by the residual network in a file, or by the packaged one of the game."""
 
-from abc import abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar
 
-from models.files import check_game
+from models.evaluator import FOLDER
+from models.files import check_game, packaged_file
+from models.residual.net import SavedResidual, ValueFromBoards, read_residual
 from models.torch_evaluator import TorchAgent, TorchEvaluator
 from reversi_env import Rules
 from reversi_env.storage.checksummed import file_hash, read_cached
 from search.agents.base import Agent
 from search.evaluators.base import file_name
 
-
-class HasRules(Protocol):
-    """The content of a file for one game."""
-
-    @property
-    def rules(self) -> Rules: ...
+#: The packaged networks, one for each game: ``PREFIX-SIZExSIZE-VARIANT-HASH.safetensors``.
+PACKAGED_FOLDER = FOLDER / "residual"
 
 
-Saved = TypeVar("Saved", bound=HasRules)
-
-
-class FileAgent(Agent, Generic[Saved]):
-    """Plays by the content of the file *weights*, or by the packaged file of the game; messages call it a ``kind``.
+class FileAgent(Agent):
+    """Plays by the network in the file *weights*, or by the packaged one of the game; messages call it a ``kind``.
 
     `alpha_beta` searches *depth* plies over the values of the network, with exact play from *exact* empty squares on.
     """
 
     kind: ClassVar[str]
+    #: How the names of packaged files begin, and the command that makes such files.
+    prefix: ClassVar[str]
+    training: ClassVar[str]
+    #: Whether values are the means over the eight symmetric images of a position.
+    has_symmetric_values: ClassVar[bool] = False
+    device: str = "cpu"
 
     def __init__(self, weights: str | None, *, depth: int = 0, exact: int = 0, seed: int | None = None) -> None:
         self._weights = weights
@@ -38,19 +38,16 @@ class FileAgent(Agent, Generic[Saved]):
     def __getstate__(self) -> dict[str, Any]:
         return self.__dict__ | {"_searchers": {}}
 
-    @abstractmethod
     def path(self, rules: Rules) -> Path:
         """Return the given file, or the packaged one of the game."""
+        if self._weights is not None:
+            return Path(self._weights)
+        return packaged_file(PACKAGED_FOLDER, f"{self.prefix}-", rules, self.training)
 
-    @staticmethod
-    @abstractmethod
-    def read(path: Path) -> Saved:
-        """Return the content of a file."""
-
-    def load(self, rules: Rules) -> Saved:
+    def load(self, rules: Rules) -> SavedResidual:
         """Return the content of the file, which is read once, or raise an error if it is of another game."""
         path = self.path(rules)
-        saved = read_cached(path, self.read)
+        saved = read_cached(path, read_residual)
         check_game(f"{self.kind} {str(path)!r}", saved.rules, rules)
         return saved
 
@@ -62,8 +59,10 @@ class FileAgent(Agent, Generic[Saved]):
     def content_hashes(self, rules: Rules) -> dict[str, str]:
         return {file_name(self.kind, self._weights) if self._weights else self.kind: file_hash(self.path(rules))}
 
-    def evaluator(self, rules: Rules) -> TorchEvaluator:
-        raise NotImplementedError
+    def evaluator(self, rules: Rules, device: str | None = None) -> TorchEvaluator:
+        """Return the network's values in discs."""
+        value = ValueFromBoards(self.load(rules).net, symmetric=self.has_symmetric_values)
+        return TorchEvaluator(value, rules, inputs="boards", device=device or self.device, name=self.kind)
 
     def alpha_beta(self, rules: Rules) -> TorchAgent:
         """Return the search over the network's values, one for each game."""

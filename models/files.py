@@ -1,8 +1,8 @@
 """Weight files: safetensors with a header that describes the network, and their hash in the file's name.
 
-The header is one JSON text under the key ``network``, or ``policy`` in files of PPO: format version, architecture, size, variant,
-hash of the tensors, and record of the training. A file named ``…-0123456789ab.safetensors`` must have a SHA-256 that begins with
-these twelve digits. A renamed file is checked by the SHA-256 in its header, or by a hash of the tensors alone if it is older.
+The header is one JSON text under the key ``network``: format version, architecture, size, variant, hash of the tensors, and
+record of the training. A file named ``…-0123456789ab.safetensors`` must have a SHA-256 that begins with these twelve digits. A
+renamed file is checked by the SHA-256 in its header, or by a hash of the tensors alone if it is older.
 """
 
 import hashlib

@@ -14,10 +14,11 @@ from typing import Any, get_args
 
 import numpy as np
 
+from models.bitboards import boards_of_planes
 from models.file_agents import FileAgent
 from models.files import WeightsError
-from models.policy.agent import PolicyAgent
-from models.policy.net import PolicyValueNet, mask_illegal
+from models.policy import PolicyAgent
+from models.residual.net import ResidualNet, mask_illegal
 from models.zero import ZeroAgent
 from reversi_env import ReversiError, Rules
 from reversi_env.errors import extra_libraries, quoted
@@ -28,7 +29,7 @@ with extra_libraries():
     from torch import Tensor, nn
 
 #: The agents whose packaged networks are baselines.
-AGENTS: dict[str, type[FileAgent[Any]]] = {"zero": ZeroAgent, "rl": PolicyAgent}
+AGENTS: dict[str, type[FileAgent]] = {"zero": ZeroAgent, "rl": PolicyAgent}
 
 
 class Baseline(nn.Module):
@@ -40,15 +41,12 @@ class Baseline(nn.Module):
     ``zero`` is the expected score over the number of squares, that of ``rl`` an estimate of the reward it was trained for.
     """
 
-    def __init__(self, name: str, rules: Rules, net: nn.Module) -> None:
+    def __init__(self, name: str, rules: Rules, net: ResidualNet) -> None:
         super().__init__()
-        self._squares: Tensor
         self.name, self.rules, self.net = name, rules, net.eval().requires_grad_(False)
-        squares = np.array([1 << square for square in rules.squares()], np.uint64).view(np.int64)
-        self.register_buffer("_squares", torch.from_numpy(squares), persistent=False)
 
     def forward(self, observations: Any, action_mask: Any) -> tuple[Any, Any]:
-        size, actions, device = self.rules.size, self.rules.pass_action + 1, self._squares.device
+        size, actions, device = self.rules.size, self.rules.pass_action + 1, self.net.entry.weight.device
         discs, mask = (
             part.to(device) if isinstance(part, Tensor) else torch.from_numpy(np.array(part)).to(device)
             for part in (observations, action_mask)
@@ -58,18 +56,10 @@ class Baseline(nn.Module):
                 f"observations of shape {tuple(discs.shape)} and masks of shape {tuple(mask.shape)}: expected "
                 f"(…, 2, {size}, {size}) and (…, {actions})"
             )
-        logits, values = self._logits_and_values(discs.reshape(-1, 2, size, size), mask.reshape(-1, actions))
-        logits, values = mask_illegal(logits, mask.reshape(-1, actions)).view(mask.shape), values.view(mask.shape[:-1])
+        logits, values = self.net.of_actions(*boards_of_planes(discs.reshape(-1, 2, size, size)).unbind(1))
+        logits = mask_illegal(logits, mask.reshape(-1, actions)).view(mask.shape)
+        values = values.clamp(-1, 1).view(mask.shape[:-1])
         return (logits, values) if isinstance(observations, Tensor) else (logits.cpu().numpy(), values.cpu().numpy())
-
-    def _logits_and_values(self, discs: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
-        if isinstance(self.net, PolicyValueNet):
-            logits, values = self.net(discs, mask)
-            return logits, values
-        own, opp = ((discs.flatten(2) != 0) * self._squares).sum(-1).unbind(1)
-        logits, values = self.net(own, opp)
-        passes = logits.new_zeros((len(logits), 1))  # the only legal action, where it is legal
-        return torch.cat([logits, passes], 1), (values / self.rules.square_count).clamp(-1, 1)
 
 
 def baselines() -> tuple[str, ...]:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
-from pathlib import Path
 from threading import TIMEOUT_MAX, Event, Thread
 from time import perf_counter
 from typing import Any
@@ -19,20 +18,12 @@ from typing import Any
 import numpy as np
 
 from models.bitboards import board_tensor
-from models.evaluator import FOLDER, strongest_evaluator
+from models.evaluator import strongest_evaluator
 from models.file_agents import FileAgent
-from models.files import packaged_file
 from models.mcts.single import MAX_SIMULATIONS, SingleSearch
 from models.residual.inference import HostNetwork, InferenceNetwork
-from models.residual.net import (
-    PolicyValueFunction,
-    ResidualNet,
-    SavedResidual,
-    ValueFromBoards,
-    read_residual,
-    symmetrised,
-)
-from models.torch_evaluator import TorchEvaluator, single_torch_thread
+from models.residual.net import PolicyValueFunction, ResidualNet, symmetrised
+from models.torch_evaluator import single_torch_thread
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.errors import extra_libraries
 from reversi_env.rules import PASS_NAME
@@ -46,8 +37,6 @@ with extra_libraries():
     import torch
     from torch import Tensor
 
-#: The packaged networks, one for each game: ``zero-SIZExSIZE-VARIANT-HASH.safetensors``.
-PACKAGED_FOLDER = FOLDER / "residual"
 #: Default of *exact* for the tree search, and for alpha-beta over the network's values.
 EXACT_WITH_SEARCH, EXACT_WITH_DEPTH = 18, 10
 #: Maximum empties of the leaves that are solved: that takes less time than the network.
@@ -58,7 +47,7 @@ SOLVE_SHARE = 0.5
 POLL_SECONDS = 0.005
 
 
-class ZeroAgent(FileAgent[SavedResidual], TimedAgent):
+class ZeroAgent(FileAgent, TimedAgent):
     """Plays by a residual network: by its policy, with a tree search, or by alpha-beta to *depth* plies.
 
     The tree search ends after *simulations* or *time* in seconds. From *exact* empty squares on the agent plays perfectly, unless
@@ -67,8 +56,8 @@ class ZeroAgent(FileAgent[SavedResidual], TimedAgent):
     noise in the search. With *depth* and *seed*, equally good moves are chosen at random.
     """
 
-    kind = "zero"
-    read = staticmethod(read_residual)
+    kind, prefix, training = "zero", "zero", "reversi train alphazero"
+    has_symmetric_values = True
 
     def __init__(
         self,
@@ -98,16 +87,6 @@ class ZeroAgent(FileAgent[SavedResidual], TimedAgent):
 
     def __getstate__(self) -> dict[str, Any]:
         return super().__getstate__() | {"_games": {}}
-
-    def path(self, rules: Rules) -> Path:
-        if self._weights is not None:
-            return Path(self._weights)
-        return packaged_file(PACKAGED_FOLDER, "zero-", rules, "reversi train alphazero")
-
-    def evaluator(self, rules: Rules, device: str | None = None) -> TorchEvaluator:
-        """Return the network's values, each the mean over the eight symmetric images of a position."""
-        value = ValueFromBoards(self.load(rules).net, symmetric=True)
-        return TorchEvaluator(value, rules, inputs="boards", device=device or self.device, name=self.kind)
 
     def prepare(self, rules: Rules) -> None:
         game = self._game(rules)

@@ -12,7 +12,8 @@ from contextlib import nullcontext
 from typing import Any
 
 from models.kernels.tree import MAXVISIT_INIT, VALUE_SCALE
-from models.mcts.tree import ILLEGAL_LOGIT, PB_C_BASE, PB_C_INIT, NetworkOutput, Selection, Tree
+from models.mcts.tree import PB_C_BASE, PB_C_INIT, NetworkOutput, Selection, Tree
+from models.residual.net import ILLEGAL_LOGIT
 from reversi_env import Rules
 from reversi_env.errors import extra_libraries
 from reversi_env.functional import State

@@ -28,9 +28,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from models.bitboards import bit_counts
-from models.mcts.tree import ILLEGAL_LOGIT, PB_C_BASE, PB_C_INIT, NetworkOutput, Selection, Tree, node_of
+from models.mcts.tree import PB_C_BASE, PB_C_INIT, NetworkOutput, Selection, Tree, node_of
 from models.residual.inference import CudaGraphed, TorchCompiled, WithFallback
-from models.residual.net import PolicyValueFunction
+from models.residual.net import ILLEGAL_LOGIT, PolicyValueFunction
 from reversi_env import ReversiError, Rules, functional
 from reversi_env.errors import check_integer, extra_libraries, quoted
 from reversi_env.functional import State

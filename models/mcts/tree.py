@@ -10,8 +10,6 @@ with extra_libraries():
     import torch
     from torch import Tensor
 
-#: The logit of an illegal action, below every other.
-ILLEGAL_LOGIT = -1e9
 #: PUCT's constants.
 PB_C_INIT, PB_C_BASE = 1.25, 19652.0
 

@@ -1,4 +1,4 @@
-"""`ResidualNet`: a residual network over the board, with a value in discs and a policy logit for every square.
+"""`ResidualNet`: a residual network over the board, with a value in discs and a policy logit for every square; `PolicyNet` for PPO.
 
 On a CPU it takes thousands of times as long as a compiled pattern network; a GPU values a million positions per second with it.
 `train.alphazero` trains it by self-play, and `reversi label` labels positions with its values.
@@ -14,7 +14,7 @@ On a CPU it takes thousands of times as long as a compiled pattern network; a GP
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -28,15 +28,15 @@ from reversi_env.kernels.symmetry import INVERSE_SYMMETRY
 with extra_libraries():
     import torch
     from torch import Tensor, nn
+    from torch.nn import functional
 
 #: Policy logits of all squares, ``(n, squares)``, and values in discs for the side to move, from int64 boards.
 PolicyValueFunction = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-ARCHITECTURE = "residual"
 #: Own discs, the opponent's, the legal squares of both sides, ones, which distinguish the board from the padding, and the parity of
 #: the number of empty squares: to move last is an advantage, and convolutions cannot count.
 INPUT_PLANES = 6
-#: Channels between the trunk and each head, and units of the value's hidden layer.
-HEAD_CHANNELS, VALUE_HIDDEN_UNITS = 32, 256
+#: Logit of an illegal action: finite, so that 0 times it is 0, and negligible in any softmax.
+ILLEGAL_LOGIT = -1e9
 #: Discs for an output of 1 of the value's last layer.
 VALUE_SCALE = 16.0
 #: Maxima for files, so that no header makes a process allocate too much memory.
@@ -64,16 +64,20 @@ class ResidualBlock(nn.Module):
 class ResidualNet(nn.Module):
     """A network for one board size; the variant of the game is in its weights."""
 
+    #: The name in files, channels between the trunk and each head, and units of the value's hidden layer.
+    architecture: ClassVar[str] = "residual"
+    head_channels, value_hidden_units = 32, 256
+
     def __init__(self, size: int, *, channels: int = 128, blocks: int = 8) -> None:
         super().__init__()
         self.size, self.channels, self.playable = size, channels, Rules(size).playable
         self.entry = nn.Conv2d(INPUT_PLANES, channels, 3, padding=1)
         self.blocks = nn.Sequential(*(ResidualBlock(channels, zero_init=True) for _ in range(blocks)))
-        self.policy_maps = nn.Conv2d(channels, HEAD_CHANNELS, 1)
-        self.policy = nn.Conv2d(HEAD_CHANNELS, 1, 3, padding=1)
-        self.value_maps = nn.Conv2d(channels, HEAD_CHANNELS, 1)
-        self.value_units = nn.Linear(HEAD_CHANNELS * size * size, VALUE_HIDDEN_UNITS)
-        self.value = nn.Linear(VALUE_HIDDEN_UNITS, 1)
+        self.policy_maps = nn.Conv2d(channels, self.head_channels, 1)
+        self.policy: nn.Module = nn.Conv2d(self.head_channels, 1, 3, padding=1)
+        self.value_maps = nn.Conv2d(channels, self.head_channels, 1)
+        self.value_units = nn.Linear(self.head_channels * size * size, self.value_hidden_units)
+        self.value = nn.Linear(self.value_hidden_units, 1)
         nn.init.zeros_(self.value.weight)
         self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # the convolutions are faster so
 
@@ -92,7 +96,15 @@ class ResidualNet(nn.Module):
         """Return the results of `forward` for the output maps of the blocks."""
         logits = self.policy(torch.relu(self.policy_maps(maps))).flatten(1)
         units = torch.relu(self.value_units(torch.relu(self.value_maps(maps)).flatten(1)))
-        return logits.float(), VALUE_SCALE * self.value(units).squeeze(1).float()
+        return logits.float(), self.in_discs(self.value(units).squeeze(1).float())
+
+    def in_discs(self, values: Tensor) -> Tensor:
+        return VALUE_SCALE * values
+
+    def of_actions(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
+        """Return logits of all actions, ``(n, size² + 1)``, that of a pass 0, and values in shares of the number of squares."""
+        logits, values = self(own, opp)
+        return functional.pad(logits, (0, 1)), values / self.size**2
 
     def symmetric_values(self, own: Tensor, opp: Tensor) -> Tensor:
         """Return the mean of the values of a position's eight symmetric images."""
@@ -101,6 +113,33 @@ class ResidualNet(nn.Module):
             image = torch.full_like(own, symmetry)
             total += self(transformed(own, image), transformed(opp, image))[1]
         return total / 8
+
+
+class PolicyNet(ResidualNet):
+    """The network of PPO: smaller heads, logits that depend on the whole board, and values below the number of squares.
+
+    With ``half_precision`` the convolutions are in bfloat16, twice as fast where the processor has instructions for it; weights,
+    heads and outputs stay in single precision.
+    """
+
+    architecture = "policy"
+    head_channels, value_hidden_units = 8, 64
+
+    def __init__(self, size: int, *, channels: int = 32, blocks: int = 2) -> None:
+        super().__init__(size, channels=channels, blocks=blocks)
+        self.half_precision = False
+        linear = nn.Linear(self.head_channels * size * size, size * size)
+        nn.init.orthogonal_(linear.weight, gain=0.01)  # nearly uniform at first
+        nn.init.zeros_(linear.bias)
+        self.policy = nn.Sequential(nn.Flatten(), linear)
+
+    def forward(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
+        with torch.autocast(own.device.type, torch.bfloat16, enabled=self.half_precision):
+            maps = self.blocks(self.stem(own, opp))
+        return self.heads(maps.to(self.value.weight.dtype))
+
+    def in_discs(self, values: Tensor) -> Tensor:
+        return self.size**2 * torch.tanh(values)
 
 
 class ValueFromBoards(nn.Module):
@@ -113,6 +152,11 @@ class ValueFromBoards(nn.Module):
     def forward(self, own: Tensor, opp: Tensor) -> Tensor:
         """Return values in discs for the side to move."""
         return self.net.symmetric_values(own, opp) if self.symmetric else self.net(own, opp)[1]
+
+
+def mask_illegal(logits: Tensor, mask: Tensor) -> Tensor:
+    """Return the logits of legal actions, and `ILLEGAL_LOGIT` for the others."""
+    return logits.masked_fill(mask == 0, ILLEGAL_LOGIT)
 
 
 def square_images(rules: Rules) -> Tensor:
@@ -154,7 +198,8 @@ class SavedResidual:
             raise WeightsError("weights exceed the range of float16: the training has probably diverged")
         shape = {"channels": self.net.channels, "blocks": len(self.net.blocks), "planes": INPUT_PLANES}
         game = {"size": self.rules.size, "variant": self.rules.variant}
-        return file_content(tensors, {"architecture": ARCHITECTURE, **game, **shape, "record": self.record})
+        header = {"architecture": self.net.architecture, **game, **shape, "record": self.record}
+        return file_content(tensors, header)
 
     def file_name(self, data: bytes) -> str:
         return named_by_hash(f"zero-{self.rules.size}x{self.rules.size}-{self.rules.variant}", data)
@@ -163,9 +208,11 @@ class SavedResidual:
 def read_residual(path: Path) -> SavedResidual:
     """Return the network in a file, in single precision; the file is checked against its hashes."""
     header, tensors = read_file(path)
-    if header["architecture"] != ARCHITECTURE:
+    kinds = {kind.architecture: kind for kind in (ResidualNet, PolicyNet)}
+    kind = kinds.get(str(header["architecture"]))
+    if kind is None:
         raise WeightsError(
-            f"weight file {str(path)!r} of architecture {quoted(header['architecture'])}: expected {ARCHITECTURE}"
+            f"weight file {str(path)!r} of architecture {quoted(header['architecture'])}: expected {' or '.join(kinds)}"
         )
     try:
         rules = Rules(header["size"], header["variant"])
@@ -174,7 +221,7 @@ def read_residual(path: Path) -> SavedResidual:
             raise WeightsError(
                 f"{quoted(channels)} channels in {quoted(blocks)} blocks: expected 1 to {MAX_CHANNELS} in 1 to {MAX_BLOCKS}"
             )
-        net = ResidualNet(rules.size, channels=channels, blocks=blocks)
+        net = kind(rules.size, channels=channels, blocks=blocks)
         if not all(np.isfinite(array).all() for array in tensors.values()):
             raise WeightsError("weights contain inf or NaN: expected finite values")
         net.load_state_dict({name: torch.from_numpy(array.astype(np.float32)) for name, array in tensors.items()})

@@ -12,7 +12,6 @@ from typing import Any, get_args
 
 from models.evaluator import FOLDER as NETWORKS
 from models.human import LEVELS, RATINGS
-from models.policy import FOLDER as POLICIES
 from play.server.messages import AgentEntry, Refused
 from play.server.options import ServerOptions
 from reversi_env import ReversiError, Rules
@@ -35,7 +34,7 @@ VARIANTS: tuple[Variant, ...] = get_args(Variant)
 _PLAIN = ("human", "perfect", "zero", "rl", "greedy-invincible", "greedy", "random")
 _OPTIONS = frozenset({"depth", "time", "nodes", "level", "exact", "seed", "book", "variety", "simulations"})
 #: Agents that need trained weights: the folder with them, and how the files' names begin.
-_WEIGHTS = {"network": (NETWORKS, ""), "rl": (POLICIES, "ppo-"), "zero": (NETWORKS / "residual", "zero-")}
+_WEIGHTS = {"network": (NETWORKS, ""), "rl": (NETWORKS / "residual", "ppo-"), "zero": (NETWORKS / "residual", "zero-")}
 #: Agents that need torch. They are made by a worker only, since loading torch would block the event loop.
 _WITH_TORCH = ("rl", "zero")
 #: Seconds per move of the tree search if the spec sets no time.

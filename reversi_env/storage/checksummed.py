@@ -46,8 +46,7 @@ def unpack_checksummed(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarra
 
 def read_header(data: bytes) -> dict[str, Any]:
     length = int.from_bytes(data[:8], "little")
-    metadata = json.loads(data[8 : 8 + length])["__metadata__"]
-    header = json.loads(metadata.get("policy") or metadata["network"])
+    header = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["network"])
     if not isinstance(header, dict):
         raise ValueError(f"a header of {type(header).__name__}")
     return header

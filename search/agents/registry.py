@@ -167,8 +167,8 @@ _KINDS: dict[str, AgentKind] = {
     "double-alpha": AgentKind("search.agents.double_alpha:double_alpha_agent", DoubleAlphaOptions),
     "human": AgentKind("models.human:HumanAgent", _HumanOptions, "level"),
     "zero": AgentKind("models.zero:ZeroAgent", _ZeroOptions, "weights"),
-    "rl": AgentKind("models.policy.agent:PolicyAgent", _PolicyOptions, "weights"),
-    "rl-search": AgentKind("models.policy.agent:PolicySearchAgent", _PolicySearchOptions, "weights"),
+    "rl": AgentKind("models.policy:PolicyAgent", _PolicyOptions, "weights"),
+    "rl-search": AgentKind("models.policy:PolicySearchAgent", _PolicySearchOptions, "weights"),
 }
 #: External programs by protocol.
 PROGRAMS = {

@@ -1,6 +1,10 @@
-"""Torch on one thread, in every test."""
+"""Torch on one thread, in every test; small networks."""
 
 import pytest
+
+from tests.oracles.policies import policy_file, positions, tiny_net
+
+__all__ = ["policy_file", "positions", "tiny_net"]
 
 
 @pytest.fixture(autouse=True)

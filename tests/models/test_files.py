@@ -179,7 +179,7 @@ def test_the_weights_of_the_package_are_whole():
     assert (8, "normal") in games
 
 
-@pytest.mark.parametrize("folder", ["models/weights", "models/weights/residual", "models/policy/weights"])
+@pytest.mark.parametrize("folder", ["models/weights", "models/weights/residual"])
 def test_the_command_shows_the_record_of_every_kind_of_file(folder, reversi, json_lines):
     path = min((FOLDER.parents[1] / folder).glob("*.safetensors"))
     [header] = json_lines("network", path)

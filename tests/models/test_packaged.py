@@ -6,7 +6,7 @@ import torch
 
 import models
 from models.bitboards import board_tensor
-from models.policy.agent import PolicyAgent
+from models.policy import PolicyAgent
 from models.zero import ZeroAgent
 from reversi_env import ReversiError, Rules, batch
 
@@ -38,13 +38,10 @@ def test_a_baseline_is_the_packaged_network(name):
     logits, values = model(boards, masks)
     net = agent.load(rules).net
     with torch.no_grad():
-        expected, discs = (
-            net(*net.inputs(own, opp)) if name.startswith("rl") else net(board_tensor(own), board_tensor(opp))
-        )
-    scale = 1 if name.startswith("rl") else rules.square_count
+        expected, discs = net(board_tensor(own), board_tensor(opp))
     legal = masks[:, : expected.shape[1]] > 0
     assert np.allclose(logits[:, : expected.shape[1]][legal], expected.numpy()[legal], atol=1e-5)
-    assert np.allclose(values, (discs / scale).clamp(-1, 1).numpy(), atol=1e-5)
+    assert np.allclose(values, (discs / rules.square_count).clamp(-1, 1).numpy(), atol=1e-5)
     assert (logits[masks == 0] < -1e8).all()
     tensors = model(torch.from_numpy(boards), torch.from_numpy(masks) > 0)
     assert all(np.array_equal(one, tensor.numpy()) for one, tensor in zip((logits, values), tensors, strict=True))

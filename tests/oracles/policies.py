@@ -6,9 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from models.policy import Architecture
-from models.policy.files import SavedPolicy
-from models.policy.net import PolicyValueNet
+from models.residual.net import PolicyNet, SavedResidual
 from reversi_env import Rules, batch
 
 
@@ -29,8 +27,9 @@ def tiny_net():
     def make(size=4, seed=0):
         with torch.random.fork_rng():
             torch.manual_seed(seed)
-            net = PolicyValueNet(size, Architecture(4, 1))
-            torch.nn.init.normal_(net.policy.weight)  # not nearly all alike, as they begin
+            net = PolicyNet(size, channels=4, blocks=1)
+            for layer in (net.policy[1], net.value):  # not nearly all alike, as they begin
+                torch.nn.init.normal_(layer.weight)
         return net.eval()
 
     return make
@@ -40,7 +39,7 @@ def tiny_net():
 def policy_file(tiny_net, tmp_path):
     """A policy for the 4x4 board in a file."""
     path = tmp_path / "policy.safetensors"
-    path.write_bytes(SavedPolicy(Rules(4), tiny_net(), {"made": "by a test"}).to_bytes())
+    path.write_bytes(SavedResidual(Rules(4), tiny_net(), {"made": "by a test"}).to_bytes())
     return path
 
 

@@ -6,9 +6,8 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from models.bitboards import board_planes, legal_moves, transformed
-from models.mcts.tree import ILLEGAL_LOGIT
 from models.residual.inference import InferenceNetwork, TorchCompiled
-from models.residual.net import PolicyValueFunction, ResidualNet, square_images
+from models.residual.net import ILLEGAL_LOGIT, PolicyValueFunction, ResidualNet, square_images
 from reversi_env.errors import extra_libraries
 from train.alphazero.options import SelfPlayOptions
 from train.alphazero.self_play import POLICY_SCALE, Positions

@@ -1,8 +1,7 @@
 """Networks as players of many games at once (`train.arena.batch`): a batch of boards goes to the network's device, moves come back.
 
-`PolicyPlayer` and `ValuePlayer` take any network on planes. The others play by the project's own networks: `BatchPolicyPlayer` and
-`ValueSearchPlayer` by the policy and the value of a `PolicyValueNet`, `ZeroPlayer` by a residual network with or without tree
-search. `BatchPolicy` is an opponent of the environments.
+`PolicyPlayer` and `ValuePlayer` take any network on planes. The others play by the project's own residual networks: `ZeroPlayer` by
+the policy, with or without tree search, `ValueSearchPlayer` by alpha-beta over the value.
 """
 
 from abc import ABC, abstractmethod
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 
 from models.bitboards import board_planes, board_tensor
 from models.mcts.search import TreeSearch
-from models.policy.net import BATCH, PolicyValueNet, action_logits, policy_logits
 from models.residual.net import PolicyValueFunction, best_policy_actions
 from reversi_env import ReversiError, Rules, batch, functional
 from reversi_env.errors import extra_libraries, quoted
@@ -28,6 +26,7 @@ CHUNK = 1024
 #: Positions in one forward pass or tree search; on a GPU always that many, since compiled functions have one shape there.
 FORWARD_BATCH = {"cuda": 1024, "cpu": 4096}
 
+CPU = torch.device("cpu")
 Table = NDArray[np.float64]
 
 
@@ -89,51 +88,15 @@ class ValuePlayer(PlanesPlayer):
         return batch.by_action(children, values, len(own), self.rules, -np.inf)
 
 
-class BatchPolicy:
-    """An opponent for the vector environment: plays the best actions, or samples from the policy at a *temperature*.
-
-    *symmetric*: the policy is averaged over the eight symmetries, which is stronger and takes eight times as long. The generator is
-    torch's, seeded with *seed*; checkpoints contain its state.
-    """
-
-    def __init__(
-        self, net: PolicyValueNet, temperature: float = 0.0, seed: int = 0, *, symmetric: bool = False
-    ) -> None:
-        self.net, self.temperature, self.symmetric = net, temperature, symmetric
-        self.generator = torch.Generator().manual_seed(seed)
-
-    def __call__(self, discs: np.ndarray, masks: np.ndarray) -> np.ndarray:
-        """Return legal actions for ``(n, 2, size, size)`` of discs and ``(n, size² + 1)`` of action masks."""
-        device = next(self.net.parameters()).device
-        board, mask = (torch.from_numpy(np.ascontiguousarray(part)).to(device) for part in (discs, masks))
-        with torch.inference_mode():
-            logits = action_logits(self.net, board, mask, symmetric=self.symmetric)
-            if self.temperature > 0:
-                uniform = torch.rand(logits.shape, generator=self.generator).clamp_(1e-12, 1 - 1e-7)
-                logits = logits / self.temperature - torch.log(-torch.log(uniform)).to(device)
-            return logits.argmax(1).cpu().numpy()
-
-
-class BatchPolicyPlayer(NetworkPlayer):
-    """Plays by the policy of a `PolicyValueNet`; *symmetric* as in `BatchPolicy`."""
-
-    def __init__(self, net: PolicyValueNet, temperature: float = 0.0, *, symmetric: bool = False) -> None:
-        super().__init__(Rules(net.size), temperature)
-        self.net, self.symmetric = net, symmetric
-
-    def move_scores(self, own: Boards, opp: Boards) -> Table:
-        return policy_logits(self.net, own, opp, symmetric=self.symmetric)[:, :-1]
-
-
 class ValueSearchPlayer(NetworkPlayer):
-    """Plays by a search of *depth* plies over the value of a `PolicyValueNet`; perfectly from *exact* empties on."""
+    """Plays by a search of *depth* plies over a network's value; perfectly from *exact* empties on."""
 
-    def __init__(self, net: PolicyValueNet, rules: Rules, depth: int = 2, exact: int = 10) -> None:
+    def __init__(self, network: PolicyValueFunction, rules: Rules, depth: int = 2, exact: int = 10) -> None:
         super().__init__(rules)
-        self.net, self.depth, self.exact = net, depth, exact
+        self.network, self.depth, self.exact = network, depth, exact
 
     def move_scores(self, own: Boards, opp: Boards) -> Table:
-        return network_move_values(self.net, own, opp, self.rules, self.depth).astype(np.float64)
+        return network_move_values(self.network, own, opp, self.rules, self.depth).astype(np.float64)
 
     def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
         squares = np.empty(len(own), np.int64)
@@ -145,7 +108,9 @@ class ValueSearchPlayer(NetworkPlayer):
         return squares
 
 
-def network_move_values(net: PolicyValueNet, own: Boards, opp: Boards, rules: Rules, depth: int) -> NDArray[np.float32]:
+def network_move_values(
+    network: PolicyValueFunction, own: Boards, opp: Boards, rules: Rules, depth: int
+) -> NDArray[np.float32]:
     """Return the value of every move in discs by a search of *depth* plies over the network's value; -inf if illegal.
 
     A pass uses up no depth. All leaves below many positions go through the network together, without cut-offs: at two or three
@@ -155,37 +120,42 @@ def network_move_values(net: PolicyValueNet, own: Boards, opp: Boards, rules: Ru
     for start in range(0, len(own), CHUNK):
         rows = slice(start, start + CHUNK)
         children = batch.expand(own[rows], opp[rows], rules)
-        values = _negamax(net, children.own, children.opp, rules, depth - 1)
+        values = _negamax(network, children.own, children.opp, rules, depth - 1)
         table[rows] = batch.by_action(children, -values, len(own[rows]), rules, -np.inf)
     return table
 
 
-def _negamax(net: PolicyValueNet, own: Boards, opp: Boards, rules: Rules, depth: int) -> NDArray[np.float32]:
+def _negamax(network: PolicyValueFunction, own: Boards, opp: Boards, rules: Rules, depth: int) -> NDArray[np.float32]:
     """Return values in discs for the side to move; the final score where the game is over."""
     over = batch.is_over(own, opp, rules)
     values = np.full(len(own), -np.inf, np.float32)
     values[over] = batch.final_scores(own[over], opp[over], rules)
     if depth == 0:
         leaves = np.flatnonzero(~over)
-        for start in range(0, leaves.size, BATCH):
-            rows = leaves[start : start + BATCH]
-            values[rows] = rules.square_count * net.of_boards(own[rows], opp[rows])[1].to("cpu", torch.float32).numpy()
+        for start in range(0, leaves.size, FORWARD_BATCH["cpu"]):
+            rows = leaves[start : start + FORWARD_BATCH["cpu"]]
+            with torch.inference_mode():
+                values[rows] = network(board_tensor(own[rows]), board_tensor(opp[rows]))[1].numpy()
         return values
     children = batch.expand(own, opp, rules)  # none of a game that is over, the pass alone where there is no move
     passes = batch.legal_moves(own, opp, rules)[children.parent] == 0
     below = np.empty(len(children.own), np.float32)
     for mask, left in ((passes, depth), (~passes, depth - 1)):
         if mask.any():
-            below[mask] = _negamax(net, children.own[mask], children.opp[mask], rules, left)
+            below[mask] = _negamax(network, children.own[mask], children.opp[mask], rules, left)
     np.maximum.at(values, children.parent, -below)
     return values
 
 
 class ZeroPlayer:
-    """Plays by a residual network: the best actions of its policy, or those of a *search*, without noise."""
+    """Plays by a residual network on *device*: the best actions of its policy, or those of a *search*, without noise."""
 
     def __init__(
-        self, network: PolicyValueFunction, rules: Rules, device: torch.device, search: TreeSearch | None = None
+        self,
+        network: PolicyValueFunction,
+        rules: Rules,
+        device: torch.device = CPU,
+        search: TreeSearch | None = None,
     ) -> None:
         self._network, self.rules, self.device, self._search = network, rules, device, search
         self._squares = np.array(list(rules.squares()), np.int64)

@@ -14,21 +14,19 @@ from typing import Any, Literal, overload
 import numpy as np
 
 from models.mcts.search import TreeSearch
-from models.policy.agent import PolicyAgent
-from models.policy.files import read_policy
-from models.residual.inference import InferenceNetwork
-from models.residual.net import symmetrised
+from models.policy import PolicyAgent
+from models.residual.net import read_residual, symmetrised
 from models.zero import ZeroAgent
 from reversi_env import Position, ReversiError, Rules, batch
 from reversi_env.envs.opponents import Opponent, OpponentTurns
 from reversi_env.envs.settings import Settings
-from reversi_env.errors import TrainError, extra_libraries, quoted
+from reversi_env.errors import TrainError, quoted
 from reversi_env.kernels import episodes, observations
 from reversi_env.options import derive_seed
 from search.agents.base import Agent
 from search.agents.spec import AgentSpec
 from train.arena.batch import AgentPlayer, BatchPlayer, Boards, EvaluatorPlayer, Indices, RngStates, compiled_player
-from train.arena.network_players import BatchPolicyPlayer, ValueSearchPlayer, ZeroPlayer
+from train.arena.network_players import ValueSearchPlayer, ZeroPlayer
 from train.arena.ratings import rating_text
 from train.evaluation.endgames import noisy_endgames
 from train.evaluation.exact_set import ExactSet, Judgement
@@ -37,9 +35,6 @@ from train.evaluation.ladder import Ladder, PolicyStanding
 from train.evaluation.options import EndgameOptions, WholeGameOptions
 from train.evaluation.whole_games import WholeGames, play_whole_games
 from train.jobs.logs import Progress, no_progress
-
-with extra_libraries():
-    import torch
 
 #: Options of an environment that define the observations of a policy.
 OBSERVATION_OPTIONS = ("observation", "extra_planes", "dtype", "channels_last")
@@ -256,14 +251,12 @@ def _player_of_spec(spec: AgentSpec, rules: Rules, seed: int, agents: ExitStack)
         return compiled
     agent = agents.enter_context(spec.make() if "seed" in spec.options else spec.make(seed=seed))
     agent.prepare(rules)
-    if isinstance(agent, PolicyAgent) and set(spec.options) <= {"weights"}:
-        return BatchPolicyPlayer(agent.load(rules).net, symmetric=True)
-    if not isinstance(agent, ZeroAgent) or not set(spec.options) <= {"weights", "simulations"}:
+    if not isinstance(agent, (PolicyAgent, ZeroAgent)) or not set(spec.options) <= {"weights", "simulations"}:
         return AgentPlayer(agent, rules)
-    network, device = InferenceNetwork(agent.load(rules).net).logits_and_values, torch.device("cpu")
-    if agent.limits.nodes is None:
-        return ZeroPlayer(symmetrised(network, rules), rules, device)
-    return ZeroPlayer(network, rules, device, TreeSearch(network, rules, agent.limits.nodes))
+    network = agent.load(rules).net
+    if isinstance(agent, PolicyAgent) or agent.limits.nodes is None:
+        return ZeroPlayer(symmetrised(network, rules), rules)
+    return ZeroPlayer(network, rules, search=TreeSearch(network, rules, agent.limits.nodes))
 
 
 #: Solved positions for each number of empty squares.
@@ -285,12 +278,12 @@ def examine(
 
     The evaluator ``network`` plays too, to the same depths, if the package has weights for the game.
     """
-    saved = read_policy(path)
+    saved = read_residual(path)
     net, rules = saved.net, saved.rules
     endgames = noisy_endgames(EndgameOptions(rules.size, rules.variant, REGRET_POSITIONS), cache, threads=threads)
     players: dict[str, BatchPlayer] = {
-        "policy alone": BatchPolicyPlayer(net),
-        "policy, 8 symmetries": BatchPolicyPlayer(net, symmetric=True),  # as the agent `rl` plays
+        "policy alone": ZeroPlayer(net, rules),
+        "policy, 8 symmetries": ZeroPlayer(symmetrised(net, rules), rules),  # as the agent `rl` plays
     }
     searches = {_search_name(plies, solved): (plies, solved) for plies, solved in ((1, 0), (depth, 0), (depth, exact))}
     players |= {f"value, {words}": ValueSearchPlayer(net, rules, *search) for words, search in searches.items()}

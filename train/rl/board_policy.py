@@ -1,21 +1,21 @@
-"""`PolicyValueNet` as the policy of MaskablePPO in stable-baselines3.
+"""`PolicyNet` as the policy of MaskablePPO in stable-baselines3.
 
-It needs the environment's ``dict`` observations: the action mask is an input of the network.
+It needs the environment's ``dict`` observations, which contain the action masks.
 """
 
 from typing import Any
 
 from gymnasium import spaces
 
-from models.policy import Architecture
-from models.policy.net import PolicyValueNet
+from models.bitboards import boards_of_planes
+from models.residual.net import PolicyNet
 from reversi_env.errors import TrainError, extra_libraries
 
 with extra_libraries():
     from sb3_contrib.common.maskable.distributions import MaskableDistribution
     from sb3_contrib.common.maskable.policies import MaskableActorCriticPolicy
     from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
-    from torch import Tensor, nn
+    from torch import Tensor
 
 Observation = dict[str, Tensor]
 
@@ -31,12 +31,10 @@ class _NoFeatures(BaseFeaturesExtractor):
 
 
 class BoardPolicy(MaskableActorCriticPolicy):
-    """The policy and value of MaskablePPO: one `PolicyValueNet`, ``net``. The masks are those of the observations."""
+    """The policy and value of MaskablePPO: one `PolicyNet`, ``net``. The masks are those of the observations."""
 
-    def __init__(
-        self, *args: Any, architecture: dict[str, Any] | None = None, half_precision: bool = False, **options: Any
-    ) -> None:
-        self._shape: dict[str, Any] = {"architecture": architecture or {}, "half_precision": half_precision}
+    def __init__(self, *args: Any, architecture: dict[str, int] | None = None, **options: Any) -> None:
+        self._shape: dict[str, Any] = {"architecture": architecture or {}}
         super().__init__(*args, **{**options, "features_extractor_class": _NoFeatures})
 
     def _get_constructor_parameters(self) -> dict[str, Any]:
@@ -63,27 +61,20 @@ class BoardPolicy(MaskableActorCriticPolicy):
         return self._run(obs)[0]
 
     def predict_values(self, obs: Any) -> Tensor:
-        return self.net.values(obs["observation"], obs["action_mask"]).unsqueeze(1)
+        return self._run(obs)[1].unsqueeze(1)
 
     def _run(self, obs: Observation) -> tuple[MaskableDistribution, Tensor]:
-        logits, values = self.net(obs["observation"], obs["action_mask"])
+        logits, values = self.net.of_actions(*boards_of_planes(obs["observation"]).unbind(1))
         distribution = self.action_dist.proba_distribution(action_logits=logits)
         distribution.apply_masking(obs["action_mask"] != 0)
         return distribution, values
 
 
-def _net(space: spaces.Space, architecture: dict[str, Any], half_precision: bool) -> PolicyValueNet:
+def _net(space: spaces.Space, architecture: dict[str, int]) -> PolicyNet:
     if not isinstance(space, spaces.Dict) or set(space) != {"observation", "action_mask"}:
         raise TrainError(
             f"observations of {type(space).__name__}: expected those of an environment with observation='dict'"
         )
     shape = space["observation"].shape
     assert shape is not None
-    net = PolicyValueNet(int(shape[-1]), Architecture(**architecture))
-    net.trunk.half_precision = half_precision
-    return net
-
-
-def net_of(policy: nn.Module) -> PolicyValueNet:
-    assert isinstance(policy.net, PolicyValueNet)
-    return policy.net
+    return PolicyNet(int(shape[-1]), **architecture)

@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from models.policy import Architecture
 from reversi_env.errors import check_integer
 from reversi_env.options import GameOptions, option
 from reversi_env.rules import Variant
@@ -49,10 +48,6 @@ class PpoOptions(GameOptions):
         """The steps that are done for the ``total_timesteps`` asked for: an update is played to its end."""
         update = self.num_envs * self.num_steps
         return -(-self.total_timesteps // update) * update
-
-    @property
-    def architecture(self) -> Architecture:
-        return Architecture(self.channels, self.blocks)
 
 
 #: What differs from the defaults on a CPU, by size.

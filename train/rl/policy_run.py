@@ -6,10 +6,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from models.policy.files import SavedPolicy
-from models.policy.net import PolicyValueNet, frozen_copy
+from models.residual.net import PolicyNet, SavedResidual, symmetrised
 from reversi_env.storage.atomic import write_atomically
-from train.arena.network_players import BatchPolicyPlayer
+from train.arena.network_players import ZeroPlayer
 from train.evaluation.endgames import noisy_endgames
 from train.evaluation.exact_set import ExactSet
 from train.evaluation.ladder import Ladder, elo_text, flat_row, ladder_figure
@@ -80,10 +79,10 @@ class PolicyRun:
         """Environment steps per second of rollouts and updates."""
         return self.steps / self.learning_seconds if self.learning_seconds else 0.0
 
-    def evaluate(self, net: PolicyValueNet) -> None:
+    def evaluate(self, net: PolicyNet) -> None:
         """Play the ladder, measure the regret in solved endgames, and draw both curves."""
         self.report("evaluating")
-        player = BatchPolicyPlayer(frozen_copy(net), symmetric=True)
+        player = ZeroPlayer(symmetrised(net, self.rules), self.rules, net.entry.weight.device)
         times = {"seconds": round(self.elapsed, 1), "learning_seconds": round(self.learning_seconds, 1)}
         metrics = times | {"steps_per_second": round(self.rate)} | self.ladder.measure(player).as_dict()
         if self._regret:
@@ -108,7 +107,7 @@ class PolicyRun:
         """Return whether the last checkpoint is old enough."""
         return time.perf_counter() - self._saved_at >= CHECKPOINT_SECONDS
 
-    def save(self, net: PolicyValueNet, parts: dict[str, State]) -> None:
+    def save(self, net: PolicyNet, parts: dict[str, State]) -> None:
         """Write the policy, the tables and the checkpoint, each atomically."""
         record = {
             "training": "ppo",
@@ -118,7 +117,7 @@ class PolicyRun:
             "seconds": round(self.elapsed, 1),
             "standing": self.evaluations[-1] if self.evaluations else None,
         }
-        write_atomically(self.policy, SavedPolicy(self.rules, net, record).to_bytes())
+        write_atomically(self.policy, SavedResidual(self.rules, net, record).to_bytes())
         write_csv(self.folder / LOG, self.log)
         write_csv(self.folder / EVALUATIONS, [flat_row(row) for row in self.evaluations])
         save_checkpoint(self.folder / CHECKPOINT, parts)

@@ -13,12 +13,14 @@ An interrupted run resumes from its last checkpoint. On a CPU its result equals 
 from __future__ import annotations
 
 import time
+from copy import deepcopy
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from models.policy.net import PolicyValueNet, frozen_copy, mask_illegal, symmetry_actions, transformed
+from models.bitboards import transformed
 from models.residual.inference import TorchCompiled
+from models.residual.net import PolicyNet, mask_illegal, square_images
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from reversi_env.errors import extra_libraries
 from reversi_env.options import derive_seed
@@ -30,6 +32,7 @@ from train.rl.policy_run import PolicyRun
 with extra_libraries():
     import torch
     from torch import Tensor, nn
+    from torch.nn import functional
 
 #: The value of a position for one side is minus that for the other, and the sides alternate.
 GAMMA = -1.0
@@ -42,12 +45,13 @@ METRICS = ("loss", "policy_loss", "value_loss", "entropy", "approx_kl", "clipfra
 class Rollout(NamedTuple):
     """Transitions of all environments, or a minibatch of them: tensors with equal leading axes.
 
-    ``obs`` and ``masks``: observations and action masks of the side to move; ``actions`` and their ``log_probs``; ``values``: of
+    ``own``, ``opp`` and ``masks``: boards and action masks of the side to move; ``actions`` and their ``log_probs``; ``values``: of
     the network; ``loss_mask``: 1 where the network has moved, 0 for moves of a snapshot or of a random opening. ``advantages`` and
     ``returns`` are computed after the rollout.
     """
 
-    obs: Tensor
+    own: Tensor
+    opp: Tensor
     masks: Tensor
     actions: Tensor
     log_probs: Tensor
@@ -63,7 +67,7 @@ class Rollout(NamedTuple):
         def of(dtype: torch.dtype, *shape: int) -> Tensor:
             return torch.zeros((num_steps, num_envs, *shape), dtype=dtype, device=device)
 
-        boards = of(torch.uint8, 2, size, size), of(torch.bool, size * size + 1)
+        boards = of(torch.int64), of(torch.int64), of(torch.bool, size * size + 1)
         return cls(*boards, of(torch.int64), *(of(torch.float32) for _ in range(5)))
 
 
@@ -84,12 +88,12 @@ def gae(rewards: Tensor, dones: Tensor, values: Tensor, last_value: Tensor, gae_
 class PpoLoss(nn.Module):
     """Returns PPO's clipped loss of a minibatch and its `METRICS`, means over the transitions of the loss mask."""
 
-    def __init__(self, net: PolicyValueNet, ent_coef: float) -> None:
+    def __init__(self, net: PolicyNet, ent_coef: float) -> None:
         super().__init__()
         self.net, self._ent_coef = net, ent_coef
 
     def forward(self, batch: Rollout) -> tuple[Tensor, Tensor]:
-        logits, new_values = self.net(batch.obs, batch.masks)
+        logits, new_values = self.net.of_actions(batch.own, batch.opp)
         log_probs = torch.log_softmax(mask_illegal(logits, batch.masks), 1)
         log_ratio = log_probs.gather(1, batch.actions.unsqueeze(1)).squeeze(1) - batch.log_probs
         ratio, weight = log_ratio.exp(), batch.loss_mask / batch.loss_mask.sum().clamp(min=1.0)
@@ -138,24 +142,27 @@ class TensorPPO(PolicyRun):
         self._env.reset(seed=derive_seed(options.seed))  # the seed of game i is i higher
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(options.seed)
-            net = PolicyValueNet(options.size, options.architecture)
-        net.trunk.half_precision = options.precision == "bfloat16"
+            net = PolicyNet(options.size, channels=options.channels, blocks=options.blocks)
+        net.half_precision = options.precision == "bfloat16"
         self._net = net.to(device)
         self._optimiser = torch.optim.Adam(self._net.parameters(), options.learning_rate, eps=1e-5, fused=self._is_gpu)
         self._generator = torch.Generator(device).manual_seed(options.seed)
         self._rng = np.random.default_rng([options.seed, 1])
-        self._snapshots: list[PolicyValueNet] = []  # the oldest first
+        self._snapshots: list[PolicyNet] = []  # the oldest first
         self._snapshots_taken = 0
         # A game is always seen under the same symmetry, and its snapshot, if it has one, always has the same colour.
         indices = torch.arange(options.num_envs, device=device)
+        self._symmetries = indices % 8
         # For each game and each action that the network sees: the action of the real board.
-        self._action_images = torch.from_numpy(symmetry_actions(self.rules)).to(device)[indices % 8]
+        actions = functional.pad(square_images(self.rules), (0, 1), value=self.rules.pass_action)
+        self._action_images = actions.to(device)[self._symmetries]
         self._snapshot_colour = (indices // 8 % 2).to(torch.uint8)
         self._opening_plies = self._sample_opening_plies()
         self._rollout = Rollout.empty(options.num_steps, options.num_envs, options.size, device)
         self._rewards, self._dones = (torch.zeros_like(self._rollout.values) for _ in range(2))
         loss = PpoLoss(self._net, options.ent_coef)
-        self._logits_and_values: Any = TorchCompiled(self._net, deterministic=True) if self._compiled else self._net
+        network = self._net.of_actions
+        self._logits_and_values: Any = TorchCompiled(network, deterministic=True) if self._compiled else network
         self._loss: Any = TorchCompiled(loss, deterministic=True) if self._compiled else loss
 
     def _iteration(self) -> None:
@@ -185,7 +192,7 @@ class TensorPPO(PolicyRun):
         for step in range(self.options.num_steps):
             self._step(step)
         rollout = self._rollout
-        last_value = self._logits_and_values(*self._next_obs())[1]
+        last_value = self._logits_and_values(*self._boards())[1]
         advantages = gae(self._rewards, self._dones, rollout.values, last_value, self.options.gae_lambda)
         rollout.returns.copy_(rollout.values + advantages)
         total = rollout.loss_mask.sum().clamp(min=1.0)
@@ -193,38 +200,40 @@ class TensorPPO(PolicyRun):
         std = ((rollout.loss_mask * (advantages - mean).square()).sum() / total).sqrt()
         rollout.advantages.copy_((advantages - mean) / (std + 1e-8))
 
-    def _next_obs(self) -> tuple[Tensor, Tensor]:
-        """Return observations and action masks of all environments, each under the symmetry of its game."""
-        return transformed(self._env.observations, self._env.infos["action_mask"], self._action_images)
+    def _boards(self) -> tuple[Tensor, Tensor]:
+        """Return own and opponent's boards of all environments, each under the symmetry of its game."""
+        own, opp = (transformed(side, self._symmetries) for side in self._env.boards.unbind(1))
+        return own, opp
 
     def _step(self, step: int) -> None:
         """Make one move in every environment, sampled from the policy of the player to move."""
-        rollout, (obs, mask) = self._rollout, self._next_obs()
-        logits, values = self._logits_and_values(obs, mask)
-        is_own, logits = self._with_snapshot_logits(logits, obs, mask, self._env.infos["to_move"])
+        rollout, (own, opp) = self._rollout, self._boards()
+        mask = self._env.infos["action_mask"].gather(1, self._action_images)
+        logits, values = self._logits_and_values(own, opp)
+        is_own, logits = self._with_snapshot_logits(logits, own, opp, self._env.infos["to_move"])
         is_opening = self._opening_plies > 0
         # Equal logits make the moves of an opening uniformly random.
         logits = mask_illegal(logits.masked_fill(is_opening.unsqueeze(1), 0.0), mask)
         log_probs = torch.log_softmax(logits, 1)
         exponential_noise = torch.empty_like(log_probs).exponential_(generator=self._generator).clamp_(min=1e-20)
         actions = (log_probs - exponential_noise.log()).argmax(1, keepdim=True)  # the Gumbel-max trick
-        rollout.obs[step], rollout.masks[step], rollout.actions[step] = obs, mask, actions.squeeze(1)
+        rollout.own[step], rollout.opp[step] = own, opp
+        rollout.masks[step], rollout.actions[step] = mask, actions.squeeze(1)
         rollout.log_probs[step], rollout.values[step] = log_probs.gather(1, actions).squeeze(1), values
         rollout.loss_mask[step] = is_own & ~is_opening
         _, self._rewards[step], done, _, _ = self._env.step(self._action_images.gather(1, actions).squeeze(1))
         self._dones[step] = done
         self._opening_plies = torch.where(done, self._sample_opening_plies(), (self._opening_plies - 1).clamp(min=0))
 
-    def _with_snapshot_logits(
-        self, logits: Tensor, obs: Tensor, mask: Tensor, to_move: Tensor
-    ) -> tuple[Tensor, Tensor]:
+    def _with_snapshot_logits(self, logits: Tensor, own: Tensor, opp: Tensor, to_move: Tensor) -> tuple[Tensor, Tensor]:
         """Return where the network itself moves, and the logits of the player to move: the network, or a snapshot."""
         is_own = torch.ones_like(to_move, dtype=torch.bool)
         envs_per_snapshot = int(self.options.num_envs * self.options.snapshot_share) // self.options.pool_size
         for index, net in enumerate(self._snapshots):
             rows = slice(index * envs_per_snapshot, (index + 1) * envs_per_snapshot)
             is_own[rows] = to_move[rows] != self._snapshot_colour[rows]
-            logits[rows] = torch.where(is_own[rows].unsqueeze(1), logits[rows], net(obs[rows], mask[rows])[0])
+            theirs = net.of_actions(own[rows], opp[rows])[0]
+            logits[rows] = torch.where(is_own[rows].unsqueeze(1), logits[rows], theirs)
         return is_own, logits
 
     def _sample_opening_plies(self) -> Tensor:
@@ -253,7 +262,7 @@ class TensorPPO(PolicyRun):
     def add_snapshot(self) -> None:
         """Add a snapshot of the network; if there are too many, one of the older half is removed at random."""
         self._snapshots_taken = self.steps // self.options.snapshot_every
-        self._snapshots.append(frozen_copy(self._net))
+        self._snapshots.append(deepcopy(self._net).requires_grad_(False))
         if len(self._snapshots) > self.options.pool_size:
             del self._snapshots[int(self._rng.integers((self.options.pool_size + 1) // 2))]
 
@@ -282,7 +291,7 @@ class TensorPPO(PolicyRun):
         self.set_run_state(run_state)
         restore_network(parts, self._net, self._optimiser)
         for index in range(run_state["snapshots"]):
-            self._snapshots.append(frozen_copy(self._net))
+            self._snapshots.append(deepcopy(self._net).requires_grad_(False))
             weights = {name: torch.from_numpy(array) for name, array in parts[f"snapshot{index}"].items()}
             self._snapshots[-1].load_state_dict(weights)
         states = self._env.get_state()

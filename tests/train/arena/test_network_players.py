@@ -4,11 +4,9 @@ import numpy as np
 import pytest
 import torch
 
-from models.policy import Architecture
-from models.policy.net import PolicyValueNet, ValueFromBoards
+from models.residual.net import PolicyNet, ValueFromBoards
 from models.torch_evaluator import TorchAgent, TorchEvaluator
 from reversi_env import Position, ReversiError, Rules, batch
-from reversi_env.batch import action_table
 from search import Agent
 from search.engine.solver import solve_all_moves
 from tests.oracles.search import some_positions
@@ -113,8 +111,8 @@ def test_bad_temperatures(temperature):
 def small_net(size):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
-        net = PolicyValueNet(size, Architecture(channels=8, blocks=1)).eval()
-        for head in (net.policy, net.value):  # moves and positions that differ
+        net = PolicyNet(size, channels=8, blocks=1).eval()
+        for head in (net.policy[1], net.value):  # moves and positions that differ
             torch.nn.init.normal_(head.weight, std=0.3)
     return net
 
@@ -125,7 +123,7 @@ def test_values_of_moves_are_those_of_alpha_beta_over_the_networks_value(size, v
     rules, net = Rules(size, variant), small_net(size)
     own, opp = some_positions(rules, 12, plies)
     table = players.network_move_values(net, own, opp, rules, depth)
-    evaluator = TorchEvaluator(ValueFromBoards(net), rules, inputs="boards", scale=rules.square_count)
+    evaluator = TorchEvaluator(ValueFromBoards(net), rules, inputs="boards")
     agent = TorchAgent(evaluator, depth, exact=0)
     ends = 0
     for i in range(len(own)):
@@ -135,14 +133,6 @@ def test_values_of_moves_are_those_of_alpha_beta_over_the_networks_value(size, v
         assert table[i].max() == pytest.approx(agent.search(position).value, abs=1e-3)
         ends += any(position.play(action).is_over() for action in legal)
     assert ends > 0 or plies == 20
-
-
-def test_the_policy_as_a_player_is_that_of_the_opponent():
-    rules, net = Rules(6), small_net(6)
-    own, opp = some_positions(rules, 30, 12)
-    squares = players.BatchPolicyPlayer(net).choose(own, opp, np.arange(len(own)), np.zeros(len(own), np.uint64))
-    discs, masks = (part.numpy() for part in net.inputs(own, opp))
-    assert action_table(rules)[squares].tolist() == players.BatchPolicy(net)(discs, masks).tolist()
 
 
 def test_the_value_as_a_player_solves_endgames():

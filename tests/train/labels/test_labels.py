@@ -12,8 +12,8 @@ import pytest
 import torch
 
 from models.bitboards import board_tensor
+from models.file_agents import PACKAGED_FOLDER
 from models.residual.net import read_residual
-from models.zero import PACKAGED_FOLDER
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import TrainError
 from search import evaluators

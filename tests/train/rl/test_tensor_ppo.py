@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import torch
 
-from models.policy.files import read_policy
-from models.policy.net import mask_illegal
+from models.bitboards import board_planes
+from models.residual.net import mask_illegal, read_residual
 from play.cli.training.ppo import show_training
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import TrainError
@@ -54,37 +54,36 @@ def test_advantages_are_those_of_the_definition():
 )
 def test_the_surrogate_is_clipped_where_it_would_gain(tiny_net, ratio, advantage, surrogate):
     net, ones = tiny_net(), torch.ones(1)
-    discs, masks = torch.zeros(1, 2, 4, 4, dtype=torch.uint8), torch.ones(1, 17, dtype=torch.bool)
-    action = torch.zeros(1, dtype=torch.int64)
-    log_prob = torch.log_softmax(net(discs, masks)[0], 1)[:, 0].detach() - np.log(ratio)
-    batch = Rollout(discs, masks, action, log_prob, ones, ones, advantage * ones, ones)
+    empty, masks = torch.zeros(1, dtype=torch.int64), torch.ones(1, 17, dtype=torch.bool)
+    log_prob = torch.log_softmax(net.of_actions(empty, empty)[0], 1)[:, 0].detach() - np.log(ratio)
+    batch = Rollout(empty, empty, masks, empty, log_prob, ones, ones, advantage * ones, ones)
     _, values = PpoLoss(net, 0.0)(batch)
     assert values[tensor_ppo.METRICS.index("policy_loss")].item() == pytest.approx(-surrogate, abs=1e-4)
 
 
 def test_the_loss_follows_the_moves_of_the_loss_mask_and_no_others(tiny_net):
     net, count = tiny_net(), 16
-    discs, masks = torch.zeros(count, 2, 4, 4, dtype=torch.uint8), torch.ones(count, 17, dtype=torch.bool)
-    discs[:, 0, 1, 1], discs[:, 1, 1, 2] = 1, 1
+    boards = [torch.full((count,), side) for side in Rules(4).start_boards]
+    masks = torch.ones(count, 17, dtype=torch.bool)
     masks[:, 5] = False
     actions = torch.arange(count) % 2
-    policy = torch.log_softmax(mask_illegal(net(discs, masks)[0], masks), 1).detach()
+    policy = torch.log_softmax(mask_illegal(net.of_actions(*boards)[0], masks), 1).detach()
     log_probs = policy.gather(1, actions[:, None])[:, 0]
     loss_mask, returns = (actions == 0).float(), torch.where(actions == 0, 1.0, 50.0)
-    batch = Rollout(discs, masks, actions, log_probs, torch.zeros(count), loss_mask, returns, returns)
+    batch = Rollout(*boards, masks, actions, log_probs, torch.zeros(count), loss_mask, returns, returns)
     loss, values = PpoLoss(net, 0.0)(batch)
     metrics = dict(zip(tensor_ppo.METRICS, values.tolist(), strict=True))
     assert metrics["policy_loss"] == pytest.approx(-1.0)
-    assert metrics["value_loss"] == pytest.approx((net(discs, masks)[1][0].item() - 1) ** 2)
+    assert metrics["value_loss"] == pytest.approx((net.of_actions(*boards)[1][0].item() - 1) ** 2)
     assert metrics["entropy"] == pytest.approx(-(policy[0].exp() * policy[0]).sum().item(), rel=1e-5)
     assert metrics["approx_kl"] == pytest.approx(0, abs=1e-6)
     loss.backward()
-    assert net.policy.bias.grad[0] < 0 < net.policy.bias.grad[1]
-    assert net.policy.bias.grad[5] == 0
+    assert net.policy[1].bias.grad[0] < 0 < net.policy[1].bias.grad[1]
+    assert net.policy[1].bias.grad[5] == 0
     further = batch._replace(log_probs=log_probs - 0.3)  # beyond the clip nothing is gained
     net.zero_grad()
     PpoLoss(net, 0.0)(further)[0].backward()
-    assert net.policy.bias.grad.abs().max() == 0
+    assert net.policy[1].bias.grad.abs().max() == 0
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
@@ -95,7 +94,7 @@ def test_a_rollout_is_of_games_whose_sides_are_who_they_should_be(tmp_path, vari
         training.add_snapshot()
     assert len(training._snapshots) == 2
     for past in training._snapshots:
-        torch.nn.init.normal_(past.policy.weight)
+        torch.nn.init.normal_(past.policy[1].weight)
     before, seen = training._env.get_state(), training._opening_plies.clone()
     training.collect_rollout()
     moves, rules = training._rollout, Rules(4, variant)
@@ -106,7 +105,8 @@ def test_a_rollout_is_of_games_whose_sides_are_who_they_should_be(tmp_path, vari
         black = before["turn"][game] == 0
         left = int(seen[game])
         for ply in range(14):
-            shown = moves.obs[ply, game].flatten(1).numpy()
+            sides = torch.stack([moves.own[ply, game], moves.opp[ply, game]])
+            shown = board_planes(sides, 4).flatten(1).numpy()
             discs = [sum(1 << rules.square_of(int(back[game, k])) for k in np.flatnonzero(side)) for side in shown]
             assert discs == [position.own, position.opp]
             legal = {int(back[game, k]) for k in np.flatnonzero(moves.masks[ply, game])}
@@ -128,7 +128,7 @@ def test_a_rollout_is_of_games_whose_sides_are_who_they_should_be(tmp_path, vari
     for net, games in ((training._net, slice(0, 32)), (training._snapshots[1], slice(8, 16))):
         flat = Rollout(*(column[2:, games].flatten(0, 1) for column in moves))  # after the opening
         with torch.no_grad():
-            logs = torch.log_softmax(mask_illegal(net(flat.obs, flat.masks)[0], flat.masks), 1)
+            logs = torch.log_softmax(mask_illegal(net.of_actions(flat.own, flat.opp)[0], flat.masks), 1)
         again, who = logs.gather(1, flat.actions[:, None])[:, 0], flat.loss_mask == float(net is training._net)
         if net is not training._net:
             random_log_probs = -flat.masks.sum(1).log()  # of moves in the opening of another game
@@ -150,7 +150,7 @@ def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, m
     assert results(folder) == expected
     agent = make_agent(f"rl:{folder / 'policy.safetensors'}")
     assert agent.choose(Position.initial(Rules(4))) in Position.initial(Rules(4)).legal_actions()
-    assert read_policy(whole.policy).record["training"] == "ppo"
+    assert read_residual(whole.policy).record["training"] == "ppo"
     assert whole.evaluations[-1].keys() >= {"regret", "steps_per_second", "rungs"}
 
 
@@ -168,7 +168,7 @@ def test_a_finished_run_continues_with_more_steps_and_plays_updates_to_their_end
     assert [int(row["steps"]) for row in rows] == [0, 512, 1024]
     assert (tmp_path / "curve.svg").read_bytes().startswith(b"<?xml")
     assert (tmp_path / "tensorboard").exists() == (find_spec("tensorboard") is not None)
-    assert read_policy(run.policy).record["steps"] == 1024
+    assert read_residual(run.policy).record["steps"] == 1024
 
 
 @pytest.mark.usefixtures("quick")

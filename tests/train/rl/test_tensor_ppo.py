@@ -141,10 +141,11 @@ def test_a_rollout_is_of_games_whose_sides_are_who_they_should_be(tmp_path, vari
 @pytest.mark.parametrize("before", [False, True])
 def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, monkeypatch, before):
     monkeypatch.setattr(policy_run, "CHECKPOINT_SECONDS", 0.0)
-    whole, folder = TensorPPO(tmp_path / "whole", preset(**SMALL)), tmp_path / "killed"
+    options = preset(**SMALL | {"pool_size": 3, "total_timesteps": 1536})  # some snapshots are removed at random
+    whole, folder = TensorPPO(tmp_path / "whole", options), tmp_path / "killed"
     whole.run()
-    checkpoints = killed_until_it_ends(lambda: TensorPPO(folder, preset(**SMALL)).run(), folder, before=before)
-    assert [checkpoint["run"]["steps"] for checkpoint in checkpoints] == [256, 512, 768][: 3 - before]
+    checkpoints = killed_until_it_ends(lambda: TensorPPO(folder, options).run(), folder, before=before)
+    assert [checkpoint["run"]["steps"] for checkpoint in checkpoints] == [*range(256, 1537, 256)][: 6 - before]
     expected = results(tmp_path / "whole")
     assert {"policy.safetensors", "log.csv", "evaluations.csv", "regret.csv", "run.json", CHECKPOINT} == set(expected)
     assert results(folder) == expected

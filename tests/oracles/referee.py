@@ -2,8 +2,6 @@
 
 Squares are drawn from our legal moves and played on both sides; after each ply the discs, the side to move, the legal
 squares, the passes, the end of the game and its result must agree. `tests/reversi_env/test_referee.py` runs it.
-
-Games come in chunks. A chunk depends on (seed, its number, its games) alone, and a difference names all three.
 """
 
 from __future__ import annotations
@@ -17,10 +15,6 @@ from reversi_env import batch
 from reversi_env.kernels.bitboard import PASS_SQUARE
 from reversi_env.notation.transcript import write_transcript
 from reversi_env.rules import Rules
-
-
-class DifferenceError(Exception):
-    """A referee disagrees with us."""
 
 
 class Seen(NamedTuple):
@@ -113,22 +107,26 @@ def packed(cells: np.ndarray) -> np.ndarray:
     return np.packbits(cells, axis=1, bitorder="little").view("<u8")[:, 0]
 
 
-def compare(referee: type, games: int, seed: int, chunk: int) -> Counter[str]:
-    """Play a chunk of *games* to their ends by our rules and the *referee*'s; a difference raises with the moves that led to it.
+def compare(games: int, seed: int) -> Counter[str]:
+    """Play *games* to their ends by our rules and OpenSpiel's; a difference raises with the moves that led to it.
 
     The result has the numbers of plies, with passes as in `batch.random_plies`, of games and of passes.
     """
-    ours, theirs = Games(games, np.random.default_rng([seed, chunk])), referee(games)
+    ours, theirs, rules = Games(games, np.random.default_rng(seed)), OpenSpiel(games), Rules()
     counts, history = Counter(games=games), []
     while True:
         expected, told = ours.seen(), theirs.seen()
-        if found := difference(expected, told):
-            game, name = found
-            raise DifferenceError(
-                f"{referee.__name__}: {name} of game {game} in chunk {chunk} (seed {seed}, {games} games) after "
-                f"{transcript([squares[game] for squares in history])!r}: "
-                f"{shown(getattr(told, name)[game])}, and we say {shown(getattr(expected, name)[game])}"
-            )
+        for name in Seen._fields:
+            wrong = getattr(expected, name) != getattr(told, name)
+            if name in ("white_to_move", "legal", "must_pass"):
+                wrong = wrong & ~expected.over
+            if wrong.any():
+                game = int(np.argwhere(wrong)[0][0])
+                moves = [rules.name_of(int(squares[game])) for squares in history]
+                after = f"{name} of game {game} of seed {seed} after {write_transcript(moves, passes='explicit')!r}"
+                raise AssertionError(
+                    f"{after}: {getattr(told, name)[game]}, and we say {getattr(expected, name)[game]}"
+                )
         if ours.over.all():
             return counts
         running, squares = ~ours.over, ours.draw()
@@ -136,23 +134,3 @@ def compare(referee: type, games: int, seed: int, chunk: int) -> Counter[str]:
         history.append(squares)
         ours.play(squares)
         theirs.play(squares)
-
-
-def difference(expected: Seen, told: Seen) -> tuple[int, str] | None:
-    """(game, what) of something that is told otherwise than expected."""
-    for name in Seen._fields:
-        wrong = getattr(expected, name) != getattr(told, name)
-        if name in ("white_to_move", "legal", "must_pass"):
-            wrong = wrong & ~expected.over
-        if wrong.any():
-            return int(np.argwhere(wrong)[0][0]), name
-    return None
-
-
-def transcript(squares: list[int]) -> str:
-    rules = Rules()
-    return write_transcript([rules.name_of(int(square)) for square in squares], passes="explicit")
-
-
-def shown(value: np.generic | np.ndarray) -> str:
-    return f"{value:#x}" if isinstance(value, np.unsignedinteger) else str(value)

@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from tests.oracles.referee import OpenSpiel, compare
+from tests.oracles.referee import compare
 
 PLIES = int(os.environ.get("REVERSI_PLIES", 10**8))
 
@@ -17,5 +17,5 @@ def test_the_rules_are_those_of_openspiel(least):
     pytest.importorskip("pyspiel", reason="OpenSpiel is not installed, of the extra bench")
     counts, chunk = Counter(), 0
     while counts["plies"] < least:
-        counts, chunk = counts + compare(OpenSpiel, 350, 0, chunk), chunk + 1
+        counts, chunk = counts + compare(350, chunk), chunk + 1
     assert counts["passes"] > 0

@@ -92,27 +92,20 @@ def panels(figure: Any, count: int, titles: tuple[str, ...] = (), *, share_y: bo
     return list(axes)
 
 
-def label(
-    axis: Any, x: float, y: float, text: str, colour: str, *, at: str = "left", shift: tuple[float, float] = (4, 0)
-) -> None:
-    """Write a text beside a line, in its colour, in place of a legend; *shift* is in points."""
-    axis.annotate(
-        text, (x, y), xytext=shift, textcoords="offset points", color=colour, ha=at, va="center", fontsize=8.5
-    )
-
-
-def labels(axis: Any, entries: Iterable[tuple[float, float, str, str]], shift: float = 5) -> None:
+def labels(axis: Any, entries: Iterable[tuple[float, float, str, str]]) -> None:
     """Write texts beside the ends of lines, (x, y, text, colour) each, moved apart where they would overlap."""
     low, high = axis.get_ylim()
     gap, last = LABEL_GAP * (high - low), low - (high - low)
     for x, y, text, colour in sorted(entries, key=lambda entry: entry[1]):
         last = max(y, last + gap)
-        label(axis, x, last, text, colour, shift=(shift, 0))
+        axis.annotate(
+            text, (x, last), xytext=(5, 0), textcoords="offset points", color=colour, va="center", fontsize=8.5
+        )
 
 
-def points(axis: Any, xs: Any, ys: Any, errors: Any, colour: str, *, marker: str = "o", line: str = "-") -> None:
+def points(axis: Any, xs: Any, ys: Any, errors: Any, colour: str) -> None:
     """Draw a line through points with error bars."""
-    axis.errorbar(xs, ys, yerr=errors, color=colour, marker=marker, linestyle=line, elinewidth=0.8, markeredgewidth=0)
+    axis.errorbar(xs, ys, yerr=errors, color=colour, marker="o", elinewidth=0.8, markeredgewidth=0)
 
 
 def line_chart(

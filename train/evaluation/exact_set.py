@@ -291,17 +291,8 @@ class ExactSet:
         return Judgement(tuple(statistics(int(empties)) for empties in np.unique(self.empties)), statistics(None))
 
 
-def move_values(
-    own: Boards,
-    opp: Boards,
-    rules: Rules,
-    *,
-    threads: int | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> NDArray[np.int8]:
-    """Return the exact value of every move, as in `ExactSet.values`; *progress* counts the positions after the moves."""
+def move_values(own: Boards, opp: Boards, rules: Rules, *, threads: int | None = None) -> NDArray[np.int8]:
+    """Return the exact value of every move, as in `ExactSet.values`."""
     children = batch.expand(own, opp, rules)
-    scores = solve_batch(
-        children.own, children.opp, rules, threads=threads, progress=lambda done: progress(done, len(children.own))
-    )
+    scores = solve_batch(children.own, children.opp, rules, threads=threads)
     return batch.by_action(children, -scores.astype(np.int8), len(own), rules, ILLEGAL)

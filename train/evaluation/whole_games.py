@@ -100,14 +100,11 @@ class WholeGamePlayer:
                 name = chosen_move(agent, job.opening.start, names, position)
                 if len(position.legal_actions()) > 1:
                     value = scores.move_value(position, rules.action_from_name(name))
-                    moves.append(JudgedMove(_ply(position), scores.score(position), value))
+                    ply = rules.square_count - 4 - position.empties
+                    moves.append(JudgedMove(ply, scores.score(position), value))
             names.append(name)
             position = position.play(name)
         return JudgedGame(job.agent, job.number, opening_value, position.score(job.colour), moves)
-
-
-def _ply(position: Position) -> int:
-    return position.rules.square_count - 4 - position.empties
 
 
 def fixed_openings(rules: Rules, count: int, scores: ExactScores) -> list[Opening]:

@@ -107,7 +107,6 @@ class Hall:
                     await self._start()
         await self._start()  # the process may have failed
         self.compiled, self.missing = 1.0, frozenset()
-        await self._start()
 
     async def close(self) -> None:
         """Disconnect all members, stop the searches, and store what is left."""

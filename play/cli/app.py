@@ -37,7 +37,10 @@ PATH_ERRORS = (FileNotFoundError, FileExistsError, IsADirectoryError, NotADirect
 #: Characters of a value that an error shows.
 MAX_SHOWN = 60
 #: Commands that have commands of their own, with their line in the help.
-GROUPS = {"book": "Build, show and check opening books.", "train": "Train a value network or a policy."}
+GROUPS = {
+    "book": "Build, show and check opening books.",
+    "train": "Train a value network, a policy or a sequence model.",
+}
 #: The help in its order: groups, and in them each command, its module in `play.cli` and its line, which its docstring begins with.
 _TABLE = """\
 Play
@@ -65,11 +68,13 @@ Train
   train probcut    training.probcut    Fit the ProbCut parameters of a weight file.
   train ppo        training.ppo        Train a policy by reinforcement learning from scratch (PPO).
   train alphazero  training.alphazero  Train by AlphaZero: self-play with a tree search.
+  train gpt        training.gpt        Train a GPT to predict the moves of games (Othello-GPT).
   tune             training.tune       Tune the weights of a heuristic and save them to a file.
 Evaluate
   tournament       measure.tournament  Run a tournament between agents and compute Elo ratings.
   winrate          measure.winrate     Estimate the win rate of an agent to a given precision (a draw counts half).
   exam             measure.exam        Measure the errors of evaluators, or the strength of a policy with and without search.
+  probe            training.gpt        Probe what a GPT knows of the board, and change it.
   network          measure.network     Show the record of a weight file: game, architecture and training.
   perft            measure.perft       Count the move sequences of a given length from the start position (perft).
   measure          clone               Measure evaluators and players: errors, search depth, regret.

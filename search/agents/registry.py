@@ -106,6 +106,11 @@ class _HumanOptions(_SeedOptions):
 
 
 @dataclass(frozen=True)
+class _FileOptions(Options):
+    weights: str | None = _weights()
+
+
+@dataclass(frozen=True)
 class _PolicyOptions(_SeedOptions):
     weights: str | None = _weights()
     temperature: float | None = _temperature()
@@ -167,6 +172,7 @@ _KINDS: dict[str, AgentKind] = {
     "double-alpha": AgentKind("search.agents.double_alpha:double_alpha_agent", DoubleAlphaOptions),
     "human": AgentKind("models.human:HumanAgent", _HumanOptions, "level"),
     "zero": AgentKind("models.zero:ZeroAgent", _ZeroOptions, "weights"),
+    "gpt": AgentKind("models.gpt.agent:GPTAgent", _FileOptions, "weights"),
     "rl": AgentKind("models.policy:PolicyAgent", _PolicyOptions, "weights"),
     "rl-search": AgentKind("models.policy:PolicySearchAgent", _PolicySearchOptions, "weights"),
 }

@@ -39,7 +39,7 @@ def load_checkpoint(path: Path) -> dict[str, State] | None:
 
 def network_state(net: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, State]:
     """Return two parts: the weights, and the optimiser's state of each parameter."""
-    names = [name for name, _ in net.named_parameters()]
+    names = _parameter_names(net, optimiser)
     moments = {
         f"{names[index]}/{key}": value
         for index, state in optimiser.state_dict()["state"].items()
@@ -52,7 +52,7 @@ def network_state(net: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str,
 def restore_network(parts: Mapping[str, State], net: nn.Module, optimiser: torch.optim.Optimizer) -> None:
     net.load_state_dict({name: torch.from_numpy(array) for name, array in parts["net"].items()})
     parameters = dict(net.named_parameters())
-    indices = {name: index for index, name in enumerate(parameters)}
+    indices = {name: index for index, name in enumerate(_parameter_names(net, optimiser))}
     moments: dict[int, State] = {}
     for name, array in parts.get("adam", {}).items():
         parameter, _, key = name.rpartition("/")
@@ -61,3 +61,9 @@ def restore_network(parts: Mapping[str, State], net: nn.Module, optimiser: torch
             value = torch.empty_like(own).copy_(value)
         moments.setdefault(indices[parameter], {})[key] = value
     optimiser.load_state_dict({"state": moments, "param_groups": optimiser.state_dict()["param_groups"]})
+
+
+def _parameter_names(net: nn.Module, optimiser: torch.optim.Optimizer) -> list[str]:
+    """Return the names of the parameters in the order of the optimiser's groups."""
+    names = {parameter: name for name, parameter in net.named_parameters()}
+    return [names[parameter] for group in optimiser.param_groups for parameter in group["params"]]

@@ -17,7 +17,7 @@ from reversi_env.errors import TrainError
 from reversi_env.storage.atomic import write_atomically
 from train.jobs.run import MANIFEST, Run, check_resumable, read_json
 from train.labels.dataset import Shard, checked_bytes, require_pyarrow
-from train.sequences.token_options import TokenOptions
+from train.sequences.options import TokenOptions
 
 FORMAT = "reversi-tokens-1"
 

@@ -8,7 +8,7 @@ from cyclopts import Parameter
 
 from play.cli.options import NOTHING, Device, Json, options_of
 from play.cli.output import RESUME, exit_on_interrupt, print_json, progress_bar
-from train.sequences.token_options import TokenOptions
+from train.sequences.options import TokenOptions
 
 Choice: Any = options_of(TokenOptions)
 

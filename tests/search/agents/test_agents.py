@@ -152,7 +152,7 @@ def test_seeds_decide_the_lots():
         *(("zero:x,device=tpu", "device='tpu'"), ("six-factor:depth=2,time", "'time'")),
         *(("six-factor:depth=2,depth=3", "twice"), ("gtp:   ", "command line"), ("gtp", "COMMAND LINE")),
         *(("gtp:engine 'half", "No closing quotation"), ("nboard[tim=1]:engine", "did you mean 'time'")),
-        ("gpt:engine", "did you mean 'gtp'"),
+        ("gtpp:engine", "did you mean 'gtp'"),
     ],
 )
 def test_bad_specs_name_what_is_wrong(spec, words):

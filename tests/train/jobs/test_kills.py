@@ -80,6 +80,10 @@ JOBS = {
     ),
     "book": Job(BOOK, ""),
     "check": Job(CHECK, ""),
+    "gpt": Job(
+        REVERSI,
+        "train gpt --out out --size 4 --n-layer 1 --steps 6 --batch-size 8 --eval-every 2 --eval-games 16 --threads 1",
+    ),
     "zero": Job(REVERSI, f"train alphazero {SELF_PLAY} --no-exam --cache cache"),
 }
 

@@ -13,8 +13,8 @@ from reversi_env.notation import Game, read_transcript, write_ggf
 from reversi_env.position import Position
 from tests.oracles.sequences import label_rows
 from train.sequences.files import read_tokens, write_tokens
+from train.sequences.options import TokenOptions
 from train.sequences.streams import GameStream
-from train.sequences.token_options import TokenOptions
 
 SMALL = TokenOptions(size=4, games=25, shard_games=10, variant="both", rules=True, seed=7)
 

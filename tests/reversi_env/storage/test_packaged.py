@@ -9,7 +9,7 @@ from reversi_env.storage.packaged import DATA, SUMS, PackagedFileError, packaged
 from tests.conftest import REPOSITORY
 
 #: Files with checksums of their own.
-SELF_CHECKED = (FOLDER, REPOSITORY / "search" / "agents" / "books", REPOSITORY / "models" / "policy" / "weights")
+SELF_CHECKED = (FOLDER, REPOSITORY / "search" / "agents" / "books")
 
 
 def test_every_file_of_data_has_its_checksum():

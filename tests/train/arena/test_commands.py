@@ -80,10 +80,15 @@ def test_all_stands_for_every_agent_that_knows_the_game(monkeypatch, capsys):
     from search.agents.registry import names
     from search.evaluators.registry import published_names
 
-    assert _expanded(["network:depth=2", "all"], 6, "reversed") == ("network:depth=2", *names())
+    without_gpt = tuple(name for name in names() if name != "gpt")  # it needs a file
+    assert _expanded(["network:depth=2", "all"], 6, "reversed") == ("network:depth=2", *without_gpt)
+    assert capsys.readouterr().err.split()[1] == "gpt"
     assert _expanded(["network", "published"], 6, "normal") == ("network", *published_names())
     assert capsys.readouterr().err == ""
-    for size, left_out in ((8, {"rl", "rl-search", "perfect"}), (4, {"rl", "rl-search", "network", "zero"})):
+    for size, left_out in (
+        (8, {"gpt", "rl", "rl-search", "perfect"}),
+        (4, {"gpt", "rl", "rl-search", "network", "zero"}),
+    ):
         assert _expanded(["all"], size, "normal") == tuple(name for name in names() if name not in left_out)
         assert {line.split()[1] for line in capsys.readouterr().err.splitlines()} == left_out
     assert _expanded(["greedy", "greedy"], 8, "normal") == ("greedy", "greedy")

@@ -37,7 +37,7 @@ log = logging.getLogger("reversi.server")
 #: Maximum time for reading a file, in seconds.
 READ_SECONDS = 3.0
 #: Number of moves of recorded games that are counted.
-RECORDED_PLIES = 36
+RECORDED_PLIES = 24
 #: Number of times that a game is loaded for a request, if other games displace it before its turn.
 ROOM_ATTEMPTS = 3
 #: Maximum depth of variations within variations, far below what can be read and written recursively.

@@ -140,11 +140,11 @@ def test_a_policy_is_scored_and_so_is_an_agent(tmp_path, monkeypatch):
         def choose(self, position):
             return position.legal_actions()[0]
 
-    score = score_policy(first_legal, Rules(4), whole_games=True, games=6)
-    (expected,) = play_whole_games(options("policy", games=6), policy=FirstLegal())
+    score = score_policy(first_legal, Rules(4), whole_games=True, games=2)
+    (expected,) = play_whole_games(options("policy", games=2), policy=FirstLegal())
     assert score.as_dict() == expected.as_dict()
-    greedy = score_policy("greedy", Rules(4), whole_games=True, games=4)
-    assert [greedy.as_dict()] == results(options("greedy", games=4))
+    greedy = score_policy("greedy", Rules(4), whole_games=True, games=2)
+    assert [greedy.as_dict()] == results(options("greedy", games=2))
     assert (tmp_path / "solved" / "bounds-4x4-normal").exists()
 
 

@@ -31,12 +31,6 @@ def _search(evaluator: str) -> None:
     Engine(evaluator, megabytes=0.001, preload=False).load_search_kernels()
 
 
-def _double_alpha(evaluator: str) -> None:
-    from search.agents.double_alpha import DoubleAlpha
-
-    DoubleAlpha(evaluator, capacity=1)
-
-
 def _solver(evaluator: str) -> None:
     from search.engine.solver import Solver
     from search.engine.table import TranspositionTable
@@ -65,7 +59,6 @@ def _endgames(_: str) -> None:
 
 PARTS: dict[str, Callable[[str], None]] = {
     "search": _search,
-    "double-alpha": _double_alpha,
     "solver": _solver,
     "environment": _environment,
     "endgames": _endgames,
@@ -74,15 +67,12 @@ PARTS: dict[str, Callable[[str], None]] = {
 
 def parts_of(agents: Iterable[Agent]) -> list[str]:
     """Return the parts that these agents need, as texts ``PART:EVALUATOR``."""
-    from search.agents.double_alpha import DoubleAlphaAgent
     from search.agents.searching import SearchAgent
     from search.agents.simple import ExactAgent
 
     parts: list[str] = []
     for agent in agents:
-        if isinstance(agent, DoubleAlphaAgent):
-            parts.append(f"double-alpha:{agent.evaluator.name}")
-        elif isinstance(agent, SearchAgent):
+        if isinstance(agent, SearchAgent):
             name, orders = agent.evaluator.name, agent.evaluator.orders_endgames
             parts += [f"search:{name}", f"solver:{name if orders else ''}"]
         elif isinstance(agent, ExactAgent):

@@ -120,7 +120,7 @@ class Thinker:
         clock: TimeControl | None = None,
     ) -> None:
         """Search *position* in advance until *is_over* and `stop` is called, if the agent can ponder."""
-        if isinstance(self.agent, SearchAgent) and self.agent.ponders:
+        if isinstance(self.agent, SearchAgent):
             limits = self._clocked(position, clock, depth) if clock else self._limits(None, depth)
             ponder(self.agent.engine(position.rules), position, limits, is_over)
 

@@ -57,7 +57,6 @@ STUDIES = {
         "000": ("reports.report_000", "Report 000: weight γ of the evaluator position-stability, and its two tables."),
         "001": ("reports.report_001", "Report 001: levels 1 to 4 against each other."),
         "002": ("reports.report_002", "Report 002: greedy and greedy-invincible play, published and tuned weights."),
-        "maximax": ("reports.maximax", "Report 002: Double-Alpha Maximax against alpha-beta, at equal depth and time."),
         "003": ("reports.report_003", "Report 003: final score by the plies searched, in both colours."),
         "004": ("reports.report_004", "Report 004: nodes and branching factor without and with alpha-beta."),
         "tuning": ("reports.tuning", "Every report's weights tuned against exact scores."),

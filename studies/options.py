@@ -153,18 +153,6 @@ class GreedyOptions(StudyOptions, study="experiment 002"):
 
 
 @dataclass(frozen=True)
-class MaximaxOptions(StudyOptions, study="experiment maximax"):
-    """Which game and evaluator; positions searched; seconds a position; games and seconds a move."""
-
-    evaluator: str = option("sixteen-weight", "Evaluator of both searches.")
-    positions: int = option(12, "Positions for each round.", low=2)
-    seconds: float = option(0.1, "Seconds for each position.", low=0.001)
-    games: int = option(40, "Games at equal time.", low=4, even=True)
-    move_seconds: float = option(0.01, "Seconds for each move of a game.", low=0.001)
-    seed: int = option(0, "Random seed of positions and openings.", low=0)
-
-
-@dataclass(frozen=True)
 class PlyOptions(StudyOptions, study="experiment 003"):
     """Which game; games for each ply and colour; the deepest search."""
 

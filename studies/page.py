@@ -10,7 +10,7 @@ from reversi_env.rules import Variant
 from reversi_env.storage.atomic import write_atomically
 from studies.evaluators import depth, structural
 from studies.game_tree import branching, breadth, nodes, winner
-from studies.reports import maximax, report_000, report_001, report_002, report_003, report_004, tuning
+from studies.reports import report_000, report_001, report_002, report_003, report_004, tuning
 from studies.sections import Section, provenance
 from train.jobs.logs import Progress, no_progress
 
@@ -50,7 +50,6 @@ def experiments() -> tuple[Experiment, ...]:
         "000": (report_000, [report_000.GammaOptions(games=200)]),
         "001": (report_001, [report_001.LevelOptions(8, v, 400) for v in VARIANTS]),
         "002": (report_002, [report_002.GreedyOptions()]),
-        "maximax": (maximax, [maximax.MaximaxOptions(8, v) for v in VARIANTS]),
         "003": (report_003, [report_003.PlyOptions(8, v) for v in VARIANTS]),
         "004": (report_004, [report_004.PruningOptions(8, v) for v in VARIANTS]),
         "tuning": (tuning, [tuning.LabelTuningOptions(8, v) for v in VARIANTS]),

@@ -27,7 +27,7 @@ from search.agents.spec import AgentSpec
 #: The agents on offer, the levels for people first, then the strongest; their texts are those of the page in English.
 NAMES = (
     *("human", "perfect", "network", "six-factor", "four-attribute", "cell-utility", "position-stability"),
-    *("double-alpha", "ten-weight", "mobility", "discs", "zero", "rl", "greedy-invincible", "greedy", "random"),
+    *("ten-weight", "mobility", "discs", "zero", "rl", "greedy-invincible", "greedy", "random"),
 )
 _WORDS = Path(__file__).resolve().parents[1] / "web" / "words" / "en.json"
 VARIANTS: tuple[Variant, ...] = get_args(Variant)
@@ -99,7 +99,7 @@ def limited_agent(spec: str, size: int, options: ServerOptions, *, lenient: bool
         parsed = AgentSpec.parse(spec)
     except ReversiError:
         parsed = AgentSpec("")
-    if parsed.name not in NAMES and parsed.name != "sixteen-weight":  # double-alpha's evaluator
+    if parsed.name not in NAMES:
         name = spec.partition(":")[0][:30]
         raise Refused(400, "unknown_agent", f"agent {name!r} is not on offer: expected one of {', '.join(NAMES)}")
     if lenient:

@@ -3,7 +3,7 @@
 * `base`: `Agent`, the base class;
 * `spec`: `AgentSpec`, `make_agent`;
 * `registry`: the table of names, options and import paths; entry points of other packages;
-* `simple`, `searching`, `double_alpha`, `book`: the agents of this package, and opening books;
+* `simple`, `searching`, `book`: the agents of this package, and opening books;
 * `external`: external programs as agents (GTP, NBoard).
 """
 

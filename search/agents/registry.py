@@ -55,7 +55,9 @@ class _PerfectOptions(_SeedOptions):
 
 
 @dataclass(frozen=True)
-class _EvaluatorOptions(Options):
+class GreedyInvincibleOptions(_SolverOptions):
+    """Options of ``greedy-invincible``."""
+
     evaluator: str | None = option(None, "Name of the evaluator (default: sixteen-weight).")
 
     def __post_init__(self) -> None:
@@ -65,29 +67,15 @@ class _EvaluatorOptions(Options):
 
 
 @dataclass(frozen=True)
-class GreedyInvincibleOptions(_SolverOptions, _EvaluatorOptions):
-    """Options of ``greedy-invincible``."""
+class SearchOptions(_SeedOptions):
+    """Options of alpha-beta search."""
 
-
-@dataclass(frozen=True)
-class _LimitedOptions(_SeedOptions):
     depth: int | None = _depth()
     time: float | None = _time()
     nodes: int | None = option(None, "Nodes per move and thread.", low=1)
     table: float | None = _table()
     book: str | None = option(None, "Opening book: yes for the packaged one, or a file.")
     variety: float | None = option(None, "Maximum loss of a book move in discs; 0 plays the best.", low=0, high=64)
-
-
-@dataclass(frozen=True)
-class DoubleAlphaOptions(_LimitedOptions, _EvaluatorOptions):
-    """Options of ``double-alpha``."""
-
-
-@dataclass(frozen=True)
-class SearchOptions(_LimitedOptions):
-    """Options of alpha-beta search."""
-
     exact: int | None = _exact()
     threads: int | None = _threads()
 
@@ -169,7 +157,6 @@ _KINDS: dict[str, AgentKind] = {
     "greedy-invincible": AgentKind("search.agents.simple:greedy_invincible_agent", GreedyInvincibleOptions),
     "exact": AgentKind("search.agents.simple:exact_agent", _SolverOptions),
     "perfect": AgentKind("search.agents.simple:PerfectAgent", _PerfectOptions),
-    "double-alpha": AgentKind("search.agents.double_alpha:double_alpha_agent", DoubleAlphaOptions),
     "human": AgentKind("models.human:HumanAgent", _HumanOptions, "level"),
     "zero": AgentKind("models.zero:ZeroAgent", _ZeroOptions, "weights"),
     "gpt": AgentKind("models.gpt.agent:GPTAgent", _FileOptions, "weights"),

@@ -15,7 +15,6 @@ from search.evaluators.base import file_name
 
 if TYPE_CHECKING:
     from search.agents.book import Book
-    from search.agents.double_alpha import DoubleAlpha
     from search.engine.engine import Engine
 
 #: Depth of the search if the spec sets no limit.
@@ -29,9 +28,6 @@ class SearchAgent(TimedAgent):
     for none, None for the engine's default. *book* is ``yes`` for the packaged one or a file, whose moves are played without a
     search: the best, or a random one of those at most *variety* discs worse.
     """
-
-    #: Whether a search during the opponent's move helps the next search.
-    ponders = True
 
     def __init__(
         self,
@@ -67,11 +63,8 @@ class SearchAgent(TimedAgent):
         """Return the book's move, or the result of the engine within *limits*; *draws* replaces the agent's own generator."""
         if multi_pv == 1 and (book_move := self.book_move(position, draws)) is not None:
             return book_move
-        searcher = self._searcher(position.rules)
-        return searcher.search(position, limits or self.limits, tie_rng=draws or self._ties, multi_pv=multi_pv)
-
-    def _searcher(self, rules: Rules) -> Engine | DoubleAlpha:
-        return self.engine(rules)
+        engine = self.engine(position.rules)
+        return engine.search(position, limits or self.limits, tie_rng=draws or self._ties, multi_pv=multi_pv)
 
     def book(self, rules: Rules) -> Book | None:
         from search.agents.book import book_for
@@ -127,13 +120,6 @@ class SearchAgent(TimedAgent):
         self.__dict__.update(state | {"evaluator": evaluators.get_evaluator(state["_evaluator_or_name"])})
 
 
-def spec_limits(depth: int | None, time: float | None, nodes: int | None, exact: int | None = None) -> Limits:
-    """Return the limits of a search by the options of a spec: to `DEFAULT_DEPTH` if it sets none."""
-    if depth is None and time is None and nodes is None:
-        depth = DEFAULT_DEPTH
-    return Limits(time=time, depth=depth, nodes=nodes, empties_exact=exact)
-
-
 def search_agent(
     evaluator: evaluators.Evaluator | str,
     *,
@@ -146,4 +132,6 @@ def search_agent(
 ) -> SearchAgent:
     if weights is not None:
         evaluator = file_name(str(evaluator), weights)
-    return SearchAgent(evaluator, spec_limits(depth, time, nodes, exact), **options)
+    if depth is None and time is None and nodes is None:
+        depth = DEFAULT_DEPTH
+    return SearchAgent(evaluator, Limits(time=time, depth=depth, nodes=nodes, empties_exact=exact), **options)

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from search.engine.solver import Solver
 
 INVINCIBLE_EMPTIES = 12
-#: Default evaluator of the agents of report 002.
-REPORT_002_EVALUATOR = "sixteen-weight"
 #: Board size on which every position is solved at once.
 SMALL_SIZE = 4
 
@@ -169,7 +167,7 @@ class PerfectAgent(ExactAgent):
             )
 
 
-def greedy_invincible_agent(*, evaluator: str = REPORT_002_EVALUATOR, seed: int = 0, **options: Any) -> ExactAgent:
+def greedy_invincible_agent(*, evaluator: str = "sixteen-weight", seed: int = 0, **options: Any) -> ExactAgent:
     """Return the agent ``greedy-invincible``, after report 002."""
     return ExactAgent(GreedyAgent(seed, evaluator), **options)
 

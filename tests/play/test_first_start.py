@@ -42,7 +42,6 @@ def test_what_is_missing_is_compiled_apart_and_told_and_what_is_there_is_only_lo
 def test_the_parts_of_agents():
     agents = [make_agent(spec) for spec in ("network:depth=2", "six-factor", "network:depth=4", "random", "exact")]
     assert parts_of(agents) == ["search:network", "solver:network", "search:six-factor", "solver:"]
-    assert parts_of([make_agent("double-alpha")]) == ["double-alpha:sixteen-weight"]
 
 
 def test_a_process_that_fails_changes_nothing():

@@ -113,7 +113,6 @@ report(autoreset)
     "search": """
 import search.kernels
 from reversi_env import Position, Rules, batch
-from search.agents.double_alpha import DoubleAlpha
 from search.engine.engine import Engine
 from search.engine.limits import Limits
 from search.engine.solver import Solver, solve_all_moves, solve_batch
@@ -134,8 +133,6 @@ for rules in (Rules(4), Rules(8, "reversed")):
     engine = Engine("six-factor", rules, megabytes=1)
     result = engine.search(start, Limits(depth=5, empties_exact=0), multi_pv=2)
     results += [result.move, result.value, result.nodes, result.pv, engine.evaluator.static_value(position)]
-    result = DoubleAlpha("sixteen-weight", rules, capacity=100).search(start, Limits(depth=4))
-    results += [result.move, result.value, result.nodes]
 print(results)
 
 report(*modules_of(search.kernels), whole=False)

@@ -14,7 +14,7 @@ from studies.evaluators import depth, structural
 from studies.evaluators.depth import DepthOptions
 from studies.evaluators.structural import StructuralOptions
 from studies.game_tree import branching, breadth, nodes, winner
-from studies.reports import maximax, report_000, report_001, report_002, report_003, report_004, tuning
+from studies.reports import report_000, report_001, report_002, report_003, report_004, tuning
 from studies.sections import Section, Table, table
 from tests.conftest import REPOSITORY
 from train.charts import Figure, drawn
@@ -88,16 +88,6 @@ def test_greedy_play_and_tuning_stand_beside_the_reports_figures(monkeypatch):
     assert "sixteen-weight, cma" in shown(report_002, result)
     assert (len(result["tunings"]), len(result["duels"])) == (4, 15)
     assert all(len(one["best"]) == 2 for one in result["tunings"])
-
-
-def test_double_alpha_has_the_values_of_alpha_beta():
-    """Far from the end of the game, where alpha-beta's value is the score and Double-Alpha's the winner."""
-    options = maximax.MaximaxOptions(6, "reversed", positions=2, seconds=0.01, games=4, move_seconds=0.001)
-    result = maximax.measure(options)
-    assert [entry["same_value"] for entry in result["by_depth"][:2]] == [6, 6]
-    assert result["by_depth"][-1]["sorted_nodes"] < result["by_depth"][-1]["alpha_beta_nodes"]
-    assert result["games"]["games"] == 4
-    assert shown(maximax, result)[:4] == ["2", "4", "6", "8"]
 
 
 def test_levels_are_stronger_the_deeper_they_search():

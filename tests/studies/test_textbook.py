@@ -7,8 +7,6 @@ from reversi_env import Position, Rules, batch
 from studies.textbook import (
     SearchResult,
     alpha_beta,
-    double_alpha_maximax,
-    iterative_deepening,
     minimax,
     minimax_pruned,
     negamax,
@@ -17,7 +15,7 @@ from tests.oracles import search as brute_force
 from tests.oracles.search import positions
 
 FULL_SEARCHES = [minimax, negamax]
-ALL_SEARCHES = [*FULL_SEARCHES, minimax_pruned, alpha_beta, double_alpha_maximax, iterative_deepening]
+ALL_SEARCHES = [*FULL_SEARCHES, minimax_pruned, alpha_beta]
 TO_THE_END = 60
 
 every_search = pytest.mark.parametrize("search", ALL_SEARCHES)
@@ -89,3 +87,40 @@ def test_a_pass_is_a_node_and_a_move_but_uses_up_no_depth(search):
     position = Position.from_text(BLACK_MUST_PASS)
     result = search(position, 1, never_evaluate)
     assert result == SearchResult(value=-16, move=position.rules.pass_action, nodes=3, depth=1, proven=True)
+
+
+def test_a_deeper_search_may_choose_a_worse_move():
+    """Section 2.2.3, theorem 1 of report 002: two plies miss a best move that one ply finds."""
+
+    def loss(position, depth):
+        move = alpha_beta(position, depth, disc_lead).move
+        return brute_force.value(position) + brute_force.value(position.play(move))
+
+    unfinished = [p for p in random_positions(Rules(4), 200, empties=8) if not p.is_over()]
+    assert any(loss(p, 2) > loss(p, 1) == 0 for p in unfinished)
+
+
+def test_moves_are_not_invertible():
+    """Section 2.2.1, theorem 2: two positions of real games, the same move, one position after it."""
+    reached, before = {Position.initial(Rules(8))}, {}
+    for _ in range(5):
+        moves = [(position, action) for position in reached for action in position.legal_actions()]
+        reached = {position.play(action) for position, action in moves}
+        for position, action in moves:
+            before.setdefault((action, position.play(action)), set()).add(position)
+    assert any(len(positions) > 1 for positions in before.values())
+
+
+def test_winning_is_not_transitive():
+    """Section 2.2.2, theorem 1: of players without chance, some beat each other in a circle."""
+    players = range(9)
+
+    def play(black, white):
+        position, numbers = Position.initial(Rules(4, "reversed")), {-1: black, 1: white}
+        while not position.is_over():
+            actions = position.legal_actions()
+            position = position.play(actions[hash((position.own, position.opp, numbers[position.turn])) % len(actions)])
+        return np.sign(position.score() * position.turn) * -1
+
+    beats = {(a, b) for a in players for b in players if play(a, b) > play(b, a)}
+    assert any((b, c) in beats and (c, a) in beats for a, b in beats for c in players)

@@ -34,9 +34,9 @@ def match(
     Example: reversi match six-factor:depth=6 greedy --games 50
 
     Agents: random, greedy (most flips), exact (random moves until the solver can
-    finish the game), perfect (4x4 and 6x6), greedy-invincible and double-alpha
-    (from a student report), and alpha-beta search with an evaluator, by the name
-    of the evaluator: network, six-factor, four-attribute, cell-utility,
+    finish the game), perfect (4x4 and 6x6), greedy-invincible (from a student
+    report), and alpha-beta search with an evaluator, by the name of the
+    evaluator: network, six-factor, four-attribute, cell-utility,
     ten-weight, sixteen-weight, position-stability, mobility, discs. human
     has ten levels. The agents rl, rl-search:FILE and
     zero use networks that reversi train has made.

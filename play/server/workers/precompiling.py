@@ -22,7 +22,6 @@ from play.server import catalogue
 from play.server.workers.worker import load_rules
 from reversi_env import Rules
 from reversi_env.compiler.kernel import NotCompiled, cached_kernels_only
-from search.agents.simple import REPORT_002_EVALUATOR
 from search.agents.spec import make_agent
 
 DONE = "all opponents are compiled"
@@ -40,13 +39,12 @@ Report = Callable[[float, list[str]], None]
 
 
 def offered() -> Iterator[tuple[str, Rules]]:
-    """Yield the agents and games on offer, and Double-Alpha's evaluator, which analyses; policies compile nothing."""
+    """Yield the agents and games on offer; policies compile nothing."""
     for entry in sorted(catalogue.entries(), key=lambda entry: (*FIRST, entry.name).index(entry.name)):
         if entry.name != "rl":
-            names = {"double-alpha": (entry.name, REPORT_002_EVALUATOR), "zero": ("zero:time=1",)}
-            agents = names.get(entry.name, (entry.name,))
+            agent = "zero:time=1" if entry.name == "zero" else entry.name
             games = product(sorted(entry.sizes, reverse=True), catalogue.VARIANTS)
-            yield from ((agent, Rules(*game)) for game in games for agent in agents)
+            yield from ((agent, Rules(*game)) for game in games)
 
 
 def is_cached(load: Callable[[], object]) -> bool:

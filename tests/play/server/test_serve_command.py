@@ -85,7 +85,6 @@ def test_all_that_the_page_offers_is_compiled_in_the_background_and_reported(mon
     entries.pop("rl", None)
     if "zero" in entries:  # it needs torch
         entries["zero:time=1"] = entries.pop("zero")
-    entries["sixteen-weight"] = entries["double-alpha"]  # the engine that analyses for it
     for game in ("normal", "reversed"):
         expected = {(name, size) for name, sizes in entries.items() for size in sizes}
         assert {(name, rules.size) for name, rules in offered if rules.variant == game} == expected

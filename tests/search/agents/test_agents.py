@@ -10,7 +10,6 @@ import reversi_env  # noqa: F401 - registers the ids
 from models.evaluator import FOLDER
 from reversi_env import Position, Rules, batch
 from search import Limits, agents, evaluator, evaluators
-from search.agents.double_alpha import DoubleAlpha
 from search.agents.registry import AgentSpecError
 from search.agents.spec import AgentSpec, make_agent
 from search.engine.solver import solve_all_moves
@@ -23,7 +22,7 @@ every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
 #: One of every kind, with shallow searches and small tables.
 KINDS = (
     *("random", "greedy", "greedy-invincible:exact=8,table=0.1", "exact:exact=8,table=0.1"),
-    *("six-factor:depth=2,table=0.1", "double-alpha:depth=2,table=0.1"),
+    "six-factor:depth=2,table=0.1",
 )
 
 
@@ -54,7 +53,7 @@ def test_every_kind_plays_legal_moves_in_every_game(rules):
 
 
 def test_one_agent_plays_several_games_by_turns():
-    for spec in ("six-factor:depth=3,table=0.1", "greedy-invincible:exact=8,table=0.1", "double-alpha:depth=3"):
+    for spec in ("six-factor:depth=3,table=0.1", "greedy-invincible:exact=8,table=0.1"):
         shared, alone = make_agent(spec), {rules: make_agent(spec) for rules in GAMES}
         for rules in GAMES * 2:
             for position in positions(*endgames(rules, 6, 8), rules):
@@ -120,17 +119,6 @@ def test_an_evaluator_of_ones_own_is_a_player_at_once():
             make_agent(player, depht=2)
 
 
-def test_double_alpha_plays_by_the_search_of_its_report():
-    agent, position = make_agent("double-alpha:nodes=3000,table=1"), Position.initial().play("d3")
-    found = DoubleAlpha("sixteen-weight", capacity=2**14).search(position, Limits(nodes=3000))
-    assert vars(agent.search(position)) | {"seconds": 0} == vars(found) | {"seconds": 0}
-    assert make_agent("double-alpha").limits.depth == 4
-    assert make_agent("double-alpha:evaluator=discs").evaluator.name == "discs"
-    for option in ("threads=2", "exact=8", "evaluator=disc"):
-        with pytest.raises(AgentSpecError):
-            make_agent(f"double-alpha:{option}")
-
-
 def test_seeds_decide_the_lots():
     """At the start the four moves are images of each other, so that even a search has to draw lots."""
     for name, plies in (("random", 8), ("greedy", 8), ("six-factor:depth=1,table=0.1", 0)):
@@ -168,7 +156,7 @@ SPEC = "six-factor:depth=2,table=0.1"
 @pytest.mark.parametrize(
     "spec",
     [
-        *(SPEC + ",", "greedy-invincible:exact=8,", "random:", "double-alpha:depth=3,"),
+        *(SPEC + ",", "greedy-invincible:exact=8,", "random:"),
         *("six-factor:depth=2,table=0.1,weights=FORMULA,", "network:depth=2,table=0.1,weights=NETWORK,"),
     ],
 )

@@ -48,12 +48,7 @@ RegretChoice: Any = options_of(EndgameOptions)
 STUDIES = {
     "experiment": {
         "breadth": ("game_tree.breadth", "Legal moves by round in random play, and the report's figure."),
-        "nodes": (
-            "game_tree.nodes",
-            "Nodes of alpha-beta at depth 2 to 8 by round, and b^d and b^(d/2) for b legal moves.",
-        ),
         "winner": ("game_tree.winner", "Corners, stable discs, moves and discs of the later winner by round."),
-        "branching": ("game_tree.branching", "Effective branching factor, with each refinement added in turn."),
         "000": ("reports.report_000", "Report 000: weight γ of the evaluator position-stability, and its two tables."),
         "001": ("reports.report_001", "Report 001: levels 1 to 4 against each other."),
         "002": ("reports.report_002", "Report 002: greedy and greedy-invincible play, published and tuned weights."),
@@ -140,8 +135,8 @@ def everything(
 ) -> None:
     """Measure everything and write the results into docs/lab/experiments.md.
 
-    Takes 12 minutes of processor time on a Neoverse-N1. Every experiment is
-    written when it is done; --only repeats one, or those that are missing.
+    Takes some minutes. Every experiment is written when it is done; --only
+    repeats one, or those that are missing.
     """
     from play.interrupt import abandonable
     from reversi_env.errors import ReversiError, require

@@ -82,16 +82,6 @@ class BreadthOptions(StudyOptions, study="experiment breadth"):
 
 
 @dataclass(frozen=True)
-class NodesOptions(StudyOptions, study="experiment nodes"):
-    """Which game, with which evaluator at the leaves, and in how many random games a round is met."""
-
-    variant: Variant = option("reversed", "Rules: normal (most discs win) or reversed (fewest discs win).")
-    evaluator: str = option("sixteen-weight", "Evaluator at the leaves.")
-    games: int = option(16, "Random games that positions are taken from.", low=2)
-    seed: int = option(0, "Random seed.", low=0)
-
-
-@dataclass(frozen=True)
 class WinnerOptions(StudyOptions, study="experiment winner"):
     """Which game, who plays both sides, and how deep it searches."""
 
@@ -104,22 +94,6 @@ class WinnerOptions(StudyOptions, study="experiment winner"):
     def openings(self) -> int:
         """Random plies at the beginning: an evaluator would else play few different games."""
         return 0 if self.player == "random" else max(2, 10 * self.rules.square_count // 64)
-
-
-@dataclass(frozen=True)
-class BranchingOptions(StudyOptions, study="experiment branching"):
-    """Which game and evaluator; positions from random games; depth of the deepest search."""
-
-    evaluator: str = option("six-factor", "Evaluator at the leaves.")
-    games: int = option(12, "Random games that positions are taken from.", low=1)
-    depth: int = option(8, "Deepest search, in plies.", low=2, high=12)
-    seed: int = option(0, "Random seed.", low=0)
-
-    @property
-    def rounds(self) -> list[int]:
-        """Rounds at which positions are taken: three of the middle game, with room for the search on a small board."""
-        squares = self.rules.square_count
-        return sorted({max(4, min(share * squares // 16, squares - self.depth - 1)) for share in (5, 7, 9)})
 
 
 @dataclass(frozen=True)

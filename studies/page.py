@@ -9,7 +9,7 @@ from typing import Any
 from reversi_env.rules import Variant
 from reversi_env.storage.atomic import write_atomically
 from studies.evaluators import depth, structural
-from studies.game_tree import branching, breadth, nodes, winner
+from studies.game_tree import breadth, winner
 from studies.reports import report_000, report_001, report_002, report_003, report_004, tuning
 from studies.sections import Section, provenance
 from train.jobs.logs import Progress, no_progress
@@ -35,18 +35,14 @@ _JUDGED = (*_PLAYING, "cell-utility", "discs", "mobility")
 
 
 def experiments() -> tuple[Experiment, ...]:
-    evaluator: dict[Variant, str] = {"normal": "six-factor", "reversed": "sixteen-weight"}
     player: dict[Variant, str] = {"normal": "six-factor", "reversed": "ten-weight"}
-    depths = {8: 8, 6: 8, 4: 6}
     runs: dict[str, tuple[Any, list[Any]]] = {
         "breadth": (breadth, [breadth.BreadthOptions(*game) for game in GAMES]),
-        "nodes": (nodes, [nodes.NodesOptions(*game, evaluator[game[1]]) for game in sorted(GAMES, reverse=True)]),
         "winner": (
             winner,
             [winner.WinnerOptions(*game) for game in GAMES]
             + [winner.WinnerOptions(8, v, player[v], depth=2, games=4000) for v in VARIANTS],
         ),
-        "branching": (branching, [branching.BranchingOptions(*game, depth=depths[game[0]]) for game in GAMES]),
         "000": (report_000, [report_000.GammaOptions(games=200)]),
         "001": (report_001, [report_001.LevelOptions(8, v, 400) for v in VARIANTS]),
         "002": (report_002, [report_002.GreedyOptions()]),

@@ -40,7 +40,6 @@ from search.kernels.ordering import (
 )
 from search.kernels.probcut import STATIC_DEPTH, probcut_trial, static_bound
 from search.kernels.table import NO_MOVE, bucket_of, depth_of, lower_of, move_of, probe, second_move_of, store, upper_of
-from search.kernels.thread_state import ALPHA_BETA, ETC, NULL_WINDOWS, REPLY_ORDER, VALUE_ORDER, count_moves, uses
 
 #: Minimum depth of enhanced transposition cut-offs (ETC): all children are probed in the table before any is searched.
 ETC_DEPTH = 4
@@ -115,10 +114,9 @@ def last_ply(thread, net, own, opp, moves, alpha, beta):
 
     The killer move of the level is searched first, which saves 9 % of all nodes.
     """
-    best, nodes = -INFINITY, thread.nodes
-    level = empties_of(thread, own, opp)
+    best, level = -INFINITY, empties_of(thread, own, opp)
     accumulator, child_accumulator = accumulator_of(thread, level), accumulator_of(thread, level - 1)
-    first = moves & thread.killer[level] if uses(thread, REPLY_ORDER) else NO_SQUARES
+    first = moves & thread.killer[level]
     while moves != NO_SQUARES:
         next_one = first if first != NO_SQUARES else moves
         sq = trailing_zeros(next_one)
@@ -140,7 +138,6 @@ def last_ply(thread, net, own, opp, moves, alpha, beta):
         if best >= beta:
             thread.killer[level] = bit
             break
-    count_moves(thread, thread.nodes - nodes)
     return best
 
 
@@ -240,7 +237,7 @@ def pvs(thread, net, own, opp, alpha, beta, depth):
             if (value > low) == (side > 0):  # the shallow search fails on the predicted side
                 return beta if side > 0 else alpha
     listed = list_moves(thread, own, opp, moves, level, depth, first, second)
-    if uses_table and depth >= ETC_DEPTH and uses(thread, ETC):
+    if uses_table and depth >= ETC_DEPTH:
         bound = etc_bound(thread, own, opp, level, listed, depth, beta)
         if bound >= beta:
             return bound
@@ -252,7 +249,7 @@ def pvs(thread, net, own, opp, alpha, beta, depth):
             return alpha
         first_unranked = listed  # all moves have ranks
     # Whether ranks contain the static evaluation of the child. The ranks of the table's moves never do.
-    has_values = depth >= EVALUATION_RANK_DEPTH and not shared and uses(thread, VALUE_ORDER)
+    has_values = depth >= EVALUATION_RANK_DEPTH and not shared
     best, best_sq, best_alpha, lowest = -INFINITY, NO_MOVE, alpha, np.int64(NOT_RANKED)
     for i in range(listed):
         if i == first_unranked:
@@ -269,7 +266,7 @@ def pvs(thread, net, own, opp, alpha, beta, depth):
         update_accumulator(net, accumulator_of(thread, level), sq, flipped)
         child_rank = thread.rank[level, i] if has_values and i >= table_moves else np.int64(NOT_RANKED)
         thread.last_move_rank = child_rank
-        child_beta = beta if i == 0 or not uses(thread, NULL_WINDOWS) else best_alpha + 1
+        child_beta = beta if i == 0 else best_alpha + 1
         reduction = late_move_reduction(thread, level, i, lowest, depth) if is_null_window else 0
         value = -pvs(thread, net, child_own, child_opp, -child_beta, -best_alpha, depth - 1 - reduction)
         if reduction and value > best_alpha and not thread.abandon:  # fails high: search to full depth
@@ -292,11 +289,9 @@ def pvs(thread, net, own, opp, alpha, beta, depth):
             return alpha
         if value > best:
             best, best_sq = value, sq
-            if uses(thread, ALPHA_BETA):  # a study of plain minimax never raises alpha
-                best_alpha = max(best_alpha, best)
+            best_alpha = max(best_alpha, best)
             if best_alpha >= beta:
                 break
-    count_moves(thread, i + 1)
     if uses_table:
         store_bounds(thread, bucket, own, opp, alpha, beta, best, best_sq, depth)
     return best

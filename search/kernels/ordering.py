@@ -13,7 +13,6 @@ from reversi_env.kernels.simd import popcount, trailing_zeros
 from search.kernels.accumulator import accumulator_of, accumulator_value, update_for_value
 from search.kernels.evaluate import UNIT, units
 from search.kernels.table import prefetch
-from search.kernels.thread_state import REPLY_ORDER, VALUE_ORDER, uses
 
 #: A power of two above every index of a move list.
 _LIST_SIZE = 64
@@ -87,12 +86,11 @@ def rank_moves(thread, net, own, opp, level, start, listed, depth):
     """Rank the moves from index *start* on, after all earlier moves have been searched."""
     accumulator, child_accumulator = accumulator_of(thread, level), accumulator_of(thread, level - 1)
     for i in range(start, listed):
-        flipped, sq, rank = thread.flipped[level, i], thread.square[level, i], 0
+        flipped, sq = thread.flipped[level, i], thread.square[level, i]
         child_own, child_opp = opp ^ flipped, own | flipped | ONE << np.uint64(sq)
         replies = legal_moves(child_own, child_opp, thread.playable)
-        if uses(thread, REPLY_ORDER):
-            rank += REPLY_RANK * popcount(replies)
-        if depth >= EVALUATION_RANK_DEPTH and uses(thread, VALUE_ORDER):
+        rank = REPLY_RANK * popcount(replies)
+        if depth >= EVALUATION_RANK_DEPTH:
             update_for_value(net, accumulator, sq, flipped)
             rank += units(
                 accumulator_value(net, child_accumulator, level - 1, child_own, child_opp, replies), thread.square_count
@@ -109,19 +107,13 @@ def static_value(thread, net, own, opp, moves, level, rank):
     """
     if rank == NOT_RANKED:
         return units(accumulator_value(net, accumulator_of(thread, level), level, own, opp, moves), thread.square_count)
-    return rank - REPLY_RANK * popcount(moves) if uses(thread, REPLY_ORDER) else rank
+    return rank - REPLY_RANK * popcount(moves)
 
 
 @kernel
 def late_move_reduction(thread, level, i, lowest, depth):
     """Return the late-move reduction of move *i* in plies; *lowest* is the rank of the best move."""
-    if (
-        thread.probcut_margin == 0.0
-        or depth < LMR_DEPTH
-        or level <= depth
-        or i < LMR_MOVE
-        or not uses(thread, VALUE_ORDER)
-    ):
+    if thread.probcut_margin == 0.0 or depth < LMR_DEPTH or level <= depth or i < LMR_MOVE:
         return 0
     behind = thread.rank[level, i] - lowest
     if behind < thread.probcut_margin * LMR_GAP or thread.rank[level, i] >= NOT_RANKED:

@@ -1,9 +1,8 @@
-"""`THREAD_STATE`: the record of a search thread: limits, tables, the current path, move lists and counts."""
+"""`THREAD_STATE`: the record of a search thread: limits, tables, the current path and move lists."""
 
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 
 from search.kernels.accumulator import ACCUMULATORS
 
@@ -82,37 +81,3 @@ SHARING_THREAD_STATE = np.dtype(
     ],
     align=True,
 )
-
-
-# --- refinements that studies switch off -----------------------------------------------------------
-
-
-#: Bits of ``switches``: alpha-beta pruning; move ordering by mobility (on the last ply by killer moves) and by value; null windows
-#: for later moves; enhanced transposition cut-offs.
-ALPHA_BETA, REPLY_ORDER, VALUE_ORDER, NULL_WINDOWS, ETC = (1 << bit for bit in range(5))
-
-
-def uses(thread: Any, refinement: int) -> bool:
-    """Return whether a search uses the refinement with that bit. For use in kernels."""
-    raise TypeError("uses is compiled into kernels")
-
-
-def count_moves(thread: Any, moves: int) -> None:
-    """Count a node at which *moves* moves were searched: ``counts`` are such nodes, and moves at them. For use in kernels."""
-    raise TypeError("count_moves is compiled into kernels")
-
-
-@overload(uses)
-def _uses(thread, refinement):
-    if "switches" in thread.fields:
-        return lambda thread, refinement: thread.switches & refinement != 0
-    return lambda thread, refinement: True
-
-
-@overload(count_moves)
-def _count_moves(thread, moves):
-    def count(thread, moves):
-        thread.counts[0] += 1
-        thread.counts[1] += moves
-
-    return count if "counts" in thread.fields else lambda thread, moves: None

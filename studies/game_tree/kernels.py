@@ -1,12 +1,13 @@
-"""Legal moves by round in random games, under the rules and under report 002's mistake."""
+"""Legal moves by round in random games, under the rules and under report 002's mistake; and nodes of a plain search."""
 
 import numpy as np
 
 from reversi_env.compiler.kernel import kernel
-from reversi_env.kernels.bitboard import NO_SQUARES, ONE, legal_moves, play
+from reversi_env.kernels.bitboard import NO_SQUARES, ONE, final_score, legal_moves, play
 from reversi_env.kernels.games import next_random, random_square, stream_state
 from reversi_env.kernels.parallel import claim_rows, claimed_rows, loop
-from reversi_env.kernels.simd import popcount
+from reversi_env.kernels.simd import popcount, trailing_zeros
+from search.kernels.evaluate import INFINITY, UNIT, evaluate, units
 
 #: Rounds, that is numbers of discs, of the largest board.
 ROUNDS = 65
@@ -71,3 +72,36 @@ def count_breadths(share, own, opp, playable, games, seed, one_line, moves, visi
             for game in range(games):
                 state = stream_state(seed, group * np.uint64(games) + np.uint64(game))
                 lengths[group] += _count_game(own, opp, playable, state, one_line, moves[group], visits[group])
+
+
+@kernel
+def _search(net, own, opp, playable, sign, alpha, beta, depth, prunes, counts):
+    """Return the value to *depth* plies in UNITs, and count; a pass is a node and costs no depth."""
+    counts[0] += 1
+    moves = legal_moves(own, opp, playable)
+    if moves == NO_SQUARES and legal_moves(opp, own, playable) == NO_SQUARES:
+        return UNIT * sign * final_score(own, opp, playable)
+    if depth == 0:
+        return units(evaluate(net, own, opp), popcount(playable))
+    if moves == NO_SQUARES:
+        return -_search(net, opp, own, playable, sign, -beta, -alpha, depth, prunes, counts)
+    best = np.int64(-INFINITY)
+    counts[1] += 1
+    while moves != NO_SQUARES and not (prunes and best >= beta):
+        child_own, child_opp = play(trailing_zeros(moves), own, opp)
+        moves &= moves - ONE
+        counts[2] += 1
+        low = max(alpha, best) if prunes else alpha
+        value = -_search(net, child_own, child_opp, playable, sign, -beta, -low, np.int64(depth - 1), prunes, counts)
+        best = max(best, value)
+    return best
+
+
+@loop(grain=1)
+def count_trees(share, nets, own, opp, playable, sign, depth, prunes, counts):
+    """Search every position in board order, and write nodes, inner nodes, moves searched there and the value."""
+    low, high = np.int64(-INFINITY), np.int64(INFINITY)
+    while claim_rows(share):
+        for row in claimed_rows(share):
+            mine = counts[row]
+            mine[3] = _search(nets[0], own[row], opp[row], playable, sign, low, high, depth, prunes, mine)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from reversi_env import Rules, batch
 from studies.figures import Panel, Series, figure
-from studies.game_tree.counting import ALPHA_BETA, MINIMAX, count_nodes, positions_of_games
+from studies.game_tree.counting import count_nodes, positions_of_games
 from studies.options import PruningOptions
 from studies.sections import Block, Cell, Results, Row, count, error_cell, game_name, report, table
 from train.arena.batch import BatchPlayer, EvaluatorPlayer, RandomPlayer, play_games
@@ -30,11 +30,11 @@ def measure(options: PruningOptions, progress: Progress = no_progress) -> dict[s
     own, opp, games = positions_of_games(rules, options.games, rounds, options.seed)
     by_game = Sample(np.zeros(len(own)), games)
     searches = []
-    for refinement, deepest in ((MINIMAX, min(5, options.depth)), (ALPHA_BETA, options.depth)):
+    for search, deepest in (("minimax", min(5, options.depth)), ("alpha-beta", options.depth)):
         by_depth = []
         for depth in range(1, deepest + 1):
-            progress(f"{refinement.name.removeprefix('+ ')}, depth {depth}", depth - 1, deepest)
-            counts = count_nodes(own, opp, NAME, rules, depth, refinement)
+            progress(f"{search}, depth {depth}", depth - 1, deepest)
+            counts = count_nodes(own, opp, NAME, rules, depth, prunes=search == "alpha-beta")
             by_depth.append(
                 {
                     "depth": depth,
@@ -43,7 +43,7 @@ def measure(options: PruningOptions, progress: Progress = no_progress) -> dict[s
                     "moves_per_inner": float(counts.moves.sum() / max(counts.inner.sum(), 1)),
                 }
             )
-        searches.append({"name": refinement.name.removeprefix("+ "), "by_depth": by_depth})
+        searches.append({"name": search, "by_depth": by_depth})
     progress("games", 0, 1)
     players: dict[str, BatchPlayer] = {"random": RandomPlayer(rules)}
     players |= {f"{NAME}, depth {depth}": EvaluatorPlayer(NAME, rules, depth) for depth in (1, 3)}

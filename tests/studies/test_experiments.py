@@ -13,7 +13,7 @@ from studies import commands, page
 from studies.evaluators import depth, structural
 from studies.evaluators.depth import DepthOptions
 from studies.evaluators.structural import StructuralOptions
-from studies.game_tree import branching, breadth, nodes, winner
+from studies.game_tree import breadth, winner
 from studies.reports import report_000, report_001, report_002, report_003, report_004, tuning
 from studies.sections import Section, Table, table
 from tests.conftest import REPOSITORY
@@ -45,18 +45,6 @@ def test_breadth_under_the_rules_and_under_the_mistake(json_lines):
     assert shown(breadth, result) == ["report 002 (8×8 reversed, 40 games)", "8×8 normal"]
 
 
-def test_nodes_grow_with_depth_less_than_minimax_would():
-    result = nodes.measure(nodes.NodesOptions(4, "normal", "six-factor", games=4))
-    assert (result["by_round"][0]["round"], result["by_round"][0]["breadth"]) == (4, 4)
-    plain, ordered = result["fits"]
-    counts = [entry["nodes"] for entry in ordered["depths"]]
-    assert counts == sorted(counts)
-    assert counts[-1] < plain["depths"][-1]["nodes"]
-    assert ordered["exponent"] < plain["exponent"]
-    assert all(entry["inner"] < entry["nodes"] for entry in ordered["depths"])
-    assert shown(nodes, result | {"size": 8})[-1] == "8×8 normal, sorted"
-
-
 def test_the_winner_of_one_variant_is_the_loser_of_the_other_in_random_play():
     normal, reversed_ = (winner.measure(winner.WinnerOptions(6, v, games=400)) for v in ("normal", "reversed"))
     assert normal["draws"] == reversed_["draws"]
@@ -67,18 +55,6 @@ def test_the_winner_of_one_variant_is_the_loser_of_the_other_in_random_play():
     assert last["discs"]["lead"] > 0
     assert last["discs"]["winner"] + last["discs"]["loser"] == pytest.approx(last["round"])
     assert shown(winner, normal, reversed_) == ["9", "18", "27", "31", "35"]  # the second has no table
-
-
-def test_branching_falls_with_the_refinements(monkeypatch):
-    monkeypatch.setattr(branching, "FIT_POSITIONS", 30)
-    result = branching.measure(branching.BranchingOptions(6, "normal", games=2, depth=5))
-    ways = {way["name"]: way for way in result["ways"]}
-    deepest = {name: way["by_depth"][-1]["nodes"] for name, way in ways.items()}
-    assert deepest["+ alpha-beta"] < deepest["minimax"] / 3
-    assert deepest["+ and a good value first"] < deepest["+ alpha-beta"]
-    assert ways["+ alpha-beta"]["growth"] < ways["minimax"]["growth"]
-    assert set(ways) == {*(refinement.name for refinement in branching.REFINEMENTS), branching.ENGINE_ROW}
-    assert "minimax" in shown(branching, result)
 
 
 @pytest.mark.slow

@@ -1,7 +1,7 @@
 """The commands of `reversi experiment` and `reversi measure`: studies, measured and shown.
 
-`experiment`: statistics of the game, and the measurements of five reports repeated. `measure`: evaluators by two of report
-002's performance models, and players in solved endgames. A study is loaded when its command runs.
+`experiment`: the measurements of five reports repeated. `measure`: evaluators by the search depth that they allow, and players in
+solved endgames. A study is loaded when its command runs.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from play.cli.options import (
     text,
 )
 from play.cli.output import exit_on_interrupt, print_json, progress_bar
+from studies import options
 from train.evaluation.options import EndgameOptions
 
 if TYPE_CHECKING:
@@ -39,73 +40,45 @@ experiment = App(
 )
 measure = App(
     name="measure",
-    help="Measure evaluators and players: errors, search depth, regret.\n\n"
+    help="Measure evaluators and players: search depth, regret.\n\n"
     "Report 002 is one of five student reports on Reversi programs (docs/lab/reports.md).",
 )
 RegretChoice: Any = options_of(EndgameOptions)
 
-#: By group and name, every study whose command is made from its options: its module in `studies`, and its help.
-STUDIES = {
-    "experiment": {
-        "breadth": ("game_tree.breadth", "Legal moves by round in random play, and the report's figure."),
-        "winner": ("game_tree.winner", "Corners, stable discs, moves and discs of the later winner by round."),
-        "000": ("reports.report_000", "Report 000: weight γ of the evaluator position-stability, and its two tables."),
-        "001": ("reports.report_001", "Report 001: levels 1 to 4 against each other."),
-        "002": ("reports.report_002", "Report 002: greedy and greedy-invincible play, published and tuned weights."),
-        "003": ("reports.report_003", "Report 003: final score by the plies searched, in both colours."),
-        "004": ("reports.report_004", "Report 004: nodes and branching factor without and with alpha-beta."),
-        "tuning": ("reports.tuning", "Every report's weights tuned against exact scores."),
-    },
-    "measure": {
-        "structural": (
-            "evaluators.structural",
-            "Errors against exact scores, summed over the tree below a position (model 3 of report 002)."
-            "\n\nExample: reversi measure structural network six-factor",
-        ),
-        "depth": (
-            "evaluators.depth",
-            "Depth and nodes at equal time, and plies of search gained over a baseline (model 4 of report 002)."
-            "\n\nExample: reversi measure depth network --baseline six-factor",
-        ),
-    },
+DepthChoice: Any = options_of(options.DepthOptions)
+
+#: By name, every experiment: its options, its module in `studies`, and its help.
+EXPERIMENTS: dict[str, tuple[type[options.StudyOptions], str, str]] = {
+    "breadth": (options.BreadthOptions, "game_tree.breadth", "Legal moves by round in random play."),
+    "000": (options.GammaOptions, "reports.report_000", "Report 000: weight γ of position-stability, and two tables."),
+    "001": (options.LevelOptions, "reports.report_001", "Report 001: levels 1 to 4 against each other."),
+    "002": (options.GreedyOptions, "reports.report_002", "Report 002: one-ply play, published and tuned weights."),
+    "003": (options.PlyOptions, "reports.report_003", "Report 003: final score by the plies searched."),
+    "004": (options.PruningOptions, "reports.report_004", "Report 004: nodes without and with alpha-beta."),
+    "tuning": (options.LabelTuningOptions, "reports.tuning", "Every report's weights tuned against exact scores."),
 }
-EvaluatorNames = Annotated[
-    str, Parameter(name="EVALUATOR", help="For example network six-factor (default: those of the reports).")
-]
 
 
-def __getattr__(name: str) -> Any:
-    """Return the command of a study, called by its group and name; its options are those of the study."""
-    group, _, study = name.partition(" ")
-    if study not in STUDIES.get(group, {}):
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from studies import options as all_options
+def _experiment(name: str) -> Callable[..., None]:
+    """Return the command of an experiment, which is loaded when the command runs."""
+    kind, module, _ = EXPERIMENTS[name]
 
-    options: Any = next(value for value in vars(all_options).values() if getattr(value, "study", None) == name)
-    path = f"studies.{STUDIES[group][study][0]}"
+    def command(*, chosen: Any = NOTHING, plot: Plot = None, as_json: Json = False) -> None:
+        study = import_module(f"studies.{module}")
+        show(study.measure, study.section, kind(**chosen), as_json, plot)
 
-    def command(*names: str, chosen: Any = NOTHING, plot: Plot = None, as_json: Json = False) -> None:
-        module = import_module(path)
-        show(module.measure, module.section, options(names=names, **chosen), as_json, plot)
-
-    def command_without_names(*, chosen: Any = NOTHING, plot: Plot = None, as_json: Json = False) -> None:
-        module = import_module(path)
-        show(module.measure, module.section, options(**chosen), as_json, plot)
-
-    result = command if issubclass(options, all_options.EvaluatorStudyOptions) else command_without_names
-    result.__annotations__ |= {"chosen": options_of(options), "names": EvaluatorNames}
-    return result
+    command.__annotations__["chosen"] = options_of(kind)
+    return command
 
 
-for _group, _app in (("experiment", experiment), ("measure", measure)):
-    for _name, (_, _help) in STUDIES[_group].items():
-        _app.command(f"studies.commands:{_group} {_name}", name=_name, help=_help)
+for _name in EXPERIMENTS:
+    experiment.command(_experiment(_name), name=_name, help=EXPERIMENTS[_name][2])
 
 
 def show(
     measure: Callable[..., dict[str, Any]],
     section: Callable[..., Section],
-    options: Any,
+    chosen: Any,
     as_json: bool,
     plot: Path | None,
 ) -> None:
@@ -117,7 +90,7 @@ def show(
     checked_plot(plot)
     with exit_on_interrupt("reversi: interrupted"), progress_bar() as progress:
         made_with = provenance(cpu_name())  # before the run: the code may change while it lasts
-        result = abandonable(lambda: measure(options, progress)) | made_with
+        result = abandonable(lambda: measure(chosen, progress)) | made_with
     report = section([result])
     if plot is not None and report.figures:
         report.figures[0].save(plot)
@@ -154,6 +127,24 @@ def everything(
     print(path)
 
 
+@measure.command(name="depth")
+def depth(
+    *names: Annotated[
+        str, Parameter(name="EVALUATOR", help="For example network six-factor (default: those of the reports).")
+    ],
+    chosen: DepthChoice = NOTHING,
+    plot: Plot = None,
+    as_json: Json = False,
+) -> None:
+    """Measure depth and nodes at equal time, and plies of search gained over a baseline (model 4 of report 002).
+
+    Example: reversi measure depth network --baseline six-factor
+    """
+    from studies.evaluators import depth as module
+
+    show(module.measure, module.section, options.DepthOptions(names=names, **chosen), as_json, plot)
+
+
 @measure.command(name="regret")
 def regret(
     *names: Annotated[
@@ -183,12 +174,12 @@ def regret(
     checked_parent("--csv", csv)
     if cache is not None:
         make_folder("--cache", cache)
-    options = module.RegretMeasure(names, EndgameOptions(**chosen), curve)
+    wanted = module.RegretMeasure(names, EndgameOptions(**chosen), curve)
 
-    def measured(options: Any, progress: Any) -> dict[str, Any]:
-        result = module.measure(options, progress, cache=cache, threads=threads)
+    def measured(wanted: Any, progress: Any) -> dict[str, Any]:
+        result = module.measure(wanted, progress, cache=cache, threads=threads)
         if csv is not None:
             csv.write_text(module.to_csv(result), "utf-8")
         return result
 
-    show(measured, module.section, options, as_json, plot)
+    show(measured, module.section, wanted, as_json, plot)

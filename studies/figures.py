@@ -14,7 +14,7 @@ DOTS: dict[str, Any] = {"linestyle": "none"}
 class Series:
     """Values over *xs*, with half the widths of their 95 % intervals, or a list of lower and one of upper widths.
 
-    *style* has options of matplotlib's ``errorbar``; with *band* the intervals are an area instead of bars.
+    *style* has options of matplotlib's ``errorbar``.
     """
 
     label: str
@@ -22,7 +22,6 @@ class Series:
     ys: Sequence[float]
     errors: Any = None
     style: Mapping[str, Any] = field(default_factory=dict)
-    band: bool = False
 
 
 @dataclass(frozen=True)
@@ -40,20 +39,10 @@ class Panel:
 
     def draw(self, axis: Any) -> None:
         for one, colour in zip(self.series, (*charts.COLOURS, charts.GREY, charts.BLACK) * 2, strict=False):
-            look = {"color": colour, "marker": "" if one.band else "o", "elinewidth": 0.8, "markeredgewidth": 0}
-            drawn = axis.errorbar(
-                one.xs,
-                one.ys,
-                label=one.label,
-                **{"xerr" if self.rows else "yerr": None if one.band else one.errors},
-                **(look | {**one.style}),
-            )
-            if one.band:
-                low, high = ([y + sign * e for y, e in zip(one.ys, one.errors, strict=True)] for sign in (-1, 1))
-                axis.fill_between(one.xs, low, high, color=drawn.lines[0].get_color(), alpha=0.2, linewidth=0)
+            look = {"color": colour, "marker": "o", "elinewidth": 0.8, "markeredgewidth": 0, **one.style}
+            axis.errorbar(one.xs, one.ys, one.errors, label=one.label, **look)
         for label, value in self.guides.items():
-            line = axis.axvline if self.rows else axis.axhline
-            line(value, color=charts.GREY, linewidth=0.8, linestyle="--", label=label)
+            axis.axhline(value, color=charts.GREY, linewidth=0.8, linestyle="--", label=label)
         if self.rows:
             axis.set_yticks(range(len(self.rows)), self.rows)
             axis.tick_params(axis="y", length=0)

@@ -6,7 +6,6 @@ from typing import Any, ClassVar
 from reversi_env.errors import TrainError
 from reversi_env.options import GameOptions, option, option_fields
 from reversi_env.rules import Variant
-from train.labels.options import LabelOptions
 
 #: Groups of random games; the spread between groups gives the standard error.
 GAME_GROUPS = 100
@@ -22,16 +21,6 @@ class StudyOptions(GameOptions):
     def __init_subclass__(cls, study: str = "") -> None:
         cls.study = study
 
-    def __post_init__(self) -> None:
-        from search import evaluators
-
-        super().__post_init__()
-        for name in self.evaluator_names():
-            evaluators.get_evaluator(name).record(self.rules)  # refuses an evaluator without weights for the game
-
-    def evaluator_names(self) -> tuple[str, ...]:
-        return tuple(value for name in ("evaluator", "baseline") if (value := getattr(self, name, None)))
-
     @property
     def command(self) -> str:
         words = ["reversi", self.study]
@@ -39,8 +28,6 @@ class StudyOptions(GameOptions):
             value, name = getattr(self, one.name), f"--{one.name.replace('_', '-')}"
             if not one.help:  # evaluators: they stand by themselves
                 words[2:2] = value
-            elif value is None or one.type is bool:
-                words += [name] if value else []
             else:
                 words += [name, "-".join(map(str, value)) if one.is_tuple else str(value)]
         return " ".join(words)
@@ -49,23 +36,6 @@ class StudyOptions(GameOptions):
         """Return *values* with the game, the options and the command that repeats the measurement."""
         game, command = {"size": self.size, "variant": self.variant}, {"command": self.command}
         return {**game, **values, **command, "options": self.as_dict()}
-
-
-@dataclass(frozen=True)
-class EvaluatorStudyOptions(StudyOptions):
-    """Options of a study of evaluators, by default the published ones."""
-
-    names: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        if not self.names:
-            from search import evaluators
-
-            object.__setattr__(self, "names", evaluators.published_names())
-        super().__post_init__()
-
-    def evaluator_names(self) -> tuple[str, ...]:
-        return (*self.names, *super().evaluator_names())
 
 
 @dataclass(frozen=True)
@@ -79,21 +49,6 @@ class BreadthOptions(StudyOptions, study="experiment breadth"):
         super().__post_init__()
         if self.games < GAME_GROUPS or self.games % GAME_GROUPS:
             raise TrainError(f"games={self.games}: expected a multiple of {GAME_GROUPS}, whose groups tell the error")
-
-
-@dataclass(frozen=True)
-class WinnerOptions(StudyOptions, study="experiment winner"):
-    """Which game, who plays both sides, and how deep it searches."""
-
-    player: str = option("random", "The player: random, or an evaluator.")
-    depth: int = option(1, "Plies that it searches.", low=1, high=8)
-    games: int = option(20_000, "Games.", low=2, even=True)
-    seed: int = option(0, "Random seed.", low=0)
-
-    @property
-    def openings(self) -> int:
-        """Random plies at the beginning: an evaluator would else play few different games."""
-        return 0 if self.player == "random" else max(2, 10 * self.rules.square_count // 64)
 
 
 @dataclass(frozen=True)
@@ -157,35 +112,14 @@ class LabelTuningOptions(StudyOptions, study="experiment tuning"):
 
 
 @dataclass(frozen=True)
-class StructuralOptions(EvaluatorStudyOptions, study="measure structural"):
-    """Which evaluators, on how many trees of how many plies, over roots with so many empty squares.
-
-    But for ``as_is``, a formula's values are first multiplied by the number that suits them best, by least squares over all nodes.
-    A network is judged as it is.
-    """
-
-    positions: int = option(300, "Number of trees, each below one position.", low=2)
-    empties: tuple[int, int] = option((8, 10), "Empty squares at the roots, as in 8-10.")
-    plies: int = option(2, "Plies below a root.", low=1, high=3)
-    as_is: bool = option(False, "Do not multiply the values of formulas by the factor that fits the scores best.")
-    seed: int = option(0, "Random seed.", low=0)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        self.labels()  # checks them
-
-    def labels(self) -> LabelOptions:
-        return LabelOptions(self.size, self.variant, self.positions, self.empties, self.seed, play_depth=1)
-
-
-@dataclass(frozen=True)
-class DepthOptions(EvaluatorStudyOptions, study="measure depth"):
-    """Which evaluators; positions searched; seconds a position, and plies; the baseline, and games for each handicap.
+class DepthOptions(StudyOptions, study="measure depth"):
+    """Which evaluators, by default the published ones; positions; seconds and plies of a search; the baseline and games.
 
     Plies gained are measured at ``play_depth``: the evaluator searches so deep, the baseline deeper and deeper until it is
     as good (or the other way round).
     """
 
+    names: tuple[str, ...] = ()
     positions: int = option(12, "Positions searched.", low=2)
     seconds: float = option(0.1, "Seconds per position.", low=0.01)
     depth: int = option(8, "Depth at which nodes are counted, in plies.", low=1)
@@ -193,3 +127,11 @@ class DepthOptions(EvaluatorStudyOptions, study="measure depth"):
     play_depth: int = option(2, "Plies searched in games.", low=1, high=6)
     games: int = option(80, "Games for each number of additional plies of the baseline.", low=4, even=True)
     seed: int = option(0, "Random seed.", low=0)
+
+    def __post_init__(self) -> None:
+        from search import evaluators
+
+        object.__setattr__(self, "names", self.names or evaluators.published_names())
+        super().__post_init__()
+        for name in (*self.names, self.baseline):
+            evaluators.get_evaluator(name).record(self.rules)  # refuses an evaluator without weights for the game

@@ -8,8 +8,8 @@ from typing import Any
 
 from reversi_env.rules import Variant
 from reversi_env.storage.atomic import write_atomically
-from studies.evaluators import depth, structural
-from studies.game_tree import breadth, winner
+from studies.evaluators import depth
+from studies.game_tree import breadth
 from studies.reports import report_000, report_001, report_002, report_003, report_004, tuning
 from studies.sections import Section, provenance
 from train.jobs.logs import Progress, no_progress
@@ -30,27 +30,19 @@ class Experiment:
 
 VARIANTS: tuple[Variant, ...] = ("normal", "reversed")
 GAMES = tuple((size, variant) for size in (8, 6, 4) for variant in VARIANTS)
-_PLAYING = ("network", "six-factor", "position-stability", "ten-weight", "sixteen-weight", "four-attribute")
-_JUDGED = (*_PLAYING, "cell-utility", "discs", "mobility")
+PLAYING = ("network", "six-factor", "position-stability", "ten-weight", "sixteen-weight", "four-attribute")
 
 
 def experiments() -> tuple[Experiment, ...]:
-    player: dict[Variant, str] = {"normal": "six-factor", "reversed": "ten-weight"}
     runs: dict[str, tuple[Any, list[Any]]] = {
         "breadth": (breadth, [breadth.BreadthOptions(*game) for game in GAMES]),
-        "winner": (
-            winner,
-            [winner.WinnerOptions(*game) for game in GAMES]
-            + [winner.WinnerOptions(8, v, player[v], depth=2, games=4000) for v in VARIANTS],
-        ),
         "000": (report_000, [report_000.GammaOptions(games=200)]),
         "001": (report_001, [report_001.LevelOptions(8, v, 400) for v in VARIANTS]),
         "002": (report_002, [report_002.GreedyOptions()]),
         "003": (report_003, [report_003.PlyOptions(8, v) for v in VARIANTS]),
         "004": (report_004, [report_004.PruningOptions(8, v) for v in VARIANTS]),
         "tuning": (tuning, [tuning.LabelTuningOptions(8, v) for v in VARIANTS]),
-        "structural": (structural, [structural.StructuralOptions(8, v, _JUDGED) for v in VARIANTS]),
-        "depth": (depth, [depth.DepthOptions(8, v, _PLAYING) for v in VARIANTS]),
+        "depth": (depth, [depth.DepthOptions(8, v, PLAYING) for v in VARIANTS]),
     }
     return tuple(Experiment(name, study, tuple(options)) for name, (study, options) in runs.items())
 

@@ -121,16 +121,15 @@ def _setting(results: Results) -> str:
     return f"Measured on {'; and on '.join(runs)}."
 
 
-def table(
-    title: str, entries: Results, columns: Mapping[str, Cell], first: Sequence[str] = (), last: Sequence[str] = ()
-) -> Table:
-    """Return a table with a row per entry, between the cells of a *first* and a *last* row if there are any."""
+def table(title: str, entries: Results, columns: Mapping[str, Cell], first: Sequence[str] = ()) -> Table:
+    """Return a table with a row per entry, below the cells of a *first* row if there is one."""
     rows = [
         [cell.format_map(entry) if isinstance(cell, str) else cell(entry) for cell in columns.values()]
         for entry in entries
     ]
-    extra = [[[*row, *[""] * (len(columns) - len(row))]] if row else [] for row in (first, last)]
-    return Table(title, list(columns), extra[0] + rows + extra[1])
+    if first:
+        rows.insert(0, [*first, *[""] * (len(columns) - len(first))])
+    return Table(title, list(columns), rows)
 
 
 def game_name(result: Row) -> str:

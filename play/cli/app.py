@@ -77,7 +77,7 @@ Evaluate
   probe            training.gpt        Probe what a GPT knows of the board, and change it.
   network          measure.network     Show the record of a weight file: game, architecture and training.
   perft            measure.perft       Count the move sequences of a given length from the start position (perft).
-  measure          clone               Measure evaluators and players: errors, search depth, regret.
+  measure          clone               Measure evaluators and players: search depth, regret.
   experiment       clone               Repeat the experiments of docs/lab/experiments.md.
   bench            clone               Run the speed benchmarks on this machine.
   cache            measure.cache       Show the location and size of the caches, or clear them.

@@ -78,6 +78,13 @@ def test_small_endgames_equal_brute_force(search, variant):
         assert (result.value, result.proven) == (brute_force.value(position), True)
 
 
+@every_search
+def test_with_exact_leaves_a_search_of_any_depth_is_exact(search):
+    """Section 2.2.3, theorem 2 of report 002."""
+    for position in random_positions(Rules(4, "reversed"), 6, empties=6):
+        assert {search(position, depth, brute_force.value).value for depth in range(4)} == {brute_force.value(position)}
+
+
 def never_evaluate(position):
     pytest.fail(f"asked to evaluate\n{position}")
 

@@ -77,7 +77,7 @@ def is_sure(page):
 def fits(page):
     """Fail if something sticks out sideways, of the page or of its menu."""
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
-    assert page.evaluate("(({ scrollWidth, clientWidth }) => scrollWidth <= clientWidth)(document.querySelector('nav'))")
+    assert page.evaluate("document.querySelector('nav').scrollWidth <= document.querySelector('nav').clientWidth")
 
 
 def shuts_nobody_out(page):

@@ -39,7 +39,6 @@ SMALLER = {
     "match": "--games 2",
     "measure depth": "--positions 2 --seconds 0.01 --depth 2 --games 4",
     "measure regret": "--positions 2 --empties 2-4",
-    "measure structural": "--positions 4 --empties 4-5",
     "train ppo": "--total-timesteps 1024 --num-envs 32 --num-steps 16 --n-epochs 2 --eval-every 512 --snapshot-every 512 "
     "--eval-games 4 --channels 4 --blocks 1 --no-regret",
     "train alphazero": "--generations 1 --games 4 --steps 2 --final-steps 2 --channels 4 --blocks 1 --simulations 4 "

@@ -11,13 +11,13 @@ from torch import nn
 
 from benchmarks import peers
 from benchmarks.timing import rate
-from models.gpt.tokens import Vocabulary
 from reversi_env import Rules, functional
 from reversi_env.envs.torch_vector import TorchVectorEnv
 from reversi_env.kernels.parallel import shared_pool
 from reversi_env.rules import Variant
 from train.jobs.provenance import cpu_name
 from train.sequences.labels import label_games
+from train.sequences.options import StreamOptions
 from train.sequences.streams import GameStream
 
 GPU_BATCHES = (4096, 65_536, 2**20, 2**22)
@@ -241,13 +241,14 @@ def policy_play(device: str, batch: int, steps: int = 50) -> dict[str, float]:
 
 def tokens_per_second(device: str, *labels: str, threads: int | None = None, batches: int = 20) -> float:
     """Return tokens of random 8x8 games per second, padding not counted, on *threads* of the CPU or all: best of three runs."""
-    vocabulary, pool, games = Vocabulary(), shared_pool(), TOKEN_BATCHES[device]
-    stream, before = GameStream(Rules(), vocabulary, games, seed=1, device=device), pool.threads
+    options, pool = StreamOptions(), shared_pool()
+    stream, before = GameStream(options, TOKEN_BATCHES[device], device=device), pool.threads
     each = int((stream.batch(0) != 0).sum())
 
     def run() -> int:
         for tokens in islice(stream, batches):
-            label_games(tokens, Rules(), vocabulary, labels)
+            if labels:
+                label_games(tokens, options, labels)
         wait_for(device)
         return batches * each
 

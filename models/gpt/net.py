@@ -2,11 +2,6 @@
 
 A model reads the tokens of a game so far and predicts the next one. It has learnt positions, pre-norm blocks, no biases, and
 separate matrices for embedding and unembedding. Token 0 is padding and never a target.
-
->>> model = GPT(GPTConfig(block_size=11, vocab_size=13, n_layer=2, n_head=2, n_embd=16))
->>> logits, loss = model(torch.tensor([[3, 1, 4]]))
->>> tuple(logits.shape), model.residual_stream(torch.tensor([[3, 1, 4]])).shape[0]
-((1, 3, 13), 3)
 """
 
 import math
@@ -23,7 +18,7 @@ with extra_libraries():
 
 #: Standard deviation of the initial weights, as in GPT-2.
 INIT_STD = 0.02
-#: Changes the residual stream in front of a layer: from the number of the layer and the states, ``(batch, time, n_embd)``.
+#: Changes the residual stream: from the number of layers so far and the states, ``(batch, time, n_embd)``, to new states.
 Edit = Callable[[int, Tensor], Tensor]
 
 
@@ -108,56 +103,33 @@ class GPT(nn.Module):
                 layers = 2 * config.n_layer if name.endswith("c_proj.weight") else 1
                 nn.init.normal_(parameter, std=INIT_STD / math.sqrt(layers))
 
-    @property
-    def layers(self) -> nn.ModuleList:
-        blocks = self.transformer["h"]
-        assert isinstance(blocks, nn.ModuleList)
-        return blocks
-
-    def forward(self, idx: Tensor, targets: Tensor | None = None) -> tuple[Tensor, Tensor | None]:
+    def forward(
+        self, idx: Tensor, targets: Tensor | None = None, edit: Edit | None = None
+    ) -> tuple[Tensor, Tensor | None]:
         """Return logits, ``(batch, time, vocab_size)``, and the mean cross entropy of the *targets* that are no padding, in nats.
 
         *idx* and *targets* are integers of any type, ``(batch, time)``.
         """
-        logits = self.forward_from(0, self.embed(idx))
+        logits = self.lm_head(self.transformer["ln_f"](self.residual_stream(idx, edit)[-1]))
         if targets is None:
             return logits, None
         flat = logits.flatten(0, 1).float()
         return logits, functional.cross_entropy(flat, targets.flatten().long(), ignore_index=PADDING)
 
-    def embed(self, idx: Tensor) -> Tensor:
-        """Return the residual stream in front of the first layer, ``(batch, time, n_embd)``."""
+    def residual_stream(self, idx: Tensor, edit: Edit | None = None) -> list[Tensor]:
+        """Return the states after the embedding and after each layer, ``(batch, time, n_embd)`` each, as changed by *edit*."""
         positions = torch.arange(idx.shape[1], device=idx.device)
-        states: Tensor = self.transformer["wte"](idx.long()) + self.transformer["wpe"](positions)
+        x = self.transformer["wte"](idx.long()) + self.transformer["wpe"](positions)
+        states = [x if edit is None else edit(0, x)]
+        for layer, block in enumerate(self.transformer["h"], 1):  # type: ignore[arg-type, var-annotated]
+            x = block(states[-1])
+            states.append(x if edit is None else edit(layer, x))
         return states
-
-    def residual_stream(self, idx: Tensor) -> Tensor:
-        """Return the states after the embedding and after each layer, ``(n_layer + 1, batch, time, n_embd)``."""
-        states = [self.embed(idx)]
-        for block in self.layers:
-            states.append(block(states[-1]))
-        return torch.stack(states)
-
-    def forward_from(self, layer: int, states: Tensor, edit: Edit | None = None) -> Tensor:
-        """Return the logits of a residual stream in front of *layer*; ``n_layer`` is the end of the stream.
-
-        *edit* changes the states in front of this layer and all that follow, and at the end of the stream.
-        """
-        for number in range(layer, len(self.layers) + 1):
-            if edit is not None:
-                states = edit(number, states)
-            if number < len(self.layers):
-                states = self.layers[number](states)
-        logits: Tensor = self.lm_head(self.transformer["ln_f"](states))
-        return logits
 
     def configure_optimizers(
         self, weight_decay: float, learning_rate: float, betas: tuple[float, float], device_type: str
     ) -> torch.optim.AdamW:
         """Return AdamW, with weight decay for matrices and embeddings only; fused on a GPU."""
-        parameters = list(self.parameters())
-        groups = [
-            {"params": [one for one in parameters if one.dim() >= 2], "weight_decay": weight_decay},
-            {"params": [one for one in parameters if one.dim() < 2], "weight_decay": 0.0},
-        ]
+        matrices, others = ([one for one in self.parameters() if (one.dim() >= 2) is big] for big in (True, False))
+        groups = [{"params": matrices, "weight_decay": weight_decay}, {"params": others, "weight_decay": 0.0}]
         return torch.optim.AdamW(groups, learning_rate, betas, fused=device_type == "cuda")

@@ -62,7 +62,7 @@ Analyse
 Train
   demo             training.demo       Train a 6x6 network from scratch and compare it with the published heuristics.
   label            training.label      Generate a dataset of labelled positions as Parquet files.
-  tokens           training.tokens     Write games as sequences of tokens to Parquet files.
+  tokens           training.gpt        Write games as sequences of tokens to Parquet files.
   train fit        training.fit        Fit a value network to labelled positions.
   train bootstrap  training.bootstrap  Train a value network from scratch, from solved endgames back to the opening.
   train probcut    training.probcut    Fit the ProbCut parameters of a weight file.

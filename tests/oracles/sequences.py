@@ -1,7 +1,4 @@
-"""The slow twin of token sequences: tokens by counting squares, games on a plain matrix (`tests.oracles.rules`), square by square.
-
-`label_row` runs as Python, and compiles under numba unchanged when the functions of `tests.oracles.rules` are compiled.
-"""
+"""The slow twin of token sequences: games on a plain matrix. `label_row` also compiles under numba, with `tests.oracles.rules`."""
 
 import numpy as np
 
@@ -18,11 +15,7 @@ def token_matrix(size):
 
 
 def label_row(tokens, token_at, first, passed, board, legal, flipped, to_move):
-    """Replay a game whose moves begin at place *first*, and write what is true after each token.
-
-    Return the place of a token that is no legal move or padding too many, -1 if there is none. *passed* is the token of a pass, 0
-    if there is none.
-    """
+    """Write what is true after each token; return the place of a wrong token or -1. *passed*: the token of a pass, or 0."""
     position, colour, over = rules.start_board(token_at.shape[0]), 1, False
     moves = rules.legal_squares(position)
     for t in range(len(tokens)):

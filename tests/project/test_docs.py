@@ -39,6 +39,8 @@ SMALLER = {
     "match": "--games 2",
     "measure depth": "--positions 2 --seconds 0.01 --depth 2 --games 4",
     "measure regret": "--positions 2 --empties 2-4",
+    "probe": "--games 64 --test-games 32 --steps 2 --cases 10",
+    "train gpt": "--steps 2 --batch-size 8 --eval-games 16",
     "train ppo": "--total-timesteps 1024 --num-envs 32 --num-steps 16 --n-epochs 2 --eval-every 512 --snapshot-every 512 "
     "--eval-games 4 --channels 4 --blocks 1 --no-regret",
     "train alphazero": "--generations 1 --games 4 --steps 2 --final-steps 2 --channels 4 --blocks 1 --simulations 4 "

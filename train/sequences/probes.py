@@ -1,279 +1,270 @@
-"""Probes of a GPT: what linear and two-layer probes read from each layer, beside baselines.
+"""`probe_model`: what linear and two-layer probes read from each layer of a GPT, beside baselines, and interventions.
 
-All layers, labels and baselines are trained at once on the same positions, by Adam. A probe of a label with classes is a softmax or
-logistic regression for each square; of numbers (mobility, values of moves) it is a least-squares regression. Interventions are in
-`train.sequences.interventions`.
+A probe of a label with classes is a softmax regression for each square; of numbers (mobility, values of moves) it is a
+least-squares regression. All probes are trained at once on the same positions, by Adam.
+
+An intervention changes one disc of a position along the direction of the linear probe, mine minus yours as in Nanda et al. (2023).
+As in Li et al. (2023), the error of a case is the number of false positives and false negatives among the most probable tokens, as
+many as the changed board has legal moves.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
-from itertools import pairwise
-from typing import Any
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
-from models.gpt.files import SavedGPT
+import numpy as np
+
+from models.bitboards import boards_of_planes
+from models.gpt.agent import SavedGPT
 from models.gpt.net import GPT
+from reversi_env import Rules, functional
 from reversi_env.errors import extra_libraries
+from reversi_env.storage.atomic import write_atomically
 from train.fitting.fit import checked_device
 from train.jobs.logs import Progress, no_progress
-from train.sequences.fit import game_stream
-from train.sequences.labels import label_games
-from train.sequences.options import GPTOptions, ProbeOptions
+from train.sequences.labels import label_games, of_tokens
+from train.sequences.options import CLASSES, ProbeOptions, StreamOptions
+from train.sequences.streams import GameStream
 
 with extra_libraries():
     import torch
     from torch import Tensor, nn
-    from torch.nn import functional
+    from torch.nn.functional import cross_entropy, one_hot
 
-#: Labels with the classes -1, 0 and 1 and with the classes 0 and 1; the others are numbers.
-TERNARY, BINARY = ("relative", "board"), ("legal", "flipped", "stable", "parity")
-#: Games in one forward pass of a test.
-CHUNK = 128
-
-
-@dataclass
-class LabelledGames:
-    """Games with labels after each move, on a device."""
-
-    tokens: Tensor
-    labels: dict[str, Tensor]
-
-    def rows(self, rows: Any) -> "LabelledGames":
-        return LabelledGames(self.tokens[rows], {name: label[rows] for name, label in self.labels.items()})
+#: Games of a gradient step, and the maximum learning rate.
+BATCH, LEARNING_RATE = 128, 3e-3
+#: Multiples of the mean distance of occupied squares from the probe's boundary that are tried, and the games it is measured in.
+SCALES, MEASURED_GAMES = (0.5, 1.0, 2.0, 4.0, 8.0), 256
+#: Tensors by name, with a row for each game: ``tokens``, ``to_move``, and labels ``(games, tokens, items)``: classes from 0, or
+#: standardised numbers.
+Games = dict[str, Tensor]
+#: By label and metric, for the name of each probe, a number for each layer.
+Metrics = dict[str, dict[str, dict[str, list[float]]]]
 
 
-def held_out_games(saved: SavedGPT, options: ProbeOptions, count: int) -> LabelledGames:
-    """Return labelled games of the held-out split of the model's own training games, or of another source."""
-    trained = GPTOptions.from_dict(saved.record["options"])
-    if options.source:
-        trained = replace(trained, source=options.source)
-    device, size = checked_device(options.device), min(CHUNK, count)
-    stream = iter(game_stream(trained, "validation", size, device))
-    tokens = torch.cat([next(stream) for _ in range(-(-count // size))])[:count, :-1]
-    names = dict.fromkeys((*options.labels, "relative", "legal", "mobility", "to_move"))
-    labels = label_games(tokens, trained.games, saved.vocabulary, names, empties=options.empties)
-    return LabelledGames(
-        tokens, {name: label.flatten(2) if label.dim() > 2 else label for name, label in labels.items()}
-    )
+def held_out_games(saved: SavedGPT, options: ProbeOptions) -> tuple[Games, Games]:
+    """Return games to train and to test probes on: held-out games of the model's training, or of another source."""
+    recorded = saved.record["options"]
+    trained = StreamOptions(**{name: recorded[name] for name in StreamOptions.defaults() if name in recorded})
+    trained = replace(trained, source=options.source or trained.source)
+    count, device = options.games + options.test_games, checked_device(options.device)
+    tokens = GameStream(trained, count, split="validation", device=device).batch(0)[:, :-1]
+    names = dict.fromkeys((*options.labels, "relative", "legal", "to_move"))
+    games = {"tokens": tokens, **label_games(tokens, trained, names, empties=options.empties)}
+    for name in CLASSES.keys() & games.keys():
+        label = games[name] if games[name].dim() > 2 else games[name][..., None]
+        if CLASSES[name]:
+            games[name] = label + (CLASSES[name] == 3)
+        else:
+            known = label[games["to_move"] != 0].float()
+            known = known[~known.isnan()]
+            games[name] = (label - known.mean()) / known.std()
+    return _rows(games, slice(options.games)), _rows(games, slice(options.games, None))
 
 
-class Features:
-    """What the probes read: states of the model and of an untrained one in each layer, and baselines with a single layer.
+def _rows(games: Games, rows: Any) -> Games:
+    return {name: tensor[rows] for name, tensor in games.items()}
 
-    ``tokens``: the moves so far, one-hot for each place in the sequence. ``constant``: nothing. If values are probed, also
-    ``mobility``: the number of legal moves, and ``board``: the squares with legal moves, both with the place in the sequence.
+
+@torch.no_grad()
+def read_features(nets: dict[str, GPT], games: Games) -> dict[str, Tensor]:
+    """Return what probes read in the positions in which a side is to move, ``(layers, positions, width)``.
+
+    Of each of the *nets* the states in each layer; ``tokens``: the moves so far, one-hot for each place in the sequence;
+    ``board``: the discs and the legal moves, one-hot, and the place.
     """
-
-    def __init__(self, saved: SavedGPT, options: ProbeOptions) -> None:
-        device = checked_device(options.device)
-        self.net = saved.net.to(device)
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(options.seed)
-            self.untrained = GPT(saved.net.config).to(device).eval()
-        self._with_boards = "values" in options.labels
-
-    @torch.no_grad()
-    def __call__(self, games: LabelledGames) -> dict[str, Tensor]:
-        """Return features of the positions in which a side is to move, ``(layers, positions, width)``, by source."""
-        tokens, labels, used = games.tokens, games.labels, games.labels["to_move"] != 0
-        states = {
-            name: net.residual_stream(tokens) for name, net in (("model", self.net), ("untrained", self.untrained))
-        }
-        length = tokens.shape[1]
-        places = torch.eye(length, device=tokens.device).expand(len(tokens), -1, -1)
-        causal = torch.ones(length, length, device=tokens.device).tril()[..., None]
-        so_far = (functional.one_hot(tokens.long(), self.net.config.vocab_size)[:, None] * causal).flatten(2)
-        flat = {"tokens": torch.cat([so_far, places], 2), "constant": torch.zeros_like(places[..., :1])}
-        if self._with_boards:
-            flat["mobility"] = torch.cat([labels["mobility"][..., None].float(), places], 2)
-            squares = functional.one_hot(labels["relative"].long() + 1, 3).flatten(2)
-            flat["board"] = torch.cat([squares.float(), labels["legal"].float(), flat["mobility"]], 2)
-        states |= {name: one[None] for name, one in flat.items()}
-        return {name: one[:, used] for name, one in states.items()}
+    tokens = games["tokens"]
+    features = {name: torch.stack(net.residual_stream(tokens)) for name, net in nets.items()}
+    places = torch.eye(tokens.shape[1], device=tokens.device).expand(len(tokens), -1, -1)
+    moves = one_hot(tokens.long(), nets["model"].config.vocab_size)
+    so_far = moves[:, None] * torch.ones_like(places[0]).tril()[..., None]
+    features["tokens"] = torch.cat([so_far.flatten(2), places], 2)[None]
+    features["board"] = torch.cat([one_hot(games["relative"].long(), 3).flatten(2), games["legal"], places], 2)[None]
+    return {name: one[:, games["to_move"] != 0] for name, one in features.items()}
 
 
 class Probe(nn.Module):
-    """A probe of every layer of one source, with all outputs; *hidden* units make it one of two layers.
+    """Probes of all labels in every layer of one source; *hidden* units make them two-layer probes.
 
     Features are centred, and scaled by one number per layer, so that directions of the weights are those of the states.
     """
 
-    def __init__(self, features: Tensor, outputs: int, hidden: int = 0) -> None:
+    def __init__(self, features: Tensor, items: dict[str, int], hidden: int = 0) -> None:
         super().__init__()
         layers, _, width = features.shape
         self.mean = features.mean(1, keepdim=True)
         self.scale = (features - self.mean).square().mean((1, 2), keepdim=True).sqrt().clamp(min=1e-6)
-        sizes = [width, hidden, outputs] if hidden else [width, outputs]
-        self.weights = nn.ParameterList(
-            torch.randn(layers, *shape, device=features.device) * (shape[0] ** -0.5 if hidden else 0.0)
-            for shape in pairwise(sizes)
-        )
-        self.biases = nn.ParameterList(torch.zeros(layers, 1, size, device=features.device) for size in sizes[1:])
+        self.outputs = {name: count * max(1, CLASSES[name]) for name, count in items.items()}
+        outputs, device = sum(self.outputs.values()), features.device
+        self.hidden = nn.Parameter(torch.randn(layers, width, hidden, device=device) * width**-0.5) if hidden else None
+        self.weight = nn.Parameter(torch.zeros(layers, hidden or width, outputs, device=device))
+        self.bias = nn.Parameter(torch.zeros(layers, 1, outputs, device=device))
 
-    def forward(self, features: Tensor) -> Tensor:
-        """Return outputs ``(layers, positions, outputs)``."""
+    def forward(self, features: Tensor) -> dict[str, Tensor]:
+        """Return the outputs of each label, ``(layers, positions, items, classes)``; numbers have one."""
         x = (features - self.mean) / self.scale
-        for number, (weight, bias) in enumerate(zip(self.weights, self.biases, strict=True)):
-            x = torch.baddbmm(bias, torch.relu(x) if number else x, weight)
-        return x
-
-
-@dataclass
-class Heads:
-    """The outputs of a probe by label: three for each item of a ternary label, else one. Numbers are standardised."""
-
-    items: dict[str, int]
-    moments: dict[str, tuple[float, float]] = field(default_factory=dict)
-
-    @classmethod
-    def of(cls, names: Sequence[str], games: LabelledGames) -> "Heads":
-        used, heads = games.labels["to_move"] != 0, cls({})
-        for name in names:
-            label = games.labels[name]
-            heads.items[name] = label.shape[2] if label.dim() > 2 else 1
-            if name not in (*TERNARY, *BINARY):
-                known = label[used].float()
-                known = known[~known.isnan()]
-                heads.moments[name] = known.mean().item(), max(1e-6, known.std().item())
-        return heads
-
-    @property
-    def outputs(self) -> int:
-        return sum(count * (3 if name in TERNARY else 1) for name, count in self.items.items())
+        if self.hidden is not None:
+            x = torch.relu(x @ self.hidden)
+        return self.split(torch.baddbmm(self.bias, x, self.weight))
 
     def split(self, outputs: Tensor) -> dict[str, Tensor]:
-        """Return the outputs of each label: logits ``(…, items, 3)`` or ``(…, items)``, and numbers in their own unit."""
-        sizes = [count * (3 if name in TERNARY else 1) for name, count in self.items.items()]
-        parts = dict(zip(self.items, outputs.split(sizes, 2), strict=True))
-        for name, part in parts.items():
-            mean, std = self.moments.get(name, (0.0, 1.0))
-            parts[name] = part.unflatten(2, (-1, 3)) if name in TERNARY else part * std + mean
-        return parts
+        parts = zip(self.outputs, outputs.split(list(self.outputs.values()), 2), strict=True)
+        return {name: part.unflatten(2, (-1, max(1, CLASSES[name]))) for name, part in parts}
 
-    def targets(self, games: LabelledGames) -> dict[str, Tensor]:
-        """Return classes from 0, or numbers, of the positions in which a side is to move, ``(positions, items)``."""
-        used, targets = games.labels["to_move"] != 0, {}
-        for name in self.items:
-            label = games.labels[name][used]
-            label = label[:, None] if label.dim() < 2 else label
-            if name in (*TERNARY, *BINARY):
-                label = label.long() + (name in TERNARY)
-            targets[name] = label if name in (*TERNARY, *BINARY) else label.float()
-        return targets
-
-    def loss(self, outputs: Tensor, targets: dict[str, Tensor]) -> Tensor:
-        """Return the sum over layers and labels of the mean losses."""
-        total = outputs.new_zeros(())
-        for name, part in self.split(outputs).items():
-            target = targets[name].expand(len(part), *targets[name].shape)
-            if name in TERNARY:
-                total += functional.cross_entropy(part.flatten(0, 2), target.flatten()) * len(part)
-            elif name in BINARY:
-                total += functional.binary_cross_entropy_with_logits(part, target.float()) * len(part)
-            elif not (known := ~target.isnan()).any():
-                continue
-            else:
-                total += ((part - target)[known] / self.moments[name][1]).square().mean() * len(part)
-        return total
+    def directions(self) -> tuple[Tensor, Tensor]:
+        """Return mine minus yours: weights ``(layers, width, squares)`` of the states, and biases ``(layers, 1, squares)``."""
+        weights, biases = (self.split(one.detach())["relative"] for one in (self.weight, self.bias))
+        weights = (weights[..., 2] - weights[..., 0]) / self.scale
+        return weights, biases[..., 2] - biases[..., 0] - self.mean @ weights
 
 
-class Sums:
-    """Sums over tested positions from which `metrics` are computed, of each layer."""
-
-    def __init__(self) -> None:
-        self._sums: dict[str, list[Tensor]] = {}
-
-    def add(self, parts: dict[str, Tensor], targets: dict[str, Tensor]) -> None:
-        for name, part in parts.items():
-            target = targets[name]
-            sums = [*_class_sums(part, target)] if name in (*TERNARY, *BINARY) else [*_number_sums(part, target)]
-            before = self._sums.get(name, [torch.zeros_like(one) for one in sums])
-            self._sums[name] = [old + new for old, new in zip(before, sums, strict=True)]
-
-    def metrics(self) -> dict[str, dict[str, list[float]]]:
-        """Return metrics of each layer by label: accuracy of classes; R², mean absolute error and rank agreement of numbers."""
-        result: dict[str, dict[str, list[float]]] = {}
-        for name, sums in self._sums.items():
-            if len(sums) == 2:
-                columns = {"accuracy": sums[0] / sums[1]}
-            else:
-                count, total, squares, errors, absolute, agreeing, pairs = sums
-                variance = squares / count - (total / count) ** 2
-                columns = {"r2": 1 - errors / count / variance, "mae": absolute / count}
-                columns |= {"pairs": agreeing / pairs} if pairs.any() else {}
-            result[name] = {column: [round(x, 5) for x in values.tolist()] for column, values in columns.items()}
-        return result
-
-
-def _class_sums(logits: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    chosen = logits.argmax(3) if logits.dim() == 4 else (logits > 0).long()
-    right = (chosen == target).sum((1, 2)).double()
-    return right, torch.full_like(right, target.numel())
-
-
-def _number_sums(part: Tensor, target: Tensor) -> tuple[Tensor, ...]:
-    """Return sums of numbers; the last two are pairs of moves of a position that are ranked as their values, and all pairs."""
+def loss_of(name: str, outputs: Tensor, target: Tensor) -> Tensor:
+    """Return the sum over layers of the mean loss of a label."""
+    if CLASSES[name]:
+        return cross_entropy(outputs.flatten(0, 2), target.long().repeat(len(outputs), 1).flatten()) * len(outputs)
     known = ~target.isnan()
-    values = target.nan_to_num()
-    errors = (part - values) * known
-    gaps = (values[:, :, None] - values[:, None]).sign() * (known[:, :, None] & known[:, None])
-    agreeing = torch.stack([((one[:, :, None] - one[:, None]) * gaps > 0).sum() for one in part])
-    sums = [known.sum(), values.sum(), values.square().sum(), errors.square().sum((1, 2)), errors.abs().sum((1, 2))]
-    return tuple(one.double().expand(len(part)) for one in (*sums, agreeing, gaps.abs().sum()))
+    return (outputs[:, known, 0] - target[known]).square().sum() / max(1, int(known.sum()))
 
 
-@dataclass
-class Probed:
-    """Trained probes by source and kind, and their metrics on held-out games: ``metrics[kind][source][label][metric]``."""
-
-    probes: dict[str, dict[str, Probe]]
-    heads: Heads
-    metrics: dict[str, dict[str, dict[str, dict[str, list[float]]]]]
+def metrics_of(name: str, outputs: Tensor, target: Tensor) -> dict[str, Tensor]:
+    """Return metrics by layer: the accuracy of classes; of numbers R², and the share of pairs of moves ranked as their values."""
+    if CLASSES[name]:
+        return {"accuracy": (outputs.argmax(3) == target).double().mean((1, 2))}
+    known, gaps = ~target.isnan(), target[:, :, None] - target[:, None]
+    metrics = {"R²": 1 - (outputs[:, known, 0] - target[known]).square().mean(1) / target[known].var(correction=0)}
+    if (pairs := (gaps.abs() > 0).sum()) > 0:
+        ranked = ((layer[:, :, None] - layer[:, None]) * gaps > 0 for layer in outputs[..., 0])
+        metrics["pairs"] = torch.stack([one.sum() for one in ranked]) / pairs
+    return metrics
 
 
 def train_probes(
-    features: Features,
-    train: LabelledGames,
-    test: LabelledGames,
-    options: ProbeOptions,
-    progress: Progress = no_progress,
-) -> Probed:
-    """Train the probes on games and test them on others."""
-    heads = Heads.of(options.labels, train)
-    kinds = {"linear": 0} | ({"two-layer": options.hidden} if options.hidden else {})
-    sample = features(train.rows(slice(CHUNK)))
+    net: GPT, train: Games, test: Games, options: ProbeOptions, progress: Progress = no_progress
+) -> tuple[dict[str, Probe], Metrics]:
+    """Return probes by name, such as ``linear model``, and their metrics on *test*."""
+    items, device = {name: train[name].shape[2] for name in options.labels}, train["tokens"].device
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(options.seed)
-        probes = {
-            kind: {
-                name: Probe(one, heads.outputs, hidden)
-                for name, one in sample.items()
-                if name != "constant" or not hidden
-            }
-            for kind, hidden in kinds.items()
-        }
-    parameters = [parameter for of in probes.values() for probe in of.values() for parameter in probe.parameters()]
-    optimiser = torch.optim.Adam(parameters, options.learning_rate, fused=options.device == "cuda")
+        nets = {"model": net, "untrained": GPT(net.config).to(device)}
+        features = read_features(nets, _rows(train, slice(BATCH)))
+        probes = {f"linear {name}": Probe(one, items) for name, one in features.items()}
+        if options.hidden:
+            probes |= {f"two-layer {name}": Probe(one, items, options.hidden) for name, one in features.items()}
+        chosen = torch.randint(len(train["tokens"]), (options.steps, BATCH)).to(device)
+    optimiser = torch.optim.Adam([one for probe in probes.values() for one in probe.parameters()], LEARNING_RATE)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, options.steps)
-    rng = torch.Generator().manual_seed(options.seed)
-    for step in range(options.steps):
-        batch = train.rows(
-            torch.randint(len(train.tokens), (options.batch_size,), generator=rng).to(train.tokens.device)
-        )
-        inputs, targets = features(batch), heads.targets(batch)
-        optimiser.zero_grad(set_to_none=True)
-        for of in probes.values():
-            for name, probe in of.items():
-                heads.loss(probe(inputs[name]), targets).backward()
+    for step, rows in enumerate(chosen, 1):
+        games = _rows(train, rows)
+        features, used = read_features(nets, games), games["to_move"] != 0
+        for name, probe in probes.items():
+            outputs = probe(features[name.split()[1]])
+            torch.stack([loss_of(label, part, games[label][used]) for label, part in outputs.items()]).sum().backward()
         optimiser.step()
+        optimiser.zero_grad(set_to_none=True)
         schedule.step()
-        progress("training probes, steps", step + 1, options.steps)
-    sums = {kind: {name: Sums() for name in of} for kind, of in probes.items()}
+        progress("training probes, steps", step, options.steps)
+    metrics: Metrics = {label: {} for label in items}
+    features, used = read_features(nets, test), test["to_move"] != 0
     with torch.no_grad():
-        for start in range(0, len(test.tokens), CHUNK):
-            batch = test.rows(slice(start, start + CHUNK))
-            inputs, targets = features(batch), heads.targets(batch)
-            for kind, of in probes.items():
-                for name, probe in of.items():
-                    sums[kind][name].add(heads.split(probe(inputs[name])), targets)
-    metrics = {kind: {name: one.metrics() for name, one in of.items()} for kind, of in sums.items()}
-    return Probed(probes, heads, metrics)
+        for name, probe in probes.items():
+            for label, part in probe(features[name.split()[1]]).items():
+                for metric, values in metrics_of(label, part, test[label][used]).items():
+                    numbers = [round(number, 5) for number in values.tolist()]
+                    metrics[label].setdefault(metric, {})[name] = numbers
+    return probes, metrics
+
+
+class Cases(NamedTuple):
+    """Positions of games, one of whose discs gets the other colour, and the legal tokens of both boards."""
+
+    tokens: Tensor  #: the games, ``(n, length)``
+    places: Tensor  #: of the last moves
+    squares: Tensor  #: the actions of the changed squares
+    colours: Tensor  #: of the changed discs for the side to move, 1 or -1
+    before: Tensor
+    after: Tensor
+
+
+def make_cases(saved: SavedGPT, games: Games, count: int, seed: int) -> Cases:
+    """Return random cases, at most one for each game, in which the side to move has a move on the changed board."""
+    rng, size, device = np.random.default_rng(seed), saved.vocabulary.size, games["tokens"].device
+    places = [rng.choice(np.flatnonzero(moves)) for moves in games["to_move"].cpu()]
+    place, rows = torch.tensor(np.array(places), device=device), torch.arange(len(places), device=device)
+    boards = games["relative"][rows, place] - 1
+    square = torch.tensor([rng.choice(np.flatnonzero(board)) for board in boards.cpu()], device=device)
+    changed = boards.clone()
+    changed[rows, square] *= -1
+
+    def legal(boards: Tensor) -> Tensor:
+        own, opp = (boards_of_planes((boards == side).unflatten(1, (size, size))) for side in (1, -1))
+        return of_tokens(functional.legal(functional.from_boards(own, opp, Rules(size))), saved.vocabulary)
+
+    columns = games["tokens"], place, square, changed[rows, square], legal(boards), legal(changed)
+    chosen = legal(changed).any(1).nonzero().flatten()[:count]
+    return Cases(*(column[chosen] for column in columns))
+
+
+def errors(logits: Tensor, legal: Tensor) -> Tensor:
+    """Return the false positives and false negatives of each row when the *k* best tokens are predicted, *k* being legal."""
+    ranks = logits.argsort(1, descending=True).argsort(1)
+    return ((ranks < legal.sum(1, keepdim=True)) ^ legal).sum(1)
+
+
+def moved(states: Tensor, direction: Tensor, bias: Tensor, wanted: Tensor) -> Tensor:
+    """Return *states*, ``(n, width)``, moved along their directions until the probe reads the *wanted* numbers."""
+    now = (states * direction).sum(1) + bias
+    return states + ((wanted - now) / direction.square().sum(1))[:, None] * direction
+
+
+@torch.no_grad()
+def intervene(net: GPT, probe: Probe, cases: Cases, games: Games) -> dict[str, Any]:
+    """Return mean errors on half of the cases, for the first changed layer and the scale that did best on the other half.
+
+    From that layer on the state is moved until the probe reads the new colour at *scale* times its mean distance in *games*.
+    """
+    rows, layers = torch.arange(len(cases.places)), range(net.config.n_layer + 1)
+    weights, biases = probe.directions()
+    used = games["to_move"] != 0
+    states = torch.stack(net.residual_stream(games["tokens"]))[:, used]
+    discs = games["relative"][used] != 1
+    distances = ((states @ weights + biases).abs() * discs).sum(1) / discs.sum(0).clamp(min=1)
+
+    def error(legal: Tensor, first: int = len(layers), scale: float = 0.0) -> Tensor:
+        """Return the error of each case with the states after the last move changed from layer *first* on."""
+
+        def edit(layer: int, states: Tensor) -> Tensor:
+            if layer >= first:
+                wanted = scale * cases.colours * distances[layer, cases.squares]
+                states, here = states.clone(), states[rows, cases.places]
+                direction, bias = weights[layer].T[cases.squares], biases[layer, 0, cases.squares]
+                states[rows, cases.places] = moved(here, direction, bias, wanted)
+            return states
+
+        return errors(net(cases.tokens, edit=edit)[0][rows, cases.places], legal).double()
+
+    half = len(rows) // 2
+    tried = {(layer, scale): error(cases.after, layer, scale) for layer in layers for scale in SCALES}
+    first, scale = min(tried, key=lambda setting: tried[setting][:half].mean().item())
+    results = {"real board": error(cases.before), "changed board, before": error(cases.after)}
+    results["changed board, after"] = tried[first, scale]
+    means = {f"mean error, {name}": round(one[half:].mean().item(), 4) for name, one in results.items()}
+    return {"cases": len(rows) - half, **means, "changed from layer": first, "scale": scale}
+
+
+def probe_model(
+    saved: SavedGPT, options: ProbeOptions, folder: Path | None = None, *, progress: Progress = no_progress
+) -> dict[str, Any]:
+    """Return all results as JSON values; with a *folder*, also write them into ``probes.json``."""
+    progress("labelling games", 0, options.games + options.test_games)
+    train, test = held_out_games(saved, options)
+    net = saved.net.to(train["tokens"].device)
+    probes, metrics = train_probes(net, train, test, options, progress)
+    result = {"options": options.as_dict(), "positions": int((test["to_move"] != 0).sum()), "probes": metrics}
+    if options.cases and "relative" in options.labels:
+        cases = make_cases(saved, test, options.cases, options.seed)
+        games = _rows(train, slice(MEASURED_GAMES))
+        result["interventions"] = intervene(net, probes["linear model"], cases, games)
+    if folder is not None:
+        write_atomically(folder / "probes.json", (json.dumps(result, indent=1) + "\n").encode())
+    return result

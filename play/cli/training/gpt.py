@@ -1,68 +1,75 @@
-"""`reversi train gpt` and `reversi probe`: a sequence model of games, and what it knows of the board."""
+"""`reversi tokens`, `reversi train gpt` and `reversi probe`: games as sequences, a model of them, and what it knows."""
 
 from __future__ import annotations
 
 import shlex
-import sys
 from pathlib import Path
-from time import perf_counter
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
-from play.cli.options import NOTHING, Json, Out, Threads, make_folder, options_of, text, torch_threads
-from play.cli.output import exit_on_interrupt, print_json, print_table, progress_bar
+from play.cli.options import NOTHING, Device, Out, Threads, make_folder, options_of, text, torch_threads
+from play.cli.output import RESUME, exit_on_interrupt, print_table, progress_bar
 from play.cli.training.ppo import resume_text, started_run
-from train.sequences.options import GPTOptions, ProbeOptions, preset
+from train.sequences.options import GPTOptions, ProbeOptions, TokenOptions
 
-GPTChoice: Any = options_of(GPTOptions, preset=preset)
+TokenChoice: Any = options_of(TokenOptions)
+GPTChoice: Any = options_of(GPTOptions)
 ProbeChoice: Any = options_of(ProbeOptions)
 
 
-def gpt(*, out: Out, chosen: GPTChoice = NOTHING, threads: Threads = None, as_json: Json = False) -> None:
+def tokens(
+    out: Annotated[Path, Parameter(help="Output folder; created if missing.")],
+    /,
+    *,
+    chosen: TokenChoice = NOTHING,
+    device: Device = "cpu",
+) -> None:
+    """Write games as sequences of tokens to Parquet files.
+
+    Example: reversi tokens games --games 20000000 --device cuda
+
+    The tokens are those of Othello-GPT: 0 is padding, and 1 to 60 are the
+    squares of 8x8 row by row, without the four of the centre. Agents begin with
+    --prefix random moves. Each side of a game draws one of them, and evaluators
+    sample their moves at the temperature in discs that follows @.
+    Run the same command again to resume.
+    """
+    from train.sequences.files import write_tokens
+
+    options = TokenOptions(**chosen)
+    with exit_on_interrupt(f"stopped; {RESUME}"), progress_bar() as show:
+        write_tokens(options, out, device=device, progress=lambda done: show("games", done, options.games))
+    print(f"{options.games:,} games in {out}")
+
+
+def gpt(*, out: Out, chosen: GPTChoice = NOTHING, threads: Threads = None) -> None:
     """Train a GPT to predict the moves of games (Othello-GPT).
 
     Example: reversi train gpt --out runs/gpt --size 6
 
     The model reads the moves of a game, never a board, and predicts the next move.
-    Games are uniformly random unless --source names agents or files of games.
-    Defaults of the form 1/2/3 are for 4x4, 6x6 and 8x8.
+    Games are uniformly random unless --source names agents or a file of games.
 
     On held-out games it reports the loss beside the entropy of uniform legal play,
     how often the most probable token is illegal, and the probability of illegal
     tokens. Run the same command again to resume after Ctrl-C or a crash; --out
-    alone is enough. The folder has gpt-….safetensors for the agent gpt:FILE,
-    log.csv, plies.csv (the last evaluation by ply), curve.svg, and logs for
-    TensorBoard.
+    alone is enough. The folder has gpt-….safetensors for the agent gpt:FILE (its
+    header has the last evaluation by ply), log.csv, and logs for TensorBoard.
     """
     from reversi_env.errors import require
 
     require("torch")
-    from train.sequences.fit import GPTRun
+    from train.sequences.fit import METRICS, GPTRun
 
-    run, began = started_run(out, GPTOptions, preset, dict(chosen)), perf_counter()
+    run = GPTRun(**started_run(out, GPTOptions, GPTOptions, dict(chosen)))
     torch_threads(threads)
-
-    def log(step: int, metrics: Any) -> None:
-        if not sys.stderr.isatty():  # a terminal has the progress bar
-            print(", ".join(f"{name} {value:g}" for name, value in metrics.items()), file=sys.stderr, flush=True)
-
-    with exit_on_interrupt(resume_text("gpt", out, threads)), progress_bar() as show:
-        result = GPTRun(**run, progress=show, on_metrics=log).run()
-    seconds = perf_counter() - began
-    if as_json:
-        print_json(
-            {"weights": str(result.weights), "metrics": result.metrics, "plies": result.plies, "seconds": seconds}
-        )
-        return
-    last = result.metrics[-1]
-    rows = [("loss, nats", f"{last['loss']:.4f}"), ("entropy of uniform legal play, nats", f"{last['entropy']:.4f}")]
-    rows += [("most probable token illegal", f"{last['illegal_top1']:.3%}")]
-    rows += [("probability of illegal tokens", f"{last['illegal_mass']:.3%}")]
-    print_table((f"{last['predictions']:,} held-out predictions", ""), rows, gap=2)
-    print(f"{last['step']:,} steps, {last['games']:,} games, {seconds:.1f} s")
-    print(f"weights: {result.weights}")
-    print(f"probe it: reversi probe {shlex.quote(str(result.weights))}")
+    with exit_on_interrupt(resume_text("gpt", out, threads)), progress_bar(lines=True) as run.progress:
+        weights = run.run()
+    last = run.metrics[-1]
+    title = f"{last['predictions']:,} held-out predictions after {last['step']:,} steps"
+    print_table((title, ""), [(name, f"{last[name]:.5f}") for name in METRICS], gap=2)
+    print(f"probe it: reversi probe {shlex.quote(str(weights))}")
 
 
 def probe(
@@ -70,9 +77,8 @@ def probe(
     /,
     *,
     chosen: ProbeChoice = NOTHING,
-    out: Annotated[Path | None, text("Folder for probes.json and plots.", "--out", metavar="DIR")] = None,
+    out: Annotated[Path | None, text("Folder for probes.json.", "--out", metavar="DIR")] = None,
     threads: Threads = None,
-    as_json: Json = False,
 ) -> None:
     """Probe what a GPT knows of the board, and change it.
 
@@ -80,9 +86,7 @@ def probe(
 
     Linear and two-layer probes read labels from the residual stream after each
     layer, on held-out games of the model's training. Beside them are probes of an
-    untrained model (its layer with the best value), of the moves so far (tokens)
-    and of nothing (constant). With --labels values, also of the mobility and of
-    the board, and --empties says which positions are solved.
+    untrained model, of the moves so far (tokens), and of the true board.
 
     With relative among the labels, interventions change one disc along the linear
     probe's direction; then the legal moves of the changed board are compared with
@@ -91,15 +95,19 @@ def probe(
     from reversi_env.errors import require
 
     require("torch")
-    from models.gpt.files import read_gpt
-    from train.sequences.probe_run import probe_model, tables
+    from models.gpt.agent import read_gpt
+    from train.sequences.probes import probe_model
 
     make_folder("--out", out)
     torch_threads(threads)
     with exit_on_interrupt("reversi: stopped"), progress_bar(lines=True) as show:
-        result = probe_model(read_gpt(file), ProbeOptions(**chosen), out, progress=show)
-    if as_json:
-        print_json(result)
-        return
-    for title, headings, rows in tables(result):
-        print_table(headings, rows, title=title, gap=2)
+        result = probe_model(saved := read_gpt(file), ProbeOptions(**chosen), out, progress=show)
+    rows = [
+        [label, metric, name, *(f"{value:.4f}" for value in values)]
+        for label, metrics in result["probes"].items()
+        for metric, probes in metrics.items()
+        for name, values in probes.items()
+    ]
+    layers = [f"layer {layer}" for layer in range(saved.net.config.n_layer + 1)]
+    print_table(["label", "metric", "probe", *layers], rows, words=3, gap=1)
+    print_table(("interventions", ""), [*result.get("interventions", {}).items()], gap=1)

@@ -1,120 +1,74 @@
 """Probes and interventions: metrics by hand, labels that the features contain, directions, and cases against the rules."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
 
-from models.gpt.files import SavedGPT
-from models.gpt.net import GPT
+from models.bitboards import boards_of_planes
+from models.gpt.agent import SavedGPT
 from reversi_env import Position, Rules
-from train.sequences.fit import new_config
-from train.sequences.interventions import Directions, errors, make_cases
-from train.sequences.options import ProbeOptions, preset
-from train.sequences.probe_run import probe_model, tables
-from train.sequences.probes import Features, Heads, Sums, held_out_games, train_probes
-
-FEW = {"games": 64, "test_games": 32, "batch_size": 32, "steps": 60, "learning_rate": 2e-2}
+from train.sequences.fit import new_model
+from train.sequences.options import GPTOptions, ProbeOptions
+from train.sequences.probes import errors, held_out_games, make_cases, metrics_of, moved, train_probes
 
 
 @pytest.fixture(scope="module")
 def saved():
-    options = preset(4, n_layer=2, n_embd=32, n_head=2)
+    options = GPTOptions(4, n_layer=2, n_embd=32, n_head=2)
     torch.manual_seed(0)
-    return SavedGPT(options.vocabulary, ("normal",), GPT(new_config(options)).eval(), {"options": options.as_dict()})
+    return SavedGPT(options.vocabulary, "normal", new_model(options).eval(), {"options": options.as_dict()})
 
 
-def probed(saved, **changes):
-    options = ProbeOptions(**FEW | changes)
-    games = held_out_games(saved, options, options.games + options.test_games)
-    train, test = games.rows(slice(options.games)), games.rows(slice(options.games, None))
-    return train_probes(Features(saved, options), train, test, options), train, test, options
-
-
-def test_metrics_by_hand():
-    sums = Sums()
+def test_metrics_and_errors_by_hand():
     logits = torch.tensor([[[[0.0, 0, 9], [9, 0, 0]], [[0, 9, 0], [0, 9, 0]]]])  # one layer, two positions, two squares
-    values = torch.tensor([[[1.0, 2, 9], [4, 3, 9]]])
+    assert metrics_of("relative", logits, torch.tensor([[2, 0], [1, 2]]))["accuracy"].tolist() == [0.75]
+    values = torch.tensor([[[1.0, 2, 9], [4, 3, 9]]])[..., None]
     truth = torch.tensor([[2.0, 4, np.nan], [0, 6, np.nan]])
-    for rows in (slice(0, 1), slice(1, 2)):
-        target = torch.tensor([[2, 0], [1, 2]])[rows]
-        sums.add({"relative": logits[:, rows], "values": values[:, rows]}, {"relative": target, "values": truth[rows]})
-    metrics = sums.metrics()
-    assert metrics["relative"] == {"accuracy": [0.75]}
-    errors_by_hand = np.array([1, 2, 4, 3])
-    assert metrics["values"]["mae"] == [errors_by_hand.mean()]
-    assert metrics["values"]["r2"] == [
-        pytest.approx(1 - (errors_by_hand**2).sum() / np.square([-1, 1, -3, 3]).sum(), abs=1e-5)
-    ]
-    assert metrics["values"]["pairs"] == [0.5]  # the first position's pair is ranked right, the second's is not
+    metrics = metrics_of("values", values, truth)
+    by_hand = 1 - np.square([1, 2, 4, 3]).sum() / np.square([-1, 1, -3, 3]).sum()
+    assert metrics["R²"].tolist() == pytest.approx([by_hand])
+    assert metrics["pairs"].tolist() == [0.5]  # the first position's moves are ranked right, the second's are not
+    predictions = torch.tensor([[0.0, 3, 2, 1], [9, 3, 2, 1], [9, 3, 2, 8]])
+    assert errors(predictions, torch.tensor([[False, True, True, False]] * 3)).tolist() == [0, 2, 4]
 
 
-@pytest.mark.slow
-def test_probes_read_what_the_features_have_and_not_what_they_lack(saved):
-    result, *_ = probed(saved, labels=("relative", "legal", "mobility", "values"), hidden=16, steps=120)
-    linear = result.metrics["linear"]
-    assert linear["board"]["relative"]["accuracy"][0] > 0.97  # the board is a feature there
-    assert linear["board"]["mobility"]["r2"][0] > 0.9
-    assert linear["constant"]["relative"]["accuracy"][0] < 0.7
-    assert linear["constant"]["mobility"]["r2"][0] < 0.1
-    assert len(linear["model"]["values"]["mae"]) == 3
-    assert "constant" not in result.metrics["two-layer"]
-
-
-def test_no_position_after_the_end_is_probed(saved):
-    _, train, *_ = probed(saved, labels=("relative",), hidden=0, steps=1)
-    used = train.labels["to_move"] != 0
-    assert Heads.of(("relative",), train).targets(train)["relative"].shape == (used.sum(), 16)
-    assert (train.tokens[used] > 0).all()
-
-
-def test_an_intervention_makes_the_probe_read_the_colour(saved):
-    result, train, *_ = probed(saved, labels=("board", "relative"), hidden=0)
-    used = train.labels["to_move"] != 0
-    states = saved.net.residual_stream(train.tokens)[:, used].detach()
-    directions = Directions(result, states, train.labels["relative"][used])
-    squares = torch.arange(states.shape[1]) % 16
-    for colour in (1, -1):
-        colours = torch.full_like(squares, colour)
-        moved = directions.set_colours(1, states[1], squares, colours, 1.0)
-        again = directions.set_colours(1, moved, squares, colours, 1.0)
-        assert torch.allclose(moved, again, atol=1e-4)
-        probe = result.probes["linear"]["model"]
-        outputs = result.heads.split(probe(torch.stack([moved] * 3)))["relative"][
-            1, torch.arange(len(squares)), squares
-        ]
-        assert ((outputs[:, 2] - outputs[:, 0]).sign() == colour).all()
+def test_probes_read_what_features_have_and_an_intervention_makes_them_read_a_colour(saved):
+    options = ProbeOptions(("relative", "mobility", "values"), games=64, test_games=32, steps=100, hidden=0)
+    train, test = held_out_games(saved, options)
+    probes, metrics = train_probes(saved.net, train, test, options)
+    for metric in (metrics["relative"]["accuracy"], metrics["mobility"]["R²"]):
+        assert metric["linear board"][0] > max(metric["linear tokens"][0], *metric["linear model"])  # a feature there
+    assert len(metrics["values"]["pairs"]["linear untrained"]) == 3
+    used, probe = train["to_move"] != 0, probes["linear model"]
+    states = saved.net.residual_stream(train["tokens"])[1][used].detach()
+    weights, biases = probe.directions()
+    squares = torch.arange(len(states)) % 16
+    for wanted in (1.0, -2.0):
+        there = moved(states, weights[1].T[squares], biases[1, 0, squares], torch.full_like(states[:, 0], wanted))
+        outputs = probe(torch.stack([there] * 3))["relative"][1, torch.arange(len(squares)), squares]
+        assert torch.allclose(outputs[:, 2] - outputs[:, 0], torch.tensor(wanted), atol=1e-3)
 
 
 def test_cases_have_the_legal_moves_of_the_changed_board(saved):
-    options, rules = ProbeOptions(**FEW), Rules(4)
-    games = held_out_games(saved, options, 64)
+    rules = Rules(4)
+    games, _ = held_out_games(saved, ProbeOptions(games=64, test_games=2))
     cases = make_cases(saved, games, 50, seed=1)
     assert 30 < len(cases.places) <= 50
-    for row in range(len(cases.places)):
-        game = next(number for number, one in enumerate(games.tokens) if torch.equal(one, cases.tokens[row]))
-        board = games.labels["relative"][game, cases.places[row]].clone()
-        for legal in (cases.before[row], cases.after[row]):
-            own, opp = (
-                sum(1 << sq for sq, disc in zip(rules.squares(), board, strict=True) if disc == side)
-                for side in (1, -1)
-            )
-            expected = [action for action in Position(rules, own, opp).legal_actions() if action < 16]
-            assert saved.vocabulary.action_of_token[legal.nonzero().flatten().numpy()].tolist() == expected
-            board[cases.squares[row]] = cases.colours[row]
+    for tokens, place, square, colour, *legal in zip(*cases, strict=True):
+        game = next(number for number, one in enumerate(games["tokens"]) if torch.equal(one, tokens))
+        board = games["relative"][game, place] - 1
+        for expected in legal:
+            own, opp = (boards_of_planes((board == side).view(4, 4)).item() for side in (1, -1))
+            actions = [action for action in Position(rules, own, opp).legal_actions() if action < 16]
+            assert saved.vocabulary.action_of_token[expected.nonzero().flatten().numpy()].tolist() == actions
+            board[square] = colour
 
 
-def test_errors_count_false_positives_and_false_negatives():
-    legal = torch.tensor([[False, True, True, False]])
-    assert errors(torch.tensor([[0.0, 3, 2, 1]]), legal).tolist() == [0]
-    assert errors(torch.tensor([[9.0, 3, 2, 1]]), legal).tolist() == [2]
-    assert errors(torch.tensor([[9.0, 3, 2, 8]]), legal).tolist() == [4]
-
-
-def test_a_report_has_tables_for_all_labels_and_the_interventions(saved, tmp_path):
-    options = ProbeOptions(labels=("relative", "parity"), cases=20, hidden=4, **FEW | {"steps": 2})
-    result = probe_model(saved, options, tmp_path)
-    assert result["interventions"]["cases"] == 10
-    titles = [title.split(":")[0] for title, *_ in tables(result)]
-    assert titles[:2] == ["relative", "parity"]
-    assert len(titles) == 3
-    assert (tmp_path / "probes.json").exists()
+def test_the_command_reports_all_labels_and_the_interventions(saved, tmp_path, reversi):
+    few = "--labels relative --labels parity --games 64 --test-games 32 --cases 20 --hidden 4 --steps 2"
+    status, out, _ = reversi("probe", saved.save_in(tmp_path), *few.split(), "--out", tmp_path)
+    assert status == 0
+    assert all(word in out for word in ("relative", "parity", "two-layer tokens", "changed board, after"))
+    assert json.loads((tmp_path / "probes.json").read_text())["interventions"]["cases"] == 10

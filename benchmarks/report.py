@@ -42,7 +42,8 @@ class Report:
         else:
             from rich.console import Console
 
-            print_table(("", ""), self._rows, title=self.title, show_header=False)
+            width = max(len(label) + len(text) for label, text in self._rows) + 7  # with the lines between them
+            print_table(("", ""), self._rows, title=self.title, show_header=False, width=width)
             installed = ", ".join(f"{name} {version}" for name, version in self.result["versions"].items() if version)
             Console().print(f"{self.result['cpu']}; {installed}", highlight=False, soft_wrap=True)
         if failed:

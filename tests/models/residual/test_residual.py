@@ -181,7 +181,7 @@ def test_a_solution_that_takes_too_long_is_left_for_the_search():
     agent.prepare(rules)
     result = agent.search(position)
     assert not result.exact
-    assert result.nodes > 1
+    assert result.move in position.legal_moves()
     assert not agent.search(position, Limits(time=1e-6)).exact  # the stop comes before the solver begins
 
 

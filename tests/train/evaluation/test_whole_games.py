@@ -134,7 +134,7 @@ def first_legal(boards, masks):
 
 
 def test_a_policy_is_scored_and_so_is_an_agent(tmp_path, monkeypatch):
-    monkeypatch.setenv("REVERSI_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("search.exact_scores.cache_folder", tmp_path.joinpath)  # the kernels' cache stays
 
     class FirstLegal(Agent):
         def choose(self, position):

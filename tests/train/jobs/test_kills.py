@@ -84,6 +84,7 @@ JOBS = {
         REVERSI,
         "train gpt --out out --size 4 --n-layer 1 --steps 6 --batch-size 8 --eval-every 2 --eval-games 16 --threads 1",
     ),
+    "tokens": Job(REVERSI, "tokens out --size 4 --games 40 --shard-games 10"),
     "zero": Job(REVERSI, f"train alphazero {SELF_PLAY} --no-exam --cache cache"),
 }
 

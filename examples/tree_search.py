@@ -17,7 +17,7 @@ generator = torch.Generator(device).manual_seed(1)
 
 
 def network(own, opp):
-    """Numbers of all squares, none better than another, and values in discs for the side to move."""
+    """Return equal logits of all squares, and the difference of discs as the value for the side to move."""
     squares = torch.arange(64, device=own.device)
     count = ((own.unsqueeze(1) >> squares & 1) - (opp.unsqueeze(1) >> squares & 1)).sum(1)
     return torch.zeros(len(own), rules.square_count, device=own.device), count.float()
@@ -28,10 +28,10 @@ state = functional.init(games, rules, device=device)
 searcher = torch.arange(games, device=device) % 2  # the searcher is black (0) in half of the games
 while not functional.is_over(state).all():
     noise = torch.rand((games, rules.square_count + 1), generator=generator, device=device)
-    randomly = (functional.legal(state) * noise).argmax(1)
-    found = search.run(state).action
-    following = functional.step(state, torch.where(state.turn == searcher, found, randomly))
-    state = functional.where(functional.is_over(state), state, following)  # a state is a value: nothing was overwritten
+    random_actions = (functional.legal(state) * noise).argmax(1)
+    best_actions = search.run(state).action
+    next_state = functional.step(state, torch.where(state.turn == searcher, best_actions, random_actions))
+    state = functional.where(functional.is_over(state), state, next_state)  # finished games stay as they are
 score = torch.where(state.turn == searcher, 1, -1) * functional.score(state)
 points = (score > 0).float().mean() + (score == 0).float().mean() / 2
-print(f"{simulations} simulations a move: {points:.1%} of the points in {games} games against random moves")
+print(f"{simulations} simulations per move: {points:.1%} of the points in {games} games against random moves")

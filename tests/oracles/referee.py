@@ -115,22 +115,22 @@ def compare(games: int, seed: int) -> Counter[str]:
     ours, theirs, rules = Games(games, np.random.default_rng(seed)), OpenSpiel(games), Rules()
     counts, history = Counter(games=games), []
     while True:
-        expected, told = ours.seen(), theirs.seen()
+        our_view, their_view = ours.seen(), theirs.seen()
         for name in Seen._fields:
-            wrong = getattr(expected, name) != getattr(told, name)
+            differs = getattr(our_view, name) != getattr(their_view, name)
             if name in ("white_to_move", "legal", "must_pass"):
-                wrong = wrong & ~expected.over
-            if wrong.any():
-                game = int(np.argwhere(wrong)[0][0])
+                differs = differs & ~our_view.over
+            if differs.any():
+                game = int(np.argwhere(differs)[0][0])
                 moves = [rules.name_of(int(squares[game])) for squares in history]
                 after = f"{name} of game {game} of seed {seed} after {write_transcript(moves, passes='explicit')!r}"
                 raise AssertionError(
-                    f"{after}: {getattr(told, name)[game]}, and we say {getattr(expected, name)[game]}"
+                    f"{after}: OpenSpiel {getattr(their_view, name)[game]}, ours {getattr(our_view, name)[game]}"
                 )
         if ours.over.all():
             return counts
         running, squares = ~ours.over, ours.draw()
-        counts += Counter(plies=int(running.sum()), passes=int((running & expected.must_pass).sum()))
+        counts += Counter(plies=int(running.sum()), passes=int((running & our_view.must_pass).sum()))
         history.append(squares)
         ours.play(squares)
         theirs.play(squares)

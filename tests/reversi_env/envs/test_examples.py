@@ -37,7 +37,7 @@ EXPECTED = {
         ["3", "test-v0"],
         r"^3 episodes, \d+ steps: minari\.load_dataset\('reversi6x6/test-v0'\)\s*$",
     ),
-    "tree_search.py": (["4"], r"^4 simulations a move: [\d.]+% of the points in 64 games against random moves\s*$"),
+    "tree_search.py": (["4"], r"^4 simulations per move: [\d.]+% of the points in 64 games against random moves\s*$"),
 }
 #: Modules that the examples for other libraries need; RLlib comes without those that it imports.
 NEEDED = {

@@ -18,6 +18,8 @@ from reversi_env.storage.checksummed import ChecksumError, pack_checksummed, unp
 
 #: The key of a line's checksum.
 CHECKSUM = "crc32"
+#: What zipfile and numpy raise for a damaged archive: a flipped bit may also say "encrypted" (RuntimeError) or "compressed".
+ARCHIVE_ERRORS = (OSError, ValueError, LookupError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 #: Called with the name of a task, the number of its units that are done, and their total.
 Progress = Callable[[str, int, int], None]
 
@@ -123,7 +125,7 @@ def load_arrays(
     try:
         with path.open("rb") as stream, np.load(stream, allow_pickle=False) as saved:
             return [*(saved[name] for name in names), *(saved.get(name) for name in optional)]
-    except (OSError, ValueError, LookupError, EOFError, NotImplementedError, zipfile.BadZipFile, zlib.error) as error:
+    except ARCHIVE_ERRORS as error:
         raise _damaged(path, error, remedy) from None
 
 

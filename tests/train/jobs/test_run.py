@@ -6,6 +6,7 @@ import os
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
 
 from reversi_env.errors import TrainError
@@ -21,7 +22,7 @@ from train.fitting.fit import FitOptions
 from train.fitting.stages import BootstrapOptions
 from train.fitting.training import train_on_labels
 from train.jobs import run
-from train.jobs.logs import JsonLines, read_csv, write_csv
+from train.jobs.logs import JsonLines, load_arrays, read_csv, save_arrays, write_csv
 from train.jobs.run import CHECKPOINT, Run, stored_options
 from train.labels import LabelOptions, generate
 from train.rl.options import PpoOptions
@@ -181,6 +182,20 @@ def test_logs(tmp_path):
     lines.path.write_text("1\n{]\n3\n")
     with pytest.raises(TrainError, match="line 2 of .*log.jsonl"):
         lines.read()
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_arrays_with_a_flipped_bit_are_refused_or_equal(tmp_path, compressed):
+    path, array = tmp_path / "arrays.npz", np.arange(3)
+    save_arrays(path, {"a": array}, compressed=compressed)
+    data, refused = path.read_bytes(), 0
+    for index in range(len(data)):  # the lowest bit of a flag says "encrypted"
+        path.write_bytes(data[:index] + bytes([data[index] ^ 1]) + data[index + 1 :])
+        try:
+            assert load_arrays(path, ["a"])[0].tolist() == array.tolist()
+        except TrainError as error:
+            refused += path.name in str(error)
+    assert refused > len(data) // 4
 
 
 def test_a_file_system_without_locks_is_reported(tmp_path, monkeypatch):

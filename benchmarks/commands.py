@@ -362,13 +362,13 @@ def _under_attack(report: Report, arguments: tuple[str, ...], clients: int, paus
         if cores[-1] is not None:
             os.sched_setaffinity(pid, {cores[-1]})
         for kind, core in [("", None), *((kind, core) for kind in speed.KINDS for core in cores)]:
-            runs.append(speed.load_under_attack(url, clients, pause, kind, core))
+            name = f"{kind}, {'same' if core == cores[-1] else 'another'} core" if kind else "no attack"
+            runs.append(report.measure(name, partial(speed.load_under_attack, url, clients, pause, kind, core)))
             failed = speed.exceeded(runs[-1], runs[0]) if kind else []
             times = ", ".join(
                 f"{agent} {each['answer_median_ms']:.0f} / {each['answer_p99_ms']:.0f} ms"
                 for agent, each in runs[-1]["agents"].items()
             )
-            name = f"{kind}, {'same' if core == cores[-1] else 'another'} core" if kind else "no attack"
             report.row(name, f"{times}{''.join(f'; TOO SLOW: {each}' for each in failed)}")
             runs[-1] |= {"too_slow": failed, "server_mib": speed.memory_mib(pid)}
     report.row("clients", f"{clients}, {pause:g} s between moves, while one address attacks; median / 99 %", runs=runs)

@@ -18,10 +18,13 @@ class Report:
         self._rows: list[tuple[str, str]] = []
 
     def measure(self, label: str, work: Callable[[], Any]) -> Any:
-        """Return the result of *work*; *label* is shown on standard error meanwhile."""
+        """Return the result of *work*; *label* is shown on standard error before."""
         from rich.console import Console
 
-        with Console(file=sys.stderr).status(label):
+        console = Console(file=sys.stderr)
+        if not console.is_terminal:
+            print(label, file=sys.stderr, flush=True)
+        with console.status(label):
             return work()
 
     def row(self, label: str, text: str, **figures: Any) -> None:

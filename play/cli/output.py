@@ -5,12 +5,15 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from time import monotonic
 from typing import Any, Protocol
 
 from play.interrupt import INTERRUPTED
 
 #: What to do after an interruption.
 RESUME = "run the same command again to resume"
+#: Without a terminal, the progress is a line at most once in this time.
+LINE_SECONDS = 60.0
 
 
 class ProgressDisplay(Protocol):
@@ -23,7 +26,7 @@ class ProgressDisplay(Protocol):
 def progress_bar(*, lines: bool = False) -> Iterator[ProgressDisplay]:
     """Give a bar on standard error with its rate and the time left, for one task after another.
 
-    Without a terminal nothing is shown or, with *lines*, a line per task.
+    Without a terminal it is a line per minute (`LINE_SECONDS`) and, with *lines*, one per task.
     """
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -33,10 +36,10 @@ def progress_bar(*, lines: bool = False) -> Iterator[ProgressDisplay]:
     columns = (texts[0], BarColumn(), MofNCompleteColumn(), *texts[1:], TimeRemainingColumn())
     quiet = not console.is_terminal
     with Progress(*columns, console=console, transient=True, disable=quiet, redirect_stdout=False) as bar:
-        current = ""
+        current, due = "", monotonic() + LINE_SECONDS
 
         def show(doing: str, done: int, total: int | None, note: str = "") -> None:
-            nonlocal current
+            nonlocal current, due
             if doing != current:
                 current = doing
                 for shown in bar.task_ids:
@@ -44,6 +47,10 @@ def progress_bar(*, lines: bool = False) -> Iterator[ProgressDisplay]:
                 bar.add_task(doing, total=total, note="", rate="")
                 if quiet and lines:
                     print(doing, file=sys.stderr, flush=True)
+            if quiet and monotonic() >= due:
+                due = monotonic() + LINE_SECONDS
+                count = f"{done:,}" if total is None else f"{done:,} of {total:,}"
+                print(f"{doing}: {count} {note}".rstrip(), file=sys.stderr, flush=True)
             [task] = bar.tasks
             rate = f"{task.speed:,.{0 if task.speed >= 100 else 1}f}/s" if task.speed else ""
             bar.update(task.id, completed=done, total=total, note=note, rate=rate)

@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from play.cli import app as cli
+from play.cli import output
 from play.cli.app import ALIASES, COMMANDS, GROUPS
 from tests.conftest import REPOSITORY
 from tests.oracles.processes import output_of
@@ -86,6 +87,17 @@ def test_characters_that_a_terminal_lacks_are_question_marks():
     result = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, env=environment)
     assert (result.returncode, result.stderr) == (0, "")
     assert "%?" in result.stdout  # from … to
+
+
+@pytest.mark.parametrize("seconds", [0, 1000])
+def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch, capsys, seconds):
+    monkeypatch.setattr(output, "LINE_SECONDS", seconds)
+    with output.progress_bar() as show:
+        for done in range(2):
+            show("games", 1000 * done, 2000, "49 %")
+        show("others", 3, None)
+    lines = ["games: 0 of 2,000 49 %", "games: 1,000 of 2,000 49 %", "others: 3"]
+    assert capsys.readouterr().err.splitlines() == ([] if seconds else lines)
 
 
 def test_who_has_seen_enough_may_close_the_pipe():

@@ -23,6 +23,7 @@ def short(monkeypatch):
     monkeypatch.setattr(env, "vector_rates", lambda steps, repeats: vector(1, 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("installed", [True, False])
 def test_the_json_of_the_environments_has_its_keys(short, installed, monkeypatch, json_lines):
     rates = {"pgx": 200_000.0, "openspiel": 50_000.0, "envpool": 20_000.0}
@@ -72,6 +73,7 @@ def test_the_benchmark_runs_without_a_gpu(gpu, monkeypatch, json_lines):
     assert "compared" not in states_alone
 
 
+@pytest.mark.slow
 def test_a_difference_anywhere_is_noticed(gpu, monkeypatch):
     from reversi_env.envs import TorchVectorEnv
 
@@ -140,6 +142,7 @@ def test_attacks_by_one_address_do_not_stop_the_games_of_others(server):
         assert (server.memory_mib(pid) or 0) < 300
 
 
+@pytest.mark.slow
 def test_tokens_are_measured_on_one_core_and_on_all(gpu, monkeypatch, json_lines):
     monkeypatch.setattr(gpu, "TOKEN_BATCHES", {"cpu": 20, "cuda": 20})
     [result] = json_lines("bench", "tokens")

@@ -141,6 +141,7 @@ def test_bad_input_is_named(use, name):
         use()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::search.evaluators.function.SlowEvaluatorWarning")
 def test_the_engine_searches_with_a_module_too():
     evaluator, start = tiny(6), Position.initial(Rules(6))

@@ -152,7 +152,8 @@ def with_examples():
     """The names of modules with examples in their docstrings."""
     paths = [path for layer in LAYERS for path in sorted((REPOSITORY / layer).rglob("*.py"))]
     names = [path.relative_to(REPOSITORY).with_suffix("") for path in paths if ">>> " in path.read_text("utf-8")]
-    return [".".join(name.parts) for name in names]
+    slow = [pytest.mark.slow]  # they compile much that nothing else needs
+    return [pytest.param(".".join(name.parts), marks=slow if name.parts[0] == "train" else []) for name in names]
 
 
 @pytest.mark.parametrize("name", with_examples())

@@ -89,6 +89,7 @@ CORE = {
 }
 
 
+@pytest.mark.slow
 def test_with_the_core_alone_its_commands_work_and_the_others_name_what_they_need(tmp_path):
     (tmp_path / "start.obf").write_text("---------------------------OX------XO--------------------------- X;\n")
     others = [command for extra in NEEDING for command in NEEDING[extra]]
@@ -146,6 +147,7 @@ for make in (
 """
 
 
+@pytest.mark.slow
 def test_with_the_core_alone_the_library_works_and_names_what_the_rest_needs():
     torch, sb3 = (str(missing_extra_error(library)) for library in ("torch", "stable_baselines3"))
     errors = [torch, sb3, torch, f"opponent 'rl': {torch}"]

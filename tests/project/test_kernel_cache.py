@@ -157,6 +157,7 @@ def cases():
             yield pytest.param(name, cache, marks=marks + [pytest.mark.long] * (cache == "empty"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "cache"), [*cases()])
 def test_every_kernel_works_from_the_cache_in_a_second_process(tmp_path, name, cache):
     """Cached kernels have crashed on reload before (recursion with literals): the same results, and nothing compiled again."""

@@ -29,6 +29,7 @@ def shown(study, *results):
     return [row[0] for one in tables for row in one.rows]
 
 
+@pytest.mark.slow
 def test_breadth_under_the_rules_and_under_the_mistake(json_lines):
     [result] = json_lines("experiment", "breadth", "--size", 8, "--games", 20_000)
     assert result["mean_all"] == pytest.approx(8.518, abs=0.02)
@@ -70,6 +71,7 @@ def test_gamma_and_tables_are_measured_against_the_same_panel(monkeypatch):
     assert shown(report_000, result)[-3:] == ["adjusted", "original", "32"]
 
 
+@pytest.mark.slow
 def test_scores_by_ply_are_of_both_colours_and_pruning_saves_nodes(monkeypatch):
     monkeypatch.setattr(report_003, "POSITIONAL", "six-factor")
     result = report_003.measure(report_003.PlyOptions(4, games=20, deepest=2))
@@ -121,6 +123,7 @@ def test_depth_is_measured_and_an_evaluator_gains_nothing_over_itself():
     assert shown(depth, *results) == ["six-factor"] * 2
 
 
+@pytest.mark.slow
 def test_commands_print_tables_and_json_and_write_plots(reversi, json_lines, tmp_path):
     pytest.importorskip("matplotlib")
     path = tmp_path / "breadth.svg"

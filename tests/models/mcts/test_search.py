@@ -140,9 +140,9 @@ class Reference:
     ("size", "variant", "how"),
     [
         (4, "reversed", {"simulations": 24, "max_considered_actions": 4}),
-        (6, "normal", {"simulations": 33, "exact": 5}),
+        pytest.param(6, "normal", {"simulations": 33, "exact": 5}, marks=pytest.mark.slow),
         (8, "normal", {"simulations": 16, "max_considered_actions": 8, "max_depth": 2}),
-        (6, "reversed", {"simulations": 24, "method": "puct"}),
+        pytest.param(6, "reversed", {"simulations": 24, "method": "puct"}, marks=pytest.mark.slow),
         (4, "normal", {"simulations": 25, "method": "puct", "exact": 3}),
     ],
 )

@@ -139,6 +139,7 @@ def test_match_is_paired_and_reproducible(json_lines):
     assert (first["size"], first["variant"], first["seed"]) == (6, "normal", 4)
 
 
+@pytest.mark.slow
 def test_match_limits_the_nodes_of_agents_that_leave_them_open(json_lines):
     arguments = ("match", "--games", 4, "--size", 6, "--seed", 4, "six-factor:table=0.1,depth=5")
     results = [json_lines(*arguments, *rest)[0] for rest in (("greedy:seed=1", "--nodes", 20), ("greedy:seed=1",))]

@@ -1,7 +1,7 @@
 """`reversi gtp` against the GTP 2 specification, line by line."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from play.protocols.gtp import GtpEngine
@@ -63,6 +63,7 @@ def test_form_of_commands_and_answers(engine, line, answer):
     assert engine.answer(line) == answer
 
 
+@settings(max_examples=40)
 @given(st.text() | st.lists(st.sampled_from(WORDS)).map(" ".join))
 def test_any_line_is_answered_in_form(line):
     engine = GtpEngine(Thinker("random"), Rules(4))

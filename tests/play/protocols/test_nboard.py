@@ -41,6 +41,7 @@ def run(engine, *lines):
         engine.run(line)
 
 
+@pytest.mark.slow
 def test_threads_table_and_level_are_options(engine, sent):
     run(engine, "set threads 2", "set table 1", "set contempt 5", "set threads none")
     assert engine.thinker.spec.text == "six-factor:depth=4,threads=2,table=1"

@@ -195,5 +195,6 @@ with warnings.catch_warnings(record=True) as caught:
 """
 
 
+@pytest.mark.slow
 def test_a_missing_internal_of_numba_is_reported_once():
     assert output_of(SCRIPT) == ["True 1396", "1"]

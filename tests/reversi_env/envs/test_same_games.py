@@ -89,9 +89,9 @@ def successors(position, agent):
 
 CASES = [
     *(("two players", "black", start, 8, 90) for start in STARTS),
-    *((opponent, "black", "standard", 3, 40) for opponent in list(OPPONENTS)[1:]),
+    *(pytest.param(opponent, "black", "standard", 3, 40, marks=pytest.mark.slow) for opponent in list(OPPONENTS)[1:]),
     *((opponent, "alternate", "opening", 3, 40) for opponent in list(OPPONENTS)[1:]),
-    *((opponent, "random", "endgame", 3, 40) for opponent in list(OPPONENTS)[1:]),
+    *(pytest.param(opponent, "random", "endgame", 3, 40, marks=pytest.mark.slow) for opponent in list(OPPONENTS)[1:]),
     pytest.param("two players", "black", "standard", 200, 130, marks=pytest.mark.slow),
     *(pytest.param(opponent, "random", "opening", 30, 100, marks=pytest.mark.slow) for opponent in list(OPPONENTS)[1:]),
 ]

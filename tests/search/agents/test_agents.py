@@ -91,6 +91,7 @@ def test_exact_is_perfect_from_where_it_is_told_and_random_before():
     assert len({make_agent(f"exact:seed={seed}").choose(Position.initial()) for seed in range(20)}) == 4
 
 
+@pytest.mark.slow
 def test_options_reach_the_search_and_defaults_hold_for_what_the_spec_leaves_open():
     agent = make_agent("six-factor:depth=5,time=0.25,nodes=1000,exact=14,threads=2,table=3,seed=9")
     limits = agent.limits

@@ -44,7 +44,7 @@ def test_the_order_and_the_threads_do_not_matter(rules):
     assert (alone == values[:20]).all()
 
 
-@pytest.mark.parametrize("rules", GAMES, ids=str)
+@pytest.mark.parametrize("rules", [pytest.param(GAMES[0], marks=pytest.mark.slow), GAMES[1]], ids=str)
 def test_selective_searches_leave_out_next_to_nothing(rules):
     own, opp = positions(rules, 120, (20, 25))
     whole, some = (search_batch(own, opp, "network", rules, 6, probcut=margin) for margin in (0.0, 1.0))

@@ -91,6 +91,7 @@ def null_window(cuts):
     return searched
 
 
+@pytest.mark.slow
 def test_near_the_leaves_the_evaluation_alone_cuts_beyond_either_end_of_a_null_window(cuts, null_window):
     for position in some_positions(Rules(), 8, seed=4, empties=30):
         static = round(evaluators.get_evaluator("six-factor").static_value(position) * UNIT)

@@ -31,7 +31,7 @@ every_evaluator = pytest.mark.parametrize("name", published.TWINS)
 def positions(size):
     """Positions of random games from start to end, and boards that play hardly reaches: long runs, passes, wipe-outs."""
     rules, generator = Rules(size), np.random.default_rng(size)
-    own, opp = batch.random_positions(500, generator.integers(0, LONGEST[size], 500), rules, seed=size)
+    own, opp = batch.random_positions(250, generator.integers(0, LONGEST[size], 250), rules, seed=size)
     boards = [(own, opp), (opp[:50], own[:50])]
     for share in (0.1, 0.5, 0.9):
         shares = np.array([share, 0.7])[:, None, None]

@@ -55,6 +55,7 @@ def test_metrics_are_reported_row_by_row_to_tensorboard_too(tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_games_are_split_into_jobs_with_their_own_seeds(tmp_path, monkeypatch):
     monkeypatch.setattr("train.jobs.ray.job_device", lambda: "cpu")
     whole, split = preset(4, "cpu", **TINY, eval_games=0), preset(4, "cpu", **TINY, eval_games=0, job_games=4)

@@ -142,7 +142,8 @@ def test_every_score_of_a_packaged_book_is_the_best_of_its_moves(rules):
         assert {move.move: move.value for move in replies} == {"b4": 4, "d2": 2, "b2": -20}
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(300, marks=[pytest.mark.slow, pytest.mark.long])])
+@pytest.mark.slow
+@pytest.mark.parametrize("count", [2, pytest.param(300, marks=pytest.mark.long)])
 @pytest.mark.parametrize("rules", PACKAGED, ids=str)
 def test_entries_of_the_last_ply_are_solved_again_in_another_order(rules, count):
     """Without a network, and on a symmetric image; the few are those that are solved soonest: everything is won."""

@@ -75,6 +75,7 @@ def test_elo_is_counted_from_random_only_where_it_played(truth, opponents, zero)
     assert zero in next(line for line in str(score).splitlines() if line.startswith("Elo above"))
 
 
+@pytest.mark.slow
 def test_any_agent_and_any_callable_can_be_an_opponent():
     rules, none = Rules(6), {"games": 2, "endgames": packaged_endgames(Rules(6))}
 

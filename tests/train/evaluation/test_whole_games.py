@@ -57,7 +57,7 @@ def results(chosen, folder=None, **others):
     return [one.as_dict() for one in play_whole_games(chosen, folder, **{"executor": HERE, **others})]
 
 
-@pytest.mark.parametrize("variant", ["normal", "reversed"])
+@pytest.mark.parametrize("variant", ["normal", pytest.param("reversed", marks=pytest.mark.slow)])
 def test_every_move_has_the_values_of_minimax(variant, tmp_path):
     rules, agent = Rules(4, variant), Recorder()
     (result,) = play_whole_games(options("policy", variant=variant), policy=agent, cache=tmp_path)
@@ -93,6 +93,7 @@ def test_perfect_play_loses_nothing_and_openings_differ(tmp_path):
     assert openings[:8] == fixed_openings(Rules(4), 8, ExactScores(Rules(4), tmp_path))
 
 
+@pytest.mark.slow
 def test_workers_and_the_cache_change_nothing(tmp_path, monkeypatch):
     chosen = options("greedy", "random")
     expected = results(chosen, cache=tmp_path / "a")
@@ -106,6 +107,7 @@ def test_workers_and_the_cache_change_nothing(tmp_path, monkeypatch):
     assert results(options("random", seed=1), cache=tmp_path / "a")[0] != expected[1]
 
 
+@pytest.mark.slow
 def test_a_killed_run_resumes_also_with_other_agents_and_more_games(tmp_path):
     folder, solved, log = tmp_path / "out", tmp_path / "cache", tmp_path / "out" / LOG
     with jobs.launched(folder, solved, code=jobs.held(RUN, LOG, 6)) as job:

@@ -54,6 +54,7 @@ def test_stages_leave_no_gap():
     assert stages_of(8, 2.0)[0].count == 2 * stages_of(8)[0].count
 
 
+@pytest.mark.slow
 def test_a_bootstrap_whose_games_a_player_plays_once(tmp_path):
     stages = (Stage(1, 5, 400, fit=FEW_DEEP), Stage(4, 9, 300, 2, fit=FEW_DEEP))
     options = BootstrapOptions(size=6, variant="reversed", network="deep", player="six-factor", stages=stages)

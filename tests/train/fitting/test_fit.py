@@ -143,7 +143,9 @@ def test_another_kind_of_network_is_one_class(labels, tmp_path, monkeypatch):
     assert stages_of(6, network="disc count")[0].fit == preset(6, network="disc count")
 
 
-@pytest.mark.parametrize("begin", [loud_net, PatternModule], ids=["loud", "as it begins"])
+@pytest.mark.parametrize(
+    "begin", [loud_net, pytest.param(PatternModule, marks=pytest.mark.slow)], ids=["loud", "as it begins"]
+)
 @pytest.mark.parametrize("kind", COMPILED)
 def test_kernels_and_torch_take_the_same_steps(labels, kind, begin):
     """The compiled kernels against torch's own gradients and its own Adam; at first some sums are exactly 0."""
@@ -234,7 +236,7 @@ def test_patience_ends_a_fit_and_the_best_weights_are_kept(labels):
     assert report.error_by_empties == pytest.approx(by_empties, abs=0.01)
 
 
-@pytest.mark.parametrize("by_torch", [False, True], ids=["compiled", "torch"])
+@pytest.mark.parametrize("by_torch", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["compiled", "torch"])
 def test_weights_that_no_label_touches_stay_as_they_were(labels, tmp_path, monkeypatch, by_torch):
     """Weight decay moves all weights where torch takes the steps."""
     if by_torch:

@@ -137,8 +137,9 @@ def test_a_rollout_is_of_games_whose_sides_are_who_they_should_be(tmp_path, vari
         assert torch.allclose(again[who], flat.log_probs[who], atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick", "no_litter")
-@pytest.mark.parametrize("before", [False, pytest.param(True, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("before", [False, True])
 def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, monkeypatch, before):
     monkeypatch.setattr(policy_run, "CHECKPOINT_SECONDS", 0.0)
     options = preset(**SMALL | {"pool_size": 3, "total_timesteps": 1536})  # some snapshots are removed at random

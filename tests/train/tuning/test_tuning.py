@@ -217,6 +217,7 @@ def test_the_command_tunes_and_every_command_takes_the_result(json_lines, tmp_pa
     assert json_lines("match", *players, "--games", 4, "--size", 6)[0]["games"] == 4
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("size", "variant"), [(4, "normal"), (6, "reversed")])
 def test_what_was_tuned_by_its_play_plays_so_from_its_file(tmp_path, size, variant):
     """Near the end few moves are bad in the reversed game, too, so that exact scores alone would turn the values around."""

@@ -162,6 +162,12 @@ def memory_mib(pid: int) -> float | None:
     return int(line.split()[1]) / 1024
 
 
+def stolen_seconds() -> float:
+    """Return the processor time that the host of this virtual machine has given to other machines; 0 if unknown."""
+    path = Path("/proc/stat")
+    return int(path.read_text().split()[8]) / os.sysconf("SC_CLK_TCK") if path.exists() else 0.0
+
+
 async def _warm(client: Client, agent: str) -> None:
     """Play enough games at once that every worker has loaded its kernels."""
     alone = asyncio.Barrier(WARM_GAMES)

@@ -73,8 +73,9 @@ export function statusText() {
   const passed = state.moves.at(-1) === "pass" && words("status.passed", { colour: colourName(other(state.turn)) });
   if (mayMove()) return sentences([passed, game.mode === "here" ? words("status.move", { colour }) : words("status.mine")]);
   if (game.paused) return words("status.paused");
-  const { kind, agent } = state[state.turn];
-  return sentences([passed, kind === "agent" ? words("status.thinking", { agent: setup.describe(agent).title }) : words("status.waiting", { colour })]);
+  const { kind, agent, connected } = state[state.turn];
+  if (kind === "agent") return sentences([passed, words("status.thinking", { agent: setup.describe(agent).title })]);
+  return sentences([passed, words(connected ? "status.waiting" : "status.absent", { colour })]);
 }
 
 function positionText(position) {

@@ -184,6 +184,7 @@ def test_a_link_seats_one_person_and_a_rematch_is_joined_by_one_key(open_page):
     expect(third.locator("#rematch")).to_be_hidden()
     mine.locator("#rematch").press("Enter")
     expect(mine.locator("#player-white .name")).to_have_text("You")
+    expect(mine.locator("#status")).to_have_text("Waiting for black to connect …")
     expect(friend.locator("#offer")).to_be_visible()
     expect(friend.locator("#live")).to_contain_text("wants a rematch")
     shuts_nobody_out(friend)

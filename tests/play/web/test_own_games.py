@@ -198,7 +198,7 @@ def test_my_openings_are_counted_scored_and_valued_beside_the_book(open_page):
     rows = page.locator("#openings-list li")
     expect(rows.first).to_contain_text("as black")
     texts = rows.all_inner_texts()
-    assert any("Tiger, as white" in text and "1 game, 0 %" in text for text in texts)
+    assert any("Tiger, as white" in text and "1 game, 0\N{NO-BREAK SPACE}%" in text for text in texts)
     assert sum(int(re.search(r"(\d+) game", text)[1]) for text in texts) == 3
     stood = re.compile(r"you stood [+−±]\d+\.\d")
     assert all(stood.search(text) for text in texts)

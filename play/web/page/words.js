@@ -51,11 +51,11 @@ export function endText() {
   return ending === "played" ? scoreText(score, size, result.discs, variant) : resultText(result, seatHere());
 }
 
-// "40–24": the winner's discs first. Empty squares count for the side with more discs, as in tournaments; in a draw for nobody.
+// "40–24", never broken: the winner's discs first. Empty squares count for the side with more discs, as in tournaments; in a draw for nobody.
 function scoreText(score, size, discs, variant) {
-  if (!score) return `${discs.black}–${discs.white}`;
+  if (!score) return `${discs.black}–\u2060${discs.white}`;
   const empty = size * size - discs.black - discs.white, more = (size * size + Math.abs(score)) / 2, fewer = size * size - more;
-  const isFewest = variant === "reversed", counts = isFewest ? `${fewer}–${more}` : `${more}–${fewer}`;
+  const isFewest = variant === "reversed", counts = isFewest ? `${fewer}–\u2060${more}` : `${more}–\u2060${fewer}`;
   return together([counts, isFewest && words("score.fewest"), empty > 0 && words("score.empty", { n: empty })]);
 }
 

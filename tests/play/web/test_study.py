@@ -308,9 +308,10 @@ def test_openings_are_named_and_empty_squares_are_the_winners(open_page, server)
     for words in (r"^Perpendicular Opening", r"book .*: c3 .* \(\d+\), c4 ", r"recorded games .*: c3 1 .*, c4 1 "):
         expect(page.locator("#opening")).to_have_text(re.compile(words))
     page.keyboard.press("End")
-    expect(page.locator("#status")).to_contain_text("64–0, the larger number includes 51 empty squares.")
+    expect(page.locator("#status")).to_contain_text("64–\N{WJ}0, the larger number includes 51 empty squares.")
     drawn = {"winner": None, "score": 0, "discs": {"black": 30, "white": 30}, "size": 8, "variant": "normal"}
-    assert imported(page, "page/words.js", "({ resultText }, drawn) => resultText(drawn)", drawn) == "A draw, 30–30."
+    text = imported(page, "page/words.js", "({ resultText }, drawn) => resultText(drawn)", drawn)
+    assert text == "A draw, 30–\N{WJ}30."
 
 
 def test_who_hurries_through_a_game_asks_for_the_opening_where_they_arrive(open_page):

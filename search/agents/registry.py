@@ -159,7 +159,7 @@ _KINDS: dict[str, AgentKind] = {
     "perfect": AgentKind("search.agents.simple:PerfectAgent", _PerfectOptions),
     "human": AgentKind("models.human:HumanAgent", _HumanOptions, "level"),
     "zero": AgentKind("models.zero:ZeroAgent", _ZeroOptions, "weights"),
-    "gpt": AgentKind("models.gpt.agent:GPTAgent", _FileOptions, "weights"),
+    "gpt": AgentKind("models.gpt:GPTAgent", _FileOptions, "weights"),
     "rl": AgentKind("models.policy:PolicyAgent", _PolicyOptions, "weights"),
     "rl-search": AgentKind("models.policy:PolicySearchAgent", _PolicySearchOptions, "weights"),
 }

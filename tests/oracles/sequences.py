@@ -7,11 +7,9 @@ from tests.oracles import rules
 
 def token_matrix(size):
     """The token of every square: 1, 2, … row by row, 0 in the centre."""
-    tokens, middle = np.zeros((size, size), np.int64), range(size // 2 - 1, size // 2 + 1)
-    squares = [(r, c) for r in range(size) for c in range(size) if not (r in middle and c in middle)]
-    for token, square in enumerate(squares, 1):
-        tokens[square] = token
-    return tokens
+    has_token, middle = np.ones((size, size), np.int64), slice(size // 2 - 1, size // 2 + 1)
+    has_token[middle, middle] = 0
+    return has_token.cumsum().reshape(size, size) * has_token
 
 
 def label_row(tokens, token_at, first, passed, board, legal, flipped, to_move):
@@ -57,8 +55,7 @@ def label_rows(tokens, size, vocabulary, label_row=label_row):
     shape = (*tokens.shape, size, size)
     board, to_move = np.zeros(shape, np.int8), np.zeros(tokens.shape, np.int8)
     legal, flipped = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)
-    passed = size**2 - 3 if vocabulary.passes else 0
-    first = vocabulary.start + vocabulary.rules
+    passed, first = (size**2 - 3) * vocabulary.passes, vocabulary.bos + vocabulary.variants
     for i, row in enumerate(tokens):
         assert label_row(row, token_matrix(size), first, passed, board[i], legal[i], flipped[i], to_move[i]) == -1, row
     labels = {"board": board, "relative": board * to_move[..., None, None], "legal": legal, "flipped": flipped}

@@ -1,17 +1,11 @@
-"""`GPTRun`: the training of a GPT on a stream of games, in one folder; the same call resumes it.
-
-Every batch is new. An interrupted run ends with the same weights as an uninterrupted one on a CPU.
-"""
+"""`train_gpt`: the training of a GPT on a stream of games, in one folder; every batch is new."""
 
 import math
 from collections.abc import Callable
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from models.gpt.agent import SavedGPT
-from models.gpt.net import GPT, GPTConfig
-from models.gpt.tokens import PADDING
+from models.gpt import GPT, PADDING, GPTConfig, SavedGPT
 from models.residual.inference import TorchCompiled
 from reversi_env.errors import TrainError, extra_libraries
 from train.fitting.fit import checked_device
@@ -20,7 +14,7 @@ from train.jobs.logs import Progress, no_progress, write_csv
 from train.jobs.provenance import provenance
 from train.jobs.run import CHECKPOINT, Run
 from train.jobs.tensorboard import TensorBoard
-from train.sequences.labels import legal_tokens
+from train.sequences.labels import label_games
 from train.sequences.options import GPTOptions
 from train.sequences.streams import GameStream
 
@@ -29,136 +23,96 @@ with extra_libraries():
     from torch import Tensor
     from torch.nn import functional
 
-LOG, TENSORBOARD = "log.csv", "tensorboard"
 #: Adam's betas, weight decay of matrices, and the maximum norm of a gradient, as in nanoGPT.
 BETAS, WEIGHT_DECAY, MAX_GRAD_NORM = (0.9, 0.95), 0.1, 1.0
 #: Steps of the learning rate's warm-up, and held-out games in one forward pass.
 WARMUP_STEPS, EVAL_BATCH = 100, 2048
-#: Metrics of held-out games, means over predictions: the cross entropy of the move that was played; the entropy of uniform legal
-#: play, the lowest loss that is possible on uniformly random games; how often the most probable token is illegal; and the
-#: probability of illegal tokens.
-METRICS = ("loss", "entropy", "illegal_top1", "illegal_mass")
-#: Attributes of a run that a checkpoint has as they are.
-STATE = ("step", "metrics", "plies")
+#: Means over predictions in held-out games: the cross entropy of the move that was played; that of uniform legal play, the lowest
+#: loss on uniformly random games; how often the most probable token is illegal; and the probability of illegal tokens.
+METRICS = ("loss", "uniform_loss", "illegal_top1", "illegal_mass")
 
 
-class GPTRun:
-    """A run in *folder*, which remembers the options; others raise a `TrainError`. *command* is recorded in the weight file.
+def train_gpt(folder: Path, options: GPTOptions, *, command: str = "", progress: Progress = no_progress) -> Path:
+    """Train to the last step and return the weight file; its record has the *command* and the metrics.
 
-    ``metrics`` has a row for each evaluation, ``plies`` the rows of the last evaluation by ply.
+    The same call resumes an interrupted run, which ends with the same weights on a CPU. Other options raise a `TrainError`.
     """
+    device = checked_device(options.device)
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(options.seed)
+        net = new_model(options).to(device)
+    optimiser = net.configure_optimizers(WEIGHT_DECAY, options.learning_rate, BETAS, device.type)
 
-    def __init__(
-        self, folder: Path, options: GPTOptions, *, command: str = "", progress: Progress = no_progress
-    ) -> None:
-        self.folder, self.options, self.command, self.progress = folder, options, command, progress
-        self.device = checked_device(options.device)
-        self.step = 0
-        self.metrics: list[dict[str, Any]] = []
-        self.plies: list[dict[str, Any]] = []
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(options.seed)
-            self.net = new_model(options).to(self.device)
-        kind = self.device.type
-        self.optimiser = self.net.configure_optimizers(WEIGHT_DECAY, options.learning_rate, BETAS, kind)
-        self._loss: Callable[[Tensor], Tensor] = TorchCompiled(self._plain_loss) if kind == "cuda" else self._plain_loss
+    def plain_loss(tokens: Tensor) -> Tensor:
+        with torch.autocast(device.type, torch.bfloat16, enabled=device.type == "cuda"):
+            return net(tokens[:, :-1], tokens[:, 1:])[1]
 
-    def run(self) -> Path:
-        """Train to the last step and return the weight file."""
-        options, tensorboard = self.options, TensorBoard(self.folder / TENSORBOARD)
-        with Run(self.folder, options):
-            if parts := load_checkpoint(self.folder / CHECKPOINT):
-                restore_network(parts, self.net, self.optimiser)
-                vars(self).update(parts["run"])
-            stream = GameStream(options, options.batch_size, device=self.device)
-            for step in range(self.step, options.steps):
-                self._train_step(stream.batch(step))
-                self.step = step + 1
-                if self.step % options.eval_every == 0 or self.step == options.steps:
-                    self._evaluate()
-                    tensorboard(self.step, self.metrics[-1])
-                    self._save_state()
-                last = self.metrics[-1] if self.metrics else {}
-                note = "".join(f", {name} {last[name]}" for name in ("step", *METRICS) if last)
-                self.progress(f"training{note}", self.step, options.steps)
-            return self._save_weights()
-
-    @property
-    def learning_rate(self) -> float:
-        """The learning rate of the next step."""
-        warm_up = min(1.0, (self.step + 1) / WARMUP_STEPS)
-        return self.options.learning_rate * warm_up * (1 + math.cos(math.pi * self.step / self.options.steps)) / 2
-
-    def _train_step(self, tokens: Tensor) -> None:
-        for group in self.optimiser.param_groups:
-            group["lr"] = self.learning_rate
-        self._loss(tokens).backward()
-        torch.nn.utils.clip_grad_norm_(self.net.parameters(), MAX_GRAD_NORM)
-        self.optimiser.step()
-        self.optimiser.zero_grad(set_to_none=True)
-
-    def _plain_loss(self, tokens: Tensor) -> Tensor:
-        with torch.autocast(self.device.type, torch.bfloat16, enabled=self.device.type == "cuda"):
-            loss = self.net(tokens[:, :-1], tokens[:, 1:])[1]
-        assert loss is not None
-        return loss
-
-    @cached_property
-    def _held_out(self) -> tuple[Tensor, Tensor]:
-        """Held-out games and their legal tokens."""
-        tokens = GameStream(self.options, self.options.eval_games, split="validation", device=self.device).batch(0)
-        return tokens, legal_tokens(tokens, self.options)
-
-    def _evaluate(self) -> None:
-        overall, *self.plies = metrics_by_ply(self.net.eval(), *self._held_out, self.options.vocabulary.num_prefix)
-        self.net.train()
-        if not math.isfinite(overall["loss"]):
-            raise TrainError("the loss is NaN, training has diverged: expected a lower learning rate; use a new folder")
-        self.metrics.append({"step": self.step, **overall})
-
-    def _save_state(self) -> None:
-        """Write the log, then the checkpoint, which commits the step."""
-        write_csv(self.folder / LOG, self.metrics)
-        run = {name: getattr(self, name) for name in STATE}
-        save_checkpoint(self.folder / CHECKPOINT, {**network_state(self.net, self.optimiser), "run": run})
-
-    def _save_weights(self) -> Path:
-        """Write the final weights, which replace others of the folder."""
-        run = {"training": "gpt", "options": self.options.as_dict(), "metrics": self.metrics, "plies": self.plies}
-        record = {**run, **provenance(self.command)}
-        path = SavedGPT(self.options.vocabulary, self.options.variant, self.net, record).save_in(self.folder)
-        for other in {*self.folder.glob("gpt-*.safetensors")} - {path}:
+    loss: Callable[[Tensor], Tensor] = TorchCompiled(plain_loss) if device.type == "cuda" else plain_loss
+    state: dict[str, Any] = {"step": 0, "metrics": [], "plies": []}
+    tensorboard, note = TensorBoard(folder / "tensorboard"), ""
+    with Run(folder, options):
+        if parts := load_checkpoint(folder / CHECKPOINT):
+            restore_network(parts, net, optimiser)
+            state = parts["run"]
+        stream = GameStream(options, options.batch_size, device=device)
+        held_out = GameStream(options, options.eval_games, split="validation", device=device).batch(0)
+        for step in range(state["step"], options.steps):
+            warm_up, decay = min(1.0, (step + 1) / WARMUP_STEPS), (1 + math.cos(math.pi * step / options.steps)) / 2
+            for group in optimiser.param_groups:
+                group["lr"] = options.learning_rate * warm_up * decay
+            loss(stream.batch(step)).backward()
+            torch.nn.utils.clip_grad_norm_(net.parameters(), MAX_GRAD_NORM)
+            optimiser.step()
+            optimiser.zero_grad(set_to_none=True)
+            if (step + 1) % options.eval_every == 0 or step + 1 == options.steps:
+                overall, *state["plies"] = metrics_by_ply(net, held_out, options)
+                if not math.isfinite(overall["loss"]):
+                    raise TrainError("the loss is NaN: expected a lower learning rate; start again in a new folder")
+                state["step"] = step + 1
+                state["metrics"].append({"step": step + 1, **overall})
+                tensorboard(step + 1, overall)
+                note = "".join(f", {name} {overall[name]}" for name in METRICS)
+                write_csv(folder / "log.csv", state["metrics"])  # before the checkpoint, which commits the step
+                save_checkpoint(folder / CHECKPOINT, {**network_state(net, optimiser), "run": state})
+            progress(f"training{note}", step + 1, options.steps)
+        record = {"training": "gpt", "options": options.as_dict(), **state, **provenance(command)}
+        path = SavedGPT(options.vocabulary, options.variant, net, record).save_in(folder)
+        for other in {*folder.glob("gpt-*.safetensors")} - {path}:
             other.unlink()
         return path
 
 
 def new_model(options: GPTOptions) -> GPT:
     """Return an untrained model, whose weights are drawn from torch's global generator."""
-    vocabulary = options.vocabulary
-    shape = options.n_layer, options.n_head, options.n_embd
-    return GPT(GPTConfig(vocabulary.length - 1, vocabulary.num_tokens, *shape))
+    block_size, vocab_size = options.vocabulary.length - 1, options.vocabulary.vocab_size
+    return GPT(GPTConfig(block_size, vocab_size, options.n_layer, options.n_head, options.n_embd))
 
 
 @torch.no_grad()
-def metrics_by_ply(net: GPT, tokens: Tensor, legal: Tensor, num_prefix: int = 0) -> list[dict[str, Any]]:
-    """Return `METRICS` and the number of predictions: over all of them, and then of each ply.
+def metrics_by_ply(net: GPT, tokens: Tensor, options: GPTOptions) -> list[dict[str, Any]]:
+    """Return `METRICS` of games, and the number of predictions: over all of them, and then of each ply.
 
-    *legal* are the `legal_tokens` of the games. ``ply`` is the number of tokens of moves in front of the one that is predicted.
+    ``ply`` is the number of tokens of moves in front of the one that is predicted.
     """
-    parts = []
-    for batch, may_follow in zip(tokens.long().split(EVAL_BATCH), legal[:, :-1].split(EVAL_BATCH), strict=True):
+    parts, num_special = [], options.vocabulary.bos + options.vocabulary.variants
+    for batch in tokens.long().split(EVAL_BATCH):
+        may_follow = label_games(batch[:, :-1], options, ["legal_tokens"])["legal_tokens"]
         logits, targets = net(batch[:, :-1])[0].float(), batch[:, 1:]
         loss = functional.cross_entropy(logits.transpose(1, 2), targets, reduction="none")
-        entropy = may_follow.sum(2).clamp(min=1).log()
+        uniform_loss = may_follow.sum(2).clamp(min=1).log()
         is_illegal = ~may_follow.gather(2, logits.argmax(2, keepdim=True)).squeeze(2)
         mass = (logits.softmax(2) * ~may_follow).sum(2)
-        columns = torch.stack([torch.ones_like(loss), loss, entropy, is_illegal.float(), mass], 2).double()
+        columns = torch.stack([torch.ones_like(loss), loss, uniform_loss, is_illegal.float(), mass], 2).double()
         parts.append((columns * (targets != PADDING)[..., None]).sum(0))
-    first = max(0, num_prefix - 1)  # where the first move is predicted
+    first = max(0, num_special - 1)  # where the first move is predicted
     sums = torch.stack(parts).sum(0)[first:].cpu()
-    rows = []
-    for place, (count, *totals) in enumerate([sums.sum(0).tolist(), *sums.tolist()]):
-        means = {name: round(total / count, 6) for name, total in zip(METRICS, totals, strict=True) if count}
-        ply = {"ply": first + place - num_prefix} if place else {}
-        rows += [{**ply, "predictions": int(count), **means}] if count else []
-    return rows
+
+    def means(row: Tensor) -> dict[str, Any]:
+        count, *totals = row.tolist()
+        return {
+            "predictions": int(count),
+            **{name: round(x / count, 6) for name, x in zip(METRICS, totals, strict=True)},
+        }
+
+    plies = [{"ply": ply, **means(row)} for ply, row in enumerate(sums, first + 1 - num_special) if row[0] > 0]
+    return [means(sums.sum(0)), *plies]

@@ -9,7 +9,7 @@ from reversi_env.options import Options, option
 from reversi_env.rules import Rules, Variant
 
 if TYPE_CHECKING:
-    from models.gpt.tokens import Vocabulary
+    from models.gpt import Vocabulary
 
 Split = Literal["train", "validation"]
 
@@ -24,7 +24,7 @@ class StreamOptions(Options):
     prefix: int = option(8, "First moves that training games and held-out games never share.", low=4)
     seed: int = option(0, "Random seed.", low=0, high=2**31 - 1)
     passes: bool = option(False, "Write passes as tokens.")
-    start: bool = option(False, "Begin every sequence with a start token.")
+    bos: bool = option(False, "Begin every sequence with a BOS token.")
     order: tuple[int, ...] | None = option(None)
 
     @property
@@ -34,9 +34,9 @@ class StreamOptions(Options):
 
     @property
     def vocabulary(self) -> Vocabulary:
-        from models.gpt.tokens import Vocabulary  # help does not import numpy
+        from models.gpt import Vocabulary  # help does not import numpy
 
-        return Vocabulary(self.size, self.passes, self.start, self.variant == "both", self.order)
+        return Vocabulary(self.size, self.passes, self.bos, self.variant == "both", self.order)
 
 
 @dataclass(frozen=True)
@@ -72,14 +72,12 @@ class ProbeOptions(Options):
     """Probes of one model, and interventions by them."""
 
     labels: tuple[str, ...] = option(tuple(CLASSES)[:-1], "Labels to probe, also values.", choices=tuple(CLASSES))
-    empties: int | None = option(
-        None, "Most empties of solved positions (default: 10 on 8x8, else 12).", low=0, high=60
-    )
+    empties: int = option(12, "Most empties of positions whose values are solved.", low=0, high=60)
     source: str | None = option(None, "Games to probe on (default: those of the model's training).")
     games: int = option(8192, "Held-out games to train the probes on.", low=2, high=1 << 20)
     test_games: int = option(1024, "Held-out games to test the probes on.", low=2, high=1 << 20)
     steps: int = option(2000, "Gradient steps of the probes.", low=1, high=10**6)
     hidden: int = option(128, "Hidden units of the two-layer probes (0: none of them).", low=0, high=4096)
-    cases: int = option(1000, "Cases of interventions, half to choose layer and scale (0: none).", low=0, high=1 << 16)
+    cases: int = option(1000, "Intervention cases, half to choose layer and scale (0: none).", low=0, high=1 << 16)
     seed: int = option(0, "Random seed of probes and cases.", low=0, high=2**31 - 1)
     device: Literal["cpu", "cuda"] = option("cpu", "Device: cpu or cuda.")

@@ -7,11 +7,11 @@ import pytest
 import torch
 
 from models.bitboards import boards_of_planes
-from models.gpt.agent import SavedGPT
+from models.gpt import SavedGPT
 from reversi_env import Position, Rules
 from train.sequences.fit import new_model
 from train.sequences.options import GPTOptions, ProbeOptions
-from train.sequences.probes import errors, held_out_games, make_cases, metrics_of, moved, train_probes
+from train.sequences.probes import errors, held_out_games, make_cases, metrics_of, steer, train_probes
 
 
 @pytest.fixture(scope="module")
@@ -22,14 +22,14 @@ def saved():
 
 
 def test_metrics_and_errors_by_hand():
-    logits = torch.tensor([[[[0.0, 0, 9], [9, 0, 0]], [[0, 9, 0], [0, 9, 0]]]])  # one layer, two positions, two squares
-    assert metrics_of("relative", logits, torch.tensor([[2, 0], [1, 2]]))["accuracy"].tolist() == [0.75]
-    values = torch.tensor([[[1.0, 2, 9], [4, 3, 9]]])[..., None]
+    logits = torch.tensor([[0.0, 0, 9, 9, 0, 0], [0, 9, 0, 0, 9, 0]])  # two positions, two squares of three classes
+    assert metrics_of(logits, torch.tensor([[2, 0], [1, 2]])) == {"accuracy": 0.75}
+    values = torch.tensor([[1.0, 2, 9], [4, 3, 9]])
     truth = torch.tensor([[2.0, 4, np.nan], [0, 6, np.nan]])
-    metrics = metrics_of("values", values, truth)
+    metrics = metrics_of(values, truth)
     by_hand = 1 - np.square([1, 2, 4, 3]).sum() / np.square([-1, 1, -3, 3]).sum()
-    assert metrics["R²"].tolist() == pytest.approx([by_hand])
-    assert metrics["pairs"].tolist() == [0.5]  # the first position's moves are ranked right, the second's are not
+    assert metrics["R²"] == pytest.approx(by_hand)
+    assert metrics["pairs"] == 0.5  # the first position's moves are ranked right, the second's are not
     predictions = torch.tensor([[0.0, 3, 2, 1], [9, 3, 2, 1], [9, 3, 2, 8]])
     assert errors(predictions, torch.tensor([[False, True, True, False]] * 3)).tolist() == [0, 2, 4]
 
@@ -38,25 +38,25 @@ def test_probes_read_what_features_have_and_an_intervention_makes_them_read_a_co
     options = ProbeOptions(("relative", "mobility", "values"), games=64, test_games=32, steps=100, hidden=0)
     train, test = held_out_games(saved, options)
     probes, metrics = train_probes(saved.net, train, test, options)
-    for metric in (metrics["relative"]["accuracy"], metrics["mobility"]["R²"]):
-        assert metric["linear board"][0] > max(metric["linear tokens"][0], *metric["linear model"])  # a feature there
-    assert len(metrics["values"]["pairs"]["linear untrained"]) == 3
-    used, probe = train["to_move"] != 0, probes["linear model"]
+    for name in (("relative", "accuracy"), ("mobility", "R²")):
+        tokens, *model = metrics[*name, "linear tokens"] + metrics[*name, "linear model"]
+        assert metrics[*name, "linear board"][0] > max(tokens, *model)  # a feature there
+    assert len(metrics["values", "pairs", "linear untrained"]) == 3
+    used, probe = train["to_move"] != 0, probes["relative", "linear", "model", 1]
     states = saved.net.residual_stream(train["tokens"])[1][used].detach()
-    weights, biases = probe.directions()
     squares = torch.arange(len(states)) % 16
-    for wanted in (1.0, -2.0):
-        there = moved(states, weights[1].T[squares], biases[1, 0, squares], torch.full_like(states[:, 0], wanted))
-        outputs = probe(torch.stack([there] * 3))["relative"][1, torch.arange(len(squares)), squares]
-        assert torch.allclose(outputs[:, 2] - outputs[:, 0], torch.tensor(wanted), atol=1e-3)
+    for log_odds in (1.0, -2.0):
+        steered = steer(probe, states, squares, torch.tensor(log_odds))
+        outputs = probe(steered).unflatten(1, (16, 3))[torch.arange(len(squares)), squares]
+        assert torch.allclose(outputs[:, 2] - outputs[:, 0], torch.tensor(log_odds), atol=1e-3)
 
 
 def test_cases_have_the_legal_moves_of_the_changed_board(saved):
     rules = Rules(4)
     games, _ = held_out_games(saved, ProbeOptions(games=64, test_games=2))
     cases = make_cases(saved, games, 50, seed=1)
-    assert 30 < len(cases.places) <= 50
-    for tokens, place, square, colour, *legal in zip(*cases, strict=True):
+    assert 30 < len(cases["places"]) <= 50
+    for tokens, place, square, colour, *legal in zip(*cases.values(), strict=True):
         game = next(number for number, one in enumerate(games["tokens"]) if torch.equal(one, tokens))
         board = games["relative"][game, place] - 1
         for expected in legal:
@@ -68,7 +68,7 @@ def test_cases_have_the_legal_moves_of_the_changed_board(saved):
 
 def test_the_command_reports_all_labels_and_the_interventions(saved, tmp_path, reversi):
     few = "--labels relative --labels parity --games 64 --test-games 32 --cases 20 --hidden 4 --steps 2"
-    status, out, _ = reversi("probe", saved.save_in(tmp_path), *few.split(), "--out", tmp_path)
-    assert status == 0
+    command = "probe", saved.save_in(tmp_path), *few.split()
+    out = reversi(*command)[1]
     assert all(word in out for word in ("relative", "parity", "two-layer tokens", "changed board, after"))
-    assert json.loads((tmp_path / "probes.json").read_text())["interventions"]["cases"] == 10
+    assert json.loads(reversi(*command, "--json")[1])["interventions"]["cases"] == 10

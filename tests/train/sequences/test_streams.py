@@ -1,4 +1,4 @@
-"""Streams of tokens, their sources and labels, against games on a plain matrix."""
+"""Streams of tokens, their sources, files and labels, against games on a plain matrix."""
 
 from importlib.util import find_spec
 from itertools import islice
@@ -17,22 +17,26 @@ from tests.oracles import sequences as oracle
 from tests.oracles.cuda import NUMBA_SIMULATES
 from tests.oracles.processes import output_of
 from train.sequences.labels import label_games
-from train.sequences.options import StreamOptions
-from train.sequences.streams import GameStream
+from train.sequences.options import StreamOptions, TokenOptions
+from train.sequences.streams import GameStream, read_tokens, write_tokens
 
 NAMES = "board", "relative", "legal", "flipped", "mobility", "parity", "to_move"
-TOKEN_OPTIONS = [{}, {"passes": True, "start": True, "variant": "both"}]
+TOKEN_OPTIONS = [{}, {"passes": True, "bos": True, "variant": "both"}]
 
 
-def first_batch(games, *, split="train", **options):
+def first_batch(games, split="train", **options):
     return GameStream(StreamOptions(**options), games, split=split).batch(0)
 
 
 def assert_true(tokens, options, **how):
-    """Games are legal and complete, and all labels are those of the oracle."""
-    labels = label_games(tokens, options, NAMES)
+    """Games are legal and complete, and all labels are those of the oracle; legal tokens are as many as legal moves."""
+    labels = label_games(tokens, options, [*NAMES, "legal_tokens"])
     for name, expected in oracle.label_rows(tokens.numpy(), options.size, options.vocabulary, **how).items():
         assert np.array_equal(labels[name].numpy(), expected), name
+    first, legal = max(1, len(options.vocabulary.special_tokens("normal"))), labels["legal_tokens"]
+    following = tokens[:, first:]
+    assert legal[:, first - 1 : -1].gather(2, following[..., None].long()).squeeze(2)[following != 0].all()
+    assert torch.equal(legal.sum(2), labels["mobility"].clamp(min=1) * (labels["to_move"] != 0))
 
 
 @pytest.mark.parametrize("options", TOKEN_OPTIONS)
@@ -43,7 +47,7 @@ def test_games_and_labels_are_those_of_an_independent_tokeniser(size, games, opt
     tokens = GameStream(options, games, split=split).batch(1)
     assert (tokens.dtype, tuple(tokens.shape)) == (torch.uint8, (games, options.vocabulary.length))
     assert_true(tokens, options)
-    if options.start:
+    if options.bos:
         normal = size**2 - 4 + 3
         assert set(map(tuple, tokens[:, :2].tolist())) == {(normal - 1, normal), (normal - 1, normal + 1)}
 
@@ -76,24 +80,20 @@ def test_moves_are_uniform_and_depend_on_seed_and_batch():
     counts = np.unique(tokens[:, :2].numpy().astype(int) @ [100, 1], return_counts=True)[1]
     assert len(counts) == 12
     assert abs(counts - 20_000 / 12).max() < 250  # six standard deviations; beginnings in the other split are few
-    assert not torch.equal(tokens, stream.batch(1))
-    assert not torch.equal(tokens, first_batch(20_000, seed=6))
+    assert not any(torch.equal(tokens, other) for other in (stream.batch(1), first_batch(20_000, seed=6)))
 
 
 @pytest.mark.parametrize("source", ["random", "six-factor:depth=1+random@2", "random:seed=3"])
 def test_a_stream_resumes_with_the_batch_that_would_have_come(source):
-    def stream():
-        return GameStream(StreamOptions(4, "both", source, prefix=4, seed=3), 5)
-
-    batches, later = list(islice(stream(), 4)), stream()
-    later.state = 2
+    stream, later = (GameStream(StreamOptions(4, "both", source, prefix=4, seed=3), 5) for _ in range(2))
+    batches, later.state = list(islice(stream, 4)), 2
     assert all(torch.equal(one, other) for one, other in zip(batches[2:], islice(later, 2), strict=True))
 
 
 @pytest.mark.parametrize("source", ["six-factor:depth=1", "random+six-factor:depth=2@1.5", "random:seed=3"])
-@pytest.mark.parametrize("split", ["train", "validation"])
-def test_agents_play_legal_games_after_the_beginning_of_their_split(source, split):
-    options = {"size": 4, "prefix": 4, "passes": True, "seed": 1}
+@pytest.mark.parametrize(("split", "passes"), [("train", True), ("validation", True), ("train", False)])
+def test_agents_play_legal_games_after_the_beginning_of_their_split(source, split, passes):
+    options = {"size": 4, "prefix": 4, "passes": passes, "seed": 1}
     tokens, random = (first_batch(30, split=split, source=one, **options) for one in (source, "random"))
     oracle.label_rows(tokens.numpy(), 4, StreamOptions(**options).vocabulary)
     assert torch.equal(tokens[:, :4], random[:, :4])
@@ -142,12 +142,12 @@ def test_labels_end_at_an_illegal_token():
 
 def test_stable_discs():
     labels = label_games(first_batch(3, size=6, seed=2), StreamOptions(6), ["board", "stable"])
-    for board, stable in zip(labels["board"].view(-1, 6, 6).numpy(), labels["stable"].view(-1, 6, 6), strict=True):
+    for board, stable in zip(*(label.reshape(-1, 6, 6).numpy() for label in labels.values()), strict=True):
         expected = slow.stable_squares(board) | slow.stable_squares(-board)
-        assert {(r, c) for r, c in stable.nonzero().tolist()} == expected
+        assert {*map(tuple, np.argwhere(stable).tolist())} == expected
 
 
-@pytest.mark.parametrize(("size", "empties"), [(4, None), (6, 7), (8, 6)])
+@pytest.mark.parametrize(("size", "empties"), [(4, 12), (6, 7), (8, 6)])
 def test_values_are_those_of_the_solver(size, empties):
     options = StreamOptions(size, "both", seed=4)
     tokens = GameStream(options, 4).batch(0)
@@ -159,11 +159,32 @@ def test_values_are_those_of_the_solver(size, empties):
         for place, action in enumerate(options.vocabulary.decode(row), 1):
             position = position.play(action)
             position = position.play("pass") if position.must_pass() else position
-            if position.empties <= (12 if empties is None else empties):
+            if position.empties <= empties:
                 expected = torch.full((size**2,), torch.nan)
                 for move, value in [] if position.is_over() else solve_all_moves(position).items():
                     expected[game.action_from_name(move)] = value
                 assert torch.equal(labels[place].nan_to_num(99), expected.nan_to_num(99))
+
+
+def test_files_have_the_games_of_the_stream_resume_and_notice_a_flipped_bit(tmp_path, reversi):
+    small = {"size": 4, "games": 25, "shard_games": 10, "variant": "both", "seed": 7}
+    options, folder, shard = TokenOptions(**small), tmp_path / "games", tmp_path / "games" / "shard-00000.parquet"
+    write_tokens(options, folder)
+    assert np.array_equal(read_tokens(folder), GameStream(options, 25).batch(0).numpy())
+    files = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert len(files) == 4
+    shard.unlink()
+    command = "tokens", folder, *(f"--{name.replace('_', '-')}={value}" for name, value in small.items())
+    assert reversi(*command)[0] == 0
+    assert files == {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(TrainError, match="seed"):
+        write_tokens(TokenOptions(**small | {"seed": 8}), folder)
+    data = bytearray(shard.read_bytes())
+    data[len(data) // 2] ^= 4
+    shard.write_bytes(data)
+    with pytest.raises(TrainError, match="shard-00000.parquet' is damaged"):
+        read_tokens(folder)
+    assert reversi(*command)[0] != 0
 
 
 GPU = """
@@ -173,7 +194,7 @@ from train.sequences.options import StreamOptions
 from train.sequences.streams import GameStream
 
 numba_device()
-for options in (dict(size=4, variant="both"), dict(size=6, passes=True, start=True), dict(size=8)):
+for options in (dict(size=4, variant="both"), dict(size=6, passes=True, bos=True), dict(size=8)):
     options = StreamOptions(seed=2**31 - 1, **options)
     for split in ("train", "validation"):
         tokens, cpu = (GameStream(options, 9, device=one, split=split).batch(2) for one in ("cuda", "cpu"))

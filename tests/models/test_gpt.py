@@ -7,32 +7,23 @@ import pytest
 import torch
 
 from models.files import WeightsError
-from models.gpt.agent import GPTAgent, SavedGPT, read_gpt
-from models.gpt.net import GPT, GPTConfig
-from models.gpt.tokens import Vocabulary
+from models.gpt import GPT, GPTAgent, GPTConfig, SavedGPT, Vocabulary, read_gpt
 from reversi_env import Position, ReversiError, Rules
 from reversi_env.errors import TrainError
 from search import make_agent
 from train.arena.match import play_match
 
-ON_4X4 = Rules(4)
+ON_4X4, VOCABULARY = Rules(4), Vocabulary(4)
 
 
-def new_model(vocabulary=None, **shape):
-    vocabulary = vocabulary or Vocabulary(4)
+def new_model(vocabulary=VOCABULARY, n_head=2):
     torch.manual_seed(0)
-    config = vocabulary.length - 1, vocabulary.num_tokens
-    return GPT(GPTConfig(*config, **{"n_layer": 2, "n_head": 2, "n_embd": 16, **shape})).eval()
+    return GPT(GPTConfig(vocabulary.length - 1, vocabulary.vocab_size, n_layer=2, n_head=n_head, n_embd=16))
 
 
 @pytest.fixture
-def saved():
-    return SavedGPT(Vocabulary(4), "normal", new_model(), {"training": "none"})
-
-
-@pytest.fixture
-def path(saved, tmp_path):
-    return saved.save_in(tmp_path)
+def path(tmp_path):
+    return SavedGPT(VOCABULARY, "normal", new_model(), {}).save_in(tmp_path)
 
 
 def tokens(*shape, low=1):
@@ -42,9 +33,8 @@ def tokens(*shape, low=1):
 @pytest.mark.parametrize(("size", "squares"), [(4, 12), (6, 32), (8, 60)])
 def test_the_default_is_that_of_othello_gpt(size, squares):
     vocabulary = Vocabulary(size)
-    assert (vocabulary.num_tokens, vocabulary.length) == (squares + 1, squares)
-    centre = {(size // 2 + r) * size + size // 2 + c for r in (-1, 0) for c in (-1, 0)}
-    actions = [action for action in range(size**2) if action not in centre]
+    assert (vocabulary.vocab_size, vocabulary.length) == (squares + 1, squares)
+    actions = [action for action in range(size**2) if not {*divmod(action, size)} <= {size // 2 - 1, size // 2}]
     assert vocabulary.encode(actions).tolist() == list(range(1, squares + 1))
     assert vocabulary.decode([*range(1, squares + 1), 0, 0]) == actions
 
@@ -52,24 +42,21 @@ def test_the_default_is_that_of_othello_gpt(size, squares):
 @pytest.mark.parametrize("size", [4, 6, 8])
 def test_options_add_tokens(size):
     plain = Vocabulary(size)
-    order = tuple(reversed(plain.decode(range(1, plain.num_tokens))))
-    vocabulary = Vocabulary(size, passes=True, start=True, rules=True, order=order)
-    passed, squares = size**2, plain.length
-    assert vocabulary.num_tokens == plain.num_tokens + 4
-    for rules, token in (("normal", squares + 3), ("reversed", squares + 4)):
-        tokens = vocabulary.encode([order[0], passed, order[-1]], rules)
+    order = tuple(reversed(plain.decode(range(1, plain.vocab_size))))
+    vocabulary = Vocabulary(size, passes=True, bos=True, variants=True, order=order)
+    actions, squares = [order[0], size**2, order[-1]], plain.length
+    assert vocabulary.vocab_size == plain.vocab_size + 4
+    for variant, token in (("normal", squares + 3), ("reversed", squares + 4)):
+        tokens = vocabulary.encode(actions, variant)
         assert tokens.tolist() == [squares + 2, token, 1, squares + 1, squares]
-        assert vocabulary.decode(tokens) == [order[0], passed, order[-1]]
-    assert Vocabulary(size, start=True).encode([order[0], passed]).size == 2
+        assert vocabulary.decode(tokens) == actions
+    assert Vocabulary(size, bos=True).encode(actions).size == 3
     assert Vocabulary(**json.loads(json.dumps(asdict(vocabulary)))) == vocabulary
-
-
-def test_what_is_no_token_is_an_error():
     with pytest.raises(ReversiError, match="order"):
-        Vocabulary(4, order=(0, 1, 2))
-    for action in (27, 65, -1):
+        Vocabulary(size, order=(0, 1, 2))
+    for action in (size**2 // 2 + size // 2, size**2 + 1, -1):
         with pytest.raises(ReversiError, match="action"):
-            Vocabulary().encode([action])
+            plain.encode([action])
 
 
 def test_a_prediction_depends_on_earlier_tokens_only():
@@ -89,32 +76,32 @@ def test_padding_is_no_target():
     assert loss.item() == pytest.approx(expected.item(), rel=1e-5)
 
 
-def test_an_edit_changes_the_stream_in_front_of_each_layer_and_at_its_end():
+def test_a_hook_changes_the_stream_in_front_of_each_layer_and_at_its_end():
     net, games, seen = new_model(), tokens(2, 9), []
     logits, states = net(games)[0], net.residual_stream(games)
     assert [tuple(one.shape) for one in states] == [(2, 9, 16)] * 3
-    assert torch.equal(net(games, edit=lambda layer, x: seen.append(layer) or x)[0], logits)
+    assert torch.equal(net(games, hook=lambda layer, x: seen.append(layer) or x)[0], logits)
     assert seen == [0, 1, 2]
     for layer in range(3):  # the stream goes on from any layer
-        edited = net(games.flip(0), edit=lambda number, x: states[number] if number == layer else x)[0]  # noqa: B023
-        assert torch.equal(edited, logits)
+        changed = net(games.flip(0), hook=lambda number, x: states[number] if number == layer else x)[0]  # noqa: B023
+        assert torch.equal(changed, logits)
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed", "both"])
-def test_a_file_gives_the_same_model(saved, variant, tmp_path):
-    vocabulary = Vocabulary(4, rules=variant == "both", order=tuple(Vocabulary(4).decode(range(12, 0, -1))))
-    model = replace(saved, vocabulary=vocabulary, variant=variant, net=new_model(vocabulary))
+def test_a_file_gives_the_same_model(variant, tmp_path):
+    vocabulary = Vocabulary(4, variants=variant == "both", order=tuple(VOCABULARY.decode(range(12, 0, -1))))
+    model = SavedGPT(vocabulary, variant, new_model(vocabulary), {"training": "none"})
     file, state = model.save_in(tmp_path), torch.random.get_rng_state()
     same = read_gpt(file)
     assert torch.equal(state, torch.random.get_rng_state())
-    assert (same.vocabulary, same.variant, same.net.config) == (vocabulary, variant, model.net.config)
+    assert (replace(same, net=model.net), same.net.config) == (model, model.net.config)
     games = tokens(2, 7)
     assert torch.allclose(same.net(games)[0], model.net(games)[0], atol=1e-2)
     assert same.save_in(tmp_path) == file
 
 
-def test_files_that_are_damaged_or_of_another_model(saved, path):
-    wrong = replace(saved, vocabulary=Vocabulary(6)).save_in(path.parent).read_bytes()
+def test_files_that_are_damaged_or_of_another_model(path):
+    wrong = replace(read_gpt(path), vocabulary=Vocabulary(6)).save_in(path.parent).read_bytes()
     for data in (path.read_bytes()[:-1], bytes([*path.read_bytes()[:-1], 7]), wrong):
         other = path.with_name("other.safetensors")
         other.write_bytes(data)
@@ -122,18 +109,13 @@ def test_files_that_are_damaged_or_of_another_model(saved, path):
             read_gpt(other)
 
 
-def test_the_agent_plays_its_most_probable_legal_move(saved, path):
-    start, moves = Position.initial(ON_4X4), ["a2"]
-    seen = saved.vocabulary.encode([ON_4X4.action_from_name("a2")])
-    with torch.inference_mode():
-        logits = read_gpt(path).net(torch.from_numpy(seen)[None])[0][0, -1]
-    legal = start.play_all(moves).legal_actions()
-    best = max(legal, key=lambda action: logits[saved.vocabulary.encode([action])[0]])
-    assert make_agent(f"gpt:{path}").choose_after(start, moves) == best
-
-
-def test_the_agent_counts_illegal_predictions(path):
-    agent = GPTAgent(str(path))
+def test_the_agent_plays_its_most_probable_legal_move_and_counts_illegal_predictions(path):
+    start, saved, agent = Position.initial(ON_4X4), read_gpt(path), GPTAgent(str(path))
+    seen = VOCABULARY.encode([ON_4X4.action_from_name("a2")])
+    logits = saved.net(torch.from_numpy(seen)[None])[0][0, -1]
+    legal = start.play("a2").legal_actions()
+    best = max(legal, key=lambda action: logits[VOCABULARY.encode([action])[0]])
+    assert agent.choose_after(start, ["a2"]) == best
     assert play_match(agent, "random", 10, ON_4X4).games == 10
     assert 0 < agent.illegal < agent.predictions  # an untrained model predicts both
 
@@ -143,9 +125,8 @@ def test_the_agent_needs_a_file_its_own_game_and_the_moves(path):
         new_model(n_head=3)
     with pytest.raises(ReversiError, match="gpt:FILE"):
         make_agent("gpt")
-    with pytest.raises(WeightsError, match="4x4 normal"):
-        GPTAgent(str(path)).check(Rules(6))
-    with pytest.raises(WeightsError, match="4x4 normal"):
-        GPTAgent(str(path)).check(Rules(4, "reversed"))
+    for rules in (Rules(6), Rules(4, "reversed")):
+        with pytest.raises(WeightsError, match="4x4 normal"):
+            GPTAgent(str(path)).check(rules)
     with pytest.raises(ReversiError, match="whole games"):
         GPTAgent(str(path)).choose(Position.initial(ON_4X4).play("a2"))

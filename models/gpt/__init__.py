@@ -1,1 +1,0 @@
-"""GPT models of games as sequences of tokens (Othello-GPT)."""

@@ -1,4 +1,4 @@
-"""An AlphaZero run in its folder: when it is measured, what it resumes and refuses; test_kills.py kills it."""
+"""An AlphaZero run: evaluation, metrics, jobs, resumption and refusals. tests/train/jobs/test_kills.py kills it."""
 
 from dataclasses import replace
 
@@ -26,28 +26,28 @@ TINY |= {"batch_size": 16, "channels": 4, "blocks": 1}
 
 
 @pytest.mark.parametrize(("final_steps", "measured"), [(0, [1, 2]), (4, [1, 3])])
-def test_a_run_is_measured_regularly_and_at_its_end(tmp_path, monkeypatch, final_steps, measured):
+def test_a_run_is_evaluated_regularly_and_at_its_end(tmp_path, monkeypatch, final_steps, measured):
     monkeypatch.setattr(SelfPlayRun, "measure_strength", lambda run: {"regret": 0.5})
     options = preset(4, "cpu", **TINY | {"generations": 3, "eval_every": 2, "final_steps": final_steps})
     metrics = SelfPlayRun(tmp_path, options).run().metrics
     assert [number for number, row in enumerate(metrics) if "regret" in row] == measured
 
 
-def test_metrics_are_reported_row_by_row_to_tensorboard_too(tmp_path):
-    """A run that is killed before its checkpoint reports a row again, and TensorBoard shows the second."""
+def test_metrics_go_to_the_callback_and_tensorboard(tmp_path):
+    """A run that is killed before its checkpoint reports a row again. TensorBoard shows the second report."""
     event_accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     reported, options = [], preset(4, "cpu", **TINY, eval_games=0)
 
-    def killed(number, metrics):
+    def report_and_interrupt(number, metrics):
         reported.append((number, metrics))
         if number == 2:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        SelfPlayRun(tmp_path, options, on_metrics=killed).run()
+        SelfPlayRun(tmp_path, options, on_metrics=report_and_interrupt).run()
     metrics = SelfPlayRun(tmp_path, options, on_metrics=lambda *row: reported.append(row)).run().metrics
     assert [number for number, _ in reported] == [1, 2, 2, 3]
-    assert [of["error"] for _, of in reported[:1] + reported[2:]] == [row["error"] for row in metrics]
+    assert [row["error"] for _, row in reported[:1] + reported[2:]] == [row["error"] for row in metrics]
     board = event_accumulator.EventAccumulator(str(tmp_path / "tensorboard"))
     board.Reload()
     assert [(event.step, round(event.value, 3)) for event in board.Scalars("error")] == [
@@ -56,7 +56,7 @@ def test_metrics_are_reported_row_by_row_to_tensorboard_too(tmp_path):
 
 
 @pytest.mark.slow
-def test_games_are_split_into_jobs_with_their_own_seeds(tmp_path, monkeypatch):
+def test_games_are_split_into_jobs_with_different_seeds(tmp_path, monkeypatch):
     monkeypatch.setattr("train.jobs.ray.job_device", lambda: "cpu")
     whole, split = preset(4, "cpu", **TINY, eval_games=0), preset(4, "cpu", **TINY, eval_games=0, job_games=4)
     jobs = games_jobs(split, 1)
@@ -77,7 +77,7 @@ def test_games_are_split_into_jobs_with_their_own_seeds(tmp_path, monkeypatch):
         replace(split, job_games=5)
 
 
-def test_a_finished_run_stays_as_it_is_and_its_damaged_weights_are_written_again(tmp_path):
+def test_a_finished_run_rewrites_only_damaged_weights(tmp_path):
     options = preset(4, "cpu", **TINY, eval_games=0)
     weights = SelfPlayRun(tmp_path, options, command="reversi train alphazero --size 4").run().weights
     before = files(tmp_path)
@@ -88,7 +88,7 @@ def test_a_finished_run_stays_as_it_is_and_its_damaged_weights_are_written_again
     assert files(tmp_path) == before
 
 
-def test_a_run_remembers_its_device_even_if_the_default_is_given(tmp_path, reversi):
+def test_a_run_refuses_another_device(tmp_path, reversi):
     options = preset(4, "cuda", **TINY)
     Run(tmp_path, options).store_or_check_options()
     assert stored_options(tmp_path, SelfPlayOptions) == options
@@ -98,7 +98,7 @@ def test_a_run_remembers_its_device_even_if_the_default_is_given(tmp_path, rever
     assert (status, "device='cuda'" in err) == (2, True)
 
 
-def test_a_run_resumes_with_its_own_options_and_state_alone(tmp_path):
+def test_a_run_resumes_only_with_its_options_and_state(tmp_path):
     def interrupt(doing, done, total):
         if doing.startswith("generation 2/2: learning"):
             raise KeyboardInterrupt
@@ -123,7 +123,7 @@ def test_a_run_resumes_with_its_own_options_and_state_alone(tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_4x4_is_played_perfectly_after_its_preset(tmp_path):
+def test_the_4x4_preset_learns_perfect_play(tmp_path):
     """By the policy alone, from the start and from all openings of four plies: 5 minutes on two cores."""
     rules = Rules(4)
     run = SelfPlayRun(tmp_path, preset(4, "cpu", eval_every=1000, eval_games=2), threads=2)

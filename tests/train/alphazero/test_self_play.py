@@ -1,4 +1,4 @@
-"""Self-play: its games against the rules and the solver, value targets, the greedy opponent."""
+"""Self-play: games checked by rules and solver, value targets, the greedy opponent."""
 
 from functools import partial
 
@@ -26,7 +26,7 @@ def disc_difference(own, opp):
 
 
 @pytest.mark.parametrize(("variant", "search"), [("normal", "gumbel"), ("reversed", "gumbel"), ("reversed", "puct")])
-def test_positions_have_legal_policies_and_results_of_their_games_as_values(variant, search):
+def test_positions_have_legal_policies_and_game_results(variant, search):
     shape = {"games": 40, "exact": 9, "td_lambda": 1.0, "simulations": 4, "greedy_share": 0.0}
     options = SelfPlayOptions(6, variant, search=search, **shape)
     rules, solve = options.rules, solver(options.rules)
@@ -48,8 +48,8 @@ def test_positions_have_legal_policies_and_results_of_their_games_as_values(vari
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
-def test_a_game_that_ends_early_has_its_result_as_value(variant):
-    """The side that moves last wipes the other out, with 23 empty squares; the search had another opinion."""
+def test_an_early_end_sets_all_value_targets(variant):
+    """The last move captures all discs, with 23 squares empty. The searched values differ from that result."""
     rules, moves = Rules(6, variant), iter([22, 28, 8, 9, 10, 16, 34, 7, 0])
 
     def choose(state, games):
@@ -63,7 +63,7 @@ def test_a_game_that_ends_early_has_its_result_as_value(variant):
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
-def test_greedy_opponents_play_greedily_and_their_moves_never_lower_a_target(variant):
+def test_greedy_opponents_play_greedily_and_never_lower_targets(variant):
     options = SelfPlayOptions(6, variant, games=4, greedy_share=0.5)
     rules, rng, seen = options.rules, torch.Generator().manual_seed(5), []
 
@@ -94,7 +94,7 @@ def test_greedy_opponents_play_greedily_and_their_moves_never_lower_a_target(var
 
 
 @pytest.mark.parametrize("method", ["gumbel", "puct"])
-def test_the_temperature_scales_the_noise(method):
+def test_temperature_scales_the_noise(method):
     options = SelfPlayOptions(size=6, search=method, simulations=12, exact=0)
     search = self_play.make_search(disc_difference, options, CPU)
     states = functional.init(50, options.rules, seed=1, opening_plies=8, device="cpu")

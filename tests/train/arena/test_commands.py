@@ -1,4 +1,4 @@
-"""`reversi tournament` and `reversi winrate` as a contract, and worker processes that never outlive us."""
+"""`reversi tournament` and `reversi winrate`: output, Ctrl-C, and worker processes that end with their parent."""
 
 import os
 import signal
@@ -24,15 +24,15 @@ SMALL = ("six-factor:table=0.1", "greedy", "random", "--size", 6, "--depth", 1)
 
 
 @pytest.fixture
-def here(monkeypatch):
-    """Play in this process: starting others takes longer than these games."""
+def in_this_process(monkeypatch):
+    """Play in this process, because starting workers takes longer than these games."""
     from train.arena import tournament
 
     run = tournament.run_tournament
     monkeypatch.setattr(tournament, "run_tournament", lambda *a, **k: run(*a, **{**k, "workers": 0}))
 
 
-def test_the_result_as_json(json_lines, tmp_path, here):
+def test_tournament_json_has_all_keys(json_lines, tmp_path, in_this_process):
     arguments = ("tournament", *SMALL, "--games", 2, "--out", tmp_path / "out")
     [result], [again] = json_lines(*arguments), json_lines(*arguments)
     assert [agent.keys() for agent in result["agents"]] == [
@@ -48,7 +48,7 @@ def test_the_result_as_json(json_lines, tmp_path, here):
     assert (result["agents"], result["cross_table"]) == (again["agents"], again["cross_table"])
 
 
-def test_the_result_for_people(reversi, tmp_path, here):
+def test_tournament_text_shows_forfeits(reversi, tmp_path, in_this_process):
     spec = f"gtp[limit=60]:{sys.executable} {FAKE} gtp --fail crash --after 2"
     code, out, _ = reversi("tournament", spec, "random", "--games", 2, "--size", 6, "--out", tmp_path / "out")
     assert code == 0
@@ -56,7 +56,7 @@ def test_the_result_for_people(reversi, tmp_path, here):
     assert "Elo is not determined" in out
 
 
-def test_an_sprt_says_what_it_found(reversi, json_lines, tmp_path, here):
+def test_sprt_result_is_printed(reversi, json_lines, tmp_path, in_this_process):
     arguments = ("tournament", "six-factor:depth=3,table=0.1", "random", "--size", 6, "--sprt", "0,200", "--games", 100)
     code, out, _ = reversi(*arguments, "--out", tmp_path)
     assert code == 0
@@ -68,14 +68,14 @@ def test_an_sprt_says_what_it_found(reversi, json_lines, tmp_path, here):
     assert result["sprt"]["elo_is_biased"]
 
 
-def test_a_folder_of_its_own_for_every_tournament(json_lines, tmp_path, monkeypatch, here):
+def test_each_tournament_gets_its_own_folder(json_lines, tmp_path, monkeypatch, in_this_process):
     monkeypatch.chdir(tmp_path)
     files = {json_lines("tournament", *SMALL, "--games", 2, "--seed", seed)[0]["games_file"] for seed in (1, 2, 1)}
     assert len(files) == 2
     assert all(name.startswith("tournaments/") for name in files)
 
 
-def test_all_stands_for_every_agent_that_knows_the_game(monkeypatch, capsys):
+def test_all_expands_to_every_agent_of_the_board(monkeypatch, capsys):
     from play.cli.measure.tournament import _expanded
     from search.agents.registry import names
     from search.evaluators.registry import published_names
@@ -95,7 +95,7 @@ def test_all_stands_for_every_agent_that_knows_the_game(monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_ctrl_c_shows_what_there_is_and_leaves_nothing_running(tmp_path):
+def test_ctrl_c_prints_partial_results_and_ends_all_processes(tmp_path):
     program = f"gtp:{sys.executable} {FAKE} gtp --pids {tmp_path / 'pids'}"
     arguments = ("tournament", program, "random", "--games", 2000, "--workers", 2, "--out", tmp_path / "out")
     games = tmp_path / "out" / GAMES
@@ -114,9 +114,9 @@ def test_ctrl_c_shows_what_there_is_and_leaves_nothing_running(tmp_path):
 
 
 @pytest.mark.slow
-def test_kill_9_leaves_neither_workers_nor_programs(tmp_path):
+def test_kill_9_ends_workers_and_programs(tmp_path):
     program = f"gtp[limit=600]:{sys.executable} {FAKE} gtp --pids {tmp_path / 'pids'} --fail hang --after 5"
-    # one program to see whether it starts, then one for each worker
+    # One program checks that the command starts; then every worker starts one.
     with launched("tournament", program, "random", "--games", 20, "--workers", 2, "--out", "out", cwd=tmp_path) as job:
         wait_until(lambda: (tmp_path / "pids").exists() and (tmp_path / "pids").read_text().count("\n") >= 3, job)
         children = children_of(job.pid)
@@ -125,7 +125,7 @@ def test_kill_9_leaves_neither_workers_nor_programs(tmp_path):
 
 
 @pytest.mark.slow
-def test_our_own_engines_play_as_their_agents_do_in_this_process(tmp_path):
+def test_protocol_programs_play_like_in_process_agents(tmp_path):
     agent = "six-factor:depth=1,table=0.1"
     run = f"{sys.executable} -m play.cli.app"
     programs = (f"gtp:{run} gtp {agent}", f"nboard[depth=1]:{run} nboard six-factor:table=0.1")
@@ -140,7 +140,7 @@ def test_our_own_engines_play_as_their_agents_do_in_this_process(tmp_path):
 
 
 @pytest.mark.slow
-def test_workers_do_every_job_once_and_what_they_raise_is_raised_here():
+def test_workers_do_each_job_once_and_pass_on_exceptions():
     with ProcessPool(2, Worker) as workers:
         results = list(workers.results(iter(range(20))))
         assert sorted(job for job, _ in results) == list(range(20))
@@ -152,16 +152,16 @@ def test_workers_do_every_job_once_and_what_they_raise_is_raised_here():
             list(workers.results(iter([job])))
 
 
-def test_workers_do_not_hear_ctrl_c_from_their_very_start(capfd):
+def test_workers_ignore_ctrl_c_from_their_start(capfd):
     with ProcessPool(1, partial, abs) as workers:
         [process] = workers._processes.values()
-        os.kill(process.pid, signal.SIGINT)  # it has not even begun to import
+        os.kill(process.pid, signal.SIGINT)  # before its first import
         assert list(workers.results(iter([-1, -2]))) == [1, 2]
     assert capfd.readouterr().err == ""
     assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
 
 
-def test_ctrl_c_while_workers_are_started_ends_those_there_are(monkeypatch):
+def test_ctrl_c_during_start_ends_all_workers(monkeypatch):
     started = []
     start = SpawnProcess.start
 
@@ -179,20 +179,20 @@ def test_ctrl_c_while_workers_are_started_ends_those_there_are(monkeypatch):
 GREEDY = TournamentOptions(("greedy", "random"), 100_000, size=4, seed=2)
 
 
-def test_a_win_rate_is_played_until_it_is_known():
-    found = estimate_win_rate(GREEDY, margin=0.1)
-    assert found.converged
-    assert found.interval[0] <= found.rate <= found.interval[1]
-    assert found.margin <= 0.1
-    assert found == estimate_win_rate(GREEDY, margin=0.1)
-    short = estimate_win_rate(replace(GREEDY, games=10), margin=0.1)
-    assert (short.converged, short.games) == (False, 10)
+def test_win_rate_plays_until_the_margin_is_reached():
+    estimate = estimate_win_rate(GREEDY, margin=0.1)
+    assert estimate.converged
+    assert estimate.interval[0] <= estimate.rate <= estimate.interval[1]
+    assert estimate.margin <= 0.1
+    assert estimate == estimate_win_rate(GREEDY, margin=0.1)
+    limited = estimate_win_rate(replace(GREEDY, games=10), margin=0.1)
+    assert (limited.converged, limited.games) == (False, 10)
     with pytest.raises(ReversiError, match="margin 0: expected"):
         estimate_win_rate(GREEDY, margin=0)
 
 
 @pytest.mark.slow
-def test_the_win_rate_command(json_lines, reversi):
+def test_winrate_command(json_lines, reversi):
     arguments = ("winrate", "greedy", "--size", 4, "--margin", 0.1, "--seed", 2, "--workers", 2)
     [result] = json_lines(*arguments)
     assert {"agent", "opponent", "rate", "interval", "games", "converged", "confidence", "seed"} <= result.keys()

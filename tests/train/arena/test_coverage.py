@@ -1,7 +1,7 @@
-"""Simulated coverage of all intervals of match results: 95 % intervals hold the truth in 93 to 98 % of all repetitions.
+"""Simulated coverage of the intervals of match results: 95 % intervals contain the truth in 93 to 98 % of all repetitions.
 
-Where the text of an interval calls it conservative, there is no upper limit. Wrong answers of the SPRT are at most 5.5 %. Small
-simulations may miss these limits by two of their own standard errors, large ones may not.
+Intervals that are documented as conservative have no upper limit. The SPRT errs in at most 5.5 % of all tests.
+Small simulations may miss these limits by two standard errors, large ones may not.
 Print the tables with ``pytest -m long -s tests/train/arena/test_coverage.py``.
 """
 
@@ -18,21 +18,21 @@ from train.arena.sequential import PAIR_SCORES, Sprt, expected_score
 from train.evaluation.ladder import Ladder
 
 pytestmark = pytest.mark.slow
-#: Points of the two games of the pairs with 0, ½, 1, 1½ and 2 points, as signs of discs.
+#: Results of both games of a pair with 0, ½, 1, 1½ and 2 points, as signs of the disc difference.
 PAIRS = np.array([[-1, -1], [-1, 0], [0, 0], [0, 1], [1, 1]])
-#: Each simulation twice: small for CI, and large.
+#: Each simulation runs twice: small for CI, and large.
 by_size = pytest.mark.parametrize("scale", [1, pytest.param(10, marks=pytest.mark.long)])
 
 
 def check(scale, name, hits, low=0.93, high=0.98):
-    """Compare the share of *hits* with the limits of what is claimed."""
+    """Compare the share of *hits* with the claimed limits."""
     share, slack = np.mean(hits), 2 * (0.05 * 0.95 / len(hits)) ** 0.5 * (scale == 1)
     print(f"{name}: {100 * share:.1f} % of {len(hits)}")
     assert low - slack <= share <= high + slack, name
 
 
-def pair_chances(loss, draw, win, mirrored=0.0):
-    """Chances of a pair's five outcomes; a share *mirrored* of the pairs has the second game opposite to the first."""
+def pair_probabilities(loss, draw, win, mirrored=0.0):
+    """Return the probabilities of a pair's five outcomes. In a share *mirrored* of the pairs the games are anticorrelated."""
     game = np.array([loss, draw, win])
     up_to = np.pad(np.maximum(np.add.outer(game.cumsum(), game.cumsum()) - 1, 0), ((1, 0), (1, 0)))
     opposite = np.diff(np.diff(up_to, axis=0), axis=1)  # as negatively correlated as such games can be
@@ -42,11 +42,11 @@ def pair_chances(loss, draw, win, mirrored=0.0):
 
 @by_size
 @pytest.mark.parametrize("games", [100, 1000])
-def test_win_rates(scale, games):
-    """*won*: share of the decided games. The score counts draws as half."""
+def test_win_rate_interval_coverage(scale, games):
+    """*won* is the share of the decided games. The score counts draws as half."""
     generator = np.random.default_rng(games)
     for won, draw, mirrored in itertools.product((0.5, 0.7, 0.95, 0.99), (0.0, 0.2, 0.6), (0.0, 0.5)):
-        chances = pair_chances((1 - won) * (1 - draw), draw, won * (1 - draw), mirrored)
+        chances = pair_probabilities((1 - won) * (1 - draw), draw, won * (1 - draw), mirrored)
         score = chances @ PAIR_SCORES
         counts, repeats = np.unique(
             generator.multinomial(games // 2, chances, 1000 * scale), axis=0, return_inverse=True
@@ -62,7 +62,7 @@ def test_win_rates(scale, games):
 
 
 def simulated(generator, strengths, draw_factor, games):
-    """Wins and draws of a round robin by Davidson's model."""
+    """Return wins and draws of a round robin by Davidson's model."""
     wins, draws = np.zeros((2, len(strengths), len(strengths)))
     for i, j in itertools.combinations(range(len(strengths)), 2):
         gap = np.exp((strengths[i] - strengths[j]) / 2)
@@ -73,7 +73,7 @@ def simulated(generator, strengths, draw_factor, games):
 
 
 def is_covered(wins, draws, player, strength, anchor=None):
-    """Whether the profile likelihood at the true *strength* is within the interval: quicker than the interval's two ends."""
+    """Return whether the interval contains *strength*, by the profile likelihood: faster than computing both ends."""
     model = _Davidson(wins, draws, anchor)
     best = model.fit(np.zeros(model.unknowns))
     return model.log_likelihood(best) - model.log_likelihood(model.fit(best, (player, strength))) <= DROP_95
@@ -90,7 +90,7 @@ def is_covered(wins, draws, player, strength, anchor=None):
         ((1.2, 0.3, -0.4, -1.1), 0.5, 40, None),
     ],
 )
-def test_elo_on_a_ladder_and_in_a_tournament(scale, strengths, draw_factor, games, anchor):
+def test_elo_interval_coverage(scale, strengths, draw_factor, games, anchor):
     generator, covered = np.random.default_rng(7), []
     for repetition in range(300 * scale):
         wins, draws = simulated(generator, strengths, draw_factor, games)
@@ -103,7 +103,7 @@ def test_elo_on_a_ladder_and_in_a_tournament(scale, strengths, draw_factor, game
 
 
 @by_size
-def test_elo_of_a_random_policy_by_real_games(scale):
+def test_elo_interval_coverage_of_a_random_policy(scale):
     rules, covered = Rules(6), []
     for seed in range(300 * scale):
         standing = Ladder(rules, 40, seed, ("random", "greedy")).measure(RandomPlayer(rules))
@@ -111,8 +111,8 @@ def test_elo_of_a_random_policy_by_real_games(scale):
     check(scale, "random policy on a ladder of two", covered)
 
 
-def stopped(generator, sprt, chances, runs):
-    """Whether each of so many simulated tests accepts H1, and its pairs."""
+def sprt_outcomes(generator, sprt, chances, runs):
+    """Return for each of *runs* simulated tests whether it accepts H1, and its pair counts."""
     counts, accepted, going = np.zeros((runs, 5), np.int64), np.zeros(runs, np.bool_), np.arange(runs)
     while going.size:
         counts[going, generator.choice(5, going.size, p=chances)] += 1
@@ -125,10 +125,10 @@ def stopped(generator, sprt, chances, runs):
 @by_size
 @pytest.mark.parametrize(("draw", "mirrored"), [(0.0, 0.0), (0.2, 0.0), (0.6, 0.0), (0.2, 0.5)])
 @pytest.mark.parametrize("hypothesis", [0, 1])
-def test_both_errors_of_the_sprt(scale, draw, mirrored, hypothesis):
+def test_sprt_error_rates(scale, draw, mirrored, hypothesis):
     sprt = Sprt(0, 100 if scale == 1 else 50)
     score = expected_score((sprt.elo0, sprt.elo1)[hypothesis])
-    chances = pair_chances(1 - score - draw / 2, draw, score - draw / 2, mirrored)
-    accepted, _ = stopped(np.random.default_rng(5), sprt, chances, 1000 * scale)
+    chances = pair_probabilities(1 - score - draw / 2, draw, score - draw / 2, mirrored)
+    accepted, _ = sprt_outcomes(np.random.default_rng(5), sprt, chances, 1000 * scale)
     name = f"SPRT 0, {sprt.elo1} wrong if H{hypothesis} is true, {draw:.0%} drawn, {mirrored:.0%} mirrored"
     check(scale, name, accepted != hypothesis, 0, 0.055)

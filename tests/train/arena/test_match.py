@@ -1,4 +1,4 @@
-"""Openings, games in lockstep and one by one, and the data of self-play."""
+"""Openings, batched games, single games, and the data of self-play."""
 
 from itertools import islice
 
@@ -20,7 +20,7 @@ from train.arena.results import Results
 
 
 @pytest.mark.parametrize(("size", "variant"), [(4, "reversed"), (6, "normal"), (8, "reversed")])
-def test_random_openings_differ_up_to_symmetry_and_follow_from_the_seed(size, variant):
+def test_random_openings_are_distinct_and_reproducible(size, variant):
     rules = Rules(size, variant)
     openings = list(islice(random_openings(rules, 4, 3), 10))
     assert openings == list(islice(random_openings(rules, 4, 3), 10))
@@ -32,13 +32,13 @@ def test_random_openings_differ_up_to_symmetry_and_follow_from_the_seed(size, va
         assert not opening.position.is_over()
 
 
-def test_when_there_are_no_new_openings_the_same_come_again():
+def test_openings_repeat_when_no_new_ones_exist():
     openings = list(islice(random_openings(Rules(4), 1, 0), 7))  # all four first moves are images of each other
     assert len(set(openings)) == 1
     assert [opening.moves for opening in islice(random_openings(Rules(), 0, 0), 3)] == [()] * 3
 
 
-def test_balanced_openings_are_within_the_discs_allowed():
+def test_balanced_openings_respect_the_disc_limit():
     for variant in ("normal", "reversed"):
         rules = Rules(4, variant)
         openings = list(islice(opening_sequence("balanced", rules, 4, 1), 8))
@@ -52,7 +52,7 @@ def test_balanced_openings_are_within_the_discs_allowed():
 @pytest.mark.parametrize(
     ("name", "start"), [("lines.txt", "e6f4e3"), ("game.ggf", "e6f4e3"), ("archive.ggf", "e6f4e3"), ("board.obf", None)]
 )
-def test_openings_of_a_file(tmp_path, name, start):
+def test_openings_are_read_from_files(tmp_path, name, start):
     path, position = tmp_path / name, Position.initial().play_all(["e6", "f4", "e3"])
     content = {
         "lines.txt": "% two openings\ne6f4e3\n\nF5 d6 c3   % the second\n",
@@ -70,7 +70,7 @@ def test_openings_of_a_file(tmp_path, name, start):
     )
 
 
-def test_openings_of_a_wthor_file_are_cut(external_data):
+def test_openings_of_a_wthor_file_are_truncated(external_data):
     path = sorted((external_data / "wthor").glob("*.wtb"))[0]
     openings = openings_of_file(path, Rules(), 10)
     assert {len(opening.moves) for opening in openings} <= {9, 10}
@@ -85,7 +85,7 @@ def test_openings_of_a_wthor_file_are_cut(external_data):
         ("(;GM[Othello]TY[8a]B[d3];)\n", "game 1"),
     ],
 )
-def test_bad_files(tmp_path, content, place):
+def test_bad_opening_files_are_refused(tmp_path, content, place):
     path = tmp_path / "openings"
     path.write_text(content)
     with pytest.raises(ReversiError, match=place):
@@ -96,7 +96,7 @@ RULES = Rules(6, "reversed")
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_the_square_chosen_is_a_best_one_of_the_textbook_search(depth):
+def test_chosen_squares_are_best_by_the_textbook_search(depth):
     own, opp = some_positions(RULES, 8, 14)
     player = EvaluatorPlayer("six-factor", RULES, depth, threads=1)
     squares = player.choose(own, opp, np.arange(own.size), np.arange(own.size, dtype=np.uint64))
@@ -108,7 +108,7 @@ def test_the_square_chosen_is_a_best_one_of_the_textbook_search(depth):
         assert values[RULES.action_of(sq)] == pytest.approx(max(values.values()))
 
 
-def test_perfect_squares_are_those_of_the_solver():
+def test_perfect_moves_are_best_by_the_solver():
     own, opp = some_positions(RULES, 20, 24)
     squares = perfect_moves(own, opp, RULES, np.arange(own.size, dtype=np.uint64))
     for mine, theirs, sq in zip(own.tolist(), opp.tolist(), squares.tolist(), strict=True):
@@ -116,21 +116,21 @@ def test_perfect_squares_are_those_of_the_solver():
         assert values[RULES.name_of(RULES.action_of(sq))] == max(values.values())
 
 
-def test_a_game_depends_on_its_stream_alone_and_candidates_get_the_same_games():
+def test_all_candidates_of_a_batch_play_the_same_games():
     first, second = (
         evaluators.get_evaluator("six-factor"),
         evaluators.get_evaluator("six-factor").with_weights(corner_weight=-800),
     )
-    lots, openings = RandomPlayer(RULES), Openings.random(RULES, 30, seed=2)
-    both = EvaluatorPlayer([first, second], RULES, games_per_evaluator=60)
-    together = play_games(both, lots, openings.repeated(2), RULES, seed=9).discs
+    random_player, openings = RandomPlayer(RULES), Openings.random(RULES, 30, seed=2)
+    candidates = EvaluatorPlayer([first, second], RULES, games_per_evaluator=60)
+    together = play_games(candidates, random_player, openings.repeated(2), RULES, seed=9).discs
     for number, candidate in enumerate((first, second)):
-        alone = play_games(EvaluatorPlayer(candidate, RULES, threads=1), lots, openings, RULES, seed=9).discs
+        alone = play_games(EvaluatorPlayer(candidate, RULES, threads=1), random_player, openings, RULES, seed=9).discs
         assert np.array_equal(together[60 * number : 60 * (number + 1)], alone)
     assert not np.array_equal(together[:60], together[60:])
 
 
-def test_colours_are_exchanged_and_swapping_the_players_swaps_the_result():
+def test_swapping_the_players_negates_the_results():
     better, worse = EvaluatorPlayer("six-factor", RULES, 2), RandomPlayer(RULES)
     openings = Openings.random(RULES, 50)
     assert openings.a_moves.reshape(-1, 2).tolist() == [[True, False]] * 50
@@ -140,20 +140,20 @@ def test_colours_are_exchanged_and_swapping_the_players_swaps_the_result():
     assert np.array_equal(swapped.discs, -results.discs)
 
 
-def test_agents_play_the_games_in_step_that_they_play_one_by_one():
+def test_batched_agents_play_the_games_of_single_agents():
     rules, spec = Rules(4), "six-factor:depth=2,seed=1"
     openings = Openings.random(rules, 3, 3, seed=4)
-    asked = batch_player(spec, rules)
+    player = batch_player(spec, rules)
     assert np.array_equal(
-        play_games(asked, batch_player("random", rules), openings, rules).discs,
+        play_games(player, batch_player("random", rules), openings, rules).discs,
         play_games(batch_player(make_agent(spec), rules), batch_player("random", rules), openings, rules).discs,
     )
     match = play_match(make_agent(spec), make_agent(spec), 2, rules, opening_plies=0)
-    both = play_games(asked, asked, Openings.random(rules, 1, 0), rules)
+    both = play_games(player, player, Openings.random(rules, 1, 0), rules)
     assert both.discs.tolist() == match.discs.tolist()
 
 
-def test_results_count_draws_half_and_pairs_as_one():
+def test_results_count_draws_as_half_and_pair_the_games():
     discs = np.array([4, -4, 0, 2])
     results = Results(discs)
     assert (results.wins, results.draws, results.losses, results.score, results.discs_per_game) == (2, 1, 1, 0.625, 0.5)
@@ -165,7 +165,7 @@ def test_results_count_draws_half_and_pairs_as_one():
     assert (nothing.score, nothing.discs_per_game, nothing.interval()) == (0, 0, (0, 1))
 
 
-def test_the_interval_of_a_score_goes_by_the_variance_of_pairs():
+def test_score_interval_uses_the_variance_of_pairs():
     def width(discs, paired=True):
         low, high = Results(np.array(discs), paired).interval()
         return high - low
@@ -180,7 +180,7 @@ def test_the_interval_of_a_score_goes_by_the_variance_of_pairs():
     assert "100.0 % (95 % interval 72.2 to 100.0)" in str(Results(np.full(20, 4)))
 
 
-def test_a_match_takes_agents_by_name_and_refuses_what_is_none():
+def test_a_match_takes_specs_and_refuses_other_values():
     (game, _), (other, _) = play_match("random:seed=1", "greedy", 2, Rules(4)).sides
     assert [len(one.opening.moves) for one in (game, other)] == [2, 2]  # on 4x4 six plies are half the game
     with pytest.raises(ReversiError, match="agent 3"):
@@ -194,7 +194,7 @@ def test_a_match_takes_agents_by_name_and_refuses_what_is_none():
         *(("six-factor:depth=1,seed=1", Rules(4, "reversed")), (make_agent("greedy:seed=3"), Rules(4, "reversed"))),
     ],
 )
-def test_games_follow_the_rules_and_positions_know_how_they_ended(agent, rules):
+def test_self_play_follows_the_rules_and_records_scores(agent, rules):
     played = self_play(agent, 6, rules, opening_plies=2, seed=4)
     assert set(np.unique(played.game)) == set(range(6))
     for game in range(6):
@@ -212,6 +212,6 @@ def test_games_follow_the_rules_and_positions_know_how_they_ended(agent, rules):
 
 
 @pytest.mark.parametrize(("games", "plies", "seed"), [(0, 2, 0), (2, -1, 0), (2, 60, 0), (2, 2, -1)])
-def test_bad_input(games, plies, seed):
+def test_bad_self_play_arguments_are_refused(games, plies, seed):
     with pytest.raises(ReversiError, match="expected|no random game"):
         self_play("random", games, Rules(4), opening_plies=plies, seed=seed)

@@ -1,4 +1,4 @@
-"""Networks as players of many games, on a CPU or GPU: their moves, sampling by temperature, the same games as those of agents."""
+"""Networks as players of many games, on a CPU or GPU: their moves, temperature sampling, equality with single agents."""
 
 import numpy as np
 import pytest
@@ -25,14 +25,14 @@ def device(request):
 
 
 def corners_first(planes):
-    """A policy network for 6x6 that likes corners."""
+    """A policy network for 6x6 that prefers corners."""
     logits = torch.zeros(len(planes), 37)
     logits[:, [0, 5, 30, 35]] = 5.0
     return logits
 
 
 class CornersFirst(torch.nn.Module):
-    """The same as a module, on the device of its weights."""
+    """``corners_first`` as a module, on the device of its weights."""
 
     def __init__(self):
         super().__init__()
@@ -44,7 +44,7 @@ class CornersFirst(torch.nn.Module):
 
 
 class Corners(Agent):
-    """The same as an agent."""
+    """``corners_first`` as an agent."""
 
     def choose(self, position):
         legal = position.legal_actions()
@@ -63,13 +63,13 @@ class DiscDifference(torch.nn.Module):
         return self.weight * (planes[:, 0].sum((1, 2)) - planes[:, 1].sum((1, 2)))
 
 
-def test_the_games_are_those_of_a_match_of_agents(device):
+def test_policy_player_plays_the_games_of_the_agent(device):
     player = players.PolicyPlayer(CornersFirst().to(device), RULES)
     expected = play_match(Corners(), Corners(), 2, RULES, opening_plies=0)
     assert play_games(player, player, Openings.random(RULES, 1, 0), RULES).discs.tolist() == expected.discs.tolist()
 
 
-def test_a_value_player_plays_to_the_least_discs_of_the_opponent(device):
+def test_value_player_minimises_the_opponents_value(device):
     own, opp = some_positions(RULES, 50, 8)
     player = players.ValuePlayer(DiscDifference().to(device), RULES)
     squares = player.choose(own, opp, np.arange(own.size), np.arange(own.size, dtype=np.uint64))
@@ -79,7 +79,7 @@ def test_a_value_player_plays_to_the_least_discs_of_the_opponent(device):
         assert left[RULES.action_of(square)] == min(left.values())
 
 
-def test_positions_of_networks_come_with_results_and_the_seed_decides(device):
+def test_network_self_play_is_reproducible_by_seed(device):
     player = players.PolicyPlayer(CornersFirst().to(device), RULES, temperature=1.0)
     first, again, other = (self_play(player, 20, RULES, opponent="greedy", seed=seed) for seed in (1, 1, 2))
     assert np.array_equal(first.own, again.own)
@@ -88,7 +88,7 @@ def test_positions_of_networks_come_with_results_and_the_seed_decides(device):
     assert result.score > 0.55  # corners are good
 
 
-def test_moves_are_drawn_by_temperature(device):
+def test_moves_are_sampled_by_temperature(device):
     count = 20_000
     own, opp = batch.start(count, RULES)
     logits = torch.zeros(count, 37, device=device)
@@ -103,7 +103,7 @@ def test_moves_are_drawn_by_temperature(device):
 
 
 @pytest.mark.parametrize("temperature", [-1.0, float("nan"), "hot", True])
-def test_bad_temperatures(temperature):
+def test_bad_temperatures_are_refused(temperature):
     with pytest.raises(ReversiError, match="temperature="):
         players.ValuePlayer(corners_first, RULES, temperature)
 
@@ -112,14 +112,14 @@ def small_net(size):
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         net = PolicyNet(size, channels=8, blocks=1).eval()
-        for head in (net.policy[1], net.value):  # moves and positions that differ
+        for head in (net.policy[1], net.value):  # different values for moves and positions
             torch.nn.init.normal_(head.weight, std=0.3)
     return net
 
 
 @pytest.mark.parametrize("depth", [1, 2, pytest.param(3, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(("size", "variant", "plies"), [(4, "normal", 11), (6, "reversed", 20), (6, "normal", 31)])
-def test_values_of_moves_are_those_of_alpha_beta_over_the_networks_value(size, variant, plies, depth):
+def test_move_values_equal_alpha_beta_over_the_network(size, variant, plies, depth):
     rules, net = Rules(size, variant), small_net(size)
     own, opp = some_positions(rules, 12, plies)
     table = players.network_move_values(net, own, opp, rules, depth)
@@ -135,7 +135,7 @@ def test_values_of_moves_are_those_of_alpha_beta_over_the_networks_value(size, v
     assert ends > 0 or plies == 20
 
 
-def test_the_value_as_a_player_solves_endgames():
+def test_value_search_player_solves_endgames():
     rules, net = Rules(6, "reversed"), small_net(6)
     own, opp = some_positions(rules, 40, 25)
     player = players.ValueSearchPlayer(net, rules, 1, exact=9)

@@ -1,4 +1,4 @@
-"""Elo by Davidson's model: against a plain likelihood climbed by hand, closed forms, and simulated tournaments."""
+"""Elo by Davidson's model, compared with coordinate ascent on a plain likelihood and with closed forms."""
 
 import itertools
 import math
@@ -11,7 +11,7 @@ from train.arena.ratings import ELO, fit_ratings
 
 
 def plain_log_likelihood(strengths, nu, wins, draws):
-    """The model as Davidson writes it, game by game; with the games that the fit adds."""
+    """Return the log-likelihood as Davidson defines it, with the pseudo-games that the fit adds."""
     players, total = len(strengths), 0.0
     for i in range(players):
         for j in range(players):
@@ -22,12 +22,12 @@ def plain_log_likelihood(strengths, nu, wins, draws):
             everything = own + other + tie
             total += (wins[i][j] + 0.5 / (players - 1)) * math.log(own / everything)
             if draws[i][j]:
-                total += draws[i][j] / 2 * math.log(tie / everything)  # each draw stands in the table twice
+                total += draws[i][j] / 2 * math.log(tie / everything)  # each draw is in the table twice
     return total
 
 
-def climbed(wins, draws, fixed=None):
-    """The best log-likelihood by trying small changes of one unknown after the other; *fixed*: (player, its strength - mean)."""
+def max_log_likelihood(wins, draws, fixed=None):
+    """Return the maximum log-likelihood by coordinate ascent; *fixed* is (player, its strength minus the mean)."""
     players = len(wins)
     unknowns, step = [0.0] * players + [0.0], 1.0
 
@@ -56,26 +56,26 @@ def climbed(wins, draws, fixed=None):
 
 
 @pytest.fixture(scope="module")
-def three():
+def three_players():
     wins = np.array([[0, 7, 10], [3, 0, 6], [0, 2, 0]])
     draws = np.array([[0, 2, 0], [2, 0, 4], [0, 4, 0]])
     return wins, draws, fit_ratings(wins, draws)
 
 
-def test_the_fit_is_the_maximum_of_the_plain_likelihood(three):
-    wins, draws, fit = three
+def test_the_fit_maximises_the_likelihood(three_players):
+    wins, draws, fit = three_players
     strengths = [player.elo / ELO for player in fit.players]
     at_fit = plain_log_likelihood(strengths, fit.draw_factor, wins, draws)
-    assert at_fit == pytest.approx(climbed(wins, draws), abs=1e-6)
+    assert at_fit == pytest.approx(max_log_likelihood(wins, draws), abs=1e-6)
     assert sum(strengths) == pytest.approx(0, abs=1e-9)
 
 
-def test_the_intervals_end_where_the_plain_profile_likelihood_has_fallen(three):
-    wins, draws, fit = three
-    level = climbed(wins, draws) - 3.8414588 / 2  # half the 95 % quantile of χ² with one degree of freedom
+def test_intervals_end_at_the_profile_likelihood_limit(three_players):
+    wins, draws, fit = three_players
+    level = max_log_likelihood(wins, draws) - 3.8414588 / 2  # half the 95 % quantile of χ² with one degree of freedom
     for number, player in enumerate(fit.players):
         for end in (player.low, player.high):
-            assert climbed(wins, draws, (number, end / ELO)) == pytest.approx(level, abs=1e-3)
+            assert max_log_likelihood(wins, draws, (number, end / ELO)) == pytest.approx(level, abs=1e-3)
         assert player.low < player.elo < player.high
 
 
@@ -87,15 +87,15 @@ def test_two_players_without_draws_have_a_closed_form():
     assert fit.draw_factor == 0
 
 
-def test_draws_alone_say_that_all_are_equal():
+def test_only_draws_give_equal_ratings():
     fit = fit_ratings(np.zeros((3, 3)), 5 * (1 - np.eye(3)))
     assert [player.elo for player in fit.players] == pytest.approx([0, 0, 0], abs=1e-6)
-    # per pair: 5 draws and a half for each side's win, and draws are as likely as either side's win times nu
+    # Each pair has 5 draws and half a win per side; draws are nu times as likely as a win.
     assert fit.draw_factor == pytest.approx(5 / 0.25, rel=1e-6)
 
 
 def directions_without_loss(wins, draws):
-    """All small directions of (λ, ln ν) along which no observed outcome becomes less likely, from the definition."""
+    """Yield the directions of (λ, ln ν) along which no observed outcome becomes less likely, by the definition."""
     players = len(wins)
     for *rises, gamma in itertools.product((0,), *[range(-4, 5)] * (players - 1), (0, 1)):
         for i, j in itertools.combinations(range(players), 2):
@@ -108,7 +108,7 @@ def directions_without_loss(wins, draws):
 
 
 @pytest.mark.parametrize("anchor", [None, 2])
-def test_an_interval_is_open_where_the_results_put_no_limit_to_a_rating(anchor):
+def test_intervals_are_unbounded_where_results_set_no_limit(anchor):
     generator, seen = np.random.default_rng(4), set()
     for _ in range(40):
         wins, draws = generator.integers(0, 4, (2, 3, 3)) * (generator.random((2, 3, 3)) < 0.4)
@@ -123,16 +123,16 @@ def test_an_interval_is_open_where_the_results_put_no_limit_to_a_rating(anchor):
         assert np.array_equal(found, expected)
         assert all(math.isfinite(player.elo) for player in fit)
         seen |= {tuple(ends) for ends in expected.T.tolist()}
-    assert len(seen) == 4  # both ends, one of them, none
+    assert len(seen) == 4  # open at both ends, one of them, or none
 
 
-def test_elo_above_an_anchor_is_a_difference_but_its_interval_is_not(three):
-    wins, draws, fit = three
+def test_anchored_elo_is_a_difference_with_its_own_interval(three_players):
+    wins, draws, fit = three_players
     anchored = fit_ratings(wins, draws, anchor=1).players
     assert [player.elo for player in anchored] == pytest.approx([one.elo - fit.players[1].elo for one in fit.players])
     assert (anchored[1].low, anchored[1].high) == (0, 0)
     assert anchored[0].high - anchored[0].low > fit.players[0].high - fit.players[0].low
-    # two players: twice the distance from their mean
+    # The difference of two players is twice the distance from their mean.
     pair, above = (fit_ratings(wins[:2, :2], draws[:2, :2], anchor).players[0] for anchor in (None, 1))
     assert (above.low, above.high) == pytest.approx((2 * pair.low, 2 * pair.high), abs=0.01)
 
@@ -144,6 +144,6 @@ def test_elo_above_an_anchor_is_a_difference_but_its_interval_is_not(three):
         *((np.zeros((2, 2)), np.array([[0, 1], [0, 0]])), (np.array([[0, -1], [0, 0]]), np.zeros((2, 2)))),
     ],
 )
-def test_bad_tables(wins, draws):
+def test_bad_tables_are_refused(wins, draws):
     with pytest.raises(ReversiError, match="wins and draws"):
         fit_ratings(wins, draws)

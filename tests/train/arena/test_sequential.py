@@ -1,4 +1,4 @@
-"""The SPRT and the confidence sequence: against plain twins, and in simulations that stop as soon as they may."""
+"""The SPRT and the confidence sequence, compared with plain implementations."""
 
 import math
 
@@ -10,7 +10,7 @@ from train.arena import sequential
 from train.arena.sequential import MAX_BET, PAIR_SCORES, ConfidenceSequence, Sprt, _likeliest, expected_score
 
 
-def test_the_likeliest_distribution_has_the_mean_and_no_other_is_likelier():
+def test_likeliest_distribution_has_the_mean_and_is_optimal():
     generator = np.random.default_rng(1)
     seen = np.array([0.1, 0.2, 0.4, 0.2, 0.1])
     for mean in (0.3, 0.5, 0.62):
@@ -27,14 +27,14 @@ def test_the_likeliest_distribution_has_the_mean_and_no_other_is_likelier():
         assert (np.log(mixed) @ seen).max() <= np.log(best) @ seen + 1e-12
 
 
-def test_the_ratio_of_pairs_won_or_lost_is_the_binomial_one():
+def test_llr_of_decisive_pairs_is_binomial():
     sprt, won, lost = Sprt(0, 100), 37, 20
     low, high = expected_score(0), expected_score(100)
     binomial = won * math.log(high / low) + lost * math.log((1 - high) / (1 - low))
     assert sprt.llr([lost, 0, 0, 0, won]) == pytest.approx(binomial, abs=0.02)
 
 
-def test_the_bounds_are_walds_and_lead_to_verdicts():
+def test_sprt_bounds_are_walds_and_decide_the_verdict():
     sprt = Sprt(0, 50, 0.05, 0.05)
     assert sprt.bounds == pytest.approx((-math.log(19), math.log(19)))
     assert Sprt(0, 50, 0.01, 0.2).bounds == pytest.approx((math.log(0.2 / 0.99), math.log(0.8 / 0.01)))
@@ -45,13 +45,13 @@ def test_the_bounds_are_walds_and_lead_to_verdicts():
 
 
 @pytest.mark.parametrize("values", [(50, 0), (0, 0), (-3000, 0), (float("nan"), 1), (0, 50, 0.5), (0, 50, 0.05, 0)])
-def test_bad_tests(values):
+def test_bad_sprt_parameters_are_refused(values):
     with pytest.raises(ReversiError, match="expected"):
         Sprt(*values)
 
 
 def plain_capitals(values, rate, confidence):
-    """The two gamblers' capitals against one *rate*, as the paper writes them."""
+    """Return both betting capitals against *rate*, as the paper defines them."""
     alpha, more, less = 1 - confidence, 1.0, 1.0
     for turn, value in enumerate(values, 1):
         before = values[: turn - 1]
@@ -63,7 +63,7 @@ def plain_capitals(values, rate, confidence):
     return more, less
 
 
-def test_the_interval_is_what_the_plain_gamblers_leave():
+def test_confidence_sequence_equals_plain_betting():
     values = np.random.default_rng(2).choice([0, 0.5, 1], 60, p=[0.1, 0.1, 0.8]).tolist()
     sequence, refuted, rates = ConfidenceSequence(0.9), set(), (0.3, 0.5, 0.6, 0.7, 0.85, 0.95, 0.99)
     for turn, value in enumerate(values, 1):
@@ -76,21 +76,21 @@ def test_the_interval_is_what_the_plain_gamblers_leave():
     assert sequence.mean == pytest.approx(np.mean(values))
 
 
-def added(values):
+def sequence_of(values):
     sequence = ConfidenceSequence()
     for value in values:
         sequence.add(value)
     return sequence
 
 
-def test_the_interval_is_rounded_outwards_and_never_empty(monkeypatch):
+def test_interval_is_rounded_outwards_and_never_empty(monkeypatch):
     monkeypatch.setattr(sequential, "GRID_STEPS", 100)
-    assert added([1] * 1000).interval == (0.99, 1)  # every rate on the grid but 1 is refuted
+    assert sequence_of([1] * 1000).interval == (0.99, 1)  # every rate on the grid but 1 is refuted
     with pytest.raises(ReversiError, match="refuted"):
-        added([0] * 50 + [1] * 1000)
+        sequence_of([0] * 50 + [1] * 1000)
 
 
-def test_bad_observations():
+def test_bad_observations_are_refused():
     with pytest.raises(ReversiError, match="observation 1.5"):
         ConfidenceSequence().add(1.5)
     with pytest.raises(ReversiError, match="confidence 1: expected"):

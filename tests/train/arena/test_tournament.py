@@ -1,4 +1,4 @@
-"""Tournaments: the schedule, the same games again however they are played, resumption, failures of programs, the tables."""
+"""Tournaments: schedule, reproducible games, resumption, failures of programs, tables."""
 
 import json
 import re
@@ -22,7 +22,7 @@ from train.arena.storage import GAMES, RECORDS
 from train.arena.tournament import Tournament, read_tournament, run_tournament
 from train.jobs.run import MANIFEST
 
-#: Small boards, fixed depths: fast, and the same every time.
+#: Small boards and fixed depths: fast and deterministic.
 AGENTS = ("six-factor:depth=1,table=0.1", "greedy", "random")
 
 
@@ -36,15 +36,15 @@ def program(how, after=3, limit=60):
 
 @pytest.fixture(scope="module")
 def played(tmp_path_factory):
-    """A tournament in one go: (folder, result)."""
+    """A complete tournament: (folder, result)."""
     folder = tmp_path_factory.mktemp("tournament")
     return folder, run_tournament(options(), folder)
 
 
-def test_everybody_meets_everybody_from_both_sides_in_every_round():
-    made = options("random", "greedy", "discs:depth=1", "mobility:depth=1", games=6)
-    fixtures = [made.fixture(index) for index in range(made.total)]
-    assert made.total == 6 * 6
+def test_every_round_pairs_all_agents_with_both_colours():
+    schedule = options("random", "greedy", "discs:depth=1", "mobility:depth=1", games=6)
+    fixtures = [schedule.fixture(index) for index in range(schedule.total)]
+    assert schedule.total == 6 * 6
     for number in range(3):
         meetings = {(f.black, f.white) for f in fixtures if f.round == number}
         assert meetings == {(a, b) for a in range(4) for b in range(4) if a != b}
@@ -56,7 +56,7 @@ def test_everybody_meets_everybody_from_both_sides_in_every_round():
     assert all(0 in (gauntlet.fixture(i).black, gauntlet.fixture(i).white) for i in range(gauntlet.total))
 
 
-def test_names_tell_equal_agents_apart():
+def test_equal_agents_get_numbered_names():
     assert options("greedy", "random", "greedy", "greedy").names == ("greedy", "random", "greedy #2", "greedy #3")
 
 
@@ -67,12 +67,12 @@ def test_names_tell_equal_agents_apart():
         *((AGENTS, {"format": "swiss"}, "format='swiss'"), (AGENTS, {"size": 5}, "size 5")),
     ],
 )
-def test_bad_options(agents, others, complaint, tmp_path):
+def test_bad_options_are_refused(agents, others, complaint, tmp_path):
     with pytest.raises(ReversiError, match=complaint):
         run_tournament(options(*agents, **others), tmp_path)
 
 
-def test_all_games_are_saved_in_both_formats_and_read_back(played):
+def test_games_are_saved_in_both_formats_and_read_back(played):
     folder, tournament = played
     lines = [json.loads(line) for line in (folder / GAMES).read_text().splitlines()]
     assert [line["game"] for line in lines] == list(range(12))
@@ -91,7 +91,7 @@ def test_all_games_are_saved_in_both_formats_and_read_back(played):
         assert one.game.seconds == other.game.seconds
 
 
-def test_tables_of_a_tournament(played):
+def test_standings_follow_from_the_records(played):
     _, tournament = played
     table = standings(tournament)
     assert table.players[0].name == AGENTS[0]
@@ -101,14 +101,14 @@ def test_tables_of_a_tournament(played):
         assert (player.games, player.wins + player.draws + player.losses) == (8, 8)
         assert player.score == pytest.approx(np.mean([record.points_of(number) for record in own]))
         assert len(player.seconds) > 0
-        assert player.overruns == 0  # nobody was given a time
+        assert player.overruns == 0  # no agent has a time limit
         assert table.cross_table[place][place] is None
         assert player.rating.low <= player.rating.elo <= player.rating.high
     assert sum(player.discs_per_game for player in table.players) == pytest.approx(0)
     assert table.cross_table[0][1] == pytest.approx(1 - table.cross_table[1][0])
 
 
-def test_the_cross_table_has_the_mean_points_of_games_of_which_some_are_drawn(played):
+def test_cross_table_has_mean_points_with_draws(played):
     _, tournament = played
     records = [
         replace(record, game=replace(record.game, discs=2 * (number % 2)))
@@ -121,11 +121,11 @@ def test_the_cross_table_has_the_mean_points_of_games_of_which_some_are_drawn(pl
         assert table.cross_table[row][column] == np.mean([record.points_of(own) for record in met])
 
 
-def test_moves_over_the_allowed_time_are_counted(tmp_path):
-    made = options("six-factor:depth=1,table=0.1,time=1000", "random", games=2)
-    tournament = run_tournament(made, tmp_path)
+def test_moves_over_the_time_limit_are_counted(tmp_path):
+    chosen = options("six-factor:depth=1,table=0.1,time=1000", "random", games=2)
+    tournament = run_tournament(chosen, tmp_path)
     records = list(tournament.records)
-    assert [agent.time for agent in made.made_agents()] == [1000, None]
+    assert [agent.time for agent in chosen.made_agents()] == [1000, None]
     slow = [2000.0] * len(records[0].game.seconds)
     object.__setattr__(records[0].game, "seconds", tuple(slow))
     by_name = {player.name: player for player in standings(tournament).players}
@@ -135,7 +135,7 @@ def test_moves_over_the_allowed_time_are_counted(tmp_path):
     assert max(by_name["random"].seconds) == 2000
 
 
-def test_an_interrupted_tournament_goes_on_without_a_game_lost_or_repeated(played, tmp_path):
+def test_an_interrupted_tournament_resumes_with_missing_games(played, tmp_path):
     folder, _ = played
     numbers = []
 
@@ -152,13 +152,13 @@ def test_an_interrupted_tournament_goes_on_without_a_game_lost_or_repeated(playe
     lines = (tmp_path / GAMES).read_text().splitlines(keepends=True)
     (tmp_path / GAMES).write_text("".join([*lines[:1], *lines[2:4], lines[4][:40]]))
     run_tournament(options(), tmp_path, on_game=note)
-    assert sorted(numbers) == sorted([*range(12), 1, 4])  # those two were lost, and only they were played again
+    assert sorted(numbers) == sorted([*range(12), 1, 4])  # games 1 and 4 were lost, and only they were played again
     assert (tmp_path / RECORDS).read_bytes() == (folder / RECORDS).read_bytes()
     run_tournament(options(), tmp_path, on_game=note)
     assert len(numbers) == 14
 
 
-def test_more_games_may_be_asked_for_and_add_to_those_there(played, tmp_path):
+def test_a_tournament_can_be_extended_by_more_games(played, tmp_path):
     folder, _ = played
     new = []
     run_tournament(options(games=2), tmp_path)
@@ -169,8 +169,8 @@ def test_more_games_may_be_asked_for_and_add_to_those_there(played, tmp_path):
         run_tournament(options(games=2), tmp_path)
 
 
-def written_book(path, value):
-    """A book of 4x4 that knows the first position alone, and no move."""
+def write_book(path, value):
+    """Write a 4x4 book that contains only the start, without moves."""
     start = Position.initial(Rules(4)).canonical()
     columns = {"own": (start.own, np.uint64), "opp": (start.opp, np.uint64), "value": (value, np.int16)}
     columns |= {"depth": (1, np.uint8), "lines": (1, np.uint32), "checked": (UNCHECKED, np.int16)}
@@ -179,19 +179,19 @@ def written_book(path, value):
     )
 
 
-def test_a_file_that_an_agent_names_may_not_change_under_way(tmp_path):
-    """The same evaluator with two books: the first one's file matters as much as the second's."""
+def test_a_changed_file_of_an_agent_stops_resumption(tmp_path):
+    """The agents share an evaluator and have one book each; both files are checked."""
     books = [tmp_path / name for name in ("one", "two")]
     for value, path in enumerate(books):
-        written_book(path, value)
-    made = options(*(f"{AGENTS[0]},book={path}" for path in books), size=4, games=2)
-    run_tournament(made, tmp_path / "out")
+        write_book(path, value)
+    chosen = options(*(f"{AGENTS[0]},book={path}" for path in books), size=4, games=2)
+    run_tournament(chosen, tmp_path / "out")
     for path in books:
-        kept = path.read_bytes()
-        written_book(path, 7)
+        content_before = path.read_bytes()
+        write_book(path, 7)
         with pytest.raises(ReversiError, match=f"book={path}"):
-            run_tournament(made, tmp_path / "out")
-        path.write_bytes(kept)
+            run_tournament(chosen, tmp_path / "out")
+        path.write_bytes(content_before)
     weights = tmp_path / "weights"
     for name in ("zero", "rl", "rl-search"):
         hashes = []
@@ -202,7 +202,7 @@ def test_a_file_that_an_agent_names_may_not_change_under_way(tmp_path):
     assert options("zero", "random").content_hashes() == options("zero:simulations=2", "random").content_hashes() != {}
 
 
-def test_a_folder_without_a_finished_game_is_a_new_one(played, tmp_path):
+def test_a_folder_without_finished_games_counts_as_new(played, tmp_path):
     folder, whole = played
     first = []
 
@@ -213,13 +213,13 @@ def test_a_folder_without_a_finished_game_is_a_new_one(played, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         run_tournament(options(seed=7), tmp_path, on_game=stop)
     assert first[0] != whole.records[0].game.moves
-    (tmp_path / GAMES).write_text((tmp_path / GAMES).read_text()[:40])  # its only game, torn
+    (tmp_path / GAMES).write_text((tmp_path / GAMES).read_text()[:40])  # its only line, truncated
     run_tournament(options(), tmp_path)
     assert json.loads((tmp_path / MANIFEST).read_text())["options"]["seed"] == 0
     assert (tmp_path / RECORDS).read_bytes() == (folder / RECORDS).read_bytes()
 
 
-def test_openings_that_cannot_be_read_leave_nothing_behind(tmp_path):
+def test_unreadable_openings_create_no_folder(tmp_path):
     (tmp_path / "words.txt").write_text("no opening at all\n")
     for file in ("words.txt", "nothing.txt"):
         with pytest.raises(ReversiError, match=file):
@@ -250,10 +250,10 @@ def test_damaged_folders_are_refused(played, tmp_path):
         run_tournament(options(), tmp_path)
 
 
-def test_programs_that_fail_lose_their_games_and_the_tournament_goes_on(tmp_path):
+def test_failing_programs_forfeit_and_the_tournament_continues(tmp_path):
     kinds = {program("crash"): "crash", program("hang", after=0, limit=0.1): "timeout", program("illegal"): "illegal"}
-    made = options(*kinds, "random", games=2)
-    tournament = run_tournament(made, tmp_path)
+    chosen = options(*kinds, "random", games=2)
+    tournament = run_tournament(chosen, tmp_path)
     assert tournament.complete
     assert len(tournament.records) == 12
     by_name = {player.name: player for player in standings(tournament).players}
@@ -262,48 +262,48 @@ def test_programs_that_fail_lose_their_games_and_the_tournament_goes_on(tmp_path
         assert len(by_name[spec].forfeits) == by_name[spec].losses
         assert {forfeit.kind for forfeit in by_name[spec].forfeits} == {kind}
     forfeits = [record.game.forfeit for record in tournament.records]
-    assert [record.game.forfeit for record in read_tournament(made, tmp_path).records] == forfeits
+    assert [record.game.forfeit for record in read_tournament(chosen, tmp_path).records] == forfeits
     assert {game.ending for game in read_ggf(tmp_path / RECORDS)} == {"timeout", "resigned"}
 
 
-def test_a_program_that_cannot_play_at_all_is_an_error_before_the_first_game(tmp_path):
+def test_a_program_unable_to_play_fails_before_the_first_game(tmp_path):
     positions = tmp_path / "positions.obf"
     positions.write_text("--------------OX----XX-----X-------- O;\n")
-    made = options(f"gtp:{sys.executable} {FAKE} gtp", "random", openings=str(positions))
+    chosen = options(f"gtp:{sys.executable} {FAKE} gtp", "random", openings=str(positions))
     with pytest.raises(ReversiError, match="opening 1 of .* is a position"):
-        run_tournament(made, tmp_path / "out")
+        run_tournament(chosen, tmp_path / "out")
 
 
 @pytest.mark.parametrize(("depth", "opponent", "seed", "verdict"), [(1, 1, 3, "H0"), (4, 2, 0, "H1")])
 def test_an_sprt_stops_within_a_hundred_games(tmp_path, depth, opponent, seed, verdict):
-    """Equally good moves are drawn at random: with other seeds one test in twenty errs."""
+    """Equally good moves are drawn at random, so with other seeds one test in twenty fails."""
     agents = [f"six-factor:depth={plies},table=0.1" for plies in (depth, opponent)]
-    made = options(*agents, games=1000, sprt=Sprt(0, 50), seed=seed)
-    tournament = run_tournament(made, tmp_path)
+    chosen = options(*agents, games=1000, sprt=Sprt(0, 50), seed=seed)
+    tournament = run_tournament(chosen, tmp_path)
     assert (tournament.verdict, tournament.complete) == (verdict, True)
     assert len(tournament.records) <= 100
     assert tournament.pairs.sum() * 2 == len(tournament.records)
     assert Sprt(0, 50).verdict(tournament.pairs) == verdict
-    again = run_tournament(made, tmp_path)
+    again = run_tournament(chosen, tmp_path)
     assert len(again.records) == len(tournament.records) == len((tmp_path / GAMES).read_text().splitlines())
 
 
-def test_openings_that_come_again_are_told(json_lines, tmp_path):
-    """All first moves mirror each other: deterministic agents would play the same two games again and again."""
+def test_number_of_distinct_openings_is_reported(json_lines, tmp_path):
+    """All first moves are symmetric images, so deterministic agents would repeat the same two games."""
     arguments = ("tournament", "random", "greedy", "--size", 4, "--plies", 1, "--games", 4, "--out", tmp_path)
     [result] = json_lines(*arguments, "--workers", 1)
     assert result["openings"] == 1
 
 
 @pytest.mark.parametrize("wrong", [{"games": 2.0}, {"games": True}, {"seed": -1}, {"seed": 1.5}, {"opening_plies": -1}])
-def test_numbers_of_a_match_are_whole(wrong):
+def test_match_options_must_be_integers_in_range(wrong):
     (name,) = wrong
     with pytest.raises(ReversiError, match=f"{name}="):
         play_match("greedy", "random", **{"games": 2, **wrong})
 
 
 @pytest.mark.parametrize("answer", [None, "d3", 0, 99, -1, 1.0])
-def test_an_answer_that_is_no_legal_move_is_named_with_who_gave_it(answer):
+def test_an_illegal_answer_names_the_agent(answer):
     class Confused(Agent):
         def choose(self, position):
             return answer

@@ -1,4 +1,4 @@
-"""Books: lookups and values by slow twins, builds that grow and resume, recorded games, players."""
+"""Books: lookups and values against slow references, resumed builds, checks, recorded games, agents."""
 
 import json
 from dataclasses import replace
@@ -26,13 +26,13 @@ START = Position.initial(SMALL.rules)
 CHECK = CheckOptions(size=6, evaluator="six-factor", positions=1000, depth=4)
 COLUMNS = ("own", "opp", "value", "depth", "lines", "checked")
 VARIANTS = ["normal", "reversed"]
-HERE = LocalExecutor(0)
+IN_PROCESS = LocalExecutor(0)
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     path = tmp_path_factory.mktemp("build")
-    build(SMALL, path, executor=HERE)
+    build(SMALL, path, executor=IN_PROCESS)
     return path
 
 
@@ -50,52 +50,52 @@ def positions_of(book):
 
 
 @pytest.mark.parametrize("option", ["depth=4", "wieghts=FILE"])
-def test_an_option_of_the_evaluator_that_nobody_would_hear_of_is_refused(option):
+def test_unknown_evaluator_options_are_refused(option):
     name = option.partition("=")[0]
     for kind in (BookOptions, CheckOptions):
         with pytest.raises(TrainError, match=name):
             kind(evaluator=f"six-factor:{option}")
 
 
-def test_leaves_that_lead_to_nothing_new_are_no_search():
-    """On 4x4 other orders of moves lead to all that comes after some leaves; nothing is asked for then, and the book goes on."""
-    asked = []
+def test_leaves_with_only_known_children_are_not_searched():
+    """On 4x4, transpositions already cover all children of some leaves; the build must not search an empty batch."""
+    batch_sizes = []
 
     def search(own, opp, depth):
-        asked.append(len(own))
+        batch_sizes.append(len(own))
         empties = 16 - np.bitwise_count(own | opp).astype(np.int64)
         return np.zeros(len(own), np.int64), np.where(empties <= 7, empties, depth)
 
     options = BookOptions(size=4, evaluator="six-factor", positions=10_000, depth=1, margin=64.0, loss_plies=0.0)
     tree = grow(options, search)
-    assert min(asked) > 0
+    assert min(batch_sizes) > 0
     assert len(tree.own) > 100
 
 
-def test_lookups_are_those_of_a_slow_twin_under_all_symmetries(book):
-    twin = {}
+def test_lookups_equal_a_reference_under_all_symmetries(book):
+    rows = {}
     for row, position in enumerate(positions_of(book)):
         for symmetry in range(8):
             image = position.transformed(symmetry)
-            twin[image.own, image.opp] = (book.value[row] / UNITS_PER_DISC, int(book.depth[row]), int(book.lines[row]))
+            rows[image.own, image.opp] = (book.value[row] / UNITS_PER_DISC, int(book.depth[row]), int(book.lines[row]))
     assert len(book) >= SMALL.positions
-    for own, opp in twin:
+    for own, opp in rows:
         position = Position(book.rules, own, opp)
-        assert book.find(position) == twin[own, opp]
+        assert book.find(position) == rows[own, opp]
         after = {move: position.play(move) for move in position.legal_moves()}
-        known = {move: twin[child.own, child.opp] for move, child in after.items() if (child.own, child.opp) in twin}
+        known = {move: rows[at.own, at.opp] for move, at in after.items() if (at.own, at.opp) in rows}
         expected = {
-            (move, -value, depth, lines, twin[own, opp][0] + value <= book.margin / 6 + 1e-9)
+            (move, -value, depth, lines, rows[own, opp][0] + value <= book.margin / 6 + 1e-9)
             for move, (value, depth, lines) in known.items()
-            if not twin[own, opp][1] and twin[own, opp][0] + value <= book.margin + 1e-9
+            if not rows[own, opp][1] and rows[own, opp][0] + value <= book.margin + 1e-9
         }
         assert set(book.moves(position)) == expected
         for child in after.values():
-            assert (book.find(child) is None) == ((child.own, child.opp) not in twin)
+            assert (book.find(child) is None) == ((child.own, child.opp) not in rows)
     assert book.find(Position.initial()) is None
 
 
-def test_values_lines_and_margin_follow_from_the_leaves(book):
+def test_values_and_lines_are_backed_up_from_the_leaves(book):
     engine, seen = Engine("six-factor", book.rules, megabytes=1), set()
 
     def searched(position, depth):
@@ -121,8 +121,8 @@ def test_values_lines_and_margin_follow_from_the_leaves(book):
     assert len(seen) == len(book)
 
 
-def checked_slowly(book, depth):
-    """What the moves that a book plays lose, by its own values and by searches of *depth* plies; by canonical boards and name."""
+def reference_check(book, depth):
+    """Return the losses of the played moves, by book values and by searches of *depth* plies, keyed by board and move."""
     engine, values = Engine("six-factor", book.rules, megabytes=1), {}
 
     def value(position):
@@ -149,38 +149,38 @@ def checked_slowly(book, depth):
     return found
 
 
-def test_a_check_judges_as_a_slow_twin_and_bars_what_is_worse(book, tmp_path):
-    margin = 1.2  # of the six-factor formula's moves some are worse by far
+def test_check_equals_a_reference_and_bars_worse_moves(book, tmp_path):
+    margin = 1.2  # some moves of the six-factor formula lose far more
     narrow = replace(book, margin=margin)
-    found = check(narrow, CHECK, tmp_path, executor=HERE)
-    twin = checked_slowly(narrow, CHECK.depth)
-    told = checked_moves(found)
-    assert {(move.board, move.move) for move in told} == twin.keys()
-    for move in told:
-        assert (move.loss, move.found) == pytest.approx(twin[move.board, move.move])
-    worse = {key for key, (_, loss) in twin.items() if loss > margin}
-    assert 0 < len(worse) < len(twin)
+    checked_book = check(narrow, CHECK, tmp_path, executor=IN_PROCESS)
+    reference = reference_check(narrow, CHECK.depth)
+    judged_moves = checked_moves(checked_book)
+    assert {(move.board, move.move) for move in judged_moves} == reference.keys()
+    for move in judged_moves:
+        assert (move.loss, move.found) == pytest.approx(reference[move.board, move.move])
+    worse = {key for key, (_, loss) in reference.items() if loss > margin}
+    assert 0 < len(worse) < len(reference)
     again = read_book(tmp_path / BOOK)
-    assert same(again, found)
+    assert same(again, checked_book)
     assert again.about["check"]["depth"] == CHECK.depth
     for position in positions_of(again):
         for symmetry in range(8):
             image = position.transformed(symmetry)
             played = {image.play(move.move).canonical() for move in again.moves(image) if move.plays}
-            expected = [move for board, move in twin.keys() - worse if board == position.to_text()]
+            expected = [move for board, move in reference.keys() - worse if board == position.to_text()]
             assert played == {position.play(move).canonical() for move in expected}
             assert (again.choose(image) is None) == (not expected)
 
 
-def test_a_check_of_some_positions_goes_on_to_the_same_bytes(book, tmp_path, monkeypatch):
+def test_a_check_of_a_sample_resumes_to_the_same_bytes(book, tmp_path, monkeypatch):
     monkeypatch.setattr("train.book.check.BATCH", 4)
     some = replace(CHECK, positions=10, seed=3)
-    whole = check(book, some, tmp_path / "whole", executor=HERE)
-    assert same(check(book, some, executor=HERE), whole)
+    whole = check(book, some, tmp_path / "whole", executor=IN_PROCESS)
+    assert same(check(book, some, executor=IN_PROCESS), whole)
     (tmp_path / "cut").mkdir()
     for name in ("run.json", LOG):
         (tmp_path / "cut" / name).write_bytes((tmp_path / "whole" / name).read_bytes()[: -9 if name == LOG else None])
-    check(book, some, tmp_path / "cut", executor=HERE)
+    check(book, some, tmp_path / "cut", executor=IN_PROCESS)
     for name in (BOOK, LOG):
         assert (tmp_path / "cut" / name).read_bytes() == (tmp_path / "whole" / name).read_bytes()
     drawn = (whole.checked != UNCHECKED) & (book.depth == 0)
@@ -188,10 +188,10 @@ def test_a_check_of_some_positions_goes_on_to_the_same_bytes(book, tmp_path, mon
     for row, position in enumerate(positions_of(book)):
         assert drawn[row] or book.moves(position) == whole.moves(position)
     with pytest.raises(TrainError, match="book"):
-        check(replace(book, margin=2.0), some, tmp_path / "cut", executor=HERE)
+        check(replace(book, margin=2.0), some, tmp_path / "cut", executor=IN_PROCESS)
 
 
-def test_the_command_says_what_is_worse_and_whether_it_is_played(folder, tmp_path, monkeypatch, json_lines):
+def test_check_command_reports_worse_and_played_moves(folder, tmp_path, monkeypatch, json_lines):
     monkeypatch.setattr("train.book.check.core_count", lambda: 0)
     path = tmp_path / "narrow.safetensors"
     path.write_bytes(replace(read_book(folder / BOOK), margin=1.2).to_bytes())
@@ -203,7 +203,7 @@ def test_the_command_says_what_is_worse_and_whether_it_is_played(folder, tmp_pat
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
-def test_a_packaged_book_plays_nothing_that_its_check_found_worse(variant):
+def test_packaged_books_play_no_move_that_failed_the_check(variant):
     book = packaged_book(Rules(8, variant))
     found, moves = checked_moves(book), all_moves(book)
     assert len(found) == np.count_nonzero(moves.loss <= book.margin / 6 * UNITS_PER_DISC + 1e-7)
@@ -215,26 +215,26 @@ def test_a_packaged_book_plays_nothing_that_its_check_found_worse(variant):
         assert plays == (move.found <= book.margin)
 
 
-def test_a_build_grows_and_goes_on_to_the_same_bytes(folder, tmp_path):
-    build(BookOptions(**{**SMALL.as_dict(), "positions": 20}), tmp_path, executor=HERE)
+def test_a_build_grows_and_resumes_to_the_same_bytes(folder, tmp_path):
+    build(BookOptions(**{**SMALL.as_dict(), "positions": 20}), tmp_path, executor=IN_PROCESS)
     small = read_book(tmp_path / BOOK)
     assert 20 <= len(small) < SMALL.positions
     log = tmp_path / LOG
     log.write_bytes(log.read_bytes()[:-7])
-    build(SMALL, tmp_path, executor=HERE)
+    build(SMALL, tmp_path, executor=IN_PROCESS)
     for name in (BOOK, LOG):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
     with pytest.raises(TrainError, match="margin"):
-        build(BookOptions(**{**SMALL.as_dict(), "margin": 1.0}), tmp_path, executor=HERE)
+        build(BookOptions(**{**SMALL.as_dict(), "margin": 1.0}), tmp_path, executor=IN_PROCESS)
     lines = log.read_text().splitlines()
     changed = json.loads(lines[3])
     changed["value"][0] += 1
     log.write_text("\n".join([*lines[:3], json.dumps(changed), *lines[4:], ""]))
     with pytest.raises(TrainError, match="line 4 of .*searches.jsonl"):
-        build(SMALL, tmp_path, executor=HERE)
+        build(SMALL, tmp_path, executor=IN_PROCESS)
 
 
-def test_a_book_that_is_damaged_or_none_is_refused_with_its_name(folder, tmp_path):
+def test_damaged_missing_or_unsuitable_books_are_refused(folder, tmp_path):
     data, path = (folder / BOOK).read_bytes(), tmp_path / "broken.safetensors"
     with pytest.raises(BookError, match="broken"):
         read_book(path)
@@ -247,7 +247,7 @@ def test_a_book_that_is_damaged_or_none_is_refused_with_its_name(folder, tmp_pat
 
 
 def steps_of(games, scores):
-    """Every move of games: the positions before and after it, the same for every image, and the result for who played it."""
+    """Yield for every move the canonical positions before and after it, and the result for the side that played it."""
     for game, score in zip(games, scores, strict=True):
         at = Position.initial()
         for move in game:
@@ -256,22 +256,22 @@ def steps_of(games, scores):
                 yield before.canonical(), at.canonical(), (2 * score - 64) * (1 if before.turn == BLACK else -1)
 
 
-def counted_slowly(position, steps):
-    """How games went on from a position: moves to (games, points, score), by plain Python."""
-    found, here = {}, position.canonical()
+def reference_counts(position, steps):
+    """Return the recorded moves of a position as {move: (games, points, score)}, in plain Python."""
+    counts, here = {}, position.canonical()
     for move in position.legal_moves():
         after = position.play(move).canonical()
         if results := [result for *way, result in steps if way == [here, after]]:
             points = np.mean([(result > 0) + (result == 0) / 2 for result in results])
-            found[move] = (len(results), points, np.mean(results))
-    return found
+            counts[move] = (len(results), points, np.mean(results))
+    return counts
 
 
-def test_recorded_games_are_counted_by_move_as_by_hand(tmp_path):
+def test_recorded_games_are_counted_by_move(tmp_path):
     start = Position.initial()
     games = [random_moves(start, seed, 8) for seed in range(40)] + [random_moves(start, 508)]
     names = [start.rules.name_of(action) for action in range(start.rules.pass_action + 1)]
-    for symmetry in (3, 4, 7):  # those that leave the start as it is
+    for symmetry in (3, 4, 7):  # the symmetries that keep the start position
         image = dict(zip(names, (names[action] for action in action_images(8)[symmetry]), strict=True))
         games += [[image[move] for move in game] for game in games[symmetry : 2 * symmetry]]
     scores = [32 if number % 9 == 0 else 7 * number % 65 for number in range(len(games))]
@@ -285,7 +285,7 @@ def test_recorded_games_are_counted_by_move_as_by_hand(tmp_path):
     here = [start.play_all(game[:plies]) for game, plies in zip(games, (0, 1, 2, 2, 3, 4, 6, 7, 8), strict=False)]
     here += [start.play_all(line[:plies]) for plies in (passed, passed + 1)]
     for position in [*here, *(here[3].transformed(symmetry) for symmetry in range(1, 8))]:
-        found, expected = tree.moves(position), counted_slowly(position, steps)
+        found, expected = tree.moves(position), reference_counts(position, steps)
         assert found.keys() == expected.keys()
         assert all(found[move] == pytest.approx(expected[move]) for move in expected)
         assert list(found) == sorted(found, key=lambda move: -found[move].games)
@@ -295,7 +295,7 @@ def test_recorded_games_are_counted_by_move_as_by_hand(tmp_path):
     assert not tree.moves(late)
 
 
-def test_a_folder_without_whole_games_is_refused(tmp_path):
+def test_missing_folders_and_illegal_games_are_refused(tmp_path):
     with pytest.raises(ReversiError, match="none"):
         GameTree(tmp_path / "none")
     (tmp_path / "a.wtb").write_bytes(wthor_file(wthor_record(["f5", "d6"]), wthor_record(["f5", "f5"])))
@@ -303,7 +303,7 @@ def test_a_folder_without_whole_games_is_refused(tmp_path):
         GameTree(tmp_path)
 
 
-def test_an_agent_plays_by_the_book_only_if_it_is_told(folder, book):
+def test_an_agent_uses_a_book_only_if_its_spec_has_one(folder, book):
     spec, best = f"six-factor:depth=1,book={folder / BOOK}", book.moves(START)[0]
     result = make_agent(spec).search(START)
     assert (result.move, result.value, result.nodes) == (best.move, best.value, 0)
@@ -314,7 +314,7 @@ def test_an_agent_plays_by_the_book_only_if_it_is_told(folder, book):
         at for at in positions_of(book) if sorted(move.plays for move in book.moves(at))[:3] == [False, True, True]
     )
     drawn = [make_agent(f"{spec},variety=3,seed={seed}").search(position).move for seed in range(20)]
-    assert set(drawn) == {move.move for move in book.moves(position) if move.plays}  # however wide the variety
+    assert set(drawn) == {move.move for move in book.moves(position) if move.plays}  # variety does not matter
     drawn = [make_agent(f"{spec},seed={seed}").search(position).value for seed in range(3)]
     assert set(drawn) == {book.moves(position)[0].value}
     with pytest.raises(BookError, match="6x6 normal"):

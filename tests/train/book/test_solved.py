@@ -1,4 +1,4 @@
-"""Solved books and the agent `perfect`: scores by the plain solver, resumed runs, play that loses nothing."""
+"""Solved books and the agent `perfect`: scores by the solver, resumed runs, perfect play."""
 
 from dataclasses import replace
 
@@ -17,17 +17,17 @@ from train.book.options import SolvedBookOptions
 from train.book.solved import solve_book
 from train.jobs.processes import LocalExecutor
 
-HERE = LocalExecutor(0)
+IN_PROCESS = LocalExecutor(0)
 
 
 @pytest.fixture(scope="module", params=["normal", "reversed"])
 def solved(request, tmp_path_factory):
     """A book of the first four plies of 4x4, and its folder."""
     folder = tmp_path_factory.mktemp(request.param)
-    return solve_book(SolvedBookOptions(4, request.param, 4), folder, executor=HERE), folder
+    return solve_book(SolvedBookOptions(4, request.param, 4), folder, executor=IN_PROCESS), folder
 
 
-def test_every_score_is_that_of_the_solver(solved):
+def test_scores_equal_the_solver(solved):
     book, _ = solved
     scores = solve_batch(book.own, book.opp, book.rules)
     assert np.array_equal(book.value, UNITS_PER_DISC * scores.astype(int))
@@ -37,22 +37,22 @@ def test_every_score_is_that_of_the_solver(solved):
     assert book.is_solved
 
 
-def test_a_run_with_a_cut_log_or_more_plies_gives_the_same_bytes(solved, tmp_path):
+def test_a_truncated_log_or_more_plies_give_the_same_bytes(solved, tmp_path):
     book, folder = solved
     data, variant = (folder / BOOK).read_bytes(), book.rules.variant
     log = folder / "scores-4.jsonl"
     log.write_bytes(log.read_bytes()[:-9])
-    solve_book(SolvedBookOptions(4, variant, 4), folder, executor=HERE)
+    solve_book(SolvedBookOptions(4, variant, 4), folder, executor=IN_PROCESS)
     assert (folder / BOOK).read_bytes() == data
     for plies in (2, 4):
-        solve_book(SolvedBookOptions(4, variant, plies), tmp_path, executor=HERE)
+        solve_book(SolvedBookOptions(4, variant, plies), tmp_path, executor=IN_PROCESS)
     assert (tmp_path / BOOK).read_bytes() == data
     with pytest.raises(TrainError, match="plies"):
-        solve_book(SolvedBookOptions(4, variant, 2), tmp_path, executor=HERE)
+        solve_book(SolvedBookOptions(4, variant, 2), tmp_path, executor=IN_PROCESS)
 
 
-def test_a_book_of_more_plies_than_a_game_has_no_leaf_to_solve(tmp_path):
-    book = solve_book(SolvedBookOptions(4, plies=30), tmp_path, executor=HERE)
+def test_a_book_of_whole_games_solves_no_leaves(tmp_path):
+    book = solve_book(SolvedBookOptions(4, plies=30), tmp_path, executor=IN_PROCESS)
     assert not (tmp_path / "scores-30.jsonl").exists()
     over = [row for row in range(len(book)) if Position(book.rules, int(book.own[row]), int(book.opp[row])).is_over()]
     rows = np.random.default_rng(0).choice(len(book), 200, replace=False)
@@ -62,7 +62,7 @@ def test_a_book_of_more_plies_than_a_game_has_no_leaf_to_solve(tmp_path):
     assert (book.depth[over] == [16 - int(book.own[row] | book.opp[row]).bit_count() for row in over]).all()
 
 
-def test_only_the_best_moves_of_a_solved_book_are_played(solved):
+def test_a_solved_book_plays_only_the_best_moves(solved):
     book, folder = solved
     solver, seen = Solver(book.rules), set()
     for row in np.flatnonzero(book.depth == 0)[:40]:
@@ -102,7 +102,7 @@ def test_perfect_loses_nothing(solved, with_book):
             call()
 
 
-def test_perfect_takes_no_book_with_estimates(solved, tmp_path):
+def test_perfect_refuses_a_book_with_estimates(solved, tmp_path):
     book, _ = solved
     path = tmp_path / "estimates.safetensors"
     path.write_bytes(replace(book, about={}).to_bytes())
@@ -116,22 +116,22 @@ STARTS = {"normal": -4, "reversed": 2}
 
 
 @pytest.mark.parametrize("rules", PACKAGED, ids=str)
-def test_perfect_plays_from_the_packaged_book_and_other_agents_do_not(rules):
+def test_only_perfect_uses_the_packaged_book_by_default(rules):
     book, agent = solved_book(rules), make_agent("perfect:table=1")
     assert agent.content_hashes(rules) == {"book": book.sha256}
     start = Position.initial(rules)
     assert book.find(start).value == STARTS[rules.variant]
     assert "book=yes" not in make_agent("network:depth=1").content_hashes(rules)
     assert make_agent("network:depth=1").search(start).nodes > 0
-    asked = make_agent("network:depth=1,book=yes").search(start)
-    assert (asked.value, asked.nodes, asked.exact) == (STARTS[rules.variant], 0, True)
+    result = make_agent("network:depth=1,book=yes").search(start)
+    assert (result.value, result.nodes, result.exact) == (STARTS[rules.variant], 0, True)
     assert -book.find(start.play(agent.choose(start))).value == STARTS[rules.variant]
-    assert book_sizes() == [8]  # the page's players take no solved book
+    assert book_sizes() == [8]  # agents on the web page use no solved book
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("rules", PACKAGED, ids=str)
-def test_every_score_of_a_packaged_book_is_the_best_of_its_moves(rules):
+def test_packaged_scores_are_the_best_of_their_moves(rules):
     book = solved_book(rules)
     for row in np.flatnonzero(book.depth == 0):
         position = Position(rules, int(book.own[row]), int(book.opp[row]))
@@ -145,8 +145,8 @@ def test_every_score_of_a_packaged_book_is_the_best_of_its_moves(rules):
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [2, pytest.param(300, marks=pytest.mark.long)])
 @pytest.mark.parametrize("rules", PACKAGED, ids=str)
-def test_entries_of_the_last_ply_are_solved_again_in_another_order(rules, count):
-    """Without a network, and on a symmetric image; the few are those that are solved soonest: everything is won."""
+def test_last_ply_entries_equal_an_independent_solver(rules, count):
+    """The solver has no network and sees a symmetric image. The small run takes wins of all discs, which solve fastest."""
     book = solved_book(rules)
     solver = Solver(rules, evaluator="six-factor", table=TranspositionTable(64), selective=False)
     last = np.flatnonzero(book.depth)

@@ -1,4 +1,4 @@
-"""Regret in solved endgames: the positions, the figures, the curve's file, and the command."""
+"""Regret in solved endgames: positions, metrics, the file of the curve, the command."""
 
 import csv
 import dataclasses
@@ -40,7 +40,7 @@ def best_actions(positions):
 
 @pytest.mark.parametrize("size", [4, 6, 8])
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
-def test_values_are_those_of_the_solver_for_every_move(size, variant, tmp_path):
+def test_values_equal_the_solver_for_every_move(size, variant, tmp_path):
     positions = noisy_endgames(EndgameOptions(size, variant, 3, (2, 6)), tmp_path, threads=1)
     assert len(positions) == 15
     for i in range(len(positions)):
@@ -52,21 +52,21 @@ def test_values_are_those_of_the_solver_for_every_move(size, variant, tmp_path):
         assert position.empties == positions.empties[i]
 
 
-def test_positions_are_as_many_as_asked_for_and_no_images_of_each_other(small):
+def test_positions_are_complete_and_distinct_up_to_symmetry(small):
     counts = np.bincount(small.empties, minlength=8)
     assert counts[3:8].tolist() == [12] * 5
     own, opp, _ = batch.canonical(small.own, small.opp)
     assert len(set(zip(own.tolist(), opp.tolist(), strict=True))) == len(small)
 
 
-def test_a_small_board_gives_what_it_has(tmp_path):
+def test_a_small_board_yields_fewer_positions(tmp_path):
     positions = noisy_endgames(EndgameOptions(4, "normal", 60), tmp_path, threads=1)
     counts = np.bincount(positions.empties, minlength=12)
     assert counts[2] == 60
     assert 0 < counts[11] < counts[10] < 60
 
 
-def test_masks_and_observations_are_those_of_the_environment(small):
+def test_masks_and_observations_equal_the_environment(small):
     rules = small.rules
     env = ReversiEnv(size=rules.size, opponent=None)
     for i in range(0, len(small), 7):
@@ -76,7 +76,7 @@ def test_masks_and_observations_are_those_of_the_environment(small):
         assert (info["action_mask"] == small.masks[i]).all()
 
 
-def test_the_file_is_used_again_and_is_the_same_for_the_same_options(small, cache, tmp_path, monkeypatch):
+def test_the_cached_file_is_reused_and_reproducible(small, cache, tmp_path, monkeypatch):
     again = noisy_endgames(SMALL, tmp_path)
     assert again.digest == small.digest
     monkeypatch.setattr("train.evaluation.exact_set.solve_batch", lambda *_, **__: pytest.fail("solved twice"))
@@ -84,7 +84,7 @@ def test_the_file_is_used_again_and_is_the_same_for_the_same_options(small, cach
     assert dataclasses.replace(SMALL, seed=1).name != SMALL.name
 
 
-def test_a_damaged_file_is_named_and_an_older_one_is_solved_again(small, cache, tmp_path):
+def test_damaged_files_are_refused_and_old_ones_solved_again(small, cache, tmp_path):
     path, whole = tmp_path / f"{SMALL.name}.npz", (cache / f"{SMALL.name}.npz").read_bytes()
     about = {"format": endgames.FORMAT, **SMALL.as_dict()}
 
@@ -103,7 +103,7 @@ def test_a_damaged_file_is_named_and_an_older_one_is_solved_again(small, cache, 
 
 
 @pytest.mark.parametrize("batch_empties", [16, 0], ids=["in a batch", "one by one"])
-def test_what_is_solved_is_kept_when_the_rest_is_interrupted(small, tmp_path, monkeypatch, batch_empties):
+def test_interrupted_solving_resumes(small, tmp_path, monkeypatch, batch_empties):
     for name, value in (("BATCH_EMPTIES", batch_empties), ("TABLE_MIB", 0.1), ("BATCH_CHUNK", 8)):
         monkeypatch.setattr(endgames, name, value)
 
@@ -113,9 +113,9 @@ def test_what_is_solved_is_kept_when_the_rest_is_interrupted(small, tmp_path, mo
 
     with pytest.raises(KeyboardInterrupt):
         noisy_endgames(SMALL, tmp_path, threads=1, progress=interrupt)
-    heard = []
-    again = noisy_endgames(SMALL, tmp_path, threads=1, progress=lambda doing, done, total: heard.append(done))
-    assert heard[0] == 16
+    reported = []
+    again = noisy_endgames(SMALL, tmp_path, threads=1, progress=lambda doing, done, total: reported.append(done))
+    assert reported[0] == 16
     assert again.digest == small.digest
 
 
@@ -127,7 +127,7 @@ def test_impossible_ranges_of_empties_are_refused(options):
         EndgameOptions(**options)
 
 
-def test_best_moves_give_away_nothing_and_worst_moves_the_most(small):
+def test_regret_of_best_and_worst_moves(small):
     perfect = small.judge(best_actions(small)).overall
     assert (perfect.regret, perfect.optimal, perfect.spoilt) == (0, 1, 0)
     worst_values = np.where(small.values == ILLEGAL, 127, small.values)
@@ -140,7 +140,7 @@ def test_best_moves_give_away_nothing_and_worst_moves_the_most(small):
     assert worst.overall.regret > small.random_play().overall.regret > 0
 
 
-def test_overall_counts_every_number_of_empties_alike():
+def test_overall_weights_all_numbers_of_empties_equally():
     rules = Rules(4)
     own = np.array([0b11 << 18, 0b11 << 18, 0b11 << 18], np.uint64)
     opp = np.array([1 << 20, 1 << 20, 0b11 << 20], np.uint64)
@@ -153,7 +153,7 @@ def test_overall_counts_every_number_of_empties_alike():
     assert (overall.regret, overall.optimal, overall.spoilt, overall.positions) == (3.0, 0.25, 0.75, 3)
 
 
-def test_expected_figures_are_the_mean_over_the_moves(small):
+def test_expected_regret_is_the_mean_over_the_moves(small):
     weights = np.random.default_rng(0).random(small.masks.shape) * small.masks
     shares = weights[:, :-1] / weights[:, :-1].sum(axis=1, keepdims=True)
     losses = np.where(small.values == ILLEGAL, 0, small.scores[:, None] - small.values.astype(int))
@@ -162,7 +162,7 @@ def test_expected_figures_are_the_mean_over_the_moves(small):
     assert small.judge_probabilities(one_hot).overall.regret == 0
 
 
-def test_illegal_actions_are_named(small):
+def test_illegal_actions_are_refused(small):
     actions = best_actions(small)
     for wrong in (int(np.flatnonzero(~small.masks[5, :-1])[0]), 36, -1, 37):
         actions[5] = wrong
@@ -175,7 +175,7 @@ def test_illegal_actions_are_named(small):
         small.judge_probabilities(np.zeros(small.masks.shape))
 
 
-def test_a_curve_is_read_again_and_forgets_what_is_done_again(small, tmp_path):
+def test_a_resumed_curve_drops_the_points_after_its_step(small, tmp_path):
     path = tmp_path / "regret.csv"
     curve = RegretCurve(path, small)
     curve.add(0, small.random_play())
@@ -194,7 +194,7 @@ def test_a_curve_is_read_again_and_forgets_what_is_done_again(small, tmp_path):
     assert (tmp_path / "plot.svg").read_bytes().startswith(b"<?xml")
 
 
-def test_a_curve_of_other_positions_or_none_is_refused(small, tmp_path, cache):
+def test_a_curve_of_other_positions_is_refused(small, tmp_path, cache):
     path = tmp_path / "regret.csv"
     RegretCurve(path, small).add(0, small.random_play())
     other = noisy_endgames(dataclasses.replace(SMALL, seed=3, positions=3), cache)
@@ -205,7 +205,7 @@ def test_a_curve_of_other_positions_or_none_is_refused(small, tmp_path, cache):
         RegretCurve(path, small)
 
 
-def test_the_command_judges_players_side_by_side(json_lines, cache, tmp_path):
+def test_regret_command_compares_agents(json_lines, cache, tmp_path):
     table, plot = tmp_path / "figures.csv", tmp_path / "figures.svg"
     arguments = ["greedy", "exact:exact=8", "-n", 6, "-p", 12, "-e", "3-7", "--cache", cache]
     (result,) = json_lines("measure", "regret", *arguments, "--csv", table, "--plot", plot)
@@ -218,14 +218,14 @@ def test_the_command_judges_players_side_by_side(json_lines, cache, tmp_path):
     assert plot.exists()
     (again,) = json_lines("measure", "regret", *arguments)
     assert [entry["by_empties"] for entry in again["agents"]] == [entry["by_empties"] for entry in result["agents"]]
-    agents = ("random:seed=20", "greedy:seed=10")  # checkpoints, drawn over their numbers
+    agents = ("random:seed=20", "greedy:seed=10")  # treated as checkpoints, plotted over the numbers in their names
     (result,) = json_lines("measure", "regret", *agents, *arguments[2:], "--curve", "--plot", tmp_path / "c.svg")
     assert [entry["step"] for entry in result["agents"]] == [20, 10]
     assert (tmp_path / "c.svg").exists()
 
 
-def training(folder, small, steps, **options):
-    """A few steps of MaskablePPO with the callback."""
+def train_ppo(folder, small, steps, **options):
+    """Train MaskablePPO for a few steps with the callback."""
     callback = RegretCallback(small, folder, every=64, **options)
     env = ReversiVecEnv(8, size=6)
     model = MaskablePPO("MlpPolicy", env, n_steps=8, batch_size=32, n_epochs=1, seed=0, policy_kwargs={"net_arch": [8]})
@@ -233,8 +233,8 @@ def training(folder, small, steps, **options):
 
 
 @pytest.mark.slow
-def test_a_training_yields_a_curve_and_goes_on_with_it(small, tmp_path):
-    model, callback, _ = training(tmp_path, small, 128)
+def test_training_writes_a_curve_and_continues_it(small, tmp_path):
+    model, callback, _ = train_ppo(tmp_path, small, 128)
     assert sorted(callback.curve.points) == [0, 64, 128]
     assert b"<svg" in (tmp_path / "regret.svg").read_bytes()
     masks = small.masks

@@ -1,4 +1,4 @@
-"""The exam: the sample, the truth and the marks against plain twins; the command, its cache and its plot."""
+"""The exam: samples, exact scores and marks against plain Python; the command, its cache and its plot."""
 
 import numpy as np
 import pytest
@@ -26,28 +26,28 @@ def games(tmp_path_factory):
     return folder
 
 
-def boards(rows):
+def board_pairs(rows):
     return [(int(own), int(opp)) for own, opp in zip(*rows, strict=True)]
 
 
-def test_the_sample_is_of_the_games_and_the_same_for_the_same_seed(games):
+def test_the_sample_is_from_the_games_and_reproducible(games):
     files = wthor_files(games)
-    everything = {pair for path in files for pair in boards(read_wthor(path).positions(8))}
-    one, two, other = (boards(sample(files, 8, 20, seed)) for seed in (1, 1, 2))
+    everything = {pair for path in files for pair in board_pairs(read_wthor(path).positions(8))}
+    one, two, other = (board_pairs(sample(files, 8, 20, seed)) for seed in (1, 1, 2))
     assert one == two != other
     assert len(set(one)) == 20
     assert set(one) <= everything
     assert all((own | opp).bit_count() == 56 for own, opp in one)
-    assert boards(sample(files, 8, 10, 1)) == one[:10]
+    assert board_pairs(sample(files, 8, 10, 1)) == one[:10]
 
 
-def test_images_of_one_position_count_once(games):
+def test_symmetric_images_count_once(games):
     assert len(sample(wthor_files(games), 60, 1)[0]) == 1
     with pytest.raises(TrainError, match="60"):
         sample(wthor_files(games), 60, 2)
 
 
-def test_games_are_found_by_folder_or_variable(games, monkeypatch, tmp_path):
+def test_wthor_files_are_found_by_folder_or_variable(games, monkeypatch, tmp_path):
     assert wthor_files(games) == wthor_files(games.parent)
     monkeypatch.setenv("REVERSI_DATA", str(games.parent))
     assert wthor_files() == wthor_files(games)
@@ -59,7 +59,7 @@ def test_games_are_found_by_folder_or_variable(games, monkeypatch, tmp_path):
 
 
 def one_ply_move(position, judge):
-    """The first of the moves with the best value of the position after it."""
+    """Return the first of the moves with the best value after one ply."""
     values = {}
     for move in position.legal_moves():
         child = position.play(move)
@@ -68,25 +68,25 @@ def one_ply_move(position, judge):
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
-def test_greedy_moves_are_those_of_plain_python(variant):
+def test_one_ply_actions_equal_plain_python(variant):
     rules, judge = Rules(6, variant), evaluators.get_evaluator("six-factor")
     own, opp = batch.random_positions(150, 31, rules, seed=2)
     kept = ~batch.is_over(own, opp, rules) & (batch.legal_moves(own, opp, rules) != 0)
     own, opp = own[kept], opp[kept]
-    positions = [Position(rules, *pair) for pair in boards((own, opp))]
+    positions = [Position(rules, *pair) for pair in board_pairs((own, opp))]
     actions = ExactSet.scored(own, opp, rules).one_ply_actions(judge)
     assert [rules.name_of(int(action)) for action in actions] == [one_ply_move(p, judge) for p in positions]
     assert len(positions) > 20
     assert any(position.play(move).is_over() for position in positions for move in position.legal_moves())
 
 
-def test_marks_are_those_of_plain_python(games, tmp_path):
+def test_marks_equal_plain_python(games, tmp_path):
     files, names = wthor_files(games), ("network", "six-factor", "discs")
     papers = recorded_sets(files, Rules(), positions=12, empties=(6, 8), seed=3, folder=tmp_path, threads=1)
     result = examine(names, Rules(), papers)
     assert result.names() == names
     for paper in result.papers:
-        positions = [Position(Rules(), *pair) for pair in boards(sample(files, paper.empties, 12, 3))]
+        positions = [Position(Rules(), *pair) for pair in board_pairs(sample(files, paper.empties, 12, 3))]
         exact = [solve(position).score for position in positions]
         assert (paper.positions, paper.mean_score) == (12, np.mean(np.abs(exact)))
         for name in names:
@@ -106,7 +106,7 @@ def test_marks_are_those_of_plain_python(games, tmp_path):
             assert mark.best_moves == pytest.approx(np.mean([r == 0 for r in regrets]))
 
 
-def test_scores_that_the_files_have_are_taken(games, tmp_path):
+def test_theoretical_scores_of_the_files_are_used(games, tmp_path):
     # white is to move with 24 empties
     passing = [wthor_record(random_moves(Position.initial(), seed)) for seed in (508, 655)]
     (tmp_path / "passing.wtb").write_bytes(wthor_file(*passing))
@@ -124,7 +124,7 @@ def test_scores_that_the_files_have_are_taken(games, tmp_path):
                 position = position.play(next(moves))
             score = 2 * int(black_discs) - 64
             expected[position.own, position.opp] = score if position.turn == BLACK else -score
-    found = dict(zip(boards((truth.own, truth.opp)), truth.scores.tolist(), strict=True))
+    found = dict(zip(board_pairs((truth.own, truth.opp)), truth.scores.tolist(), strict=True))
     assert len(found) == 62
     assert found.items() <= expected.items()
     assert set(found.values()) == {-4, 4}
@@ -135,7 +135,7 @@ def test_scores_that_the_files_have_are_taken(games, tmp_path):
     assert int(next(reversed_papers).empties[0]) == 10  # those scores are of the normal game
 
 
-def test_a_scale_is_the_best_one():
+def test_scale_is_the_least_squares_fit():
     values, scores = np.array([1.0, -2.0, 3.0]), np.array([3.0, -5.0, 8.0])
     scale = least_squares_scale(values, scores)
     assert all(np.sum((s * values - scores) ** 2) > np.sum((scale * values - scores) ** 2) for s in (2.6, 2.8))
@@ -153,12 +153,12 @@ def test_a_scale_is_the_best_one():
         (lambda files: examine(("disks",), Rules(), []), "disks"),
     ],
 )
-def test_positions_that_there_are_not_and_an_unknown_evaluator_are_named(games, call, name):
+def test_missing_positions_and_unknown_evaluators_are_refused(games, call, name):
     with pytest.raises(ReversiError, match=name):
         call(wthor_files(games))
 
 
-def test_the_packages_positions_are_solved_right():
+def test_packaged_positions_have_the_solvers_values():
     for rules in (Rules(size, variant) for size in (6, 8) for variant in ("normal", "reversed")):
         truth = packaged_endgames(rules)
         counts = {int(number): int((truth.empties == number).sum()) for number in np.unique(truth.empties)}
@@ -172,7 +172,7 @@ def test_the_packages_positions_are_solved_right():
             assert found == solve_all_moves(position)
 
 
-def test_the_command_prints_tables_json_and_a_plot(games, tmp_path, reversi, json_lines):
+def test_exam_command_writes_tables_json_and_a_plot(games, tmp_path, reversi, json_lines):
     arguments = ("exam", "--wthor", games, "-e", 6, "-e", 8, "-p", 10, "--cache", tmp_path, "--threads", 1)
     status, out, _ = reversi(*arguments, "--plot", tmp_path / "errors.svg")
     assert status == 0
@@ -184,7 +184,7 @@ def test_the_command_prints_tables_json_and_a_plot(games, tmp_path, reversi, jso
 
 
 @pytest.mark.parametrize(("size", "variant"), [(8, "normal"), (8, "reversed"), (6, "normal"), (6, "reversed")])
-def test_the_command_runs_at_once_on_the_packages_positions(size, variant, json_lines, monkeypatch):
+def test_exam_command_runs_on_packaged_positions(size, variant, json_lines, monkeypatch):
     monkeypatch.delenv("REVERSI_DATA", raising=False)
     (result,) = json_lines("exam", "--size", size, "--variant", variant, "--positions", 40)
     assert [paper["positions"] for paper in result["papers"]] == [40, 40, 40, 20, 12, 8]

@@ -1,4 +1,4 @@
-"""Means over positions of games: exact cases, references, and the coverage of their 95 % intervals by simulation."""
+"""Means over positions of games: exact cases, closed forms, and simulated coverage of their 95 % intervals."""
 
 import math
 from itertools import pairwise
@@ -12,37 +12,37 @@ from train.evaluation.exact_set import ILLEGAL, ExactSet, Judgement
 from train.evaluation.means import Sample
 from train.evaluation.options import EndgameOptions
 
-#: How many samples a coverage is measured by: it is off by 0.7 % (one standard error) or 0.22 %.
+#: Samples per measured coverage; its standard error is 0.7 % or 0.22 %.
 SOME, MANY = 1000, 10_000
 
 
-def test_the_standard_error_of_independent_values_is_the_usual_one():
+def test_standard_error_of_independent_values():
     values = np.random.default_rng(0).normal(size=40)
-    usual = values.std(ddof=1) / math.sqrt(40)
-    assert Sample(np.zeros(40)).standard_error(values) == pytest.approx(usual)
-    # as many values of the same games again add nothing
+    expected_error = values.std(ddof=1) / math.sqrt(40)
+    assert Sample(np.zeros(40)).standard_error(values) == pytest.approx(expected_error)
+    # A second position of each game with the same value adds no information.
     twice = Sample(np.repeat([0, 1], 40), np.tile(np.arange(40), 2))
-    assert twice.standard_error(np.tile(values, 2)) == pytest.approx(usual)
-    # strata of games of their own, of different sizes: the variances of the strata's means are added
+    assert twice.standard_error(np.tile(values, 2)) == pytest.approx(expected_error)
+    # Independent strata of different sizes: the variances of their means add up.
     strata = np.repeat([0, 1], [10, 30])
     parts = [values[strata == one] for one in (0, 1)]
     expected = math.sqrt(sum(part.var(ddof=1) / len(part) for part in parts)) / 2
     assert Sample(strata).standard_error(values) == pytest.approx(expected)
 
 
-def test_clusters_agree_with_the_mean_over_games():
-    """With as many positions of each game, games are what is drawn."""
+def test_clustered_error_equals_that_of_game_means():
+    """With equally many positions per game, the games are the sampling units."""
     generator = np.random.default_rng(1)
     values = generator.normal(size=(30, 5)) + generator.normal(size=(30, 1))
     games, strata = np.repeat(np.arange(30), 5), np.tile(np.arange(5), 30)
     by_game = values.mean(axis=1)
     expected = by_game.std(ddof=1) / math.sqrt(30)
     assert Sample(np.zeros(150), games).standard_error(values.ravel()) == pytest.approx(expected)
-    # centred within each stratum instead of at the mean of all
+    # centred within each stratum instead of at the overall mean
     assert Sample(strata, games).standard_error(values.ravel()) == pytest.approx(expected)
 
 
-def test_one_game_has_no_standard_error_and_no_losses_have_an_interval():
+def test_intervals_of_single_games_and_of_rare_losses():
     for sample in (Sample([0]), Sample([0, 0, 1], [7, 7, 7])):
         values = np.zeros(len(sample.strata))
         assert math.isnan(sample.standard_error(values))
@@ -51,13 +51,13 @@ def test_one_game_has_no_standard_error_and_no_losses_have_an_interval():
     assert low == 0
     assert high == pytest.approx(0.2 * 3.689, rel=0.01)  # the Poisson bound of no event, each worth 20 of 100
     assert Sample(np.zeros(100)).share(np.zeros(100)).interval[1] > 0.03
-    # many equal losses: the Poisson interval of 16 events, which needs no normal distribution
+    # Many equal losses: the Poisson interval of 16 events.
     losses = np.where(np.arange(10_000) < 16, 1.0, 0.0)
     low, high = Sample(np.zeros(10_000)).loss(losses, np.ones(10_000)).interval
     assert (1e4 * low, 1e4 * high) == pytest.approx((9.145, 25.98), rel=0.01)
 
 
-def test_a_set_clusters_by_its_games():
+def test_exact_sets_cluster_by_game():
     rules, count = Rules(4), 12
     own, opp = np.full(count, 0b11 << 18, np.uint64), np.full(count, 1 << 20, np.uint64)
     opp[1::2] = 0b11 << 20
@@ -77,7 +77,7 @@ def test_a_set_clusters_by_its_games():
     assert Judgement.from_dict(single.as_dict()).as_dict() == single.as_dict()
 
 
-def test_sampled_positions_know_their_games(tmp_path):
+def test_sampled_positions_have_their_game_numbers(tmp_path):
     truth = noisy_endgames(EndgameOptions(6, "normal", 30, (3, 7)), tmp_path, threads=1)
     pairs = set(zip(truth.games.tolist(), truth.empties.tolist(), strict=True))
     assert len(pairs) == len(truth) > 2 * len(np.unique(truth.games))
@@ -88,19 +88,19 @@ def test_sampled_positions_know_their_games(tmp_path):
 
 
 def coverage(estimate, truth, draw, samples):
-    """The share of samples whose 95 % interval holds the true mean."""
+    """Return the share of samples whose 95 % interval contains the true mean."""
     intervals = np.array([estimate(draw()).interval for _ in range(samples)])
     return ((intervals[:, 0] <= truth) & (truth <= intervals[:, 1])).mean()
 
 
 def sample_of(games, strata, generator):
-    """A sample of so many games, of which each gives a position to each stratum, or to four of five strata."""
+    """Return a sample in which each game has a position in the only stratum, or in 80 % of several strata."""
     rows = np.flatnonzero(generator.random(games * strata) < (0.8 if strata > 1 else 1))
     return Sample(rows % strata, rows // strata)
 
 
 def simulate(kind, games, strata, rate, correlation, mean_loss, samples):
-    """The coverage for moves that are wrong at *rate*, by games of which some are easier, and then lose even numbers of discs."""
+    """Return the coverage if moves are wrong at *rate*, correlated within games, and wrong moves lose even numbers of discs."""
     generator = np.random.default_rng((games, strata, round(1e4 * rate), round(100 * correlation), mean_loss))
     sample = sample_of(games, strata, generator)
     count = len(sample.games)
@@ -119,7 +119,7 @@ def simulate(kind, games, strata, rate, correlation, mean_loss, samples):
     return coverage(lambda losses: sample.loss(losses, worst), rate * mean_loss, draw, samples)
 
 
-#: Games, strata, how often a move is wrong, and how alike moves of one game are: 0, or the correlation within a game.
+#: Games, strata, rate of wrong moves, and the correlation of moves within a game.
 FREQUENT = [(200, 1, 0.3, 0.0), (300, 13, 0.3, 0.1), (60, 5, 0.5, 0.3)]
 RARE = [(200, 1, 0.003, 0.0), (200, 1, 0.02, 0.0), (300, 13, 0.01, 0.1), (60, 5, 0.02, 0.1)]
 
@@ -127,8 +127,8 @@ RARE = [(200, 1, 0.003, 0.0), (200, 1, 0.02, 0.0), (300, 13, 0.01, 0.1), (60, 5,
 @pytest.mark.slow
 @pytest.mark.parametrize("samples", [SOME, pytest.param(MANY, marks=pytest.mark.long)])
 @pytest.mark.parametrize("kind", ["loss", "share"])
-def test_the_intervals_of_regrets_and_shares_hold(kind, samples):
+def test_interval_coverage_of_regrets_and_shares(kind, samples):
     for case in FREQUENT:
         assert 0.93 <= simulate(kind, *case, 6, samples) <= 0.98, case
-    for case in RARE:  # conservative, as the text says
+    for case in RARE:  # documented as conservative
         assert simulate(kind, *case, 6, samples) >= 0.93, case

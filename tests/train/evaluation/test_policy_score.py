@@ -1,4 +1,4 @@
-"""`score_policy` gives anybody's policy the figures of a player of our own with the same moves; the ladder of baselines."""
+"""`score_policy` measures callables and models like built-in players with the same moves; the ladder of baselines."""
 
 import numpy as np
 import pytest
@@ -20,14 +20,14 @@ OPTIONS = {"games": 12, "opponents": BASELINES, "seed": 3}
 
 
 class LastMove:
-    """The last legal square, without any observation."""
+    """A player of the last legal square, without observations."""
 
     def choose(self, own, opp, games, states):
         return np.array([int(board).bit_length() - 1 for board in batch.legal_moves(own, opp, RULES)])
 
 
 @pytest.fixture(scope="module")
-def truth():
+def solved():
     return noisy_endgames(EndgameOptions(4, "reversed", positions=5, empties=(3, 5)))
 
 
@@ -41,7 +41,7 @@ class Model:
         return last_legal(observation["observation"], action_masks.astype(np.int8)), None
 
 
-def checking(shape, low, dtype="int8"):
+def checker(shape, low, dtype="int8"):
     def policy(boards, masks):
         assert boards.shape == (len(masks), *shape)
         assert (boards.dtype, boards.min()) == (dtype, low)
@@ -54,29 +54,29 @@ def checking(shape, low, dtype="int8"):
 @pytest.mark.parametrize(
     ("policy", "options"),
     [
-        (checking((2, 4, 4), 0), {}),
-        (checking((16,), -1), {"observation": "flat"}),
-        (checking((4, 4, 3), 0, "float32"), {"dtype": "float32", "channels_last": True, "extra_planes": ["legal"]}),
+        (checker((2, 4, 4), 0), {}),
+        (checker((16,), -1), {"observation": "flat"}),
+        (checker((4, 4, 3), 0, "float32"), {"dtype": "float32", "channels_last": True, "extra_planes": ["legal"]}),
         (Model(), {"observation": "dict"}),
         (lambda board, mask: last_legal(board[None], mask[None])[0], {"batched": False}),
     ],
 )
-def test_a_policy_gets_the_figures_of_its_moves(policy, options, truth):
-    found = score_policy(policy, RULES, endgames=truth, **OPTIONS, **options)
-    expected = PolicyScore(RULES, Ladder(RULES, 12, 3, BASELINES).measure(LastMove()), truth.batch_regret(LastMove()))
-    assert found.as_dict() == expected.as_dict()
-    assert found.elo == expected.standing.elo
-    assert str(found) == str(expected)
+def test_a_policy_scores_like_a_player_with_the_same_moves(policy, options, solved):
+    score = score_policy(policy, RULES, endgames=solved, **OPTIONS, **options)
+    expected = PolicyScore(RULES, Ladder(RULES, 12, 3, BASELINES).measure(LastMove()), solved.batch_regret(LastMove()))
+    assert score.as_dict() == expected.as_dict()
+    assert score.elo == expected.standing.elo
+    assert str(score) == str(expected)
 
 
 @pytest.mark.parametrize(("opponents", "zero"), [(("random",), "random"), (("greedy",), "mean")])
-def test_elo_is_counted_from_random_only_where_it_played(truth, opponents, zero):
-    score = score_policy(last_legal, RULES, games=10, opponents=opponents, endgames=truth)
+def test_elo_is_above_random_only_if_random_played(solved, opponents, zero):
+    score = score_policy(last_legal, RULES, games=10, opponents=opponents, endgames=solved)
     assert zero in next(line for line in str(score).splitlines() if line.startswith("Elo above"))
 
 
 @pytest.mark.slow
-def test_any_agent_and_any_callable_can_be_an_opponent():
+def test_agents_and_callables_can_be_opponents():
     rules, none = Rules(6), {"games": 2, "endgames": packaged_endgames(Rules(6))}
 
     def first_legal(boards, masks):
@@ -89,7 +89,7 @@ def test_any_agent_and_any_callable_can_be_an_opponent():
     assert score.standing.scores["first_legal"].score == 0.5  # the same policy from both sides of each opening
     player = ObservingPlayer(first_legal, rules)
     for spec, single in (("zero", "zero:exact=0"), ("zero:simulations=2", "zero:simulations=2,exact=0"), ("rl", "rl")):
-        # the seeds of the openings and games depend on the places in the ladder
+        # Seeds of openings and games depend on the place in the ladder.
         places = {name: RandomPlayer(rules) for name in opponents} | {spec: AgentPlayer(make_agent(single), rules)}
         alone = Ladder(rules, 2, 0, places).measure(player).scores[spec]
         assert alone.discs.tolist() == score.standing.scores[spec].discs.tolist()
@@ -97,7 +97,7 @@ def test_any_agent_and_any_callable_can_be_an_opponent():
         score_policy(first_legal, rules, opponents=("greedy", "greedy"), **none)
 
 
-def test_stronger_baselines_are_played_once_the_one_before_is_passed(tmp_path):
+def test_stronger_baselines_follow_after_a_win(tmp_path):
     rules, further = Rules(6), ("six-factor:depth=1", "six-factor:depth=2", "six-factor:depth=3")
     weak, strong = RandomPlayer(rules), EvaluatorPlayer("six-factor", rules, 2, threads=1)
     ladder = Ladder(rules, 60, 3, BASELINES, stronger=further)
@@ -119,12 +119,12 @@ def test_stronger_baselines_are_played_once_the_one_before_is_passed(tmp_path):
         (TrainError, "variant", last_legal, {"variant": "reversed"}),
     ],
 )
-def test_what_cannot_play_is_named(truth, error, name, policy, options):
+def test_invalid_policies_and_options_are_refused(solved, error, name, policy, options):
     with pytest.raises(error, match=name):
-        score_policy(policy, RULES, endgames=truth, **options)
+        score_policy(policy, RULES, endgames=solved, **options)
 
 
-def test_the_ladder_measures_in_elo_above_random():
+def test_ladder_measures_elo_above_random():
     rules = Rules(6)
     ladder = Ladder(rules, 200, seed=1, baselines=("random", "greedy"))
     again = ladder.measure(RandomPlayer(rules))
@@ -139,14 +139,14 @@ def test_the_ladder_measures_in_elo_above_random():
         Ladder(rules, 2, baselines=("greedy-invincible",))
 
 
-def test_no_pairing_of_the_ladder_repeats_the_games_of_another(monkeypatch):
-    seen = []
+def test_pairings_of_the_ladder_use_different_seeds(monkeypatch):
+    all_results = []
 
-    def spy(*args, **kwargs):
-        seen.append(play_games(*args, **kwargs))
-        return seen[-1]
+    def recording(*args, **kwargs):
+        all_results.append(play_games(*args, **kwargs))
+        return all_results[-1]
 
-    monkeypatch.setattr("train.evaluation.ladder.play_games", spy)
+    monkeypatch.setattr("train.evaluation.ladder.play_games", recording)
     Ladder(Rules(6), 40, baselines=("random", "greedy")).measure(RandomPlayer(Rules(6)))
-    between_baselines, _, of_the_policy = seen
+    between_baselines, _, of_the_policy = all_results
     assert not np.array_equal(between_baselines.discs, of_the_policy.discs)

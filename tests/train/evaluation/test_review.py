@@ -1,4 +1,4 @@
-"""Games looked at afterwards: values, losses and verdicts against the solver; the table, the plot and the command."""
+"""Reviews of games: values, losses and verdicts against the solver; the table, the plot and the command."""
 
 import itertools
 import json
@@ -24,7 +24,7 @@ def review():
     return analyse(LOSER, depth=3, exact=12)
 
 
-def test_every_move_is_held_against_the_solver(review):
+def test_exact_values_and_losses_equal_the_solver(review):
     positions = dict(enumerate(LOSER.positions(), 1))
     assert [move.number for move in review] == [n for n, move in enumerate(LOSER.moves, 1) if move != "pass"]
     for move in review:
@@ -39,7 +39,7 @@ def test_every_move_is_held_against_the_solver(review):
     assert {move.verdict for move in review} >= {"best", "blunder"}
 
 
-def test_searched_values_are_no_better_than_the_best_and_repeat_themselves():
+def test_searched_losses_are_reproducible_and_not_negative():
     moves = random_moves(Position.initial(Rules(6)), 5, plies=12)
     game = Game(Position.initial(Rules(6)), moves)
     first, again = (analyse(game, "six-factor", depth=3, exact=0) for _ in range(2))
@@ -49,7 +49,7 @@ def test_searched_values_are_no_better_than_the_best_and_repeat_themselves():
     assert len(analyse("f5d6c3", "six-factor", time=0.01)) == 3
 
 
-def test_the_first_moves_of_6x6_are_exact_by_the_solved_book_and_4x4_is_solved():
+def test_solved_book_makes_first_moves_of_6x6_exact():
     rules = Rules(6)
     start, begun = Position.initial(rules), ("c2", "b2")
     first = analyse(Game(start, (*begun, *random_moves(start.play_all(begun), 1, 6))), depth=2)
@@ -62,8 +62,8 @@ def test_the_first_moves_of_6x6_are_exact_by_the_solved_book_and_4x4_is_solved()
     assert all(move.exact for move in analyse(LOSER, depth=2))
 
 
-def test_by_the_clock_the_move_that_was_played_is_looked_at_as_selectively_as_the_best_one(monkeypatch):
-    """Selective searches are deep in no time; whole ones to their depth would take for ever."""
+def test_timed_review_searches_the_played_move_selectively(monkeypatch):
+    """A full-width search to the depth of a selective one would take far too long."""
     margins = []
     original = Engine.set_active_margin
 
@@ -74,7 +74,7 @@ def test_by_the_clock_the_move_that_was_played_is_looked_at_as_selectively_as_th
     monkeypatch.setattr(Engine, "set_active_margin", recorded)
     review = analyse("f5d6c3g5", "network", time=0.05)
     assert review[-1].loss > 0  # so that it was searched
-    assert set(margins[1:]) == {MARGIN}  # after the small search that loads the kernels
+    assert set(margins[1:]) == {MARGIN}  # after the warm-up search
 
 
 @pytest.mark.parametrize(
@@ -89,7 +89,7 @@ def test_verdicts(loss, before, after, exact, word):
     assert verdict(loss, before, after, exact, 8) == word
 
 
-def test_bad_input():
+def test_bad_input_is_refused():
     with pytest.raises(ReversiError, match="depth=1"):
         analyse("f5d6", depth=1)
     with pytest.raises(ReversiError, match="disks"):
@@ -98,7 +98,7 @@ def test_bad_input():
         analyse(["f5", "d6"], "six-factor", depth=2).lost("green")
 
 
-def test_the_command(review, tmp_path, reversi, json_lines):
+def test_review_command(review, tmp_path, reversi, json_lines):
     path = tmp_path / "game.ggf"
     path.write_text(write_ggf(LOSER) + "\n")
     status, out, _ = reversi("review", path, "--depth", 3, "--exact", 12, "--plot", tmp_path / "game.png")

@@ -1,4 +1,4 @@
-"""Whole games against perfect play: moves are judged as minimax in Python judges them; runs are repeatable and resume."""
+"""Whole games against perfect play: move values equal minimax in Python; runs are reproducible and resume."""
 
 from functools import cache
 
@@ -17,7 +17,7 @@ from train.evaluation.options import WholeGameOptions
 from train.evaluation.whole_games import LOG, fixed_openings, play_whole_games
 from train.jobs.processes import LocalExecutor
 
-HERE = LocalExecutor(0)
+IN_PROCESS = LocalExecutor(0)
 RUN = """
 import sys
 from pathlib import Path
@@ -30,14 +30,14 @@ play_whole_games(options, Path(sys.argv[1]), cache=Path(sys.argv[2]), executor=L
 
 @cache
 def exact(position):
-    """The value by minimax, in Python."""
+    """Return the value by minimax, in Python."""
     if position.is_over():
         return position.score()
     return max(-exact(position.play(move)) for move in position.legal_moves() or ("pass",))
 
 
 class Recorder(Agent):
-    """A random player that remembers its moves with a choice."""
+    """A random agent that records its moves where it had a choice."""
 
     def __init__(self):
         self.agent, self.moves = make_agent("random", seed=5), []
@@ -54,11 +54,11 @@ def options(*agents, games=8, **others):
 
 
 def results(chosen, folder=None, **others):
-    return [one.as_dict() for one in play_whole_games(chosen, folder, **{"executor": HERE, **others})]
+    return [one.as_dict() for one in play_whole_games(chosen, folder, **{"executor": IN_PROCESS, **others})]
 
 
 @pytest.mark.parametrize("variant", ["normal", pytest.param("reversed", marks=pytest.mark.slow)])
-def test_every_move_has_the_values_of_minimax(variant, tmp_path):
+def test_move_values_equal_minimax(variant, tmp_path):
     rules, agent = Rules(4, variant), Recorder()
     (result,) = play_whole_games(options("policy", variant=variant), policy=agent, cache=tmp_path)
     judged = [tuple(move) for game in result.games for move in game.moves]
@@ -82,7 +82,7 @@ def test_every_move_has_the_values_of_minimax(variant, tmp_path):
     assert f"{sum(losses) / 8:.1f}" in str(result)
 
 
-def test_perfect_play_loses_nothing_and_openings_differ(tmp_path):
+def test_perfect_play_loses_nothing(tmp_path):
     (judged,) = results(options("perfect"), cache=tmp_path)
     assert judged["lost_per_game"]["mean"] == 0
     assert (judged["overall"]["perfect"]["mean"], judged["kept"]["mean"]) == (1, 1)
@@ -94,25 +94,25 @@ def test_perfect_play_loses_nothing_and_openings_differ(tmp_path):
 
 
 @pytest.mark.slow
-def test_workers_and_the_cache_change_nothing(tmp_path, monkeypatch):
+def test_workers_and_cache_do_not_change_the_results(tmp_path, monkeypatch):
     chosen = options("greedy", "random")
     expected = results(chosen, cache=tmp_path / "a")
     assert results(chosen, cache=tmp_path / "b", executor=LocalExecutor(1)) == expected
     assert results(chosen, cache=tmp_path / "c", executor=LocalExecutor(2)) == expected
     solved = []
     narrow = Solver.narrow
-    monkeypatch.setattr(Solver, "narrow", lambda *given: solved.append(given[1].empties) or narrow(*given))
+    monkeypatch.setattr(Solver, "narrow", lambda *args: solved.append(args[1].empties) or narrow(*args))
     assert results(chosen, cache=tmp_path / "c") == expected
     assert max(solved) < 10
     assert results(options("random", seed=1), cache=tmp_path / "a")[0] != expected[1]
 
 
 @pytest.mark.slow
-def test_a_killed_run_resumes_also_with_other_agents_and_more_games(tmp_path):
+def test_a_killed_run_resumes_with_other_agents_and_more_games(tmp_path):
     folder, solved, log = tmp_path / "out", tmp_path / "cache", tmp_path / "out" / LOG
     with jobs.launched(folder, solved, code=jobs.held(RUN, LOG, 6)) as job:
         jobs.wait_until(lambda: log.exists() and log.read_bytes().count(b"\n") == 5, job)
-    log.write_bytes(log.read_bytes()[:-9])  # four games and a part of the fifth
+    log.write_bytes(log.read_bytes()[:-9])  # four lines and a part of the fifth
     played = []
     judged = results(options("greedy", "random"), folder, cache=solved, progress=lambda *at: played.append(at[1]))
     assert played == [*range(4, 17)]
@@ -123,7 +123,7 @@ def test_a_killed_run_resumes_also_with_other_agents_and_more_games(tmp_path):
         results(options("greedy", games=10, seed=1), folder, cache=solved)
 
 
-def test_other_weights_are_another_agent(tmp_path, monkeypatch):
+def test_changed_weights_play_again(tmp_path, monkeypatch):
     chosen, played = options("greedy"), []
     results(chosen, tmp_path, cache=tmp_path)
     monkeypatch.setattr("search.agents.simple.GreedyAgent.content_hashes", lambda self, rules: {"weights": "other"})
@@ -135,8 +135,8 @@ def first_legal(boards, masks):
     return masks.argmax(axis=1)
 
 
-def test_a_policy_is_scored_and_so_is_an_agent(tmp_path, monkeypatch):
-    monkeypatch.setattr("search.exact_scores.cache_folder", tmp_path.joinpath)  # the kernels' cache stays
+def test_policies_and_agents_are_scored(tmp_path, monkeypatch):
+    monkeypatch.setattr("search.exact_scores.cache_folder", tmp_path.joinpath)  # the kernel cache stays in its place
 
     class FirstLegal(Agent):
         def choose(self, position):
@@ -151,7 +151,7 @@ def test_a_policy_is_scored_and_so_is_an_agent(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("given", "message"),
     [
         ({"rules": Rules(8)}, "8x8"),
         ({"rules": Rules(4), "games": 3}, "even"),
@@ -159,12 +159,12 @@ def test_a_policy_is_scored_and_so_is_an_agent(tmp_path, monkeypatch):
         ({"rules": Rules(4), "policy": "nobody"}, "nobody"),
     ],
 )
-def test_wrong_options_are_refused(given, words):
-    with pytest.raises(ReversiError, match=words):
+def test_wrong_options_are_refused(given, message):
+    with pytest.raises(ReversiError, match=message):
         score_policy(**{"policy": first_legal, "whole_games": True, **given})
 
 
-def test_the_command_lists_agents(json_lines, reversi, tmp_path):
+def test_whole_games_command(json_lines, reversi, tmp_path):
     arguments = ("exam", "greedy", "random", "--whole-games", "-n", 4, "-g", 8, "-w", 1, "--cache", tmp_path)
     (result,) = json_lines(*arguments, "--out", tmp_path / "out")
     assert [agent["games"] for agent in result["agents"]] == [8, 8]

@@ -1,4 +1,4 @@
-"""Training from scratch: stages, resumption, refusals, and the demonstration."""
+"""Training from scratch: stages, resumption, refusals, the demonstration."""
 
 from dataclasses import replace
 
@@ -28,21 +28,21 @@ SMALL = BootstrapOptions(size=6, variant="reversed", stages=STAGES)
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
-def test_the_smallest_board_from_nothing(tmp_path, variant):
+def test_training_from_scratch_on_4x4(tmp_path, variant):
     trained = train_from_scratch(tmp_path, BootstrapOptions(size=4, variant=variant), command="reversi train")
     saved = read_weights(trained.weights)
     assert saved.rules == Rules(4, variant)
     assert saved.record.keys() >= {"options", "figures", "command", "version", "commit", "device"}
     assert trained.error_by_empties.keys() == {1, 2, 3, 4, 5}
     assert trained.validation_error < 5
-    left = tmp_path / "stage-00-fit.safetensors"
-    left.write_bytes(b"of a run that was killed before it could remove this")
+    leftover = tmp_path / "stage-00-fit.safetensors"
+    leftover.write_bytes(b"left by a killed run")
     again = train_from_scratch(tmp_path, BootstrapOptions(size=4, variant=variant), command="reversi train")
     assert again == trained
-    assert not left.exists()
+    assert not leftover.exists()
 
 
-def test_stages_leave_no_gap():
+def test_stages_cover_all_empties():
     presets = [((size, 0.5), last) for size, last in ((4, 5), (6, 25), (8, 50))]
     presets += [((8, 1.0, network, exact), None) for network in NETWORKS for exact in range(8, 21)]
     for arguments, last in presets:
@@ -55,7 +55,7 @@ def test_stages_leave_no_gap():
 
 
 @pytest.mark.slow
-def test_a_bootstrap_whose_games_a_player_plays_once(tmp_path):
+def test_bootstrap_with_a_player_samples_games_once(tmp_path):
     stages = (Stage(1, 5, 400, fit=FEW_DEEP), Stage(4, 9, 300, 2, fit=FEW_DEEP))
     options = BootstrapOptions(size=6, variant="reversed", network="deep", player="six-factor", stages=stages)
     steps = []
@@ -74,7 +74,7 @@ def test_a_bootstrap_whose_games_a_player_plays_once(tmp_path):
     by_empties = net.by_empties()
     assert all((by_empties[e] == by_empties[8 + e % 2]).all() for e in range(10, 65))
     assert not (by_empties[8] == by_empties[9]).all()
-    # what is deleted, as errors advise where a file is damaged, is made again as it was
+    # Deleted files are made again with the same content, as error messages about damaged files promise.
     before = {path.name: path.read_bytes() for path in tmp_path.glob("*.*") if path.suffix in (".npz", ".safetensors")}
     for name in (last.name, "games.npz", "stage-00-labels.npz", "stage-01-labels.npz"):
         (tmp_path / name).unlink()
@@ -82,8 +82,8 @@ def test_a_bootstrap_whose_games_a_player_plays_once(tmp_path):
     assert before == {name: (tmp_path / name).read_bytes() for name in before}
 
 
-def test_stages_of_a_linear_network_keep_lower_phases_and_deleted_files_are_made_again(tmp_path):
-    stages = tuple(replace(stage, depth=0, high=min(stage.high, 9)) for stage in STAGES)  # no search is compiled
+def test_linear_stages_keep_lower_phases_and_remake_files(tmp_path):
+    stages = tuple(replace(stage, depth=0, high=min(stage.high, 9)) for stage in STAGES)  # needs no compiled search
     options = replace(SMALL, player="six-factor", stages=stages)
     Bootstrap(tmp_path, options).run()
     before = {name: data for name, data in files(tmp_path).items() if name.startswith("stage-")}
@@ -105,16 +105,14 @@ def test_stages_of_a_linear_network_keep_lower_phases_and_deleted_files_are_made
         ("never-made", {"size": 8, "scale": 0.001, "exact": 18}, "cuda", "18 empties"),
     ],
 )
-def test_a_folder_with_a_comma_and_more_than_a_gpu_can_solve_are_refused_at_once(
-    tmp_path, monkeypatch, folder, changes, device, named
-):
-    monkeypatch.setattr("train.fitting.bootstrap.checked_device", torch.device)  # as if there were a GPU
+def test_bad_folders_and_too_many_gpu_empties_are_refused(tmp_path, monkeypatch, folder, changes, device, named):
+    monkeypatch.setattr("train.fitting.bootstrap.checked_device", torch.device)  # pretend that there is a GPU
     with pytest.raises(ReversiError, match=named):
         Bootstrap(tmp_path / folder, BootstrapOptions(**changes), device=device).run()
     assert not (tmp_path / folder).exists()
 
 
-def test_a_stage_whose_games_are_played_otherwise_samples_its_own(tmp_path):
+def test_a_stage_with_other_games_samples_its_own(tmp_path):
     stages = (Stage(1, 5, 300, fit=FEW_DEEP), Stage(11, 12, 60, 2, mean=2, fit=FEW_DEEP, games=dict(GAMES_OPENING)))
     options = BootstrapOptions(size=6, network="deep", player="six-factor", stages=stages)
     steps = []
@@ -132,14 +130,14 @@ def test_a_stage_whose_games_are_played_otherwise_samples_its_own(tmp_path):
     ("changes", "message"),
     [({"stages": ()}, "no stages"), ({"player": "nobody"}, "nobody"), ({"exact": 9, "size": 4}, "4x4")],
 )
-def test_options_that_make_no_sense_are_refused(changes, message):
+def test_invalid_options_are_refused(changes, message):
     with pytest.raises(ReversiError, match=message):
         BootstrapOptions(**changes)
 
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_a_small_demonstration(tmp_path, json_lines):
+def test_demo_command_on_a_small_scale(tmp_path, json_lines):
     arguments = ("demo", "--out", tmp_path, "--scale", 0.02, "--games", 4)
     [first] = json_lines(*arguments)
     assert {"weights", "plot", "errors", "matches"} == first.keys()
@@ -147,4 +145,4 @@ def test_a_small_demonstration(tmp_path, json_lines):
     for name, errors in first["errors"].items():
         assert name == "network" or sum(first["errors"]["network"].values()) < sum(errors.values())
     assert sum(match["wins"] for match in first["matches"]) > sum(match["losses"] for match in first["matches"])
-    assert json_lines(*arguments) == [first]  # nothing is learnt twice, and every game is the same
+    assert json_lines(*arguments) == [first]  # nothing is trained again, and the games are reproducible

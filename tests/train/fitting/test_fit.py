@@ -1,4 +1,4 @@
-"""Fitting: all kinds of networks learn and go on exactly, kernels and torch take the same steps, mirror images stay on one side."""
+"""Fitting: all networks learn and resume exactly, kernels equal torch, the held-out split respects symmetry."""
 
 import json
 from dataclasses import dataclass, replace
@@ -47,11 +47,11 @@ def weights_of(net):
     return [parameter.detach().numpy().copy() for parameter in net.parameters()]
 
 
-def same(one, other):
+def same_weights(one, other):
     return all((a == b).all() for a, b in zip(weights_of(one), weights_of(other), strict=True))
 
 
-def test_planted_weights_are_found():
+def test_the_fit_recovers_teacher_weights():
     options = LabelOptions(size=4, count=900, empties=(2, 5), play_depth=1, noise=(1.0,), prefixes=(1,))
     own, opp = sample_positions(options, 0)
     teacher = PatternModule("linear", 4)
@@ -71,7 +71,7 @@ def test_planted_weights_are_found():
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])
-def test_the_split_never_separates_mirror_images(size):
+def test_the_split_never_separates_symmetric_images(size):
     rules = Rules(size)
     own, opp = batch.random_positions(2000, plies=7, seed=3, rules=rules)
     chosen = held_out_rows(own, opp, 0.1)
@@ -82,25 +82,25 @@ def test_the_split_never_separates_mirror_images(size):
     assert not held_out_rows(own, opp, 0.0).any()
 
 
-def test_what_is_held_out_is_never_learnt_from(labels):
+def test_held_out_positions_are_not_trained_on(labels):
     hidden, nets, errors = held_out_rows(labels.own, labels.opp, 0.2), [], []
     for score in (labels.score, np.where(hidden, np.float32(30), labels.score)):
         nets.append(PatternModule("linear", 6))
         report = fit(nets[-1], replace(labels, score=score), replace(FEW, epochs=1))
         errors.append(report.validation_error)
-    assert same(*nets)
+    assert same_weights(*nets)
     assert errors[1] > errors[0] + 5
 
 
 @pytest.mark.parametrize("kind", NETWORKS)
-def test_every_network_learns_and_has_the_values_of_its_file(kind, labels, tmp_path):
+def test_every_network_learns_and_saves_its_values(kind, labels, tmp_path):
     net = PatternModule(kind, 6)
     report = fit(net, labels, preset(6, network=kind, batch_size=64, epochs=10, held_out=0.2))
     assert report.epochs[-1].training_error < 0.7 * np.abs(labels.score).mean()
     path = net.to_network(labels.rules).save_in(tmp_path)
     again = PatternModule.of(read_weights(path))
     assert again.kind is net.kind is NETWORKS[kind]
-    assert same(net, again)
+    assert same_weights(net, again)
     for name, most in net.kind.max_magnitude.items():
         assert net.arrays[name].abs().max() <= most
     held_out = labels.select(held_out_rows(labels.own, labels.opp, 0.2))
@@ -113,7 +113,7 @@ def test_every_network_learns_and_has_the_values_of_its_file(kind, labels, tmp_p
 
 @dataclass(frozen=True)
 class DiscCount(Network):
-    """The smallest network: discs of both sides, each times a weight."""
+    """The smallest network: the disc counts of both sides, each times a weight."""
 
     name = architecture = "disc count"
     both: np.ndarray
@@ -132,56 +132,56 @@ class DiscCount(Network):
         return features.to(torch.float32) @ parameters["both"]
 
 
-def test_another_kind_of_network_is_one_class(labels, tmp_path, monkeypatch):
+def test_a_new_network_needs_one_class(labels, tmp_path, monkeypatch):
     monkeypatch.setitem(NETWORKS, DiscCount.name, DiscCount)
     net = PatternModule("disc count", 6)
     report = fit(net, labels, preset(6, network="disc count", batch_size=64))
     assert report.epochs[-1].training_error < 0.9 * np.abs(labels.score).mean()
-    found = read_weights(net.to_network(Rules(6)).save_in(tmp_path))
-    assert type(found) is DiscCount
-    assert found.both.tolist() == net.both.tolist()
+    network = read_weights(net.to_network(Rules(6)).save_in(tmp_path))
+    assert type(network) is DiscCount
+    assert network.both.tolist() == net.both.tolist()
     assert stages_of(6, network="disc count")[0].fit == preset(6, network="disc count")
 
 
 @pytest.mark.parametrize(
-    "begin", [loud_net, pytest.param(PatternModule, marks=pytest.mark.slow)], ids=["loud", "as it begins"]
+    "make_net", [loud_net, pytest.param(PatternModule, marks=pytest.mark.slow)], ids=["random", "initial"]
 )
 @pytest.mark.parametrize("kind", COMPILED)
-def test_kernels_and_torch_take_the_same_steps(labels, kind, begin):
-    """The compiled kernels against torch's own gradients and its own Adam; at first some sums are exactly 0."""
+def test_kernels_and_torch_take_the_same_steps(labels, kind, make_net):
+    """The compiled kernels against torch's gradients and Adam. In a new network some sums are exactly 0."""
     options = replace(FEW, huber_delta=5.0, weight_decay=0.5, learning_rate=0.03 if kind == "linear" else 0.005)
-    found = []
+    outcomes = []
     for make in (COMPILED[kind], TorchBackend):
-        net = begin(kind, 6)
+        net = make_net(kind, 6)
         start = weights_of(net)
         data = prepare(net, labels.select(np.arange(200)))
         engine = make(net, data, data, options)
         errors = [engine.epoch(1), engine.epoch(2)]
         engine.load_weights(engine.weights())
-        found.append((errors, weights_of(net), engine.validation_values()))
-    (errors, weights, values), (torch_errors, torch_weights, torch_values) = found
+        outcomes.append((errors, weights_of(net), engine.validation_values()))
+    (errors, weights, values), (torch_errors, torch_weights, torch_values) = outcomes
     assert errors == pytest.approx(torch_errors, rel=1e-4)
     assert np.abs(values - torch_values).max() < 0.02
     for ours, theirs, before in zip(weights, torch_weights, start, strict=True):
-        reached = ours != before  # the others fade with torch, and stay with the kernels
+        reached = ours != before  # torch decays the other weights, the kernels keep them
         assert reached.mean() > 0.001
         assert (np.abs(ours - theirs)[reached] > 1e-3).mean() < 1e-3
 
 
 @pytest.mark.parametrize("kind", COMPILED)
-def test_threads_do_not_matter(labels, kind):
+def test_thread_count_does_not_change_the_weights(labels, kind):
     nets = [loud_net(kind, 6), loud_net(kind, 6)]
     for net, threads in zip(nets, (1, 3), strict=True):
         fit(net, labels, FEW, threads=threads)
-    assert same(*nets)
+    assert same_weights(*nets)
 
 
 @pytest.mark.parametrize("kind", NETWORKS)
-def test_resumed_it_ends_with_the_same_weights(labels, tmp_path, kind):
+def test_a_resumed_fit_ends_with_the_same_weights(labels, tmp_path, kind):
     few = labels.select(np.arange(200))
     options = replace(FEW, epochs=5)
-    whole = PatternModule(kind, 6)
-    report = fit(whole, few, options)
+    uninterrupted = PatternModule(kind, 6)
+    report = fit(uninterrupted, few, options)
 
     def stop(epoch):
         if epoch.number == stop.after:
@@ -192,25 +192,25 @@ def test_resumed_it_ends_with_the_same_weights(labels, tmp_path, kind):
     for _ in range(2):
         with pytest.raises(KeyboardInterrupt):
             fit(PatternModule(kind, 6), few, options, checkpoint=tmp_path / "fit", progress=stop)
-    pieces = PatternModule(kind, 6)
+    resumed = PatternModule(kind, 6)
     seen = []
-    assert fit(pieces, few, options, checkpoint=tmp_path / "fit", progress=seen.append) == report
+    assert fit(resumed, few, options, checkpoint=tmp_path / "fit", progress=seen.append) == report
     assert tuple(seen) == report.epochs
-    assert same(whole, pieces)
-    again = PatternModule(kind, 6)  # a fit that is finished
+    assert same_weights(uninterrupted, resumed)
+    again = PatternModule(kind, 6)  # the fit is finished
     assert fit(again, few, options, checkpoint=tmp_path / "fit") == report
-    assert same(whole, again)
+    assert same_weights(uninterrupted, again)
 
 
-def test_a_checkpoint_of_something_else_or_a_damaged_one_is_refused(labels, tmp_path):
+def test_other_or_damaged_checkpoints_are_refused(labels, tmp_path):
     path, few, options = tmp_path / "fit", labels.select(np.arange(100)), replace(FEW, epochs=1)
     fit(PatternModule("linear", 6), few, options, checkpoint=path)
-    for kind, positions, other, named in (
+    for kind, positions, other, message in (
         ("linear", few, replace(options, seed=1), "seed=0"),
         ("deep", few, options, "linear"),
         ("linear", labels, options, "labels"),
     ):
-        with pytest.raises(ReversiError, match=named):
+        with pytest.raises(ReversiError, match=message):
             fit(PatternModule(kind, 6), positions, other, checkpoint=path)
     data = path.read_bytes()
     header, arrays = unpack_checksummed(data)
@@ -224,7 +224,7 @@ def test_a_checkpoint_of_something_else_or_a_damaged_one_is_refused(labels, tmp_
             fit(PatternModule("linear", 6), few, options, checkpoint=path)
 
 
-def test_patience_ends_a_fit_and_the_best_weights_are_kept(labels):
+def test_early_stopping_keeps_the_best_weights(labels):
     net = PatternModule("linear", 6)
     report = fit(net, labels, FitOptions(epochs=40, batch_size=64, learning_rate=3.0, held_out=0.2, patience=2))
     assert len(report.epochs) < 40
@@ -237,8 +237,8 @@ def test_patience_ends_a_fit_and_the_best_weights_are_kept(labels):
 
 
 @pytest.mark.parametrize("by_torch", [False, pytest.param(True, marks=pytest.mark.slow)], ids=["compiled", "torch"])
-def test_weights_that_no_label_touches_stay_as_they_were(labels, tmp_path, monkeypatch, by_torch):
-    """Weight decay moves all weights where torch takes the steps."""
+def test_weights_without_labels_stay_unchanged(labels, tmp_path, monkeypatch, by_torch):
+    """With torch, weight decay would move all weights."""
     if by_torch:
         monkeypatch.setattr("train.fitting.cpu_backend.COMPILED", {})
     net = PatternModule("linear", 6)
@@ -254,15 +254,15 @@ def test_weights_that_no_label_touches_stay_as_they_were(labels, tmp_path, monke
     assert not (weights[:, occurs] == 0.25).all()
 
 
-def test_a_fit_that_loses_its_way_says_so(labels):
+def test_a_diverged_fit_is_reported(labels):
     for fine_tunes in (False, True):
         net = PatternModule("deep", 6)
-        net.arrays["heads"][:, -1] = np.nan  # as after steps that were too large
+        net.arrays["heads"][:, -1] = np.nan  # as after too large steps
         with pytest.raises(ReversiError, match="diverged"):
             fit(net, labels, FEW, fine_tunes=fine_tunes)
 
 
-def test_data_that_do_not_fit(labels):
+def test_unsuitable_data_are_refused(labels):
     with pytest.raises(ReversiError, match="6x6"):
         fit(PatternModule("linear", 8), labels)
     with pytest.raises(ReversiError, match="0 positions"):

@@ -1,4 +1,4 @@
-"""Tuning: spaces, objectives, optimisers, and runs that an interruption cannot change."""
+"""Tuning: spaces, objectives, optimisers, and resumed runs with the same result."""
 
 import json
 from dataclasses import replace
@@ -17,7 +17,7 @@ from train.tuning.options import TuneOptions
 from train.tuning.run import tune
 from train.tuning.space import space_of
 
-# Not imported where tests are only collected: cma brings half of scipy, and matplotlib.
+# cma is not imported during collection, because it imports much of scipy, and matplotlib.
 pytestmark = pytest.mark.skipif(
     not (find_spec("pymoo") and find_spec("cma")), reason="tuning needs pymoo and cma, of the extra tune"
 )
@@ -30,7 +30,7 @@ SHORT = TuneOptions("six-factor", optimiser="cma", generations=4, population=6)
     ("formula", "numbers"),
     [("position-stability", 1), ("six-factor", 6), ("ten-weight", 10), ("sixteen-weight", 16), ("four-attribute", 4)],
 )
-def test_the_published_weights_vary_within_bounds(formula, numbers):
+def test_spaces_contain_the_published_weights(formula, numbers):
     space = space_of(formula)
     assert space.size == numbers
     assert (space.low < space.high).all()
@@ -49,12 +49,12 @@ def test_the_published_weights_vary_within_bounds(formula, numbers):
         ("six-factor", [], "six-factor"),
     ],
 )
-def test_spaces_that_make_no_sense_are_refused(formula, varied, message):
+def test_invalid_spaces_are_refused(formula, varied, message):
     with pytest.raises(TrainError, match=message):
         space_of(formula, varied)
 
 
-def test_the_win_rate_tells_good_weights_from_bad_and_repeats_itself():
+def test_win_rate_separates_good_weights_and_is_reproducible():
     objective = WinRate(6, "normal", games=200)
     good = evaluators.get_evaluator("six-factor")
     bad = good.with_weight_vector(-good.weight_vector())
@@ -63,10 +63,10 @@ def test_the_win_rate_tells_good_weights_from_bad_and_repeats_itself():
     assert np.array_equal(objective.losses([bad, good]), losses[::-1])
     assert np.array_equal(replace(objective, threads=1).losses([good, bad]), losses)
     assert not np.array_equal(objective.held_out().losses([good, bad]), losses)
-    assert not np.array_equal(objective.losses([good, bad], 1), losses)  # the next round has other games
+    assert not np.array_equal(objective.losses([good, bad], 1), losses)  # the next generation has other games
 
 
-def test_scales_only_stretch_the_values():
+def test_rescaling_keeps_the_order_of_values():
     rules = Rules(6)
     own, opp = batch.random_positions(50, 12, rules, seed=1)
     plain = evaluators.get_evaluator("six-factor")
@@ -77,7 +77,7 @@ def test_scales_only_stretch_the_values():
     assert 5 < values[1].std() < 20
 
 
-def test_the_label_error_is_that_of_the_best_scale_and_checks_on_other_positions():
+def test_label_error_uses_the_best_scale_and_held_out_positions():
     evaluator = evaluators.get_evaluator("six-factor")
     truth = LABELS.truth()
     values = evaluator.static_values(truth.own, truth.opp, truth.rules)
@@ -96,7 +96,7 @@ def bowl(points):
 
 @pytest.mark.parametrize("name", OPTIMISERS)
 @pytest.mark.parametrize("size", [1, 5])
-def test_optimisers_find_the_bottom_and_repeat_themselves(name, size):
+def test_optimisers_find_the_minimum_and_are_reproducible(name, size):
     asked = []
     for _ in range(2):
         optimiser, points = OPTIMISERS[name](size, 12, seed=3), []
@@ -112,9 +112,9 @@ def test_optimisers_find_the_bottom_and_repeat_themselves(name, size):
 
 
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
-def test_an_interrupted_tuning_goes_on_and_ends_the_same(tmp_path, optimiser, monkeypatch):
+def test_an_interrupted_tuning_resumes_to_the_same_result(tmp_path, optimiser, monkeypatch):
     options = replace(SHORT, optimiser=optimiser)
-    whole = tune(options, LABELS, tmp_path / "whole", command="x")
+    uninterrupted = tune(options, LABELS, tmp_path / "whole", command="x")
     evaluated = []
 
     def stop(generation):
@@ -131,7 +131,7 @@ def test_an_interrupted_tuning_goes_on_and_ends_the_same(tmp_path, optimiser, mo
         LabelError, "losses", lambda self, some, *n: evaluated.append(len(some)) or judge(self, some, *n)
     )
     resumed = tune(options, LABELS, tmp_path / "cut", command="x")
-    assert resumed.file.read_bytes() == whole.file.read_bytes()
+    assert resumed.file.read_bytes() == uninterrupted.file.read_bytes()
     assert evaluated[:2] == [6, 6]  # generations 3 and 4 only; then the finalists
     assert len(evaluated) == 5
     losses = [json.loads(line)["losses"] for line in log.read_text().splitlines()[1:]]
@@ -140,7 +140,7 @@ def test_an_interrupted_tuning_goes_on_and_ends_the_same(tmp_path, optimiser, mo
 
 
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
-def test_a_tuning_from_the_published_weights_begins_with_them_or_around_them(optimiser, monkeypatch):
+def test_tuning_can_start_from_the_published_weights(optimiser, monkeypatch):
     asked, judge, space = [], LabelError.losses, space_of("six-factor")
     monkeypatch.setattr(LabelError, "losses", lambda self, some, *n: asked.append(some) or judge(self, some, *n))
     tune(TuneOptions("six-factor", optimiser=optimiser, generations=1, population=30, from_published=True), LABELS)
@@ -164,7 +164,7 @@ def test_a_log_of_other_candidates_is_refused(tmp_path, line, column):
         tune(SHORT, LABELS, tmp_path)
 
 
-def test_a_refused_tuning_leaves_its_folder_to_the_next(tmp_path):
+def test_a_refused_tuning_does_not_block_its_folder(tmp_path):
     with pytest.raises(ReversiError, match="'foo'"):
         tune(SHORT, WinRate(6, "normal", ("foo",), games=2), tmp_path)
     log = tmp_path / "six-factor-cma.jsonl"
@@ -176,7 +176,7 @@ def test_a_refused_tuning_leaves_its_folder_to_the_next(tmp_path):
 
 
 @pytest.mark.parametrize("changed", ["formula", "panel"])
-def test_weight_files_that_have_changed_since_it_began_are_refused(tmp_path, changed):
+def test_changed_weight_files_are_refused_on_resumption(tmp_path, changed):
     files = {name: tmp_path / f"{name}.json" for name in ("formula", "panel")}
 
     def write(name, weight):
@@ -198,16 +198,16 @@ def test_weight_files_that_have_changed_since_it_began_are_refused(tmp_path, cha
 
 
 @pytest.mark.parametrize("formula", ["six-factor", "position-stability", "four-attribute"])
-def test_tuned_against_exact_scores_the_error_falls_on_other_positions(formula):
+def test_tuning_lowers_the_error_on_held_out_positions(formula):
     tuned = tune(TuneOptions(formula, optimiser="cma", generations=25, population=10), LABELS)
     assert tuned.check < 0.97 * tuned.published_check
     assert tuned.loss <= LABELS.losses([evaluators.get_evaluator(formula)])[0]
 
 
-def test_the_command_tunes_and_every_command_takes_the_result(json_lines, tmp_path):
+def test_tune_command_writes_weights_for_other_commands(json_lines, tmp_path):
     options = ["--size", 6, "--variant", "normal", "--objective", "label-error", "--positions", 300, "--empties", "4-7"]
-    [found] = json_lines("tune", "six-factor", *options, "--generations", 4, "--population", 6, "--out", tmp_path)
-    results = found["results"]
+    [output] = json_lines("tune", "six-factor", *options, "--generations", 4, "--population", 6, "--out", tmp_path)
+    results = output["results"]
     assert [result["optimiser"] for result in results] == ["genetic", "cma"]
     for result in results:
         assert evaluators.get_evaluator(f"six-factor:weights={result['file']}").weights == {
@@ -219,8 +219,8 @@ def test_the_command_tunes_and_every_command_takes_the_result(json_lines, tmp_pa
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("size", "variant"), [(4, "normal"), (6, "reversed")])
-def test_what_was_tuned_by_its_play_plays_so_from_its_file(tmp_path, size, variant):
-    """Near the end few moves are bad in the reversed game, too, so that exact scores alone would turn the values around."""
+def test_weights_tuned_by_win_rate_keep_a_positive_scale(tmp_path, size, variant):
+    """Scales fitted to exact scores alone could become negative in the reversed game, where few late moves are bad."""
     options = replace(SHORT, formula="mobility", optimiser="cma", generations=1, population=4)
     tuned = tune(options, WinRate(size, variant, ("random",), games=2), tmp_path)
     scale = json.loads(tuned.file.read_text())["scale"][str(size)]
@@ -228,7 +228,7 @@ def test_what_was_tuned_by_its_play_plays_so_from_its_file(tmp_path, size, varia
 
 
 @pytest.mark.parametrize("seed", [3, 2**32 - 1, 2**40])
-def test_no_draws_of_others_change_the_candidates_nor_theirs_those_of_others(seed):
+def test_optimiser_and_global_random_state_are_independent(seed):
     def candidates(others):
         found, optimiser = [], OPTIMISERS["cma"](4, 6, seed)
         for _ in range(3):

@@ -1,4 +1,4 @@
-"""The courses' interface, driven as their referees do."""
+"""The interface for university courses, used as by their referee programs."""
 
 import threading
 
@@ -24,7 +24,7 @@ def test_legal_moves_agree_with_the_rules(position):
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])
-def test_a_whole_game_by_the_referees_rules(size):
+def test_a_whole_game_under_the_referee(size):
     players = {color: AI(size, color, 5, agent="six-factor:depth=1") for color in (COLOR_BLACK, COLOR_WHITE)}
     position = Position.initial(Rules(size, "reversed"))
     while not position.is_over():
@@ -43,13 +43,13 @@ def test_a_whole_game_by_the_referees_rules(size):
 
 
 @pytest.mark.parametrize("variant", ["reversed", "normal"])
-def test_the_end_is_played_perfectly_in_either_game(variant):
+def test_endgames_are_played_perfectly_in_both_variants(variant):
     for seed in range(10):
         start = Position.initial(Rules(4, variant))
         position = start.play_all(random_moves(start, seed, plies=5 + seed % 5))
         if position.is_over() or position.must_pass():
             continue
-        options = {} if variant == "reversed" else {"variant": variant}  # the courses' game is the default
+        options = {} if variant == "reversed" else {"variant": variant}  # the reversed game is the default
         ai = AI(4, int(position.turn), 5, agent="six-factor:depth=1", **options)
         ai.go(position.to_matrix())
         row, column = ai.candidate_list[-1]
@@ -57,7 +57,7 @@ def test_the_end_is_played_perfectly_in_either_game(variant):
         assert values["abcd"[column] + str(row + 1)] == max(values.values())
 
 
-#: Prints the packages of ours that were imported after the AI was made, all of its loading included.
+#: Prints the project's packages that are imported by the loading thread after the AI was made.
 IMPORTED_LATER = """
 import os, sys
 from play.course import AI, COLOR_BLACK
@@ -70,22 +70,22 @@ os._exit(0)
 """
 
 
-def test_no_package_is_left_for_the_thread_to_import():
-    """A package and a module in it, imported by two threads at once, may end in Python's import deadlock in the referee."""
+def test_the_loading_thread_imports_no_package():
+    """If two threads import a package and its module at the same time, Python's import locks may deadlock in the referee."""
     assert output_of(IMPORTED_LATER) == ["[]"]
 
 
-def test_bad_arguments_are_refused_when_the_object_is_made():
+def test_bad_constructor_arguments_are_refused():
     for size, color, name in ((5, COLOR_BLACK, "size"), (8, 0, "color"), (8, "black", "color"), (8, True, "color")):
         with pytest.raises(ReversiError, match=name):
             AI(size, color, 5)
 
 
 @pytest.mark.parametrize("late", ["prepare", "think"])
-def test_a_legal_move_is_there_in_time_though_the_agent_has_none(monkeypatch, late):
+def test_a_late_agent_still_gets_a_legal_move(monkeypatch, late):
 
     def is_late(*arguments, **options):
-        assert ready.wait(PATIENCE)  # with an error, if somebody has waited for it
+        assert ready.wait(PATIENCE)  # fails if the AI waited for it
 
     ready = threading.Event()
     monkeypatch.setattr(Thinker, "prepare", lambda *arguments: None)

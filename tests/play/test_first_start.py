@@ -1,4 +1,4 @@
-"""The first start: what is missing is compiled by other processes, a person is told, and nothing depends on those processes."""
+"""The first start: missing kernels are compiled by other processes, with a message; their failure changes nothing."""
 
 import pytest
 
@@ -10,7 +10,7 @@ from search.agents.spec import make_agent
 
 @pytest.fixture
 def compiled(monkeypatch):
-    """The parts that processes were asked to compile."""
+    """The parts that other processes had to compile."""
     asked = []
 
     def apart(parts):
@@ -21,7 +21,7 @@ def compiled(monkeypatch):
     return asked
 
 
-def test_what_is_missing_is_compiled_apart_and_told_and_what_is_there_is_only_loaded(compiled, capsys):
+def test_missing_kernels_are_compiled_with_a_message(compiled, capsys):
     def load():
         loads.append(1)
         if not compiled:
@@ -34,16 +34,16 @@ def test_what_is_missing_is_compiled_apart_and_told_and_what_is_there_is_only_lo
     assert (loads, compiled) == ([1, 1], ["search:network", "solver:network"])
     assert capsys.readouterr().err == f"{first_start.MESSAGE}\n"
     compiled.clear()
-    with pytest.raises(NotCompiled):  # one part is compiled here, and told too
+    with pytest.raises(NotCompiled):  # a single part is compiled here, with the message
         compile_ahead(["solver:"], load)
     assert (compiled, capsys.readouterr().err) == ([], f"{first_start.MESSAGE}\n")
 
 
-def test_the_parts_of_agents():
+def test_parts_of_agents_are_listed_once():
     agents = [make_agent(spec) for spec in ("network:depth=2", "six-factor", "network:depth=4", "random", "exact")]
     assert parts_of(agents) == ["search:network", "solver:network", "search:six-factor", "solver:"]
 
 
-def test_a_process_that_fails_changes_nothing():
+def test_failing_compilation_processes_change_nothing():
     parts = ["nonsense:", "search:no-such-evaluator"]
     assert list(first_start._compile_apart(parts)) == parts

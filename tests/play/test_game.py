@@ -1,4 +1,4 @@
-"""`play.game.Game`: moves with passes, taking back, endings, and the way to and from records."""
+"""`play.game.Game`: moves with passes, undo, endings, conversion to and from records."""
 
 import pytest
 from hypothesis import given, settings
@@ -13,7 +13,7 @@ from tests.oracles.strategies import any_rules
 
 @st.composite
 def games(draw):
-    """A game played at random, sometimes to its end, with passes made or left to be understood."""
+    """A random game, sometimes complete, with explicit or omitted passes."""
     game = Game(draw(any_rules))
     for choice in draw(st.lists(st.integers(0, 2**20), max_size=70)):
         actions = game.position.legal_actions()
@@ -33,7 +33,7 @@ def state(game):
 
 @settings(max_examples=40)
 @given(games())
-def test_undo_and_redo_are_each_others_inverse(game):
+def test_undo_and_redo_are_inverse(game):
     before = state(game)
     steps = len(game.moves)
     for _ in range(steps):
@@ -44,14 +44,14 @@ def test_undo_and_redo_are_each_others_inverse(game):
     assert state(game) == before
     if steps:
         game.undo()
-        game.play(game.position.legal_moves()[0])  # which forgets what was taken back
+        game.play(game.position.legal_moves()[0])  # clears the redo history
         with pytest.raises(ReversiError, match="none was taken back"):
             game.redo()
 
 
 @settings(max_examples=40)
 @given(games())
-def test_positions_follow_from_the_moves_and_records_bring_them_back(game):
+def test_records_restore_moves_positions_and_annotations(game):
     assert list(game.positions) == list(game.record().positions())
     assert all(game.mover(number) == game.positions[number].turn for number in range(len(game.moves)))
     again = Game.from_ggf(game.to_ggf())
@@ -65,7 +65,7 @@ def test_positions_follow_from_the_moves_and_records_bring_them_back(game):
 
 @settings(max_examples=40)
 @given(games(), st.sampled_from([{BLACK}, {WHITE}, {BLACK, WHITE}]))
-def test_taking_back_ends_where_the_player_has_a_choice(game, colours):
+def test_undo_stops_where_the_player_has_a_choice(game, colours):
     before = state(game)
     try:
         taken = game.undo_to(colours)
@@ -79,7 +79,7 @@ def test_taking_back_ends_where_the_player_has_a_choice(game, colours):
     assert game.moves + tuple(reversed(taken)) == before[0]
 
 
-def test_a_forced_pass_is_understood_and_noted():
+def test_a_forced_pass_may_be_omitted():
     start = Position.from_text("XO-- -XXX OXXX -OXX", turn=WHITE)
     while not start.must_pass():
         start = start.play(start.legal_moves()[0])
@@ -93,8 +93,8 @@ def test_a_forced_pass_is_understood_and_noted():
     assert Game(start).play_forced_pass()
 
 
-def test_taking_back_goes_on_behind_a_pass():
-    """White had no choice but to pass: what it takes back is its last real move."""
+def test_undo_continues_before_a_pass():
+    """White had to pass, so undo takes back its last move before the pass."""
     game = Game(Rules(4))
     for move in ("c4", "d2", "c1", "b4", "a3", "a1", "a4", "pass", "b1"):
         game.play(move)
@@ -116,7 +116,7 @@ def test_an_illegal_move_changes_nothing():
 @pytest.mark.parametrize("ending", ["resigned", "timeout"])
 @pytest.mark.parametrize("loser", [BLACK, WHITE])
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
-def test_who_gives_up_loses_all(ending, loser, variant):
+def test_resigning_and_timeouts_lose_all_discs(ending, loser, variant):
     game = Game(Rules(6, variant))
     game.play("e4")
     game.end(ending, loser)
@@ -131,7 +131,7 @@ def test_who_gives_up_loses_all(ending, loser, variant):
     assert not game.is_over()
 
 
-def test_endings_that_make_no_sense():
+def test_invalid_endings_are_refused():
     game = Game(Rules(4))
     with pytest.raises(ReversiError, match="expected a loser"):
         game.end("resigned")

@@ -1,4 +1,4 @@
-"""Thinking on the opponent's time: what is pondered, that it ends at once, and that the answer is then at hand."""
+"""Pondering on the opponent's time: the expected position, its end, and the reuse of its results."""
 
 import threading
 
@@ -16,7 +16,7 @@ START = Position.initial()
 
 
 class Pondering(Thinker):
-    """Ponders until it is told to end; tells when it has begun, about what, and with which limits."""
+    """Ponders until the end is requested; records start, positions and limits."""
 
     def __init__(self, *arguments, **options):
         super().__init__(*arguments, **options)
@@ -38,17 +38,17 @@ class Pondering(Thinker):
         *((START, (), None), (Position.from_text("XXXXXXXXXXXXXXO-"), ("d4",), None)),
     ],
 )
-def test_what_is_pondered(position, line, expected):
+def test_the_position_after_the_expected_reply_is_pondered(position, line, expected):
     assert expected_position(position, line) == expected
 
 
-def test_pondering_begins_after_our_own_move_alone_and_has_ended_when_end_returns():
+def test_pondering_starts_after_the_own_move_and_ends_at_once():
     thinker = Pondering("six-factor:depth=3")
     ponderer = Ponderer(thinker)
     ponderer.begin(START)
     ponderer.expect(START, ("d3", "c3"))
-    ponderer.begin(START)  # the move was not made
-    ponderer.begin(START.play("c4"))  # another one was
+    ponderer.begin(START)  # the expected move was not made
+    ponderer.begin(START.play("c4"))  # another move was made
     assert not thinker.pondered
     for _ in range(5):
         thinker.begun.clear()
@@ -60,7 +60,7 @@ def test_pondering_begins_after_our_own_move_alone_and_has_ended_when_end_return
     assert thinker.pondered == [(START.play("d3").play("c3"), {"depth": None, "clock": TimeControl(10.0)})] * 5
 
 
-def test_who_does_not_ponder_does_nothing():
+def test_pondering_can_be_switched_off():
     thinker = Pondering("six-factor:depth=3")
     ponderer = Ponderer(thinker, on=False)
     ponderer.expect(START, ("d3", "c3"))
@@ -69,7 +69,7 @@ def test_who_does_not_ponder_does_nothing():
     assert not thinker.pondered
 
 
-def test_rounds_take_longer_and_longer_until_it_is_over(monkeypatch):
+def test_pondering_rounds_double_their_time(monkeypatch):
     engine, given = Engine("six-factor", megabytes=1), []
 
     def note(position, limits):
@@ -85,7 +85,7 @@ def test_rounds_take_longer_and_longer_until_it_is_over(monkeypatch):
     assert given == [Limits(depth=5)]
 
 
-def test_the_expected_reply_is_answered_from_the_table():
+def test_pondering_fills_the_table_for_the_reply():
     cold, warm = Thinker("six-factor:depth=8"), Thinker("six-factor:depth=8")
     position = expected_position(START, cold.think(START).pv)
     warm.ponder(position, lambda: False)
@@ -95,8 +95,8 @@ def test_the_expected_reply_is_answered_from_the_table():
     assert prepared.nodes < alone.nodes / 10
 
 
-def test_a_gtp_engine_ponders_between_its_move_and_the_next_line():
-    """It has no limit of its own but the lines: the search would go on for hours."""
+def test_gtp_engine_ponders_until_the_next_line():
+    """Only the next line ends the search, which would take hours."""
     thinker, sent, working = Pondering("six-factor:depth=3"), [], []
     engine = gtp.GtpEngine(thinker, ponders=True)
 
@@ -104,7 +104,7 @@ def test_a_gtp_engine_ponders_between_its_move_and_the_next_line():
         for line in ("time_settings 100 0 0", "play b d3", "genmove w", "showboard"):
             thinker.begun.clear()
             yield line
-        assert thinker.begun.wait(PATIENCE)  # again, after the board was shown
+        assert thinker.begun.wait(PATIENCE)  # again after showboard
         working.append(thinker.at_work)
         thinker.begun.clear()
         yield f"play b {engine.position.legal_moves()[0]}"
@@ -119,14 +119,14 @@ def test_a_gtp_engine_ponders_between_its_move_and_the_next_line():
     assert all(limits["clock"] for _, limits in thinker.pondered)
 
 
-def test_an_nboard_engine_ponders_when_its_move_is_made():
+def test_nboard_engine_ponders_after_its_move_is_made():
     thinker, sent = Pondering("six-factor"), []
     engine = nboard.NBoardEngine(thinker, sent.append, ponders=True)
 
     def lines():
         yield from ("set depth 3", "go", "ping 1")
         wait_until(lambda: "pong 1" in sent)
-        assert not thinker.pondered  # the move has not been made
+        assert not thinker.pondered  # the move is not on the board yet
         yield f"move {next(line for line in sent if line.startswith('==='))[4:]}"
         assert thinker.begun.wait(PATIENCE)
         yield "quit"
@@ -139,14 +139,14 @@ def test_an_nboard_engine_ponders_when_its_move_is_made():
 
 
 @pytest.mark.parametrize("command", ["gtp", "nboard"])
-def test_the_option_is_taken_and_the_process_ends(reversi, command):
+def test_ponder_option_and_end_of_the_process(reversi, command):
     session = {"gtp": "genmove b\n", "nboard": "go\nmove d3\n"}[command]
     status, out, err = reversi(command, "six-factor:depth=2", "--ponder", stdin=session)
     assert (status, err) == (0, "")
     assert out
 
 
-def test_a_tree_search_plays_by_the_clock_and_has_values(monkeypatch):
+def test_tree_search_follows_the_clock_and_has_values(monkeypatch):
     pytest.importorskip("torch")
     start, thinker, given = Position.initial(Rules(6)), Thinker("zero"), []
     limited = Thinker("zero:simulations=8")

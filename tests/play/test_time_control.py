@@ -1,4 +1,4 @@
-"""How a clock is shared out over a game, and how limits meet in a `Thinker`."""
+"""The time of each move on a clock, and the combination of limits in a `Thinker`."""
 
 import pytest
 from hypothesis import given
@@ -12,7 +12,7 @@ from tests.oracles.strategies import reachable_positions
 
 
 def positions_of_black(size):
-    """One position for every number of empties that black meets, the moves being the first that are legal."""
+    """Yield black's positions in the game of first legal moves."""
     position = Position.initial(Rules(size))
     while not position.is_over():
         if position.turn == BLACK and not position.must_pass():
@@ -27,7 +27,7 @@ LASTING += [TimeControl(20.0, increment=3.0), TimeControl(0.0, increment=2.0)]
 @pytest.mark.parametrize("size", [4, 6, 8])
 @pytest.mark.parametrize("clock", LASTING)
 @pytest.mark.parametrize(("seconds", "part"), [(TimeControl.usual_seconds, 10), (TimeControl.max_seconds, 50)])
-def test_moves_that_take_all_they_are_given_never_use_up_the_clock(size, clock, seconds, part):
+def test_moves_with_full_time_never_exhaust_the_clock(size, clock, seconds, part):
     for position in positions_of_black(size):
         share = seconds(clock, position)
         assert MIN_SECONDS <= share <= max(clock.left, MIN_SECONDS)
@@ -35,7 +35,7 @@ def test_moves_that_take_all_they_are_given_never_use_up_the_clock(size, clock, 
     assert clock.left > 0
 
 
-def test_little_is_spent_in_the_opening_and_most_where_the_game_is_decided():
+def test_opening_gets_little_time_and_late_midgame_most():
     clock, shares = TimeControl(600.0), {}
     for position in positions_of_black(8):
         shares[position.empties] = clock.usual_seconds(position)
@@ -52,31 +52,31 @@ AT_MOST = [st.floats(0, 1e6), st.floats(0, 1e4), st.integers(0, 50), st.integers
 
 
 @given(reachable_positions(), *AT_MOST)
-def test_a_share_is_always_sensible(position, left, period, moves, in_period, increment):
+def test_time_shares_stay_within_bounds(position, left, period, moves, in_period, increment):
     clock = TimeControl(left, period, moves, in_period, increment)
     share, most = clock.usual_seconds(position), clock.max_seconds(position)
-    per_move = period / moves + increment if moves else 0  # a period begins while a move is thought about
+    per_move = period / moves + increment if moves else 0  # the period may begin during the move
     assert MIN_SECONDS <= share <= most <= max(left, per_move, MIN_SECONDS)
     after = clock.after(share)
     assert after.left >= 0
     assert after.in_period <= max(moves, in_period)
 
 
-def test_periods_begin_again():
+def test_periods_restart():
     clock = TimeControl(10.0, 30.0, 2)
     clock = clock.after(4.0)
     assert (clock.left, clock.in_period) == (6.0, 0)
-    clock = clock.after(8.0)  # two seconds into the first period, one of its moves made
+    clock = clock.after(8.0)  # two seconds of the first period and one of its moves are used
     assert (clock.left, clock.in_period) == (28.0, 1)
     clock = clock.after(5.0)
     assert (clock.left, clock.in_period) == (30.0, 2)
 
 
-def test_an_increment_is_added_once_to_what_is_left():
+def test_an_increment_is_added_once_per_move():
     assert [TimeControl(10.0, increment=2.0).after(seconds).left for seconds in (3.0, 11.0)] == [9.0, 2.0]
 
 
-def test_clocks_that_cannot_be():
+def test_invalid_clocks_are_refused():
     for arguments in ((-1.0,), (float("nan"),), (1.0, -1.0), (1.0, 1.0, -1)):
         with pytest.raises(ReversiError, match="clock"):
             TimeControl(*arguments)
@@ -94,18 +94,18 @@ def test_clocks_that_cannot_be():
         ("six-factor:depth=2", {"depth": None}, {}, (None, 2)),
     ],
 )
-def test_limits_of_the_spec_and_of_the_clock(spec, options, asked, expected):
+def test_limits_of_spec_and_clock_are_combined(spec, options, asked, expected):
     limits = Thinker(spec, **options)._limits(asked.get("time"), asked.get("depth"), asked.get("soft"))
     assert (limits.time, limits.depth) == expected
     assert limits.soft == asked.get("soft")
 
 
-def test_the_default_agent_plays_every_game():
+def test_the_default_agent_plays_every_board_and_variant():
     for size in (4, 6, 8):
         for variant in ("normal", "reversed"):
             Thinker(default_agent(Rules(size, variant))).check(Rules(size, variant))
 
 
-def test_thinking_about_a_finished_game_is_an_error():
+def test_thinking_in_a_finished_game_is_an_error():
     with pytest.raises(ReversiError, match="is over"):
         Thinker("random").think(Position.from_text("X" * 16))

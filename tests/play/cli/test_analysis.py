@@ -1,4 +1,4 @@
-"""solve, analyse, match and perft: stable JSON keys, results for people, resumable jobs, tables that fit a terminal."""
+"""`solve`, `analyse`, `match`, `perft` and `winrate`: JSON keys, texts and exact results."""
 
 import re
 
@@ -15,13 +15,13 @@ from train.arena import tournament
 FOUR_EMPTIES = "OXOOOOOOXXXOOXOXXXOOXXXXXXXXXXXXOXXXXXXXOOXXXOXXOOXX-OX-OXOO--XX"
 
 
-def timeless(result):
+def without_times(result):
     return {key: value for key, value in result.items() if "seconds" not in key}
 
 
 @pytest.mark.parametrize(("scores", "wrong"), [("C1:+6; D1:-4;", None), ("D1:+8;", "+8"), ("C1:-2; D1:-4;", "-2")])
 def test_solve_compares_its_score_with_the_files(reversi, scores, wrong):
-    line = f"\ufeffOX--OXX-OOX--XXX O; {scores}"  # with the byte-order mark that some editors write
+    line = f"\ufeffOX--OXX-OOX--XXX O; {scores}"  # with the byte-order mark of some editors
     _, out, err = reversi("solve", "-", "--table", 1, stdin=line)
     assert out.startswith("line 1: +6")
     assert (wrong or "= file") in out
@@ -40,7 +40,7 @@ def test_solve_scores_every_move_on_request_and_in_both_games(json_lines):
         assert position.play_all(result["pv"]).score(position.turn) == result["score"]
 
 
-def test_solve_mixes_sizes_and_finished_games_in_one_file(json_lines):
+def test_solve_reads_mixed_sizes_and_finished_games(json_lines):
     lines = [f"{FOUR_EMPTIES} X;", "OX--OXX-OOX--XXX O;", "XXXXXXXXXXXXXX-- O;", f"{FOUR_EMPTIES} X;"]
     first, small, over, last = json_lines("solve", "-", "--threads", 2, "--table", 1, stdin="\n".join(lines))
     assert (first["score"], small["score"]) == (last["score"], 6)
@@ -54,7 +54,7 @@ def test_solve_from_the_start(json_lines, variant, score):
     assert Position.initial(Rules(4, variant)).play_all(result["pv"]).score() in (score, -score)
 
 
-def test_6x6_is_exact_by_the_solved_book_unless_an_agent_is_named(json_lines, reversi):
+def test_solved_book_answers_6x6_unless_an_agent_is_given(json_lines, reversi):
     values = {"b4": 4, "d2": 2, "b2": -20}
     [result] = json_lines("analyse", "c2", "--size", 6, "--depth", 2, "--multi-pv", 9)
     assert {entry["move"]: entry["value"] for entry in result["moves"]} == values
@@ -70,14 +70,14 @@ def test_6x6_is_exact_by_the_solved_book_unless_an_agent_is_named(json_lines, re
 
 
 @pytest.mark.slow
-def test_the_start_of_6x6_is_solved_with_a_complete_line(json_lines):
+def test_6x6_start_is_solved_with_a_complete_line(json_lines):
     [result] = json_lines("solve", "start", "--size", 6, "--all-moves", "--order", "network")
     assert (result["score"], result["moves"]) == (-4, [{"move": m, "score": -4} for m in ("c2", "b3", "e4", "d5")])
     end = Position.initial(Rules(6)).play_all(result["pv"])
     assert (end.is_over(), end.score(BLACK)) == (True, -4)
 
 
-def test_depth_0_follows_the_variant_and_knows_the_end_of_a_game(json_lines):
+def test_depth_0_follows_variant_and_scores_finished_games(json_lines):
     for variant, score in (("normal", 16), ("reversed", -16)):
         lines = f"XXXXXXXXXXXXXX-- X;\n{FOUR_EMPTIES} X;"
         finished, unfinished = json_lines(
@@ -88,24 +88,24 @@ def test_depth_0_follows_the_variant_and_knows_the_end_of_a_game(json_lines):
         assert unfinished["value"] == position.rules.sign * position.disc_difference()
 
 
-def test_analyse_searches_to_a_depth_for_the_side_and_the_game_asked_for(json_lines, reversi):
+def test_analyse_follows_depth_side_and_variant(json_lines, reversi):
     [result] = json_lines("analyse", "start", "--depth", 3)
     assert result.keys() == ANALYSIS
     assert (result["depth"], result["exact"], result["pv"][0]) == (3, False, result["move"])
     assert result["move"] in Position.initial().legal_moves()
     assert "discs (depth 3)" in reversi("analyse", "start", "--depth", 3)[1]
-    [own] = json_lines("analyse", "start", "--agent", "six-factor:depth=2")  # which needs no other limit
+    [own] = json_lines("analyse", "start", "--agent", "six-factor:depth=2")  # the depth is its only limit
     assert own["depth"] == 2
     [white] = json_lines("analyse", "start", "--side", "white", "--depth", 1)
     assert white["move"] in ("e3", "f4", "c5", "d6")
-    [small] = json_lines("analyze", "start", "--size", 4, "--variant", "reversed", "--time", 60)  # solved long before
+    [small] = json_lines("analyze", "start", "--size", 4, "--variant", "reversed", "--time", 60)  # ends once solved
     assert (small["value"], small["exact"]) == (4, True)
     [over] = json_lines("analyse", "XXXXXXXXXXXXXX--")
     assert (over["move"], over["value"], over["exact"], over["pv"]) == (None, 16, True, [])
     assert "game over" in reversi("analyse", "XXXXXXXXXXXXXX--")[1]
 
 
-def test_analyse_is_exact_near_the_end_and_lists_moves(json_lines, reversi):
+def test_analyse_is_exact_in_endgames_and_lists_moves(json_lines, reversi):
     position = Position.from_text(FOUR_EMPTIES)
     values = solve_all_moves(position)
     [result] = json_lines("analyse", FOUR_EMPTIES, "--time", 2, "--multi-pv", 9)
@@ -119,7 +119,7 @@ def test_analyse_is_exact_near_the_end_and_lists_moves(json_lines, reversi):
 
 def test_perft(reversi, json_lines):
     [result] = json_lines("perft", "--size", 6, "--depth", 7)
-    assert timeless(result) == {"size": 6, "depth": 7, "leaves": 47740, "known": 47740}
+    assert without_times(result) == {"size": 6, "depth": 7, "leaves": 47740, "known": 47740}
     assert result["seconds"] >= 0
     assert "47,740  (equals the table)" in reversi("perft", "--size", 6, "--depth", 7)[1]
     assert "depth 0: 1  0.0" in reversi("perft", "--depth", 0)[1]  # not in the table
@@ -128,7 +128,7 @@ def test_perft(reversi, json_lines):
 def test_match_is_paired_and_reproducible(json_lines):
     arguments = ("match", "six-factor:table=0.1", "greedy", "--games", 20, "--size", 6, "--depth", 2, "--seed", 4)
     [first], [second] = json_lines(*arguments), json_lines(*arguments)
-    assert timeless(first) == timeless(second)
+    assert without_times(first) == without_times(second)
     assert (first["a"], first["b"]) == ("six-factor:table=0.1", "greedy")
     assert first["wins"] + first["draws"] + first["losses"] == first["games"] == 20
     assert 0.5 < first["interval"][0] < first["score"] <= first["interval"][1]
@@ -140,13 +140,13 @@ def test_match_is_paired_and_reproducible(json_lines):
 
 
 @pytest.mark.slow
-def test_match_limits_the_nodes_of_agents_that_leave_them_open(json_lines):
+def test_match_limits_nodes_of_agents_without_a_limit(json_lines):
     arguments = ("match", "--games", 4, "--size", 6, "--seed", 4, "six-factor:table=0.1,depth=5")
     results = [json_lines(*arguments, *rest)[0] for rest in (("greedy:seed=1", "--nodes", 20), ("greedy:seed=1",))]
     assert results[0]["discs_per_game"] != results[1]["discs_per_game"]
 
 
-def test_a_win_rate_without_a_game_is_none(reversi, monkeypatch):
+def test_interrupted_winrate_without_games_prints_no_result(reversi, monkeypatch):
     def interrupted(*arguments, **others):
         raise KeyboardInterrupt
 
@@ -155,7 +155,7 @@ def test_a_win_rate_without_a_game_is_none(reversi, monkeypatch):
     assert (status, out, err.count("\n")) == (INTERRUPTED, "", 1)
 
 
-def test_the_agents_options_are_documented(reversi):
+def test_agent_options_are_documented(reversi):
     names = {option for name in agents.names() for option in agents.option_names(name)}
     page = (REPOSITORY / "docs" / "reference" / "agents.md").read_text()
     assert names <= set(re.findall(r"^\| `(\w+)` ", page, re.MULTILINE))

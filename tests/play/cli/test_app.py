@@ -1,4 +1,4 @@
-"""The table of commands: help pages and what they load, unknown names, completion, exit status, streams, and the clone."""
+"""The command line: help pages and their imports, system errors, closed streams, progress without a terminal."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from play.cli.app import ALIASES, COMMANDS, GROUPS
 from tests.conftest import REPOSITORY
 from tests.oracles.processes import output_of
 
-#: Shows the help of every command in one process, and prints which of them load heavy libraries.
+#: Shows the help of every command in one process, and prints which commands import heavy libraries.
 LOADED = """
 import contextlib, io, sys
 from play.cli import clone
@@ -31,7 +31,7 @@ print(loaded)
 
 
 @pytest.mark.parametrize("command", [*COMMANDS, *GROUPS, *ALIASES])
-def test_the_help_of_every_command(reversi, command):
+def test_every_command_has_a_help_page(reversi, command):
     code, out, err = reversi(*command.split(), "--help")
     assert (code, err) == (0, "")
     path = ALIASES.get(command, command)
@@ -44,7 +44,7 @@ def test_help_loads_no_heavy_library():
     assert output_of(LOADED) == ["{}"]
 
 
-def test_the_help_of_all_commands_lists_them(reversi):
+def test_the_main_help_lists_all_commands(reversi):
     code, out, _ = reversi()
     assert (code, reversi("--help")[1]) == (0, out)
     assert all(name.split()[0] in out for name in [*COMMANDS, "--install-completion"])
@@ -62,7 +62,7 @@ def test_the_help_of_all_commands_lists_them(reversi):
         (MemoryError("7 PiB"), 1, "reversi: not enough memory: expected a smaller job (7 PiB)\n"),
     ],
 )
-def test_the_system_refuses_in_one_line(reversi, monkeypatch, error, status, line):
+def test_system_errors_are_one_line(reversi, monkeypatch, error, status, line):
     def refused(work):
         raise error
 
@@ -71,8 +71,8 @@ def test_the_system_refuses_in_one_line(reversi, monkeypatch, error, status, lin
 
 
 @pytest.mark.parametrize(("stream", "arguments"), [("stdin", ("gtp", "greedy")), ("stdout", ("--version",))])
-def test_closed_streams_are_empty_ones(monkeypatch, stream, arguments):
-    """`reversi … <&-` and `>&-`, as some programs start others."""
+def test_closed_streams_count_as_empty(monkeypatch, stream, arguments):
+    """Some programs start others with closed streams, as `reversi … <&-` and `>&-`."""
     monkeypatch.setattr(sys, stream, None)
     monkeypatch.setattr(sys, "argv", ["reversi", *arguments])
     with pytest.raises(SystemExit) as ended:
@@ -81,16 +81,16 @@ def test_closed_streams_are_empty_ones(monkeypatch, stream, arguments):
     assert not ended.value.code
 
 
-def test_characters_that_a_terminal_lacks_are_question_marks():
+def test_unsupported_characters_become_question_marks():
     command = [sys.executable, "-m", "play", "match", "greedy", "random", "--games", "2", "--size", "4"]
     environment = os.environ | {"PYTHONIOENCODING": "ascii", "PYTHONUTF8": "0"}
     result = subprocess.run(command, capture_output=True, text=True, cwd=REPOSITORY, env=environment)
     assert (result.returncode, result.stderr) == (0, "")
-    assert "%?" in result.stdout  # from … to
+    assert "%?" in result.stdout  # the character … is replaced
 
 
 @pytest.mark.parametrize("seconds", [0, 1000])
-def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch, capsys, seconds):
+def test_progress_without_a_terminal_is_printed_as_lines(monkeypatch, capsys, seconds):
     monkeypatch.setattr(output, "LINE_SECONDS", seconds)
     with output.progress_bar() as show:
         for done in range(2):
@@ -100,7 +100,7 @@ def test_progress_without_a_terminal_is_a_line_now_and_then(monkeypatch, capsys,
     assert capsys.readouterr().err.splitlines() == ([] if seconds else lines)
 
 
-def test_who_has_seen_enough_may_close_the_pipe():
+def test_closed_pipe_ends_the_command_quietly():
     reading, writing = os.pipe()
     os.close(reading)
     command = [sys.executable, "-m", "play", "solve", "-", "--table", "1"]

@@ -1,6 +1,6 @@
-"""What all commands have in common: bad input gives one line that names it, with status 2 and nothing on standard output.
+"""Errors of all commands: bad input gives status 2, one line that names the input, and no standard output.
 
-One row for each kind of refusal: the command, and the option or input that the line names. FILE is an empty file.
+Each row has a command, and the option or input that the error line names. FILE is an empty file.
 """
 
 import json
@@ -86,7 +86,7 @@ def check_refusal(reversi, arguments, message):
 
 
 @pytest.mark.parametrize("refusal", REFUSALS)
-def test_bad_input_is_one_line(reversi, tmp_path, monkeypatch, refusal):
+def test_bad_input_is_reported_in_one_line(reversi, tmp_path, monkeypatch, refusal):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "FILE").touch()
     for name in RANDOM:
@@ -97,10 +97,10 @@ def test_bad_input_is_one_line(reversi, tmp_path, monkeypatch, refusal):
 
 
 @pytest.mark.parametrize("arguments", [("analyse", "X" * 5000), ("perft", "--depth", "9" * 5000)])
-def test_a_long_input_is_cut(reversi, arguments):
+def test_long_input_is_shortened_in_errors(reversi, arguments):
     check_refusal(reversi, arguments, arguments[-1][:40])
 
 
-def test_what_is_not_a_number_is_null_in_json(capsys):
+def test_nan_and_infinity_are_null_in_json(capsys):
     print_json({"score": 1.0, "errors": [float("nan"), {"wide": float("inf")}], "games": (2, 3)})
     assert json.loads(capsys.readouterr().out) == {"score": 1.0, "errors": [None, {"wide": None}], "games": [2, 3]}

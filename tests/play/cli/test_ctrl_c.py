@@ -1,4 +1,4 @@
-"""Ctrl-C as a contract: a command stops soon, says what it knows, and ends with the status that shells expect."""
+"""Ctrl-C: a command stops soon, prints partial results, and ends with the status that shells expect."""
 
 import json
 import os
@@ -24,7 +24,7 @@ from tests.play.terminal.process import Terminal
 
 @pytest.fixture
 def start():
-    """Start a command whose standard error is a terminal; it is gone afterwards, come what may."""
+    """Start a command whose standard error is a terminal; the fixture ends it after the test."""
     opened = []
 
     def start(*arguments):
@@ -36,27 +36,27 @@ def start():
         one.close()
 
 
-def interrupt(job, once):
-    """Wait until the terminal shows *once*, press Ctrl-C, wait for the end; the rest of standard output."""
-    job.until(once)
+def interrupt(job, pattern):
+    """Press Ctrl-C when the terminal shows *pattern*, and wait for the end; return the rest of standard output."""
+    job.until(pattern)
     job.process.send_signal(signal.SIGINT)
     assert job.end() == INTERRUPTED, job.text
     assert "Traceback" not in job.text
     return job.process.stdout.read()
 
 
-def test_ctrl_c_ends_a_solution_that_would_take_for_ever(start):
-    """Kernels do not look at signals; without help the process would go on until the problem is solved."""
+def test_ctrl_c_ends_an_endless_solve(start):
+    """Kernels do not check signals, so without a handler the process would run until the problem is solved."""
     job = start("solve", "-", "--json", "--table", 1, "--threads", 2)
     job.process.stdin.write(f"OX--OXX-OOX--XXX O;\n{Position.initial().to_text()} X;\n")
     job.process.stdin.flush()
-    assert json.loads(job.process.stdout.readline())["score"] == 6  # streamed: nobody has to wait for the second line
+    assert json.loads(job.process.stdout.readline())["score"] == 6  # printed before the second line is solved
     assert interrupt(job, "line 2, 60 empties, value in .* million nodes") == ""
     assert "reversi: interrupted in line 2, value between -64 and +64" in job.text
 
 
 @pytest.mark.slow
-def test_ctrl_c_ends_an_analysis_with_the_best_so_far(start):
+def test_ctrl_c_ends_an_analysis_with_the_best_result(start):
     job = start("analyse", "start", "--depth", 40, "--json")
     result = json.loads(interrupt(job, "searching, .* s"))
     assert result.keys() == ANALYSIS
@@ -65,7 +65,7 @@ def test_ctrl_c_ends_an_analysis_with_the_best_so_far(start):
     assert "reversi: interrupted, this is the best so far" in job.text
 
 
-def test_ctrl_c_ends_a_match_with_the_games_so_far(start):
+def test_ctrl_c_ends_a_match_with_the_finished_games(start):
     job = start("match", "greedy", "random", "--size", 4, "--games", 10**7, "--json")
     result = json.loads(interrupt(job, r"\d\d+/10000000"))
     assert 1 <= result["games"] < 10**7
@@ -82,13 +82,13 @@ def test_ctrl_c_ends_a_match_with_the_games_so_far(start):
         ("match six-factor:depth=40,table=1 random --games 2", "reversi: interrupted after 0 of 2 games"),
     ],
 )
-def test_ctrl_c_ends_a_kernel_that_would_take_for_ever(command, message, reversi, start):
-    assert reversi("experiment", "breadth", "--size", 4, "--games", 100)[0] == 0  # its kernel is compiled now
+def test_ctrl_c_ends_an_endless_kernel(command, message, reversi, start):
+    assert reversi("experiment", "breadth", "--size", 4, "--games", 100)[0] == 0  # compiles its kernel
     job = start(*command.split())
     if not Path(f"/proc/{job.process.pid}/stat").exists():
-        pytest.skip("needs /proc, to see that a process works")
+        pytest.skip("needs /proc")
     deadline = time.monotonic() + PATIENCE
-    while processor_seconds(job.process) < 4:  # a start takes less
+    while processor_seconds(job.process) < 4:  # more than the start needs
         assert time.monotonic() < deadline
         job.more(0.05)
     assert interrupt(job, "") == ""
@@ -96,21 +96,21 @@ def test_ctrl_c_ends_a_kernel_that_would_take_for_ever(command, message, reversi
 
 
 def processor_seconds(job):
-    """Processor time of a process and its children."""
+    """Return the processor time of a process and its children."""
     stats = [Path(f"/proc/{pid}/stat").read_text() for pid in (job.pid, *children_of(job.pid))]
     ticks = [int(field) for stat in stats for field in stat.rpartition(")")[2].split()[11:13]]
     return sum(ticks) / os.sysconf("SC_CLK_TCK")
 
 
 @pytest.fixture
-def quick_looks(monkeypatch):
-    """`look` is called at once, and in the main thread, which is where Ctrl-C arrives."""
+def fast_polling(monkeypatch):
+    """Poll at once, and in the main thread, which receives Ctrl-C."""
     if threading.current_thread() is not threading.main_thread():
-        pytest.skip("signals go to the main thread, and the tests do not run in it")
+        pytest.skip("needs the main thread, which receives signals")
     monkeypatch.setattr(interrupting, "POLL_SECONDS", 0.001)
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, "the handler was not put back"
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler, "the signal handler was not restored"
     signal.signal(signal.SIGINT, before)
 
 
@@ -119,8 +119,8 @@ def press_ctrl_c():
     return "pressed"
 
 
-@pytest.mark.usefixtures("quick_looks")
-def test_a_request_to_stop_is_repeated_until_it_is_heard():
+@pytest.mark.usefixtures("fast_polling")
+def test_stop_requests_repeat_until_the_work_ends():
     heard, requests = threading.Event(), []
 
     def stop():
@@ -132,8 +132,8 @@ def test_a_request_to_stop_is_repeated_until_it_is_heard():
     assert len(requests) >= 3
 
 
-@pytest.mark.usefixtures("quick_looks")
-def test_work_is_returned_or_raises_and_a_second_ctrl_c_or_a_failing_look_stops_it():
+@pytest.mark.usefixtures("fast_polling")
+def test_interruptible_work_returns_raises_or_is_stopped():
     assert interruptible(lambda: 7, lambda: None) == (7, False)
     with pytest.raises(ZeroDivisionError):
         interruptible(lambda: 1 // 0, lambda: None, lambda: "")
@@ -147,9 +147,9 @@ def test_work_is_returned_or_raises_and_a_second_ctrl_c_or_a_failing_look_stops_
         assert stopped.is_set()
 
 
-@pytest.mark.usefixtures("quick_looks")
-def test_who_is_told_to_ignore_ctrl_c_does():
-    """As under nohup, or in a script's background."""
+@pytest.mark.usefixtures("fast_polling")
+def test_ignored_ctrl_c_stays_ignored():
+    """SIGINT is ignored under nohup and in the background of scripts."""
     looks = []
 
     def look():
@@ -166,8 +166,8 @@ def test_who_is_told_to_ignore_ctrl_c_does():
     assert done[1] is False
 
 
-#: A command during which Ctrl-C is pressed.
-PRESSED = """
+#: Runs a command after *preparation*, which makes Ctrl-C arrive at a certain moment.
+PROGRAM = """
 import atexit, signal, sys, types
 signal.signal(signal.SIGINT, signal.default_int_handler)
 {preparation}
@@ -175,8 +175,8 @@ sys.argv = ["reversi", "perft", "--size", "4", "--depth", "2"]
 from {entry} import main
 main()
 """
-#: At the moment when a module is looked for.
-IN_AN_IMPORT = """
+#: Ctrl-C arrives when a module is imported.
+AT_IMPORT = """
 class Interrupting:
     def find_spec(name, *_):
         if name == {module!r}:
@@ -184,8 +184,8 @@ class Interrupting:
 
 sys.meta_path.insert(0, Interrupting)
 """
-#: When the command, which ends in one way or another, is over already.
-AT_THE_END = """
+#: Ctrl-C arrives at exit, after the command has ended.
+AT_EXIT = """
 def ended():
     raise {ending}
 
@@ -198,23 +198,23 @@ sys.modules["play.cli.app"].main = ended
 @pytest.mark.parametrize(
     ("preparation", "status"),
     [
-        *((IN_AN_IMPORT.format(module=m), INTERRUPTED) for m in ("play.cli.app", "cyclopts", "play.cli.measure.perft")),
-        (AT_THE_END.format(ending="KeyboardInterrupt"), INTERRUPTED),
-        (AT_THE_END.format(ending="SystemExit(0)"), 0),
+        *((AT_IMPORT.format(module=m), INTERRUPTED) for m in ("play.cli.app", "cyclopts", "play.cli.measure.perft")),
+        (AT_EXIT.format(ending="KeyboardInterrupt"), INTERRUPTED),
+        (AT_EXIT.format(ending="SystemExit(0)"), 0),
     ],
 )
-def test_ctrl_c_while_the_command_is_loaded_or_ends_is_no_traceback(preparation, status):
+def test_ctrl_c_at_start_or_exit_prints_no_traceback(preparation, status):
     script = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["scripts"]["reversi"]
     entry, _, function = script.partition(":")
     assert function == "main"
-    program = PRESSED.format(preparation=preparation, entry=entry)
+    program = PROGRAM.format(preparation=preparation, entry=entry)
     result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, cwd=REPOSITORY)
     assert (result.returncode, result.stdout, result.stderr) == (status, "", "")
     assert ENTRY_STATUS == INTERRUPTED == 130
 
 
-def test_a_ctrl_c_that_python_swallows_is_not_lost(monkeypatch):
-    """One that lands in a destructor is only reported by Python; the command must end all the same."""
+def test_ctrl_c_in_a_destructor_is_not_lost(monkeypatch):
+    """Python only reports an interrupt in a destructor; the command must end nevertheless."""
 
     class Swallowing:
         def __del__(self):

@@ -1,4 +1,4 @@
-"""`reversi analyse --jsonl`: every line is answered under its id, in any order; the schema of the docs holds for all of them."""
+"""`reversi analyse --jsonl`: answers carry the id of their request, in any order, and follow the documented schema."""
 
 import json
 import queue
@@ -12,12 +12,12 @@ from search.engine.solver import solve_all_moves
 from tests.conftest import REPOSITORY
 
 SCHEMA = json.loads((REPOSITORY / "docs" / "reference" / "analysis.schema.json").read_text())
-#: A search that only a request to cancel ends, for practical purposes.
+#: A search that does not end in practice before it is cancelled.
 ENDLESS = {"position": "start", "agent": "six-factor", "depth": 60}
 
 
 class Client:
-    """A service that runs, the lines that are sent to it, and its answers as they come."""
+    """A running service with queues of request lines and of answers."""
 
     def __init__(self, workers):
         self.lines, self.answers = queue.Queue(), queue.Queue()
@@ -28,7 +28,7 @@ class Client:
         self.lines.put(json.dumps(fields))
 
     def until(self, **expected):
-        """The next answer with these fields."""
+        """Return the next answer with these fields."""
         while True:
             answer = self.answers.get(timeout=300)
             if expected.items() <= answer.items():
@@ -40,22 +40,22 @@ class Client:
         return [self.answers.get() for _ in range(self.answers.qsize())]
 
 
-def test_searches_deepen_side_by_side_and_are_cancelled():
+def test_concurrent_searches_send_updates_and_are_cancelled():
     client = Client(workers=2)
     client.send(id="long", **ENDLESS)
     depths = [client.until(id="long", type="update")["depth"] for _ in range(3)]
     assert depths == [1, 2, 3]
     client.send(id=2, position="f5", agent="six-factor", depth=3, updates=False)
-    assert client.until(id=2)["type"] == "result"  # before the one that was sent first
+    assert client.until(id=2)["type"] == "result"  # before the earlier request
     client.send(cancel="long")
     result = client.until(id="long", type="result")
     assert result["cancelled"]
     assert result["depth"] >= 3
-    client.send(cancel="long")  # is over: nothing comes of it
+    client.send(cancel="long")  # has ended, so there is no answer
     assert client.end() == []
 
 
-def test_what_waits_is_dropped_and_its_id_is_free_again():
+def test_cancelled_requests_free_their_ids():
     client = Client(workers=1)
     client.send(id=1, **ENDLESS)
     client.until(id=1, type="update")
@@ -72,7 +72,7 @@ def test_what_waits_is_dropped_and_its_id_is_free_again():
     assert [(answer["id"], answer["type"], answer["move"]) for answer in answers[1:]] == [(2, "result", None)]
 
 
-def test_the_command_follows_the_schema_and_its_options_are_defaults(reversi):
+def test_answers_follow_the_schema_and_options_set_defaults(reversi):
     jsonschema = pytest.importorskip("jsonschema", reason="needs jsonschema")
     position = Position.initial(Rules(4)).play_all(["b1", "a1", "c4"])
     values = solve_all_moves(position)
@@ -96,7 +96,7 @@ def test_the_command_follows_the_schema_and_its_options_are_defaults(reversi):
     others = {move: value for move, value in values.items() if move != best}
     assert (results["b"]["value"], results["b"]["exact"]) == (max(others.values()), True)
     assert others[results["b"]["move"]] == results["b"]["value"]
-    assert results["c"]["depth"] < 20  # its own limit is the only one
+    assert results["c"]["depth"] < 20  # its own limit replaces the default
     assert {answer["id"] for answer in answers if answer["type"] == "update"} == {"a"}
     assert SCHEMA["$defs"]["request"]["properties"].keys() - {"id"} == Request.defaults().keys() | {"position"}
 
@@ -117,7 +117,7 @@ def test_the_command_follows_the_schema_and_its_options_are_defaults(reversi):
         ('{"id": 1, "position": "start", "agent": "six-factor:depth=3"}', 1, "fields of their own"),
     ],
 )
-def test_a_bad_line_is_an_answer(reversi, line, key, words):
+def test_bad_lines_get_an_error_answer(reversi, line, key, words):
     status, out, err = reversi("analyse", "--jsonl", "--agent", "six-factor", stdin=line + "\n")
     assert (status, err) == (0, "")
     answer = json.loads(out)

@@ -15,14 +15,14 @@ from reversi_env.options import GameOptions, option
 
 @dataclass(frozen=True)
 class Example(GameOptions):
-    """One field of each type, and one that is no option of the command line."""
+    """Options with one field of each type, and a field without a command line option."""
 
     count: int = option(3, "how many", low=1, high=10)
     learning_rate: float = option(0.5, "step of the optimiser", low=0, high=1)
     depth: int | None = option(None, "plies", low=1, high=9)
-    fast: bool = option(False, "no care")
+    fast: bool = option(False, "less precision")
     loss: Literal["plain", "structural"] = option("plain", "which errors count")
-    opponents: tuple[str, ...] = option(("random",), "who plays")
+    opponents: tuple[str, ...] = option(("random",), "opponents")
     empties: tuple[int, int] = option((1, 2), "empty squares", low=0, high=60)
     noise: tuple[float, ...] = option((0.5, 1.0), "shares of random moves", low=0, high=1)
     secret: int = 5
@@ -45,13 +45,13 @@ def required(chosen: RequiredChoice) -> dict[str, Any]:
 
 
 def run(line: str, function: Any = typed) -> Any:
-    """Run a command with the options of `Example`; those that were typed."""
+    """Run a command with the options of `Example`; return the options that were typed."""
     app = App(name="job", result_action="return_value", print_error=False, exit_on_error=False)
     app.default(function)
     return app(line.split())
 
 
-def test_only_what_is_typed_is_passed_on_and_what_is_required_is_missed():
+def test_only_typed_options_are_passed_and_required_ones_checked():
     assert run("") == {}
     assert run("--count 4 --no-fast") == {"count": 4, "fast": False}
     assert run("--count 2", required) == {"count": 2}
@@ -59,7 +59,7 @@ def test_only_what_is_typed_is_passed_on_and_what_is_required_is_missed():
         run("", required)
 
 
-def test_the_help_shows_the_defaults_of_presets_by_board_and_device(capsys):
+def test_help_shows_preset_defaults_by_board_and_device(capsys):
     run("--help")
     words = " ".join(capsys.readouterr().out.replace("│", " ").split())
     assert "how many [default: 4/6/8]" in words
@@ -85,7 +85,7 @@ def test_a_wrong_value_names_its_option(line):
     assert f"{line}: expected " in usage_error(error.value)
 
 
-def test_what_is_no_option_is_refused():
+def test_unknown_options_are_refused():
     for line in ("--secret 1", "--count", "word"):
         with pytest.raises(CycloptsError):
             run(line)

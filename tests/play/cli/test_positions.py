@@ -1,4 +1,4 @@
-"""One reader of positions for all commands that take one: every form of a position, typed, in a file and on standard input."""
+"""Positions of all commands: every form of a position, as an argument, in a file and on standard input."""
 
 import pytest
 
@@ -8,10 +8,10 @@ from search import evaluators, solve
 from tests.oracles.strategies import wthor_file, wthor_record
 from tests.play.cli.test_contract import check_refusal
 
-#: Games whose last positions all commands are asked about; `book show` needs a board of 8x8, and `solve` a small one.
+#: Games whose last positions all commands answer; `book show` needs 8x8, and `solve` a small board.
 LARGE = Game.from_transcript("f5d6c3d3")
 SMALL = Game.from_transcript("b1a1a2c1", Rules(4))
-#: The commands, with options that make them short.
+#: The commands with options for short runs.
 COMMANDS = {
     "analyse": (LARGE, ("--agent", "six-factor", "--depth", 0)),
     "book show": (LARGE, ()),
@@ -53,11 +53,11 @@ def test_every_command_reads_every_form(command, answer, tmp_path):
         (tmp_path / name).write_text(f"{text}\n")
         assert answer(command, text, *size) == expected, name
         assert answer(command, tmp_path / name, *size) == expected, name
-        if command != "play":  # your moves are standard input
+        if command != "play":  # reads moves from standard input
             assert answer(command, "-", *size, stdin=f"{text}\n") == expected, name
 
 
-def test_the_positions_are_those_meant(answer, reversi, tmp_path, monkeypatch):
+def test_positions_are_read_correctly(answer, reversi, tmp_path, monkeypatch):
     value = evaluators.get_evaluator("six-factor").static_value
     assert answer("analyse", "f5d6c3d3") == {"value": value(LARGE.position)}
     assert answer("analyse", "start", "--variant", "reversed", "--size", 6) == {
@@ -69,7 +69,7 @@ def test_the_positions_are_those_meant(answer, reversi, tmp_path, monkeypatch):
         assert answer("play", "f5d6c3d3", "--after", after) == position.to_text()
     assert reversi("play", "-")[:2] == (2, "")
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "g2.txt").write_text("f5\nd6\n")  # a file may be called as a move is
+    (tmp_path / "g2.txt").write_text("f5\nd6\n")  # file names may look like moves
     assert answer("analyse", "g2.txt") == answer("analyse", "f5d6")
 
 
@@ -97,7 +97,7 @@ def test_the_side_to_move_on_a_board(answer):
         assert answer("solve", board, "--side", side)["score"] == solve(position).score
 
 
-def test_rules_of_a_file_and_options_agree(reversi, tmp_path):
+def test_options_that_contradict_a_file_are_refused(reversi, tmp_path):
     file = tmp_path / "game.ggf"
     file.write_text(LARGE.to_ggf())
     for command in ("analyse", "review"):
@@ -121,13 +121,13 @@ def test_a_file_of_many_positions_is_answered_line_by_line(command, reversi, jso
 
 
 @pytest.mark.parametrize(("bad", "last"), [(5, "line 5:"), (6, "… and 1 more line "), (30, "… and 25 more lines ")])
-def test_of_many_bad_lines_the_first_few_are_shown(bad, last, reversi, json_lines):
+def test_only_the_first_bad_lines_are_shown(bad, last, reversi, json_lines):
     command, text = ("analyse", "-", "--agent", "discs", "--depth", 0), "no position\n" * bad
     code, out, err = reversi(*command, stdin=text)
     assert (code, out) == (1, "")
     assert len(err.splitlines()) == min(bad, 6)
     assert err.splitlines()[-1].startswith(last)
-    assert len(json_lines(*command, stdin=text, status=1)) == bad  # a program gets them all
+    assert len(json_lines(*command, stdin=text, status=1)) == bad  # JSON has all errors
 
 
 def test_a_file_without_positions_is_reported(reversi, tmp_path):

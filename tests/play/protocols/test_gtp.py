@@ -27,17 +27,17 @@ def engine():
 
 
 def ask(engine, *lines):
-    """What the last of some successful commands is answered with."""
+    """Send commands that must succeed; return the answer to the last one."""
     for line in lines:
         answer = engine.answer(line)
         assert answer.startswith("=")
         assert answer.endswith("\n\n")
-        assert "\n\n" not in answer[:-1]  # an empty line inside would end the answer
+        assert "\n\n" not in answer[:-1]  # an empty line ends an answer
     return answer[1:].strip()
 
 
 def refused(engine, line):
-    """The message of a command that fails."""
+    """Send a command that must fail; return its message."""
     before = engine.position
     answer = engine.answer(line)
     assert answer.startswith("? ")
@@ -59,13 +59,13 @@ def refused(engine, line):
         *((line, None) for line in ("", "\n", "   \t \r\n", "# a comment", "   # name", "\x01\x07\n")),
     ],
 )
-def test_form_of_commands_and_answers(engine, line, answer):
+def test_answers_have_the_form_of_the_specification(engine, line, answer):
     assert engine.answer(line) == answer
 
 
 @settings(max_examples=40)
 @given(st.text() | st.lists(st.sampled_from(WORDS)).map(" ".join))
-def test_any_line_is_answered_in_form(line):
+def test_any_line_gets_a_well_formed_answer(line):
     engine = GtpEngine(Thinker("random"), Rules(4))
     answer = engine.answer(line.replace("\n", " "))
     assert answer is None or (answer[0] in "=?" and answer.endswith("\n\n"))
@@ -88,11 +88,11 @@ def test_all_required_commands_are_known(engine):
         ("", ["set_game Go", "reversi-set colour 3"]),
     ],
 )
-def test_refusals_change_nothing(engine, error, lines):
+def test_refused_commands_change_nothing(engine, error, lines):
     assert all(refused(engine, line).startswith(error) for line in lines)
 
 
-def test_threads_table_depth_and_level_are_set_while_it_runs():
+def test_options_are_set_during_a_session():
     engine = GtpEngine(Thinker("six-factor", time=0.1, threads=1))
     ask(engine, "reversi-set threads 2", "reversi-set table 1", "reversi-set depth 2")
     assert engine.thinker.spec.text == "six-factor:threads=2,table=1,depth=2"
@@ -103,12 +103,12 @@ def test_threads_table_depth_and_level_are_set_while_it_runs():
     assert engine.thinker.spec.text == "human:level=2"
 
 
-def test_as_many_values_as_are_asked_for(engine):
+def test_reversi_values_returns_the_requested_count(engine):
     assert [len(ask(engine, f"reversi-values {count}").splitlines()) for count in (1, 2, 3, 64)] == [1, 2, 3, 4]
     assert refused(engine, "reversi-values 0") == "no values"
 
 
-def test_a_size_that_the_network_does_not_know_is_refused():
+def test_board_sizes_without_weights_are_refused():
     weights = evaluators.get_evaluator("network").file(Rules(8))
     engine = GtpEngine(Thinker(f"network:depth=1,weights={weights}"))
     assert refused(engine, "boardsize 6") == "unacceptable size"
@@ -116,7 +116,7 @@ def test_a_size_that_the_network_does_not_know_is_refused():
     assert engine.rules.size == 8
 
 
-def test_boardsize_and_games_by_name(engine):
+def test_boardsize_and_set_game_change_the_rules(engine):
     ask(engine, "boardsize 6")
     assert engine.position == Position.initial(Rules(6))
     assert ask(engine, "query_boardsize") == "6"
@@ -127,7 +127,7 @@ def test_boardsize_and_games_by_name(engine):
     assert engine.rules.variant == "normal"
 
 
-def test_genmove_plays_reg_genmove_does_not_and_undo_takes_one_command_back(engine):
+def test_genmove_plays_reg_genmove_does_not_and_undo_works(engine):
     start = engine.position
     assert ask(engine, "reg_genmove b") in FIRST_MOVES
     assert engine.position == start
@@ -140,9 +140,9 @@ def test_genmove_plays_reg_genmove_does_not_and_undo_takes_one_command_back(engi
     assert ask(engine, "genmove b") in FIRST_MOVES
 
 
-def test_either_colour_may_move_at_any_time_as_in_go(engine):
+def test_either_colour_may_move_at_any_time(engine):
     white_first = ask(engine, "genmove w")
-    assert white_first not in FIRST_MOVES  # white's moves are the mirror image of black's
+    assert white_first not in FIRST_MOVES  # white's moves are mirror images of black's
     assert engine.position.turn == BLACK
     assert ask(engine, "undo", "play b d3", "genmove b") != "pass"
     assert engine.position.discs(WHITE) in (0, 1)
@@ -153,7 +153,7 @@ BEFORE_WHITE_PASSES = ("c4", "d2", "c1", "b4", "a3", "a1", "a4")
 
 
 @pytest.fixture
-def passing(engine):
+def engine_before_pass(engine):
     ask(engine, "boardsize 4")
     for number, move in enumerate(BEFORE_WHITE_PASSES):
         ask(engine, f"play {'bw'[number % 2]} {move}")
@@ -162,23 +162,23 @@ def passing(engine):
     return engine
 
 
-def test_a_pass_is_played_generated_or_left_out(passing):
-    before = passing.position
+def test_passes_are_played_generated_or_omitted(engine_before_pass):
+    before = engine_before_pass.position
     for line, after in (("play w pass", "pass"), ("play b b1", "pass b1")):
-        ask(passing, line)
-        assert passing.position == before.play_all(after.split())
-        ask(passing, "undo")
-        assert passing.position == before
-    refused(passing, "play w b1")
-    assert ask(passing, "genmove b") in {"B1", "A2", "D3"}
-    assert ask(passing, "undo", "genmove w") == "pass"
-    assert passing.position == before.play("pass")
+        ask(engine_before_pass, line)
+        assert engine_before_pass.position == before.play_all(after.split())
+        ask(engine_before_pass, "undo")
+        assert engine_before_pass.position == before
+    refused(engine_before_pass, "play w b1")
+    assert ask(engine_before_pass, "genmove b") in {"B1", "A2", "D3"}
+    assert ask(engine_before_pass, "undo", "genmove w") == "pass"
+    assert engine_before_pass.position == before.play("pass")
 
 
 @pytest.mark.parametrize("size", [4, 6])
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
-def test_a_game_to_its_end_by_itself(size, variant):
-    """Two passes in a row end it, for controllers that know nothing of Othello; the score is that of the rules."""
+def test_genmove_plays_a_whole_game(size, variant):
+    """Two passes in a row end the game, for controllers without Othello rules; the score follows the rules."""
     engine = GtpEngine(Thinker("six-factor:depth=1"), Rules(size, variant))
     passes, number = 0, 0
     while passes < 2:
@@ -192,8 +192,8 @@ def test_a_game_to_its_end_by_itself(size, variant):
     ask(engine, "play b pass", "undo")
 
 
-class Watched(Thinker):
-    """Notes the time that it is given."""
+class RecordingThinker(Thinker):
+    """Records the time for each move."""
 
     def think(self, position, *, clock=None, **options):
         self.given = clock and clock.usual_seconds(position)
@@ -201,47 +201,47 @@ class Watched(Thinker):
 
 
 @pytest.fixture
-def watched():
-    return GtpEngine(Watched("six-factor:depth=1"))
+def recording_engine():
+    return GtpEngine(RecordingThinker("six-factor:depth=1"))
 
 
 @pytest.mark.parametrize(
     ("lines", "low", "high"),
     [
         ("time_settings 60 0 0", 0.5, 6),
-        ("time_settings 0 10 1", 8, 10),  # byo-yomi is shared by its stones
+        ("time_settings 0 10 1", 8, 10),  # the period is shared by its moves
         ("time_settings 0 10 1|genmove b|genmove w|time_left b 10 5", 1.6, 2),
-        ("time_left b 100 0", 1, 20),  # believed without settings
+        ("time_left b 100 0", 1, 20),  # valid without time_settings
         ("time_left b 100 0|genmove b|time_left b 0 0", 0, 0.01),
-        ("time_settings 1 0 0|time_settings 0 1 0", None, None),  # how GTP says: no limits
+        ("time_settings 1 0 0|time_settings 0 1 0", None, None),  # GTP's form of no limit
         ("name", None, None),
     ],
 )
-def test_the_time_given_to_a_move(watched, lines, low, high):
-    ask(watched, *lines.split("|"), "genmove b")
-    assert watched.thinker.given is None if low is None else low < watched.thinker.given < high
+def test_move_time_follows_the_time_commands(recording_engine, lines, low, high):
+    ask(recording_engine, *lines.split("|"), "genmove b")
+    assert recording_engine.thinker.given is None if low is None else low < recording_engine.thinker.given < high
 
 
-def test_our_own_clock_runs_where_the_controller_says_nothing(watched):
-    ask(watched, "time_settings 1000 0 0", "genmove b")
-    assert watched._clocks[BLACK].left < 1000
-    assert watched._clocks[WHITE].left == 1000
-    ask(watched, "clear_board")
-    assert watched._clocks[BLACK].left == 1000
+def test_the_engine_runs_its_own_clock_without_time_left(recording_engine):
+    ask(recording_engine, "time_settings 1000 0 0", "genmove b")
+    assert recording_engine._clocks[BLACK].left < 1000
+    assert recording_engine._clocks[WHITE].left == 1000
+    ask(recording_engine, "clear_board")
+    assert recording_engine._clocks[BLACK].left == 1000
 
 
-def test_a_session_through_pipes(reversi):
+def test_a_session_on_standard_input(reversi):
     session = "1 boardsize 6\n\n# begin\n2 clear_board\n3 genmove black\n4 play w pass\n5 quit\n6 name\n"
     status, out, err = reversi("gtp", "six-factor:depth=1", stdin=session)
     answers = out.split("\n\n")
     assert (status, err) == (0, "")
     assert [answer[:2] for answer in answers] == ["=1", "=2", "=3", "?4", "=5", ""]
     assert answers[3].startswith("?4 illegal move: pass")
-    for lines, answer in (("name", "= Reversi Lab\n\n"), ("", "")):  # the end of the input ends it
+    for lines, answer in (("name", "= Reversi Lab\n\n"), ("", "")):  # the end of the input ends the session
         assert reversi("gtp", "random", stdin=lines) == (0, answer, "")
 
 
-def test_an_agent_that_fails_is_an_error_and_not_the_end():
+def test_failing_agent_is_reported_and_the_session_continues():
     class Broken(Thinker):
         def think(self, position, **options):
             raise ReversiError("out of\norder")

@@ -1,4 +1,4 @@
-"""`reversi nboard` against the protocol's document: whole sessions, and every line's form."""
+"""`reversi nboard` against the protocol document: whole sessions, and the form of every line."""
 
 import re
 import threading
@@ -14,7 +14,7 @@ from search.engine.solver import solve_all_moves
 from tests.oracles.jobs import PATIENCE
 from tests.oracles.strategies import random_moves
 
-#: The game of the document's example session.
+#: The game in the example session of the document.
 EXAMPLE = (
     "(;GM[Othello]PC[NBoard]DT[2014-02-21 20:52:27 GMT]PB[./mEdax]PW[chris]RE[?]TI[15:00]TY[8]"
     "BO[8 ---------------------------O*------*O--------------------------- *]"
@@ -42,15 +42,15 @@ def run(engine, *lines):
 
 
 @pytest.mark.slow
-def test_threads_table_and_level_are_options(engine, sent):
+def test_set_changes_threads_table_and_level(engine, sent):
     run(engine, "set threads 2", "set table 1", "set contempt 5", "set threads none")
     assert engine.thinker.spec.text == "six-factor:depth=4,threads=2,table=1"
     assert [line for line in sent if "threads='none'" in line]
     run(engine, "set level 1", "go")
-    assert engine.thinker.spec.text == "human:level=1"  # a level takes the place of a depth
+    assert engine.thinker.spec.text == "human:level=1"  # a level replaces the depth
 
 
-def test_the_session_of_the_document(engine, sent):
+def test_the_example_session_of_the_document(engine, sent):
     run(engine, "nboard 2", f"set game {EXAMPLE}", "set depth 6", "ping 1", "go")
     assert engine.game.moves == tuple(EXAMPLE_MOVES)  # go does not change the board
     assert sent[:4] == ["set myname six-factor", "set myname six-factor6", "pong 1", "status Thinking"]
@@ -58,17 +58,17 @@ def test_the_session_of_the_document(engine, sent):
     assert move in engine.game.position.legal_moves()
     given_up = EXAMPLE.replace("RE[?]", "RE[+64.00:r]")
     assert given_up != EXAMPLE
-    run(engine, f"set game {given_up}", f"move {move}", "go")  # it goes on
+    run(engine, f"set game {given_up}", f"move {move}", "go")  # the game continues
     assert engine.game.moves == (*EXAMPLE_MOVES, move)
     assert MOVE.fullmatch(sent[-1])[1].lower() in engine.game.position.legal_moves()
 
 
-def test_hints_come_deeper_and_deeper(engine, sent):
+def test_hints_deepen_iteratively(engine, sent):
     run(engine, f"set game {EXAMPLE}", "set depth 6", "hint 3")
     lines = [SEARCH.fullmatch(line) for line in sent if line.startswith("search")]
     assert all(lines)
     depths = [int(line[3]) for line in lines]
-    assert depths == [1] * 3 + [4] * 3 + [4] * 3  # the spec's own depth holds too
+    assert depths == [1] * 3 + [4] * 3 + [4] * 3  # the depth of the spec also limits it
     legal = engine.game.position.legal_moves()
     assert all(line[1][:2].lower() in legal for line in lines)
     last = [float(line[2]) for line in lines[-3:]]
@@ -77,21 +77,21 @@ def test_hints_come_deeper_and_deeper(engine, sent):
     assert re.fullmatch(r"nodestats \d+ \d+\.\d\d", sent[-2])
 
 
-def test_exact_values_say_so(sent):
+def test_exact_values_are_marked(sent):
     engine = NBoardEngine(Thinker("six-factor"), sent.append, Rules(4))
     run(engine, "set depth 12", "move B1", "move A1", "hint 16")
     values = {m[1][:2].lower(): float(m[2]) for line in sent if (m := SEARCH.fullmatch(line)) and m[3] == "100%"}
     assert values == solve_all_moves(engine.game.position)
 
 
-def test_moves_in_all_their_forms_and_nothing_for_what_is_not_understood(engine, sent):
+def test_all_move_forms_are_read_and_unknown_lines_ignored(engine, sent):
     run(engine, "move F5/1.23/4.5", "move d6", "C3", "move D3//2")
     run(engine, "", " ", "foo", "foo bar", "set", "set nonsense 3", "set contempt -5", "sing d6", "\x00")
     assert engine.game.moves == ("f5", "d6", "c3", "d3")
     assert sent == []
 
 
-def test_mistakes_are_told_in_the_status_line_and_change_nothing(engine, sent):
+def test_errors_appear_in_the_status_and_change_nothing(engine, sent):
     run(engine, "move a1", "set game (;GM[Go];)", "set depth x", "hint 0", "move", "set game (;GM[Othello]TY[10];)")
     assert len(sent) == 6
     assert all(line.startswith("status ") and "\n" not in line for line in sent)
@@ -99,12 +99,12 @@ def test_mistakes_are_told_in_the_status_line_and_change_nothing(engine, sent):
 
 
 @given(st.text(), st.sampled_from(["", "set game ", "set depth ", "move ", "hint "]))
-def test_no_line_is_too_strange(text, before):
+def test_any_line_is_accepted(text, before):
     engine = NBoardEngine(Thinker("random"), lambda line: None, Rules(4))
     engine.run(before + text)
 
 
-def test_a_pass_is_pa(sent):
+def test_a_pass_is_written_pa(sent):
     start = "O-X--OXOXXO-XXX-".replace("X", "*")
     engine = NBoardEngine(Thinker("six-factor:depth=2"), sent.append)
     run(engine, f"set game (;GM[Othello]TY[4]BO[4 {start} O];)", "go", "hint 1")
@@ -114,7 +114,7 @@ def test_a_pass_is_pa(sent):
     assert engine.game.moves == ("pass",)
 
 
-def test_analyze_values_every_position_from_the_last_to_the_first(sent):
+def test_analyze_values_all_positions_from_last_to_first(sent):
     engine = NBoardEngine(Thinker("six-factor:depth=12"), sent.append, Rules(4))
     moves = random_moves(Position.initial(Rules(4)), 1)
     run(engine, *(f"move {move}" for move in moves), "analyze")
@@ -135,8 +135,8 @@ def test_learn_finished_games_and_agents_without_values(engine, sent):
     assert any(line.startswith("search ") for line in sent)
 
 
-def test_a_ping_ends_the_thinking():
-    """The search has no other limit: without the ping it would go on for hours."""
+def test_a_ping_ends_the_search():
+    """The search has no other limit; without the ping it would take hours."""
     sent, thinking = [], threading.Event()
 
     def send(line):
@@ -154,5 +154,5 @@ def test_a_ping_ends_the_thinking():
     session.join(PATIENCE)
     assert not session.is_alive()
     kinds = [line.split()[0] for line in sent]
-    assert kinds.index("===") < kinds.index("pong")  # the move is an answer to what came before the ping
+    assert kinds.index("===") < kinds.index("pong")  # the move answers the command before the ping
     assert [line for line in sent if line.startswith("pong")] == ["pong 1", "pong 2"]

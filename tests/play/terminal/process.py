@@ -1,4 +1,4 @@
-"""A command on a pseudo-terminal, as a person sees it."""
+"""A command on a pseudo-terminal."""
 
 import os
 import pty
@@ -12,7 +12,7 @@ ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\x1b[()=>][A-Z0-9]?|[\r\x07]")
 
 
 class Terminal:
-    """A process some of whose streams are a pseudo-terminal: by default all of them."""
+    """A process with a pseudo-terminal as some of its streams, by default all."""
 
     def __init__(self, *arguments, streams=("stdin", "stdout", "stderr"), environment=(), **options):
         self.controller, terminal = pty.openpty()
@@ -23,11 +23,11 @@ class Terminal:
 
     @property
     def text(self):
-        """All that was shown, without the escape sequences."""
+        """All output without escape sequences."""
         return ESCAPES.sub("", self.raw)
 
     def until(self, pattern):
-        """What is shown up to *pattern*, since the last call."""
+        """Wait for *pattern*; return the output up to it, since the last call."""
         deadline = time.monotonic() + PATIENCE
         while not (found := re.compile(pattern).search(self.text, self._read)):
             assert time.monotonic() < deadline, f"no {pattern!r} in {self.text[self._read :]!r}"
@@ -36,7 +36,7 @@ class Terminal:
         return before
 
     def more(self, patience=PATIENCE):
-        """Whether something comes within so many seconds; it has to be read, or the process waits for us."""
+        """Read output within *patience* seconds, so that the process does not block; return whether there was any."""
         if not select.select([self.controller], [], [], patience)[0]:
             return False
         try:
@@ -47,7 +47,7 @@ class Terminal:
         return bool(data)
 
     def end(self):
-        """The exit status, when all has been read."""
+        """Read the remaining output; return the exit status."""
         while self.more():
             pass
         return self.process.wait(PATIENCE)

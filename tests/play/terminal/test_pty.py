@@ -1,4 +1,4 @@
-"""`reversi play` in a pseudo-terminal, as a person uses it: prompts, keys, Ctrl-C, Ctrl-D and kill -9."""
+"""`reversi play` in a pseudo-terminal: prompts, keys, Ctrl-C, Ctrl-D and kill -9."""
 
 import importlib.util
 import os
@@ -15,14 +15,14 @@ from reversi_env import Rules
 from .process import Terminal
 
 HAS_READLINE = importlib.util.find_spec("readline") is not None
-#: Makes the pseudo-terminal the one whose Ctrl-C reaches the process.
+#: Makes the pseudo-terminal the controlling terminal, so that its Ctrl-C reaches the process.
 LAUNCH = "import fcntl, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); from play.cli.app import main; main()"
 CLEAR = "\x1b[H\x1b[J"
 AGENT = ("--agent", "six-factor:depth=1", "--adviser", "six-factor:depth=2")
 
 
 class Session(Terminal):
-    """A `reversi play` that believes it is used by a person."""
+    """An interactive `reversi play`."""
 
     def type(self, text, expect=r"(?:black|white)> $"):
         os.write(self.controller, text.encode())
@@ -32,7 +32,7 @@ class Session(Terminal):
         return self.type(f"{text}\n", expect)
 
     def end_by_ctrl_c(self):
-        """Press it until the program has ended: CPython's readline misses one that comes between its prompt and its waiting."""
+        """Press Ctrl-C until the program ends: CPython's readline misses one between its prompt and its wait."""
         for _ in range(10):
             os.write(self.controller, b"\x03")
             while self.more(patience=5):
@@ -58,23 +58,23 @@ def terminal(tmp_path):
 
 
 def transcript(shown):
-    """The transcript that a ``moves`` command showed."""
+    """Return the transcript in the output of ``moves``."""
     return re.search(r"\n([a-h][1-8]\S*)\n", shown)[1]
 
 
-def test_a_game_from_the_first_move_to_the_last(terminal, tmp_path):
+def test_a_whole_game_in_a_terminal(terminal, tmp_path):
     game = terminal(*AGENT, "--size", "4")
     assert "black to move (black 2, white 2)" in game.until(r"black> ")
     assert "●" in game.raw
     assert CLEAR not in game.raw
     assert "white (six-factor:depth=1) plays" in game.line("b1")
-    assert game.raw.count(CLEAR) == 2  # each board in the place of the last, the answer below it
+    assert game.raw.count(CLEAR) == 2  # each board replaces the last one, with the answer below
     assert "white (six-factor:depth=1) plays" in game.raw.rpartition(CLEAR)[2]
     first = transcript(game.line("moves"))
     assert first.startswith("b1")
     values = game.line("val\t")
     assert "values in discs" in values
-    assert not HAS_READLINE or values.count("values") == 2  # the Tab key has completed the word
+    assert not HAS_READLINE or values.count("values") == 2  # Tab completed the word
     assert "saved to" in game.line("save game.ggf")
     shown = ""
     while "Game over" not in shown:
@@ -91,8 +91,8 @@ def test_a_game_from_the_first_move_to_the_last(terminal, tmp_path):
 
 
 @pytest.mark.slow
-def test_ctrl_c_makes_the_computer_move_and_loses_nothing(terminal):
-    """It would think for an hour."""
+def test_ctrl_c_makes_the_agent_move_and_keeps_the_game(terminal):
+    """The agent has an hour per move."""
     game = terminal("--agent", "six-factor:time=3600", "--size", "8")
     game.until(r"black> ")
     game.line("f5", r"white is thinking")
@@ -105,7 +105,7 @@ def test_ctrl_c_makes_the_computer_move_and_loses_nothing(terminal):
 
 
 @pytest.mark.slow
-def test_ctrl_d_leaves_and_resume_goes_on_after_kill_9(terminal):
+def test_ctrl_d_ends_and_resume_continues_after_kill_9(terminal):
     game = terminal(*AGENT, "--size", "6")
     game.until(r"black> ")
     game.line("e4")

@@ -1,4 +1,4 @@
-"""`reversi play`, with its input from a pipe: every command, every way to end."""
+"""`reversi play` with input from a pipe: every command and every way to end."""
 
 import json
 import os
@@ -23,7 +23,7 @@ ESCAPE = "\x1b"
 
 @pytest.fixture(autouse=True)
 def state(tmp_path, monkeypatch):
-    """A home of its own for every test: nobody's game is touched."""
+    """A state folder for each test, so that no saved game of the user is changed."""
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     monkeypatch.chdir(tmp_path)
     return tmp_path
@@ -31,7 +31,7 @@ def state(tmp_path, monkeypatch):
 
 @pytest.fixture
 def play(reversi):
-    """Play with the lines given as input: what was shown."""
+    """Play with these input lines; return the output."""
 
     def run(*lines, arguments=("--size", "4"), status=0, error=""):
         result = reversi("play", *AGENT, *arguments, stdin="".join(f"{line}\n" for line in lines))
@@ -44,28 +44,28 @@ def play(reversi):
 
 
 def moves_of(shown):
-    """The transcript that the last ``moves`` command showed."""
+    """Return the transcript in the output of the last ``moves``."""
     return re.findall(r"> moves\n(\S+)", shown)[-1]
 
 
-def kept():
+def saved_game():
     (path,) = storage.resumable_games()
     return json.loads(path.read_text())
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
 @pytest.mark.parametrize("size", [4, 6])
-def test_go_plays_the_game_to_its_end(play, size, variant):
+def test_go_plays_the_whole_game(play, size, variant):
     shown = play(*["go"] * 20, "moves", arguments=("--size", size, "--variant", variant))
     game = Game.from_transcript(moves_of(shown), Rules(size, variant))
     assert game.is_over()
     assert ("passes" in shown or "you pass" in shown) == ("pass" in game.moves)
     winner = "the game is drawn" if game.winner() is None else f"{game.winner()} wins by {abs(game.score())}"
     assert f"Game over: {winner}, black {game.position.discs(BLACK)}, white {game.position.discs(WHITE)}" in shown
-    assert not storage.resumable_games()  # a finished game is nothing to resume
+    assert not storage.resumable_games()  # finished games cannot be resumed
 
 
-def test_a_program_that_fails_does_not_end_the_session(reversi, state):
+def test_a_failing_program_does_not_end_the_session(reversi, state):
     agent = spec("gtp", "--fail", "crash")
     lines = ["", "new black", "resign", "save mine.ggf", "quit"]
     arguments = ("--size", "4", "--watch", "--agent", agent, "--opponent", agent)
@@ -76,7 +76,7 @@ def test_a_program_that_fails_does_not_end_the_session(reversi, state):
     assert (state / "mine.ggf").is_file()
 
 
-def test_mistakes_name_the_input_and_change_nothing(play):
+def test_errors_name_the_input_and_change_nothing(play):
     words = "a1|z9|pass|sing|undo|redo|level 0|new green|^[31m\xff|load|load nothing.ggf|save no/where.ggf"
     lines = [*words.split("|"), f"load x {'9' * 5000}"]
     _, *answers, moves = play(*lines, "moves").split("black> ")[:-1]
@@ -85,7 +85,7 @@ def test_mistakes_name_the_input_and_change_nothing(play):
     assert "no moves yet" in moves
 
 
-def test_hint_values_and_bar(play):
+def test_hint_values_and_evaluation_bar(play):
     shown = play("hint", "values", "eval", "b1", "eval", "board", "help")
     assert max(map(len, shown.splitlines())) <= 80
     assert "Black: you. White: the computer (six-factor:depth=1)." in shown
@@ -95,12 +95,12 @@ def test_hint_values_and_bar(play):
     assert "evaluation bar off" in shown
 
 
-def test_the_bar_is_filled_from_blacks_side():
+def test_the_evaluation_bar_starts_on_blacks_side():
     for value, turn, filled in ((0, BLACK, 20), (64, BLACK, 40), (64, WHITE, 0), (-64, BLACK, 0)):
         assert bar_text(value, turn, block_characters=False).count("#") == filled
 
 
-def test_undo_takes_your_move_back_and_redo_makes_it_again(play):
+def test_undo_and_redo_of_a_move(play):
     shown = play("b1", "moves", "undo", "moves", "redo", "moves")
     first, again = re.findall(r"> moves\n([a-d]\S+)", shown)
     assert first == again
@@ -126,7 +126,7 @@ def test_save_and_load(play, name):
     assert first == again
 
 
-def test_a_file_is_not_replaced_by_accident(play, state):
+def test_save_replaces_no_other_file_without_confirmation(play, state):
     (state / "old.ggf").write_text("old")
     shown = play(
         "b1", "save old.ggf", "save! old.ggf", "save old.ggf", "save a.txt", "load old.ggf", "save a.txt", "save"
@@ -138,7 +138,7 @@ def test_a_file_is_not_replaced_by_accident(play, state):
     assert Game.from_ggf((state / "old.ggf").read_text()).moves == Game.from_ggf(found.read_text()).moves
 
 
-def test_loading_one_of_many_games_and_from_the_command_line(play, state):
+def test_one_of_several_games_in_a_file_is_loaded(play, state):
     games = [Game(Rules(6)), Game(Rules(4, "reversed"))]
     games[1].play("b1")
     (state / "many.ggf").write_text("\n".join(game.to_ggf() for game in games))
@@ -149,45 +149,45 @@ def test_loading_one_of_many_games_and_from_the_command_line(play, state):
     assert "game 3: expected a number from 1 to 2" in shown
 
 
-def test_the_game_is_kept_after_every_move_and_resumed(play, reversi, monkeypatch):
-    """Even into a file of the same name: in the same second, by a process with the same number."""
+def test_the_game_is_saved_after_every_move_and_resumed(play, reversi, monkeypatch):
+    """Names of saved games may collide: in the same second, with the same process id."""
     moment = datetime(2026, 1, 1)
     monkeypatch.setattr(storage, "datetime", SimpleNamespace(now=lambda: moment))
     shown = play("b1", "moves")
     assert "Game saved. Resume it with: reversi play --resume" in shown
-    assert Game.from_ggf(kept()["ggf"]).to_transcript() == moves_of(shown)
+    assert Game.from_ggf(saved_game()["ggf"]).to_transcript() == moves_of(shown)
     for line in ("quit", "undo"):
         status, again, _ = reversi("play", "--resume", stdin=f"moves\n{line}\n")
         assert (status, moves_of(again)) == (0, moves_of(shown))
         assert "White: the computer (six-factor:depth=1)." in again
 
 
-def test_resume_remembers_sides_and_limits(play, reversi):
+def test_resume_restores_sides_and_limits(play, reversi):
     play("b1", arguments=("--size", "4", "--colour", "both", "--time", "2", "--variant", "reversed"))
-    assert (kept()["black"], kept()["white"], kept()["time"]) == (None, None, 2)
+    assert (saved_game()["black"], saved_game()["white"], saved_game()["time"]) == (None, None, 2)
     status, shown, _ = reversi("play", "--resume", stdin="quit\n")
     assert status == 0
     assert "4x4, fewest discs win. Black: you. White: you." in shown
 
 
-def test_a_new_level_is_kept_without_a_move(play):
+def test_a_new_level_is_saved_before_the_next_move(play):
     play("b1", "level 6", "quit")
-    assert kept()["white"] == "human:level=6"
+    assert saved_game()["white"] == "human:level=6"
 
 
-def test_resume_refuses_options_that_the_game_has(play, reversi):
+def test_resume_refuses_options_of_the_saved_game(play, reversi):
     play("b1")
-    before = kept()
+    before = saved_game()
     for option in ("--size 6", "--colour white", "--agent greedy", "--depth 2", "--watch", "game.ggf"):
         check_refusal(reversi, ("play", "--resume", *option.split()), option.split()[0])
-    assert kept() == before
+    assert saved_game() == before
 
 
-def test_sessions_do_not_touch_each_others_games(play, reversi):
+def test_sessions_do_not_change_each_others_games(play, reversi):
     play("b1")
     first = storage.resumable_games()[0]
     os.utime(first, (1, 1))
-    first = first.rename(first.with_name("another.json"))  # as by another process
+    first = first.rename(first.with_name("another.json"))  # as if by another process
     shown = play("c4", "moves")
     assert "There is an unfinished game" in shown
     _, again, _ = reversi("play", "--resume", stdin="moves\nresign\nquit\n")
@@ -195,13 +195,13 @@ def test_sessions_do_not_touch_each_others_games(play, reversi):
     assert storage.resumable_games() == [first]
 
 
-def test_only_so_many_games_are_kept():
+def test_the_number_of_saved_games_is_limited():
     storage.state_folder().mkdir(parents=True)
     for number in range(storage.MAX_KEPT + 5):
         path = storage.state_folder() / f"{number}.json"
         path.write_text("{}")
         os.utime(path, (number, number))
-    left = storage.state_folder() / ".99.json.part"  # of a process that was killed
+    left = storage.state_folder() / ".99.json.part"  # left by a killed process
     left.write_text("{")
     assert len(storage.resumable_games()) == storage.MAX_KEPT
     assert not (storage.state_folder() / "0.json").exists()
@@ -209,7 +209,7 @@ def test_only_so_many_games_are_kept():
 
 
 @pytest.mark.parametrize("text", [None, "", "{}", "[1]", '{"ggf": 3}', '{"ggf": "(;"}', "\x00"])
-def test_nothing_to_resume_is_one_line(reversi, text):
+def test_missing_or_damaged_saved_games_are_one_line(reversi, text):
     if text is not None:
         storage.state_folder().mkdir(parents=True)
         (storage.state_folder() / "game.json").write_text(text)
@@ -217,7 +217,7 @@ def test_nothing_to_resume_is_one_line(reversi, text):
 
 
 @pytest.mark.parametrize("folder", [".", "reversi/games"])
-def test_a_folder_that_cannot_be_written_does_not_stop_the_game(reversi, state, folder):
+def test_an_unwritable_folder_does_not_stop_the_game(reversi, state, folder):
     place = state / "state" / folder
     place.parent.mkdir(parents=True, exist_ok=True)
     place.write_text("a file where the folder should be")
@@ -229,7 +229,7 @@ def test_a_folder_that_cannot_be_written_does_not_stop_the_game(reversi, state, 
     assert len(moves_of(shown)) >= 4
 
 
-def test_colours_only_where_they_can_be_seen():
+def test_colours_need_a_capable_terminal():
     def is_coloured(encoding="utf-8", is_terminal=True, **environment):
         stream = SimpleNamespace(encoding=encoding, isatty=lambda: is_terminal)
         return shows_colours(stream, {"TERM": "xterm-256color"} | environment)

@@ -1,5 +1,5 @@
-"""The server of the server's tests."""
+"""The fixtures of the server's tests."""
 
-from tests.play.server.conftest import api, clean_log, special
+from tests.play.server.conftest import api, clean_log, new_server
 
-__all__ = ["api", "clean_log", "special"]
+__all__ = ["api", "clean_log", "new_server"]

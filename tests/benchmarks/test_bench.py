@@ -1,4 +1,4 @@
-"""`reversi bench`: with little work its functions give plausible results, and the JSON has the keys that scripts read."""
+"""`reversi bench`: small runs give plausible results, and the JSON has the keys that scripts read."""
 
 from importlib.util import find_spec
 
@@ -8,15 +8,15 @@ from benchmarks import env, versus
 from tests.conftest import REPOSITORY
 from train.jobs import provenance
 
-PEERS = {"pgx": "pgx", "openspiel": "pyspiel", "envpool": "envpool"}  # and the module that each is
+PEERS = {"pgx": "pgx", "openspiel": "pyspiel", "envpool": "envpool"}  # name to module
 PEER_KEYS = {f"{peer}_{what}" for peer in PEERS for what in ("plies_per_second", "ratio")}
 KEYS = PEER_KEYS | {f"{name}_plies_per_second" for name in ("single", "aec", "vector")}
 KEYS |= {"cpu", "versions", "agent_steps_per_second", "vector_plies_per_second_all_cores", "vector_thread_speedup"}
 
 
 @pytest.fixture
-def short(monkeypatch):
-    """Measurements of the environments with little work."""
+def few_plies(monkeypatch):
+    """Measure the environments for a few plies only."""
     single, aec, vector = env.single_rate, env.aec_rate, env.vector_rates
     monkeypatch.setattr(env, "single_rate", lambda opponent, plies, repeats: single(opponent, 300, 1))
     monkeypatch.setattr(env, "aec_rate", lambda plies, repeats: aec(300, 1))
@@ -25,7 +25,7 @@ def short(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("installed", [True, False])
-def test_the_json_of_the_environments_has_its_keys(short, installed, monkeypatch, json_lines):
+def test_env_benchmark_json_has_all_keys(few_plies, installed, monkeypatch, json_lines):
     rates = {"pgx": 200_000.0, "openspiel": 50_000.0, "envpool": 20_000.0}
     if installed:
         monkeypatch.setattr(env, "peer_rates", lambda: rates)
@@ -39,7 +39,7 @@ def test_the_json_of_the_environments_has_its_keys(short, installed, monkeypatch
 
 
 @pytest.mark.slow
-def test_the_peers_are_measured_where_they_are_installed():
+def test_installed_peer_libraries_are_measured():
     rates = env.peer_rates()
     for peer, module in PEERS.items():
         assert (rates[peer] is None) == (find_spec(module) is None)
@@ -55,8 +55,8 @@ def gpu():
 
 
 @pytest.mark.slow
-def test_the_benchmark_runs_without_a_gpu(gpu, monkeypatch, json_lines):
-    monkeypatch.setattr(gpu, "pgx_rate", lambda device: "not measured here")
+def test_gpu_benchmark_runs_on_the_cpu(gpu, monkeypatch, json_lines):
+    monkeypatch.setattr(gpu, "pgx_rate", lambda device: "not measured")
     play = gpu.policy_play
     monkeypatch.setattr(gpu, "policy_play", lambda device, batch: play(device, 16, steps=3))
     monkeypatch.setattr(gpu, "copy_bandwidth", lambda device: 1e10)
@@ -74,7 +74,7 @@ def test_the_benchmark_runs_without_a_gpu(gpu, monkeypatch, json_lines):
 
 
 @pytest.mark.slow
-def test_a_difference_anywhere_is_noticed(gpu, monkeypatch):
+def test_difference_from_the_cpu_environment_is_detected(gpu, monkeypatch):
     from reversi_env.envs import TorchVectorEnv
 
     monkeypatch.setattr(gpu, "GAMES", ((4, "reversed"),))
@@ -95,7 +95,7 @@ def test_a_difference_anywhere_is_noticed(gpu, monkeypatch):
 
 
 @pytest.mark.slow
-def test_two_checkouts_search_the_same_in_turns(monkeypatch, json_lines):
+def test_search_benchmark_compares_two_checkouts(monkeypatch, json_lines):
     position = {"size": 4, "variant": "normal", "boards": [0x0000001008000000, 0x0000000810000000]}
     requests = [position | {"evaluator": "discs", "depth": 3}, position | {"evaluator": None, "depth": None}]
     monkeypatch.setattr(versus, "subjects", lambda: {"both": requests})
@@ -112,14 +112,14 @@ def server():
     return server
 
 
-def test_games_are_played_to_their_ends_and_timed(server, api):
+def test_server_load_plays_and_times_whole_games(server, api):
     result = server.load(api.url, 3, "greedy", 0.0)
     assert result["errors"] == 0
     assert result["moves"] > 3 * 20
     assert 0 < result["answer_median_ms"] <= result["answer_p99_ms"] <= result["answer_max_ms"]
 
 
-def test_answers_that_an_attack_slows_too_much_are_named(server):
+def test_exceeded_latency_limits_are_listed(server):
     slow = {"agents": {"random": {"answer_median_ms": 7.0, "answer_p99_ms": 151.0}}}
     calm = {"agents": {"random": {"answer_median_ms": 3.0, "answer_p99_ms": 20.0}}}
     assert [each.split()[1] for each in server.exceeded(slow, calm)] == ["median", "p99"]
@@ -128,8 +128,8 @@ def test_answers_that_an_attack_slows_too_much_are_named(server):
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_attacks_by_one_address_do_not_stop_the_games_of_others(server):
-    """Each kind reaches the server; how much slower the others' games get is measured by ``bench server --hostile``."""
+def test_attack_from_one_address_does_not_stop_other_games(server):
+    """Every kind of attack reaches the server. ``bench server --hostile`` measures how much it slows other games."""
     signs = {"limits": "network:time=5 moves", "gets": "GET /api/health 200", "reviews": "review 320 deep 400"}
     signs |= {"create": "resign 200", "uploads": "upload 429", "messages": "messages"}
     assert signs.keys() == {*server.KINDS}
@@ -143,7 +143,7 @@ def test_attacks_by_one_address_do_not_stop_the_games_of_others(server):
 
 
 @pytest.mark.slow
-def test_tokens_are_measured_on_one_core_and_on_all(gpu, monkeypatch, json_lines):
+def test_token_benchmark_reports_rates(gpu, monkeypatch, json_lines):
     monkeypatch.setattr(gpu, "TOKEN_BATCHES", {"cpu": 20, "cuda": 20})
     [result] = json_lines("bench", "tokens")
     assert result["one_core_tokens_per_second"] > 0 < result["one_core_board_legal_tokens_per_second"]

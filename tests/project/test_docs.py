@@ -1,7 +1,7 @@
-"""What the documentation shows is run: Python as it stands, commands in a smaller form where they take minutes, docstrings, too.
+"""The examples of the documentation run: Python unchanged, commands with shorter options, examples in docstrings.
 
-A page's blocks are run one after the other, in one namespace and one folder, as a reader would. A block that follows a comment
-``<!-- test: … -->`` is not: the comment says what runs it instead.
+The blocks of a page run one after the other, in one namespace and one folder. A block after a comment
+``<!-- test: … -->`` does not run here; the comment says what runs it instead.
 """
 
 import doctest
@@ -23,14 +23,14 @@ from tests.conftest import REPOSITORY
 
 DOCS = REPOSITORY / "docs"
 PAGES = [REPOSITORY / "README.md", *sorted((DOCS / "guide").glob("*.md"))]
-#: Layers whose docstrings pytest does not look through by itself.
+#: Layers whose docstrings pytest does not collect by itself.
 LAYERS = ("models", "train", "studies", "play", "benchmarks")
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.py"))
 #: The two commands between markers in the README are run by .ci/run, word for word.
 BLOCK = re.compile(r"^(<!-- (?:test: .*|main:begin|tests:begin) -->\n)?```(\w+)[^\n]*\n(.*?)^```", re.M | re.S)
-#: Options, by command, that make it short: of an option that is given twice the last counts. What has no short form shows its help
-#: here, and is run by tests of its own.
-SMALLER = {
+#: Options that shorten each command; the last of repeated options counts. Commands without a short form only print
+#: their help here, and have their own tests.
+SHORT_OPTIONS = {
     "analyse": "--depth 2",
     "bench": "--help",
     "exam": "--positions 4",
@@ -49,55 +49,55 @@ SMALLER = {
     "train fit": "--epochs 1",
     "tune": "--generations 1 --population 4 --games 4",
 }
-#: Waits until a server that was started in the background answers.
-LISTENS = "until (echo > /dev/tcp/127.0.0.1/{}) 2> /dev/null; do kill -0 $!; sleep 0.2; done"
+#: Waits until a server in the background answers.
+WAIT_FOR_PORT = "until (echo > /dev/tcp/127.0.0.1/{}) 2> /dev/null; do kill -0 $!; sleep 0.2; done"
 BIN = Path(sys.executable).parent
 
 
 def blocks(page):
-    """(language, text) of the blocks to be run."""
+    """Return (language, text) of the blocks to run."""
     found = BLOCK.findall(page.read_text("utf-8"))
-    return [(language, text) for said, language, text in found if language in ("python", "bash") and not said]
+    return [(language, text) for comment, language, text in found if language in ("python", "bash") and not comment]
 
 
 def lines_of(page):
-    """The lines of the page's commands."""
+    """Return the lines of the page's commands."""
     return [line for language, text in blocks(page) if language == "bash" for line in text.splitlines() if line.strip()]
 
 
 def rl_guide():
-    """The lines of the guide in docs/guide/rl.md, which a test in tests/rl follows."""
+    """Return the lines of the guide docs/guide/rl.md, which tests/train/rl/test_guide.py runs."""
     text = (DOCS / "guide" / "rl.md").read_text()
     text = text.partition("<!-- guide:begin -->")[2].partition("<!-- guide:end -->")[0]
     return [line for line in text.splitlines() if line and not line.startswith("```")]
 
 
 def commands(page):
-    """The lines that are run here, except those that the RL guide or, for the README, another guide has word for word."""
+    """Return the lines that run here: without lines that also occur in the RL guide or, for the README, in any guide."""
     elsewhere = rl_guide() + [line for other in PAGES[1:] for line in lines_of(other) if page == PAGES[0]]
     return [line for line in lines_of(page) if line not in elsewhere]
 
 
-def smaller(line):
-    """A command line that takes a moment."""
+def shortened(line):
+    """Return a command line with shortened run time."""
     words = shlex.split(line, comments=True)
     if words[:1] != ["reversi"]:
         return line
     command = line.partition(" #")[0].rstrip().removesuffix("&")
-    name = next((key for key in (" ".join(words[1:3]), words[1]) if key in SMALLER), "")
-    short = f"{command} {SMALLER.get(name, '')}"
-    return f"{short} & {LISTENS.format(words[words.index('--port') + 1])}" if words[-1] == "&" else short
+    name = next((key for key in (" ".join(words[1:3]), words[1]) if key in SHORT_OPTIONS), "")
+    short = f"{command} {SHORT_OPTIONS.get(name, '')}"
+    return f"{short} & {WAIT_FOR_PORT.format(words[words.index('--port') + 1])}" if words[-1] == "&" else short
 
 
 def as_script(page):
-    """The page's Python blocks as one program; doctests are run by doctest."""
+    """Return the page's Python blocks as one program, without doctest examples."""
     parts = [text for language, text in blocks(page) if language == "python"]
     return "\n".join(part for part in parts if ">>>" not in part)
 
 
 @pytest.fixture
 def folder(tmp_path):
-    """Where a reader would be: a clone."""
+    """A folder with the files of a clone that examples use."""
     for name in ("studies", "constraints.txt"):
         (tmp_path / name).symlink_to(REPOSITORY / name)
     return tmp_path
@@ -110,7 +110,7 @@ def environment():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if as_script(page)], ids=lambda page: page.stem)
-def test_the_python_of_a_page(page, folder):
+def test_python_blocks_of_a_page_run(page, folder):
     script = folder / "page.py"
     script.write_text(as_script(page))
     done = subprocess.run([sys.executable, script], cwd=folder, env=environment(), capture_output=True, text=True)
@@ -119,23 +119,23 @@ def test_the_python_of_a_page(page, folder):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", [page for page in PAGES if commands(page)], ids=lambda page: page.stem)
-def test_the_commands_of_a_page(page, folder):
+def test_commands_of_a_page_run(page, folder):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
-        free = str(taken.getsockname()[1])  # the guide's port may be in use here
-    script = "set -euo pipefail\n" + "\n".join(map(smaller, commands(page))).replace("8455", free)
-    with (folder / "said").open("w+") as said:  # no pipe, which a server in the background would keep open
+        free = str(taken.getsockname()[1])  # the port of the guide may be in use
+    script = "set -euo pipefail\n" + "\n".join(map(shortened, commands(page))).replace("8455", free)
+    with (folder / "output").open("w+") as output:  # a server in the background would keep a pipe open
         running = subprocess.Popen(
             ["bash", "-c", script], cwd=folder, env=environment(), start_new_session=True,
-            stdin=subprocess.DEVNULL, stdout=said, stderr=said,
+            stdin=subprocess.DEVNULL, stdout=output, stderr=output,
         )  # fmt: skip
         try:
             status = running.wait()
         finally:
             with suppress(ProcessLookupError):
-                os.killpg(running.pid, signal.SIGKILL)  # what was started in the background
-        said.seek(0)
-        assert status == 0, f"{script}\n{said.read()}"
+                os.killpg(running.pid, signal.SIGKILL)  # including background processes
+        output.seek(0)
+        assert status == 0, f"{script}\n{output.read()}"
 
 
 @pytest.mark.slow
@@ -148,21 +148,21 @@ def test_a_notebook_runs(source, tmp_path, monkeypatch):
     ).execute()
 
 
-def with_examples():
-    """The names of modules with examples in their docstrings."""
+def modules_with_examples():
+    """Return the names of modules with examples in their docstrings."""
     paths = [path for layer in LAYERS for path in sorted((REPOSITORY / layer).rglob("*.py"))]
     names = [path.relative_to(REPOSITORY).with_suffix("") for path in paths if ">>> " in path.read_text("utf-8")]
-    slow = [pytest.mark.slow]  # they compile much that nothing else needs
+    slow = [pytest.mark.slow]  # they compile kernels that no other test needs
     return [pytest.param(".".join(name.parts), marks=slow if name.parts[0] == "train" else []) for name in names]
 
 
-@pytest.mark.parametrize("name", with_examples())
-def test_the_examples_of_docstrings_run(name):
+@pytest.mark.parametrize("name", modules_with_examples())
+def test_docstring_examples_run(name):
     result = doctest.testmod(importlib.import_module(name))
     assert (result.failed, result.attempted > 0) == (0, True)
 
 
-def test_every_command_of_a_page_exists():
+def test_documented_commands_exist():
     from play.cli.app import COMMANDS
 
     groups = {name.partition(" ")[0] for name in COMMANDS}
@@ -178,13 +178,13 @@ def test_every_command_of_a_page_exists():
 
 
 def anchors(page):
-    """The anchors of a page's headings, as Python-Markdown makes them."""
+    """Return the anchors of a page's headings as Python-Markdown makes them."""
     headings = re.findall(r"^#+ (.*)", re.sub(r"^```.*?^```", "", page.read_text("utf-8"), flags=re.M | re.S), re.M)
     plain = [unicodedata.normalize("NFKD", heading).encode("ascii", "ignore").decode() for heading in headings]
     return {re.sub(r"[-\s]+", "-", re.sub(r"[^\w\s-]", "", heading).strip().lower()) for heading in plain}
 
 
-def test_links_lead_somewhere():
+def test_links_have_targets():
     broken = []
     for page in [*REPOSITORY.glob("*.md"), *DOCS.rglob("*.md")]:
         for link in re.findall(r'(?:\]\(|src=")([^)" ]+)', page.read_text("utf-8")):
@@ -195,7 +195,7 @@ def test_links_lead_somewhere():
     assert not broken
 
 
-def test_files_named_on_a_page_exist():
+def test_documented_files_exist():
     packages = "reversi_env|search|models|train|play|studies|benchmarks|tests"
     missing = []
     for page in [*REPOSITORY.glob("*.md"), *DOCS.rglob("*.md")]:
@@ -204,7 +204,7 @@ def test_files_named_on_a_page_exist():
     assert not missing
 
 
-def test_the_examples_of_the_models_page_run(tmp_path, monkeypatch):
+def test_examples_of_the_networks_page_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     examples = re.findall(
         r"```python\n(.*?)```", (DOCS / "reference" / "networks.md").read_text(encoding="utf-8"), flags=re.DOTALL

@@ -1,4 +1,4 @@
-"""With the core alone, or without one extra: what works, and the line that the rest ends with. Files that shadow our packages."""
+"""The package without extras: core commands work, others name the extra. Files that shadow packages are reported."""
 
 import json
 import pickle
@@ -14,11 +14,11 @@ from reversi_env.errors import EXTRAS, MissingExtra, extra_libraries, missing_ex
 from tests.conftest import REPOSITORY
 from tests.oracles.processes import output_of
 
-#: Runs command lines in turn in a process that finds none of the hidden libraries; their statuses and outputs as JSON.
-HIDING = """
+#: Runs command lines in a process without the hidden libraries; prints their statuses and outputs as JSON.
+RUN_WITHOUT = """
 import contextlib, io, json, sys
 hidden, commands = json.loads(sys.argv[1])
-sys.modules.update(dict.fromkeys(hidden))  # which is how Python itself says that there is no such module
+sys.modules.update(dict.fromkeys(hidden))  # an import of None raises ModuleNotFoundError
 from play.cli.app import main
 results = []
 for command in commands:
@@ -33,7 +33,7 @@ print(json.dumps(results))
 """
 
 #: For every extra, commands that need it.
-NEEDING = {
+COMMANDS_OF_EXTRAS = {
     "web": ["serve --port 0", "connect 127.0.0.1", "bench server"],
     "learn": [
         "label out --count 5",
@@ -60,23 +60,23 @@ NEEDING = {
 
 def run_without(libraries, commands, folder):
     asked = json.dumps([list(libraries), [command.split() for command in commands]])
-    return json.loads(output_of(HIDING, asked, folder=folder, PYTHONPATH=REPOSITORY)[-1])
+    return json.loads(output_of(RUN_WITHOUT, asked, folder=folder, PYTHONPATH=REPOSITORY)[-1])
 
 
 def check_refused(extra, results):
-    """Each result of an extra's commands is one line, which names a library of the extra and the way to get it."""
+    """Check that each command of an extra prints one line that names a library of the extra and how to install it."""
     lines = {
         f"reversi: {missing_extra_error(library, what)}\n"
         for library, brought_by in EXTRAS.items()
         if brought_by == extra
         for what in ("this", "device='cuda'")
     }
-    for command, (status, out, err) in zip(NEEDING[extra], results, strict=True):
+    for command, (status, out, err) in zip(COMMANDS_OF_EXTRAS[extra], results, strict=True):
         assert (command, status, out) == (command, 2, "")
         assert err in lines
 
 
-#: What the core is for, by command line, with a word of its output.
+#: Command lines that need only the core, with a word of their output.
 CORE = {
     "--help": "Analyse",
     "perft --size 4 --depth 4": "perft 4x4 depth 4: ",
@@ -90,19 +90,19 @@ CORE = {
 
 
 @pytest.mark.slow
-def test_with_the_core_alone_its_commands_work_and_the_others_name_what_they_need(tmp_path):
+def test_without_extras_core_commands_work_and_others_name_them(tmp_path):
     (tmp_path / "start.obf").write_text("---------------------------OX------XO--------------------------- X;\n")
-    others = [command for extra in NEEDING for command in NEEDING[extra]]
+    others = [command for extra in COMMANDS_OF_EXTRAS for command in COMMANDS_OF_EXTRAS[extra]]
     results = iter(run_without(EXTRAS, [*CORE, *others], tmp_path))
-    for (command, word), (status, out, err) in zip(CORE.items(), results, strict=False):
+    for (command, expected), (status, out, err) in zip(CORE.items(), results, strict=False):
         assert (command, status) == (command, 0), err
-        assert word in out
-    for extra in NEEDING:
-        check_refused(extra, [next(results) for _ in NEEDING[extra]])
+        assert expected in out
+    for extra in COMMANDS_OF_EXTRAS:
+        check_refused(extra, [next(results) for _ in COMMANDS_OF_EXTRAS[extra]])
     assert [path.name for path in tmp_path.iterdir()] == ["start.obf"]
 
 
-#: Every module of ours, imported where only the core is installed; then the environments, the network and its opponents.
+#: Imports every module without the extras; then uses environments and opponents.
 LIBRARY = """
 import importlib, json, pkgutil, sys
 sys.modules.update(dict.fromkeys(json.loads(sys.argv[1])))
@@ -148,13 +148,13 @@ for make in (
 
 
 @pytest.mark.slow
-def test_with_the_core_alone_the_library_works_and_names_what_the_rest_needs():
+def test_without_extras_the_library_works_and_names_them():
     torch, sb3 = (str(missing_extra_error(library)) for library in ("torch", "stable_baselines3"))
     errors = [torch, sb3, torch, f"opponent 'rl': {torch}"]
     assert output_of(LIBRARY, json.dumps(list(EXTRAS))) == ["stable_baselines3 torch", *errors]
 
 
-def test_the_error_is_ours_and_an_import_error_and_can_be_pickled():
+def test_missing_extra_is_an_import_error_and_can_be_pickled():
     with pytest.raises(MissingExtra, match=r"torch.*\[learn\]") as caught, extra_libraries():
         raise ModuleNotFoundError("No module named 'torch.nn'", name="torch.nn")
     again = pickle.loads(pickle.dumps(caught.value))
@@ -163,14 +163,14 @@ def test_the_error_is_ours_and_an_import_error_and_can_be_pickled():
     assert isinstance(again, ImportError)
 
 
-def test_other_modules_that_are_missing_stay_what_they_are():
+def test_other_missing_modules_raise_the_usual_error():
     with pytest.raises(ModuleNotFoundError, match="no_such_module") as caught, extra_libraries():
         import no_such_module  # noqa: F401
     assert not isinstance(caught.value, ReversiError)
     require("numpy")
 
 
-def test_every_library_is_in_the_extra_that_is_named_for_it():
+def test_libraries_are_in_their_extras():
     extras = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     distributions = {"pyspiel": "open-spiel", "jax": "pgx"}
     for library, extra in EXTRAS.items():
@@ -178,7 +178,7 @@ def test_every_library_is_in_the_extra_that_is_named_for_it():
         assert any(re.split(r"[>\[]", requirement)[0] == distribution for requirement in extras[extra]), library
 
 
-def test_the_server_offers_only_agents_that_can_play_here(monkeypatch):
+def test_the_server_offers_only_installed_agents(monkeypatch):
     pytest.importorskip("msgspec", reason="the server needs msgspec, of the extra web")
     from play.server import catalogue
     from play.server.messages import Refused
@@ -207,14 +207,14 @@ def run_script(folder, *command):
     return subprocess.run([sys.executable, *map(str, command)], cwd=folder, capture_output=True, text=True)
 
 
-def test_a_script_called_train_runs_once_with_folders_of_data_beside_it(tmp_path):
+def test_a_script_named_train_runs_next_to_data_folders(tmp_path):
     (tmp_path / "train.py").write_text(TRAIN)
     for name in ("models", "search", "play"):
         (tmp_path / name).mkdir()
     assert run_script(tmp_path).stdout == "stepped False\n"
 
 
-def test_an_opponent_names_the_package_that_shadows_its_own(tmp_path):
+def test_an_opponent_names_the_shadowing_package(tmp_path):
     (tmp_path / "train.py").write_text(TRAIN)
     (tmp_path / "search").mkdir()
     shadowing = tmp_path / "search" / "__init__.py"
@@ -227,7 +227,7 @@ def test_an_opponent_names_the_package_that_shadows_its_own(tmp_path):
 
 
 @pytest.mark.slow
-def test_the_command_as_a_module_names_the_file_that_shadows_a_package(tmp_path):
+def test_python_m_names_the_shadowing_file(tmp_path):
     (tmp_path / "search.py").touch()
     done = run_script(tmp_path, "-m", "play", "analyse", "start", "--agent", "six-factor", "--depth", "2")
     assert done.returncode == 2

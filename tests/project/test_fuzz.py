@@ -1,4 +1,4 @@
-"""Fuzzing with a new seed at each run: flipped bits in every kind of file, hostile messages, kills at random steps.
+"""Fuzzing with a new seed in each run: flipped bits in every kind of file, hostile messages, kills at random steps.
 
 Each test runs for REVERSI_FUZZ_SECONDS (default: 5; a scheduled workflow sets 1,500). A failure prints the seed, and
 REVERSI_FUZZ_SEED repeats it.
@@ -20,25 +20,25 @@ from reversi_env.errors import ReversiError
 from reversi_env.storage.packaged import SUMS, packaged_bytes
 from search.agents.book import read_book
 from tests.conftest import REPOSITORY
-from tests.train.jobs.test_kills import JOBS, differences, finished, jobs, place
-from tests.train.jobs.test_run import ALONE, LABELS
+from tests.train.jobs.test_kills import JOBS, differences, finished, folder_of_jobs, jobs
+from tests.train.jobs.test_run import EXCLUSIVE, LABELS
 from train.jobs.logs import JsonLines, load_arrays, load_state, save_arrays, save_state
 from train.labels import generate
 from train.labels import read as read_labels
 
 pytestmark = pytest.mark.slow
 SECONDS = float(os.environ.get("REVERSI_FUZZ_SECONDS", "5"))
-#: Flipped bits of each kind of file, at least.
+#: Number of flipped bits per kind of file.
 FLIPS = 100
 
-#: Jobs that load no torch: one of the others takes more than a minute. `test_kills` ends all of them.
+#: Jobs without torch; each of the others takes more than a minute. `test_kills` runs all jobs.
 QUICK = ("label", "tuning", "tournament", "book", "check")
-__all__ = ["jobs", "place"]  # fixtures
+__all__ = ["folder_of_jobs", "jobs"]  # fixtures
 
 
 @pytest.fixture
 def rounds():
-    """Yield the same random generator until the time is over, but at least once."""
+    """Yield one random generator repeatedly until the time is over, at least once."""
     seed = int(os.environ.get("REVERSI_FUZZ_SEED") or secrets.randbits(32))
     print(f"REVERSI_FUZZ_SEED={seed}")
 
@@ -51,8 +51,8 @@ def rounds():
     return generators()
 
 
-def copied(*paths):
-    """A writer that copies files of the package; the first is damaged."""
+def copying(*paths):
+    """Return a writer that copies packaged files; the test damages the first."""
 
     def write(folder):
         for path in paths:
@@ -67,20 +67,20 @@ def book_bytes(path):
 
 
 def packaged():
-    """The files of the package, and how each is read: a function of its path."""
+    """Yield every packaged file with its writer and its reader."""
     names = ("reversi_env", "search", "models", "train")
     for sums in (path for name in names for path in (REPOSITORY / name).rglob(SUMS)):
-        first = sums.read_text().split()[1]
-        yield sums, copied(sums, sums.with_name(first)), lambda path, first=first: packaged_bytes(path.with_name(first))
+        data = sums.with_name(sums.read_text().split()[1])
+        yield sums, copying(sums, data), lambda path, name=data.name: packaged_bytes(path.with_name(name))
         for line in sums.read_text().splitlines():
             data = sums.with_name(line.split()[1])
-            yield data, copied(data, sums), packaged_bytes
+            yield data, copying(data, sums), packaged_bytes
     for path in sorted(path for name in names for path in (REPOSITORY / name).rglob("*.safetensors")):
-        yield path, copied(path), book_bytes if path.parent.name == "books" else read_file
+        yield path, copying(path), book_bytes if path.parent.name == "books" else read_file
 
 
-def written(content):
-    """A writer of a file by a function of its path."""
+def writing(content):
+    """Return a writer that calls *content* with the path of a new file."""
 
     def write(folder):
         path = folder / "written"
@@ -91,8 +91,8 @@ def written(content):
 
 
 def job_file(name, file):
-    """A writer of a job's folder, and its reader: the job resumes, and its results are the same."""
-    job = ALONE[name]
+    """Return a writer of a job's folder, and a reader that resumes the job and returns its results."""
+    job = EXCLUSIVE[name]
 
     def write(folder):
         job.run(job.options, folder)
@@ -102,7 +102,7 @@ def job_file(name, file):
 
 
 def known_parts(path):
-    """The lines but the last, which goes with its line end, without keys that are not theirs, as a damaged name of a checksum."""
+    """Return all lines but the last, which is lost with its line end, without unknown keys such as a damaged checksum name."""
     pairs = zip(JsonLines(path).read(), LINES, strict=False)
     return [line if isinstance(line, list) else {key: line[key] for key in expected} for line, expected in pairs]
 
@@ -118,16 +118,16 @@ LINES = [{"game": 3, "moves": "d3c5", "seconds": [0.25, 1e-3]}, ["-XO- X; a1:+3;
 KINDS = {
     **{str(path.relative_to(REPOSITORY)): (write, read) for path, write, read in packaged()},
     "weights without a hash in the name": (
-        written(lambda path: path.write_bytes(file_content(ARRAYS, HEADER))),
+        writing(lambda path: path.write_bytes(file_content(ARRAYS, HEADER))),
         read_file,
     ),
-    "state": (written(lambda path: save_state(path, ARRAYS, HEADER)), load_state),
-    "arrays": (written(lambda path: save_arrays(path, ARRAYS)), lambda path: load_arrays(path, [*ARRAYS])),
+    "state": (writing(lambda path: save_state(path, ARRAYS, HEADER)), load_state),
+    "arrays": (writing(lambda path: save_arrays(path, ARRAYS)), lambda path: load_arrays(path, [*ARRAYS])),
     "compressed arrays": (
-        written(lambda path: save_arrays(path, ARRAYS, compressed=True)),
+        writing(lambda path: save_arrays(path, ARRAYS, compressed=True)),
         lambda path: load_arrays(path, [*ARRAYS]),
     ),
-    "lines": (written(lambda path: JsonLines(path).replace([*LINES, 0])), known_parts),
+    "lines": (writing(lambda path: JsonLines(path).replace([*LINES, 0])), known_parts),
     "labels": (lambda folder: labels(folder, "*.parquet"), lambda path: vars(read_labels(path.parent))),
     "manifest": (lambda folder: labels(folder, "manifest.json"), lambda path: vars(read_labels(path.parent))),
     "tournament": job_file("tournament", "games.jsonl"),
@@ -136,7 +136,7 @@ KINDS = {
 
 
 def plain(value):
-    """A value that can be compared: arrays as lists."""
+    """Return a comparable value with arrays as lists."""
     if isinstance(value, dict):
         return {key: plain(part) for key, part in value.items()}
     if isinstance(value, (list, tuple)):
@@ -147,39 +147,39 @@ def plain(value):
 def read_or_error(read, path):
     try:
         return plain(read(path))
-    except (ReversiError, RuntimeWarning) as error:  # a warning where the bit is in the name of the checksum
+    except (ReversiError, RuntimeWarning) as error:  # a warning if the bit is in the name of the checksum
         return error
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_flipped_bit_is_refused_by_the_files_name_or_has_no_effect(kind, rounds, tmp_path):
+def test_a_flipped_bit_is_refused_or_has_no_effect(kind, rounds, tmp_path):
     write, read = KINDS[kind]
     path = write(tmp_path)
-    data, whole = path.read_bytes(), plain(read(path))
+    data, expected = path.read_bytes(), plain(read(path))
     generator, refused = next(rounds), 0
     for _ in range(FLIPS):
         bit = generator.randrange(8 * len(data))
         path.write_bytes(data[: bit // 8] + bytes([data[bit // 8] ^ 1 << bit % 8]) + data[bit // 8 + 1 :])
-        os.utime(path, ns=(bit, bit))  # nothing that was read before is taken for it
+        os.utime(path, ns=(bit, bit))  # a new time stamp, so that no cached content is used
         outcome = read_or_error(read, path)
         if isinstance(outcome, Exception):
             assert path.name in str(outcome) or str(path.parent) in str(outcome), f"bit {bit}: {outcome}"
             refused += 1
         else:
-            assert outcome == whole, f"bit {bit}"
-        for left in (left for left in path.parent.iterdir() if left.name.startswith(".")):
-            left.unlink()
+            assert outcome == expected, f"bit {bit}"
+        for file in path.parent.glob(".*"):
+            file.unlink()
     assert refused > 0
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="signals")
-def test_hostile_messages_of_a_new_seed(rounds, tmp_path):
+def test_the_server_survives_random_hostile_messages(rounds, tmp_path):
     pytest.importorskip("msgspec")
     from benchmarks.server import memory_mib
     from tests.play.server.test_abuse import attack
-    from tests.play.server.test_store import Killable
+    from tests.play.server.test_store import ServerProcess
 
-    server = Killable(tmp_path / "games.sqlite3")
+    server = ServerProcess(tmp_path / "games.sqlite3")
     for generator in rounds:
         attack(server, 400, generator.random(), generator.choice(["black", "spectator"]))
     assert (memory_mib(server.process.pid) or 0) < 300
@@ -187,11 +187,11 @@ def test_hostile_messages_of_a_new_seed(rounds, tmp_path):
     assert "Traceback" not in errors
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="signals, and files by their descriptors")
-def test_jobs_killed_at_random_steps_end_with_the_same_files(rounds, place, jobs):
+@pytest.mark.skipif(sys.platform != "linux", reason="needs signals and /proc/self/fd")
+def test_jobs_killed_at_random_steps_end_with_the_same_files(rounds, folder_of_jobs, jobs):
     for generator in rounds:
         name = generator.choice([*JOBS] if SECONDS > 60 else QUICK)
-        whole, steps = finished(name, place, jobs)
+        expected, steps = finished(name, folder_of_jobs, jobs)
         moments = sorted(generator.sample(range(1, steps // 2), 2), reverse=True)
         print(name, moments)
-        assert differences(name, place, jobs, moments, whole) == []
+        assert differences(name, folder_of_jobs, jobs, moments, expected) == []

@@ -1,4 +1,4 @@
-"""The kernel cache: the next start compiles nothing, an edit in any file does, and the first compilation is announced."""
+"""The kernel cache: a second process compiles nothing, an edit in any file recompiles, compilation is announced."""
 
 import shutil
 import sys
@@ -9,7 +9,7 @@ from reversi_env.compiler import kernel as compiling
 from tests.conftest import REPOSITORY
 from tests.oracles.processes import output_of, second_process_agrees
 
-#: Programs that run many kernels of a folder, print what they computed, and end with the report of `tests.oracles.processes`.
+#: Programs that run many kernels of a folder, print the results, and end with the report of `tests.oracles.processes`.
 PROGRAMS = {
     "rules": """
 import reversi_env.kernels
@@ -96,7 +96,7 @@ words = np.zeros((autoreset.WORDS, 9), np.uint64)
 autoreset.states_to_words(states, words)
 back = np.zeros_like(states)
 autoreset.words_to_states(words, envs.settings.game(), int(states["kind"][0]), back)
-others = set(states.dtype.names) - {"potential", "game"}  # which the environment knows
+others = set(states.dtype.names) - {"potential", "game"}  # the environment stores these two
 assert all((back[name] == states[name]).all() for name in others)
 one = np.uint64(1)
 for squares in (64, 36, 16):
@@ -138,8 +138,8 @@ print(results)
 report(*modules_of(search.kernels), whole=False)
 """,
 }
-#: Fewest kernels that are reported.
-KERNELS = {"rules": 20, "environments": 30, "tensors": 15, "search": 15}
+#: Least number of reported kernels.
+MIN_KERNELS = {"rules": 20, "environments": 30, "tensors": 15, "search": 15}
 PERFT = "from reversi_env import Position; print(Position.initial().perft(6))"
 MOBILITY = """
 from reversi_env import Position
@@ -147,27 +147,27 @@ from search import evaluators
 position = Position.from_text("-" * 27 + "OX------OXX" + "-" * 5 + "O" + "-" * 20)
 print(evaluators.get_evaluator("mobility").static_value(position))
 """
-SLOW_OF_ALL = {"environments", "tensors"}
+SLOW_PROGRAMS = {"environments", "tensors"}
 
 
 def cases():
     for name in PROGRAMS:
         for cache in ("of all tests", "empty"):
-            marks = [pytest.mark.slow] if name in SLOW_OF_ALL or cache == "empty" else []
+            marks = [pytest.mark.slow] if name in SLOW_PROGRAMS or cache == "empty" else []
             yield pytest.param(name, cache, marks=marks + [pytest.mark.long] * (cache == "empty"))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "cache"), [*cases()])
-def test_every_kernel_works_from_the_cache_in_a_second_process(tmp_path, name, cache):
-    """Cached kernels have crashed on reload before (recursion with literals): the same results, and nothing compiled again."""
-    second_process_agrees(PROGRAMS[name], tmp_path, cache=cache, kernels=KERNELS[name])
+def test_cached_kernels_work_in_a_second_process(tmp_path, name, cache):
+    """In an earlier version, cached kernels crashed on reload (recursion with literals)."""
+    second_process_agrees(PROGRAMS[name], tmp_path, cache=cache, kernels=MIN_KERNELS[name])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("packages", "program"), [(["reversi_env"], PERFT), (["reversi_env", "search"], MOBILITY)])
-def test_an_edit_of_the_rules_reaches_kernels_in_other_files_and_layers(tmp_path, packages, program):
-    """Numba alone would keep the old rules in kernels whose own file has not changed."""
+def test_an_edit_recompiles_kernels_in_other_files(tmp_path, packages, program):
+    """Numba alone would keep the old rules in kernels of unchanged files."""
     for package in packages:
         shutil.copytree(REPOSITORY / package, tmp_path / package, ignore=shutil.ignore_patterns("__pycache__"))
     before = output_of(program, folder=tmp_path)
@@ -181,7 +181,7 @@ def test_an_edit_of_the_rules_reaches_kernels_in_other_files_and_layers(tmp_path
     assert output_of(program, folder=tmp_path) == before
 
 
-def test_compilation_works_without_a_standard_error(monkeypatch):
+def test_announcing_compilation_works_without_stderr(monkeypatch):
     monkeypatch.setattr(compiling, "_announced", False)
     monkeypatch.setattr(sys, "stderr", None)
     compiling.announce_compilation()

@@ -1,6 +1,6 @@
-"""Results that no change of structure may change: seeded games, labels and fits, held to hashes that were recorded.
+"""Seeded games, labels and fits equal recorded hashes; refactorings must not change them.
 
-A change that is meant to alter one of them (another search, another way to fit) records its new hash, and says why.
+A commit that changes one of them on purpose (another search, another fit) updates the hash and gives the reason.
 """
 
 import hashlib
@@ -16,7 +16,7 @@ from train.labels.dataset import COLUMNS
 GAMES = "edb907ae1bda9297"
 LABELS = "5e1d3154b3da3300"
 WEIGHTS = "c354247af9b985ee"
-#: Exact scores near the end, values of a search before it.
+#: Labels with exact scores near the end of the game, and search values before.
 LABELLED = LabelOptions(
     size=6, count=600, empties=(4, 12), seed=7, labeller="six-factor:depth=2,exact=8", shard_rows=200, block_rows=400
 )
@@ -29,7 +29,7 @@ def sha256(*parts):
     return digest.hexdigest()[:16]
 
 
-def test_the_games_of_a_seeded_tournament(tmp_path):
+def test_games_of_a_seeded_tournament(tmp_path):
     agents = ("six-factor:depth=3", "network:depth=2", "greedy-invincible:exact=6", "random")
     run_tournament(TournamentOptions(agents, games=4, size=6, variant="reversed", seed=5), tmp_path)
     games = [json.loads(line) for line in (tmp_path / "games.jsonl").read_text().splitlines()]
@@ -37,14 +37,14 @@ def test_the_games_of_a_seeded_tournament(tmp_path):
     assert sha256(json.dumps(sorted(recorded)).encode()) == GAMES
 
 
-def test_the_labels_of_a_seed(tmp_path):
+def test_labels_of_a_seeded_dataset(tmp_path):
     generate(LABELLED, tmp_path, threads=2)
     labels = read(tmp_path)
     assert sha256(*(getattr(labels, column).tobytes() for column in COLUMNS)) == LABELS
 
 
-def test_the_weights_of_a_seeded_fit_of_integers():
-    """The linear network's weights are integers, the same on every CPU."""
+def test_weights_of_a_seeded_linear_fit():
+    """The weights of the linear network are integers and equal on every CPU."""
     labels = label_positions(*sample_positions(LABELLED, 0), LABELLED)
     net = PatternModule("linear", 6)
     fit(net, labels, FitOptions(epochs=3, batch_size=64, held_out=0.1, seed=3))

@@ -34,7 +34,7 @@ NEVER_MADE = Path("never-made")
 
 
 class StopJobError(Exception):
-    """What matters of a job is over."""
+    """Stops a job after the recorded part."""
 
 
 def rows(*columns):
@@ -42,7 +42,7 @@ def rows(*columns):
 
 
 def recorded(run, owner, name, note, times=None):
-    """A job that returns what *note* says of the arguments of *owner*'s function *name*, and is stopped after so many calls."""
+    """Return a job that collects what *note* returns for the calls of *owner*'s function *name*, and stops after *times* calls."""
 
     def job(seed):
         real, notes = getattr(owner, name), []
@@ -62,7 +62,7 @@ def recorded(run, owner, name, note, times=None):
 
 
 def openings(run, times=1):
-    """A job that returns the random openings it begins with, continued to 20 plies, where by chance no two are alike."""
+    """Return a job that collects its random openings, continued to 20 plies, where equal positions by chance are unlikely."""
     random_positions = batch.random_positions
 
     def note(count, plies, rules, *, seed):
@@ -129,7 +129,7 @@ JOBS = {
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_neighbouring_seeds_share_nothing(name):
+def test_neighbouring_seeds_share_no_games(name):
     of_seeds = [set(JOBS[name](seed)) for seed in SEEDS]
     assert all(of_seeds)
     assert len(set().union(*of_seeds)) == sum(map(len, of_seeds))

@@ -14,7 +14,7 @@ PACKAGES = ("reversi_env", "search", "models", "train", "studies", "play", "benc
 #: Names with an underscore that are public by their documentation: of named tuples, `os` and the interpreter.
 PUBLIC = {"_replace", "_asdict", "_fields", "_exit", "_thread"}
 MAX_LINES, MIN_LINES, MAX_MODULES = 450, 25, 13
-#: Imports between folders that would close a cycle; each is of one name, inside a function.
+#: Imports between folders that close a cycle; each imports one name inside a function.
 CYCLIC_IMPORTS = {("reversi_env.gpu", "reversi_env.envs"), ("reversi_env.gpu", "reversi_env.functional")}
 
 
@@ -77,12 +77,12 @@ def folder_of(module):
     return module if (REPOSITORY / module.replace(".", "/")).is_dir() else module.rpartition(".")[0]
 
 
-def test_no_module_imports_itself_by_way_of_others():
+def test_modules_have_no_import_cycles():
     check_acyclic(import_graph())
 
 
-def test_no_folder_imports_itself_by_way_of_others():
-    """But for a folder and those in it: errors and rules are below them, facades and commands above."""
+def test_folders_have_no_import_cycles():
+    """A folder and its subfolders are not compared: errors and rules are below them, facades and commands above."""
     imported = {}
     for module, others in import_graph().items():
         importer = folder_of(module)
@@ -93,7 +93,7 @@ def test_no_folder_imports_itself_by_way_of_others():
     check_acyclic(imported)
 
 
-def test_modules_are_neither_long_nor_tiny():
+def test_modules_are_neither_too_long_nor_too_short():
     lines = {name_of(path): len(path.read_text().splitlines()) for path in files(".py", ".js")}
     assert {name for name, count in lines.items() if count > MAX_LINES} == set()
     assert {name for name, count in lines.items() if count < MIN_LINES and not name.endswith("__init__.py")} == set()
@@ -127,8 +127,8 @@ def test_private_names_stay_in_their_module():
     assert not wrong, "\n".join(wrong)
 
 
-def test_no_name_of_a_package_is_that_of_a_module_in_it():
-    """Whoever imports the module would put it in the name's place."""
+def test_no_exported_name_equals_a_module_of_its_package():
+    """Importing the module would replace the name."""
     wrong = []
     for path in (path for path in files(".py", ".pyi") if path.stem == "__init__"):
         package, folder = ".".join(path.parent.relative_to(REPOSITORY).parts), path.parent
@@ -139,15 +139,15 @@ def test_no_name_of_a_package_is_that_of_a_module_in_it():
 
 
 @pytest.mark.parametrize("stub", files(".pyi"), ids=name_of)
-def test_a_facade_has_the_names_of_its_stub_where_the_stub_says(stub):
+def test_a_facade_exports_the_names_of_its_stub(stub):
     package = ".".join(stub.parent.relative_to(REPOSITORY).parts)
     facade = import_module(package)
     imports = [node for node in ast.parse(stub.read_text()).body if isinstance(node, ast.ImportFrom)]
     assert all(alias.asname == alias.name for node in imports for alias in node.names)
-    homes = {alias.name: f"{package}.{node.module}" for node in imports for alias in node.names}
-    assert set(facade.__all__) - {"__version__"} == homes.keys() - {"__version__"}
-    for name, home in homes.items():
-        assert getattr(facade, name) is getattr(import_module(home), name)
+    modules_of_names = {alias.name: f"{package}.{node.module}" for node in imports for alias in node.names}
+    assert set(facade.__all__) - {"__version__"} == modules_of_names.keys() - {"__version__"}
+    for name, module in modules_of_names.items():
+        assert getattr(facade, name) is getattr(import_module(module), name)
     with pytest.raises(AttributeError):
         facade.nothing  # noqa: B018
 
@@ -159,7 +159,7 @@ def test_facades_import_all_names_with_eager_import():
     assert [output_of(script, EAGER_IMPORT=value) for value in ("", "1")] == [["False"], ["True"]]
 
 
-def test_the_import_loads_nothing_heavy():
+def test_importing_reversi_env_loads_no_heavy_library():
     script = """
 import sys
 from reversi_env import functional, rendering
@@ -171,7 +171,7 @@ print("torch" in sys.modules)
     assert output_of(script) == ["set()", "False"]
 
 
-def test_environments_are_registered_whichever_library_comes_first():
+def test_environments_are_registered_in_any_import_order():
     script = """
 import sys
 import reversi_env
@@ -190,7 +190,7 @@ print("Reversi-v0" in registration.aec_registry)
     assert output_of(script) == ["True"]
 
 
-def test_the_wheel_has_every_package_and_stub_and_no_studies():
+def test_the_wheel_has_all_packages_and_stubs_without_studies():
     setuptools = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["tool"]["setuptools"]
     installed = [
         path for path in files(".py", ".pyi") if path.relative_to(REPOSITORY).parts[0] not in ("studies", "benchmarks")

@@ -1,6 +1,6 @@
-"""The tests where libraries are not installed, with ``pytest -p tests.project.without --without torch --without ray``.
+"""A pytest plug-in for runs without some libraries: ``pytest -p tests.project.without --without torch --without ray``.
 
-A test, or a module of tests, that fails and says that it lacks one of them is skipped. Any other failure is one.
+Tests and modules that fail because one of these libraries is missing are skipped. Other failures stay failures.
 """
 
 import re
@@ -9,31 +9,31 @@ import pytest
 
 
 def pytest_addoption(parser):
-    parser.addoption("--without", action="append", default=[], metavar="LIBRARY", help="it is not installed here")
+    parser.addoption("--without", action="append", default=[], metavar="LIBRARY", help="library that is not installed")
 
 
 def pytest_configure(config):
     if libraries := config.getoption("without"):
-        config.pluginmanager.register(Lacking(libraries))
+        config.pluginmanager.register(MissingLibraries(libraries))
 
 
-class Lacking:
-    """Looks through what a failure says."""
+class MissingLibraries:
+    """Turns failures by missing libraries into skips."""
 
     def __init__(self, libraries):
         names = "|".join(name.replace("_", "[-_]") for name in libraries)
-        self._says_so = re.compile(rf"needs (?:{names}), which is not installed|No module named '(?:{names})\b.*?'")
+        self._missing = re.compile(rf"needs (?:{names}), which is not installed|No module named '(?:{names})\b.*?'")
 
-    def _judged(self, report):
+    def _checked(self, report):
         text = "\n".join([report.longreprtext, *(part for _, part in report.sections)])
-        if report.failed and (found := self._says_so.search(text)):
+        if report.failed and (found := self._missing.search(text)):
             report.outcome, report.longrepr = "skipped", (report.nodeid.partition("::")[0], 0, f"Skipped: {found[0]}")
         return report
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self):
-        return self._judged((yield))
+        return self._checked((yield))
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self):
-        return self._judged((yield))
+        return self._checked((yield))

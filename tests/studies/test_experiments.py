@@ -19,8 +19,8 @@ from train.charts import Figure, drawn
 MADE_WITH = {"machine": "m", "date": "2026-11-18", "commit": None}
 
 
-def shown(study, *results):
-    """Read the results from JSON, make the tables and draw the figures; the first cells of all tables."""
+def first_cells(study, *results):
+    """Make tables and figures of *results* after a round trip through JSON; return the first cell of every row."""
     section = study.section([json.loads(json.dumps(result)) | MADE_WITH for result in results])
     tables = [block for block in section.blocks if isinstance(block, Table)]
     assert all(len(row) == len(one.columns) for one in tables for row in one.rows)
@@ -30,67 +30,67 @@ def shown(study, *results):
 
 
 @pytest.mark.slow
-def test_breadth_under_the_rules_and_under_the_mistake(json_lines):
+def test_breadth_with_and_without_the_mistake_of_report_002(json_lines):
     [result] = json_lines("experiment", "breadth", "--size", 8, "--games", 20_000)
     assert result["mean_all"] == pytest.approx(8.518, abs=0.02)
     assert result["mean_middle"] == pytest.approx(10.729, abs=0.03)
     assert 30 <= result["peak_round"] <= 34
     wrong, mean = result["one_line"], np.mean(breadth.PUBLISHED)
-    # forty games are off by a tenth: the report's means are those of the mistaken game, not of the real one
+    # The error of forty games is about 0.1: the report's means fit the game with the mistake, not the real one.
     assert abs(wrong["mean_all"] - mean) < 0.11 < 0.2 < abs(result["mean_all"] - mean)
     assert abs(wrong["mean_middle"] - breadth.PUBLISHED_MIDDLE) < 0.17
     assert result["mean_all_standard_error"] < 0.01
-    assert shown(breadth, result) == ["report 002 (8×8 reversed, 40 games)", "8×8 normal"]
+    assert first_cells(breadth, result) == ["report 002 (8×8 reversed, 40 games)", "8×8 normal"]
 
 
 @pytest.mark.slow
-def test_greedy_play_and_tuning_stand_beside_the_reports_figures(monkeypatch):
+def test_report_002_tables_include_tuned_evaluators(monkeypatch):
     monkeypatch.setattr(report_002, "OTHERS", ("position-stability", "discs"))
     result = report_002.measure(report_002.GreedyOptions(4, games=40, generations=2, population=4, tuning_games=20))
-    assert "sixteen-weight, cma" in shown(report_002, result)
+    assert "sixteen-weight, cma" in first_cells(report_002, result)
     assert (len(result["tunings"]), len(result["duels"])) == (4, 15)
     assert all(len(one["best"]) == 2 for one in result["tunings"])
 
 
-def test_levels_are_stronger_the_deeper_they_search():
+def test_deeper_levels_are_stronger():
     result = report_001.measure(report_001.LevelOptions(6, "normal", 60))
     scores = {(one["a"], one["b"]): one["points"] for one in result["duels"]}
     assert len(scores) == 6
     assert scores[4, 1] > 0.6
     assert result["random"][-1]["points"] > 0.9
-    assert shown(report_001, result) == [f"level {level}" for level in (1, 2, 3, 4)]
+    assert first_cells(report_001, result) == [f"level {level}" for level in (1, 2, 3, 4)]
 
 
 @pytest.mark.slow
-def test_gamma_and_tables_are_measured_against_the_same_panel(monkeypatch):
+def test_gammas_and_tables_meet_the_same_opponents(monkeypatch):
     monkeypatch.setattr(report_000, "PANEL", ("six-factor",))
     result = report_000.measure(report_000.GammaOptions(4, games=8, depth=1))
     assert [entry["gamma"] for entry in result["gammas"]] == list(report_000.GAMMAS)
     adjusted = next(entry for entry in result["tables"] if entry["table"] == "adjusted")
     assert result["gammas"][7]["opponents"] == adjusted["opponents"]  # gamma 0.7 with the adjusted table, twice
-    assert shown(report_000, result)[-3:] == ["adjusted", "original", "32"]
+    assert first_cells(report_000, result)[-3:] == ["adjusted", "original", "32"]
 
 
 @pytest.mark.slow
-def test_scores_by_ply_are_of_both_colours_and_pruning_saves_nodes(monkeypatch):
+def test_scores_by_ply_and_nodes_saved_by_pruning(monkeypatch):
     monkeypatch.setattr(report_003, "POSITIONAL", "six-factor")
     result = report_003.measure(report_003.PlyOptions(4, games=20, deepest=2))
     assert [entry["ply"] for entry in result["by_ply"]] == [1, 2]
     assert all(entry[colour]["games"] == 20 for entry in result["by_ply"] for colour in ("black", "white"))
-    assert shown(report_003, result) == ["1", "2"]
+    assert first_cells(report_003, result) == ["1", "2"]
     monkeypatch.setattr(report_004, "NAME", "six-factor")
     result = report_004.measure(report_004.PruningOptions(4, games=2, depth=4))
     minimax, pruned = (search["by_depth"][3] for search in result["searches"])
     assert pruned["nodes"] < minimax["nodes"]
     assert all(8 < one["length"] <= 12 for one in result["games"])
-    assert shown(report_004, result)[:5] == ["1", "2", "3", "4", "report 004"]
+    assert first_cells(report_004, result)[:5] == ["1", "2", "3", "4", "report 004"]
 
 
 @pytest.mark.slow
-def test_label_tuning_lowers_every_error():
+def test_label_tuning_lowers_errors():
     options = tuning.LabelTuningOptions(4, "normal", 150, (4, 6), generations=8, population=6, seeds=1)
     result = tuning.measure(options)
-    assert shown(tuning, result) == list(tuning.PUBLISHED)
+    assert first_cells(tuning, result) == list(tuning.PUBLISHED)
     assert sum(entry["cma"][0]["error_on_others"] < entry["published_on_others"] for entry in result["formulas"]) >= 4
 
 
@@ -102,7 +102,7 @@ def test_label_tuning_lowers_every_error():
         ({0: 0.1, -1: 0.1, -2: 0.1, -3: 0.2, -4: 0.3}, None, -4),
     ],
 )
-def test_plies_gained_are_where_the_points_cross_one_half(monkeypatch, points, gained, at_least):
+def test_plies_gained_are_interpolated_at_half_the_points(monkeypatch, points, gained, at_least):
     def duel(first, second, rules, games, seed):
         return {"points": points[second.depth - first.depth]}
 
@@ -113,18 +113,18 @@ def test_plies_gained_are_where_the_points_cross_one_half(monkeypatch, points, g
     assert len(result["handicaps"]) == len(points)
 
 
-def test_depth_is_measured_and_an_evaluator_gains_nothing_over_itself():
+def test_an_evaluator_gains_no_plies_over_itself():
     options = DepthOptions(6, "normal", ("six-factor",), 2, seconds=0.02, depth=4, baseline="six-factor", games=20)
     results = [depth.measure(options) for _ in range(2)]
     [entry], [again] = (result["evaluators"] for result in results)
     assert entry["nodes_to_depth"] == again["nodes_to_depth"] > 10
     assert entry["handicaps"] == again["handicaps"]
     assert abs(entry["handicaps"][0]["points"] - 0.5) < 0.35
-    assert shown(depth, *results) == ["six-factor"] * 2
+    assert first_cells(depth, *results) == ["six-factor"] * 2
 
 
 @pytest.mark.slow
-def test_commands_print_tables_and_json_and_write_plots(reversi, json_lines, tmp_path):
+def test_commands_write_tables_json_and_plots(reversi, json_lines, tmp_path):
     pytest.importorskip("matplotlib")
     path = tmp_path / "breadth.svg"
     status, out, _ = reversi("experiment", "breadth", "--size", 4, "--games", 200, "--plot", path)
@@ -136,7 +136,7 @@ def test_commands_print_tables_and_json_and_write_plots(reversi, json_lines, tmp
 
 
 @pytest.mark.slow
-def test_all_settings_of_the_page_can_be_repeated_by_their_commands(reversi, monkeypatch):
+def test_commands_of_the_page_parse_to_their_options(reversi, monkeypatch):
     asked = []
     monkeypatch.setattr(commands, "show", lambda measure, section, options, as_json, plot: asked.append(options))
     for experiment in page.experiments():
@@ -146,7 +146,7 @@ def test_all_settings_of_the_page_can_be_repeated_by_their_commands(reversi, mon
             assert asked.pop() == options
 
 
-def test_results_are_written_into_the_page_and_other_text_stays(tmp_path, monkeypatch):
+def test_results_replace_only_their_part_of_the_page(tmp_path, monkeypatch):
     measured = []
 
     def measure(options, progress):
@@ -175,7 +175,7 @@ def test_results_are_written_into_the_page_and_other_text_stays(tmp_path, monkey
     assert (tmp_path / page.FIGURES / "b.svg").exists()
 
 
-def test_every_result_of_the_page_is_of_an_experiment():
+def test_the_page_has_the_results_of_every_run():
     text = (REPOSITORY / "docs" / "lab" / "experiments.md").read_text()
     for experiment in page.experiments():
         results = text.partition(page.BEGIN.format(experiment.name))[2].partition(page.END)[0]

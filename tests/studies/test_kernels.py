@@ -1,4 +1,4 @@
-"""The kernels of the experiments: breadth of random games, the known mistake, and a plain search."""
+"""The kernels of the experiments: breadth of random games and node counts of a plain search."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ from tests.oracles.search import rounded
 RULES = Rules(6)
 
 
-def counted(rules, games, seed, one_line=False, groups=10):
+def breadth_counts(rules, games, seed, one_line=False, groups=10):
     moves, visits = np.zeros((groups, ROUNDS), np.int64), np.zeros((groups, ROUNDS), np.int64)
     lengths = np.zeros(groups, np.int64)
     own, opp = (np.uint64(board) for board in rules.start_boards)
@@ -25,20 +25,20 @@ def counted(rules, games, seed, one_line=False, groups=10):
 
 
 @pytest.mark.parametrize("rules", [Rules(4), Rules(6, "reversed"), Rules(8)])
-def test_counts_add_up(rules):
-    moves, visits, lengths = counted(rules, 1000, 7)
+def test_breadth_counts_add_up(rules):
+    moves, visits, lengths = breadth_counts(rules, 1000, 7)
     assert visits[:, 4].sum() == 1000
     assert moves[:, 4].sum() == 4000  # every first move
     assert moves[:, 5].sum() == 3000  # and every reply
     assert (moves[:, rules.square_count :] == 0).all()
     assert (visits[:, rules.square_count :] == 0).all()
     assert lengths.sum() <= visits.sum()  # the rest are passes
-    again = counted(rules, 1000, 7, groups=20)
-    assert (again[0].sum(axis=0) == moves.sum(axis=0)).all()  # a game depends on its number, not on its group
+    again = breadth_counts(rules, 1000, 7, groups=20)
+    assert (again[0].sum(axis=0) == moves.sum(axis=0)).all()  # a game depends on its index, not on its group
 
 
 @pytest.mark.parametrize("textbook", [minimax, alpha_beta])
-def test_it_is_the_textbook_search_node_for_node(textbook):
+def test_node_counts_equal_the_textbook_search(textbook):
     own, opp, _ = counting.positions_of_games(RULES, 2, (12, 18, 24), seed=1)
     for depth in (1, 3):
         counts = counting.count_nodes(own, opp, "six-factor", RULES, depth, prunes=textbook is alpha_beta)

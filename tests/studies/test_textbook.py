@@ -1,4 +1,4 @@
-"""The textbook algorithms agree with each other, with brute force and with published values, and count as they say."""
+"""The textbook algorithms agree with each other and with brute force, and count nodes as documented."""
 
 import numpy as np
 import pytest
@@ -39,7 +39,7 @@ EVALUATIONS = [discs_and_mobility, disc_lead]
 
 
 def random_positions(rules, count, empties=None):
-    """Positions of random games: with that many squares empty, if the game goes on so far, or anywhere in the game."""
+    """Return positions of random games with *empties* empty squares, by default from all plies."""
     plies = (
         np.linspace(0, rules.square_count - 6, count).astype(int)
         if empties is None
@@ -56,7 +56,7 @@ def value_after(position, move, depth, evaluate):
 
 @every_board
 @pytest.mark.parametrize("evaluate", EVALUATIONS)
-def test_all_algorithms_agree_and_their_moves_keep_what_they_promise(rules, evaluate):
+def test_all_algorithms_agree_and_their_moves_have_their_values(rules, evaluate):
     for position in random_positions(rules, 3):
         for depth in range(1, 5 if rules.size < 8 else 4):
             expected = negamax(position, depth, evaluate)
@@ -64,8 +64,8 @@ def test_all_algorithms_agree_and_their_moves_keep_what_they_promise(rules, eval
                 result = search(position, depth, evaluate)
                 assert result.value == expected.value, (search, depth, position)
                 if result.move is not None:
-                    promised = value_after(position, result.move, depth, evaluate)
-                    assert promised == result.value, (search, depth, position)
+                    played_value = value_after(position, result.move, depth, evaluate)
+                    assert played_value == result.value, (search, depth, position)
                 assert (result.move is None) == position.is_over()
 
 
@@ -79,7 +79,7 @@ def test_small_endgames_equal_brute_force(search, variant):
 
 
 @every_search
-def test_with_exact_leaves_a_search_of_any_depth_is_exact(search):
+def test_exact_leaf_values_make_every_depth_exact(search):
     """Section 2.2.3, theorem 2 of report 002."""
     for position in random_positions(Rules(4, "reversed"), 6, empties=6):
         assert {search(position, depth, brute_force.value).value for depth in range(4)} == {brute_force.value(position)}
@@ -90,7 +90,7 @@ def never_evaluate(position):
 
 
 @every_search
-def test_a_pass_is_a_node_and_a_move_but_uses_up_no_depth(search):
+def test_a_pass_counts_as_a_node_but_not_as_depth(search):
     position = Position.from_text(BLACK_MUST_PASS)
     result = search(position, 1, never_evaluate)
     assert result == SearchResult(value=-16, move=position.rules.pass_action, nodes=3, depth=1, proven=True)
@@ -108,7 +108,7 @@ def test_a_deeper_search_may_choose_a_worse_move():
 
 
 def test_moves_are_not_invertible():
-    """Section 2.2.1, theorem 2: two positions of real games, the same move, one position after it."""
+    """Section 2.2.1, theorem 2: the same move leads from two different positions to the same one."""
     reached, before = {Position.initial(Rules(8))}, {}
     for _ in range(5):
         moves = [(position, action) for position in reached for action in position.legal_actions()]
@@ -119,7 +119,7 @@ def test_moves_are_not_invertible():
 
 
 def test_winning_is_not_transitive():
-    """Section 2.2.2, theorem 1: of players without chance, some beat each other in a circle."""
+    """Section 2.2.2, theorem 1: some deterministic players beat each other in a cycle."""
     players = range(9)
 
     def play(black, white):

@@ -1,4 +1,4 @@
-"""`reversi connect`: an agent or a person on this side, an agent or another client on the other."""
+"""`reversi connect`: an agent or a person plays on a server against an agent or another client."""
 
 import json
 import random
@@ -20,7 +20,7 @@ from tests.play.cli.test_contract import check_refusal
 from tests.play.server.conftest import WAIT_SECONDS
 
 
-def test_a_level_four_agent_plays_a_remote_level_one_to_the_end(api, json_lines):
+def test_levels_play_a_remote_game_to_the_end(api, json_lines):
     arguments = ("--level", 4, "--opponent", "human:level=1", "--size", 6)
     [result] = json_lines("connect", api.url, *arguments)
     assert result["role"] == "black"
@@ -30,7 +30,7 @@ def test_a_level_four_agent_plays_a_remote_level_one_to_the_end(api, json_lines)
     assert record.result.score == result["score"]  # both report the same
 
 
-def test_every_move_is_told_once_passes_and_moves_taken_back_too(capsys):
+def test_each_move_pass_and_take_back_is_printed_once(capsys):
     game, player, generator = Game(Rules(4)), Computer(make_agent("greedy"), False), random.Random(0)
     expected = []
     while not game.is_over():
@@ -59,10 +59,10 @@ def test_two_clients_play_each_other_and_report_the_same_score(api):
     assert black.score() == white.score()
 
 
-def test_a_person_types_moves_takes_back_leaves_comes_back_by_the_ticket_and_resigns(api, reversi):
+def test_a_person_moves_undoes_rejoins_by_ticket_and_resigns(api, reversi):
     code, out, err = reversi("connect", api.url, "--opponent", "greedy", "--size", 4, stdin="zz\nmoves\nb1\nundo\nb1\n")
     assert code == 130
-    assert "no moves yet" in out  # as in reversi play
+    assert "no moves yet" in out  # the same commands as in reversi play
     assert "'zz' is no legal move; legal moves: b1" in out
     assert out.count("black> b1") == 2
     code, out, err = reversi("connect", api.url, "--join", err.split("--join ")[1].strip(), stdin="resign\n")
@@ -80,42 +80,42 @@ def test_a_person_types_moves_takes_back_leaves_comes_back_by_the_ticket_and_res
         ("--size 5 --level 1", "size 5 is not supported"),
     ],
 )
-def test_bad_input_is_one_clear_line(api, reversi, arguments, message):
+def test_bad_input_is_reported_in_one_line(api, reversi, arguments, message):
     check_refusal(reversi, ("connect", api.url, *arguments.split()), message)
 
 
-def test_no_server_is_a_failure_and_not_wrong_usage(reversi):
+def test_missing_server_is_a_failure_with_status_1(reversi):
     code, out, err = reversi("connect", "127.0.0.1:1")
     assert (code, out, err.count("\n")) == (1, "", 1)
     assert "http://127.0.0.1:1 (connection refused): expected a server there" in err
 
 
-def test_addresses():
+def test_server_addresses_become_urls():
     for written in ("localhost:8400", "localhost:99", "[::1]:99"):
         assert server_url(written) == f"http://{written}"
     assert server_url("localhost") == "http://localhost:8400"
     assert server_url("https://reversi.example") == "https://reversi.example"
 
 
-#: The server waits for a message of the client.
-HEARS = object()
+#: Script entry: the server waits for a message of the client.
+RECEIVE = object()
 
 
 @contextmanager
 def conversation(scripts):
-    """A server that sends on each connection the messages of one script, and closes it; its URL."""
+    """Run a server that sends the messages of one script per connection and closes it; yield its URL."""
     scripts = iter(scripts)
 
     def attend(connection):
         connection.recv()  # join
         for part in next(scripts):
-            if part is HEARS:
+            if part is RECEIVE:
                 connection.recv()
             else:
                 connection.send(part if isinstance(part, str) else json.dumps(part))
 
     def health(connection, request):
-        """Answer a handshake over HTTP; a socket goes on."""
+        """Answer the health request over HTTP; other requests become sockets."""
         return connection.respond(200, '{"status": "ok"}') if request.path == "/api/health" else None
 
     with serve(attend, "127.0.0.1", 0, process_request=health) as server:
@@ -128,7 +128,7 @@ def conversation(scripts):
             thread.join()
 
 
-def test_a_server_that_never_lets_us_play_is_given_up(api, reversi, monkeypatch):
+def test_reconnecting_ends_after_the_time_limit(api, reversi, monkeypatch):
     monkeypatch.setattr(client, "RECONNECT_SECONDS", 0.1)
     monkeypatch.setattr(client, "RETRY_SECONDS", 0.01)
     for messages in ((), ({"type": "joined", "role": "white"}, api.state(api.create(size=4)))):
@@ -152,14 +152,14 @@ BOARD = {"type": "state", "size": 4, "variant": "normal", "status": "running"}
         *(("[]", "cannot be read"), ("{", "cannot be read"), ("[" * 100_000, "cannot be read")),
     ],
 )
-def test_a_terminal_obeys_no_server(reversi, message, complaint):
+def test_bad_server_messages_are_reported_without_escapes(reversi, message, complaint):
     with conversation(repeat([message])) as url:
         err = check_refusal(reversi, ("connect", url, "--join", "game.token", "--level", 1), complaint)
     assert err[:-1].isprintable()
 
 
 class Scripted(ClientPlayer):
-    """Answers with what it was given, one after the other, and tells when it was asked."""
+    """A player with prepared answers that records the moves at each request."""
 
     def __init__(self, *answers):
         self.answers, self.asked = list(answers), []
@@ -181,15 +181,15 @@ MOVE, UNDO = {"type": "move", "move": "b1", "ply": 0}, {"type": "undo"}
     ],
     ids=["cut off", "nothing to take back", "refused"],
 )
-def test_who_was_cut_off_or_may_not_take_back_is_asked_again(api, monkeypatch, asked, answer):
+def test_player_is_asked_again_after_a_lost_move_or_refusal(api, monkeypatch, asked, answer):
     monkeypatch.setattr(client, "RETRY_SECONDS", 0.01)
     created = api.create(size=4)
     beginning = api.state(created) | {"type": "state"}
     api.move(created, "black", "b1", 0)
     end = api.act(created, "white", "resign").json() | {"type": "state"}
-    joined = [{"type": "joined", "role": "black"}, beginning, HEARS]
-    told = [beginning | part for part in answer]
-    scripts = [[*joined, *told, HEARS, end]] if told else [joined, [*joined, end]]
+    joined = [{"type": "joined", "role": "black"}, beginning, RECEIVE]
+    states = [beginning | part for part in answer]
+    scripts = [[*joined, *states, RECEIVE, end]] if states else [joined, [*joined, end]]
     player = Scripted(asked, MOVE)
     with conversation(scripts) as url:
         assert Client(url).play(Ticket("game", "token"), player).is_over()

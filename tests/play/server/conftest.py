@@ -1,4 +1,4 @@
-"""A server in this process for the tests, with its searches in a thread; and clients that check it against its own description."""
+"""A server in this process with its searches in a thread, and clients that check it against its OpenAPI description."""
 
 import json
 import logging
@@ -21,14 +21,14 @@ from play.server.http.process import configuration, listen, url_of
 from play.server.options import ServerOptions
 
 WAIT_SECONDS = 300.0
-DESCRIBED = openapi.document()["paths"]
+API_PATHS = openapi.document()["paths"]
 
 
 def eventually(condition: Callable[[], object], what: str = "the condition") -> object:
-    """Wait until *condition* is true; what it gave."""
+    """Wait until *condition* is true; return its value."""
     ends = time.monotonic() + WAIT_SECONDS
     while not (found := condition()):
-        assert time.monotonic() < ends, f"{what} did not come about"
+        assert time.monotonic() < ends, f"{what} did not happen in time"
         time.sleep(0.01)
     return found
 
@@ -38,15 +38,15 @@ def refusal(response: httpx.Response) -> tuple[int, str]:
 
 
 def stop(api: "Api", database: Path) -> None:
-    """End a server; its games are in the file then."""
+    """Stop a server and wait until its games are in the database file."""
     api.server.should_exit = True
     eventually(lambda: not database.with_name(database.name + "-wal").exists(), "the end of the server")
 
 
 def assert_described(response: httpx.Response) -> None:
-    """Every status of the API must be in its description (or be the framework's own: no such path, another method)."""
+    """Check that the API description has the status, unless the framework refused the path or method."""
     path, method = response.request.url.path, response.request.method.lower()
-    for template, operations in DESCRIBED.items():
+    for template, operations in API_PATHS.items():
         if method in operations and re.fullmatch(re.sub(r"{\w+}", "[^/]+", template), path):
             assert str(response.status_code) in operations[method]["responses"], (method, path, response.text)
 
@@ -57,7 +57,7 @@ class Api:
     def __init__(self, url: str, server: uvicorn.Server | None = None) -> None:
         self.url, self.server = url, server
         self.hall = server and server.config.app.state.hall
-        self.http = httpx.Client(base_url=url, timeout=WAIT_SECONDS, verify=False)  # no certificates are read
+        self.http = httpx.Client(base_url=url, timeout=WAIT_SECONDS, verify=False)  # avoids loading certificates
 
     def call(self, method, path, token=None, **arguments):
         headers = arguments.pop("headers", {}) | ({"Authorization": f"Bearer {token}"} if token else {})
@@ -103,13 +103,13 @@ class Socket:
         return json.loads(self.raw.recv(timeout=WAIT_SECONDS))
 
     def expect(self, kind):
-        """The next message, which must be of that kind."""
+        """Return the next message, which must be of this type."""
         message = self.receive()
         assert message["type"] == kind, message
         return message
 
     def until(self, condition):
-        """The first state that meets *condition*."""
+        """Return the first state that meets *condition*."""
         while True:
             message = self.receive()
             assert message["type"] == "state", message
@@ -119,7 +119,7 @@ class Socket:
 
 @contextmanager
 def running(options: ServerOptions, monotonic: Callable[[], float] = time.monotonic):
-    """A server in a thread of this process, whose games' time passes as *monotonic* tells."""
+    """Run a server in a thread of this process; *monotonic* is the time of its games."""
     listener = listen(options)
     server = uvicorn.Server(configuration(replace(options, port=listener.getsockname()[1])))
     server.config.app.state.hall.time = ServerTime(monotonic)
@@ -139,7 +139,7 @@ def running(options: ServerOptions, monotonic: Callable[[], float] = time.monoto
         assert not thread.is_alive()
 
 
-#: Without the limits of requests and messages per address: all tests are one.
+#: No limits of requests and messages per address, because all tests share one address.
 UNLIMITED = {"request_burst": 10**9, "client_message_burst": 10**9}
 OPTIONS = ServerOptions(
     port=0, workers=0, database=":memory:", watch_pace=0.0, clock_grace=0.1, patience=WAIT_SECONDS, **UNLIMITED
@@ -148,14 +148,14 @@ OPTIONS = ServerOptions(
 
 @pytest.fixture(scope="session")
 def api():
-    """One server for all tests that need nothing special."""
+    """One server for all tests with default options."""
     with running(OPTIONS) as api:
         yield api
 
 
 @pytest.fixture
-def special():
-    """Start a server with other options, or with another *monotonic*; it ends with the test."""
+def new_server():
+    """Start a server with other options or another *monotonic*; it ends with the test."""
     with ExitStack() as stack:
 
         def start(monotonic=time.monotonic, **changes):
@@ -167,7 +167,7 @@ def special():
 
 @pytest.fixture
 def clean_log(caplog):
-    """Fails a test after which there is an error in the log: uvicorn puts the tracebacks of our faults there."""
+    """Fails a test that leaves an error in the log, where uvicorn writes tracebacks."""
     yield
     errors = [record for when in ("setup", "call") for record in caplog.get_records(when)]
     assert not [record for record in errors if record.levelno >= logging.ERROR], caplog.text

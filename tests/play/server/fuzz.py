@@ -1,4 +1,4 @@
-"""Nonsense for a server, the same for the same seed: heads, bodies, handshakes, frames, moves out of turn, requests cut short."""
+"""Reproducible random input for a server: heads, bodies, handshakes, frames, moves out of turn, truncated requests."""
 
 import asyncio
 import json
@@ -11,9 +11,9 @@ from urllib.parse import urlsplit
 
 from websockets.frames import Frame, Opcode
 
-#: Seconds that an answer is waited for: on a busy machine the first one may have to be compiled.
+#: Timeout of an answer in seconds; on a busy machine the first answer may wait for compilation.
 PATIENCE = 300
-#: Paths, and names of servers as `Host` and `Origin` give them, that have confused somebody once.
+#: Paths, and server names of `Host` and `Origin`, that caused errors in some server before.
 ODD_PATHS = (
     *rb"/ // * ? [ //[ /.. /../.. /% /%zz /%00 /%ff /%ed%a0%80 /\ http://[/ http://127.0.0.1/api/health /api/health#".split(),
     *rb"/api/games// /api/games/%00/socket /api/games/%2e%2e/record /api/games/../../etc/passwd".split(),
@@ -23,8 +23,8 @@ ODD_NAMES = (
     *b"[ ] [::1 [::1] [v1.x] http://[ 127.0.0.1: 127.0.0.1:x 127.0.0.1:99999999 127.0.0.1@evil evil.example * ..".split(),
     *(b"", b"127.0.0.1, evil", b"\xff\xfe", "\uff11\uff12\uff17.0.0.1".encode(), b"a" * 9_000),
 )
-#: What mutations put in.
-SPICE = (b" ", b"\t", b"\r", b"\x00", b"\x7f", b"\xff", b"\xc0\x80", *rb"[ ] : / @ % %00 \ # ? ..".split())
+#: Bytes that mutations insert.
+INSERTS = (b" ", b"\t", b"\r", b"\x00", b"\x7f", b"\xff", b"\xc0\x80", *rb"[ ] : / @ % %00 \ # ? ..".split())
 UPGRADE = (
     b"Upgrade: websocket\r\nConnection: Upgrade\r\n"
     b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n"
@@ -36,8 +36,8 @@ ODD_FIELDS = (
     b"Sec-WebSocket-Version: 99|Content-Type: \x01|If-None-Match: \xe9"
 ).split(b"|")
 ANALYSIS = {"board": "-----OX--XO-----", "turn": "black", "seconds": 0.001, "agent": "six-factor"}
-#: What is posted where, when all is as it should be; and what is sent over a socket.
-POSTED = {
+#: Valid bodies by path, and valid messages of a socket.
+VALID_BODIES = {
     "/api/games": ({"size": 8, "variant": "normal", "white": {"kind": "agent", "agent": "greedy"}},),
     "/api/analyse": (ANALYSIS, ANALYSIS | {"board": "X" * 16, "seconds": 1e-12}),
     "/api/puzzles": ({"size": 6, "variant": "normal", "rating": 1e3},),
@@ -60,7 +60,7 @@ POSTED = {
     "/api/games/{game}/resign": ({},),
     "/api/games/%00/moves": ({"move": "d3", "ply": 0},),
 }
-SPOKEN = (
+VALID_MESSAGES = (
     {"type": "move", "move": "d3", "ply": 0},
     {"type": "join", "token": "x" * 32},
     {"type": "undo"},
@@ -68,9 +68,9 @@ SPOKEN = (
     {"type": "decline"},
     {"type": "ping", "id": "1"},
 )
-SEEDS = (*(seed for seeds in POSTED.values() for seed in seeds), *SPOKEN)
+SEEDS = (*(seed for seeds in VALID_BODIES.values() for seed in seeds), *VALID_MESSAGES)
 PATHS = (
-    *POSTED,
+    *VALID_BODIES,
     *("/api/games/{game}", "/api/games/{game}/record", "/api/health", "/api/nothere", "/", "/page/app.js"),
     *("/api/reviews/x", "/api/reviews/%00", "/review/x"),
     *("/openapi.json", "/api/games/..%2f..", "/" + "a" * 300),
@@ -82,7 +82,7 @@ ODD = (
 
 
 def body(generator: random.Random, expected: tuple[dict, ...] = SEEDS) -> bytes:
-    """Something that is nearly, or not at all, what the server expects."""
+    """Return a body that is almost valid or invalid."""
     kind = generator.randrange(8)
     if kind == 0:
         return generator.randbytes(generator.randrange(200))
@@ -102,15 +102,15 @@ def body(generator: random.Random, expected: tuple[dict, ...] = SEEDS) -> bytes:
 
 
 def mutated(generator: random.Random, data: bytes) -> bytes:
-    """*data* with a few bytes put in, taken out or said again."""
+    """Return *data* with a few bytes inserted, removed or repeated."""
     for _ in range(generator.randrange(1, 4)):
         at, end = sorted(generator.randrange(len(data) + 1) for _ in range(2))
-        data = data[:at] + generator.choice((*SPICE, data[at:end], b"")) + data[generator.choice((at, at + 1, end)) :]
+        data = data[:at] + generator.choice((*INSERTS, data[at:end], b"")) + data[generator.choice((at, at + 1, end)) :]
     return data
 
 
 def head(generator: random.Random, method: str, path: str, host: str, token: str) -> bytes:
-    """A request line and header fields, without the body's: as they should be, but for one of them where there is one."""
+    """Return a request line and header fields without those of the body; at most one of them is odd."""
     target, name, more = path.encode(), host.encode(), b""
     kind = generator.randrange(10)
     if kind == 0:
@@ -126,7 +126,7 @@ def head(generator: random.Random, method: str, path: str, host: str, token: str
 
 
 def request(generator: random.Random, host: str, game: str, token: str) -> tuple[bytes, bool]:
-    """The bytes of a request or a handshake, and whether they may leave the server waiting for more."""
+    """Return the bytes of a request or a handshake, and whether the server may wait for more."""
     if generator.random() < 0.01:
         return generator.randbytes(generator.randrange(1, 300)) + b"\r\n\r\n", True
     if generator.random() < 0.15:
@@ -134,8 +134,8 @@ def request(generator: random.Random, host: str, game: str, token: str) -> tuple
         method = generator.choice(("GET", "GET", "GET", "POST", "HEAD"))
         return head(generator, method, path, host, token) + UPGRADE + b"\r\n", False
     method = generator.choice(("POST",) * 10 + ("GET",) * 4 + ("PUT", "HEAD", "OPTIONS", "CONNECT", "BREW"))
-    path = generator.choice(tuple(POSTED) if method == "POST" else PATHS)
-    data = body(generator, POSTED.get(path, SEEDS))
+    path = generator.choice(tuple(VALID_BODIES) if method == "POST" else PATHS)
+    data = body(generator, VALID_BODIES.get(path, SEEDS))
     first = head(generator, method, path.replace("{game}", game), host, token)
     kind = generator.random()
     if kind < 0.02:
@@ -147,7 +147,7 @@ def request(generator: random.Random, host: str, game: str, token: str) -> tuple
 
 
 def frame(generator: random.Random, payload: bytes) -> bytes:
-    """A masked text frame; now and then one of another kind, a message in parts, or what breaks the protocol."""
+    """Return a masked text frame, or sometimes another kind, a fragmented message, or a violation of the protocol."""
     kind = generator.randrange(1000)
     if kind < 20:
         start, end = sorted(generator.randrange(len(payload) + 1) for _ in range(2))
@@ -164,18 +164,18 @@ def frame(generator: random.Random, payload: bytes) -> bytes:
 
 
 def _frame(first: int, payload: bytes, mask: bool = True) -> bytes:
-    """A frame that may be against the protocol by its *first* byte."""
+    """Return a frame whose *first* byte may violate the protocol."""
     return bytes([first]) + Frame(Opcode.TEXT, payload).serialize(mask=mask)[1:]
 
 
 async def http_storm(host: str, port: int, game: str, token: str, count: int, generator: random.Random) -> Counter[int]:
-    """*count* requests and handshakes, each over a connection that is cut when the answer begins; the statuses."""
+    """Send *count* requests and handshakes, each on a connection that ends when the answer begins; count the statuses."""
     statuses: Counter[int] = Counter()
     for _ in range(count):
         reader, writer = await asyncio.open_connection(host, port)
         raw, may_wait = request(generator, host, game, token)
-        line = b""  # closed without an answer: allowed, but no crash
-        with suppress(OSError):  # write_eof raises others where the server has closed
+        line = b""  # closing without an answer is allowed
+        with suppress(OSError):  # write_eof may raise any OSError if the server has closed
             writer.write(raw)
             if may_wait:
                 writer.write_eof()
@@ -188,7 +188,7 @@ async def http_storm(host: str, port: int, game: str, token: str, count: int, ge
 async def socket_storm(
     host: str, port: int, game: str, token: str, count: int, generator: random.Random
 ) -> Counter[str]:
-    """*count* frames, a score to a connection, most of them after joining; the codes of the answers."""
+    """Send *count* frames, 25 per connection, most of them after joining; count the codes of the answers."""
     codes: Counter[str] = Counter()
     sent = 0
     while sent < count:
@@ -213,7 +213,7 @@ async def socket_storm(
 
 
 async def read_until(reader: asyncio.StreamReader, end: bytes) -> bytes:
-    """All that comes until *end* has come, or a close frame (0x88, which no text holds), or the connection is closed."""
+    """Read until *end*, a close frame (0x88, which occurs in no text), or the end of the connection."""
     data = b""
     while end not in data and b"\x88" not in data and (part := await reader.read(65_536)):
         data += part
@@ -221,12 +221,12 @@ async def read_until(reader: asyncio.StreamReader, end: bytes) -> bytes:
 
 
 async def storm(url: str, game: str, token: str, count: int, seed: int = 0, streams: int = 4) -> dict[str, Counter]:
-    """*count* messages, half of them requests and handshakes and half frames, over *streams* connections at a time of each kind."""
+    """Send *count* messages, half of them requests and half frames, on *streams* concurrent connections of each kind."""
     parts = urlsplit(url)
     host, port = parts.hostname, parts.port
     share = -(-count // (2 * streams))
     place = (host, port, game, token, share)
     requests = [http_storm(*place, random.Random(f"{seed} http {n}")) for n in range(streams)]
     frames = [socket_storm(*place, random.Random(f"{seed} socket {n}")) for n in range(streams)]
-    found = await asyncio.gather(*requests, *frames)
-    return {"statuses": sum(found[:streams], Counter()), "codes": sum(found[streams:], Counter())}
+    counters = await asyncio.gather(*requests, *frames)
+    return {"statuses": sum(counters[:streams], Counter()), "codes": sum(counters[streams:], Counter())}

@@ -1,4 +1,4 @@
-"""Nonsense in all quantities: no crash, no 500, nothing changed in anybody's game, memory bounded."""
+"""Hostile messages in large numbers: no crash, no status 500, no change in other games, bounded memory."""
 
 import asyncio
 import re
@@ -15,16 +15,16 @@ from tests.oracles.jobs import children_of
 from .conftest import eventually
 from .fuzz import storm
 from .test_refusals import connection
-from .test_store import Killable
+from .test_store import ServerProcess
 
-#: What the server may answer to nonsense: success where it was none, refusals, or a closed connection. 5xx only if it is full.
+#: Allowed statuses: success of valid messages, refusals, or 0 for a closed connection. 5xx would be a fault.
 EXPECTED = {0, 100, 101, 200, 201, 400, 401, 403, 404, 405, 408, 409, 413, 426, 429}
 
 
 @pytest.mark.usefixtures("clean_log")
 @pytest.mark.parametrize(("role", "seed"), [("spectator", 0), ("black", 1)])
-def test_nonsense_stays_in_the_game_of_who_sends_it_and_breaks_nothing(special, role, seed):
-    api = special(largest_transcript=20_000)
+def test_hostile_messages_affect_only_their_own_game(new_server, role, seed):
+    api = new_server(largest_transcript=20_000)
     bystander, target = api.create(size=6), api.create(size=8)
     api.move(bystander, "black", "b3", 0)
     before = api.state(bystander), api.state(target)
@@ -32,7 +32,7 @@ def test_nonsense_stays_in_the_game_of_who_sends_it_and_breaks_nothing(special, 
     assert found["statuses"].keys() <= EXPECTED, found["statuses"]
     assert found["statuses"][400] > 20
     assert found["codes"]["bad_message"] > 80
-    eventually(lambda: api.hall.connections.total() == 0, "the end of all connections")  # a state counts the spectators
+    eventually(lambda: api.hall.connections.total() == 0, "the end of all connections")  # states count the spectators
     after = api.state(bystander), api.state(target)
     assert after[0] == before[0] | {"revision": after[0]["revision"]}
     if role == "spectator":
@@ -42,10 +42,10 @@ def test_nonsense_stays_in_the_game_of_who_sends_it_and_breaks_nothing(special, 
 
 
 def attack(server, count, seed, role="spectator"):
-    """Send *count* hostile messages to a game beside 200 half-open connections: others' games and the workers stay as they are."""
+    """Send *count* hostile messages and open 200 incomplete requests; check that other games and the workers do not change."""
 
     def workers():
-        """The children that search, and not the one that compiles what nobody has asked for yet."""
+        """Return the search workers, without the process that compiles in the background."""
         children = children_of(server.process.pid)
         return [child for child in children if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes()]
 
@@ -63,9 +63,9 @@ def attack(server, count, seed, role="spectator"):
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_much_nonsense_and_half_open_connections(tmp_path):
-    """`tests/project/test_fuzz.py` sends less of it."""
-    server = Killable(tmp_path / "games.sqlite3")
+def test_many_hostile_messages_and_half_open_connections(tmp_path):
+    """`tests/project/test_fuzz.py` sends fewer messages."""
+    server = ServerProcess(tmp_path / "games.sqlite3")
     attack(server, 2_000, seed=2)
     grown_from = memory_mib(server.process.pid)
     found = attack(server, 50_000, seed=3)

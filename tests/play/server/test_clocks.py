@@ -1,4 +1,4 @@
-"""Clocks run on the server: connected or not, in memory or not; and not while there is no server. The tests turn the hand."""
+"""Clocks on the server: they run without connections and out of memory, but not while the server is down."""
 
 import asyncio
 import queue
@@ -15,8 +15,8 @@ from .conftest import WAIT_SECONDS, eventually, stop
 HUNDRED = {"seconds": 100, "increment": 0}
 
 
-class Hand:
-    """Time that passes when the test says so."""
+class FakeTime:
+    """Time that the test advances."""
 
     def __init__(self, now=1000.0):
         self.now = now
@@ -26,12 +26,12 @@ class Hand:
 
 
 @pytest.fixture
-def hand():
-    return Hand()
+def fake_time():
+    return FakeTime()
 
 
 def in_loop(api, work, *arguments):
-    """Do *work* in the server's event loop; what it gave."""
+    """Call *work* in the server's event loop; return its result."""
 
     async def run():
         found = work(*arguments)
@@ -52,21 +52,21 @@ def left(api, created, colour="white"):
 LOST = {"winner": "black", "score": 16, "ending": "timeout"}
 
 
-def started(api, **request):
-    """A game of two people in which black has moved."""
+def start_game(api, **request):
+    """Create a game of two people in which black has moved."""
     created = api.create(size=4, clock=HUNDRED, **request)
     assert api.move(created, "black", "b1", 0).status_code == 200
     return created
 
 
 @pytest.mark.parametrize("dropped", [False, True])
-def test_time_runs_for_who_is_not_connected(special, hand, dropped):
-    api = special(monotonic=hand, clock_grace=2.0)
+def test_time_runs_without_a_connection(new_server, fake_time, dropped):
+    api = new_server(monotonic=fake_time, clock_grace=2.0)
     created = api.create(size=4, clock=HUNDRED)
-    hand.now += 500  # before the first move no time runs
+    fake_time.now += 500  # before the first move no time runs
     assert api.move(created, "black", "b1", 0).status_code == 200
     for seconds, expected in ((60, 40), (39.5, 0.5), (1.5, 0), (1.1, LOST), (9, LOST)):
-        hand.now += seconds
+        fake_time.now += seconds
         if dropped:
             drop(api, created)
         assert left(api, created) == expected
@@ -78,53 +78,53 @@ def test_time_runs_for_who_is_not_connected(special, hand, dropped):
     assert tuple(row) == ("timeout", 1)
 
 
-def test_games_out_of_memory_are_charged_whatever_happens_to_them(special, hand):
-    api = special(monotonic=hand, room_idle=0.0, sweep_every=0.01, clock_grace=2.0)
-    created = started(api)
+def test_time_runs_for_games_out_of_memory(new_server, fake_time):
+    api = new_server(monotonic=fake_time, room_idle=0.0, sweep_every=0.01, clock_grace=2.0)
+    created = start_game(api)
     for gone in (10, 20, 30):
         eventually(lambda: created["game"] not in api.hall.rooms, "the leaving")
-        hand.now += 10
+        fake_time.now += 10
         assert left(api, created) == 100 - gone
-    hand.now += 71.5
+    fake_time.now += 71.5
     assert api.move(created, "white", "a1", 1).json()["clock"]["white"] == 0
     assert api.move(created, "black", "c4", 2).status_code == 200
     record = api.call("GET", f"/api/games/{created['game']}/record", created["tokens"]["spectator"]).text
     assert read_ggf_game(record).annotations[1].seconds == 101.5
     eventually(lambda: created["game"] not in api.hall.rooms, "the leaving")
-    hand.now += 0.75
+    fake_time.now += 0.75
     assert left(api, created) == LOST
 
 
 @pytest.mark.parametrize("agent", ["greedy", "six-factor:depth=2", "six-factor:time=2", "greedy-invincible:exact=18"])
-def test_a_clock_makes_no_quick_agent_slow(special, monkeypatch, agent):
-    """Long searches wait for each other, so that they leave a worker free; those of a quick agent never do."""
-    api, jobs = special(), queue.SimpleQueue()
+def test_a_clock_does_not_make_quick_agents_long(new_server, monkeypatch, agent):
+    """Long searches leave a worker free for others; searches of quick agents are never long."""
+    api, jobs = new_server(), queue.SimpleQueue()
 
     async def note(client, job, game):
         jobs.put(job)
         await asyncio.Event().wait()
 
     monkeypatch.setattr(api.hall.pool, "search", note)
-    started(api, white={"kind": "agent", "agent": agent})
+    start_game(api, white={"kind": "agent", "agent": agent})
     job = jobs.get(timeout=WAIT_SECONDS)
     assert job.is_long == ("time" in agent or "exact" in agent)
     assert 1 < job.share < job.most
 
 
-def test_a_rate_limit_allows_a_burst_and_refills(monkeypatch, hand):
-    monkeypatch.setattr(clocks, "monotonic", hand)
+def test_rate_limiter_allows_a_burst_and_refills(monkeypatch, fake_time):
+    monkeypatch.setattr(clocks, "monotonic", fake_time)
     limiter = RateLimiter(burst=2, rate=0.5)
     assert [limiter.try_acquire("one") for _ in range(3)] == [True, True, False]
     assert limiter.try_acquire("another")
-    hand.now += 2
+    fake_time.now += 2
     assert [limiter.try_acquire("one") for _ in range(2)] == [True, False]
-    hand.now += 1000
+    fake_time.now += 1000
     assert [limiter.try_acquire("one") for _ in range(3)] == [True, True, False]
     assert [limiter.reserve("one", max_wait=4.0) for _ in range(3)] == [2.0, 4.0, None]
     assert [limiter.reserve("two", cost) for cost in (1.5, 1.0, 0.5)] == [0.0, 1.0, 2.0]
 
 
-def test_what_was_used_of_the_grace_is_paid_back_first():
+def test_increments_first_repay_the_used_grace():
     clock = Clock(10.0, 10.0, 3.0, 2.0)
     clock.run(BLACK, 0.0)
     assert clock.until_flag(10.0) == 2.0
@@ -132,29 +132,29 @@ def test_what_was_used_of_the_grace_is_paid_back_first():
     assert clock.left(BLACK, 11.0) == 2.0
     clock.run(BLACK, 11.0)
     assert not clock.press(BLACK, 15.0)
-    assert clock.state(15.0).black == 0  # and who is too late gets nothing
+    assert clock.state(15.0).black == 0  # a late move gets no increment
 
 
-def test_a_move_that_is_taken_back_earns_no_increment(special, hand):
-    api = special(hand)
+def test_a_move_taken_back_earns_no_increment(new_server, fake_time):
+    api = new_server(fake_time)
     created = api.create(size=4, clock={"seconds": 10, "increment": 60})
 
     def clocks():
         state = api.state(created)["clock"]
         return state["black"], state["white"]
 
-    def undo(*colours):  # one asks, the other one agrees
+    def undo(*colours):  # one side asks, the other agrees
         for colour in colours:
             assert api.call("POST", f"/api/games/{created['game']}/undo", created["tokens"][colour]).status_code == 200
 
     assert api.move(created, "black", "b1", 0).status_code == 200
     assert clocks() == (10, 10)  # before the first move no time runs
     for _ in range(3):
-        hand.now += 3
+        fake_time.now += 3
         assert api.move(created, "white", "a1", 1).status_code == 200
         undo("white", "black")
-    assert clocks() == (10, 1)  # who has that keeps a second
-    hand.now += 0.75
+    assert clocks() == (10, 1)  # at least one second is left after an undo
+    fake_time.now += 0.75
     assert api.move(created, "white", "a1", 1).status_code == 200
     assert clocks() == (10, 60.25)
     undo("black", "white")  # both moves
@@ -162,8 +162,8 @@ def test_a_move_that_is_taken_back_earns_no_increment(special, hand):
     assert not api.state(created)["moves"]
 
 
-def test_a_time_that_is_up_is_seen_without_being_asked_for(special):
-    api = special(clock_grace=0.2)
+def test_a_timeout_is_detected_without_a_request(new_server):
+    api = new_server(clock_grace=0.2)
     created = api.create(size=4, clock={"seconds": 1, "increment": 0.5})
     api.move(created, "black", "b1", 0)
     with api.socket(created["game"], created["tokens"]["spectator"]) as socket:
@@ -173,37 +173,37 @@ def test_a_time_that_is_up_is_seen_without_being_asked_for(special):
     assert (state["result"], state["clock"]["white"], state["clock"]["black"]) == (LOST, 0, 1)
 
 
-def test_no_time_runs_while_there_is_no_server(special, hand, tmp_path, monkeypatch):
-    """A server that is killed gives back what ran since it noted its time, and nothing behind a move that was made later."""
+def test_no_time_runs_while_the_server_is_down(new_server, fake_time, tmp_path, monkeypatch):
+    """A killed server returns the time since its last stored time, but no time before a later stored move."""
 
     async def nothing():
         pass
 
-    api = special(database=tmp_path / "games.sqlite3", monotonic=hand)
-    created = started(api)
+    api = new_server(database=tmp_path / "games.sqlite3", monotonic=fake_time)
+    created = start_game(api)
     for is_killed, seconds in ((False, 70), (True, 40), (False, 10)):
-        hand.now += 30
+        fake_time.now += 30
         if is_killed:
             in_loop(api, api.hall.tidy)  # as the sweeper does
             monkeypatch.setattr(api.hall, "tidy", nothing)
-            hand.now += 15
+            fake_time.now += 15
         stop(api, tmp_path / "games.sqlite3")
-        hand = Hand(7.0)  # another machine start, another beginning of time
-        api = special(database=tmp_path / "games.sqlite3", monotonic=hand)
+        fake_time = FakeTime(7.0)  # monotonic time starts anew after a reboot
+        api = new_server(database=tmp_path / "games.sqlite3", monotonic=fake_time)
         assert left(api, created) == seconds
     monkeypatch.setattr(api.hall, "tidy", nothing)
-    hand.now += 5
+    fake_time.now += 5
     assert api.move(created, "white", "a1", 1).status_code == 200
     stop(api, tmp_path / "games.sqlite3")
-    hand = Hand(7.0)
-    api = special(database=tmp_path / "games.sqlite3", monotonic=hand)
-    hand.now += 60
+    fake_time = FakeTime(7.0)
+    api = new_server(database=tmp_path / "games.sqlite3", monotonic=fake_time)
+    fake_time.now += 60
     assert left(api, created, "black") == 40
 
 
 @pytest.mark.parametrize("returns", ["by socket", "by request", "to a dropped room"])
-def test_an_agent_searches_and_is_charged_only_while_somebody_is_there(special, hand, monkeypatch, returns):
-    api, events = special(monotonic=hand), queue.SimpleQueue()
+def test_agents_search_and_use_time_only_if_somebody_is_present(new_server, fake_time, monkeypatch, returns):
+    api, events = new_server(monotonic=fake_time), queue.SimpleQueue()
 
     async def search(client, job, game):
         events.put(job.share)
@@ -219,7 +219,7 @@ def test_an_agent_searches_and_is_charged_only_while_somebody_is_there(special, 
         black.send(type="move", move="b1", ply=0)
         share = events.get(timeout=WAIT_SECONDS)
     assert events.get(timeout=WAIT_SECONDS) == "dropped"
-    hand.now += 90
+    fake_time.now += 90
     if returns == "by socket":
         with api.socket(game, tokens["black"]) as black:
             assert black.expect("state")["clock"]["white"] == 100
@@ -227,5 +227,5 @@ def test_an_agent_searches_and_is_charged_only_while_somebody_is_there(special, 
         return
     if returns == "to a dropped room":
         drop(api, created)
-    assert left(api, created) == 100  # asking is being there
+    assert left(api, created) == 100  # a request counts as presence
     assert events.get(timeout=WAIT_SECONDS) == share

@@ -1,4 +1,4 @@
-"""Games from the first message to the last: seats, turns, take-backs, clocks, records; and what is read, analysed and asked."""
+"""Games from the first message to the last: seats, turns, take-backs, clocks, records; analysis, openings, puzzles."""
 
 import json
 from base64 import b64encode
@@ -27,10 +27,10 @@ GREEDY = {"kind": "agent", "agent": "greedy"}
 
 
 def play_out(socket, colour, moves=64):
-    """Play the first legal move, at most so many times; the last state."""
+    """Play the first legal move at most *moves* times; return the last state."""
     sent = -1
     while True:
-        # A ply may come again, when somebody enters or leaves.
+        # A state is sent again when somebody enters or leaves.
         state = socket.until(
             lambda s, n=sent: s["status"] == "finished" or (s["turn"] == colour and len(s["moves"]) > n)
         )
@@ -48,14 +48,14 @@ def play_out(socket, colour, moves=64):
         (6, "normal", "white", "zero:simulations=4"),
     ],
 )
-def test_a_game_against_an_agent_survives_a_lost_line_and_is_played_to_its_end(special, size, variant, colour, agent):
-    api, other = special(), "white" if colour == "black" else "black"
+def test_a_game_against_an_agent_survives_a_lost_connection(new_server, size, variant, colour, agent):
+    api, other = new_server(), "white" if colour == "black" else "black"
     created = api.create(size=size, variant=variant, **{other: {"kind": "agent", "agent": agent}})
     assert created["tokens"].keys() == {"spectator", colour}
     with api.socket(created["game"], created["tokens"][colour]) as socket:
         assert socket.role == colour
         answered = play_out(socket, colour, moves=1)
-        socket.raw.socket.close()  # no goodbye is said
+        socket.raw.socket.close()  # closes without a close frame
     with api.socket(created["game"], created["tokens"][colour]) as socket:
         state = play_out(socket, colour)
     assert state["moves"][: len(answered["moves"])] == answered["moves"]
@@ -70,7 +70,7 @@ def test_a_game_against_an_agent_survives_a_lost_line_and_is_played_to_its_end(s
     assert read_ggf_game(record).result == score
 
 
-def test_two_agents_play_by_the_clock_while_somebody_watches_and_not_otherwise(api):
+def test_two_agents_play_only_while_somebody_watches(api):
     hurried = {"kind": "agent", "agent": "six-factor:time=2"}
     created = api.create(size=4, black=GREEDY, white=hurried, clock={"seconds": 2, "increment": 0})
     assert api.state(created)["moves"] == []
@@ -82,7 +82,7 @@ def test_two_agents_play_by_the_clock_while_somebody_watches_and_not_otherwise(a
         assert socket.expect("error")["code"] == "spectator"
 
 
-def test_two_people_see_each_other_move_and_come_and_go(api):
+def test_players_see_moves_and_connections_of_each_other(api):
     created = api.create(size=4)
     with api.socket(created["game"], created["tokens"]["black"]) as black:
         assert black.expect("state")["white"]["connected"] is False
@@ -95,7 +95,7 @@ def test_two_people_see_each_other_move_and_come_and_go(api):
         assert black.until(lambda s: not s["white"]["connected"])["moves"]
 
 
-def test_moves_that_are_refused_change_nothing(api):
+def test_refused_moves_change_nothing(api):
     created = api.create(size=8, white=GREEDY)
     other = api.create(size=8)
     start = api.state(created)
@@ -117,11 +117,11 @@ def test_moves_that_are_refused_change_nothing(api):
         assert refusal(api.act(created, "spectator", action)) == (403, "spectator")
     assert api.state(created) | {"spectators": 0} == start | {"spectators": 0}
     assert api.move(other, "black", "d3", 0).status_code == 200
-    assert refusal(api.move(other, "black", "d3", 0)) == (409, "wrong_ply")  # the same message once more
+    assert refusal(api.move(other, "black", "d3", 0)) == (409, "wrong_ply")  # the same message again
     assert api.state(other)["moves"] == ["d3"]
 
 
-def test_take_back_against_an_agent_goes_to_the_last_choice(api):
+def test_undo_against_an_agent_goes_to_the_last_choice(api):
     created, answers = api.create(size=6, white={"kind": "agent", "agent": "random:seed=1"}), []
     assert refusal(api.act(created, "black", "undo")) == (409, "nothing_to_undo")
     for _ in range(2):
@@ -133,7 +133,7 @@ def test_take_back_against_an_agent_goes_to_the_last_choice(api):
     assert answers[0] == answers[1]  # a seeded agent answers as before
 
 
-def test_take_back_between_people_needs_both(api):
+def test_undo_between_people_needs_both(api):
     created = api.create(size=4)
     tokens = created["tokens"]
     api.move(created, "black", "b1", 0)
@@ -148,26 +148,26 @@ def test_take_back_between_people_needs_both(api):
         white.until(lambda s: s["undo_request"] == "black")
         white.send(type="grant")
         assert white.until(lambda s: not s["moves"])["turn"] == "black"
-        white.send(type="grant")  # too late, as after a move that came between: it must not become a wish of one's own
+        white.send(type="grant")  # too late; it must not become a new request
         assert white.expect("error")["code"] == "nothing_asked"
         api.move(created, "black", "b1", 0)
         api.act(created, "black", "undo")
         white.until(lambda s: s["undo_request"] == "black")
-        white.send(type="undo")  # both want it
+        white.send(type="undo")  # both sides ask
         assert white.until(lambda s: not s["moves"])["turn"] == "black"
 
 
-def test_resigning_ends_the_game_for_good(api):
+def test_resigning_ends_the_game(api):
     created = api.create(size=8, variant="reversed", black={"name": "Ann\u0007 ]"}, white=GREEDY)
     ended = api.act(created, "black", "resign").json()
     assert ended["result"] == {"winner": "white", "score": -64, "ending": "resigned"}
     again = api.act(created, "black", "resign"), api.act(created, "black", "undo"), api.move(created, "black", "d3", 0)
     assert [refusal(response) for response in again] == [(409, "game_over")] * 3
     record = api.call("GET", f"/api/games/{created['game']}/record", created["tokens"]["black"]).text
-    assert read_ggf_game(record).black == ended["black"]["name"] == "Ann ]"  # a name is printable
+    assert read_ggf_game(record).black == ended["black"]["name"] == "Ann ]"  # names are made printable
 
 
-def test_an_invitation_seats_one_person_and_everybody_else_watches(api):
+def test_an_invitation_seats_one_person_and_others_watch(api):
     created = api.create(size=4)
     ours, others = ({"token": created["tokens"]["white"], "claim": letter * 32} for letter in "cd")
     for join, role in ((ours, "white"), (others, "spectator"), (ours, "white"), ({"token": "c" * 32}, "white")):
@@ -175,15 +175,15 @@ def test_an_invitation_seats_one_person_and_everybody_else_watches(api):
             socket.send(type="join", **join)
             assert socket.expect("joined")["role"] == role
     assert refusal(api.act(created, "white", "resign")) == (403, "spectator")  # the invitation's token was exchanged
-    assert api.act(created, "black", "resign").status_code == 200  # a token that is used as it is stays
+    assert api.act(created, "black", "resign").status_code == 200  # a token that was used without a claim stays valid
     with api.socket(created["game"]) as socket:
         socket.send(type="join", token=created["tokens"]["black"], claim="e" * 32)
         assert socket.expect("joined")["role"] == "spectator"
 
 
-def test_a_rematch_exchanges_colours_and_outlives_the_server(special, tmp_path):
+def test_a_rematch_swaps_colours_and_survives_a_restart(new_server, tmp_path):
     database = tmp_path / "games.sqlite3"
-    first = special(database=database)
+    first = new_server(database=database)
     created = first.create(size=4, black={"name": "Ann"}, clock={"seconds": 60, "increment": 2})
     assert refusal(first.act(created, "black", "rematch")) == (409, "not_over")
     with first.socket(created["game"], created["tokens"]["white"]) as white:
@@ -193,16 +193,16 @@ def test_a_rematch_exchanges_colours_and_outlives_the_server(special, tmp_path):
     assert refusal(first.act(created, "spectator", "rematch")) == (403, "spectator")
     following = {"game": names[0], "tokens": created["tokens"]}
     stop(first, database)
-    second = special(database=database)
+    second = new_server(database=database)
     assert second.state(created)["rematch"] == names[0]
     state = second.state(following)
     assert [state[colour]["name"] for colour in ("black", "white")] == ["Black", "Ann"]
     assert (state["clock"]["black"], state["clock"]["increment"], state["rematch"]) == (60, 2, None)
     assert refusal(second.move(following, "black", "b1", 0)) == (409, "not_your_turn")
-    assert second.move(following, "white", "b1", 0).status_code == 200  # whose colour is black now
+    assert second.move(following, "white", "b1", 0).status_code == 200  # the player of that token is black now
 
 
-def test_an_analysis_is_exact_near_the_end_and_does_not_favour_a_side(api):
+def test_analysis_is_exact_in_endgames_and_symmetric(api):
     def analysis(position, seconds):
         body = {"board": position.to_text(), "turn": str(position.turn), "agent": "six-factor", "seconds": seconds}
         return api.call("POST", "/api/analyse", json=body).json()
@@ -216,19 +216,19 @@ def test_an_analysis_is_exact_near_the_end_and_does_not_favour_a_side(api):
     start = Position.initial(Rules(6))
     analysis(start.play("b3"), 0.05)
     values = [entry["value"] for entry in analysis(start, 0.05)["moves"]]
-    assert len(values) == 4  # the four first moves are one move, whatever was analysed before
+    assert len(values) == 4  # the four first moves are symmetric, whatever was analysed before
     assert max(values) - min(values) < 0.01
-    answer = analysis(start.play("c2"), 0.05)  # of the solved book
+    answer = analysis(start.play("c2"), 0.05)  # from the solved book
     assert (answer["exact"], answer["value"], answer["confidence"]) == (True, 4, 100)
     verdicts = [(entry["value"], entry["verdict"]) for entry in answer["moves"]]
     assert verdicts == [(4, "best"), (2, "inaccuracy"), (-20, "blunder")]
 
 
-def test_openings_have_names_moves_of_the_book_and_recorded_games(special, tmp_path):
+def test_openings_have_names_book_moves_and_recorded_games(new_server, tmp_path):
     line = random_moves(Position.initial(), 1)
     games = [(["f5", "d6", "c3"], 40), (["c4", "e3", "f6"], 32), (["f5", "d6", "c4"], 20), (line, 10)]
     (tmp_path / "a.wtb").write_bytes(wthor_file(*(wthor_record(*game) for game in games)))
-    api = special(wthor=str(tmp_path))
+    api = new_server(wthor=str(tmp_path))
 
     def ask(moves, **more):
         asked = {"board": Position.initial().to_text(), "turn": "black", "moves": moves} | more
@@ -251,19 +251,19 @@ def test_openings_have_names_moves_of_the_book_and_recorded_games(special, tmp_p
     assert refusal(ask(["a1"])) == (400, "bad_moves")
 
 
-def test_recorded_games_that_cannot_be_counted_are_told_of_in_the_log(special, tmp_path, monkeypatch, caplog):
+def test_unreadable_recorded_games_are_logged(new_server, tmp_path, monkeypatch, caplog):
     def fail(tree, ply):
         raise MemoryError("no room for the games")
 
     monkeypatch.setattr(GameTree, "count", fail)
     (tmp_path / "a.wtb").write_bytes(wthor_file(wthor_record(["f5"], 40)))
-    special(wthor=str(tmp_path))
+    new_server(wthor=str(tmp_path))
     eventually(lambda: "no room for the games" in caplog.text, "the log")
 
 
 @pytest.mark.parametrize("error", [WorkerLost, ZeroDivisionError])
-def test_an_opponent_that_is_lost_is_told_of_and_tries_again_for_who_comes_back(special, monkeypatch, error):
-    api = special()
+def test_a_lost_search_is_reported_and_repeated_on_return(new_server, monkeypatch, error):
+    api = new_server()
 
     async def lose(client, job, game):
         raise error
@@ -306,7 +306,7 @@ WTHOR = wthor_file(*[wthor_record(["f5", "d6"], 40, black=12, white=13)] * 2)
         ({"file": b64encode(WTHOR).decode()}, [("normal", "black", ["f5", "d6"], "#12", "1999")] * 2),
     ],
 )
-def test_games_and_positions_are_read(api, request_, told):
+def test_transcripts_of_games_and_positions_are_read(api, request_, told):
     read = api.call("POST", "/api/transcripts", json=request_).json()
     found = [tuple(game[name] for name in ("variant", "turn", "moves", "black", "comment")) for game in read["games"]]
     assert found == told
@@ -315,7 +315,7 @@ def test_games_and_positions_are_read(api, request_, told):
         assert Position.from_text(game["board"]).rules.size == game["size"]
 
 
-def test_of_many_games_some_are_told_at_a_time(api, monkeypatch):
+def test_many_games_are_returned_in_pages(api, monkeypatch):
     monkeypatch.setattr(reading, "MAX_GAMES", 1)
     for file in (GGF.encode() * 2, WTHOR):
         request = {"file": b64encode(file).decode()}
@@ -324,8 +324,8 @@ def test_of_many_games_some_are_told_at_a_time(api, monkeypatch):
         assert shown == [(1, 0, True), (1, 1, False), (0, 2, False)]
 
 
-def test_puzzles_are_given_by_rating_and_not_without_end(special):
-    api = special(puzzle_burst=4, puzzles_per_second=0.0)
+def test_puzzles_match_the_rating_and_are_limited(new_server):
+    api = new_server(puzzle_burst=4, puzzles_per_second=0.0)
     found = {}
     for rating in (0, 1800):
         found[rating] = api.call("POST", "/api/puzzles", json={"rating": rating}).json()["puzzles"]
@@ -336,13 +336,13 @@ def test_puzzles_are_given_by_rating_and_not_without_end(special):
             assert puzzle.position == Position.from_text(one["board"], turn)
             assert (one["move"], one["value"], one["margin"]) == (puzzle.move, puzzle.value, puzzle.margin)
             assert one["rating"] == puzzle.rating
-    assert {one["rating"] for one in found[0]} == {round(sum(RATINGS[:2]) / 2)}  # one level misses them
-    assert {one["rating"] for one in found[1800]} == {round(sum(RATINGS[5:7]) / 2)}  # and here six do: the nearest
+    assert {one["rating"] for one in found[0]} == {round(sum(RATINGS[:2]) / 2)}  # one level misses these
+    assert {one["rating"] for one in found[1800]} == {round(sum(RATINGS[5:7]) / 2)}  # six levels miss these (nearest)
     assert api.call("POST", "/api/puzzles", json={"size": 4}).json() == {"puzzles": []}
     assert [api.call("POST", "/api/puzzles", json={}).status_code for _ in range(2)] == [200, 429]
 
 
-def test_a_game_begins_with_an_opening_that_nobody_takes_back(api):
+def test_opening_moves_of_a_game_cannot_be_taken_back(api):
     opening = list(random_moves(Position.initial(), seed=3, plies=8))
     created = api.create(moves=opening, clock={"seconds": 60, "increment": 5})
     state = api.state(created)
@@ -350,7 +350,7 @@ def test_a_game_begins_with_an_opening_that_nobody_takes_back(api):
     assert refusal(api.act(created, state["turn"], "undo")) == (409, "nothing_to_undo")
     first, second = state["turn"], "white" if state["turn"] == "black" else "black"
     api.move(created, first, state["legal"][0], 8)
-    assert api.state(created)["clock"][first] <= 60  # the first move earns nothing
+    assert api.state(created)["clock"][first] <= 60  # the first move earns no increment
     api.act(created, first, "undo")
     api.act(created, second, "undo")
     state = api.state(created)
@@ -363,7 +363,7 @@ def test_a_game_begins_with_an_opening_that_nobody_takes_back(api):
 
 
 @pytest.mark.parametrize(("size", "variant"), [(6, "normal"), (6, "reversed"), (8, "normal"), (8, "reversed")])
-def test_the_openings_of_the_page_are_even_and_different(size, variant):
+def test_openings_of_the_page_are_balanced_and_distinct(size, variant):
     rules = Rules(size, variant)
     openings = json.loads((PAGE / "openings" / f"{size}-{variant}.json").read_text())
     positions = [Game.from_transcript(line, rules) for line in openings]

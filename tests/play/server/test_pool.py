@@ -1,4 +1,4 @@
-"""Whose search is next, what happens when a worker dies, and stopping."""
+"""The worker pool: order of searches, lost workers, stopping."""
 
 import asyncio
 import os
@@ -25,7 +25,7 @@ from .conftest import refusal
 
 
 class FakeWorker:
-    """A worker that answers when the test says so."""
+    """A worker that answers on the test's request."""
 
     all: ClassVar[list["FakeWorker"]] = []
 
@@ -50,19 +50,19 @@ async def settle():
 
 
 async def names(worker):
-    """The searches that a worker was given."""
+    """Return the names of the searches that a worker was given."""
     await settle()
     return [job.agent.partition(":")[2] for jobs in worker.sent if isinstance(jobs, list) for job in jobs]
 
 
 def search(pool, client, name, *, game=None, is_long=False, agent="random"):
-    """Ask for a search, which that name is told apart by."""
+    """Start a search that the test identifies by *name*."""
     wanted = job(-1, agent=f"{agent}:{name}", seconds=1.0 if is_long else None)
     return asyncio.create_task(pool.search(client, wanted, game))
 
 
 async def ask(pool, *names, unit="client"):
-    """Searches of the clients, or of the games of one client, that the names begin with."""
+    """Start searches of the clients, or of the games of one client, in the first word of each name."""
     for name in names:
         owner = name.split()[0]
         search(pool, *((owner, name) if unit == "client" else ("all", name)), game=name if unit == "client" else owner)
@@ -70,7 +70,7 @@ async def ask(pool, *names, unit="client"):
 
 
 def scenario(workers):
-    """Run a test with a pool of so many fake workers, in an event loop; what is still searched at its end is cancelled."""
+    """Run a test with a pool of fake workers in an event loop; cancel unfinished searches at its end."""
 
     def wrap(test):
         def run():
@@ -92,10 +92,10 @@ def scenario(workers):
 
 
 @pytest.mark.parametrize("unit", ["game", "client"])
-def test_who_used_much_waits_for_those_who_used_little(unit):
+def test_heavy_users_wait_for_light_users(unit):
 
     @scenario(workers=1)
-    async def used_much(pool, worker):
+    async def run_scenario(pool, worker):
         async def answer(*cpu):
             for seconds in cpu:
                 await worker.answer(seconds)
@@ -108,14 +108,14 @@ def test_who_used_much_waits_for_those_who_used_little(unit):
         await ask(pool, "a 2", unit=unit)
         await answer(0.1, 0.1, 0.1)
         order = await names(worker)
-        assert order[:2] == ["hog 1", "hog 2"]  # asked for while nobody else was there
+        assert order[:2] == ["hog 1", "hog 2"]  # started while no other client was present
         assert max(order.index("a 1"), order.index("b 1")) < order.index("hog 3")
 
-    used_much()
+    run_scenario()
 
 
 @scenario(workers=3)
-async def test_searches_at_the_same_time_are_all_charged(pool, *workers):
+async def test_concurrent_searches_are_all_charged(pool, *workers):
     await ask(pool, "hog 1", "hog 2", "other 1")
     for worker, seconds in zip(workers, (3.0, 3.0, 4.0), strict=True):
         await worker.answer(seconds)
@@ -126,9 +126,9 @@ async def test_searches_at_the_same_time_are_all_charged(pool, *workers):
 
 
 @scenario(workers=2)
-async def test_many_short_searches_travel_together_and_few_do_not(pool, *workers):
+async def test_many_short_searches_are_batched_and_few_are_not(pool, *workers):
     searches = [search(pool, f"game {i}", "quick") for i in range(300)]
-    for _ in range(300):  # after some it is known that they are quick
+    for _ in range(300):  # the pool learns that these searches are quick
         await settle()
         for worker in workers:
             await worker.answer(0.0002)
@@ -153,7 +153,7 @@ async def test_long_searches_leave_a_worker_free(pool, first, second):
 
 
 @scenario(workers=2)
-async def test_one_client_leaves_a_worker_to_the_others_while_they_are_present(pool, first, second):
+async def test_one_client_leaves_a_worker_to_present_clients(pool, first, second):
     for i in range(3):
         search(pool, "hog", f"hog {i}")
     assert (await names(first), await names(second)) == (["hog 0"], ["hog 1"])  # nobody else is present
@@ -163,13 +163,13 @@ async def test_one_client_leaves_a_worker_to_the_others_while_they_are_present(p
     assert (await names(first), await names(second)) == (["hog 0", "a 0"], ["hog 1", "hog 2"])
     search(pool, "hog", "hog 3")
     await first.answer(0.001)
-    assert await names(first) == ["hog 0", "a 0"]  # free for others
+    assert await names(first) == ["hog 0", "a 0"]  # one worker stays free for others
     search(pool, "b", "b 0")
     assert await names(first) == ["hog 0", "a 0", "b 0"]
 
 
 @scenario(workers=2)
-async def test_agents_that_may_have_to_be_compiled_leave_a_worker_free(pool, first, second):
+async def test_agents_that_may_need_compilation_leave_a_worker_free(pool, first, second):
     for name in ("six-factor", "discs"):
         search(pool, "a", name, agent=name)
     search(pool, "b", "short")
@@ -179,11 +179,11 @@ async def test_agents_that_may_have_to_be_compiled_leave_a_worker_free(pool, fir
     for client in "ab":
         search(pool, client, "again", agent="discs")
     assert await names(first) == ["six-factor", "discs", "again"]
-    assert await names(second) == ["short", "again"]  # all can load it now
+    assert await names(second) == ["short", "again"]  # it is compiled now
 
 
 @scenario(workers=1)
-async def test_a_search_that_nobody_waits_for_is_stopped_or_never_begun(pool, worker):
+async def test_cancelled_searches_are_stopped_or_not_started(pool, worker):
     begun, waiting = search(pool, "a", "begun"), search(pool, "b", "waiting")
     await settle()
     begun.cancel()
@@ -197,11 +197,11 @@ async def test_a_search_that_nobody_waits_for_is_stopped_or_never_begun(pool, wo
 
 
 def job(number, kind="move", position=None, *, agent="six-factor:depth=2", seconds=None):
-    """A job of an agent on 6x6."""
+    """Return a job of an agent on 6x6."""
     return Job(kind, position or Position.initial(Rules(6)), agent, 1, seconds, 5, number)
 
 
-def test_an_agent_has_its_own_time_or_what_its_clock_leaves(monkeypatch):
+def test_search_time_is_the_agents_own_or_the_clocks(monkeypatch):
     times, search, searcher = [], Engine.search, Searcher()
 
     def note(engine, position, limits, **options):
@@ -214,7 +214,7 @@ def test_an_agent_has_its_own_time_or_what_its_clock_leaves(monkeypatch):
         assert times[-1] == (min(filter(None, (own, most)), default=None), share)
 
 
-def test_an_agent_plays_by_the_packages_book_if_it_is_told():
+def test_agents_use_the_packaged_book_on_request():
     position = Position.initial().play_all(["f5", "d6"])
     values = {move.move: move.value for move in packaged_book(Rules()).moves(position) if move.plays}
     wide = "network:depth=1,book=yes,variety=1"
@@ -226,7 +226,7 @@ def test_an_agent_plays_by_the_packages_book_if_it_is_told():
         catalogue.limited_agent("network:depth=1,book=yes", 6, ServerOptions())
 
 
-def test_a_stop_that_comes_before_the_search_is_heard():
+def test_a_stop_before_the_search_takes_effect():
     searcher = Searcher()
     searcher.answer(job(1))  # loads the kernels
     searcher.stopped = 2
@@ -236,7 +236,7 @@ def test_a_stop_that_comes_before_the_search_is_heard():
 
 @pytest.mark.parametrize("board", ["X" * 16, "XO" * 32, "-" * 16, "X" + "-" * 35, "O" * 15 + "-", "OX" + "-" * 62])
 @pytest.mark.parametrize("seconds", [1e-12, 0.05])
-def test_any_position_is_analysed_in_any_time(board, seconds):
+def test_any_position_is_analysed_in_any_time_limit(board, seconds):
     for turn in (BLACK, WHITE):
         position = Position.from_text(board, turn)
         answer = Searcher().answer(job(1, "analyse", position, seconds=seconds))
@@ -249,31 +249,31 @@ def test_any_position_is_analysed_in_any_time(board, seconds):
 
 
 @pytest.mark.parametrize("moves", [[], ["b1", "a1", "c4"]])
-def test_an_analysis_that_is_stopped_before_its_first_depth_has_an_answer(monkeypatch, moves):
+def test_an_analysis_stopped_before_depth_1_has_an_answer(monkeypatch, moves):
     position = Position.initial(Rules(4)).play_all(moves)
     engine = Engine("six-factor", position.rules, megabytes=1)
     for switch in (engine.switch, engine.solver.switch):
-        monkeypatch.setattr(switch, "withdraw", switch.request)  # whatever begins is stopped at once
+        monkeypatch.setattr(switch, "withdraw", switch.request)  # every search is stopped at its start
     found = analyse(engine, position, 1.0)
     assert found["move"] in position.legal_moves()
     assert not found["exact"]
     assert found["depth"] == 0
 
 
-def test_a_fault_ends_one_search_and_the_next_one_is_answered(special, monkeypatch, caplog):
-    api = special()
+def test_a_failed_search_does_not_stop_the_next(new_server, monkeypatch, caplog):
+    api = new_server()
     body = {"board": "X" * 16, "turn": "black", "seconds": 1e-12, "agent": "six-factor"}
     assert api.call("POST", "/api/analyse", json=body).json()["exact"]
     with monkeypatch.context() as broken:
         broken.setattr(Engine, "clear", lambda engine: [][0])
         assert refusal(api.call("POST", "/api/analyse", json=body)) == (503, "lost")
-    assert "IndexError" in caplog.text  # whoever keeps the server can find out why
+    assert "IndexError" in caplog.text  # the operator finds the reason in the log
     assert api.call("POST", "/api/analyse", json=body).json()["value"] == 16
 
 
 @pytest.mark.slow
-def test_a_worker_that_dies_is_replaced_and_the_search_asked_for_again(special, caplog):
-    api = special(workers=1, watch_pace=0.0)
+def test_a_killed_worker_is_replaced_and_the_search_repeated(new_server, caplog):
+    api = new_server(workers=1, watch_pace=0.0)
     slow = {"kind": "agent", "agent": "six-factor:time=1.5"}
     created = api.create(size=6, black=slow, white={"kind": "agent", "agent": "greedy"})
     with api.socket(created["game"], created["tokens"]["spectator"]) as socket:

@@ -1,4 +1,4 @@
-"""What a server does not do for strangers: agents that run programs or read files, pages of other servers, floods."""
+"""Refusals of the server: agents that run programs or read files, requests of other sites, bad input, floods."""
 
 import asyncio
 import json
@@ -31,13 +31,13 @@ SPECS = (
 
 
 @pytest.mark.parametrize("spec", SPECS.split("|"))
-def test_agents_are_named_and_limited(api, spec):
+def test_unsafe_agent_specs_are_refused(api, spec):
     response = api.call("POST", "/api/games", json={"white": {"kind": "agent", "agent": spec}})
     assert response.status_code == 400, response.text
     assert response.json()["code"] in ("unknown_agent", "bad_agent")
 
 
-def test_the_agents_on_offer_can_all_be_had(api):
+def test_all_offered_agents_can_be_used(api):
     for agent in api.call("GET", "/api/agents").json()["agents"]:
         options = ":depth=1" if agent["searches"] else ""
         for size in agent["sizes"]:
@@ -85,18 +85,18 @@ def review(**changes):
         ("transcripts", b'{"file": "' + b64encode(bytes(700_001)) + b'"}', "700000"),
     ],
 )
-def test_bodies_are_checked_and_what_is_wrong_is_named(api, path, body, reason):
+def test_invalid_bodies_are_refused_with_the_reason(api, path, body, reason):
     response = api.call("POST", f"/api/{path}", content=body)
     assert response.status_code in (400, 413), response.text
     assert reason in response.json()["message"]
 
 
-def test_large_bodies_are_refused_before_they_are_read(api):
-    for content in (b"x" * 100_000, (b"x" * 1000 for _ in range(100))):  # with its length, and in chunks without one
+def test_large_bodies_are_refused(api):
+    for content in (b"x" * 100_000, (b"x" * 1000 for _ in range(100))):  # with a length, and chunked without one
         assert api.call("POST", "/api/games", content=content).status_code == 413
 
 
-def test_a_socket_must_join_first_and_errors_say_which_message_they_answer(api):
+def test_sockets_must_join_and_errors_carry_the_message_id(api):
     created, other = api.create(size=4), api.create(size=4)
     for game, code, message in (
         (created["game"], "wrong_token", {"type": "join", "token": other["tokens"]["black"]}),
@@ -124,9 +124,9 @@ def connection(api):
     return sockets.create_connection((host, int(port)), timeout=300)
 
 
-def test_half_a_head_is_not_waited_for(special):
-    """A connection that was closed before we wrote is reset: also closed, and without an answer."""
-    api = special(patience=0.2)
+def test_incomplete_request_heads_time_out(new_server):
+    """A connection that the server closed before our write is reset, which is also correct."""
+    api = new_server(patience=0.2)
     host = b" HTTP/1.1\r\nHost: 127.0.0.1\r\n"
     openings = (b"", b"GET / HT", b"GET /" + host, b"POST /api/games" + host)
     with ExitStack() as stack:
@@ -139,9 +139,9 @@ def test_half_a_head_is_not_waited_for(special):
                 assert raw.recv(1000) == b""
 
 
-def test_a_silent_socket_and_half_a_body_are_not_waited_for(special):
-    api = special()
-    api.hall.options = replace(api.hall.options, patience=0.2)  # not for the heads, which may take this test longer
+def test_silent_sockets_and_incomplete_bodies_time_out(new_server):
+    api = new_server()
+    api.hall.options = replace(api.hall.options, patience=0.2)  # request heads may take longer in this test
     with api.socket(api.create(size=4)["game"]) as socket, pytest.raises(ConnectionClosed) as closed:
         socket.receive()
     assert closed.value.rcvd.code == 4408
@@ -157,7 +157,7 @@ def head(method, path, *fields):
 
 
 def status_of(api, path, *fields, method=b"GET", body=b""):
-    """The status of the answer to a request with these header fields."""
+    """Return the status of the answer to a request with these header fields."""
     with connection(api) as raw:
         raw.sendall(head(method, path, *fields) + body)
         return int(raw.makefile("rb").readline().split()[1])
@@ -166,8 +166,8 @@ def status_of(api, path, *fields, method=b"GET", body=b""):
 @pytest.mark.usefixtures("clean_log")
 @pytest.mark.parametrize("hosts", [None, ("*",)])
 @pytest.mark.parametrize(("path", "upgrade"), [(b"/api/health", ()), (b"/api/games/x/socket", HANDSHAKE)])
-def test_a_host_or_an_origin_that_is_none_is_refused(special, path, upgrade, hosts):
-    api, own = special(allowed_hosts=hosts), b"Host: 127.0.0.1"
+def test_invalid_hosts_and_origins_are_refused(new_server, path, upgrade, hosts):
+    api, own = new_server(allowed_hosts=hosts), b"Host: 127.0.0.1"
     for name in (*ODD_NAMES, b"null", b"127.0.0.1/", b"//["):
         for origin in (name, b"http://" + name, b"file://" + name):
             assert status_of(api, path, own, b"Origin: " + origin, *upgrade) in (400, 403), origin
@@ -184,7 +184,7 @@ def test_a_host_or_an_origin_that_is_none_is_refused(special, path, upgrade, hos
 
 @pytest.mark.usefixtures("clean_log")
 @pytest.mark.parametrize("upgrade", [(), HANDSHAKE])
-def test_a_path_that_is_none_leads_nowhere(api, upgrade):
+def test_invalid_paths_are_refused(api, upgrade):
     fields = (b"Host: 127.0.0.1", b"Authorization: Bearer " + b"x" * 32, b"Content-Length: 0", *upgrade)
     files = b"/../pyproject.toml /%2e%2e/server/options.py //etc/passwd /__init__.py /app.js /page /page/ /page//app.js"
     files += b" /page/../__init__.py /page/..%2f__init__.py /api/ /api/games/x/moves /api/games/%0d%0aX:y"
@@ -204,8 +204,8 @@ def test_a_path_that_is_none_leads_nowhere(api, upgrade):
         *((b"/api/health", b"X: y", b"405"), (b"/not/here", b"X: y", b"404")),
     ],
 )
-def test_a_body_that_turns_into_nonsense_ends_the_connection(api, path, origin, status, rest):
-    """Together with its head; and later, when it may have been refused already, with *status*."""
+def test_an_invalid_chunked_body_ends_the_connection(api, path, origin, status, rest):
+    """The body is sent with its head, and later, when the request may have been refused with *status*."""
     fields = (b"Host: 127.0.0.1", origin, b"Transfer-Encoding: chunked")
     for method in (b"POST", b"HEAD"):
         assert status_of(api, path, *fields, method=method, body=rest) == 400
@@ -219,8 +219,8 @@ def test_a_body_that_turns_into_nonsense_ends_the_connection(api, path, origin, 
     assert api.http.get("/api/health").status_code == 200
 
 
-def test_floods_are_stopped(special):
-    api = special(message_burst=5, messages_per_second=0.001, most_errors=3)
+def test_message_floods_close_the_socket(new_server):
+    api = new_server(message_burst=5, messages_per_second=0.001, most_errors=3)
     created = api.create(size=4)
     for messages, code in ((['{"type": "ping"}'] * 50, 1008), (["nonsense"] * 50, 1008), (["x" * 100_000], 1009)):
         with api.socket(created["game"], created["tokens"]["black"]) as socket:
@@ -242,7 +242,7 @@ def test_floods_are_stopped(special):
         (b"POST", (b"Transfer-Encoding: chunked",), b"1\r\n \r\n" * 1_000),
     ],
 )
-def test_control_frames_are_limited_and_a_body_in_tiny_chunks_is_not_read(api, method, field, flood):
+def test_control_frames_and_tiny_chunks_are_limited(api, method, field, flood):
     path = f"/api/games/{api.create()['game']}/socket" if method == b"GET" else "/api/games"
     with connection(api) as raw, suppress(ConnectionError):
         raw.sendall(head(method, path.encode(), b"Host: 127.0.0.1", *field))
@@ -255,10 +255,10 @@ def test_control_frames_are_limited_and_a_body_in_tiny_chunks_is_not_read(api, m
 
 
 @pytest.mark.usefixtures("clean_log")
-def test_requests_beyond_an_addresss_rate_are_delayed_then_refused(special):
-    patient = special(request_burst=1, requests_per_second=200.0)
+def test_requests_above_the_rate_are_delayed_then_refused(new_server):
+    patient = new_server(request_burst=1, requests_per_second=200.0)
     assert {patient.call("GET", "/api/health").status_code for _ in range(20)} == {200}
-    api = special(request_burst=4, requests_per_second=0.0, max_delay=0.01, proxies=("127.0.0.1",))
+    api = new_server(request_burst=4, requests_per_second=0.0, max_delay=0.01, proxies=("127.0.0.1",))
     game = api.create()["game"]
     assert [api.http.get(path).status_code for path in ("/icon.svg", "/nothing", "/icon.svg", "/icon.svg")][2:] == [
         200,
@@ -273,11 +273,11 @@ def test_requests_beyond_an_addresss_rate_are_delayed_then_refused(special):
     assert api.http.get("/icon.svg", headers={"X-Forwarded-For": "192.0.2.9"}).status_code == 200
 
 
-def test_new_connections_beyond_an_addresss_rate_are_closed(special, monkeypatch):
+def test_new_connections_above_the_rate_are_closed(new_server, monkeypatch):
     monkeypatch.setattr(
-        process.TimedProtocol, "_is_one_too_many", counted := Counted(process.TimedProtocol._is_one_too_many)
+        process.TimedProtocol, "_is_one_too_many", counted := RecordingMethod(process.TimedProtocol._is_one_too_many)
     )
-    api = special(client_connections=1, request_burst=3, requests_per_second=0.0)
+    api = new_server(client_connections=1, request_burst=3, requests_per_second=0.0)
     for _ in range(4):
         with connection(api) as raw, suppress(ConnectionError):
             raw.sendall(head(b"GET", b"/icon.svg", b"Host: 127.0.0.1", b"Connection: close"))
@@ -285,8 +285,8 @@ def test_new_connections_beyond_an_addresss_rate_are_closed(special, monkeypatch
     assert counted.results == [False, False, False, True]
 
 
-class Counted:
-    """A method that notes its results."""
+class RecordingMethod:
+    """A method that records its results."""
 
     def __init__(self, method):
         self.method, self.results = method, []
@@ -295,8 +295,8 @@ class Counted:
         return lambda: self.results.append(result := self.method(instance)) or result
 
 
-def test_stalled_uploads_of_an_address_are_counted_before_they_are_read(special):
-    api = special(client_uploads=2_000_000, most_uploads=3_000_000, proxies=("127.0.0.1",))
+def test_stalled_uploads_count_towards_the_limits(new_server):
+    api = new_server(client_uploads=2_000_000, most_uploads=3_000_000, proxies=("127.0.0.1",))
     upload = (b"POST", b"/api/transcripts", b"Host: 127.0.0.1")
     with ExitStack() as stack:
         for size in (b"Content-Length: 900000", b"Transfer-Encoding: chunked"):
@@ -311,7 +311,7 @@ def test_stalled_uploads_of_an_address_are_counted_before_they_are_read(special)
             raw = stack.enter_context(connection(api))
             raw.sendall(head(*upload, b"X-Forwarded-For: " + client.encode(), b"Content-Length: %d" % size))
             if code:
-                assert code.encode() in raw.makefile("rb").read()  # to its end: the connection is closed
+                assert code.encode() in raw.makefile("rb").read()  # until the connection is closed
             else:
                 eventually(lambda: len(api.hall.uploads) == 2, "the upload of another")
         assert api.create(size=4)
@@ -319,7 +319,7 @@ def test_stalled_uploads_of_an_address_are_counted_before_they_are_read(special)
 
 
 def nested(depth):
-    """A review with variations to that depth."""
+    """Return a review with variations of this depth."""
     opening, closing = b'[{"move":"a1","variations":[', b"]}]"
     return review(moves=[]).replace(
         b'"moves": []', b'"moves": ' + opening * depth + b'[{"move":"a1"}]' + closing * depth
@@ -327,7 +327,7 @@ def nested(depth):
 
 
 @pytest.mark.usefixtures("clean_log")
-def test_the_deepest_inputs_that_are_accepted_are_read_again(api):
+def test_inputs_of_the_maximum_depth_are_accepted_and_stored(api):
     deepest = api.call("POST", "/api/reviews", content=nested(MAX_REVIEW_DEPTH))
     assert deepest.status_code == 201
     stored = api.call("GET", f"/api/reviews/{deepest.json()['review']}")
@@ -348,8 +348,8 @@ def test_the_deepest_inputs_that_are_accepted_are_read_again(api):
         assert api.call("POST", f"/api/{path}", json=position | body).status_code in (200, 400), path
 
 
-def test_messages_of_an_address_wait_for_their_turn_and_count_more_in_a_full_game(special, monkeypatch):
-    api = special()
+def test_messages_cost_more_in_games_with_many_connections(new_server, monkeypatch):
+    api = new_server()
     created, costs = api.create(size=4), []
     monkeypatch.setattr(api.hall.messages, "reserve", lambda client, cost: costs.append((client, cost)) or 0.01)
     with ExitStack() as stack:
@@ -361,8 +361,8 @@ def test_messages_of_an_address_wait_for_their_turn_and_count_more_in_a_full_gam
     assert costs == [("127.0.0.1", 1 + number / 8) for number in range(9)]
 
 
-def test_a_full_seat_may_be_taken_later_and_keeps_nobody_from_another(special):
-    api = special(room_connections=1)
+def test_a_full_role_refuses_connections_but_not_other_roles(new_server):
+    api = new_server(room_connections=1)
     created = api.create(size=4)
     game, tokens = created["game"], created["tokens"]
     with api.socket(game, tokens["spectator"]), api.socket(game, tokens["white"]), api.socket(game) as late:
@@ -375,8 +375,8 @@ def test_a_full_seat_may_be_taken_later_and_keeps_nobody_from_another(special):
     assert closed.value.rcvd.code == 1013
 
 
-def test_each_visitor_may_ask_so_often(special):
-    api = special(client_analyses=0, game_burst=2, games_per_second=0.0, review_burst=2, reviews_per_second=0.0)
+def test_requests_per_visitor_are_limited(new_server):
+    api = new_server(client_analyses=0, game_burst=2, games_per_second=0.0, review_burst=2, reviews_per_second=0.0)
     position = {"board": Position.initial().to_text(), "turn": "black"}
     for path, body, allowed in (
         ("games", {"size": 4}, 2),
@@ -392,8 +392,8 @@ def test_each_visitor_may_ask_so_often(special):
         assert refused.headers["retry-after"]
 
 
-def test_every_answer_of_the_application_has_the_headers(monkeypatch):
-    """Whoever runs it: pages, answers, what the framework refuses, and what it says about our own faults."""
+def test_every_answer_has_the_security_headers(monkeypatch):
+    """Pages, API answers, refusals by the framework and internal errors, under any ASGI server."""
     monkeypatch.setattr(catalogue, "entries", lambda: [][0])
     app = application.make_app(ServerOptions(database=":memory:", workers=0))
     asked = [
@@ -412,10 +412,10 @@ def test_every_answer_of_the_application_has_the_headers(monkeypatch):
         assert application.HEADERS.items() - {("cache-control", "no-store")} <= set(answer.headers.items())
 
 
-def test_the_page_is_its_files_without_inline_code_or_styles(api):
+def test_the_page_serves_its_files_without_inline_code(api):
     routes = api.server.config.app.routes
     served = {route.path for route in routes if not route.path.startswith(("/api/", "/openapi", "/review/"))}
-    served = {re.sub("^/[0-9a-f]{12}(?=/)", "", path) for path in served}  # every file is also below the hash of all
+    served = {re.sub("^/[0-9a-f]{12}(?=/)", "", path) for path in served}  # files are also below the content hash
     sources = [path for path in PAGE.rglob("*.*") if path.suffix not in (".py", ".pyc")]
     assert served == {"/"} | {f"/{path.relative_to(PAGE).as_posix()}" for path in sources}
     page, style = api.http.get("/"), api.http.get("/style.css")
@@ -426,16 +426,16 @@ def test_the_page_is_its_files_without_inline_code_or_styles(api):
     assert api.http.get("/style.css", headers={"If-None-Match": style.headers["etag"]}).status_code == 304
 
 
-def test_it_listens_to_this_machine_alone_unless_told_otherwise():
+def test_the_server_listens_on_localhost_by_default():
     assert ServerOptions().host == "127.0.0.1"
     assert ServerOptions().hosts() == ("127.0.0.1", "localhost", "[::1]")
     assert ServerOptions(host="0.0.0.0").hosts() == ("*",)
     named = ServerOptions(host="192.168.1.5", allowed_hosts=("reversi.example",)).hosts()
-    assert named == ("reversi.example", "127.0.0.1", "localhost", "[::1]", "192.168.1.5")  # what is printed is answered
+    assert named == ("reversi.example", "127.0.0.1", "localhost", "[::1]", "192.168.1.5")  # has the printed address
 
 
-def test_tokens_are_long_random_and_not_stored(special, tmp_path):
-    api = special(database=tmp_path / "games.sqlite3")
+def test_tokens_are_long_random_and_stored_only_as_hashes(new_server, tmp_path):
+    api = new_server(database=tmp_path / "games.sqlite3")
     tokens = [token for _ in range(20) for token in api.create(size=4)["tokens"].values()]
     assert len(set(tokens)) == 60
     assert min(map(len, tokens)) >= 32
@@ -443,7 +443,7 @@ def test_tokens_are_long_random_and_not_stored(special, tmp_path):
     assert not [token for token in tokens if token.encode() in stored]
 
 
-def test_the_description_matches_the_routes_and_its_references_lead_somewhere(api):
+def test_the_api_description_matches_the_routes(api):
     document = api.http.get("/openapi.json").json()
     described = {(path, method) for path, operations in document["paths"].items() for method in operations}
     routes = [route for route in api.server.config.app.routes if route.path.startswith("/api/")]

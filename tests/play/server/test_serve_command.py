@@ -1,4 +1,4 @@
-"""`reversi serve` as a command: where it listens, and what it says when it cannot."""
+"""`reversi serve`: addresses, errors at the start, compilation in the background, delivery of the page."""
 
 import os
 import re
@@ -26,7 +26,7 @@ from .conftest import OPTIONS, Api, eventually
 
 @pytest.fixture
 def folder(tmp_path):
-    """Files that cannot be served: of nothing, of another program, of a server that runs, and with an illegal move."""
+    """Unusable files: a text, a database of another program, one in use, and a game record with an illegal move."""
     (tmp_path / "text").write_text("no database at all, but long enough to be looked at " * 20)
     (tmp_path / "a.wtb").write_bytes(wthor_file(wthor_record(["f5", "a1"])))
     with closing(sqlite3.connect(tmp_path / "other")) as other:
@@ -45,30 +45,30 @@ def folder(tmp_path):
         ("games", ("--port", "taken"), "cannot listen on 127.0.0.1"),
     ],
 )
-def test_what_cannot_be_served_is_one_clear_line_before_the_address(reversi, folder, database, option, reason):
+def test_unusable_files_and_ports_are_one_line(reversi, folder, database, option, reason):
     with socket.create_server(("127.0.0.1", 0)) as taken:
         words = {".": folder, "taken": taken.getsockname()[1]}
         options = ["--port", 0, "--database", folder / database, *(words.get(word, word) for word in option)]
         check_refusal(reversi, ("serve", *options), reason)
     assert not (folder / "nowhere").exists()
     with closing(sqlite3.connect(folder / "other", timeout=0)) as other:
-        other.execute("CREATE TABLE more (a)")  # it is not locked by the refusal
+        other.execute("CREATE TABLE more (a)")  # not locked after the refusal
 
 
-def test_a_second_ctrl_c_cuts_nothing_off():
+def test_a_second_ctrl_c_does_not_force_the_exit():
     server = Server(configuration(OPTIONS))
     for _ in range(2):
         server.handle_exit(signal.SIGINT, None)
     assert (server.should_exit, server.force_exit) == (True, False)
 
 
-def test_games_are_kept_in_the_users_data_folder_which_is_made(monkeypatch, tmp_path):
+def test_the_default_database_is_in_the_users_data_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "new"))
     check(default_database())
     assert (tmp_path / "new" / "reversi-lab" / "games.sqlite3").is_file()
 
 
-def test_others_are_told_an_address_that_they_can_reach(monkeypatch):
+def test_the_address_for_others_is_reachable(monkeypatch):
     monkeypatch.setattr(addresses, "_own_address", lambda: "192.168.1.5")
     for host in ("127.0.0.1", "127.1.2.3", "::1", "localhost"):
         assert addresses.url_for_others(host, 80) is None
@@ -76,14 +76,14 @@ def test_others_are_told_an_address_that_they_can_reach(monkeypatch):
         assert addresses.url_for_others(host, 8400) == "http://192.168.1.5:8400"
     assert addresses.url_for_others("2001:db8::1", 80) == "http://[2001:db8::1]:80"
     monkeypatch.undo()
-    assert addresses.url_for_others("0.0.0.0", 80) != "http://0.0.0.0:80"  # whatever this machine has
+    assert addresses.url_for_others("0.0.0.0", 80) != "http://0.0.0.0:80"  # on any machine
 
 
-def test_all_that_the_page_offers_is_compiled_in_the_background_and_reported(monkeypatch, capsys, api):
+def test_all_offered_agents_are_compiled_in_the_background(monkeypatch, capsys, api):
     offered = list(precompiling.offered())
     entries = {entry["name"]: entry["sizes"] for entry in api.call("GET", "/api/agents").json()["agents"]}
     entries.pop("rl", None)
-    if "zero" in entries:  # it needs torch
+    if "zero" in entries:  # zero needs torch
         entries["zero:time=1"] = entries.pop("zero")
     for game in ("normal", "reversed"):
         expected = {(name, size) for name, sizes in entries.items() for size in sizes}
@@ -112,7 +112,7 @@ def test_all_that_the_page_offers_is_compiled_in_the_background_and_reported(mon
     assert [name for name, rules in offered if rules == Rules()][:4] == ["random", "greedy", "network", "human"]
 
 
-def test_the_page_is_small_on_the_wire_cached_and_says_what_it_has_not(api):
+def test_the_page_is_small_compressed_and_cached(api):
     paths = (path for path in sorted(PAGE.rglob("*.*")) if path.suffix in (".js", ".css", ".svg"))
     files = [path.relative_to(PAGE).as_posix() for path in paths]
     [folder] = set(re.findall(r'="/(\w+)/(?=page/)', api.http.get("/").text))
@@ -134,7 +134,7 @@ def test_the_page_is_small_on_the_wire_cached_and_says_what_it_has_not(api):
 
 
 @pytest.mark.slow
-def test_a_first_start_answers_at_once_and_tells_what_is_compiled(tmp_path):
+def test_first_start_answers_at_once_and_reports_compilation(tmp_path):
     environment = os.environ | {"REVERSI_CACHE_DIR": str(tmp_path / "cache")}
     with launched("serve", "--port", 0, "--database", tmp_path / "games", env=environment) as job:
         api = Api(re.search(r"http://\S+", job.stdout.readline())[0])
@@ -144,7 +144,7 @@ def test_a_first_start_answers_at_once_and_tells_what_is_compiled(tmp_path):
 
         first = agents()
         assert first["compiled"] < 1
-        assert not any(agent["ready"] for agent in first["agents"])  # the rules are compiled before anything else
+        assert not any(agent["ready"] for agent in first["agents"])  # the rules are compiled first
         eventually(lambda: any(8 in agent["ready"] for agent in agents()["agents"]), "the first opponent")
         assert {agent["name"] for agent in agents()["agents"] if 8 in agent["ready"]} <= {"greedy", "random"}
         assert 0 < agents()["compiled"] < 1

@@ -1,4 +1,4 @@
-"""What one address may have of a server: of its processors, games, connections; and how addresses are told apart."""
+"""Limits per address: games, connections, search time; and the identification of addresses."""
 
 import threading
 from contextlib import ExitStack
@@ -21,33 +21,33 @@ from .test_refusals import connection
 PROXY = ("127.0.0.1",)
 
 
-def test_a_client_is_an_address_or_a_network_of_the_smallest_kind():
+def test_a_client_is_an_ipv4_address_or_an_ipv6_network():
     hosts = ("192.0.2.7", "::ffff:192.0.2.7", "2001:db8:0:1::7", "2001:db8:0:1:ffff::", "fe80::1%eth0", "x" * 9_000, "")
     names = ["192.0.2.7", "192.0.2.7", "2001:db8:0:1::/64", "2001:db8:0:1::/64", "fe80::/64", "x" * 64, ""]
     assert [known_as(host) for host in hosts] == names
 
 
 def created(api, forwarded="192.0.2.1"):
-    """The status of a new game for an address that a proxy tells of."""
+    """Return the status of a new game for an address that a proxy forwards."""
     headers = {"X-Forwarded-For": forwarded}
     return api.call("POST", "/api/games", json={"size": 4}, headers=headers).status_code
 
 
-def test_one_address_has_so_many_games_before_and_after_a_restart(special, tmp_path):
+def test_games_per_address_are_limited_across_restarts(new_server, tmp_path):
     database = tmp_path / "games.sqlite3"
-    first = special(database=database, proxies=PROXY, client_games=2)
+    first = new_server(database=database, proxies=PROXY, client_games=2)
     assert [created(first) for _ in range(3)] == [201, 201, 429]
     others = ("192.0.2.2", "evil, 192.0.2.1", "192.0.2.1:99")
     assert [created(first, other) for other in others] == [201, 429, 429]
     stop(first, database)
-    second = special(database=database, proxies=PROXY, client_games=2)
+    second = new_server(database=database, proxies=PROXY, client_games=2)
     assert [created(second), created(second, "192.0.2.2")] == [429, 201]
     odd = ("", ",", "[", "[::1", "x" * 3_000, "1.2.3.4:x", "::1:1:1", "\u00e9")
     assert {created(second, each.encode("latin1")) for each in odd} == {201}
 
 
-def test_who_is_no_proxy_tells_nothing(special):
-    api = special(proxies=("10.0.0.0/8",), client_games=1)
+def test_forwarded_addresses_of_untrusted_proxies_are_ignored(new_server):
+    api = new_server(proxies=("10.0.0.0/8",), client_games=1)
     assert [created(api), created(api, "192.0.2.2")] == [201, 429]
     assert not ServerOptions().trusted()
     with pytest.raises(ReversiError, match="nginx"):
@@ -55,15 +55,15 @@ def test_who_is_no_proxy_tells_nothing(special):
 
 
 @pytest.mark.parametrize(("proxies", "refused"), [(None, 2), (PROXY, 0)])
-def test_one_address_has_so_many_connections(special, proxies, refused):
-    api = special(client_connections=1, proxies=proxies)
+def test_connections_per_address_are_limited(new_server, proxies, refused):
+    api = new_server(client_connections=1, proxies=proxies)
     with ExitStack() as stack:
         raws = [stack.enter_context(connection(api)) for _ in range(4)]
         assert sum(map(is_closed, raws)) == refused
 
 
 def is_closed(raw):
-    """Whether the server has closed a connection instead of answering."""
+    """Return whether the server closed a connection instead of answering."""
     try:
         raw.sendall(b"GET /api/health HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
         return raw.recv(1) == b""
@@ -71,7 +71,7 @@ def is_closed(raw):
         return True
 
 
-def test_records_are_read_by_workers(api, monkeypatch):
+def test_transcripts_are_read_by_workers(api, monkeypatch):
     threads, read = [], workers.read_games
 
     def note(*arguments):
@@ -90,7 +90,7 @@ def test_every_agent_has_a_time_limit(monkeypatch):
     assert seconds == [5.0, None, None, 5.0, 5.0]
 
 
-def test_a_stored_agent_loses_options_that_it_no_longer_takes():
+def test_stored_agents_lose_unsupported_options():
     spec, options = "greedy-invincible:exact=10,depth=3", ServerOptions()
     assert str(limited_agent(spec, 8, options, lenient=True).spec) == "greedy-invincible:exact=10"
     with pytest.raises(Refused):
@@ -101,7 +101,7 @@ def test_a_solving_agent_is_stopped_in_time(monkeypatch):
     asked, solve = threading.Event(), Solver.solve
 
     def endless(solver, position):
-        assert position.empties < 60 or asked.wait(PATIENCE)  # few where kernels are loaded
+        assert position.empties < 60 or asked.wait(PATIENCE)  # few empties while kernels are loaded
         return solve(solver, position, node_limit=1)
 
     monkeypatch.setattr(Solver, "solve", endless)

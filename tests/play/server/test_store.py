@@ -1,4 +1,4 @@
-"""Games outlive the server: closed, dropped from memory, or killed."""
+"""Stored games and reviews: restarts, kills, limits, deletion."""
 
 import asyncio
 import random
@@ -24,9 +24,9 @@ from .test_refusals import REVIEW
 GREEDY = {"kind": "agent", "agent": "greedy"}
 
 
-def test_a_new_server_has_the_old_ones_games_under_narrower_limits(special, tmp_path):
+def test_games_survive_a_restart_with_lower_limits(new_server, tmp_path):
     database = tmp_path / "games.sqlite3"
-    first = special(database=database)
+    first = new_server(database=database)
     running = first.create(size=6, variant="reversed", clock={"seconds": 100, "increment": 1})
     first.move(running, "black", "b3", 0)
     resigned = first.create(size=4, white=GREEDY)
@@ -35,10 +35,10 @@ def test_a_new_server_has_the_old_ones_games_under_narrower_limits(special, tmp_
     limited = first.create(size=4, white=slow)
     before = [first.state(running), first.state(resigned)]
     stop(first, database)
-    second = special(database=database, longest_think=0.05)
+    second = new_server(database=database, longest_think=0.05)
     after = [second.state(running), second.state(resigned)]
     for old, new in zip(before, after, strict=True):
-        old["clock"] = new["clock"] = None  # time goes on
+        old["clock"] = new["clock"] = None  # time has passed
         assert new == old
     assert second.move(running, "white", after[0]["legal"][0], 1).status_code == 200
     assert second.move({"game": running["game"], "tokens": resigned["tokens"]}, "black", "b1", 0).status_code == 403
@@ -48,8 +48,8 @@ def test_a_new_server_has_the_old_ones_games_under_narrower_limits(special, tmp_
     assert second.call("POST", "/api/games", json={"white": slow}).status_code == 400
 
 
-def test_old_games_are_forgotten(special, monkeypatch):
-    api = special(room_idle=0.0, sweep_every=0.02, running_idle=3600.0, finished_kept=5 * 3600.0)
+def test_old_games_are_deleted(new_server, monkeypatch):
+    api = new_server(room_idle=0.0, sweep_every=0.02, running_idle=3600.0, finished_kept=5 * 3600.0)
     running, finished = api.create(size=4), api.create(size=4)
     api.act(finished, "black", "resign")
     token, clock = running["tokens"]["spectator"], time.time
@@ -58,8 +58,8 @@ def test_old_games_are_forgotten(special, monkeypatch):
     assert api.state(finished)["status"] == "finished"
 
 
-def test_a_full_memory_makes_room(special):
-    api = special(most_rooms=2)
+def test_games_leave_memory_above_the_limit(new_server):
+    api = new_server(most_rooms=2)
     created = [api.create(size=4) for _ in range(5)]
     assert len(api.hall.rooms) <= 2
     for game in created:
@@ -67,7 +67,7 @@ def test_a_full_memory_makes_room(special):
 
 
 def failing(store, monkeypatch, wait=lambda: None):
-    """Let the next writes of *store* fail, after *wait*."""
+    """Make the next writes of *store* fail, after *wait*."""
 
     def fail(connection):
         wait()
@@ -77,8 +77,8 @@ def failing(store, monkeypatch, wait=lambda: None):
 
 
 @pytest.mark.parametrize("path", ["", "/record"])
-def test_nobody_is_told_of_a_move_before_it_is_written(special, monkeypatch, path):
-    api = special()
+def test_moves_are_not_shown_before_they_are_stored(new_server, monkeypatch, path):
+    api = new_server()
     created = api.create(size=4)
     room, asked = api.hall.rooms[created["game"]], threading.Event()
 
@@ -106,8 +106,8 @@ def test_nobody_is_told_of_a_move_before_it_is_written(special, monkeypatch, pat
     assert api.move(created, "black", "b1", 0).status_code == 200
 
 
-class Killable(Api):
-    """A server in a process of its own."""
+class ServerProcess(Api):
+    """A server in its own process."""
 
     def __init__(self, database):
         self.process = launch("serve", "--port", 0, "--workers", 1, "--database", database)
@@ -121,9 +121,9 @@ class Killable(Api):
 
 
 @pytest.mark.slow
-def test_a_killed_server_has_lost_nothing_it_told(tmp_path):
+def test_a_killed_server_loses_no_confirmed_move(tmp_path):
     database, generator = tmp_path / "games.sqlite3", random.Random(1)
-    server, seen, finished = Killable(database), [], 0
+    server, seen, finished = ServerProcess(database), [], 0
     for number in range(16):
         created = server.create(size=4, **({"white": GREEDY} if number % 2 else {}))
         state = server.state(created)
@@ -138,7 +138,7 @@ def test_a_killed_server_has_lost_nothing_it_told(tmp_path):
     workers = children_of(server.process.pid)
     server.end(signal.SIGKILL)
     eventually(lambda: all(map(gone, workers)), "the end of the workers")
-    again = Killable(database)
+    again = ServerProcess(database)
     for created, before in seen:
         after = again.state(created)
         assert after["moves"][: len(before["moves"])] == before["moves"]
@@ -146,33 +146,33 @@ def test_a_killed_server_has_lost_nothing_it_told(tmp_path):
             assert after == before
             finished += 1
     assert 3 < finished < 16
-    status, errors = again.end(signal.SIGINT)  # and Ctrl-C ends it cleanly
+    status, errors = again.end(signal.SIGINT)  # Ctrl-C ends it cleanly
     assert status in (0, 130, -signal.SIGINT)
     assert "Traceback" not in errors
 
 
-def test_a_review_is_kept_under_a_name_until_it_is_old(special, tmp_path, monkeypatch):
+def test_reviews_are_stored_under_a_name_and_expire(new_server, tmp_path, monkeypatch):
     database = tmp_path / "games.sqlite3"
-    first = special(database=database)
+    first = new_server(database=database)
     names = [first.call("POST", "/api/reviews", json=REVIEW).json()["review"] for _ in range(2)]
     assert len(set(names)) == 2
     assert min(map(len, names)) >= 22  # 128 random bits
     stop(first, database)
-    second = special(database=database, sweep_every=0.02)
+    second = new_server(database=database, sweep_every=0.02)
     path = f"/api/reviews/{names[0]}"
     assert second.call("GET", path).json() == REVIEW
     assert second.http.get(f"/review/{names[0]}").text == second.http.get("/").text
-    for method in ("POST", "PUT", "PATCH", "DELETE"):  # nobody can change it
+    for method in ("POST", "PUT", "PATCH", "DELETE"):  # reviews cannot be changed
         assert second.http.request(method, path, json=REVIEW).status_code == 405
     clock = time.time
     monkeypatch.setattr("play.server.games.hall.time.time", lambda: clock() + 366 * 86_400)
     eventually(lambda: second.call("GET", path).status_code == 404, "forgetting")
 
 
-def test_who_shares_too_much_pushes_out_his_own_reviews(special, monkeypatch):
+def test_too_many_reviews_of_a_client_replace_its_own(new_server, monkeypatch):
     monkeypatch.setattr(addresses, "_own_address", lambda: "192.168.1.5")
-    api = special(client_reviews=3, most_reviews=5, host="0.0.0.0", proxies=("127.0.0.1",))
-    assert api.call("GET", "/api/agents").json()["address"] is None  # which the proxy alone knows
+    api = new_server(client_reviews=3, most_reviews=5, host="0.0.0.0", proxies=("127.0.0.1",))
+    assert api.call("GET", "/api/agents").json()["address"] is None  # only the proxy knows it
 
     def share(client):
         headers = {"X-Forwarded-For": client}
@@ -182,14 +182,14 @@ def test_who_shares_too_much_pushes_out_his_own_reviews(special, monkeypatch):
         return [api.call("GET", f"/api/reviews/{name}").status_code == 200 for name in names]
 
     friend = [share("10.0.0.1")]
-    flood = [share("10.0.0.2") for _ in range(5)]  # its own share is three
+    flood = [share("10.0.0.2") for _ in range(5)]  # three reviews per client
     assert kept(flood) == [False, False, True, True, True]
-    friend += [share("10.0.0.1"), share("10.0.0.1")]  # the second one is too many in all
+    friend += [share("10.0.0.1"), share("10.0.0.1")]  # the second one exceeds the total
     assert kept(friend) == [True, True, True]
     assert kept(flood) == [False, False, False, True, True]
 
 
-def test_finished_games_above_the_limits_are_the_oldest_of_who_has_most():
+def test_excess_games_are_taken_from_clients_with_most():
     counts = Counter({"a": 9, "b": 5, "c": 2})
     assert excess(counts, 10, 100) == {}
     assert excess(counts, 4, 100) == {"a": 5, "b": 1}
@@ -197,7 +197,7 @@ def test_finished_games_above_the_limits_are_the_oldest_of_who_has_most():
     assert excess(Counter(), 0, 0) == {}
 
 
-def test_tidying_keeps_so_many_finished_games_of_a_client_and_the_last_ones(tmp_path):
+def test_tidying_keeps_the_last_finished_games_of_a_client(tmp_path):
     game = Game(Rules(), "a", "b")
     game.play("d3")
     seats = [Seat("human", name, None, hashed(name)) for name in ("a", "b")]
@@ -219,9 +219,9 @@ def test_tidying_keeps_so_many_finished_games_of_a_client_and_the_last_ones(tmp_
     assert asyncio.run(kept()) == [0, 6, 7, 8, 9]
 
 
-def test_games_without_moves_are_forgotten_soon(special, tmp_path, monkeypatch):
+def test_games_without_moves_are_deleted_soon(new_server, tmp_path, monkeypatch):
     database, clock = tmp_path / "games.sqlite3", time.time
-    api = special(database=database)
+    api = new_server(database=database)
     played, resigned, waiting = (api.create(size=4) for _ in range(3))
     api.move(played, "black", "b1", 0)
     for created in (played, resigned):
@@ -237,8 +237,8 @@ def test_games_without_moves_are_forgotten_soon(special, tmp_path, monkeypatch):
     assert kept == [200, 404, 404]
 
 
-def test_a_room_that_others_displace_while_it_is_entered_is_loaded_again(special, monkeypatch):
-    api = special()
+def test_a_room_displaced_during_entry_is_loaded_again(new_server, monkeypatch):
+    api = new_server()
     created, limits = api.create(size=4), iter([1, 3])
     load = api.hall._load
     for attempts, expected in zip(limits, (200, 503), strict=True):
@@ -256,9 +256,9 @@ def test_a_room_that_others_displace_while_it_is_entered_is_loaded_again(special
         assert api.call("GET", f"/api/games/{created['game']}", token).status_code == expected
 
 
-def test_an_old_game_that_somebody_is_in_is_not_forgotten(special):
-    """Only what changes would be written again: the moves before would be lost."""
-    api = special(running_idle=0.0)
+def test_an_old_game_with_connections_is_not_deleted(new_server):
+    """A deleted row would be written again with only the new moves."""
+    api = new_server(running_idle=0.0)
     created, old = api.create(size=4), api.create(size=4)
     drop(api, old)
     with api.socket(created["game"], created["tokens"]["white"]) as white:

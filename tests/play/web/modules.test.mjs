@@ -1,4 +1,4 @@
-// The page's modules that need no document, beside games and ratings that Python has worked out (test_modules.py).
+// Tests of page modules without DOM, with games and ratings computed in Python (test_modules.py).
 
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
@@ -13,7 +13,7 @@ const { documentOf, ggfOf, lineOf, lineOfGame } = await load("study/records");
 
 const newTree = (size = 4) => new Tree(size, initial(size));
 
-test("legal moves, passes, flips and the end of the game are those of the package", () => {
+test("legal moves, passes, flips and game ends equal those of the Python package", () => {
   assert.ok(games.some(({ steps }) => steps.some(({ move }) => move === "pass")));
   for (const { size, start, steps } of games) {
     let position = initial(size, start);
@@ -24,7 +24,7 @@ test("legal moves, passes, flips and the end of the game are those of the packag
   }
 });
 
-test("ratings and their intervals are those of the slow twin", () => {
+test("ratings and intervals equal the reference in Python", () => {
   for (const { results, rating, low, high, count } of ratings) {
     const found = estimate(results);
     assert.ok(Math.abs(found.rating - rating) < 1e-6);
@@ -33,7 +33,7 @@ test("ratings and their intervals are those of the slow twin", () => {
   }
 });
 
-test("a move that is there already is found, an illegal one is refused", () => {
+test("an existing move is reused, an illegal move is refused", () => {
   const tree = newTree(), [move] = tree.root.legal, node = tree.play(tree.root, move);
   assert.equal(tree.play(tree.root, move), node);
   assert.equal(tree.play(tree.root, "a1"), null);
@@ -41,7 +41,7 @@ test("a move that is there already is found, an illegal one is refused", () => {
   assert.deepEqual(movesTo(tree.find([move, "zz"])), [move]);
 });
 
-test("a pass is a node of its own, made and removed with its move", () => {
+test("a pass is its own node, added and removed with its move", () => {
   const { size, steps } = games.find(({ steps }) => steps.some(({ move }) => move === "pass"));
   const played = new Tree(size, steps[0]), moves = steps.map(({ move }) => move).filter(Boolean), at = moves.indexOf("pass");
   const before = played.playAll(played.root, moves.slice(0, at));
@@ -50,7 +50,7 @@ test("a pass is a node of its own, made and removed with its move", () => {
   assert.equal(played.remove(before.children[0]), before.parent);
 });
 
-test("variations are promoted, passed by and removed", () => {
+test("variations are promoted, stepped through and removed", () => {
   const tree = newTree(), [first, second, third] = tree.root.legal;
   const main = tree.play(tree.root, first), other = tree.play(tree.root, second), last = tree.play(tree.root, third);
   assert.deepEqual([headOf(main), headOf(tree.root), headOf(other)], [undefined, undefined, other]);
@@ -63,7 +63,7 @@ test("variations are promoted, passed by and removed", () => {
   assert.equal(sizeOf(tree.root), 3);
 });
 
-test("the moves of a game become the main line, and what was tried stays beside it", () => {
+test("the moves of a game become the main line, and variations stay", () => {
   const tree = newTree(), [first, second] = tree.root.legal;
   tree.play(tree.root, first);
   const tip = tree.setMain([second]);
@@ -72,7 +72,7 @@ test("the moves of a game become the main line, and what was tried stays beside 
   assert.deepEqual(pathTo(tip), [tree.root, tip]);
 });
 
-test("a document brings a line back, with variations and comments", () => {
+test("a document restores a line with variations and comments", () => {
   const tree = newTree(), names = { black: "A".repeat(50), white: null }, [first, second] = tree.root.legal;
   const node = tree.play(tree.root, first);
   tree.play(tree.root, second).comment = "or this";
@@ -83,7 +83,7 @@ test("a document brings a line back, with variations and comments", () => {
   assert.deepEqual([line.size, line.variant, line.names], [4, "reversed", { black: "A".repeat(40), white: undefined }]);
 });
 
-test("a document of somebody else is read as far as it is legal, or refused", () => {
+test("a foreign document is read up to the first illegal move, or refused", () => {
   const document = { ...initial(4), moves: [{ move: "b1", comment: "x".repeat(2 * MAX_COMMENT) }, { move: "b1" }] };
   const { tree } = lineOf(document);
   assert.deepEqual([tree.line().length, tree.line()[1].comment.length], [2, MAX_COMMENT]);
@@ -92,7 +92,7 @@ test("a document of somebody else is read as far as it is legal, or refused", ()
   }
 });
 
-test("a line is written as GGF, with values, comments and what must be escaped", () => {
+test("a line is written as GGF with values, comments and escapes", () => {
   const position = { size: 4, variant: "reversed", ...initial(4) };
   const line = lineOfGame({ ...position, moves: ["b1", "a1"], black: "An]n", white: null, comment: "start" });
   line.tree.line()[2].comment = "why";

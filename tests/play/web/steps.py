@@ -1,4 +1,4 @@
-"""What the walks through the page have in common: what is done there, and what is looked at."""
+"""Steps and checks that the browser tests share."""
 
 import os
 import re
@@ -15,7 +15,7 @@ expect = pytest.importorskip(
 ).expect
 
 DESKTOP, PHONE = {"width": 1280, "height": 860}, {"width": 390, "height": 844}
-#: Milliseconds after which something is taken never to happen: for what a page does, and for what is expected of it.
+#: Timeout in milliseconds of actions and expectations.
 WAIT = 300_000
 expect.set_options(timeout=WAIT)
 
@@ -31,18 +31,18 @@ def choose(page, **fields):
 
 
 def start(page, **fields):
-    """Begin a game with what is chosen."""
+    """Start a game with these fields of the form."""
     choose(page, **fields)
     page.click("#start")
 
 
 def until(page, condition):
-    """Let the page go on until *condition* is true."""
+    """Wait until *condition* is true while the page runs."""
     for _ in range(WAIT // 10):
         if condition():
             return
         page.wait_for_timeout(10)
-    raise AssertionError("it did not come about")
+    raise AssertionError("the condition did not become true in time")
 
 
 def moves(page):
@@ -62,34 +62,34 @@ def review(page, moves, size=8):
     page.wait_for_url(re.compile("#review=."))
 
 
-def imported(page, path, use, argument=None):
-    """What the function *use* makes of one of the page's modules, whose address has the hash of all files."""
+def call_module(page, path, use, argument=None):
+    """Call the JavaScript function *use* with a module of the page, whose address contains the content hash."""
     module = f"import(new URL('../{path}', document.querySelector('script[type=module]').src))"
     return page.evaluate(f"async (argument) => ({use})(await {module}, argument)", argument)
 
 
-def is_sure(page):
-    """Say yes to the page's question."""
+def confirm(page):
+    """Confirm the question of the page."""
     page.click("#sure-yes")
     expect(page.locator("#sure")).to_be_hidden()
 
 
-def fits(page):
-    """Fail if something sticks out sideways, of the page or of its menu."""
+def check_no_overflow(page):
+    """Check that neither the page nor its menu overflows horizontally."""
     assert page.evaluate("document.documentElement.scrollWidth") <= page.viewport_size["width"]
     assert page.evaluate("document.querySelector('nav').scrollWidth <= document.querySelector('nav').clientWidth")
 
 
-def shuts_nobody_out(page):
-    """Fail if axe finds fault – too little contrast, controls without a name – in the dark theme or in the light one."""
-    is_faultless(page)
+def check_accessibility(page):
+    """Check both themes with axe: contrast, names of controls and other rules."""
+    check_axe(page)
     page.click("#theme")
-    is_faultless(page, ["color-contrast"])  # all in which themes differ
+    check_axe(page, ["color-contrast"])  # the only rule that depends on the theme
     page.click("#theme")
 
 
-def is_faultless(page, rules=None):
-    """Fail if axe finds fault in the page as it is, by all its rules or by some."""
+def check_axe(page, rules=None):
+    """Check the current page with all rules of axe or with *rules*."""
     axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason="needs axe-playwright-python").Axe()
     options = {"resultTypes": ["violations"]} | ({"runOnly": rules} if rules else {})
     faults = axe.run(page, options=options).response["violations"]
@@ -97,7 +97,7 @@ def is_faultless(page, rules=None):
 
 
 def press_square(page, name, size):
-    """Go to a square by the arrow keys, and play there."""
+    """Move to a square with the arrow keys, and play there."""
     page.locator(".square[tabindex='0']").focus()
     for _ in range(size):
         page.keyboard.press("ArrowUp")
@@ -111,13 +111,13 @@ def press_square(page, name, size):
 
 
 def rating_text(results):
-    """A rating and its interval after results (rating of the opponent, score), as the page has them."""
+    """Return the page's text of a rating and its interval after results (rating of the opponent, score)."""
     rating, low, high = rating_interval(results)
     return f"{rating:.0f} (probably {low:.0f} to {high:.0f})"
 
 
-def play_some(page, count):
-    """Make so many own moves, each answered."""
+def play_moves(page, count):
+    """Play *count* moves, each with the agent's reply."""
     for _ in range(count):
         my_turn(page)
         before = page.locator("#moves button").count()
@@ -126,8 +126,8 @@ def play_some(page, count):
     my_turn(page)
 
 
-def picture(page, name):
-    """Keep what the docs show, where REVERSI_PICTURES says."""
+def save_screenshot(page, name):
+    """Save a screenshot for the documentation in the folder REVERSI_PICTURES."""
     if folder := os.environ.get("REVERSI_PICTURES"):
         shot = Image.open(BytesIO(page.screenshot())).convert("RGB")
         shot.save(Path(folder) / f"{name}.webp", quality=80)

@@ -1,39 +1,39 @@
-"""The page when something goes wrong on the way: broken links, requests that fail or are slow, words that come late."""
+"""The page with broken links, failed or slow requests, and late answers."""
 
 import re
 
 import pytest
 
-from .steps import expect, my_turn, play_some, review, start, until
+from .steps import expect, my_turn, play_moves, review, start, until
 
 pytestmark = pytest.mark.slow
 
 
 def invitation(page):
-    """The link to the other seat of a new game between friends, without the server's name."""
+    """Return the link to the other seat of a new game between friends, without the server name."""
     start(page, mode="friend", size=4)
     link = page.locator("#invite-link")
     expect(link).to_have_value(re.compile("/#join=.+"))
     return link.input_value().split("/", 3)[3]
 
 
-def test_a_link_with_something_wrong_does_not_shut_its_seat(open_page):
+def test_a_damaged_link_does_not_block_its_seat(open_page):
     mine = open_page()
     link = invitation(mine)
-    mine.click("#share")  # a link for spectators does not take the place of the friend's
+    mine.click("#share")  # the link for spectators does not replace the friend's link
     expect(mine.locator("#toast")).to_have_text("Copied.")
     expect(mine.locator("#invite-link")).to_have_value(re.compile(re.escape(link)))
     friend = open_page(address=link[:-1] + ("x" if link[-1] != "x" else "y"))
     expect(friend.locator("#status")).to_contain_text("no longer exists")
     friend.click("#nav-games")
     expect(friend.locator("#library-list a")).to_have_count(0)
-    friend.evaluate("address => { location.hash = address; }", link + ").")  # as messengers write it
+    friend.evaluate("address => { location.hash = address; }", link + ").")  # messengers add such characters
     expect(friend.locator("#status")).to_have_text("Waiting for black …")
     my_turn(mine)
     expect(mine.locator("#invite-link")).to_have_value(re.compile("/#watch="))
 
 
-def test_a_comment_belongs_to_the_position_that_is_shown(open_page):
+def test_comments_belong_to_the_shown_position(open_page):
     page = open_page()
     comment = page.locator("#comment")
     for moves, words in (("f5", "first"), ("f5d6", "second")):
@@ -47,12 +47,12 @@ def test_a_comment_belongs_to_the_position_that_is_shown(open_page):
     expect(comment).to_have_value("first!")
 
 
-def test_what_is_written_while_a_review_is_sent_goes_along(open_page):
+def test_text_typed_while_a_review_is_sent_is_included(open_page):
     page, sent = open_page(), []
 
     def hold(route):
         sent.append(route.request.post_data_json["comment"])
-        if len(sent) == 1:  # the answer comes after the words
+        if len(sent) == 1:  # types while the request is held
             page.locator("#comment").press_sequentially(" two")
         route.continue_()
 
@@ -65,8 +65,8 @@ def test_what_is_written_while_a_review_is_sent_goes_along(open_page):
 
 
 @pytest.mark.parametrize("answer", [None, {"status": 502, "body": "<h1>Bad Gateway</h1>"}])
-def test_analysis_goes_on_after_an_outage(open_page, answer):
-    page = open_page(mishaps="/api/analyse")
+def test_analysis_continues_after_an_outage(open_page, answer):
+    page = open_page(may_fail="/api/analyse")
     page.route("**/api/analyse", lambda route: route.fulfill(**answer) if answer else route.abort())
     review(page, "f5f6")
     expect(page.locator("#progress")).to_contain_text("The server")
@@ -74,7 +74,7 @@ def test_analysis_goes_on_after_an_outage(open_page, answer):
     expect(page.locator("#progress")).to_be_hidden()
 
 
-def test_a_review_that_comes_late_does_not_take_the_page(open_page):
+def test_a_late_review_does_not_replace_the_page(open_page):
     page = open_page()
     review(page, "f5")
     page.click("#share")
@@ -86,7 +86,7 @@ def test_a_review_that_comes_late_does_not_take_the_page(open_page):
     page.click("#nav-games")
     with page.expect_response("**/api/reviews/*"):
         held[0].continue_()
-    page.evaluate("fetch('/api/health').then((answer) => answer.json())")  # after which the other answer was read, too
+    page.evaluate("fetch('/api/health').then((answer) => answer.json())")  # the other answer was read before this one
     expect(page.locator("#library")).to_be_visible()
     expect(page.locator("#game")).to_be_hidden()
 
@@ -98,10 +98,10 @@ def test_a_review_that_comes_late_does_not_take_the_page(open_page):
         ("/api/puzzles", "#puzzles", "#puzzle-verdict", "#puzzle-next", ".square.legal"),
     ],
 )
-def test_what_failed_comes_with_the_next_try(open_page, path, address, told, retry, result):
-    page = open_page(mishaps=path)
+def test_failed_requests_succeed_on_retry(open_page, path, address, told, retry, result):
+    page = open_page(may_fail=path)
     page.route(f"**{path}", lambda route: route.abort())
-    # before the reload, no puzzle is loaded that could be kept
+    # The address changes before the reload, so that no stored puzzle is shown.
     page.evaluate("(address) => { location.hash = address }", address)
     page.reload()
     expect(page.locator(told)).to_have_text("The server is not responding.")
@@ -111,7 +111,7 @@ def test_what_failed_comes_with_the_next_try(open_page, path, address, told, ret
     expect(page.locator(result).first).to_be_attached()
 
 
-def test_a_connection_that_has_fallen_silent_is_made_anew(open_page):
+def test_a_silent_connection_is_replaced(open_page):
     page, sockets, silent = open_page(), [], []
 
     def attend(socket):
@@ -126,9 +126,9 @@ def test_a_connection_that_has_fallen_silent_is_made_anew(open_page):
     start(page, agent="greedy", size=4)
     for ask in (page.locator(".square.legal").first.click, lambda: page.clock.fast_forward(20_000)):
         my_turn(page)
-        silent[:] = sockets  # as when a computer comes into another network: nobody says goodbye
+        silent[:] = sockets  # as after a change of network: no close frame
         ask()
         page.clock.fast_forward(10_000)
         until(page, lambda: len(sockets) > len(silent))
     my_turn(page)
-    play_some(page, 1)
+    play_moves(page, 1)

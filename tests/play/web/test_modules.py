@@ -1,4 +1,4 @@
-"""The page's modules that need no document, by node's test runner, with games and ratings from Python."""
+"""Run the tests of page modules without DOM in node, with games and ratings computed in Python."""
 
 import json
 import random
@@ -15,7 +15,7 @@ TESTS = Path(__file__).with_name("modules.test.mjs")
 
 
 def rating_interval(results):
-    """Return the mean of ratings, each weighted by how well it explains (opponent's rating, score), and the bounds of 95 %."""
+    """Return the posterior mean of a rating after (opponent's rating, score) pairs, and its 95 % interval."""
     own, weights = range(-700, 3301, 5), []
     for mine in own:
         weight = 2.0**500 * 2.718281828459045 ** (-(((mine - 1300) / 500) ** 2) / 2)
@@ -53,7 +53,7 @@ def ratings(generator):
 
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
-def test_modules(tmp_path):
+def test_page_modules_in_node(tmp_path):
     generator = random.Random(1)
     shutil.copytree(PAGE, tmp_path / "web", ignore=shutil.ignore_patterns("*.py*"))
     (tmp_path / "web" / "package.json").write_text('{"type": "module"}')

@@ -1,4 +1,4 @@
-"""The guide for newcomers, followed to its end."""
+"""The guide docs/guide/first-game.md, followed to its end."""
 
 import re
 import shlex
@@ -8,24 +8,24 @@ import pytest
 from tests.conftest import REPOSITORY
 from tests.oracles.jobs import launched
 
-from .steps import DESKTOP, PHONE, WAIT, expect, picture
+from .steps import DESKTOP, PHONE, WAIT, expect, save_screenshot
 
 pytestmark = pytest.mark.slow
 
 WALK = REPOSITORY / "docs" / "guide" / "first-game.md"
-#: What the line under the board says when something is to be done, or the game is over.
+#: Status texts that mean that the player has the turn or the game is over.
 DECIDED = re.compile(r"Your turn\.|win|draw")
 
 
 def names_of_steps():
-    """For every step of the guide, and for its end, what it prints in bold: the names of what is to be found on the page."""
+    """Return the bold texts of every step of the guide and of its end: names of elements on the page."""
     steps = re.split(r"^(?=\d\. |Your friend)", WALK.read_text(), flags=re.M)[1:]
     return [re.findall(r"\*\*(.+?)\*\*", step) for step in steps]
 
 
 @pytest.fixture
-def served(tmp_path):
-    """The server as the guide starts it, but for its port and database: where it says that other machines find it."""
+def server_url(tmp_path):
+    """Start the server as in the guide, with another port and database; yield the address that it prints for other machines."""
     [line] = re.findall("^reversi serve.*", WALK.read_text(), re.M)
     words = [*shlex.split(line)[1:], "--port", "0", "--workers", "0", "--database", tmp_path / "games"]
     with launched(*words) as server:
@@ -33,12 +33,12 @@ def served(tmp_path):
         yield re.search(r"http://\S+", others if others.startswith("other machines") else own)[0]
 
 
-def test_a_newcomer_follows_the_guide(browser, served):
-    """From the command that serves to a friend who reads a variation; all is found under the name that the guide has for it."""
+def test_the_first_game_guide_works(browser, server_url):
+    """From the server command to a friend who reads a variation, with the element names of the guide."""
     (strength, size, start), help, (review,), _, (comment,), (share, copy), (own,) = names_of_steps()
     page = browser.new_page(viewport=DESKTOP, reduced_motion="reduce", permissions=["clipboard-write"])
     page.set_default_timeout(WAIT)
-    page.goto(served)
+    page.goto(server_url)
     expect(page.get_by_label(strength, exact=False).first).to_be_visible()
     page.get_by_label(size, exact=True).first.check(force=True)
     page.get_by_role("button", name=start, exact=True).click()
@@ -54,15 +54,15 @@ def test_a_newcomer_follows_the_guide(browser, served):
     page.get_by_role("button", name=review, exact=True).click()
     expect(page.locator("#summary")).to_be_visible()
     expect(page.locator("#chart .curve").first).to_be_visible()
-    picture(page, "walk-review")
+    save_screenshot(page, "walk-review")
     played = page.locator("#moves button > :first-child").all_inner_texts()
     page.locator("#moves button").first.click()
     page.locator(f".square.legal:not([data-square={played[1]}])").first.click()
     expect(page.locator("#moves .variation button")).to_have_count(1)
     page.get_by_label(comment).fill("Would this have been better?")
-    picture(page, "walk-variation")
+    save_screenshot(page, "walk-variation")
     page.get_by_role("button", name=share, exact=True).click()
-    expect(page.locator("#invite-link")).to_have_value(re.compile(f"^{re.escape(served)}/review/"))
+    expect(page.locator("#invite-link")).to_have_value(re.compile(f"^{re.escape(server_url)}/review/"))
     page.get_by_role("button", name=copy, exact=True).click()
 
     friend = browser.new_page(viewport=PHONE)

@@ -1,4 +1,4 @@
-"""The page for one's own games: the lesson, even openings, pictures, practice at growing intervals, openings by their results."""
+"""Own games on the page: lesson, balanced openings, pictures, spaced practice, results by opening."""
 
 import json
 import re
@@ -12,15 +12,15 @@ from reversi_env.notation import read_transcript
 
 from .steps import (
     PHONE,
+    check_accessibility,
+    check_no_overflow,
     choose,
+    confirm,
     expect,
-    fits,
-    is_sure,
     moves,
     my_turn,
     press_square,
     review,
-    shuts_nobody_out,
     until,
 )
 
@@ -29,21 +29,21 @@ pytestmark = pytest.mark.slow
 DAY = 86_400_000
 
 
-def test_the_rules_are_shown_and_a_lesson_is_played_to_its_end(open_page):
+def test_the_rules_page_and_the_lesson(open_page):
     page = open_page({"width": 320, "height": 640})
     page.locator("#nav-help").press("Enter")
     expect(page.locator("#help-title")).to_be_focused()
     expect(page.locator("#help img")).to_have_count(3)
     assert page.locator("#help img").evaluate_all("images => images.every((image) => image.naturalWidth && image.alt)")
     expect(page.locator("#help figcaption").last).to_contain_text("Fewest discs win")
-    fits(page)
-    shuts_nobody_out(page)
+    check_no_overflow(page)
+    check_accessibility(page)
     page.locator("#help-lesson").press("Enter")
     my_turn(page)
     lesson, status = page.locator("#lesson"), page.locator("#status")
     expect(lesson).to_contain_text("Click a marked square")
-    shuts_nobody_out(page)
-    fits(page)
+    check_accessibility(page)
+    check_no_overflow(page)
     ended = re.compile(r"Your turn\.|win|draw")
     for step in range(12):
         if "Your turn" not in status.inner_text():
@@ -59,14 +59,14 @@ def test_the_rules_are_shown_and_a_lesson_is_played_to_its_end(open_page):
     expect(lesson).to_contain_text("The game is over")
 
 
-def test_an_even_opening_is_played_from_both_sides_once(open_page):
+def test_a_balanced_opening_is_played_once_with_each_colour(open_page):
     page = open_page(PHONE)
     choose(page, size=4)
     expect(page.locator("select[name=opening]")).to_be_disabled()
     choose(page, size=8, agent="greedy", opening="even")
     expect(page.locator("#opening-hint")).to_be_visible()
-    shuts_nobody_out(page)
-    fits(page)
+    check_accessibility(page)
+    check_no_overflow(page)
     page.click("#start")
     my_turn(page)
     first = moves(page)
@@ -79,16 +79,16 @@ def test_an_even_opening_is_played_from_both_sides_once(open_page):
     my_turn(page)
     played = moves(page)
     page.click("#resign")
-    is_sure(page)
+    confirm(page)
     expect(page.locator("#status")).to_contain_text("White wins")
     [entry] = json.loads(page.evaluate("localStorage['reversi.games']")).values()
-    assert entry["moves"] == played  # for the openings
+    assert entry["moves"] == played  # used by the results by opening
     page.click("#rematch")
     expect(page.locator("#player-white .name")).to_have_text("You")
     my_turn(page)
     assert moves(page)[:8] == first
     page.click("#resign")
-    is_sure(page)
+    confirm(page)
     page.click("#rematch")
     expect(page.locator("#player-black .name")).to_have_text("You")
     my_turn(page)
@@ -96,31 +96,31 @@ def test_an_even_opening_is_played_from_both_sides_once(open_page):
     assert moves(page) != first
 
 
-def saved(page, button):
+def download_from(page, button):
     with page.expect_download() as download:
         page.locator(button).press("Enter")
     return download.value.path().read_bytes()
 
 
 def is_black(picture, name):
-    """Whether the middle of a square is dark; the picture has squares of 40 pixels and a rim of 20, or twice as much."""
+    """Return whether the middle of a square is dark, in a picture with squares of 40 pixels and a rim of 20, or twice that."""
     scale = picture.width / 360
     x, y = ("abcdefgh".index(name[0]), int(name[1]) - 1)
     return sum(picture.convert("RGB").getpixel((scale * (20 + 40 * x + 28), scale * (20 + 40 * y + 20)))) < 200
 
 
-def test_a_position_and_a_game_are_saved_as_pictures(open_page):
+def test_positions_and_games_are_saved_as_pictures(open_page):
     page, played = open_page(), read_transcript("f5d6c3d3c4f4c5b3").moves
     review(page, "".join(played))
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
     page.locator("#picture-png").evaluate("button => { button.closest('details').open = true; }")
-    shuts_nobody_out(page)
+    check_accessibility(page)
     positions = [Position.initial().play_all(played[:n]) for n in range(len(played) + 1)]
-    svg = saved(page, "#picture-svg").decode()
+    svg = download_from(page, "#picture-svg").decode()
     assert svg.count('fill="#1d1f22"') == 4
-    png = Image.open(BytesIO(saved(page, "#picture-png")))
-    gif = Image.open(BytesIO(saved(page, "#picture-gif")))
+    png = Image.open(BytesIO(download_from(page, "#picture-png")))
+    gif = Image.open(BytesIO(download_from(page, "#picture-gif")))
     assert (png.size, gif.size, gif.n_frames) == ((720, 720), (360, 360), len(positions))
     pictures = [(png, positions[1])]
     for number, position in enumerate(positions):
@@ -132,8 +132,8 @@ def test_a_position_and_a_game_are_saved_as_pictures(open_page):
                 assert is_black(picture, name) == (disc == "X"), name
 
 
-def test_mistakes_of_reviewed_games_come_back_at_growing_intervals(open_page):
-    """A 4x4 game of the player, whose third move loses with one better move, is collected by its review alone."""
+def test_mistakes_return_as_puzzles_at_growing_intervals(open_page):
+    """The review of a 4x4 game collects the player's third move, which loses and has one better move."""
     page = open_page(PHONE)
     start_board = {"board": Position.initial(Rules(4)).to_text(), "turn": "black"}
     document = {**start_board, "moves": [{"move": move} for move in ("b1", "a1", "c4", "d4", "d3", "a3")]}
@@ -152,12 +152,12 @@ def test_mistakes_of_reviewed_games_come_back_at_growing_intervals(open_page):
     page.click("#nav-games")
     practise = page.locator("#library-practise")
     expect(practise).to_have_text(f"Practise my errors ({count} of {count} due)")
-    shuts_nobody_out(page)
+    check_accessibility(page)
     for solved in range(1, 5):
         for number in range(count):
             (page.locator("#puzzle-next") if number else practise).press("Enter")
             expect(page.locator("#puzzle-tags")).to_have_text(f"solved {solved - 1} of 4 times")
-            page.click(f".square[data-square={asked(page)}]")
+            page.click(f".square[data-square={best_move_of_puzzle(page)}]")
             expect(page.locator("#puzzle-verdict")).to_contain_text("Correct!")
             expect(page.locator("#puzzle-tags")).to_have_text(f"solved {solved} of 4 times")
         page.click("#puzzle-next")
@@ -180,11 +180,11 @@ def test_mistakes_of_reviewed_games_come_back_at_growing_intervals(open_page):
     expect(practise).to_be_hidden()
 
 
-def asked(page):
+def best_move_of_puzzle(page):
     return json.loads(page.evaluate("localStorage['reversi.puzzles']"))["current"]["move"]
 
 
-def test_my_openings_are_counted_scored_and_valued_beside_the_book(open_page):
+def test_own_openings_show_results_and_values(open_page):
     page = open_page(PHONE)
     games = {}
     played = (("f5d6c3d3c4f4", "black", "black"), ("f5d6c3d3c4b3", "black", None), ("f5d6c3d3c4", "white", "black"))
@@ -203,8 +203,8 @@ def test_my_openings_are_counted_scored_and_valued_beside_the_book(open_page):
     stood = re.compile(r"you stood [+−±]\d+\.\d")
     assert all(stood.search(text) for text in texts)
     assert any("book (value" in text for text in texts)
-    shuts_nobody_out(page)
-    fits(page)
+    check_accessibility(page)
+    check_no_overflow(page)
     rows.filter(has_text="as white").locator("button").press("Enter")
     expect(page.locator("#game-title")).to_have_text("Review")
     assert moves_of(page) == list(read_transcript("f5d6c3d3c4").moves)

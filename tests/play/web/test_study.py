@@ -1,4 +1,4 @@
-"""The page for students: analysis, reviews with variations, positions set up and sent, openings, puzzles."""
+"""Study on the page: analysis, reviews with variations, position setup, sharing, openings, puzzles."""
 
 import json
 import re
@@ -14,18 +14,18 @@ from tests.play.server.test_games import WTHOR
 
 from .steps import (
     PHONE,
+    call_module,
+    check_accessibility,
+    check_no_overflow,
     choose,
+    confirm,
     expect,
-    fits,
-    imported,
-    is_sure,
     my_turn,
-    picture,
-    play_some,
+    play_moves,
     press_square,
     rating_text,
     review,
-    shuts_nobody_out,
+    save_screenshot,
     start,
     until,
 )
@@ -33,33 +33,33 @@ from .steps import (
 pytestmark = pytest.mark.slow
 
 
-def test_analysis_shows_values_the_line_and_the_course_of_the_game(open_page):
+def test_analysis_shows_values_line_and_chart(open_page):
     page = open_page()
     start(page, agent="greedy")
-    play_some(page, 2)
+    play_moves(page, 2)
     page.click("#hint")
     expect(page.locator(".square.hint.legal")).to_have_count(1)
     page.locator(".switch").click()
     best = page.locator(".worth[data-grade=best]")
-    expect(best.first).to_be_visible()  # equally good moves are all marked
+    expect(best.first).to_be_visible()  # all equally good moves are marked
     legal = page.locator(".square.legal").count()
     assert page.locator(".square.valued").count() == legal
     expect(page.locator("#line .verdict")).to_contain_text("searched")
     expect(page.locator("#bar")).to_be_visible()
     expect(page.locator("#chart .curve")).to_have_count(1)
-    if legal > 1:  # hovering over another move tells its own value and line
+    if legal > 1:  # hovering over another move shows its value and line
         page.locator(".square.legal:not(.best)").first.hover()
         expect(page.locator("#line .verdict")).to_contain_text("for black")
-    page.reload()  # the wish for analysis is remembered in this game
+    page.reload()  # the switch is stored with this game
     expect(best.first).to_be_visible()
-    shuts_nobody_out(page)
+    check_accessibility(page)
     page.click("#nav-new")
     page.click("#start")
     my_turn(page)
     expect(page.locator("#analysis")).not_to_be_checked()
 
 
-def test_a_review_of_6x6_is_exact_from_the_first_move(open_page):
+def test_reviews_of_6x6_are_exact_from_the_first_move(open_page):
     page = open_page()
     review(page, "c2 b2 b3", size=6)  # the second move loses 24 discs
     expect(page.locator("#summary")).to_contain_text("exact")
@@ -81,11 +81,11 @@ def test_the_perfect_opponent_plays_on_small_boards(open_page):
     for size in sizes("perfect"):
         page.click("#nav-new")
         start(page, size=size, agent="perfect")
-        play_some(page, 2)
+        play_moves(page, 2)
 
 
-def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
-    """A 4x4 game in which the first move that differs from perfect play is known."""
+def test_a_review_shows_exact_verdicts(open_page):
+    """A 4x4 game of best moves except plies 5 and 6, which are worst moves."""
     position, text, losses = Position.initial(Rules(4)), [], []
     while not position.is_over():
         values = solve_all_moves(position)
@@ -108,19 +108,19 @@ def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     expect(page.locator("#line")).to_contain_text("was better")
     page.keyboard.press("End")
     expect(page.locator("#ply")).to_have_text(f"{len(text)} / {len(text)}")
-    shuts_nobody_out(page)
-    a_variation_is_played_and_deleted(page, text)
+    check_accessibility(page)
+    play_and_delete_a_variation(page, text)
 
     counted = """async ({ blundersOf }) => {
         const { app } = await import(new URL("state.js", document.querySelector("script[type=module]").src));
         return ["black", "white"].map((mine) => blundersOf({ ...app.line, mine }).length);
     }"""
-    mine = imported(page, "study/puzzle.js", counted)
-    assert mine == [1, 0]  # of the two bad moves one had a single better one
+    mine = call_module(page, "study/puzzle.js", counted)
+    assert mine == [1, 0]  # one of the two bad moves had a single best alternative
     page.click("#practise")
     expect(page.locator("#puzzle-kind option:checked")).to_have_text("My errors: 1 of 1 due")
     expect(page.locator(".square.legal")).to_have_count(4)
-    page.click(".square[data-square=d3]")  # as in the game
+    page.click(".square[data-square=d3]")  # the move of the game
     expect(page.locator("#puzzle-verdict")).to_contain_text("−14 instead of −10")
     page.evaluate("scrollTo(0, 9999)")
     page.click("#puzzle-next")
@@ -129,10 +129,10 @@ def test_a_record_is_reviewed_with_verdicts_exact_at_the_end(open_page):
     page.click(".square[data-square=d4]")
     expect(page.locator("#puzzle-verdict")).to_contain_text("Correct! d4 is worth −10.")
     expect(page.locator("#puzzle-streak")).to_have_text("Streak: 1 (longest: 1)")
-    expect(page.locator("#puzzle-rating")).to_contain_text("first answer")  # they do not count for it
+    expect(page.locator("#puzzle-rating")).to_contain_text("first answer")  # own errors do not change the rating
 
 
-def test_a_click_on_a_move_counts_though_a_verdict_arrives_before_the_release(open_page):
+def test_clicks_work_while_verdicts_arrive(open_page):
     page, held = open_page(), []
     page.route("**/api/analyse", lambda route: held.append(route))
     review(page, "b1a1a2c1", size=4)
@@ -149,7 +149,7 @@ def test_a_click_on_a_move_counts_though_a_verdict_arrives_before_the_release(op
     page.unroute("**/api/analyse")
 
 
-def a_variation_is_played_and_deleted(page, text):
+def play_and_delete_a_variation(page, text):
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
     other = page.locator(f".square.legal:not([data-square={text[1]}])").first
@@ -158,24 +158,24 @@ def a_variation_is_played_and_deleted(page, text):
     tried = page.locator("#moves .variation button > :first-child")
     expect(tried).to_have_text([name])
     expect(page.locator("#ply")).to_have_text("2 / 2")
-    expect(page.locator("#line .pv button").nth(1)).to_be_visible()  # what is expected is played with a click
+    expect(page.locator("#line .pv button").nth(1)).to_be_visible()  # moves of the expected line can be played
     line = page.locator("#line .pv button").all_inner_texts()
     page.locator("#line .pv button").nth(1).press("Enter")
-    expect(page.locator("#game :focus")).to_have_count(1)  # though the line is drawn anew
+    expect(page.locator("#game :focus")).to_have_count(1)  # although the line is redrawn
     assert [move for move in tried.all_inner_texts() if move != "pass"] == [name, *line[:2]]
     current = page.locator("#moves [aria-current=true] > :first-child")
     tried.first.click()
-    expect(current).to_have_text(name)  # the line may have the move of the game further on
-    page.keyboard.press("ArrowUp")  # to the move of the game in its place, and back
+    expect(current).to_have_text(name)  # the expected line may contain the move of the game
+    page.keyboard.press("ArrowUp")  # to the alternative move of the game, and back
     expect(current).to_have_text(text[1])
     page.keyboard.press("ArrowDown")
     expect(current).to_have_text(name)
     is_long = tried.count() > 3
     page.click("#remove")
     if is_long:
-        is_sure(page)
+        confirm(page)
     expect(page.locator("#moves .variation")).to_have_count(0)
-    fits(page)
+    check_no_overflow(page)
 
 
 OBF = "-----OX--XO----- X; % the start\nOX--OXX-OOX--XXX O; C1:+6;"
@@ -185,14 +185,14 @@ GAMES = (
 )
 
 
-def test_a_position_is_set_up_studied_and_sent(open_page, tmp_path):
-    """From the board, a paste and a file to a review with a variation that others open; reload and Back lose nothing."""
+def test_a_position_is_set_up_studied_and_shared(open_page, tmp_path):
+    """From the board, pasted text and a file to a shared review with a variation; reload and Back lose nothing."""
     page = open_page()
     page.click("#nav-review")
     page.check("input[name=rsize][value='4']", force=True)
     corner = page.locator("[data-square=a1]")
     for what in ("black", "white", "empty", "black"):
-        corner.press("Enter")  # the keyboard is enough
+        corner.press("Enter")  # works by keyboard
         expect(corner).to_have_attribute("aria-label", f"a1, {what}")
     page.fill("#transcript", OBF)
     page.reload()
@@ -202,13 +202,13 @@ def test_a_position_is_set_up_studied_and_sent(open_page, tmp_path):
     expect(page.locator("#status")).to_have_text("White to move.")
     expect(page.locator("#moves .remark")).to_have_text("c1:+6")
     expect(page.locator(".worth[data-grade=best]").first).to_be_visible()
-    expect(page.locator("#summary")).to_be_hidden()  # there is no move to judge
+    expect(page.locator("#summary")).to_be_hidden()  # there are no moves to judge
     page.go_back()
     expect(page.locator("#choice-list button")).to_have_count(2)
-    shuts_nobody_out(page)
-    corner.press("Enter")  # what was changed last is what will be studied
+    check_accessibility(page)
+    corner.press("Enter")  # the last change decides
     expect(page.locator("#transcript")).to_have_value("")
-    page.fill("#transcript", 500 * GAMES)  # more than a text may have
+    page.fill("#transcript", 500 * GAMES)  # more than the text field may have
     page.click("#loader button[type=submit]")
     expect(page.locator("#choice-title")).to_have_text("Games 1 to 500")
 
@@ -240,13 +240,13 @@ def test_a_position_is_set_up_studied_and_sent(open_page, tmp_path):
     shown = friend.locator("#moves button > :first-child")
     expect(shown).to_have_text(["b1", "a1", "c1"])
     friend.keyboard.press("ArrowRight")
-    friend.locator(".square.legal[data-square=a3]").click()  # what is tried in another's review is one's own
+    friend.locator(".square.legal[data-square=a3]").click()  # a variation makes an own copy of the review
     expect(friend).to_have_url(re.compile("/#review="))
     expect(shown).to_have_text(["b1", "a1", "c1", "a3"])
     expect(friend.locator("#moves [aria-current=true] > :first-child")).to_have_text("a3")
     friend.go_back()
     expect(shown).to_have_text(["b1", "a1", "c1"])
-    fits(friend)
+    check_no_overflow(friend)
 
     with page.expect_download() as saved:
         page.click("#save")
@@ -264,12 +264,12 @@ def test_a_position_is_set_up_studied_and_sent(open_page, tmp_path):
     expect(page.locator("#moves button > :first-child")).to_have_text(["b1", "a1", "c1"])
 
 
-def test_a_shared_review_shows_its_verdicts_at_once_and_is_analysed_on_request(open_page, server):
+def test_a_shared_review_shows_its_stored_verdicts(open_page, server):
     page = open_page()
     review(page, "b1 c1 d1 a3 a4 a1 a2", size=4)
     summary = page.locator("#summary")
     expect(summary).to_contain_text("accuracy")
-    page.reload()  # what was analysed is kept
+    page.reload()  # the analysis is stored
     expect(summary).to_contain_text("accuracy")
     page.click("#share")
     link = page.locator("#invite-link")
@@ -286,21 +286,21 @@ def test_a_shared_review_shows_its_verdicts_at_once_and_is_analysed_on_request(o
     )
     friend.goto(f"{server.url}/review/{old.json()['review']}")
     expect(friend.locator("#line")).to_contain_text("No evaluation yet.")
-    shuts_nobody_out(friend)
+    check_accessibility(friend)
     assert not asked
     friend.locator("#go-on").press("Enter")
     expect(friend.locator("#summary")).to_contain_text("accuracy")
     assert asked
 
 
-def test_openings_are_named_and_empty_squares_are_the_winners(open_page, server):
+def test_openings_are_named_and_the_winner_gets_empties(open_page, server):
     page = open_page()
     start(page, agent="network", strength=4, colour="white", size=8)
     my_turn(page)
     expect(page.locator("#player-black .note")).to_contain_text("6 moves ahead")
     room = max(server.hall.rooms.values(), key=lambda room: room.created)
     assert room._row.black.agent == "network:depth=6,book=yes,variety=1"
-    review(page, "f5d6c5f4e7f6g5e6e3")  # white has no disc left: the empty squares are black's
+    review(page, "f5d6c5f4e7f6g5e6e3")  # white has no discs, so empty squares count for black
     page.keyboard.press("Home")
     expect(page.locator("#opening")).to_be_hidden()
     for _ in range(2):
@@ -310,13 +310,13 @@ def test_openings_are_named_and_empty_squares_are_the_winners(open_page, server)
     page.keyboard.press("End")
     expect(page.locator("#status")).to_contain_text("64–\N{WJ}0, the larger number includes 51 empty squares.")
     drawn = {"winner": None, "score": 0, "discs": {"black": 30, "white": 30}, "size": 8, "variant": "normal"}
-    text = imported(page, "page/words.js", "({ resultText }, drawn) => resultText(drawn)", drawn)
+    text = call_module(page, "page/words.js", "({ resultText }, drawn) => resultText(drawn)", drawn)
     assert text == "A draw, 30–\N{WJ}30."
 
 
-def test_who_hurries_through_a_game_asks_for_the_opening_where_they_arrive(open_page):
+def test_fast_stepping_requests_only_the_last_opening(open_page):
     page, held = open_page(), []
-    page.route("**/api/openings", lambda route: held.append(route))  # as a server that has no time yet
+    page.route("**/api/openings", lambda route: held.append(route))  # like a busy server
     review(page, "f5d6c3d3c4")
     page.keyboard.press("Home")
     page.keyboard.press("ArrowRight")
@@ -332,7 +332,7 @@ def test_who_hurries_through_a_game_asks_for_the_opening_where_they_arrive(open_
     expect(page.locator("#opening")).to_contain_text("Tiger")
 
 
-def test_puzzles_are_solved_refuted_counted_and_kept(open_page):
+def test_puzzles_are_solved_refuted_counted_and_stored(open_page):
     def asked():
         known = json.loads(page.evaluate("localStorage['reversi.puzzles']"))
         return known["current"], Position.from_text(
@@ -343,28 +343,28 @@ def test_puzzles_are_solved_refuted_counted_and_kept(open_page):
     verdict, streak = page.locator("#puzzle-verdict"), page.locator("#puzzle-streak")
     expect(verdict).to_contain_text("to move: find the best move.")
     puzzle, position = asked()
-    page.reload()  # the same puzzle is asked
+    page.reload()  # the same puzzle stays
     expect(page.locator(".square.legal")).to_have_count(len(position.legal_moves()))
     assert asked()[0] == puzzle
-    fits(page)
+    check_no_overflow(page)
 
     values = solve_all_moves(position)
     wrong = min(values, key=values.get)
     page.click(f".square[data-square={wrong}]")
     expect(verdict).to_contain_text(f"{wrong} loses {puzzle['value'] - values[wrong]} discs")
-    expect(page.locator("#status")).to_contain_text(re.compile("wins|draw"))  # it is played out to the end
+    expect(page.locator("#status")).to_contain_text(re.compile("wins|draw"))  # the line continues to the end
     expect(page.locator("#live")).to_contain_text("instead of")
     expect(streak).to_have_text("Streak: 0 (longest: 0)")
     expect(page.locator("#puzzle-rating")).to_contain_text(rating_text([(puzzle["rating"], 0)]))
     expect(page.locator("#puzzle-line button").first).to_have_text(wrong)
-    picture(page, "puzzle")
-    shuts_nobody_out(page)
+    save_screenshot(page, "puzzle")
+    check_accessibility(page)
 
     page.click("#puzzle-again")
     expect(page.locator(".square.legal")).to_have_count(len(values))
     press_square(page, puzzle["move"], 8)
     expect(verdict).to_contain_text(f"Correct! {puzzle['move']} is worth")
-    expect(streak).to_have_text("Streak: 0 (longest: 0)")  # the first answer counts
+    expect(streak).to_have_text("Streak: 0 (longest: 0)")  # only the first answer counts
     expect(page.locator(":focus")).to_have_text("Next puzzle")
     page.keyboard.press("Enter")
     expect(verdict).to_contain_text("find the best move")
@@ -378,5 +378,5 @@ def test_puzzles_are_solved_refuted_counted_and_kept(open_page):
     page.go_back()
     expect(verdict).to_contain_text("Correct!")
     page.click("#puzzle-reset")
-    is_sure(page)
+    confirm(page)
     expect(streak).to_have_text("Streak: 0 (longest: 0)")

@@ -1,6 +1,6 @@
-"""Workers that cannot work, on a Ray cluster: what they say, as JSON in a file.
+"""Workers that fail on a Ray cluster; their errors are written as JSON.
 
-Arguments: the cluster's address, a folder with a module ``elsewhere``, the file.
+Arguments: the cluster's address, a folder with a module ``elsewhere``, the output file.
 """
 
 import json
@@ -8,11 +8,11 @@ import os
 import sys
 from pathlib import Path
 
-from tests.train.jobs.workers import DeviceWorker, Options, Reader, Unwilling, Worker
+from tests.train.jobs.workers import DeviceWorker, Options, Reader, RefusingWorker, Worker
 from train.jobs import ray as on_ray
 
 
-def said(pool, job):
+def results_or_error(pool, job):
     with pool:
         try:
             return list(pool.results(iter([job])))
@@ -20,8 +20,8 @@ def said(pool, job):
             return str(error)
 
 
-def left_in_the_middle(pool):
-    """Whether a job came back; those that are under way then are nobody's, and may end at that very moment."""
+def closed_early(pool):
+    """Return whether a job came back. The pool closes while other jobs are running, which may end at that moment."""
     with pool:
         return next(pool.results(iter(range(1000)))) is not None
 
@@ -30,26 +30,26 @@ def main(address, folder, out):
     sys.path.append(folder)
     import elsewhere
 
-    found = {}
+    outcomes = {}
     with on_ray.RayCluster(address) as cluster:
-        found["module"] = said(cluster.workers(elsewhere.Worker), 1)
-        found["left"] = [left_in_the_middle(cluster.workers(Worker)) for _ in range(20)]
-        found["refusal"] = said(cluster.workers(Unwilling), 1)
-        found["failure"] = said(cluster.workers(Worker), "fail")
-        found["death"] = said(cluster.workers(Worker), "die")
-        [[_, mark]] = said(cluster.workers(Worker, folder), "die once")
+        outcomes["module"] = results_or_error(cluster.workers(elsewhere.Worker), 1)
+        outcomes["closed"] = [closed_early(cluster.workers(Worker)) for _ in range(20)]
+        outcomes["refusal"] = results_or_error(cluster.workers(RefusingWorker), 1)
+        outcomes["failure"] = results_or_error(cluster.workers(Worker), "fail")
+        outcomes["death"] = results_or_error(cluster.workers(Worker), "die")
+        [[_, mark]] = results_or_error(cluster.workers(Worker, folder), "die once")
         assert mark != os.getpid()
         for device in ("cuda", "any"):
             with cluster.workers(DeviceWorker, device=device) as pool:
-                found[device] = sorted(set(pool.results(iter(range(20)))))
+                outcomes[device] = sorted(set(pool.results(iter(range(20)))))
         os.chdir(folder)
         Path("a.txt").write_text("from here")
-        [[_, text, spec]] = said(cluster.workers(Reader, Options(("x:weights=a.txt",))), 1)
-        found["shipped"] = [text, spec]
+        [[_, text, spec]] = results_or_error(cluster.workers(Reader, Options(("x:weights=a.txt",))), 1)
+        outcomes["shipped"] = [text, spec]
         build_id, on_ray.build_id = on_ray.build_id, lambda: "0.0-another"
-        found["build"] = said(cluster.workers(Worker), 1)
+        outcomes["build"] = results_or_error(cluster.workers(Worker), 1)
         on_ray.build_id = build_id
-    Path(out).write_text(json.dumps(found))
+    Path(out).write_text(json.dumps(outcomes))
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""A Ray cluster of two machines on this one, in a process of its own that does as it is told on its standard input.
+"""A Ray cluster of two simulated machines in its own process, controlled by lines on standard input.
 
-It begins with a line, the address and the process id of the head's raylet, and answers every line with one: ``add`` starts
-the second machine, with a GPU as far as Ray knows, and gives its raylet's process id, ``kill`` ends it without a word of farewell.
-The end of the input ends the cluster.
+The first output line has the address and the process id of the head's raylet; every input line gets one line back.
+``add`` starts the second machine, with a simulated GPU, and prints its raylet's process id. ``kill`` ends it without warning.
+The end of the input stops the cluster.
 """
 
 import sys

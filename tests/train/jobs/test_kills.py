@@ -1,4 +1,4 @@
-"""``kill -9`` at many moments of every job: the same command then ends with the same files, and with no others."""
+"""``kill -9`` at many steps of every job: the same command then ends with exactly the same files."""
 
 import sys
 from functools import cache
@@ -11,12 +11,12 @@ from train.labels import LabelOptions, generate
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(sys.platform != "linux", reason="signals, and files by their descriptors"),
+    pytest.mark.skipif(sys.platform != "linux", reason="needs signals and /proc/self/fd"),
 ]
 
 
 class Job(NamedTuple):
-    """Code and arguments of a job, with others where nothing stops it, and how what it leaves is read."""
+    """Code and arguments of a job, extra arguments of the uninterrupted run, and a reader of its results."""
 
     code: str
     arguments: str
@@ -43,14 +43,14 @@ checking.BATCH = 2
 options = CheckOptions(size=6, evaluator="six-factor", depth=3, positions=100)
 checking.check(book, options, "out", executor=LocalExecutor(0))
 """
-#: Solved endgames here and not in the user's cache.
+#: Caches solved endgames in the working folder, not in the user's cache.
 RL = f"""
 from pathlib import Path
 import train.evaluation.endgames
 train.evaluation.endgames.cache_folder = lambda part: Path("cache")
 {REVERSI}
 """
-#: With a checkpoint at every chance, and without stable-baselines3, which is not needed.
+#: Writes a checkpoint after every update, and needs no stable-baselines3.
 PPO = f"""
 import sys, train.rl.tensor_ppo
 others = "stable_baselines3", "sb3_contrib", "matplotlib"
@@ -90,7 +90,7 @@ JOBS = {
 
 
 @pytest.fixture(scope="module")
-def place(tmp_path_factory):
+def folder_of_jobs(tmp_path_factory):
     """A folder with labels, for the folders of the jobs."""
     path = tmp_path_factory.mktemp("jobs")
     generate(LabelOptions(size=6, count=300, empties=(3, 6), shard_rows=300, play_depth=1), path / "labels")
@@ -99,42 +99,42 @@ def place(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def jobs():
-    """Runs them."""
+    """The process that forks the jobs."""
     started = Jobs()
     yield started
     started.close()
 
 
 @cache
-def finished(name, place, jobs):
-    """The results of a job that nothing stopped, and its steps."""
-    job, count = JOBS[name], place / f"{name}-steps"
-    assert not jobs.run(job.code, f"{job.arguments} {job.unstopped}".split(), place / name, count_file=count)
-    return job.results(place / name), int(count.read_text())
+def finished(name, folder_of_jobs, jobs):
+    """Return the results of an uninterrupted job, and its number of steps."""
+    job, count = JOBS[name], folder_of_jobs / f"{name}-steps"
+    assert not jobs.run(job.code, f"{job.arguments} {job.unstopped}".split(), folder_of_jobs / name, count_file=count)
+    return job.results(folder_of_jobs / name), int(count.read_text())
 
 
-def differences(name, place, jobs, moments, whole):
-    """Files that are not as in *whole* of a job that was killed at these steps, one after the other, and then let be."""
-    job, folder = JOBS[name], place / "-".join(map(str, (name, "killed", *moments)))
+def differences(name, folder_of_jobs, jobs, moments, expected):
+    """Return the files that differ from *expected* after a job was killed at each of these steps and then completed."""
+    job, folder = JOBS[name], folder_of_jobs / "-".join(map(str, (name, "killed", *moments)))
     for moment in moments:
         assert jobs.run(job.code, job.arguments.split(), folder, kill=moment), f"{name} was not killed at step {moment}"
     assert not jobs.run(job.code, job.arguments.split(), folder)
-    found = job.results(folder)
-    return [file for file in sorted({*found, *whole}) if found.get(file) != whole.get(file)]
+    result = job.results(folder)
+    return [file for file in sorted({*result, *expected}) if result.get(file) != expected.get(file)]
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_killed_twice_a_job_ends_with_the_same_files(name, place, jobs):
-    whole, steps = finished(name, place, jobs)
-    assert differences(name, place, jobs, [steps // 3, steps // 4], whole) == []
+def test_a_job_killed_twice_ends_with_the_same_files(name, folder_of_jobs, jobs):
+    expected, steps = finished(name, folder_of_jobs, jobs)
+    assert differences(name, folder_of_jobs, jobs, [steps // 3, steps // 4], expected) == []
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("name", JOBS)
-def test_killed_at_twenty_moments_a_job_ends_with_the_same_files(name, place, jobs):
-    whole, steps = finished(name, place, jobs)
+def test_a_job_killed_at_twenty_steps_ends_with_the_same_files(name, folder_of_jobs, jobs):
+    expected, steps = finished(name, folder_of_jobs, jobs)
     moments = sorted({1 + (steps - 1) * number // 19 for number in range(20)})
     assert len(moments) == 20
-    print(f"\n{name}: {steps} steps, {len(whole)} files, killed at", *moments)
-    found = {moment: differences(name, place, jobs, [moment], whole) for moment in moments}
+    print(f"\n{name}: {steps} steps, {len(expected)} files, killed at", *moments)
+    found = {moment: differences(name, folder_of_jobs, jobs, [moment], expected) for moment in moments}
     assert {moment: files for moment, files in found.items() if files} == {}

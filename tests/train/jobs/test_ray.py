@@ -1,4 +1,4 @@
-"""A Ray cluster of two machines, one of which is lost in the middle of the work: the same files as without Ray."""
+"""A Ray cluster of two machines, of which one is killed during a job: the files equal those without Ray."""
 
 import json
 import os
@@ -23,29 +23,29 @@ from train.labels import LabelOptions, generate
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="looks for processes in /proc"),
+    pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs /proc"),
 ]
 OPTIONS = LabelOptions(size=6, count=12_000, empties=(11, 13), shard_rows=300)
 LABEL = ("--size", 6, "--count", 12_000, "--empties", "11-13", "--shard-rows", 300)
-#: Said of a machine that is lost, if there was time to notice; of an earlier test's too.
-NOTICED = r"reversi: CPUs of the Ray cluster: \d now, \d before\n"
-#: Commands that cannot end too soon: they wait before they write their last shards, or more than a part of them.
+#: Message about a lost machine, if Ray noticed it in time, perhaps one of an earlier test.
+LOST_MACHINE = r"reversi: CPUs of the Ray cluster: \d now, \d before\n"
+#: Commands that cannot end too early: they wait before their last shards, or before shard 16.
 LAST_SHARDS, SOME_SHARDS = (held(REVERSI, ".shard-*.part", number) for number in (36, 16))
 
 
 @pytest.fixture(scope="module")
 def labelled(tmp_path_factory):
-    """The files that one process makes."""
+    """The files that a single process writes."""
     folder = tmp_path_factory.mktemp("labels") / "out"
     generate(OPTIONS, folder)
     return files(folder)
 
 
-def finished(job):
-    """What a command printed, which is JSON and nothing else, whatever Ray had to say meanwhile; and what it told."""
+def result_of(job):
+    """Return the JSON that a command printed, after a check that its standard error has no other messages."""
     out, err = job.communicate(timeout=PATIENCE)
     assert job.returncode == 0, err
-    assert re.sub(NOTICED, "", err) == ""
+    assert re.sub(LOST_MACHINE, "", err) == ""
     return json.loads(out)
 
 
@@ -53,14 +53,14 @@ def shards(folder):
     return len(list(folder.glob("shard-*.parquet")))
 
 
-def running(job, condition):
-    """Wait until the condition holds, which it must before the job ends."""
+def wait_while_running(job, condition):
+    """Wait until the condition holds; fail if the job ends before."""
     wait_until(lambda: condition() or job.poll() is not None, pause=0.05)
     assert job.poll() is None, job.communicate()
 
 
-def second_machine_at_work(job, head, raylet):
-    """Wait until the second machine has a job. The first one's are held meanwhile: it could do all that there are before that."""
+def wait_for_second_machine(job, head, raylet):
+    """Wait until the second machine has a job. Workers of the first one are stopped meanwhile, so that jobs are left."""
     stopped = set()
 
     def at_work():
@@ -71,32 +71,32 @@ def second_machine_at_work(job, head, raylet):
         return jobs_of(raylet)
 
     try:
-        running(job, at_work)
+        wait_while_running(job, at_work)
     finally:
         for process in stopped:
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGCONT)
 
 
-def test_labels_are_the_same_when_a_machine_is_lost_in_the_middle(tmp_path, two_nodes, labelled):
+def test_labels_are_the_same_when_a_machine_is_lost(tmp_path, two_nodes, labelled):
     raylet, folder = two_nodes.add(), tmp_path / "out"
     command = ("label", folder, *LABEL, "--json", "--ray", two_nodes.address)
     job = launch(*command, code=LAST_SHARDS, cwd=tmp_path, env=two_nodes.environment)
-    second_machine_at_work(job, two_nodes.head, raylet)
-    running(job, lambda: shards(folder) >= 6)
+    wait_for_second_machine(job, two_nodes.head, raylet)
+    wait_while_running(job, lambda: shards(folder) >= 6)
     two_nodes.kill()
     assert jobs_of(raylet) == []
-    running(job, lambda: shards(folder) < 40)  # it was in the middle
-    assert finished(job)["positions"] == 12_000
+    wait_while_running(job, lambda: shards(folder) < 40)  # the job was not complete
+    assert result_of(job)["positions"] == 12_000
     assert files(folder) == labelled
 
 
-def test_kill_9_and_ctrl_c_leave_no_job_behind_and_the_labels_go_on_with_ray_or_without(tmp_path, two_nodes, labelled):
+def test_killed_labelling_leaves_no_jobs_and_resumes(tmp_path, two_nodes, labelled):
     folder, command = tmp_path / "out", ("label", tmp_path / "out", *LABEL)
     for ending, status, least in ((signal.SIGKILL, -signal.SIGKILL, 2), (signal.SIGINT, 130, 6)):
         on_ray = (*command, "--ray", two_nodes.address)
         job = launch(*on_ray, code=SOME_SHARDS, cwd=tmp_path, env=two_nodes.environment)
-        running(job, lambda least=least: shards(folder) >= least and jobs_of(two_nodes.head))
+        wait_while_running(job, lambda least=least: shards(folder) >= least and jobs_of(two_nodes.head))
         job.send_signal(ending)
         _, err = job.communicate(timeout=PATIENCE)
         assert job.returncode == status, err
@@ -114,7 +114,7 @@ SELF_PLAY |= {"eval_games": 0, "batch_size": 16, "channels": 8, "blocks": 1}
 
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
-    """The positions, and the state of the learner, of an AlphaZero run in this process."""
+    """The positions and the learner state of an AlphaZero run in this process."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     folder = tmp_path_factory.mktemp("zero")
@@ -124,12 +124,12 @@ def trained(tmp_path_factory):
 
 
 def training_state(folder):
-    """All that the options determine: positions of the last generations, and the weights and moments."""
+    """Return all that the options determine: positions of the last generations, weights and moments."""
     parts = load_checkpoint(folder / "state.safetensors")
     positions = {path.name: np.load(path) for path in folder.glob("positions-*.npz")}
     parts |= {name: {column: arrays[column] for column in arrays} for name, arrays in positions.items()}
     del parts["run"]
-    return {(part, name): np.asarray(value).tolist() for part, of in parts.items() for name, value in of.items()}
+    return {(part, name): np.asarray(array).tolist() for part in parts for name, array in parts[part].items()}
 
 
 def self_play(folder, nodes):
@@ -139,24 +139,24 @@ def self_play(folder, nodes):
 
 
 @pytest.mark.long
-def test_self_play_is_the_same_when_a_machine_is_lost_in_the_middle(tmp_path, two_nodes, trained):
+def test_self_play_is_the_same_when_a_machine_is_lost(tmp_path, two_nodes, trained):
     raylet, folder = two_nodes.add(), tmp_path / "out"
     job = self_play(folder, two_nodes)
-    second_machine_at_work(job, two_nodes.head, raylet)
+    wait_for_second_machine(job, two_nodes.head, raylet)
     two_nodes.kill()
-    assert not list(folder.glob("positions-0002*"))  # it was in the middle
+    assert not list(folder.glob("positions-0002*"))  # the run was not complete
     _, err = job.communicate(timeout=PATIENCE)
     assert job.returncode == 0, err
     assert training_state(folder) == trained
 
 
 @pytest.mark.long
-def test_self_play_resumes_after_the_head_was_lost(tmp_path, ray_environment, two_nodes, trained):
-    """The command ends with its cluster; on another one the same command ends as if nothing had happened."""
+def test_self_play_resumes_after_the_head_is_lost(tmp_path, ray_environment, two_nodes, trained):
+    """The command fails with its cluster; on another cluster the same command resumes with the same result."""
     folder = tmp_path / "out"
     lost = TwoNodes(ray_environment | {"RAY_gcs_rpc_server_reconnect_timeout_s": "3"})
     job = self_play(folder, lost)
-    running(job, lambda: (folder / "positions-0000.npz").exists())
+    wait_while_running(job, lambda: (folder / "positions-0000.npz").exists())
     lost.kill("head")
     _, err = job.communicate(timeout=PATIENCE)
     assert job.returncode != 0, err
@@ -168,7 +168,7 @@ def test_self_play_resumes_after_the_head_was_lost(tmp_path, ray_environment, tw
     assert training_state(folder) == trained
 
 
-def test_the_guides_setup_gives_no_open_cluster(tmp_path, two_nodes):
+def test_a_cluster_requires_a_token(tmp_path, two_nodes):
     bare = {name: value for name, value in two_nodes.environment.items() if not name.startswith("RAY_AUTH")}
     bare["HOME"] = str(tmp_path)  # where Ray looks for a token
     head = [sys.executable, "-m", "ray.scripts.scripts", "start", "--head", "--port=0", "--block"]
@@ -180,20 +180,20 @@ def test_the_guides_setup_gives_no_open_cluster(tmp_path, two_nodes):
     assert (job.returncode, "RAY_AUTH_MODE=token" in err) == (2, True), err
 
 
-def test_a_machine_that_lacks_something_says_what(two_nodes, tmp_path):
-    """In a process of its own: Ray leaves sockets and threads behind, which are no fault of a job."""
+def test_errors_of_workers_are_reported(two_nodes, tmp_path):
+    """The program runs in its own process, because Ray leaves sockets and threads behind."""
     two_nodes.add()
     (tmp_path / "elsewhere.py").write_text("class Worker:\n    def __call__(self, job):\n        return job\n")
-    output_of("-m", "tests.train.jobs.lacking", two_nodes.address, tmp_path, tmp_path / "said", **two_nodes.environment)
+    output_of("-m", "tests.train.jobs.lacking", two_nodes.address, tmp_path, tmp_path / "out", **two_nodes.environment)
     two_nodes.kill()
-    found = json.loads((tmp_path / "said").read_text())
-    assert (found["cuda"], found["any"]) == (["cuda"], ["cpu", "cuda"])
-    assert "elsewhere" in found["module"]
-    assert "0.0-another" in found["build"]
-    assert found["left"] == [True] * 20
-    assert found["refusal"].endswith(": I will not")
-    assert "ZeroDivisionError" in found["failure"]
-    assert "WorkerCrashedError" in found["death"]
-    text, spec = found["shipped"]  # by that name there is none where workers are
+    outcomes = json.loads((tmp_path / "out").read_text())
+    assert (outcomes["cuda"], outcomes["any"]) == (["cuda"], ["cpu", "cuda"])
+    assert "elsewhere" in outcomes["module"]
+    assert "0.0-another" in outcomes["build"]
+    assert outcomes["closed"] == [True] * 20
+    assert outcomes["refusal"].endswith(": I will not")
+    assert "ZeroDivisionError" in outcomes["failure"]
+    assert "WorkerCrashedError" in outcomes["death"]
+    text, spec = outcomes["shipped"]  # workers have no file of that name
     assert text == "from here"
     assert re.fullmatch(r"x:weights=.*[0-9a-f]{64}\.txt", spec)

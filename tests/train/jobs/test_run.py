@@ -1,4 +1,4 @@
-"""Every resumable job keeps its folder to itself, and refuses one that another job, or the same with other options, has begun."""
+"""Resumable jobs lock their folder and refuse folders of other jobs or options; logs and arrays detect damage."""
 
 import errno
 import json
@@ -37,7 +37,7 @@ EXACT = LabelError(4, "normal", 20, (3, 5))
 
 
 class Job(NamedTuple):
-    """Options of a job, another value for one of them, how it is run, and the file that remembers them."""
+    """Options of a job, a changed value of one of them, the function that runs it, and the file with its options."""
 
     options: Options
     changed: tuple[str, Any]
@@ -63,18 +63,18 @@ JOBS = {
     "tournament": Job(TournamentOptions(("random", "greedy"), 2, 4), ("depth", 3), run_tournament, "manifest.json"),
     "rl": Job(rl_preset(4), ("channels", 8), lambda options, folder: TensorPPO(folder, options).run(), "run.json"),
 }
-#: Jobs that take long to begin: their folders are made as they make them.
-LONG = {"bootstrap": {"device": "cpu"}, "rl": {}}
+#: Jobs with a slow start; the fixture only writes the options into their folders.
+SLOW_START = {"bootstrap": {"device": "cpu"}, "rl": {}}
 
 
 @pytest.fixture(scope="module")
-def begun(tmp_path_factory):
-    """A folder with those of all jobs, begun."""
+def started(tmp_path_factory):
+    """A folder with the started folders of all jobs."""
     place = tmp_path_factory.mktemp("jobs")
     generate(LABELS, place / "labels")
     for name, job in JOBS.items():
-        if name in LONG:
-            with Run(place / name, job.options, LONG[name]):
+        if name in SLOW_START:
+            with Run(place / name, job.options, SLOW_START[name]):
                 pass
         else:
             job.run(job.options, place / name)
@@ -82,8 +82,8 @@ def begun(tmp_path_factory):
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_other_options_than_a_folder_was_begun_with_are_refused(name, begun):
-    job, folder = JOBS[name], begun / name
+def test_changed_options_of_a_folder_are_refused(name, started):
+    job, folder = JOBS[name], started / name
     before = {path: path.read_bytes() for path in folder.iterdir()}
     option, value = job.changed
     with pytest.raises(TrainError) as error:
@@ -92,23 +92,23 @@ def test_other_options_than_a_folder_was_begun_with_are_refused(name, begun):
     assert {path: path.read_bytes() for path in folder.iterdir()} == before
 
 
-#: What a tuning writes may lie beside anything.
-ALONE = {name: job for name, job in JOBS.items() if name != "tuning"}
-ALONE["puzzles"] = Job(PuzzleOptions(size=6, count=1), ("seed", 1), make_puzzles)
+#: A tuning may share its folder with other jobs.
+EXCLUSIVE = {name: job for name, job in JOBS.items() if name != "tuning"}
+EXCLUSIVE["puzzles"] = Job(PuzzleOptions(size=6, count=1), ("seed", 1), make_puzzles)
 
 
-@pytest.mark.parametrize("name", ALONE)
-def test_a_job_leaves_the_folder_of_another_one_alone(name, begun):
-    for other in ALONE.keys() - {name, "puzzles"}:
-        before = {path: path.read_bytes() for path in (begun / other).iterdir()}
+@pytest.mark.parametrize("name", EXCLUSIVE)
+def test_the_folder_of_another_job_is_refused(name, started):
+    for other in EXCLUSIVE.keys() - {name, "puzzles"}:
+        before = {path: path.read_bytes() for path in (started / other).iterdir()}
         with pytest.raises(TrainError, match=other):
-            ALONE[name].run(ALONE[name].options, begun / other)
-        assert {path: path.read_bytes() for path in (begun / other).iterdir()} == before
+            EXCLUSIVE[name].run(EXCLUSIVE[name].options, started / other)
+        assert {path: path.read_bytes() for path in (started / other).iterdir()} == before
 
 
-def test_what_lies_beside_does_not_keep_a_job_from_its_own_folder(begun):
-    """Two kinds that shared a folder before, as a training and a tournament of its policy, both go on there."""
-    folder = begun / "shared"
+def test_files_of_another_job_do_not_stop_resumption(started):
+    """Both kinds of job continue in a folder that they shared before, as a training and a tournament of its policy."""
+    folder = started / "shared"
     with Run(folder, rl_preset(4)):
         (folder / "manifest.json").write_text("{}")
     with Run(folder, rl_preset(4)):
@@ -118,29 +118,29 @@ def test_what_lies_beside_does_not_keep_a_job_from_its_own_folder(begun):
 
 
 @pytest.mark.parametrize("name", JOBS)
-def test_one_process_writes_a_folder_which_is_no_file(name, begun, tmp_path):
+def test_locked_folders_and_files_are_refused(name, started, tmp_path):
     job = JOBS[name]
-    with Run(begun / name), pytest.raises(TrainError, match=f"{name}'"):
-        job.run(job.options, begun / name)
-    file = begun / f"{name}-file"
+    with Run(started / name), pytest.raises(TrainError, match=f"{name}'"):
+        job.run(job.options, started / name)
+    file = started / f"{name}-file"
     file.write_text("")
     with pytest.raises(TrainError, match="is a file"):
         job.run(job.options, file)
 
 
 @pytest.mark.parametrize("name", [name for name, job in JOBS.items() if job.file])
-def test_a_damaged_manifest_is_named(name, begun):
+def test_a_damaged_manifest_is_refused(name, started):
     job = JOBS[name]
-    path = begun / name / job.file
+    path = started / name / job.file
     whole = path.read_bytes()
     for content in ("{", "[1]", "{}"):
         path.write_text(content)
         with pytest.raises(TrainError, match=job.file):
-            job.run(job.options, begun / name)
+            job.run(job.options, started / name)
     path.write_bytes(whole)
 
 
-def test_options_that_came_later_have_their_defaults_and_some_may_change(tmp_path):
+def test_new_options_get_defaults_and_some_may_change(tmp_path):
     path = tmp_path / "run.json"
     with Run(tmp_path, PpoOptions()):
         content = json.loads(path.read_text())
@@ -155,19 +155,19 @@ def test_options_that_came_later_have_their_defaults_and_some_may_change(tmp_pat
         assert stored_options(tmp_path, PpoOptions) == PpoOptions(total_timesteps=2_000_000, eval_games=500)
     with pytest.raises(TrainError, match=tmp_path.name):
         stored_options(tmp_path, SelfPlayOptions)
-    for options, named in ((PpoOptions(), "eval_games=500"), (PpoOptions(eval_games=500, pool_size=7), "pool_size=6")):
-        with pytest.raises(TrainError, match=named):
+    for options, match in ((PpoOptions(), "eval_games=500"), (PpoOptions(eval_games=500, pool_size=7), "pool_size=6")):
+        with pytest.raises(TrainError, match=match):
             Run(tmp_path, options, changeable=("total_timesteps",), extendable=("eval_games",)).store_or_check_options()
 
 
-def test_other_weights_are_refused_without_their_hashes(tmp_path):
+def test_changed_weights_are_refused(tmp_path):
     with Run(tmp_path, PpoOptions(), {"player_sha256": "0"}):
         pass
     with pytest.raises(TrainError, match="player"):
         Run(tmp_path, PpoOptions(), {"player_sha256": "1"}).store_or_check_options()
 
 
-def test_logs(tmp_path):
+def test_logs_drop_a_truncated_line_and_refuse_damage(tmp_path):
     table, lines = tmp_path / "log.csv", JsonLines(tmp_path / "log.jsonl")
     assert (read_csv(table), lines.read(), bool(lines)) == ([], [], False)
     write_csv(table, [{"a": 1}, {"a": 2, "b": "x, y"}])
@@ -185,11 +185,11 @@ def test_logs(tmp_path):
 
 
 @pytest.mark.parametrize("compressed", [False, True])
-def test_arrays_with_a_flipped_bit_are_refused_or_equal(tmp_path, compressed):
+def test_arrays_with_a_flipped_bit_are_refused_or_unchanged(tmp_path, compressed):
     path, array = tmp_path / "arrays.npz", np.arange(3)
     save_arrays(path, {"a": array}, compressed=compressed)
     data, refused = path.read_bytes(), 0
-    for index in range(len(data)):  # the lowest bit of a flag says "encrypted"
+    for index in range(len(data)):  # the lowest bit of a flag means "encrypted"
         path.write_bytes(data[:index] + bytes([data[index] ^ 1]) + data[index + 1 :])
         try:
             assert load_arrays(path, ["a"])[0].tolist() == array.tolist()
@@ -210,7 +210,7 @@ def test_a_file_system_without_locks_is_reported(tmp_path, monkeypatch):
         assert stored_options(tmp_path / "run", PpoOptions) == PpoOptions()
 
 
-def test_the_builds_of_all_code_that_has_run_are_stored(tmp_path, monkeypatch):
+def test_all_build_ids_of_a_run_are_stored(tmp_path, monkeypatch):
     path, builds = tmp_path / "run.json", ["first", "second"]
     for build in [*builds, "first"]:
         monkeypatch.setattr(run, "build_id", lambda build=build: build)
@@ -219,11 +219,11 @@ def test_the_builds_of_all_code_that_has_run_are_stored(tmp_path, monkeypatch):
     assert json.loads(path.read_text())["code"] == builds
 
 
-@pytest.mark.parametrize("name", [name for name in JOBS if name not in LONG])
-def test_a_full_disk_names_the_file_and_what_to_do(name, begun, tmp_path, monkeypatch):
+@pytest.mark.parametrize("name", [name for name in JOBS if name not in SLOW_START])
+def test_a_full_disk_names_the_file_and_the_remedy(name, started, tmp_path, monkeypatch):
     job, left = JOBS[name], iter(range(3 if name == "label" else 1))
     folder, real = tmp_path / name, os.fsync
-    (tmp_path / "labels").symlink_to(begun / "labels")
+    (tmp_path / "labels").symlink_to(started / "labels")
 
     def full(*arguments):
         if next(left, None) is None:
@@ -236,4 +236,4 @@ def test_a_full_disk_names_the_file_and_what_to_do(name, begun, tmp_path, monkey
             job.run(job.options, folder)
         assert error.value.errno == errno.ENOSPC
     job.run(job.options, folder)
-    assert {path.name for path in folder.iterdir()} == {path.name for path in (begun / name).iterdir()}
+    assert {path.name for path in folder.iterdir()} == {path.name for path in (started / name).iterdir()}

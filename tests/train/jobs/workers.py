@@ -1,4 +1,4 @@
-"""Workers for tests: they do what a job says, or refuse to be made."""
+"""Workers for tests: they do what a job says, or refuse to start."""
 
 import os
 import signal
@@ -30,14 +30,14 @@ class Worker:
 
 
 class DeviceWorker:
-    """Says which device Ray has given to its job."""
+    """Returns the device that Ray has assigned to its job."""
 
     def __call__(self, job):
         time.sleep(0.2)
         return job_device()
 
 
-class Unwilling:
+class RefusingWorker:
     def __init__(self):
         raise ReversiError("I will not")
 
@@ -52,7 +52,7 @@ class Options:
 
 
 class Reader:
-    """Gives the text of the file that its options name."""
+    """Returns the text of the file that its options name."""
 
     def __init__(self, options):
         self.options = options

@@ -1,4 +1,4 @@
-"""Data sets on disk: right labels, files that nothing can spoil unnoticed; and `reversi label`."""
+"""Datasets on disk: correct labels, detection of damaged files, resumption; and `reversi label`."""
 
 import json
 import os
@@ -32,8 +32,8 @@ SMALL = LabelOptions(size=4, count=100, empties=(4, 6), shard_rows=40, block_row
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory):
-    """SMALL, made in one go on one thread."""
+def dataset(tmp_path_factory):
+    """A folder with the dataset SMALL, made without interruption on one thread."""
     folder = tmp_path_factory.mktemp("labels") / "new" / "folder"
     manifest = generate(SMALL, folder, threads=1)
     assert manifest == read_manifest(folder)
@@ -43,7 +43,7 @@ def made(tmp_path_factory):
 
 @pytest.mark.parametrize("labeller", ["exact", "six-factor:depth=2,exact=7"])
 @pytest.mark.parametrize("rules", [Rules(s, v) for s in (6, 8) for v in ("normal", "reversed")], ids=str)
-def test_labels_are_those_of_the_solver_and_beyond_it_of_a_search(rules, labeller, tmp_path):
+def test_labels_equal_the_solver_or_the_search(rules, labeller, tmp_path):
     options = LabelOptions(
         size=rules.size, variant=rules.variant, count=60, empties=(5, 9), labeller=labeller, shard_rows=25
     )
@@ -62,10 +62,10 @@ def test_labels_are_those_of_the_solver_and_beyond_it_of_a_search(rules, labelle
         assert (labels.score[row], labels.empties[row]) == (expected, position.empties)
 
 
-def test_the_format_of_shards_and_manifest(made):
+def test_format_of_shards_and_manifest(dataset):
     import pyarrow.parquet as parquet
 
-    table = parquet.read_table(made / "shard-00000.parquet")
+    table = parquet.read_table(dataset / "shard-00000.parquet")
     types = {field.name: str(field.type) for field in table.schema}
     words = "dictionary<values=string, indices=int8, ordered=0>"
     bytes_ = dict.fromkeys(("empties", "depth", "size"), "uint8")
@@ -73,14 +73,14 @@ def test_the_format_of_shards_and_manifest(made):
     assert list(types) == ["own", "opp", "score", "empties", "kind", "depth", "variant", "size"]
     row = table.slice(0, 1).to_pylist()[0]
     assert (row["kind"], row["variant"], row["size"], row["empties"]) == ("exact", "normal", 4, 4)
-    content = json.loads((made / "manifest.json").read_text())
+    content = json.loads((dataset / "manifest.json").read_text())
     assert (content["format"], content["rows"], content["complete"]) == ("reversi-labels-1", 100, True)
     assert LabelOptions.from_dict(content["options"]) == SMALL
     assert [shard["rows"] for shard in content["shards"]] == [40, 40, 20]
-    assert set(files(made)) == {"manifest.json", *(shard["file"] for shard in content["shards"])}
+    assert set(files(dataset)) == {"manifest.json", *(shard["file"] for shard in content["shards"])}
 
 
-def test_an_interrupted_data_set_is_read_in_part_and_goes_on_to_the_same_files(made, tmp_path):
+def test_an_interrupted_dataset_is_readable_and_resumes(dataset, tmp_path):
     def interrupt(doing, done, total):
         if doing == "labelling" and done > 40:
             raise KeyboardInterrupt
@@ -92,12 +92,12 @@ def test_an_interrupted_data_set_is_read_in_part_and_goes_on_to_the_same_files(m
         read(tmp_path)
     assert len(read(tmp_path, partial=True)) == rows
     generate(SMALL, tmp_path)
-    assert files(tmp_path) == files(made)
+    assert files(tmp_path) == files(dataset)
 
 
-def test_a_flipped_byte_is_found_and_the_file_named(made, tmp_path):
+def test_a_flipped_byte_is_detected_and_the_shard_made_again(dataset, tmp_path):
     for name in ("shard-00000.parquet", "shard-00002.parquet"):
-        folder = shutil.copytree(made, tmp_path / name)
+        folder = shutil.copytree(dataset, tmp_path / name)
         data = bytearray((folder / name).read_bytes())
         data[len(data) // 2] ^= 1
         (folder / name).write_bytes(data)
@@ -109,15 +109,15 @@ def test_a_flipped_byte_is_found_and_the_file_named(made, tmp_path):
             read(folder)
         assert storage.rows_in_place(folder) == (60 if name == "shard-00000.parquet" else 80)
         generate(SMALL, folder)
-        assert files(folder) == files(made)
+        assert files(folder) == files(dataset)
 
 
 @pytest.mark.parametrize(
     ("column", "number"),
     [("score", np.nan), ("score", np.inf), ("score", -16.5), ("empties", 3), ("own", 2**64 - 1), ("opp", 1)],
 )
-def test_rows_that_cannot_be_are_refused_whatever_the_hash_says(made, tmp_path, column, number):
-    folder = shutil.copytree(made, tmp_path / "odd")
+def test_impossible_rows_are_refused_despite_a_correct_hash(dataset, tmp_path, column, number):
+    folder = shutil.copytree(dataset, tmp_path / "odd")
     manifest = read_manifest(folder)
     labels = storage.read_shard(folder, manifest.shards[1], SMALL.rules)
     changed = getattr(labels, column).copy()
@@ -127,7 +127,7 @@ def test_rows_that_cannot_be_are_refused_whatever_the_hash_says(made, tmp_path, 
         read(folder)
 
 
-def test_labels_go_on_with_the_same_weights_alone_and_are_read_without_them(tmp_path):
+def test_labelling_resumes_only_with_the_same_weights(tmp_path):
     file, formula = tmp_path / "weights.json", evaluators.get_formula("six-factor")
     file.write_bytes(formula_file(formula, "six-factor", {}, {}))
     name = f"six-factor:weights={file}"
@@ -147,20 +147,20 @@ def test_labels_go_on_with_the_same_weights_alone_and_are_read_without_them(tmp_
     assert not (tmp_path / "never-made").exists()
 
 
-def test_folders_that_hold_something_else(made, tmp_path):
+def test_other_folders_are_refused(dataset, tmp_path):
     with pytest.raises(TrainError, match="manifest.json"):
         read(tmp_path / "nothing")
     for text in ("no JSON", "[]", '{"format": "reversi-labels-9"}', '{"format": "reversi-labels-1"}'):
         (tmp_path / "manifest.json").write_text(text)
         with pytest.raises(TrainError, match="manifest.json"):
             read(tmp_path)
-    folder = shutil.copytree(made, tmp_path / "no manifest")
+    folder = shutil.copytree(dataset, tmp_path / "no manifest")
     (folder / "manifest.json").unlink()
     with pytest.raises(TrainError, match="no manifest.json"):
         generate(SMALL, folder)
 
 
-def test_devices(tmp_path, monkeypatch):
+def test_cuda_solves_labels_and_missing_devices_are_refused(tmp_path, monkeypatch):
     calls = []
 
     def solve_batch_cuda(own, opp, rules, *, threads, progress):
@@ -187,12 +187,12 @@ def test_devices(tmp_path, monkeypatch):
         ("six-factor:depth=28,exact=0", (20, 50), 28),
     ],
 )
-def test_the_most_empties_that_a_labeller_solves(labeller, empties, most):
+def test_max_solved_empties_of_a_labeller(labeller, empties, most):
     assert LabelOptions(empties=empties, labeller=labeller).max_solved_empties == most
 
 
 @pytest.mark.parametrize("size", [6, 8])
-def test_nothing_is_solved_that_nobody_could_wait_for(tmp_path, size):
+def test_too_many_empties_to_solve_are_refused(tmp_path, size):
     most = MAX_SOLVED_EMPTIES[size]
     check_solvable(most, Rules(size), "exact")
     with pytest.raises(TrainError, match=f"at most {most} on"):
@@ -200,8 +200,8 @@ def test_nothing_is_solved_that_nobody_could_wait_for(tmp_path, size):
     assert not (tmp_path / "never-made").exists()
 
 
-def test_labels_are_selected_and_joined(made):
-    labels = read(made)
+def test_labels_are_selected_and_joined(dataset):
+    labels = read(dataset)
     few = labels.select([5, 3])
     assert few.score.tolist() == [labels.score[5], labels.score[3]]
     again = Labels.concatenate([labels.select(labels.empties == 4), labels.select(labels.empties != 4)])
@@ -225,8 +225,8 @@ except ValueError as error: print(error)
 """
 
 
-def test_labelling_in_memory_needs_no_pyarrow_and_no_torch():
-    """And a second process runs the kernels from the cache, which has crashed before."""
+def test_labelling_in_memory_needs_neither_pyarrow_nor_torch():
+    """The second process also runs the kernels from the cache, which crashed in an earlier version."""
     options = LabelOptions(count=40, empties=(9, 12), labeller="six-factor:depth=4,exact=10")
     labels = label_positions(*sample_positions(options, 0), options)
     scores, heavy, error = output_of(IN_MEMORY)
@@ -234,7 +234,7 @@ def test_labelling_in_memory_needs_no_pyarrow_and_no_torch():
     assert "pyarrow" in error
 
 
-def test_labels_by_a_residual_network_are_its_values(tmp_path):
+def test_labels_of_a_residual_network_equal_its_values(tmp_path):
     options = LabelOptions(size=6, count=60, empties=(6, 9), labeller="zero:exact=7", play_depth=1)
     generate(options, tmp_path / "out", threads=1)
     labels = read(tmp_path / "out")
@@ -251,28 +251,28 @@ def test_labels_by_a_residual_network_are_its_values(tmp_path):
         replace(options, labeller="zero:depth=2")
 
 
-#: What is written first of a shard.
+#: Temporary file that is renamed to a shard.
 PART = ".shard-*.part"
-#: Positions of a job that no test waits for.
-LONG = 60_000
-COMMAND = ("--size", "6", "--count", str(LONG), "--empties", "9-11", "--shard-rows", "30")
+#: Positions of a job that no test completes.
+MAX_POSITIONS = 60_000
+COMMAND = ("--size", "6", "--count", str(MAX_POSITIONS), "--empties", "9-11", "--shard-rows", "30")
 
 
 def shards(folder):
-    """Those that the manifest has: a shard is in its place a moment before."""
+    """Return the number of shards in the manifest; their files are renamed slightly before."""
     return len(read_manifest(folder).shards) if (folder / "manifest.json").exists() else 0
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="signals")
-def test_ctrl_c_says_how_far_it_came_and_the_same_command_goes_on(tmp_path):
+def test_ctrl_c_prints_progress_and_the_command_resumes(tmp_path):
     folder = tmp_path / "out"
 
     def interrupted_with(finished):
         command = ("label", folder, *COMMAND)
         status, out, err = interrupted(lambda: shards(folder) == finished, *command, code=held(REVERSI, PART, 4))
         assert (status, out) == (130, "")
-        assert f"stopped at {30 * finished} of {LONG} positions" in err
+        assert f"stopped at {30 * finished} of {MAX_POSITIONS} positions" in err
         return err
 
     assert interrupted_with(3).startswith("stopped at ")
@@ -280,7 +280,7 @@ def test_ctrl_c_says_how_far_it_came_and_the_same_command_goes_on(tmp_path):
     assert len(read(folder, partial=True)) == 30 * 6
 
 
-def test_json(reversi, tmp_path):
+def test_label_command_prints_json(reversi, tmp_path):
     arguments = ("label", tmp_path / "out", "--count", 50, "-e", 6, "--size", 4, "-v", "reversed", "--json")
     code, out, err = reversi(*arguments)
     result = json.loads(out)
@@ -295,7 +295,7 @@ def test_json(reversi, tmp_path):
     assert read(tmp_path / "out").rules.variant == "reversed"
 
 
-def test_how_the_games_are_played(reversi, tmp_path):
+def test_label_command_stores_its_play_options(reversi, tmp_path):
     assert reversi("label", tmp_path / "plain", "--count", 20, "-e", "5", "--size", 4)[0] == 0
     assert read_manifest(tmp_path / "plain").options == LabelOptions(size=4, count=20, empties=(5, 5))
     games = ("--play-depth", 3, "--noise", "0", "--temperature", "0,0.5", "--opening-plies", "2,5")

@@ -1,4 +1,4 @@
-"""Positions of a data set: flat, without symmetric duplicates, the same on any number of threads and in any order."""
+"""Positions of a dataset: uniform by empties, unique up to symmetry, independent of threads and order."""
 
 import numpy as np
 import pytest
@@ -25,12 +25,12 @@ def options_for(rules, **changes):
     return LabelOptions(size=rules.size, variant=rules.variant, **changes)
 
 
-def whole(options, **how):
+def all_positions(options, **how):
     boards = [sample_positions(options, shard, **how) for shard in range(options.shards)]
     return [np.concatenate(side) for side in zip(*boards, strict=True)]
 
 
-HOW = {
+SETTINGS = {
     "noise": {"play_depth": 1, "temperature": (0.0,), "noise": (0.0, 0.1, 0.5), "random_share": 0.2},
     "temperature": {"play_depth": 1, "temperature": (0.0, 1.0, 4.0), "prefixes": (24,)},
     "depth 2": {"play_depth": 2, "temperature": (0.5, 2.0), "prefixes": (1, 10)},
@@ -40,14 +40,14 @@ HOW = {
 
 @pytest.mark.parametrize(
     ("rules", "how"),
-    [  # the twin takes a second for a game of depth 2 on the large board
+    [  # the reference takes a second per game of depth 2 on 8x8
         pytest.param(rules, how, id=f"{name}-{rules}")
-        for name, how in HOW.items()
+        for name, how in SETTINGS.items()
         for rules in GAMES
         if rules.size == 6 or how["play_depth"] == 1
     ],
 )
-def test_games_follow_the_plain_twin(rules, how):
+def test_games_equal_a_plain_reference(rules, how):
     options = options_for(rules, empties=(2, 20), seed=2**63 + 5, **how)
     evaluator, games, reached = get_evaluator("six-factor"), (16 if options.play_depth == 1 else 8) // rules.size, 0
     own, opp, key = (np.zeros((games, options.strata), np.uint64) for _ in range(3))
@@ -63,13 +63,13 @@ def test_games_follow_the_plain_twin(rules, how):
             boards = (0, 0) if position is None else (position.own, position.opp)
             assert (int(own[i, column]), int(opp[i, column])) == boards
             assert (key[i, column] == 0) == (position is None)
-        assert all(empties < rules.square_count - 4 - prefix for empties in found)  # none of the random beginning
+        assert all(empties < rules.square_count - 4 - prefix for empties in found)  # no position of the random opening
         reached += len(found)
     assert reached > games * 6
 
 
-def test_only_what_is_wanted_is_taken():
-    """And the games are the same: what a data set still lacks must not change what it gets."""
+def test_only_wanted_strata_are_recorded():
+    """The games stay the same: the strata that a dataset still needs must not change its positions."""
     options = LabelOptions(size=6, empties=(4, 20))
     rules, nets = options.rules, get_evaluator("six-factor").record(options.rules)
     taken = []
@@ -86,11 +86,11 @@ def test_only_what_is_wanted_is_taken():
 
 
 @pytest.mark.parametrize("rules", [*GAMES, Rules(4)], ids=str)
-def test_a_data_set_is_flat_and_has_no_symmetric_duplicates(rules):
+def test_a_dataset_is_uniform_and_unique_up_to_symmetry(rules):
     small = {"count": 90, "empties": (5, 7), "shard_rows": 20, "block_rows": 40}
     options = options_for(rules, **(small if rules.size == 4 else IN_BLOCKS))
     assert options.blocks > 2
-    own, opp = whole(options)
+    own, opp = all_positions(options)
     assert len(own) == options.count
     assert len(set(canonical_rows(own, opp))) == options.count
     empties = rules.square_count - np.bitwise_count(own | opp)
@@ -99,9 +99,9 @@ def test_a_data_set_is_flat_and_has_no_symmetric_duplicates(rules):
     assert not batch.is_over(own, opp, rules).any()
 
 
-def test_neither_threads_nor_the_order_of_the_shards_matter():
+def test_threads_and_shard_order_do_not_matter():
     options = LabelOptions(**IN_BLOCKS)
-    own, opp = whole(options, threads=1)
+    own, opp = all_positions(options, threads=1)
     for block in reversed(range(options.blocks)):
         rows = slice(block * 800, min(block * 800 + 800, options.count))
         block_own, block_opp = sample_block(options, block, threads=2)
@@ -112,7 +112,7 @@ def test_neither_threads_nor_the_order_of_the_shards_matter():
     assert (one_opp == opp[2000:2400]).all()
 
 
-def test_a_player_without_a_name_plays_too():
+def test_an_evaluator_object_can_be_the_player():
     options = LabelOptions(count=200)
     stranger = get_evaluator("six-factor").with_weights(mobility_weight=-500)
     (named, _), (same, _), (other, _) = (
@@ -123,10 +123,10 @@ def test_a_player_without_a_name_plays_too():
 
 
 @pytest.mark.filterwarnings("ignore::search.evaluators.function.SlowEvaluatorWarning")
-def test_a_player_that_fails_is_heard():
+def test_an_error_of_the_player_is_raised():
     @evaluator
     def broken(position):
-        """Fails."""
+        """Raise an error."""
         raise ValueError("mine")
 
     options = LabelOptions(size=6, count=20, empties=(4, 8), play_depth=1)
@@ -142,7 +142,7 @@ def test_a_player_that_fails_is_heard():
 
 
 @pytest.mark.parametrize("executor", [None, LocalExecutor(0)], ids=["threads", "jobs"])
-def test_games_that_were_played_are_not_played_again(tmp_path, monkeypatch, executor):
+def test_played_games_are_not_repeated_on_resumption(tmp_path, monkeypatch, executor):
     monkeypatch.setattr(sampling, "MAX_GAMES", 256)
     options = LabelOptions(size=6, count=4500, empties=(6, 8), shard_rows=1500, play_depth=1)
     generate(options, tmp_path / "whole")
@@ -167,14 +167,14 @@ def test_games_that_were_played_are_not_played_again(tmp_path, monkeypatch, exec
     assert cut == whole
 
 
-def test_more_positions_than_there_are_and_no_such_shard():
+def test_too_many_positions_and_missing_shards_are_refused():
     with pytest.raises(TrainError, match="9 empties"):
         sample_positions(LabelOptions(size=4, count=5000, empties=(9, 9)), 0)
     with pytest.raises(TrainError, match="shard=3"):
         sample_positions(LabelOptions(count=250, shard_rows=100), 3)
 
 
-def test_where_fewer_will_do_those_that_there_are_come_back():
+def test_fewer_positions_are_returned_if_allowed():
     options = LabelOptions(size=4, count=3000, empties=(4, 9), play_depth=1, noise=(1.0,), prefixes=(1,))
     own, opp = sample_block(options, 0, fewer=True)
     empties = 16 - np.bitwise_count(own | opp)
@@ -194,6 +194,6 @@ def test_where_fewer_will_do_those_that_there_are_come_back():
         ({"labeller": "discs:depth=0"}, "'discs:depth=0': depth='0'"),
     ],
 )
-def test_options_that_make_no_sense_are_refused(changes, message):
+def test_invalid_options_are_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         LabelOptions(**changes)

@@ -1,4 +1,4 @@
-"""Torch on one thread, in every test; small networks and trainings."""
+"""Fixtures of the PPO tests: torch on one thread, small networks, short training runs."""
 
 from functools import partial
 
@@ -16,25 +16,25 @@ __all__ = ["no_litter", "policy_file", "tiny_net"]
 
 
 class Killed(BaseException):
-    """As sudden as a signal."""
+    """Stands for a kill signal."""
 
 
 @pytest.fixture(autouse=True)
 def _one_thread(one_torch_thread):
-    """Small networks only lose by more."""
+    """More threads only slow down small networks."""
 
 
 @pytest.fixture
-def quick(monkeypatch, tmp_path):
-    """A ladder of one baseline, a few solved endgames, and nothing drawn."""
+def quick_evaluation(monkeypatch, tmp_path):
+    """Evaluate with one baseline and a few solved endgames, without plots."""
     monkeypatch.setattr("train.charts.is_installed", lambda library: False)
     monkeypatch.setattr(policy_run, "Ladder", partial(Ladder, baselines=("random",)))
     endgames = noisy_endgames(EndgameOptions(4, positions=5, empties=(3, 5)), tmp_path)
     monkeypatch.setattr(policy_run, "noisy_endgames", lambda options: endgames)
 
 
-def killed_until_it_ends(run, folder, *, before=False):
-    """Run until it ends; each part is killed right after its first checkpoint, or *before* its second. Return the checkpoints."""
+def run_with_kills(run, folder, *, before=False):
+    """Repeat a run until it completes; each part is killed after its first checkpoint or *before* its second. Return these."""
     checkpoints = []
     while len(checkpoints) < 10:
         saves = []

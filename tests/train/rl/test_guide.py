@@ -1,4 +1,4 @@
-"""The guide in docs/guide/rl.md, followed as it stands but with fewer steps, and what else takes its time."""
+"""The guide docs/guide/rl.md run with fewer steps; the exam and the benchmark of policies."""
 
 import json
 import re
@@ -12,15 +12,15 @@ from tests.conftest import REPOSITORY
 from tests.oracles.jobs import PATIENCE, launched
 from tests.oracles.processes import output_of
 from tests.play.cli.test_contract import check_refusal
-from tests.project.test_docs import rl_guide, smaller
+from tests.project.test_docs import rl_guide, shortened
 
 
 @pytest.mark.slow
-def test_the_guide_leads_to_an_agent_in_the_browser(tmp_path, reversi, monkeypatch):
+def test_the_rl_guide_ends_with_a_game_in_the_browser(tmp_path, reversi, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
     def shell(command):
-        """What a command prints in this process, since torch takes seconds to be imported."""
+        """Run a command in this process, since the import of torch takes seconds; return its output."""
         program, *words = shlex.split(command)
         status, out, err = reversi(*words)
         assert (program, status) == ("reversi", 0), f"{command}\n{err}"
@@ -32,10 +32,10 @@ def test_the_guide_leads_to_an_agent_in_the_browser(tmp_path, reversi, monkeypat
     known = tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["project"]["optional-dependencies"]
     assert set(extras) <= set(known)
     assert train == "reversi train ppo --out runs/first --size 6"
-    assert "policy: runs/first/policy.safetensors" in shell(smaller(train))
+    assert "policy: runs/first/policy.safetensors" in shell(shortened(train))
     assert (tmp_path / "runs" / "first" / "curve.svg").exists()
     for command in measures:
-        assert re.search("6[x×]6", shell(smaller(command)))
+        assert re.search("6[x×]6", shell(shortened(command)))
     assert serve == "reversi serve &"
     server_options = ("--port", 0, "--workers", 0, "--database", "games")
     with launched("serve", *server_options, cwd=tmp_path) as server:
@@ -57,14 +57,14 @@ def test_the_guide_leads_to_an_agent_in_the_browser(tmp_path, reversi, monkeypat
 
 
 @pytest.mark.slow
-def test_an_exam_shows_a_policy_with_and_without_search(reversi, json_lines, policy_file, tmp_path):
-    [found] = json_lines("exam", policy_file, "--games", 8, "--cache", tmp_path)
-    players = found["players"]
+def test_the_exam_measures_a_policy_with_and_without_search(reversi, json_lines, policy_file, tmp_path):
+    [result] = json_lines("exam", policy_file, "--games", 8, "--cache", tmp_path)
+    players = result["players"]
     assert {"policy alone", "value, 1 ply", "value, 2 plies", "value, 2 plies, solver 10"} <= set(players)
     assert players["value, 2 plies, solver 10"]["regret"] < players["policy alone"]["regret"]
     check_refusal(reversi, ("exam", policy_file, "--games", 7), "--games 7")
 
 
 @pytest.mark.slow
-def test_the_bench_measures():
+def test_the_ppo_benchmark_measures_a_rate():
     assert json.loads(output_of("-m", "benchmarks.rl", "ours", "1")[-1]) > 0

@@ -1,4 +1,4 @@
-"""PPO on tensors: its arithmetic against slow twins, its games against the rules, its run in a folder that is killed."""
+"""PPO on tensors: advantages and loss against definitions, rollouts against the rules, runs that are killed."""
 
 import csv
 import json
@@ -24,14 +24,14 @@ from train.rl import policy_run, tensor_ppo
 from train.rl.options import PpoOptions, preset
 from train.rl.tensor_ppo import PpoLoss, Rollout, TensorPPO, gae
 
-from .conftest import killed_until_it_ends
+from .conftest import run_with_kills
 
 SMALL = {"size": 4, "channels": 4, "blocks": 1, "num_envs": 32, "num_steps": 8}
 SMALL |= {"total_timesteps": 768, "batch_size": 64, "n_epochs": 2, "snapshot_every": 256, "pool_size": 2}
 SMALL |= {"snapshot_share": 0.5, "eval_every": 512, "eval_games": 2}
 
 
-def test_advantages_are_those_of_the_definition():
+def test_advantages_equal_the_definition():
     plies, gae_lambda, rng = 9, 0.8, np.random.default_rng(1)
     values, rewards = rng.uniform(-1, 1, (2, plies + 1, 3))
     dones = rng.random((plies, 3)) < 0.3
@@ -52,7 +52,7 @@ def test_advantages_are_those_of_the_definition():
 @pytest.mark.parametrize(
     ("ratio", "advantage", "surrogate"), [(2.0, 1.0, 1.2), (2.0, -1.0, -2.0), (0.5, 1.0, 0.5), (0.5, -1.0, -0.8)]
 )
-def test_the_surrogate_is_clipped_where_it_would_gain(tiny_net, ratio, advantage, surrogate):
+def test_the_surrogate_objective_is_clipped(tiny_net, ratio, advantage, surrogate):
     net, ones = tiny_net(), torch.ones(1)
     empty, masks = torch.zeros(1, dtype=torch.int64), torch.ones(1, 17, dtype=torch.bool)
     log_prob = torch.log_softmax(net.of_actions(empty, empty)[0], 1)[:, 0].detach() - np.log(ratio)
@@ -61,7 +61,7 @@ def test_the_surrogate_is_clipped_where_it_would_gain(tiny_net, ratio, advantage
     assert values[tensor_ppo.METRICS.index("policy_loss")].item() == pytest.approx(-surrogate, abs=1e-4)
 
 
-def test_the_loss_follows_the_moves_of_the_loss_mask_and_no_others(tiny_net):
+def test_only_moves_in_the_loss_mask_contribute_to_the_loss(tiny_net):
     net, count = tiny_net(), 16
     boards = [torch.full((count,), side) for side in Rules(4).start_boards]
     masks = torch.ones(count, 17, dtype=torch.bool)
@@ -80,14 +80,14 @@ def test_the_loss_follows_the_moves_of_the_loss_mask_and_no_others(tiny_net):
     loss.backward()
     assert net.policy[1].bias.grad[0] < 0 < net.policy[1].bias.grad[1]
     assert net.policy[1].bias.grad[5] == 0
-    further = batch._replace(log_probs=log_probs - 0.3)  # beyond the clip nothing is gained
+    further = batch._replace(log_probs=log_probs - 0.3)  # no gradient outside the clip range
     net.zero_grad()
     PpoLoss(net, 0.0)(further)[0].backward()
     assert net.policy[1].bias.grad.abs().max() == 0
 
 
 @pytest.mark.parametrize("variant", ["normal", "reversed"])
-def test_a_rollout_is_of_games_whose_sides_are_who_they_should_be(tmp_path, variant):
+def test_rollouts_follow_the_rules_and_assign_the_sides(tmp_path, variant):
     training = TensorPPO(tmp_path, preset(**SMALL | {"num_steps": 14, "variant": variant}))
     training.set_up()
     for _ in range(3):
@@ -138,14 +138,14 @@ def test_a_rollout_is_of_games_whose_sides_are_who_they_should_be(tmp_path, vari
 
 
 @pytest.mark.slow
-@pytest.mark.usefixtures("quick", "no_litter")
+@pytest.mark.usefixtures("quick_evaluation", "no_litter")
 @pytest.mark.parametrize("before", [False, True])
-def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, monkeypatch, before):
+def test_a_run_killed_at_every_checkpoint_ends_the_same(tmp_path, monkeypatch, before):
     monkeypatch.setattr(policy_run, "CHECKPOINT_SECONDS", 0.0)
-    options = preset(**SMALL | {"pool_size": 3, "total_timesteps": 1536})  # some snapshots are removed at random
+    options = preset(**SMALL | {"pool_size": 3, "total_timesteps": 1536})  # removes snapshots at random
     whole, folder = TensorPPO(tmp_path / "whole", options), tmp_path / "killed"
     whole.run()
-    checkpoints = killed_until_it_ends(lambda: TensorPPO(folder, options).run(), folder, before=before)
+    checkpoints = run_with_kills(lambda: TensorPPO(folder, options).run(), folder, before=before)
     assert [checkpoint["run"]["steps"] for checkpoint in checkpoints] == [*range(256, 1537, 256)][: 6 - before]
     expected = results(tmp_path / "whole")
     assert {"policy.safetensors", "log.csv", "evaluations.csv", "regret.csv", "run.json", CHECKPOINT} == set(expected)
@@ -157,7 +157,7 @@ def test_killed_at_every_checkpoint_it_is_as_if_nothing_had_happened(tmp_path, m
 
 
 @pytest.mark.slow
-def test_a_finished_run_continues_with_more_steps_and_plays_updates_to_their_end(tmp_path):
+def test_a_finished_run_continues_with_more_whole_updates(tmp_path):
     totals, seldom = set(), SMALL | {"eval_every": 4096}
     for steps in (300, 300, 1000):
         made = tmp_path, preset(**seldom | {"total_timesteps": steps})
@@ -173,8 +173,8 @@ def test_a_finished_run_continues_with_more_steps_and_plays_updates_to_their_end
     assert read_residual(run.policy).record["steps"] == 1024
 
 
-@pytest.mark.usefixtures("quick")
-def test_what_a_run_cannot_resume_from_is_refused(tmp_path):
+@pytest.mark.usefixtures("quick_evaluation")
+def test_other_devices_and_damaged_checkpoints_are_refused(tmp_path):
     if not torch.cuda.is_available():
         with pytest.raises(TrainError, match="cuda"):
             TensorPPO(tmp_path, preset(**SMALL, device="cuda"))
@@ -193,13 +193,13 @@ def test_what_a_run_cannot_resume_from_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize("wrong", [{"size": 5}, {"opening_plies": 9}, {"num_envs": 0}])
-def test_options_that_the_game_cannot_have_are_refused(wrong):
+def test_invalid_options_are_refused(wrong):
     with pytest.raises(ReversiError, match=next(iter(wrong))):
         preset(**{"size": 4, **wrong})
 
 
 @pytest.mark.parametrize("device", ["cpu", "cuda"])
-def test_the_command_resumes_with_its_folder_alone_and_without_stable_baselines(reversi, tmp_path, monkeypatch, device):
+def test_ppo_command_resumes_with_only_its_folder(reversi, tmp_path, monkeypatch, device):
     ran = []
     monkeypatch.setattr("train.rl.tensor_ppo.checked_device", torch.device)
     monkeypatch.setitem(sys.modules, "sb3_contrib", None)
@@ -211,7 +211,7 @@ def test_the_command_resumes_with_its_folder_alone_and_without_stable_baselines(
     assert ran == [preset(**SMALL, device=device)]
 
 
-def test_an_elo_that_is_not_determined_is_no_number(tmp_path, capsys):
+def test_an_undetermined_elo_is_shown_as_a_bound(tmp_path, capsys):
     rules, notes = Rules(6), []
     standing = Ladder(rules, 4, baselines=("random",)).measure(EvaluatorPlayer("six-factor", rules, 4, threads=1))
     row = {"steps": 256, "seconds": 1.0, "steps_per_second": 9} | json.loads(

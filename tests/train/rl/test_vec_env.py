@@ -1,4 +1,4 @@
-"""stable-baselines3 and sb3-contrib learn on the environments, and the batch adapter is the same as their own."""
+"""stable-baselines3 and sb3-contrib learn on the environments; the batch adapter behaves like DummyVecEnv."""
 
 import gymnasium
 import numpy as np
@@ -56,7 +56,7 @@ def test_maskable_ppo_learns(make, observation):
         {"observation": "flat", "opponent": ["random", last_legal], "colour": "white", "opening_plies": 2},
     ],
 )
-def test_the_batch_is_the_same_as_sb3s_own(options):
+def test_the_batch_adapter_equals_dummy_vec_env(options):
     options |= {"size": 4}
     ours, theirs = ReversiVecEnv(5, **options), DummyVecEnv([lambda: Monitor(ReversiEnv(**options))] * 5)
     ours.seed(3)
@@ -90,7 +90,7 @@ def test_the_batch_is_the_same_as_sb3s_own(options):
     assert ended > 20
 
 
-def test_attributes_of_the_batch():
+def test_attributes_of_the_batch_adapter():
     env = batch(opponent="greedy", render_mode="rgb_array")
     env.reset()
     assert env.get_attr("num_envs", indices=[0, 1]) == [8, 8]
@@ -109,7 +109,7 @@ def test_attributes_of_the_batch():
     assert env.render().dtype == np.uint8
 
 
-def test_reset_options_are_used_once_and_are_the_same_for_all():
+def test_reset_options_and_seeds_are_used_once():
     env = batch(opponent="random")
     env.set_options({"empties": 5})
     env.seed(1)
@@ -145,7 +145,7 @@ def test_one_model_plays_both_sides():
     assert sides == {True, False}
 
 
-def test_the_board_policy_learns_and_plays_legally():
+def test_board_policy_learns_and_plays_legally():
     env = ReversiVecEnv(8, size=4, observation="dict", colour="random")
     shape = {"architecture": {"channels": 4, "blocks": 1}}
     model = MaskablePPO(BoardPolicy, env, n_steps=8, batch_size=32, policy_kwargs=shape, seed=1, device="cpu")

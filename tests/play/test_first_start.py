@@ -11,14 +11,14 @@ from search.agents.spec import make_agent
 @pytest.fixture
 def compiled(monkeypatch):
     """The parts that other processes had to compile."""
-    asked = []
+    parts_asked = []
 
     def apart(parts):
-        asked.extend(parts)
+        parts_asked.extend(parts)
         return parts
 
     monkeypatch.setattr(first_start, "_compile_apart", apart)
-    return asked
+    return parts_asked
 
 
 def test_missing_kernels_are_compiled_with_a_message(compiled, capsys):

@@ -70,19 +70,19 @@ def test_pondering_can_be_switched_off():
 
 
 def test_pondering_rounds_double_their_time(monkeypatch):
-    engine, given = Engine("six-factor", megabytes=1), []
+    engine, searches = Engine("six-factor", megabytes=1), []
 
     def note(position, limits):
-        given.append(limits)
+        searches.append(limits)
         return search(START, Limits(depth=1))
 
     search = engine.search
     monkeypatch.setattr(engine, "search", note)
-    ponder(engine, START, Limits(time=1.5, soft=0.5), lambda: len(given) == 3)
-    assert given == [Limits(time=1.5, soft=0.5), Limits(time=3.0), Limits(time=6.0)]
-    given.clear()
+    ponder(engine, START, Limits(time=1.5, soft=0.5), lambda: len(searches) == 3)
+    assert searches == [Limits(time=1.5, soft=0.5), Limits(time=3.0), Limits(time=6.0)]
+    searches.clear()
     ponder(engine, START, Limits(depth=5), lambda: False)
-    assert given == [Limits(depth=5)]
+    assert searches == [Limits(depth=5)]
 
 
 def test_pondering_fills_the_table_for_the_reply():
@@ -148,15 +148,15 @@ def test_ponder_option_and_end_of_the_process(reversi, command):
 
 def test_tree_search_follows_the_clock_and_has_values(monkeypatch):
     pytest.importorskip("torch")
-    start, thinker, given = Position.initial(Rules(6)), Thinker("zero"), []
+    start, thinker, calls = Position.initial(Rules(6)), Thinker("zero"), []
     limited = Thinker("zero:simulations=8")
     assert thinker.has_values
     assert (thinker.agent.time, limited.agent.time) == (1.0, None)
     assert limited.think(start, depth=3, moves=2).nodes == 8
     search = thinker.agent.search
     monkeypatch.setattr(
-        thinker.agent, "search", lambda position, limits, **how: given.append(limits) or search(position, limits, **how)
+        thinker.agent, "search", lambda position, limits, **how: calls.append(limits) or search(position, limits, **how)
     )
     thought = thinker.think(start, clock=TimeControl(2.0), depth=3, moves=3)
-    assert 0 < given[0].soft <= given[0].time < 1
+    assert 0 < calls[0].soft <= calls[0].time < 1
     assert thought.move == thought.moves[0].move

@@ -56,8 +56,8 @@ BIN = Path(sys.executable).parent
 
 def blocks(page):
     """Return (language, text) of the blocks to run."""
-    found = BLOCK.findall(page.read_text("utf-8"))
-    return [(language, text) for comment, language, text in found if language in ("python", "bash") and not comment]
+    matches = BLOCK.findall(page.read_text("utf-8"))
+    return [(language, text) for comment, language, text in matches if language in ("python", "bash") and not comment]
 
 
 def lines_of(page):

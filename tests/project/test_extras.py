@@ -59,8 +59,8 @@ COMMANDS_OF_EXTRAS = {
 
 
 def run_without(libraries, commands, folder):
-    asked = json.dumps([list(libraries), [command.split() for command in commands]])
-    return json.loads(output_of(RUN_WITHOUT, asked, folder=folder, PYTHONPATH=REPOSITORY)[-1])
+    arguments = json.dumps([list(libraries), [command.split() for command in commands]])
+    return json.loads(output_of(RUN_WITHOUT, arguments, folder=folder, PYTHONPATH=REPOSITORY)[-1])
 
 
 def check_refused(extra, results):

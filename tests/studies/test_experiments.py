@@ -137,13 +137,13 @@ def test_commands_write_tables_json_and_plots(reversi, json_lines, tmp_path):
 
 @pytest.mark.slow
 def test_commands_of_the_page_parse_to_their_options(reversi, monkeypatch):
-    asked = []
-    monkeypatch.setattr(commands, "show", lambda measure, section, options, as_json, plot: asked.append(options))
+    parsed = []
+    monkeypatch.setattr(commands, "show", lambda measure, section, options, as_json, plot: parsed.append(options))
     for experiment in page.experiments():
         for options in experiment.runs:
             status, _, err = reversi(*options.command.split()[1:])
             assert status == 0, err
-            assert asked.pop() == options
+            assert parsed.pop() == options
 
 
 def test_results_replace_only_their_part_of_the_page(tmp_path, monkeypatch):

@@ -121,14 +121,14 @@ def press_ctrl_c():
 
 @pytest.mark.usefixtures("fast_polling")
 def test_stop_requests_repeat_until_the_work_ends():
-    heard, requests = threading.Event(), []
+    stopped, requests = threading.Event(), []
 
     def stop():
         requests.append(len(requests))
         if len(requests) == 3:
-            heard.set()
+            stopped.set()
 
-    assert interruptible(lambda: heard.wait(PATIENCE), stop, press_ctrl_c) == (True, True)
+    assert interruptible(lambda: stopped.wait(PATIENCE), stop, press_ctrl_c) == (True, True)
     assert len(requests) >= 3
 
 

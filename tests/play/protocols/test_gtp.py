@@ -196,7 +196,7 @@ class RecordingThinker(Thinker):
     """Records the time for each move."""
 
     def think(self, position, *, clock=None, **options):
-        self.given = clock and clock.usual_seconds(position)
+        self.seconds = clock and clock.usual_seconds(position)
         return super().think(position, clock=clock, **options)
 
 
@@ -219,7 +219,7 @@ def recording_engine():
 )
 def test_move_time_follows_the_time_commands(recording_engine, lines, low, high):
     ask(recording_engine, *lines.split("|"), "genmove b")
-    assert recording_engine.thinker.given is None if low is None else low < recording_engine.thinker.given < high
+    assert recording_engine.thinker.seconds is None if low is None else low < recording_engine.thinker.seconds < high
 
 
 def test_the_engine_runs_its_own_clock_without_time_left(recording_engine):

@@ -28,10 +28,10 @@ def test_hostile_messages_affect_only_their_own_game(new_server, role, seed):
     bystander, target = api.create(size=6), api.create(size=8)
     api.move(bystander, "black", "b3", 0)
     before = api.state(bystander), api.state(target)
-    found = asyncio.run(storm(api.url, target["game"], target["tokens"][role], 800, seed))
-    assert found["statuses"].keys() <= EXPECTED, found["statuses"]
-    assert found["statuses"][400] > 20
-    assert found["codes"]["bad_message"] > 80
+    counters = asyncio.run(storm(api.url, target["game"], target["tokens"][role], 800, seed))
+    assert counters["statuses"].keys() <= EXPECTED, counters["statuses"]
+    assert counters["statuses"][400] > 20
+    assert counters["codes"]["bad_message"] > 80
     eventually(lambda: api.hall.connections.total() == 0, "the end of all connections")  # states count the spectators
     after = api.state(bystander), api.state(target)
     assert after[0] == before[0] | {"revision": after[0]["revision"]}
@@ -54,11 +54,11 @@ def attack(server, count, seed, role="spectator"):
     with ExitStack() as stack:
         for _ in range(200):
             stack.enter_context(connection(server)).sendall(b"POST /api/games HTTP/1.1\r\nHo")
-        found = asyncio.run(storm(server.url, target["game"], target["tokens"][role], count, seed))
-    assert found["statuses"].keys() <= EXPECTED, found["statuses"]
-    assert found["codes"].keys() & {"500", "502", "503"} == set(), found["codes"]
+        counters = asyncio.run(storm(server.url, target["game"], target["tokens"][role], count, seed))
+    assert counters["statuses"].keys() <= EXPECTED, counters["statuses"]
+    assert counters["codes"].keys() & {"500", "502", "503"} == set(), counters["codes"]
     assert (server.state(bystander), workers()) == (before, workers_before)
-    return found
+    return counters
 
 
 @pytest.mark.slow
@@ -68,10 +68,10 @@ def test_many_hostile_messages_and_half_open_connections(tmp_path):
     server = ServerProcess(tmp_path / "games.sqlite3")
     attack(server, 2_000, seed=2)
     grown_from = memory_mib(server.process.pid)
-    found = attack(server, 50_000, seed=3)
-    assert found["statuses"][101] > 0
+    counters = attack(server, 50_000, seed=3)
+    assert counters["statuses"][101] > 0
     grown_to = memory_mib(server.process.pid)
-    print(f"50,000 messages: {found}; memory {grown_from} MiB before, {grown_to} after")
+    print(f"50,000 messages: {counters}; memory {grown_from} MiB before, {grown_to} after")
     if grown_from is not None and grown_to is not None:
         assert grown_to - grown_from < 40
     status, errors = server.end(signal.SIGTERM)

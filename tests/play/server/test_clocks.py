@@ -34,8 +34,8 @@ def in_loop(api, work, *arguments):
     """Call *work* in the server's event loop; return its result."""
 
     async def run():
-        found = work(*arguments)
-        return await found if asyncio.isfuture(found) or asyncio.iscoroutine(found) else found
+        result = work(*arguments)
+        return await result if asyncio.isfuture(result) or asyncio.iscoroutine(result) else result
 
     return asyncio.run_coroutine_threadsafe(run(), api.hall.store._loop).result(WAIT_SECONDS)
 

@@ -208,11 +208,11 @@ def test_analysis_is_exact_in_endgames_and_symmetric(api):
         return api.call("POST", "/api/analyse", json=body).json()
 
     position = Position.initial(Rules(4)).play_all(["b1", "a1", "c4"])
-    found, exact = analysis(position, 0.3), solve_all_moves(position)
-    assert found["exact"]
-    assert {entry["move"]: entry["value"] for entry in found["moves"]} == exact
-    assert found["value"] == max(exact.values())
-    assert found["pv"][0] == found["move"] == found["moves"][0]["move"]
+    result, exact = analysis(position, 0.3), solve_all_moves(position)
+    assert result["exact"]
+    assert {entry["move"]: entry["value"] for entry in result["moves"]} == exact
+    assert result["value"] == max(exact.values())
+    assert result["pv"][0] == result["move"] == result["moves"][0]["move"]
     start = Position.initial(Rules(6))
     analysis(start.play("b3"), 0.05)
     values = [entry["value"] for entry in analysis(start, 0.05)["moves"]]
@@ -231,8 +231,8 @@ def test_openings_have_names_book_moves_and_recorded_games(new_server, tmp_path)
     api = new_server(wthor=str(tmp_path))
 
     def ask(moves, **more):
-        asked = {"board": Position.initial().to_text(), "turn": "black", "moves": moves} | more
-        return api.call("POST", "/api/openings", json=asked)
+        request = {"board": Position.initial().to_text(), "turn": "black", "moves": moves} | more
+        return api.call("POST", "/api/openings", json=request)
 
     def recorded(moves, **more):
         return [tuple(move.values()) for move in ask(moves, **more).json()["games"]]
@@ -286,7 +286,7 @@ WTHOR = wthor_file(*[wthor_record(["f5", "d6"], 40, black=12, white=13)] * 2)
 
 
 @pytest.mark.parametrize(
-    ("request_", "told"),
+    ("request_", "expected"),
     [
         ({"text": "f5 d6 c3"}, [("normal", "black", ["f5", "d6", "c3"], None, "")]),
         ({"text": GGF + "\n" + GGF}, [("reversed", "black", ["b3"], "Ann", "so")] * 2),
@@ -306,10 +306,10 @@ WTHOR = wthor_file(*[wthor_record(["f5", "d6"], 40, black=12, white=13)] * 2)
         ({"file": b64encode(WTHOR).decode()}, [("normal", "black", ["f5", "d6"], "#12", "1999")] * 2),
     ],
 )
-def test_transcripts_of_games_and_positions_are_read(api, request_, told):
+def test_transcripts_of_games_and_positions_are_read(api, request_, expected):
     read = api.call("POST", "/api/transcripts", json=request_).json()
-    found = [tuple(game[name] for name in ("variant", "turn", "moves", "black", "comment")) for game in read["games"]]
-    assert found == told
+    games = [tuple(game[name] for name in ("variant", "turn", "moves", "black", "comment")) for game in read["games"]]
+    assert games == expected
     assert not read["more"]
     for game in read["games"]:
         assert Position.from_text(game["board"]).rules.size == game["size"]
@@ -326,18 +326,18 @@ def test_many_games_are_returned_in_pages(api, monkeypatch):
 
 def test_puzzles_match_the_rating_and_are_limited(new_server):
     api = new_server(puzzle_burst=4, puzzles_per_second=0.0)
-    found = {}
+    puzzles = {}
     for rating in (0, 1800):
-        found[rating] = api.call("POST", "/api/puzzles", json={"rating": rating}).json()["puzzles"]
-        assert len({one["number"] for one in found[rating]}) == MAX_PUZZLES
-        for one in found[rating]:
+        puzzles[rating] = api.call("POST", "/api/puzzles", json={"rating": rating}).json()["puzzles"]
+        assert len({one["number"] for one in puzzles[rating]}) == MAX_PUZZLES
+        for one in puzzles[rating]:
             puzzle = packaged_puzzles(Rules())[one["number"]]
             turn = BLACK if one["turn"] == "black" else WHITE
             assert puzzle.position == Position.from_text(one["board"], turn)
             assert (one["move"], one["value"], one["margin"]) == (puzzle.move, puzzle.value, puzzle.margin)
             assert one["rating"] == puzzle.rating
-    assert {one["rating"] for one in found[0]} == {round(sum(RATINGS[:2]) / 2)}  # one level misses these
-    assert {one["rating"] for one in found[1800]} == {round(sum(RATINGS[5:7]) / 2)}  # six levels miss these (nearest)
+    assert {one["rating"] for one in puzzles[0]} == {round(sum(RATINGS[:2]) / 2)}  # one level misses these
+    assert {one["rating"] for one in puzzles[1800]} == {round(sum(RATINGS[5:7]) / 2)}  # six levels miss these (nearest)
     assert api.call("POST", "/api/puzzles", json={"size": 4}).json() == {"puzzles": []}
     assert [api.call("POST", "/api/puzzles", json={}).status_code for _ in range(2)] == [200, 429]
 

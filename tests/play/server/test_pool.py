@@ -184,9 +184,9 @@ async def test_agents_that_may_need_compilation_leave_a_worker_free(pool, first,
 
 @scenario(workers=1)
 async def test_cancelled_searches_are_stopped_or_not_started(pool, worker):
-    begun, waiting = search(pool, "a", "begun"), search(pool, "b", "waiting")
+    running, waiting = search(pool, "a", "begun"), search(pool, "b", "waiting")
     await settle()
-    begun.cancel()
+    running.cancel()
     waiting.cancel()
     await settle()
     [number] = [job.number for job in worker.sent[0]]
@@ -218,10 +218,10 @@ def test_agents_use_the_packaged_book_on_request():
     position = Position.initial().play_all(["f5", "d6"])
     values = {move.move: move.value for move in packaged_book(Rules()).moves(position) if move.plays}
     wide = "network:depth=1,book=yes,variety=1"
-    asked = [Job("move", position, wide, 1, seed=seed) for seed in range(20)]
-    found = [Searcher().answer(one).result for one in asked]
-    assert {one["move"] for one in found} == set(values) == {"c3", "c4"}
-    assert all(one["value"] == values[one["move"]] for one in found)
+    jobs = [Job("move", position, wide, 1, seed=seed) for seed in range(20)]
+    results = [Searcher().answer(one).result for one in jobs]
+    assert {one["move"] for one in results} == set(values) == {"c3", "c4"}
+    assert all(one["value"] == values[one["move"]] for one in results)
     with pytest.raises(Refused, match="6x6"):
         catalogue.limited_agent("network:depth=1,book=yes", 6, ServerOptions())
 
@@ -241,11 +241,11 @@ def test_any_position_is_analysed_in_any_time_limit(board, seconds):
         position = Position.from_text(board, turn)
         answer = Searcher().answer(job(1, "analyse", position, seconds=seconds))
         assert not answer.error
-        found = answer.result
-        assert found["move"] in (None if position.is_over() else position.legal_moves()[0], *position.legal_moves())
-        assert found["exact"] or found["depth"] >= 1
+        result = answer.result
+        assert result["move"] in (None if position.is_over() else position.legal_moves()[0], *position.legal_moves())
+        assert result["exact"] or result["depth"] >= 1
         if position.is_over():
-            assert (found["exact"], found["value"], found["moves"]) == (True, position.score(), [])
+            assert (result["exact"], result["value"], result["moves"]) == (True, position.score(), [])
 
 
 @pytest.mark.parametrize("moves", [[], ["b1", "a1", "c4"]])
@@ -254,10 +254,10 @@ def test_an_analysis_stopped_before_depth_1_has_an_answer(monkeypatch, moves):
     engine = Engine("six-factor", position.rules, megabytes=1)
     for switch in (engine.switch, engine.solver.switch):
         monkeypatch.setattr(switch, "withdraw", switch.request)  # every search is stopped at its start
-    found = analyse(engine, position, 1.0)
-    assert found["move"] in position.legal_moves()
-    assert not found["exact"]
-    assert found["depth"] == 0
+    result = analyse(engine, position, 1.0)
+    assert result["move"] in position.legal_moves()
+    assert not result["exact"]
+    assert result["depth"] == 0
 
 
 def test_a_failed_search_does_not_stop_the_next(new_server, monkeypatch, caplog):

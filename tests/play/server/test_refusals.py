@@ -396,19 +396,17 @@ def test_every_answer_has_the_security_headers(monkeypatch):
     """Pages, API answers, refusals by the framework and internal errors, under any ASGI server."""
     monkeypatch.setattr(catalogue, "entries", lambda: [][0])
     app = application.make_app(ServerOptions(database=":memory:", workers=0))
-    asked = [
-        "http://localhost" + path for path in ("/", "/openapi.json", "/api/games/x", "/api/nothing", "/api/agents")
-    ]
+    urls = ["http://localhost" + path for path in ("/", "/openapi.json", "/api/games/x", "/api/nothing", "/api/agents")]
 
     async def answers():
         transport = httpx.ASGITransport(app, raise_app_exceptions=False)
         async with httpx.AsyncClient(transport=transport) as client:
-            return [await client.get(url) for url in [*asked, "http://evil.example/"]]
+            return [await client.get(url) for url in [*urls, "http://evil.example/"]]
 
-    found = asyncio.run(answers())
-    assert [answer.status_code for answer in found] == [200, 200, 401, 404, 500, 400]
-    assert [answer.headers["cache-control"] for answer in found] == ["no-cache", *["no-store"] * 5]
-    for answer in found:
+    responses = asyncio.run(answers())
+    assert [answer.status_code for answer in responses] == [200, 200, 401, 404, 500, 400]
+    assert [answer.headers["cache-control"] for answer in responses] == ["no-cache", *["no-store"] * 5]
+    for answer in responses:
         assert application.HEADERS.items() - {("cache-control", "no-store")} <= set(answer.headers.items())
 
 

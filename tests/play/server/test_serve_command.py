@@ -102,11 +102,11 @@ def test_all_offered_agents_are_compiled_in_the_background(monkeypatch, capsys, 
 
     monkeypatch.setattr(precompiling, "make_agent", Agent)
     monkeypatch.setattr(precompiling, "parts_of", lambda agents: ())
-    for told in (f"{precompiling.MESSAGE}\n{precompiling.DONE}\n", ""):
+    for messages in (f"{precompiling.MESSAGE}\n{precompiling.DONE}\n", ""):
         reports = []
         precompiling.compile_all(offered, lambda share, names: reports.append((share, list(names))))  # noqa: B023
-        assert (done, missing, capsys.readouterr().err) == (set(offered), [], told)
-        assert (reports[0] == (0.0, ["network:6", "mobility:8"])) == bool(told)
+        assert (done, missing, capsys.readouterr().err) == (set(offered), [], messages)
+        assert (reports[0] == (0.0, ["network:6", "mobility:8"])) == bool(messages)
         assert reports[-1] == (1.0, [])
         done.clear()
     assert [name for name, rules in offered if rules == Rules()][:4] == ["random", "greedy", "network", "human"]

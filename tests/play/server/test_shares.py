@@ -98,14 +98,14 @@ def test_stored_agents_lose_unsupported_options():
 
 
 def test_a_solving_agent_is_stopped_in_time(monkeypatch):
-    asked, solve = threading.Event(), Solver.solve
+    stop_requested, solve = threading.Event(), Solver.solve
 
     def endless(solver, position):
-        assert position.empties < 60 or asked.wait(PATIENCE)  # few empties while kernels are loaded
+        assert position.empties < 60 or stop_requested.wait(PATIENCE)  # few empties while kernels are loaded
         return solve(solver, position, node_limit=1)
 
     monkeypatch.setattr(Solver, "solve", endless)
-    monkeypatch.setattr(Solver, "stop", lambda solver: asked.set())
+    monkeypatch.setattr(Solver, "stop", lambda solver: stop_requested.set())
     position = Position.initial()
     answer = Searcher().answer(Job("move", position, "greedy-invincible:exact=60", 1, seconds=0.3, number=1))
     assert answer.result["move"] in position.legal_moves()

@@ -80,22 +80,22 @@ def failing(store, monkeypatch, wait=lambda: None):
 def test_moves_are_not_shown_before_they_are_stored(new_server, monkeypatch, path):
     api = new_server()
     created = api.create(size=4)
-    room, asked = api.hall.rooms[created["game"]], threading.Event()
+    room, was_read = api.hall.rooms[created["game"]], threading.Event()
 
-    def noticed(told):
-        def tell():
-            found = told()
-            asked.set()
-            return found
+    def recording(function):
+        def call():
+            result = function()
+            was_read.set()
+            return result
 
-        return tell
+        return call
 
     with api.socket(created["game"], created["tokens"]["black"]) as black, monkeypatch.context() as broken:
-        failing(api.hall.store, broken, lambda: asked.wait(WAIT_SECONDS))
+        failing(api.hall.store, broken, lambda: was_read.wait(WAIT_SECONDS))
         black.send(type="move", move="b1", ply=0)
         eventually(lambda: room.game.moves, "the move")
-        broken.setattr(room, "state", noticed(room.state))
-        broken.setattr(room.game, "to_ggf", noticed(room.game.to_ggf))
+        broken.setattr(room, "state", recording(room.state))
+        broken.setattr(room.game, "to_ggf", recording(room.game.to_ggf))
         refused = api.call("GET", f"/api/games/{created['game']}{path}", created["tokens"]["white"])
     assert refusal(refused) == (503, "storage")
     assert api.state(created)["moves"] == []
@@ -230,11 +230,11 @@ def test_games_without_moves_are_deleted_soon(new_server, tmp_path, monkeypatch)
         drop(api, created)
     monkeypatch.setattr("play.server.games.hall.time.time", lambda: clock() + 86_400)
     in_loop(api, api.hall.tidy)
-    kept = [
+    statuses = [
         api.call("GET", f"/api/games/{each['game']}", each["tokens"]["black"]).status_code
         for each in (played, resigned, waiting)
     ]
-    assert kept == [200, 404, 404]
+    assert statuses == [200, 404, 404]
 
 
 def test_a_room_displaced_during_entry_is_loaded_again(new_server, monkeypatch):

@@ -92,19 +92,19 @@ def test_a_late_review_does_not_replace_the_page(open_page):
 
 
 @pytest.mark.parametrize(
-    ("path", "address", "told", "retry", "result"),
+    ("path", "address", "message", "retry", "result"),
     [
         ("/api/agents", "#games", "#toast", "#nav-new", "#agent option"),
         ("/api/puzzles", "#puzzles", "#puzzle-verdict", "#puzzle-next", ".square.legal"),
     ],
 )
-def test_failed_requests_succeed_on_retry(open_page, path, address, told, retry, result):
+def test_failed_requests_succeed_on_retry(open_page, path, address, message, retry, result):
     page = open_page(may_fail=path)
     page.route(f"**{path}", lambda route: route.abort())
     # The address changes before the reload, so that no stored puzzle is shown.
     page.evaluate("(address) => { location.hash = address }", address)
     page.reload()
-    expect(page.locator(told)).to_have_text("The server is not responding.")
+    expect(page.locator(message)).to_have_text("The server is not responding.")
     expect(page.locator("#puzzle-solve")).to_be_hidden()
     page.unroute(f"**{path}")
     page.click(retry)

@@ -213,8 +213,8 @@ def test_the_end_shows_accuracy_and_a_way_back_to_the_game(open_page):
             losses[position.turn].append(max(values.values()) - values[move])
         position = position.play(move)
     texts = [
-        f"{colour}: {accuracy(found)} % accuracy, {sum(found) / len(found):.1f} discs lost per move"
-        for colour, found in zip(("Black", "White"), losses.values(), strict=True)
+        f"{colour}: {accuracy(lost)} % accuracy, {sum(lost) / len(lost):.1f} discs lost per move"
+        for colour, lost in zip(("Black", "White"), losses.values(), strict=True)
     ]
     expect(page.locator("#accuracy span")).to_have_text(texts)
     check_accessibility(page)

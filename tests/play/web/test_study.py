@@ -274,23 +274,23 @@ def test_a_shared_review_shows_its_stored_verdicts(open_page, server):
     page.click("#share")
     link = page.locator("#invite-link")
     expect(link).to_have_value(re.compile("/review/"))
-    friend, asked = open_page(PHONE), []
-    friend.route("**/api/analyse", lambda route: (asked.append(route), route.continue_()))
+    friend, requests = open_page(PHONE), []
+    friend.route("**/api/analyse", lambda route: (requests.append(route), route.continue_()))
     friend.goto(link.input_value())
     expect(friend.locator("#summary")).to_have_text(summary.inner_text().replace("\n", ""))
     expect(friend.locator(".worth[data-grade=best]").first).to_be_visible()
     expect(friend.locator("#go-on, #progress").locator("visible=true")).to_have_count(0)
-    assert not asked
+    assert not requests
     old = server.call(
         "POST", "/api/reviews", json={"board": 5 * "-" + "OX--XO" + 5 * "-", "turn": "black", "moves": [{"move": "b1"}]}
     )
     friend.goto(f"{server.url}/review/{old.json()['review']}")
     expect(friend.locator("#line")).to_contain_text("No evaluation yet.")
     check_accessibility(friend)
-    assert not asked
+    assert not requests
     friend.locator("#go-on").press("Enter")
     expect(friend.locator("#summary")).to_contain_text("accuracy")
-    assert asked
+    assert requests
 
 
 def test_openings_are_named_and_the_winner_gets_empties(open_page, server):
@@ -326,14 +326,14 @@ def test_fast_stepping_requests_only_the_last_opening(open_page):
     expect(page.locator("#ply")).to_have_text("5 / 5")
     held[0].continue_()
     until(page, lambda: len(held) == 2)
-    asked = [route.request.post_data_json["moves"] for route in held]
-    assert asked == [["f5"], ["f5", "d6", "c3", "d3", "c4"]]
+    requested = [route.request.post_data_json["moves"] for route in held]
+    assert requested == [["f5"], ["f5", "d6", "c3", "d3", "c4"]]
     held[1].continue_()
     expect(page.locator("#opening")).to_contain_text("Tiger")
 
 
 def test_puzzles_are_solved_refuted_counted_and_stored(open_page):
-    def asked():
+    def current_puzzle():
         known = json.loads(page.evaluate("localStorage['reversi.puzzles']"))
         return known["current"], Position.from_text(
             known["current"]["board"], BLACK if known["current"]["turn"] == "black" else WHITE
@@ -342,10 +342,10 @@ def test_puzzles_are_solved_refuted_counted_and_stored(open_page):
     page = open_page(PHONE, "#puzzles")
     verdict, streak = page.locator("#puzzle-verdict"), page.locator("#puzzle-streak")
     expect(verdict).to_contain_text("to move: find the best move.")
-    puzzle, position = asked()
+    puzzle, position = current_puzzle()
     page.reload()  # the same puzzle stays
     expect(page.locator(".square.legal")).to_have_count(len(position.legal_moves()))
-    assert asked()[0] == puzzle
+    assert current_puzzle()[0] == puzzle
     check_no_overflow(page)
 
     values = solve_all_moves(position)
@@ -368,7 +368,7 @@ def test_puzzles_are_solved_refuted_counted_and_stored(open_page):
     expect(page.locator(":focus")).to_have_text("Next puzzle")
     page.keyboard.press("Enter")
     expect(verdict).to_contain_text("find the best move")
-    second, _ = asked()
+    second, _ = current_puzzle()
     assert second["number"] != puzzle["number"]
     press_square(page, second["move"], 8)
     expect(streak).to_have_text("Streak: 1 (longest: 1)")

@@ -43,9 +43,9 @@ def test_every_language_has_all_texts_and_plural_forms():
 def test_all_texts_are_used_and_none_is_missing():
     """Keys are literal strings; a key with placeholders stands for every key that matches it."""
     sources = [path.read_text("utf-8") for path in PAGE.rglob("*.js")]
-    asked = {one or other for text in (HTML, *sources) for one, other in USED_KEYS.findall(text)}
-    plain = {key for key in asked if "$" not in key}
-    patterns = [re.compile(re.sub(r"\\\$\\{[^}]*}", r"[\\w.-]+", re.escape(key))) for key in asked - plain]
+    used = {one or other for text in (HTML, *sources) for one, other in USED_KEYS.findall(text)}
+    plain = {key for key in used if "$" not in key}
+    patterns = [re.compile(re.sub(r"\\\$\\{[^}]*}", r"[\\w.-]+", re.escape(key))) for key in used - plain]
     assert plain <= set(WORDS["en"])
     assert all(any(pattern.fullmatch(key) for key in WORDS["en"]) for pattern in patterns)
     unused = {key for key in set(WORDS["en"]) - plain if not any(pattern.fullmatch(key) for pattern in patterns)}

@@ -132,8 +132,8 @@ def test_protocol_programs_play_like_in_process_agents(tmp_path):
     for number, program in enumerate(programs):
         games = []
         for first in (program, agent):
-            made = TournamentOptions((first, "greedy"), 2, 6, "reversed", seed=4)
-            played = run_tournament(made, tmp_path / f"{number} {len(games)}")
+            options = TournamentOptions((first, "greedy"), 2, 6, "reversed", seed=4)
+            played = run_tournament(options, tmp_path / f"{number} {len(games)}")
             games.append([record.game.moves for record in played.records])
             assert all(record.game.forfeit is None for record in played.records)
         assert games[0] == games[1]

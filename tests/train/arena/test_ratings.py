@@ -119,8 +119,8 @@ def test_intervals_are_unbounded_where_results_set_no_limit(anchor):
         ]
         expected = np.stack([np.min(shifts, axis=0) < 0, np.max(shifts, axis=0) > 0])
         fit = fit_ratings(wins, draws, anchor).players
-        found = [[math.isinf(player.low) for player in fit], [math.isinf(player.high) for player in fit]]
-        assert np.array_equal(found, expected)
+        unbounded = [[math.isinf(player.low) for player in fit], [math.isinf(player.high) for player in fit]]
+        assert np.array_equal(unbounded, expected)
         assert all(math.isfinite(player.elo) for player in fit)
         seen |= {tuple(ends) for ends in expected.T.tolist()}
     assert len(seen) == 4  # open at both ends, one of them, or none

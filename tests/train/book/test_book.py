@@ -129,8 +129,8 @@ def reference_check(book, depth):
         image = position.canonical()
         if image not in values:
             engine.clear()
-            found = [engine.search(image, Limits(depth=plies)) for plies in (depth - 1, depth)]
-            mean = found[1].value if found[1].exact else (found[0].value + found[1].value) / 2
+            first, last = (engine.search(image, Limits(depth=plies)) for plies in (depth - 1, depth))
+            mean = last.value if last.exact else (first.value + last.value) / 2
             values[image] = round(mean * UNITS_PER_DISC)
         return values[image]
 
@@ -139,14 +139,14 @@ def reference_check(book, depth):
         least = book.find(position).value - book.margin / 6 - 1e-9
         moves += [move for move in book.moves(position) if move.value >= least]
     known = {*played, *(at.play(move.move).canonical() for at, moves in played.items() for move in moves)}
-    found = {}
+    losses = {}
     for position, moves in played.items():
         after = [position.play(move).canonical() for move in position.legal_moves()]
         best = max(value(position), *(-value(child) for child in after if child in known))
         for move in moves:
             loss = (best + value(position.play(move.move))) / UNITS_PER_DISC
-            found[position.to_text(), move.move] = (book.find(position).value - move.value, loss)
-    return found
+            losses[position.to_text(), move.move] = (book.find(position).value - move.value, loss)
+    return losses
 
 
 def test_check_equals_a_reference_and_bars_worse_moves(book, tmp_path):
@@ -205,10 +205,10 @@ def test_check_command_reports_worse_and_played_moves(folder, tmp_path, monkeypa
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_packaged_books_play_no_move_that_failed_the_check(variant):
     book = packaged_book(Rules(8, variant))
-    found, moves = checked_moves(book), all_moves(book)
-    assert len(found) == np.count_nonzero(moves.loss <= book.margin / 6 * UNITS_PER_DISC + 1e-7)
+    judged_moves, moves = checked_moves(book), all_moves(book)
+    assert len(judged_moves) == np.count_nonzero(moves.loss <= book.margin / 6 * UNITS_PER_DISC + 1e-7)
     assert book.about["check"]["depth"] >= book.about["depth"] + 6
-    some = [move for number, move in enumerate(found) if number % 300 == 0 or move.found > book.margin]
+    some = [move for number, move in enumerate(judged_moves) if number % 300 == 0 or move.found > book.margin]
     for move in some:
         position = Position.from_text(move.board, rules=book.rules)
         [plays] = [known.plays for known in book.moves(position) if known.move == move.move]
@@ -285,10 +285,10 @@ def test_recorded_games_are_counted_by_move(tmp_path):
     here = [start.play_all(game[:plies]) for game, plies in zip(games, (0, 1, 2, 2, 3, 4, 6, 7, 8), strict=False)]
     here += [start.play_all(line[:plies]) for plies in (passed, passed + 1)]
     for position in [*here, *(here[3].transformed(symmetry) for symmetry in range(1, 8))]:
-        found, expected = tree.moves(position), reference_counts(position, steps)
-        assert found.keys() == expected.keys()
-        assert all(found[move] == pytest.approx(expected[move]) for move in expected)
-        assert list(found) == sorted(found, key=lambda move: -found[move].games)
+        counts, expected = tree.moves(position), reference_counts(position, steps)
+        assert counts.keys() == expected.keys()
+        assert all(counts[move] == pytest.approx(expected[move]) for move in expected)
+        assert list(counts) == sorted(counts, key=lambda move: -counts[move].games)
     assert [bool(tree.moves(position)) for position in here[-3:]] == [False, False, True]
     late = next(at for at in (start.play_all(line[:plies]) for plies in range(len(line))) if at.empties == 5)
     assert GameTree(tmp_path).moves(late)

@@ -124,10 +124,10 @@ def test_theoretical_scores_of_the_files_are_used(games, tmp_path):
                 position = position.play(next(moves))
             score = 2 * int(black_discs) - 64
             expected[position.own, position.opp] = score if position.turn == BLACK else -score
-    found = dict(zip(board_pairs((truth.own, truth.opp)), truth.scores.tolist(), strict=True))
-    assert len(found) == 62
-    assert found.items() <= expected.items()
-    assert set(found.values()) == {-4, 4}
+    scores = dict(zip(board_pairs((truth.own, truth.opp)), truth.scores.tolist(), strict=True))
+    assert len(scores) == 62
+    assert scores.items() <= expected.items()
+    assert set(scores.values()) == {-4, 4}
     mark = examine(["network"], Rules(), [truth]).mark("network", 24)
     assert (mark.regret, mark.best_moves) == (None, None)
     assert abs(mark.bias) <= mark.error
@@ -168,8 +168,8 @@ def test_packaged_positions_have_the_solvers_values():
         assert len(np.unique(images, axis=0)) == len(truth)
         for row in np.flatnonzero(truth.empties == 10)[:5]:
             position = Position(rules, int(truth.own[row]), int(truth.opp[row]))
-            found = {rules.name_of(a): int(v) for a, v in enumerate(truth.values[row]) if v != ILLEGAL}
-            assert found == solve_all_moves(position)
+            values = {rules.name_of(a): int(v) for a, v in enumerate(truth.values[row]) if v != ILLEGAL}
+            assert values == solve_all_moves(position)
 
 
 def test_exam_command_writes_tables_json_and_a_plot(games, tmp_path, reversi, json_lines):

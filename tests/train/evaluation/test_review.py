@@ -51,8 +51,8 @@ def test_searched_losses_are_reproducible_and_not_negative():
 
 def test_solved_book_makes_first_moves_of_6x6_exact():
     rules = Rules(6)
-    start, begun = Position.initial(rules), ("c2", "b2")
-    first = analyse(Game(start, (*begun, *random_moves(start.play_all(begun), 1, 6))), depth=2)
+    start, opening = Position.initial(rules), ("c2", "b2")
+    first = analyse(Game(start, (*opening, *random_moves(start.play_all(opening), 1, 6))), depth=2)
     assert [move.exact for move in first] == [True] * 7 + [False]
     values = [(move.value_before, move.value_after, move.verdict) for move in first[:2]]
     assert values == [(-4, -4, "best"), (4, -20, "blunder")]

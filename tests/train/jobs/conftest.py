@@ -14,7 +14,7 @@ import pytest
 from tests.conftest import REPOSITORY
 from tests.oracles.jobs import PATIENCE
 
-collect_ignore = ["lacking.py", "nodes.py"]  # Programs of other processes that import Ray.
+collect_ignore = ["failing_workers.py", "nodes.py"]  # Programs of other processes that import Ray.
 
 
 @pytest.fixture(scope="session")

@@ -136,5 +136,5 @@ def test_a_job_killed_at_twenty_steps_ends_with_the_same_files(name, folder_of_j
     moments = sorted({1 + (steps - 1) * number // 19 for number in range(20)})
     assert len(moments) == 20
     print(f"\n{name}: {steps} steps, {len(expected)} files, killed at", *moments)
-    found = {moment: differences(name, folder_of_jobs, jobs, [moment], expected) for moment in moments}
-    assert {moment: files for moment, files in found.items() if files} == {}
+    changed = {moment: differences(name, folder_of_jobs, jobs, [moment], expected) for moment in moments}
+    assert {moment: files for moment, files in changed.items() if files} == {}

@@ -184,9 +184,10 @@ def test_errors_of_workers_are_reported(two_nodes, tmp_path):
     """The program runs in its own process, because Ray leaves sockets and threads behind."""
     two_nodes.add()
     (tmp_path / "elsewhere.py").write_text("class Worker:\n    def __call__(self, job):\n        return job\n")
-    output_of("-m", "tests.train.jobs.lacking", two_nodes.address, tmp_path, tmp_path / "out", **two_nodes.environment)
+    module, out = "tests.train.jobs.failing_workers", tmp_path / "out"
+    output_of("-m", module, two_nodes.address, tmp_path, out, **two_nodes.environment)
     two_nodes.kill()
-    outcomes = json.loads((tmp_path / "out").read_text())
+    outcomes = json.loads(out.read_text())
     assert (outcomes["cuda"], outcomes["any"]) == (["cuda"], ["cpu", "cuda"])
     assert "elsewhere" in outcomes["module"]
     assert "0.0-another" in outcomes["build"]

@@ -57,14 +57,14 @@ def test_games_equal_a_plain_reference(rules, how):
         *(np.ones(options.strata, np.bool_), own, opp, key),
     )
     for i in range(games):
-        found, prefix = play_game(options, evaluator, 10 + i)
+        positions, prefix = play_game(options, evaluator, 10 + i)
         for column in range(options.strata):
-            position = found.get(2 + column)
+            position = positions.get(2 + column)
             boards = (0, 0) if position is None else (position.own, position.opp)
             assert (int(own[i, column]), int(opp[i, column])) == boards
             assert (key[i, column] == 0) == (position is None)
-        assert all(empties < rules.square_count - 4 - prefix for empties in found)  # no position of the random opening
-        reached += len(found)
+        assert all(empties < rules.square_count - 4 - prefix for empties in positions)  # none of the random opening
+        reached += len(positions)
     assert reached > games * 6
 
 
@@ -114,9 +114,9 @@ def test_threads_and_shard_order_do_not_matter():
 
 def test_an_evaluator_object_can_be_the_player():
     options = LabelOptions(count=200)
-    stranger = get_evaluator("six-factor").with_weights(mobility_weight=-500)
+    changed = get_evaluator("six-factor").with_weights(mobility_weight=-500)
     (named, _), (same, _), (other, _) = (
-        sample_positions(options, 0, player=player) for player in (None, get_evaluator("six-factor"), stranger)
+        sample_positions(options, 0, player=player) for player in (None, get_evaluator("six-factor"), changed)
     )
     assert (named == same).all()
     assert not (named == other).all()
@@ -146,23 +146,23 @@ def test_played_games_are_not_repeated_on_resumption(tmp_path, monkeypatch, exec
     monkeypatch.setattr(sampling, "MAX_GAMES", 256)
     options = LabelOptions(size=6, count=4500, empties=(6, 8), shard_rows=1500, play_depth=1)
     generate(options, tmp_path / "whole")
-    asked, rounds = [], _Sampling.play_round
+    rounds_played, rounds = [], _Sampling.play_round
 
-    def told(doing, done, total):
-        if doing == "sampling" and len(asked) == 2:
+    def interrupt(doing, done, total):
+        if doing == "sampling" and len(rounds_played) == 2:
             raise KeyboardInterrupt
 
     def play_round(self, play):
-        asked.append(self.games)
+        rounds_played.append(self.games)
         rounds(self, play)
 
     monkeypatch.setattr(_Sampling, "play_round", play_round)
     with pytest.raises(KeyboardInterrupt):
-        generate(options, tmp_path / "cut", executor=executor, progress=told)
+        generate(options, tmp_path / "cut", executor=executor, progress=interrupt)
     assert [path.name for path in (tmp_path / "cut").glob("games-*")] == ["games-0000.safetensors"]
     generate(options, tmp_path / "cut", executor=executor)
-    assert asked == [256 * number for number in range(len(asked))]
-    assert len(asked) > 3
+    assert rounds_played == [256 * number for number in range(len(rounds_played))]
+    assert len(rounds_played) > 3
     whole, cut = ({path.name: path.read_bytes() for path in (tmp_path / name).iterdir()} for name in ("whole", "cut"))
     assert cut == whole
 
@@ -178,9 +178,9 @@ def test_fewer_positions_are_returned_if_allowed():
     options = LabelOptions(size=4, count=3000, empties=(4, 9), play_depth=1, noise=(1.0,), prefixes=(1,))
     own, opp = sample_block(options, 0, fewer=True)
     empties = 16 - np.bitwise_count(own | opp)
-    found = [int((empties == e).sum()) for e in range(4, 10)]
-    assert found[0] == 500
-    assert 0 < found[-1] < 500
+    counts = [int((empties == e).sum()) for e in range(4, 10)]
+    assert counts[0] == 500
+    assert 0 < counts[-1] < 500
     assert len(np.unique(canonical_rows(own, opp), axis=0)) == len(own)
 
 

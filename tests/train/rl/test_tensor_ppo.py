@@ -160,8 +160,8 @@ def test_a_run_killed_at_every_checkpoint_ends_the_same(tmp_path, monkeypatch, b
 def test_a_finished_run_continues_with_more_whole_updates(tmp_path):
     totals, seldom = set(), SMALL | {"eval_every": 4096}
     for steps in (300, 300, 1000):
-        made = tmp_path, preset(**seldom | {"total_timesteps": steps})
-        run = TensorPPO(*made, regret=False, progress=lambda doing, done, total, note: totals.add(total))
+        arguments = tmp_path, preset(**seldom | {"total_timesteps": steps})
+        run = TensorPPO(*arguments, regret=False, progress=lambda doing, done, total, note: totals.add(total))
         run.run()
     assert run.steps == run.options.rounded_timesteps == 1024
     assert totals == {512, 1024}

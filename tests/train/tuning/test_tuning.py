@@ -97,7 +97,7 @@ def bowl(points):
 @pytest.mark.parametrize("name", OPTIMISERS)
 @pytest.mark.parametrize("size", [1, 5])
 def test_optimisers_find_the_minimum_and_are_reproducible(name, size):
-    asked = []
+    candidates = []
     for _ in range(2):
         optimiser, points = OPTIMISERS[name](size, 12, seed=3), []
         for _ in range(25):
@@ -105,10 +105,10 @@ def test_optimisers_find_the_minimum_and_are_reproducible(name, size):
             assert points[-1].shape[1] == size
             assert (np.abs(points[-1]) <= 1).all()
             optimiser.tell(bowl(points[-1]))
-        asked.append(np.concatenate(points))
-    assert np.array_equal(asked[0], asked[1])
-    assert bowl(asked[0]).min() < 0.02
-    assert not np.array_equal(OPTIMISERS[name](size, 12, seed=4).ask(), asked[0][:12])
+        candidates.append(np.concatenate(points))
+    assert np.array_equal(candidates[0], candidates[1])
+    assert bowl(candidates[0]).min() < 0.02
+    assert not np.array_equal(OPTIMISERS[name](size, 12, seed=4).ask(), candidates[0][:12])
 
 
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
@@ -141,10 +141,10 @@ def test_an_interrupted_tuning_resumes_to_the_same_result(tmp_path, optimiser, m
 
 @pytest.mark.parametrize("optimiser", OPTIMISERS)
 def test_tuning_can_start_from_the_published_weights(optimiser, monkeypatch):
-    asked, judge, space = [], LabelError.losses, space_of("six-factor")
-    monkeypatch.setattr(LabelError, "losses", lambda self, some, *n: asked.append(some) or judge(self, some, *n))
+    batches, judge, space = [], LabelError.losses, space_of("six-factor")
+    monkeypatch.setattr(LabelError, "losses", lambda self, some, *n: batches.append(some) or judge(self, some, *n))
     tune(TuneOptions("six-factor", optimiser=optimiser, generations=1, population=30, from_published=True), LABELS)
-    away = np.array([space.point(one) for one in asked[0]]) - space.point(space.formula)
+    away = np.array([space.point(one) for one in batches[0]]) - space.point(space.formula)
     if optimiser == "genetic":
         assert np.abs(away).max(axis=1).min() < 1e-9
     else:
@@ -230,12 +230,12 @@ def test_weights_tuned_by_win_rate_keep_a_positive_scale(tmp_path, size, variant
 @pytest.mark.parametrize("seed", [3, 2**32 - 1, 2**40])
 def test_optimiser_and_global_random_state_are_independent(seed):
     def candidates(others):
-        found, optimiser = [], OPTIMISERS["cma"](4, 6, seed)
+        points, optimiser = [], OPTIMISERS["cma"](4, 6, seed)
         for _ in range(3):
-            found.append(optimiser.ask())
+            points.append(optimiser.ask())
             np.random.rand(others)
-            optimiser.tell((found[-1] ** 2).sum(axis=1))
-        return np.array(found)
+            optimiser.tell((points[-1] ** 2).sum(axis=1))
+        return np.array(points)
 
     np.random.seed(1)
     expected = candidates(0)

@@ -1,4 +1,4 @@
-"""Shared by all tests: hypothesis draws the same examples every time, and where the large public files are.
+"""Fixtures and settings of all tests: hypothesis without randomness, the command line, and the external data files.
 
 The project works without those files: FFO test positions and the WTHOR database.
 """
@@ -17,8 +17,8 @@ from hypothesis import settings
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
-# Read by OpenMP when torch is loaded, here and in what the tests start: its threads wait asleep. By default they spin, and where
-# processes share the cores that is most of what torch does.
+# OpenMP reads this when torch is loaded, here and in child processes. By default its idle threads spin, which wastes most of
+# the CPU time when processes share the cores.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
 settings.register_profile("deterministic", derandomize=True, deadline=None, max_examples=100)
 settings.load_profile("deterministic")
@@ -28,18 +28,18 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as under nohup or a she
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collect_file():
-    """Tests have no examples in their docstrings, and looking for them takes seconds in every process."""
-    return [found for found in (yield) if not isinstance(found, DoctestModule)]
+    """Skip doctests: tests have none, and the search for them takes seconds in every process."""
+    return [collector for collector in (yield) if not isinstance(collector, DoctestModule)]
 
 
 def pytest_collection_finish():
-    """What has been imported by now stays to the end: the garbage collector need not go through it again and again."""
+    """Exclude imported modules from garbage collection: they stay in memory until the end."""
     gc.freeze()
 
 
 @pytest.fixture(scope="session", autouse=True)
 def sb3_logs(tmp_path_factory):
-    """A model of stable-baselines3 that is given no logger makes a folder for one: here, not in the system's temporary folder."""
+    """Send the log folders of stable-baselines3 to pytest's temporary folder, not to the system's."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("SB3_LOGDIR", str(tmp_path_factory.mktemp("sb3")))
         yield
@@ -47,7 +47,7 @@ def sb3_logs(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def external_data() -> Path:
-    """The folder named by REVERSI_DATA, by default ../shared/data; tests that need it are skipped without it."""
+    """Return the folder in REVERSI_DATA (default: ../shared/data); skip the test if it does not exist."""
     folder = Path(os.environ.get("REVERSI_DATA", REPOSITORY.parent / "shared" / "data"))
     if not folder.is_dir():
         pytest.skip(f"no external data in {folder}: set REVERSI_DATA to a folder with ffo/*.obf and wthor/*.wtb")
@@ -56,7 +56,7 @@ def external_data() -> Path:
 
 @pytest.fixture
 def one_torch_thread():
-    """Small tensors are fastest on one thread, above all where test processes share the cores."""
+    """Run torch on one thread, which is fastest for small tensors and shared cores."""
     import torch
 
     before = torch.get_num_threads()
@@ -67,24 +67,24 @@ def one_torch_thread():
 
 @pytest.fixture
 def reversi(monkeypatch, capsys):
-    """Run the command line in this process: (exit status, standard output, standard error)."""
+    """Run the command line in this process; return (exit status, standard output, standard error)."""
 
     from play.cli import app as cli
 
     def run(*arguments, stdin=""):
         monkeypatch.setattr(sys, "argv", ["reversi", *map(str, arguments)])
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin.encode())))
-        with pytest.raises(SystemExit) as ended:
+        with pytest.raises(SystemExit) as exit_info:
             cli.main()
         captured = capsys.readouterr()
-        return ended.value.code or 0, captured.out, captured.err
+        return exit_info.value.code or 0, captured.out, captured.err
 
     return run
 
 
 @pytest.fixture
 def json_lines(reversi):
-    """Run the command line with ``--json`` in this process: an object for each line of its standard output."""
+    """Run the command line with ``--json`` in this process; return one object per line of its standard output."""
 
     def run(*arguments, status=0, stdin=""):
         code, out, _ = reversi(*arguments, "--json", stdin=stdin)

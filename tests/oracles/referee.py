@@ -1,6 +1,6 @@
-"""Our rules against those of OpenSpiel: random games from the standard start, compared after every ply.
+"""The project's rules against OpenSpiel: random games from the standard start, compared after every ply.
 
-Squares are drawn from our legal moves and played on both sides; after each ply the discs, the side to move, the legal
+Random legal squares of the project's rules are played in both; after each ply the discs, the side to move, the legal
 squares, the passes, the end of the game and its result must agree. `tests/reversi_env/test_referee.py` runs it.
 """
 
@@ -18,7 +18,7 @@ from reversi_env.rules import Rules
 
 
 class Seen(NamedTuple):
-    """What is known of every game of a batch, one entry a game. The side to move and its moves count until the end."""
+    """The state of every game of a batch, one entry per game; the side to move and its moves are compared until the end."""
 
     black: np.ndarray  # boards
     white: np.ndarray
@@ -30,7 +30,7 @@ class Seen(NamedTuple):
 
 
 class Games:
-    """A batch of random games by our rules, in step: side to move, boards and what follows from them."""
+    """A batch of random games by the project's rules: boards, sides to move, legal moves and ends."""
 
     def __init__(self, count: int, rng: np.random.Generator) -> None:
         self.own, self.opp = batch.start(count)
@@ -43,12 +43,12 @@ class Games:
         self.over = batch.is_over(self.own, self.opp)
 
     def draw(self) -> np.ndarray:
-        """A uniformly random legal square for every game, 64 where there is none."""
+        """Return a uniformly random legal square for every game, or 64 if there is none."""
         bits = np.unpackbits(self.legal[:, None].view(np.uint8), axis=1, bitorder="little")
         return np.where(self.legal == 0, PASS_SQUARE, (self._rng.random(bits.shape) * bits).argmax(1))
 
     def play(self, squares: np.ndarray) -> None:
-        """Play a square in every game; in a finished one the sides take turns to pass."""
+        """Play a square in every game; finished games pass."""
         own, opp = self.opp.copy(), self.own.copy()
         on = ~self.over
         own[on], opp[on] = batch.play(squares[on], self.own[on], self.opp[on])
@@ -56,7 +56,7 @@ class Games:
         self._look()
 
     def seen(self) -> Seen:
-        """What a referee must see."""
+        """Return the state that OpenSpiel must have."""
         black, white = (np.where(self.white_to_move, *sides) for sides in ((self.opp, self.own), (self.own, self.opp)))
         scores = batch.final_scores(black, white) * self.over
         results = np.stack([np.sign(scores), -np.sign(scores)], 1)
@@ -64,10 +64,10 @@ class Games:
 
 
 class OpenSpiel:
-    """OpenSpiel's C++ states, one a game."""
+    """OpenSpiel's C++ states, one per game."""
 
     _BIT = (*(1 << square for square in range(64)), 0)
-    #: Where the board is in a printed position: eight lines of 20 characters, a square in every second from the third on.
+    #: The board in a printed position: eight lines of 20 characters; squares are every second one from the third on.
     _BOARD = slice(-179, -19)
 
     def __init__(self, count: int) -> None:
@@ -108,9 +108,9 @@ def packed(cells: np.ndarray) -> np.ndarray:
 
 
 def compare(games: int, seed: int) -> Counter[str]:
-    """Play *games* to their ends by our rules and OpenSpiel's; a difference raises with the moves that led to it.
+    """Play *games* to their ends by both rules; raise at the first difference, with the moves that led to it.
 
-    The result has the numbers of plies, with passes as in `batch.random_plies`, of games and of passes.
+    Return the numbers of games, plies (with passes, as in `batch.random_plies`) and passes.
     """
     ours, theirs, rules = Games(games, np.random.default_rng(seed)), OpenSpiel(games), Rules()
     counts, history = Counter(games=games), []

@@ -1,7 +1,7 @@
-"""The slow twin: Reversi on a plain matrix, square by square and direction by direction, no bit tricks.
+"""The reference implementation: Reversi on a plain matrix, square by square and direction by direction, no bit tricks.
 
-Written to be obviously right. A board is an n x n int8 matrix of +1 (side to move), -1 (other side) and 0 (empty). The
-functions run as Python, and compile under numba unchanged where a test wants millions of positions.
+It is slow and simple. A board is an n x n int8 matrix of +1 (side to move), -1 (other side) and 0 (empty). The functions
+are plain Python; tests that need millions of positions compile them with numba.
 """
 
 from functools import cache
@@ -10,11 +10,11 @@ import numpy as np
 
 
 def turned_by(board, row, column):
-    """List of (row, column) of the discs that turn when the side to move plays on that square."""
+    """Return a list of (row, column) of the discs that a move of the side to move flips."""
     size = board.shape[0]
-    turned = [(0, 0) for _ in range(0)]
+    flipped = [(0, 0) for _ in range(0)]
     if board[row, column] != 0:
-        return turned
+        return flipped
     for down in (-1, 0, 1):
         for right in (-1, 0, 1):
             if down == 0 and right == 0:
@@ -25,18 +25,18 @@ def turned_by(board, row, column):
                 run.append((r, c))
                 r, c = r + down, c + right
             if 0 <= r < size and 0 <= c < size and board[r, c] == 1:
-                turned.extend(run)
-    return turned
+                flipped.extend(run)
+    return flipped
 
 
 def legal_squares(board):
-    """List of (row, column) where the side to move may play, row by row."""
+    """Return a list of (row, column) of the legal moves, row by row."""
     size = board.shape[0]
     return [(r, c) for r in range(size) for c in range(size) if len(turned_by(board, r, c)) > 0]
 
 
 def after_move(board, row, column):
-    """The board after that move, seen by the other side."""
+    """Return the board after that move, from the side of the other player."""
     result = board.copy()
     for r, c in turned_by(board, row, column):
         result[r, c] = 1
@@ -49,7 +49,7 @@ def is_over(board):
 
 
 def final_score(board):
-    """Disc difference for the side to move, empties added to the side with more discs."""
+    """Return the disc difference for the side to move; empty squares count for the side with more discs."""
     mine, theirs = (board == 1).sum(), (board == -1).sum()
     empties = board.size - mine - theirs
     if mine > theirs:
@@ -60,18 +60,18 @@ def final_score(board):
 
 
 def frontier_squares(board):
-    """Own discs with an empty square among their neighbours."""
+    """Return own discs that have an empty neighbour."""
     size = board.shape[0]
-    found = [(0, 0) for _ in range(0)]
+    frontier = [(0, 0) for _ in range(0)]
     for r in range(size):
         for c in range(size):
             if board[r, c] == 1 and (board[max(r - 1, 0) : r + 2, max(c - 1, 0) : c + 2] == 0).any():
-                found.append((r, c))
-    return found
+                frontier.append((r, c))
+    return frontier
 
 
 def to_boards(board):
-    """The matrix as the kernels' two 64-bit boards, centred in the 8x8 frame."""
+    """Return the matrix as the kernels' two 64-bit boards, in the middle of the 8x8 frame."""
     size = board.shape[0]
     margin = (8 - size) // 2
     own, opp = np.uint64(0), np.uint64(0)
@@ -105,7 +105,7 @@ def start_board(size):
 
 @cache
 def safe_on_line(line):
-    """Indices of the discs of a line (tuple of +1, -1, 0) that no filling of its empty squares by either side can turn."""
+    """Return the indices of the discs of a line (tuple of +1, -1, 0) that no discs on its empty squares can flip."""
     safe = {i for i, disc in enumerate(line) if disc}
     for i, disc in enumerate(line):
         if disc:
@@ -128,7 +128,7 @@ def safe_on_line(line):
 
 
 def stable_squares(board):
-    """Own discs safe by the rule of full lines, line ends and safe neighbours, with the edges decided by `safe_on_line`."""
+    """Return own discs that are stable by full lines, line ends and stable neighbours; `safe_on_line` decides the edges."""
     size = board.shape[0]
     last = size - 1
     safe = set()

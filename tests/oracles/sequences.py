@@ -1,4 +1,4 @@
-"""The slow twin of token sequences: games on a plain matrix. `label_row` also compiles under numba, with `tests.oracles.rules`."""
+"""Reference labels of token sequences on a plain matrix. `label_row` and `tests.oracles.rules` also compile with numba."""
 
 import numpy as np
 
@@ -6,14 +6,14 @@ from tests.oracles import rules
 
 
 def token_matrix(size):
-    """The token of every square: 1, 2, … row by row, 0 in the centre."""
+    """Return the token of every square: 1, 2, … row by row, 0 in the centre."""
     has_token, middle = np.ones((size, size), np.int64), slice(size // 2 - 1, size // 2 + 1)
     has_token[middle, middle] = 0
     return has_token.cumsum().reshape(size, size) * has_token
 
 
 def label_row(tokens, token_at, first, passed, board, legal, flipped, to_move):
-    """Write what is true after each token; return the place of a wrong token or -1. *passed*: the token of a pass, or 0."""
+    """Write the labels after each token; return the index of an illegal token or -1. *passed*: the pass token, or 0."""
     position, colour, over = rules.start_board(token_at.shape[0]), 1, False
     moves = rules.legal_squares(position)
     for t in range(len(tokens)):
@@ -51,7 +51,7 @@ def label_row(tokens, token_at, first, passed, board, legal, flipped, to_move):
 
 
 def label_rows(tokens, size, vocabulary, label_row=label_row):
-    """The labels of all games by name; every one must be legal and complete."""
+    """Return the labels of all games by name; every game must be legal and complete."""
     shape = (*tokens.shape, size, size)
     board, to_move = np.zeros(shape, np.int8), np.zeros(tokens.shape, np.int8)
     legal, flipped = np.zeros(shape, np.bool_), np.zeros(shape, np.bool_)

@@ -1,4 +1,4 @@
-"""`reversi_env.functional`: states are values. That they play the right games is in `test_same_games`."""
+"""`reversi_env.functional`: states as immutable values. `test_same_games` tests the rules of the games."""
 
 import copy
 import pickle
@@ -16,23 +16,23 @@ from reversi_env.functional import State
 
 GAMES = [Rules(4), Rules(6, "reversed"), Rules(8)]
 #: As numpy arrays and as tensors.
-homes = pytest.mark.parametrize("device", [None, "cpu"], ids=["numpy", "torch"])
+devices = pytest.mark.parametrize("device", [None, "cpu"], ids=["numpy", "torch"])
 games = pytest.mark.parametrize("rules", GAMES, ids=lambda rules: f"{rules.size}-{rules.variant}")
 
 
 def number(values, like):
-    """Numbers as the states have them."""
+    """Return *values* as a tensor or array, like those of the state."""
     return torch.as_tensor(values) if isinstance(like.own, torch.Tensor) else np.asarray(values)
 
 
 def same(left, right):
-    """Whether two states are equal, their types included."""
+    """Return whether two states are equal, with their types."""
     pairs = [(np.asarray(one), np.asarray(other)) for one, other in zip(left, right, strict=True)]
     return type(left) is type(right) and all(a.dtype == b.dtype and np.array_equal(a, b) for a, b in pairs)
 
 
 def random_state(shape, rules, device=None, seed=1):
-    """States of all kinds: in the middle of games, finished and forfeited."""
+    """Return running, finished and forfeited states."""
     state, rng = functional.init(shape, rules, seed, empties=5, device=device), np.random.default_rng(seed)
     for _ in range(5):
         masks = np.asarray(functional.legal(state))
@@ -48,15 +48,15 @@ def position_of(state, rules):
     return Position(rules, own, opp, BLACK.other if int(state.turn) else BLACK)
 
 
-@homes
+@devices
 @games
-def test_a_step_changes_nothing_that_was_there(rules, device):
+def test_step_returns_a_new_state(rules, device):
     state = random_state((40, 3), rules, device)
     kept, actions = functional.clone(state), number(np.arange(120).reshape(40, 3) % (rules.pass_action + 1), state)
     after = functional.step(state, actions)
     assert same(state, kept)
     assert not same(after, kept)
-    for row in range(40):  # any shape: the same as one row, or one game, at a time
+    for row in range(40):  # the result is the same for one row or one game at a time
         assert same(functional.take(after, row), functional.step(functional.take(state, row), actions[row]))
     one = functional.step(functional.take(state, (7, 2)), actions[7, 2])
     assert same(one, functional.take(after, (7, 2)))
@@ -64,13 +64,13 @@ def test_a_step_changes_nothing_that_was_there(rules, device):
     out = functional.clone(kept)
     assert functional.step(kept, actions, out=out) is out
     assert same(out, after)
-    assert functional.step(kept, actions, out=kept) is kept  # in place, because it is asked for
+    assert functional.step(kept, actions, out=kept) is kept  # in place on request
     assert same(kept, after)
 
 
-@homes
+@devices
 @games
-def test_branching_is_broadcasting(rules, device):
+def test_step_broadcasts_states_and_actions(rules, device):
     state = random_state(30, rules, device)
     children = functional.step(functional.take(state, np.s_[:, None]), number(np.arange(rules.pass_action + 1), state))
     assert children.shape == (30, rules.pass_action + 1)
@@ -94,8 +94,8 @@ def test_branching_is_broadcasting(rules, device):
                 assert float(rewards[i, action]) == np.sign(after.score(position.turn))
 
 
-@homes
-def test_an_illegal_action_forfeits_a_number_that_is_none_raises_and_the_end_stays(device):
+@devices
+def test_illegal_action_forfeits_and_nonexistent_action_raises(device):
     state = functional.init(4, Rules(6), device=device)
     for wrong in (-1, 37, 2**40):
         with pytest.raises(IllegalMoveError, match=f"action {wrong}"):
@@ -106,23 +106,23 @@ def test_an_illegal_action_forfeits_a_number_that_is_none_raises_and_the_end_sta
     assert same(functional.step(after, number(7, state)), after)
 
 
-@homes
+@devices
 @games
 def test_symmetries_commute_with_steps(rules, device):
     state, images = random_state(24, rules, device), action_images(rules.size)
     each = np.arange(24) % 8
-    turned = functional.symmetry(state, number(each, state))
+    images_of_state = functional.symmetry(state, number(each, state))
     for i in range(24):
-        shown = functional.take(turned, i)
+        shown = functional.take(images_of_state, i)
         assert position_of(shown, rules) == position_of(functional.take(state, i), rules).transformed(int(each[i]))
         assert same(functional.take(functional.symmetry(state, int(each[i])), i), shown)
     actions = np.asarray(functional.legal(state)).argmax(-1)
-    after = functional.step(turned, number(images[each, actions], state))
+    after = functional.step(images_of_state, number(images[each, actions], state))
     assert same(after, functional.symmetry(functional.step(state, number(actions, state)), number(each, state)))
 
 
-@homes
-def test_states_are_data(device):
+@devices
+def test_states_support_indexing_stacking_and_conversion(device):
     rules = Rules(6, "reversed")
     one, two = (random_state(20, rules, device, seed) for seed in (1, 2))
     both = functional.stack([one, two])
@@ -133,17 +133,17 @@ def test_states_are_data(device):
     begun = functional.where(over, functional.init(20, rules, device=device), one)
     assert not np.asarray(functional.is_over(begun)).any()
     assert same(functional.take(begun, ~over), functional.take(one, ~over))
-    for twin in (copy.deepcopy(one), pickle.loads(pickle.dumps(one)), _pytree.tree_map(lambda field: field, one)):
-        assert same(twin, one)
-        assert twin.rules == rules
+    for copied in (copy.deepcopy(one), pickle.loads(pickle.dumps(one)), _pytree.tree_map(lambda field: field, one)):
+        assert same(copied, one)
+        assert copied.rules == rules
     there = functional.to(one, "cpu" if device is None else None)
     assert isinstance(there.own, np.ndarray if device else torch.Tensor)
     assert same(functional.to(there, device), one)
     boards = one.own, one.opp, rules, one.turn
     made = functional.from_boards(*boards)
-    running = np.asarray(one.status) < 2  # what was forfeited is not seen on the board
+    running = np.asarray(one.status) < 2  # a board does not show that its game was forfeited
     assert same(functional.take(made, running), functional.take(one, running))
-    none = functional.take(one, np.zeros(20, bool))  # no games at all are a state too
+    none = functional.take(one, np.zeros(20, bool))  # a batch without games is a state, too
     assert functional.step(none, number(np.zeros(0, np.int64), none)).shape == (0,)
     assert functional.legal(none).shape == (0, 37)
     assert functional.observe(none).shape == (0, 2, 6, 6)
@@ -151,8 +151,8 @@ def test_states_are_data(device):
 
 
 @games
-def test_starts(rules):
-    """Those of a seed are compared with the environments' in `test_same_games`."""
+def test_init_gives_start_positions(rules):
+    """`test_same_games` compares seeded starts with those of the environments."""
     start = functional.init((2, 3), rules)
     assert start.shape == (2, 3)
     assert position_of(functional.take(start, (1, 2)), rules) == Position.initial(rules)
@@ -164,14 +164,14 @@ def test_starts(rules):
     assert functional.init(3, None).rules == Rules()
     boards = [board.tolist() for board in functional.init(3)[:2]]
     assert functional.from_boards(*boards, turn=[0, 1, 0]).turn.tolist() == [0, 1, 0]
-    tensors = functional.init(5, rules, device="cpu")  # nothing is copied on the way to the CPU's kernels and back
+    tensors = functional.init(5, rules, device="cpu")  # CPU tensors and arrays share their memory
     assert np.shares_memory(functional.to(tensors, None).own, tensors.own.numpy())
     own, opp = batch.start(5, rules)
     assert np.array_equal(functional.to(tensors, None).own, own)
     assert np.array_equal(functional.from_boards(own, opp, rules).legal, batch.legal_moves(own, opp, rules))
 
 
-@homes
+@devices
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -190,12 +190,12 @@ def test_starts(rules):
         (lambda state: functional.to(state, "nowhere"), "device='nowhere'"),
     ],
 )
-def test_what_cannot_be_is_refused(call, message, device):
+def test_invalid_arguments_are_rejected(call, message, device):
     with pytest.raises(ReversiError, match=message):
         call(functional.init(2, device=device) if device else State(*functional.init(2)))
 
 
-def test_arrays_of_other_libraries_are_told_which_are_accepted():
+def test_unsupported_array_type_is_named():
     state = functional.init(2)._replace(own=SimpleNamespace(shape=(2,)))
     for call in (functional.legal, functional.score, lambda state: functional.step(state, 19)):
         with pytest.raises(ReversiError, match="SimpleNamespace"):
@@ -203,8 +203,8 @@ def test_arrays_of_other_libraries_are_told_which_are_accepted():
 
 
 @pytest.mark.slow
-def test_a_compiled_function_has_one_graph():
-    """`torch.compile` goes through without a break, and without being told that it traces numpy."""
+def test_torch_compile_needs_no_graph_break():
+    """`torch.compile` with `fullgraph=True` succeeds, and its results are equal."""
 
     def turn(state, weights):
         logits = functional.observe(state).float().flatten(-3) @ weights

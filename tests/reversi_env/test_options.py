@@ -1,4 +1,4 @@
-"""Options check themselves by what their fields say, and come back from JSON as they were."""
+"""Options: validation by the declarations of their fields, and JSON round trips."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from reversi_env.options import GameOptions, option, option_fields
 
 @dataclass(frozen=True)
 class Example(GameOptions):
-    """One field of each sort."""
+    """One field of each type."""
 
     count: int = option(3, "how many", low=1, high=10)
     rounds: int = option(1, low=1)
@@ -46,16 +46,16 @@ class Example(GameOptions):
         *(("shares", value, "0 to 1") for value in ((0.5, 2), ())),
     ],
 )
-def test_a_bad_value_is_named_with_what_was_expected(name, value, limit):
+def test_invalid_value_error_names_value_and_expectation(name, value, limit):
     with pytest.raises(TrainError, match=re.escape(f"{name}={value!r}: expected ") + f".*{limit}"):
         Example(**{name: value})
 
 
-def test_integers_of_numpy_become_those_of_python():
+def test_numpy_integers_become_python_integers():
     assert type(Example(count=np.int64(3)).count) is int
 
 
-def test_options_come_back_from_json_and_tell_what_they_are():
+def test_options_round_trip_json_and_list_their_fields():
     options = Example(size=6, depth=4, names=("x", "y"))
     assert Example.from_dict(json.loads(json.dumps(options.as_dict()))) == options
     assert Example.from_dict({"temperature": 3.0}).temperature == 3.0
@@ -63,6 +63,6 @@ def test_options_come_back_from_json_and_tell_what_they_are():
         Example(size=5)
     with pytest.raises(TrainError, match="cuont.*did you mean 'count'"):
         Example.from_dict({"cuont": 1})
-    by_name = {one.name: one for one in option_fields(Example)}  # what a command line needs
+    by_name = {one.name: one for one in option_fields(Example)}  # used by the command line
     assert (by_name["count"].help, by_name["count"].default, by_name["count"].type) == ("how many", 3, int)
     assert (by_name["depth"].optional, by_name["loss"].choices) == (True, ("plain", "structural"))

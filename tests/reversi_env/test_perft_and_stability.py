@@ -1,4 +1,4 @@
-"""Perft counts, and stable discs."""
+"""Perft counts and stable discs."""
 
 import json
 from importlib.resources import files
@@ -21,19 +21,19 @@ CASES = [
 
 
 @pytest.mark.parametrize(("size", "depth", "leaves"), CASES)
-def test_perft_equals_the_table(size, depth, leaves):
+def test_perft_equals_published_counts(size, depth, leaves):
     assert Position.initial(Rules(size)).perft(depth) == leaves
     assert len(TABLE[str(size)]) == {4: 14, 6: 11, 8: 11}[size]
 
 
 @pytest.mark.parametrize(("text", "leaves"), [("XO" + "-" * 14, [1, 1, 0]), ("OX" + "-" * 14, [1, 1, 1, 0])])
-def test_a_pass_is_a_ply_and_a_finished_game_is_not_counted(text, leaves):
+def test_perft_counts_passes_but_not_finished_games(text, leaves):
     position = Position.from_text(text)
     assert [position.perft(depth) for depth in range(len(leaves))] == leaves
     assert position.perft(10**30) == 0  # no game is so long
 
 
-def test_the_edge_table_is_complete_and_equals_the_twin():
+def test_edge_table_equals_reference():
     table = np.zeros_like(EDGE_TABLE)
     for margin, size in enumerate((8, 6, 4)):
         for line in product((0, 1, -1), repeat=size):
@@ -45,7 +45,7 @@ def test_the_edge_table_is_complete_and_equals_the_twin():
 
 @pytest.mark.parametrize("size", [4, 6, 8])
 @pytest.mark.parametrize("seed", range(3))
-def test_stable_discs_are_never_turned_in_play(size, seed):
+def test_stable_discs_are_never_flipped_in_play(size, seed):
     rules, games = Rules(size), 10_000
     own, opp = batch.start(games, rules)
     stable_own, stable_opp = np.zeros(games, np.uint64), np.zeros(games, np.uint64)

@@ -1,4 +1,4 @@
-"""`Rules` and `Position`: what they say, and what they refuse."""
+"""`Rules` and `Position`: results and errors."""
 
 import contextlib
 import pickle
@@ -14,7 +14,7 @@ from reversi_env.errors import IllegalMoveError, NotationError, PositionError, R
 START = Position.initial()
 
 
-def test_the_start_is_the_books():
+def test_start_position():
     assert START.to_text() == "-" * 27 + "OX" + "-" * 6 + "XO" + "-" * 27
     assert Position.initial(Rules(start="parallel")).to_text() == "-" * 27 + "OO" + "-" * 6 + "XX" + "-" * 27
     assert Position.initial(Rules(4)).to_text() == "-----OX--XO-----"
@@ -24,7 +24,7 @@ def test_the_start_is_the_books():
 WIPE_OUT = ["e6", "f4", "e3", "f6", "g5", "d6", "e7", "f5", "c5"]
 
 
-def test_ends_of_games():
+def test_end_of_game_winner_and_score():
     position = START.play_all(WIPE_OUT)
     assert position.is_over()
     assert (position.discs(BLACK), position.discs(WHITE), position.disc_difference(BLACK)) == (13, 0, 13)
@@ -39,7 +39,7 @@ def test_ends_of_games():
     assert drawn.score() == 0
 
 
-def test_moves_by_name_number_and_pass():
+def test_play_accepts_names_actions_and_passes():
     start = START
     assert start.play("f5") == start.play("F5") == start.play(37) == start.play(np.int64(37))
     must_pass = Position.from_text("OX--" + "-" * 12)
@@ -66,7 +66,7 @@ def test_positions_compare_hash_and_pickle_by_value():
         a.own = 0
 
 
-def test_printing_marks_the_legal_moves_and_the_matrix_follows_the_fields_convention():
+def test_str_marks_legal_moves_and_to_matrix_uses_plus_minus_one():
     board = "   a b c d|1  . + . .|2  + O X .|3  . X O +|4  . . + .||black to move (X 2, O 2)"
     assert str(Position.initial(Rules(4))).splitlines() == board.split("|")
     assert "fewest win" in str(Position.initial(Rules(4, "reversed")))
@@ -85,7 +85,7 @@ MATRICES = [
     [[None] * 8] * 8,
 ]
 FULL = Position.from_text("X" * 64)
-ASKED = (Position.discs, Position.disc_difference, Position.stable, Position.frontier)
+QUERIES = (Position.discs, Position.disc_difference, Position.stable, Position.frontier)
 
 
 @pytest.mark.parametrize(
@@ -110,11 +110,11 @@ ASKED = (Position.discs, Position.disc_difference, Position.stable, Position.fro
         (PositionError, "36", Position.from_text, ["-" * 64, BLACK, Rules(6)]),
         *((PositionError, "symmetry", START.transformed, [symmetry]) for symmetry in (8, -1, 1.5, "1")),
         *((ReversiError, ".", Position.from_matrix, [matrix]) for matrix in MATRICES),
-        *((PositionError, "BLACK", ask, [START, colour]) for ask in ASKED for colour in ("black", 0, 2, "X")),
+        *((PositionError, "BLACK", query, [START, colour]) for query in QUERIES for colour in ("black", 0, 2, "X")),
         *((RulesError, "depth", START.perft, [depth]) for depth in (-1, 1.5, "3", True)),
     ],
 )
-def test_what_cannot_be_is_named(error, message, call, arguments):
+def test_invalid_arguments_are_named(error, message, call, arguments):
     with pytest.raises(error, match=message):
         call(*arguments)
 
@@ -128,7 +128,7 @@ board_text = st.text("XO-", min_size=16, max_size=16)
 
 
 @given(anything, anything, board_text)
-def test_whatever_comes_in_only_our_errors_escape(value, other, text):
+def test_any_input_raises_only_reversi_errors(value, other, text):
     calls = [(Position.initial(Rules(6)).play, value), (Position, Rules(), value, other)]
     for call, *arguments in (*calls, *((Position.from_text, one) for one in (value, text))):
         with contextlib.suppress(ReversiError):

@@ -1,4 +1,4 @@
-"""Our rules are those of OpenSpiel."""
+"""The rules agree with OpenSpiel."""
 
 import os
 from collections import Counter
@@ -11,11 +11,11 @@ PLIES = int(os.environ.get("REVERSI_PLIES", 10**8))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("least", [20_000, pytest.param(PLIES, marks=pytest.mark.long)])
-def test_the_rules_are_those_of_openspiel(least):
-    """The long one plays 10⁸ plies, or REVERSI_PLIES; what its last run found is in docs/lab/speed.md."""
+@pytest.mark.parametrize("min_plies", [20_000, pytest.param(PLIES, marks=pytest.mark.long)])
+def test_rules_match_openspiel(min_plies):
+    """The long test plays 10⁸ plies, or REVERSI_PLIES; docs/lab/speed.md has its last result."""
     pytest.importorskip("pyspiel", reason="OpenSpiel is not installed, of the extra bench")
     counts, chunk = Counter(), 0
-    while counts["plies"] < least:
+    while counts["plies"] < min_plies:
         counts, chunk = counts + compare(350, chunk), chunk + 1
     assert counts["passes"] > 0

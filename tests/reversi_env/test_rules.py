@@ -1,4 +1,4 @@
-"""The rules against the reference implementation, arrays of positions, and properties."""
+"""The rules against the reference implementation, the batch functions, and properties of the rules."""
 
 import numpy as np
 import pytest
@@ -19,24 +19,24 @@ from tests.oracles.strategies import reachable_positions
 
 MISMATCHES = "none", "moves", "flips", "over", "score", "frontier", "scalar moves", "scalar flips", "flips by shifts"
 
-# The twin is compiled here only so that a million positions take seconds; its source has no bit tricks.
+# The reference implementation is compiled only for speed; its source has no bit tricks.
 turned_by = njit(slow.turned_by)
 slow_globals = {**slow.__dict__, "turned_by": turned_by}
 
 
-def compile_twin(name):
+def compile_reference(name):
     function = getattr(slow, name)
     clone = type(function)(function.__code__, slow_globals, name)
     slow_globals[name] = njit(clone)
     return slow_globals[name]
 
 
-legal_squares = compile_twin("legal_squares")
-after_move = compile_twin("after_move")
-slow_is_over = compile_twin("is_over")
-slow_final_score = compile_twin("final_score")
-frontier_squares = compile_twin("frontier_squares")
-to_boards = compile_twin("to_boards")
+legal_squares = compile_reference("legal_squares")
+after_move = compile_reference("after_move")
+slow_is_over = compile_reference("is_over")
+slow_final_score = compile_reference("final_score")
+frontier_squares = compile_reference("frontier_squares")
+to_boards = compile_reference("to_boards")
 scalar_moves = njit(run_ends_scalar)
 scalar_flips = njit(outflanked_scalar)
 shift_flips = njit(outflanked_by_shifts)
@@ -58,7 +58,7 @@ def board_with(squares, size):
 
 @njit
 def compare_position(board, playable):
-    """Index into MISMATCHES of the first thing on which kernels and twin differ."""
+    """Return the index in MISMATCHES of the first difference between kernels and reference."""
     size = board.shape[0]
     own, opp = to_boards(board)
     if bitboard.legal_moves(own, opp, playable) != board_with(legal_squares(board), size):
@@ -67,12 +67,12 @@ def compare_position(board, playable):
         for column in range(size):
             if board[row, column] != 0:
                 continue
-            turned, sq = board_with(turned_by(board, row, column), size), square_of(row, column, size)
-            if bitboard.flips(sq, own, opp) != turned:
+            flipped, sq = board_with(turned_by(board, row, column), size), square_of(row, column, size)
+            if bitboard.flips(sq, own, opp) != flipped:
                 return 2
             if scalar_flips(sq, own, opp) != outflanked(sq, own, opp):
                 return 7
-            if shift_flips(sq, own, opp) != turned:
+            if shift_flips(sq, own, opp) != flipped:
                 return 8
     if bitboard.is_over(own, opp, playable) != slow_is_over(board):
         return 3
@@ -87,7 +87,7 @@ def compare_position(board, playable):
 
 @njit
 def compare_games(start, playable, positions, seed):
-    """Random games played by the twin; every position is compared. Returns (mismatch, positions seen)."""
+    """Compare every position of random games of the reference; return (mismatch, positions compared)."""
     np.random.seed(seed)
     board = start.copy()
     for seen in range(positions):
@@ -109,8 +109,8 @@ def compare_games(start, playable, positions, seed):
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])
-def test_kernels_equal_the_twin(size):
-    """But not on the wrong playable squares: the comparison is able to fail."""
+def test_kernels_equal_reference_implementation(size):
+    """With the wrong playable squares the comparison must fail."""
     start = slow.start_board(size)
     mismatch, seen = compare_games(start, np.uint64(Rules(size).playable), 8_000, 7 * size)
     assert (MISMATCHES[mismatch], seen) == ("none", 8_000)
@@ -118,7 +118,7 @@ def test_kernels_equal_the_twin(size):
 
 
 @pytest.mark.parametrize(("size", "plies"), [(4, 8), (6, 24), (8, 48)])
-def test_stable_discs_equal_the_twin(size, plies):
+def test_stable_discs_equal_reference_implementation(size, plies):
     own, opp = batch.random_positions(400, np.arange(400) % plies, Rules(size), seed=size)
     for mine, theirs in zip(own, opp, strict=True):
         squares = slow.stable_squares(slow.from_boards(mine, theirs, size))
@@ -127,8 +127,8 @@ def test_stable_discs_equal_the_twin(size, plies):
 
 
 @pytest.mark.parametrize("form", ["emit_by_counted_zeros", "emit_by_reversal", "emit_by_runs"])
-def test_the_flips_of_every_cpu_are_compiled_on_this_one(form):
-    """A form that this CPU would not choose is slower here, and must be as right."""
+def test_flip_kernels_of_all_cpu_types_are_correct(form):
+    """All forms run on this CPU, also those that it would not choose."""
     emit = getattr(intrinsics, form)
 
     @intrinsic
@@ -137,20 +137,20 @@ def test_the_flips_of_every_cpu_are_compiled_on_this_one(form):
 
     @njit
     def differences(own, opp):
-        wrong = found = 0
+        wrong = flipping = 0
         for i in range(own.size):
             for sq in range(64):
                 if not ((own[i] | opp[i]) >> np.uint64(sq)) & np.uint64(1):
                     expected = scalar_flips(sq, own[i], opp[i])
-                    wrong, found = wrong + (flips(sq, own[i], opp[i]) != expected), found + (expected != 0)
-        return wrong, found
+                    wrong, flipping = wrong + (flips(sq, own[i], opp[i]) != expected), flipping + (expected != 0)
+        return wrong, flipping
 
     generator = np.random.default_rng(5)
     own = generator.integers(2**64, size=2000, dtype=np.uint64)
     opp = generator.integers(2**64, size=2000, dtype=np.uint64) & ~own
-    wrong, found = differences(own, opp)
+    wrong, flipping = differences(own, opp)
     assert wrong == 0
-    assert found > 10_000
+    assert flipping > 10_000
 
 
 CASES = [Rules(4), Rules(6, "reversed"), Rules(8), Rules(8, start="parallel")]
@@ -176,7 +176,7 @@ def positions(boards, rules):
     return [Position(rules, int(own), int(opp)) for own, opp in zip(*boards, strict=True)]
 
 
-def test_questions_about_positions(boards, rules, parallel):
+def test_batch_queries_match_position(boards, rules, parallel):
     single = positions(boards, rules)
     for question, expected in (
         (batch.legal_moves, Position.legal_board),
@@ -196,7 +196,7 @@ def test_questions_about_positions(boards, rules, parallel):
     assert batch.image_hash(*boards).tolist() == [p.canonical().hash64() for p in single]
 
 
-def test_children_and_play(boards, rules, parallel):
+def test_expand_and_play_match_position(boards, rules, parallel):
     children = batch.expand(*boards, rules, parallel=parallel)
     expected = [
         (index, PASS_SQUARE if action == rules.pass_action else rules.square_of(action), child.own, child.opp)
@@ -210,22 +210,22 @@ def test_children_and_play(boards, rules, parallel):
         np.stack(batch.play(children.square, own, opp, rules, parallel=parallel)),
         np.stack([children.own, children.opp]),
     )
-    turned = batch.flips(children.square, own, opp, rules, parallel=parallel)
-    assert np.array_equal(turned, opp & ~children.own)
-    assert (turned[children.square != PASS_SQUARE] != 0).all()
+    flipped = batch.flips(children.square, own, opp, rules, parallel=parallel)
+    assert np.array_equal(flipped, opp & ~children.own)
+    assert (flipped[children.square != PASS_SQUARE] != 0).all()
 
 
-def test_nothing_turns_by_a_move_off_the_board():
-    own, opp = np.array([1 << 18], np.uint64), np.array([1 << 9], np.uint64)  # a line to the frame's corner
+def test_move_off_the_board_flips_nothing():
+    own, opp = np.array([1 << 18], np.uint64), np.array([1 << 9], np.uint64)  # a line to the corner of the 8x8 frame
     assert batch.flips(0, own, opp, Rules(6)).tolist() == [0]
     assert batch.flips(0, own, opp).tolist() == [1 << 9]
 
 
-#: No game is longer than two plies per square, and no random one has 70.
+#: No game has more than two plies per square, and no random game has 70.
 BAD_PLIES = [2**63, 129, 70, -1, 2.9, np.array([1, 2**63], np.uint64)]
 
 
-def test_random_positions_are_reproducible_and_of_the_asked_length(rules):
+def test_random_positions_are_reproducible_with_requested_plies(rules):
     one = batch.random_positions(500, 6, rules, seed=3)
     assert np.array_equal(one, batch.random_positions(500, 6, rules, seed=3, parallel=True))
     assert not np.array_equal(one, batch.random_positions(500, 6, rules, seed=4))
@@ -234,7 +234,7 @@ def test_random_positions_are_reproducible_and_of_the_asked_length(rules):
     assert (discs == 10).mean() > (0.5 if rules.size == 4 else 0.99)
 
 
-def test_random_play_is_uniform_and_games_have_the_known_mean_length():
+def test_random_play_is_uniform_with_known_mean_length():
     """Chi-square of the four first moves is below its 0.1 % point; random 8x8 games last about 60.4 plies with passes."""
     _, counts = np.unique(batch.random_positions(40_000, 1, seed=2)[1], return_counts=True)
     assert counts.size == 4
@@ -259,7 +259,7 @@ def test_random_play_is_uniform_and_games_have_the_known_mean_length():
         *((lambda: batch.random_positions(1, 2, 6), "Rules"), (lambda: batch.random_plies(1, seed=-1), "seed")),
     ],
 )
-def test_bad_arrays_are_named(call, message):
+def test_invalid_arrays_are_named(call, message):
     with pytest.raises(ReversiError, match=message):
         call()
 
@@ -274,18 +274,18 @@ def test_symmetry_commutes_with_play(position, symmetry):
 
 
 @given(reachable_positions())
-def test_the_eight_symmetries_are_the_matrix_ones_with_inverses_and_one_canonical_form(position):
+def test_symmetries_match_matrix_symmetries(position):
     matrix = position.to_matrix()
     images = [position.transformed(symmetry) for symmetry in range(8)]
-    turned = [np.rot90(m, k) for m in (matrix, matrix.T) for k in range(4)]
-    assert {image.to_matrix().tobytes() for image in images} == {np.ascontiguousarray(m).tobytes() for m in turned}
+    expected = [np.rot90(m, k) for m in (matrix, matrix.T) for k in range(4)]
+    assert {image.to_matrix().tobytes() for image in images} == {np.ascontiguousarray(m).tobytes() for m in expected}
     for symmetry, image in enumerate(images):
         assert image.transformed(int(INVERSE_SYMMETRY[symmetry])) == position
         assert image.canonical() == position.canonical() in images
 
 
 @given(reachable_positions())
-def test_colours_are_only_names_and_swapping_the_sides_swaps_the_results(position):
+def test_swapping_colours_or_sides_swaps_the_results(position):
     painted = Position(position.rules, position.own, position.opp, position.turn.other)
     assert painted.legal_moves() == position.legal_moves()
     assert painted.to_text() == position.to_text().translate(str.maketrans("XO", "OX"))
@@ -299,13 +299,13 @@ def test_colours_are_only_names_and_swapping_the_sides_swaps_the_results(positio
     assert Position.from_matrix(position.to_matrix(), position.turn, position.rules) == position
 
 
-def test_the_hash_has_no_collision_and_spreads_every_bit():
+def test_hash_has_no_collisions_and_diffuses_every_bit():
     own, opp = batch.random_positions(200_000, np.arange(200_000) % 50, seed=5)
     boards = np.unique(np.stack([own, opp]), axis=1)
     own, opp = boards[0], boards[1]
     hashes = batch.position_hash(own, opp)
     assert np.unique(hashes).size == own.size
-    for sq in (0, 20, 63):  # turning one input bit turns half of the output bits
+    for sq in (0, 20, 63):  # flipping one input bit flips half of the output bits
         empty = ((own | opp) >> np.uint64(sq)) & np.uint64(1) == 0
         changed = batch.position_hash(own[empty] | np.uint64(1 << sq), opp[empty]) ^ hashes[empty]
         assert abs(np.bitwise_count(changed).mean() - 32) < 0.2

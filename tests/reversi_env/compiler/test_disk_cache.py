@@ -1,4 +1,4 @@
-"""Compiled kernels as files: found again, never run when damaged, kept apart by CPU, and thrown away when nobody uses them."""
+"""The disk cache of compiled kernels: reuse, corruption, one folder per CPU model, pruning."""
 
 import errno
 import os
@@ -16,7 +16,7 @@ from reversi_env.storage import user_cache as caches
 from tests.oracles.processes import finished, output_of
 
 DAY = 24 * 3600
-#: Some kernels, from Python and from each other.
+#: A program that calls kernels from Python and from other kernels.
 WORK = """
 from reversi_env import Position
 print(Position.initial().perft(5), Position.initial().legal_moves())
@@ -25,9 +25,9 @@ WORK_RESULT = "1396 ['d3', 'c4', 'f5', 'e6']"
 
 
 def work(cache, **environment):
-    """Run the program with that cache folder; (output, errors)."""
-    done = finished(WORK, REVERSI_CACHE_DIR=cache, **environment)
-    return done.stdout.strip(), done.stderr
+    """Run WORK with that cache folder; return (output, errors)."""
+    process = finished(WORK, REVERSI_CACHE_DIR=cache, **environment)
+    return process.stdout.strip(), process.stderr
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory):
-    """A cache folder that three processes have filled at once with the kernels of WORK; tests use copies."""
+    """A cache folder that three processes filled at the same time with the kernels of WORK."""
     folder = tmp_path_factory.mktemp("filled")
     with ThreadPoolExecutor() as pool:
         assert {out for out, _ in pool.map(work, [folder] * 3)} == {WORK_RESULT}
@@ -54,7 +54,7 @@ KEY = ("group", "name", "key")
 OTHER_KEYS = [("other", "name", "key"), ("group", "other", "key"), ("group", "name", "other")]
 
 
-def test_what_is_saved_is_found_again_under_its_own_key_only(cache):
+def test_entry_is_read_only_by_its_own_key(cache):
     files, other = KernelFiles("here"), OTHER_KEYS[-1]
     files.write(*KEY, b"code")
     assert files.read(*KEY) == b"code"
@@ -70,7 +70,7 @@ def test_what_is_saved_is_found_again_under_its_own_key_only(cache):
     assert files.read(*KEY) == b"code"
 
 
-def test_damage_anywhere_is_found_and_the_file_removed(cache):
+def test_corrupted_entry_is_detected_and_removed(cache):
     files = KernelFiles("here")
     files.write(*KEY, bytes(range(200)))
     [path] = entries(cache)
@@ -88,13 +88,13 @@ def test_damage_anywhere_is_found_and_the_file_removed(cache):
     assert files.read(*KEY) == bytes(range(200))
 
 
-def refused(*arguments, **options):
+def raise_disk_full(*arguments, **options):
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 @pytest.mark.parametrize("system_call", [(os, "replace"), (Path, "mkdir")], ids=["full disk", "read-only"])
-def test_an_unwritable_cache_is_reported_once_and_has_no_partial_entries(cache, monkeypatch, capsys, system_call):
-    monkeypatch.setattr(*system_call, refused)
+def test_unwritable_cache_is_reported_once_and_stays_empty(cache, monkeypatch, capsys, system_call):
+    monkeypatch.setattr(*system_call, raise_disk_full)
     files = KernelFiles("here")
     for _ in range(2):
         files.write(*KEY, b"code")
@@ -112,25 +112,25 @@ def write_used(cache, environment, group, days):
     os.utime(cache / "kernels" / environment / group, (used, used))
 
 
-def test_what_nobody_uses_is_removed_and_of_too_much_the_longest_unused(cache, monkeypatch):
+def test_prune_removes_unused_then_least_recently_used_entries(cache, monkeypatch):
     for days, group in ((0, "new"), (MAX_UNUSED_DAYS - 1, "used"), (MAX_UNUSED_DAYS + 1, "old")):
         write_used(cache, "here", group, days)
     write_used(cache, "gone", "old", 2 * MAX_UNUSED_DAYS)
-    left = cache / "kernels" / "here" / "new" / ".name-key.kernel.part"
-    left.write_bytes(b"left by a process that was killed")
+    partial = cache / "kernels" / "here" / "new" / ".name-key.kernel.part"
+    partial.write_bytes(b"left by a process that was killed")
     prune(cache / "kernels", time.time())
     assert {path.parent.name for path in entries(cache)} == {"new", "used"}
     assert not (cache / "kernels" / "gone").exists()
-    assert not left.exists()
+    assert not partial.exists()
     write_used(cache, "here", "group", 10)
     monkeypatch.setattr(kernel_files, "MAX_TOTAL_BYTES", 2500)
     prune(cache / "kernels", time.time())
     assert {path.parent.name for path in entries(cache)} == {"new", "group"}
-    assert KernelFiles("here").read(*KEY) is not None  # a use is noted
+    assert KernelFiles("here").read(*KEY) is not None  # reading an entry updates its time of use
     assert time.time() - (cache / "kernels" / "here" / "group").stat().st_mtime < DAY
 
 
-def test_the_cache_is_where_the_variable_says_or_where_caches_are(monkeypatch, tmp_path):
+def test_cache_folder_follows_environment_variables(monkeypatch, tmp_path):
     monkeypatch.setenv("REVERSI_CACHE_DIR", str(tmp_path))
     assert caches.cache_folder("kernels") == tmp_path / "kernels"
     monkeypatch.setenv("REVERSI_CACHE_DIR", "")
@@ -144,16 +144,16 @@ def test_the_cache_is_where_the_variable_says_or_where_caches_are(monkeypatch, t
         assert caches.cache_folder() == tmp_path / "reversi-lab"
 
 
-def test_the_command_shows_and_clears(cache, reversi, json_lines):
+def test_cache_command_lists_and_clears(cache, reversi, json_lines):
     KernelFiles("here").write(*KEY, b"x" * 3000)
     (cache / "solved").mkdir()
     (cache / "solved" / "exact.npy").write_bytes(b"y" * 500)
     (cache / "mine.txt").write_text("not of this project")
-    [told] = json_lines("cache")
-    assert told["folder"] == str(cache)
-    assert told["parts"]["kernels"]["files"] == 1
-    assert told["parts"]["kernels"]["bytes"] > 3000
-    assert told["parts"]["solved"] == {"files": 1, "bytes": 500}
+    [summary] = json_lines("cache")
+    assert summary["folder"] == str(cache)
+    assert summary["parts"]["kernels"]["files"] == 1
+    assert summary["parts"]["kernels"]["bytes"] > 3000
+    assert summary["parts"]["solved"] == {"files": 1, "bytes": 500}
     status, out, _ = reversi("cache")
     assert (status, out.splitlines()[0]) == (0, str(cache))
     assert reversi("cache", "clear")[0] == 0
@@ -164,7 +164,7 @@ def test_the_command_shows_and_clears(cache, reversi, json_lines):
 
 
 @pytest.mark.slow
-def test_processes_that_compile_at_once_leave_whole_entries_of_which_the_next_compiles_none(filled):
+def test_concurrent_processes_write_complete_reusable_entries(filled):
     before = entries(filled)
     assert before == sorted(path for path in filled.rglob("*") if path.is_file())  # no parts
     assert work(filled) == (WORK_RESULT, "")
@@ -172,7 +172,7 @@ def test_processes_that_compile_at_once_leave_whole_entries_of_which_the_next_co
 
 
 @pytest.mark.slow
-def test_two_cpus_in_one_home_have_code_of_their_own(filled, tmp_path):
+def test_each_cpu_model_has_its_own_kernels(filled, tmp_path):
     cache = shutil.copytree(filled, tmp_path / "cache")
     other = {"NUMBA_CPU_NAME": "generic", "NUMBA_CPU_FEATURES": ""}
     assert work(cache, **other) == (WORK_RESULT, "")
@@ -196,5 +196,5 @@ with warnings.catch_warnings(record=True) as caught:
 
 
 @pytest.mark.slow
-def test_a_missing_internal_of_numba_is_reported_once():
+def test_missing_numba_internal_is_reported_once():
     assert output_of(SCRIPT) == ["True 1396", "1"]

@@ -11,26 +11,26 @@ from tests.oracles.cuda import NUMBA_SIMULATES
 from tests.oracles.processes import output_of
 
 pytestmark = pytest.mark.skipif(not find_spec("numba_cuda"), reason="numba-cuda is not installed")
-#: Games as `tests.oracles.cuda` takes them: whole ones of the smaller boards, and beginnings on the others.
-WHOLE = [
+#: Games in the format of `tests.oracles.cuda`: whole games on small boards, the first plies on the others.
+WHOLE_GAMES = [
     "4,normal,greedy,half,8,reward=shaped,discount=0.9,illegal=random",
     *(f"4,{variant},none,planes,14" for variant in ("normal", "reversed")),
     *(f"4,{variant},random,planes,8" for variant in ("normal", "reversed")),
     *("4,reversed,greedy,planes,8", "6,reversed,none,planes,34", "6,normal,greedy,planes,18"),
 ]
 LAYOUTS = ((4, "packed"), (6, "planes"), (6, "packed"), (6, "half"), (8, "half"))
-BEGINNINGS = [f"{size},normal,none,{layout},4,reward=discs" for size, layout in LAYOUTS]
-BEGINNINGS += ["8,normal,random,packed,3", "8,reversed,greedy,planes,3"]
+FIRST_PLIES = [f"{size},normal,none,{layout},4,reward=discs" for size, layout in LAYOUTS]
+FIRST_PLIES += ["8,normal,random,packed,3", "8,reversed,greedy,planes,3"]
 
 
 @pytest.mark.slow
-def test_every_layout_and_opponent():
-    lines = output_of("-m", "tests.oracles.cuda", "games", *WHOLE, *BEGINNINGS, **NUMBA_SIMULATES)
-    assert len(lines) == len(WHOLE + BEGINNINGS)
-    assert all(int(line.split()[-1]) > 0 for line in lines[: len(WHOLE)])  # episodes have ended
+def test_games_match_cpu_for_every_layout_and_opponent():
+    lines = output_of("-m", "tests.oracles.cuda", "games", *WHOLE_GAMES, *FIRST_PLIES, **NUMBA_SIMULATES)
+    assert len(lines) == len(WHOLE_GAMES + FIRST_PLIES)
+    assert all(int(line.split()[-1]) > 0 for line in lines[: len(WHOLE_GAMES)])  # finished episodes
 
 
-ASK = """
+NO_GPU = """
 import sys
 import reversi_env
 assert not {"torch", "numba.cuda", "numba_cuda"} & set(sys.modules)
@@ -38,16 +38,16 @@ from reversi_env.envs import TorchVectorEnv
 TorchVectorEnv(2, device="cpu").reset(seed=1)
 assert "numba.cuda" not in sys.modules
 
-def tell(call, *arguments, **options):
+def report(call, *arguments, **options):
     try:
         call(*arguments, **options)
     except ValueError as error:
         print(type(error).__name__, error)
 
-tell(TorchVectorEnv, 2, device="cuda")
+report(TorchVectorEnv, 2, device="cuda")
 import numpy as np
 from search.gpu.solver import solve_batch_cuda
-tell(solve_batch_cuda, np.array([2**64 - 8], np.uint64), np.array([2], np.uint64))
+report(solve_batch_cuda, np.array([2**64 - 8], np.uint64), np.array([2], np.uint64))
 import warnings
 from reversi_env.gpu.driver import configured_kernel, cuda, require_gpu
 
@@ -57,19 +57,19 @@ class DriverWithoutGpu:
         raise cuda.cudadrv.error.CudaSupportError("Error at driver init: no device")
 
 driver, cuda.cudadrv.driver.driver = cuda.cudadrv.driver.driver, DriverWithoutGpu()
-tell(require_gpu)
+report(require_gpu)
 cuda.cudadrv.driver.driver = driver
 kernel = cuda.jit(lambda numbers: None)
-with warnings.catch_warnings(record=True) as told:
+with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     configured_kernel(kernel, 3, 32, 0)
-    assert not told, "few games are the caller's choice"
+    assert not caught, "few games are the caller's choice"
     kernel[2, 32]
-    assert told, "nothing is told of kernels that are not ours"
+    assert caught, "no warning about a kernel of another package"
 """
 
 
-def test_the_extra_is_not_installed(monkeypatch):
+def test_missing_cuda_extra_is_reported(monkeypatch):
     for module in ("driver", "kernels", "batch"):
         monkeypatch.delitem(sys.modules, f"reversi_env.gpu.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "numba_cuda", None)
@@ -78,19 +78,19 @@ def test_the_extra_is_not_installed(monkeypatch):
 
 
 @pytest.mark.slow
-def test_there_is_no_gpu(monkeypatch):
-    """Environments and solver, in one process: importing torch and CUDA takes seconds."""
+def test_missing_gpu_is_reported(monkeypatch):
+    """Environments and solver share one process, because the import of torch and CUDA takes seconds."""
     monkeypatch.delenv("NUMBA_ENABLE_CUDASIM", raising=False)
-    lines = output_of(ASK, CUDA_VISIBLE_DEVICES="")  # no GPU for this process, wherever it runs
+    lines = output_of(NO_GPU, CUDA_VISIBLE_DEVICES="")  # no GPU for this process, wherever it runs
     assert len(lines) == 3
     assert all(line.startswith("GpuError device='cuda'") for line in lines)
 
 
 @pytest.mark.slow
-def test_the_solver_on_every_size_in_both_variants_to_every_kind_of_end():
-    """A board with one empty square, passes, unsorted and sorted levels, and positions given up.
+def test_gpu_solver_matches_cpu_solver():
+    """The jobs have boards with one empty square, passes, unsorted and sorted levels, and positions left to the CPU.
 
-    From ten empties on the shared table is asked; four simulated threads write to it.
+    From ten empties on, the kernel probes the shared table, to which four simulated threads write.
     """
     jobs = [f"8,{v},{e},8" for v in ("normal", "reversed") for e in (1, 4)]
     jobs += [

@@ -1,4 +1,4 @@
-"""Loops shared out among threads: every row once, the same results for any number of them, and helpers that sleep."""
+"""Parallel loops: every row once, results independent of the thread count, and helper threads that sleep when idle."""
 
 import os
 import sys
@@ -15,7 +15,7 @@ from reversi_env.kernels import parallel
 from reversi_env.kernels.parallel import Pool, claim_rows, claimed_rows, core_count, loop
 from tests.oracles.processes import PATIENCE, in_background, output_of, wait_until
 
-RULES, HELPED_FIRST = Rules(8), "a helper first"
+RULES, HELPER_FIRST = Rules(8), "helper first"
 new_pool = parallel.shared_pool.__wrapped__  # without the pool of this process
 
 
@@ -37,12 +37,12 @@ def fail_at(share, row, visits):
 
 @pytest.fixture
 def pool_of(monkeypatch):
-    """Make the process run its loops on so many threads; with HELPED_FIRST on two, of which the helper runs before the caller."""
+    """Set the number of threads of the pool. HELPER_FIRST: two threads, and the helper runs before the caller."""
 
     def use(count):
-        pool = Pool(2 if count == HELPED_FIRST else count)
+        pool = Pool(2 if count == HELPER_FIRST else count)
         monkeypatch.setattr(parallel, "shared_pool", lambda: pool)
-        if count == HELPED_FIRST:
+        if count == HELPER_FIRST:
             pool._helpers = 1
             monkeypatch.setattr(pool, "_jobs", SimpleNamespace(put=lambda job: job.help()))
 
@@ -51,7 +51,7 @@ def pool_of(monkeypatch):
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
 @pytest.mark.parametrize("rows", [0, 1, 2, 3, 7, 64, 1001])
-def test_every_row_is_visited_once(pool_of, count, rows):
+def test_every_row_is_visited_once_per_call(pool_of, count, rows):
     pool_of(count)
     visits = np.zeros(rows, np.int64)
     for _ in range(50):
@@ -59,8 +59,8 @@ def test_every_row_is_visited_once(pool_of, count, rows):
     assert (visits == 50).all()
 
 
-def everything(parallel):
-    """What all loops of the rules and of the vector environment write."""
+def results_of_all_loops(parallel):
+    """Yield the results of all loops of the rules and of the vector environment."""
     own, opp = batch.random_positions(500, np.arange(500) % 50, RULES, seed=3, parallel=parallel)
     yield own, opp
     yield np.array([batch.random_plies(100, RULES, seed=4, parallel=parallel)])
@@ -88,16 +88,16 @@ def first_legal(boards, masks):
     return masks.argmax(-1)
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 7, HELPED_FIRST])
-def test_results_do_not_depend_on_the_number_of_threads(pool_of, count):
+@pytest.mark.parametrize("count", [1, 2, 3, 7, HELPER_FIRST])
+def test_results_do_not_depend_on_thread_count(pool_of, count):
     pool_of(count)
-    for alone, shared in zip(everything(parallel=False), everything(parallel=True), strict=True):
-        for expected, found in zip(alone, shared, strict=True):
-            assert np.array_equal(expected, found)
+    for alone, shared in zip(results_of_all_loops(parallel=False), results_of_all_loops(parallel=True), strict=True):
+        for expected, result in zip(alone, shared, strict=True):
+            assert np.array_equal(expected, result)
 
 
-@pytest.mark.parametrize("count", [2, 7, HELPED_FIRST])
-def test_the_caller_raises_an_error_after_which_the_threads_work_on(pool_of, count):
+@pytest.mark.parametrize("count", [2, 7, HELPER_FIRST])
+def test_error_reaches_caller_and_pool_stays_usable(pool_of, count):
     pool_of(count)
     visits = np.zeros(100, np.int64)
     for row in range(0, 100, 11):
@@ -110,7 +110,7 @@ def test_the_caller_raises_an_error_after_which_the_threads_work_on(pool_of, cou
         visits[:] = 0
 
 
-def test_many_threads_share_out_loops_at_once(pool_of):
+def test_several_callers_run_loops_concurrently(pool_of):
     pool_of(3)
     own, opp = batch.random_positions(3000, 20, seed=1, parallel=False)
     expected = batch.legal_moves(own, opp, parallel=False)
@@ -122,7 +122,7 @@ def test_many_threads_share_out_loops_at_once(pool_of):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads the states of threads from /proc")
-def test_threads_with_nothing_to_do_sleep(pool_of):
+def test_idle_threads_sleep(pool_of):
     pool_of(7)
     others = set(threading.enumerate())
     visits = np.zeros(1000, np.int64)
@@ -138,7 +138,7 @@ def test_threads_with_nothing_to_do_sleep(pool_of):
     wait_until(sleep)
 
 
-def test_after_a_loop_nothing_refers_to_its_arrays(pool_of):
+def test_pool_keeps_no_reference_to_arrays(pool_of):
     pool_of(3)
     visits = np.zeros(1000, np.int64)
     references = sys.getrefcount(visits)
@@ -147,14 +147,14 @@ def test_after_a_loop_nothing_refers_to_its_arrays(pool_of):
     wait_until(lambda: sys.getrefcount(visits) == references)
 
 
-def test_small_batches_are_not_shared_out(monkeypatch):
-    monkeypatch.setattr(parallel, "shared_pool", lambda: pytest.fail("shared out"))
+def test_small_batches_run_on_one_thread(monkeypatch):
+    monkeypatch.setattr(parallel, "shared_pool", lambda: pytest.fail("used the pool"))
     own, opp = batch.start(1000)
     batch.legal_moves(own, opp)
     ReversiVectorEnv(16).reset(seed=1)
 
 
-def test_there_is_a_thread_per_core_unless_a_variable_says_otherwise(monkeypatch):
+def test_thread_count_is_core_count_or_environment_variable(monkeypatch):
     monkeypatch.delenv("REVERSI_THREADS", raising=False)
     assert new_pool().threads == core_count() >= 1
     monkeypatch.setenv("REVERSI_THREADS", "5")
@@ -166,7 +166,7 @@ def test_there_is_a_thread_per_core_unless_a_variable_says_otherwise(monkeypatch
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs Linux's affinities")
-def test_a_process_confined_to_one_core_has_one_thread():
+def test_process_limited_to_one_core_has_one_thread():
     program = (
         "import os; os.sched_setaffinity(0, {min(os.sched_getaffinity(0))}); "
         "from reversi_env.kernels.parallel import shared_pool; print(shared_pool().threads)"
@@ -191,5 +191,5 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), plies() == expected)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
-def test_a_forked_process_has_threads_of_its_own_and_both_end():
+def test_forked_process_has_its_own_threads():
     assert output_of(FORKING, REVERSI_THREADS=3) == ["0 True"]

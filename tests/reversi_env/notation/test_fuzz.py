@@ -1,4 +1,4 @@
-"""Whatever comes in, a reader returns something sound or raises one of the package's own errors — nothing else escapes."""
+"""Fuzzing: for any input, a reader returns a consistent result or raises a `ReversiError`."""
 
 import pytest
 from hypothesis import given, settings
@@ -36,7 +36,7 @@ WTHOR = wthor_file(*(wthor_record(random_moves(Position.initial(), seed)) for se
 
 @st.composite
 def edited(draw, originals, pieces):
-    """One of the *originals* with some pieces cut out, put in, or repeated."""
+    """Return one of the *originals* with some pieces deleted, inserted or repeated."""
     content = draw(st.sampled_from(originals))
     for _ in range(draw(st.integers(1, 4))):
         begin = draw(st.integers(0, len(content)))
@@ -47,14 +47,14 @@ def edited(draw, originals, pieces):
 
 
 def text_like(originals):
-    """Arbitrary text, text of the format's own characters, and edited originals."""
+    """Return arbitrary text, text of the format's own characters, and edited originals."""
     own_characters = st.sampled_from(sorted(set("".join(originals))))
     pieces = st.one_of(st.text(own_characters, max_size=3), st.text(max_size=3), st.sampled_from(NASTY_PIECES))
     return st.one_of(st.text(), st.text(own_characters), edited(originals, pieces))
 
 
 def accepted(reader, *args):
-    """What *reader* returns, or None where it raises an error of this package."""
+    """Return the result of *reader*, or None if it raises an error of this package."""
     try:
         return reader(*args)
     except ReversiError:
@@ -63,7 +63,7 @@ def accepted(reader, *args):
 
 @fuzzed
 @given(text_like(TRANSCRIPTS), st.sampled_from(STARTS))
-def test_transcripts(text, start):
+def test_fuzzed_transcripts(text, start):
     game = accepted(notation.read_transcript, text, start)
     if game is not None:
         assert game.final().round - start.round == len(game.moves) - game.moves.count("pass")
@@ -72,7 +72,7 @@ def test_transcripts(text, start):
 
 @fuzzed
 @given(text_like(LINES), st.sampled_from([None, Rules(8), Rules(4, "reversed")]))
-def test_obf_lines(line, rules):
+def test_fuzzed_obf_lines(line, rules):
     problem = accepted(notation.read_obf_line, line, rules)
     if problem is not None:
         assert {move for move, _ in problem.scores} <= set(problem.position.legal_moves())
@@ -81,7 +81,7 @@ def test_obf_lines(line, rules):
 
 @fuzzed
 @given(text_like(RECORDS))
-def test_ggf_games(text):
+def test_fuzzed_ggf_games(text):
     game = accepted(notation.read_ggf_game, text)
     if game is not None:
         assert game.final().round - game.start.round == len(game.moves) - game.moves.count("pass")
@@ -89,7 +89,7 @@ def test_ggf_games(text):
 
 
 @pytest.mark.parametrize("reader", [notation.read_obf, notation.read_ggf])
-def test_files_of_any_bytes_and_lists_of_any_lines(reader, tmp_path):
+def test_fuzzed_obf_and_ggf_files_and_lists(reader, tmp_path):
     path = tmp_path / "fuzzed"
     pieces = st.one_of(st.binary(), edited([text.encode() for text in LINES + RECORDS], st.binary(max_size=3)))
     lines = st.lists(st.one_of(text_like(LINES), text_like(RECORDS), st.integers(), st.none()), max_size=4)
@@ -118,7 +118,7 @@ def overwritten(draw):
 @given(
     st.one_of(st.binary(), st.binary(min_size=84, max_size=84), edited([WTHOR], st.binary(max_size=12)), overwritten())
 )
-def test_wthor_bytes(data):
+def test_fuzzed_wthor_bytes(data):
     file = accepted(notation.read_wthor, data)
     if file is not None:
         games = [accepted(file.game, index) for index in range(len(file))]

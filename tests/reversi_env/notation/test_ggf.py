@@ -1,4 +1,4 @@
-"""GGF games: what the properties mean, round trips, and errors that name the game and the move."""
+"""GGF games: properties, round trips, and errors that name the game and the move."""
 
 import random
 
@@ -17,7 +17,7 @@ RECORD = (
 BLACK_MUST_PASS_BOARD = "TY[4]BO[4 O*-- ---- ---- ---- *]"
 
 
-def test_every_property_lands_in_its_place_and_is_written_in_the_customary_form():
+def test_all_properties_are_read_and_written():
     game = read_ggf_game(RECORD)
     assert game.start == Position.initial()
     assert game.moves == ("d3", "c5", "d6", "e3")
@@ -31,23 +31,23 @@ def test_every_property_lands_in_its_place_and_is_written_in_the_customary_form(
 
 @pytest.mark.parametrize("rules", [rules for rules in ALL_RULES if rules.start == "standard"], ids=str)
 @pytest.mark.parametrize("opening_plies", [0, 3, 4])
-def test_random_games_from_any_start_come_back(rules, opening_plies):
+def test_random_games_round_trip(rules, opening_plies):
     start = Position.initial(rules).play_all(random_moves(Position.initial(rules), 5, opening_plies))
     values = (None, 0.0, -12.25, 0.001, 1e-7, 64.0)
     for seed in range(6):
-        dice = random.Random(seed)
+        rng = random.Random(seed)
         moves = random_moves(start, seed)
-        ending = dice.choice([None, "resigned", "timeout", "agreed"])
-        result = dice.choice([None, 0, -3.5, 12.345, 64])
-        annotations = [Annotation(dice.choice(values), dice.choice(values)) for _ in moves] * (seed % 2)
+        ending = rng.choice([None, "resigned", "timeout", "agreed"])
+        result = rng.choice([None, 0, -3.5, 12.345, 64])
+        annotations = [Annotation(rng.choice(values), rng.choice(values)) for _ in moves] * (seed % 2)
         tags = {"PC": "here", "Own_1": "a\\]b[c\nd"}
         game = Game(start, moves, "A]nn\\", "", result, ending, tags, tuple(annotations))
         assert read_ggf_game(write_ggf(game)) == game
 
 
 @pytest.mark.parametrize("moves", [f"{spelt}W[C1/5/1]" for spelt in ("B[PA]", "B[pass]", "B[pa]", "B[--]", "")])
-def test_a_pass_may_be_spelt_in_several_ways_or_left_out(moves):
-    """The annotation stays with its move; a pass is written out."""
+def test_pass_spellings_and_omitted_pass_are_accepted(moves):
+    """The annotation stays with its move; a pass is written explicitly."""
     game = read_ggf_game(f"(;{BLACK_MUST_PASS_BOARD}{moves};)")
     assert game == Game(BLACK_MUST_PASS, ("pass", "c1"), annotations=(Annotation(), Annotation(5.0, 1.0)))
     assert "B[PA]W[c1/" in write_ggf(game)
@@ -61,14 +61,14 @@ def test_a_pass_may_be_spelt_in_several_ways_or_left_out(moves):
         ("8A", Rules(8, "reversed"), "8A"),
     ],
 )
-def test_the_type_gives_size_and_variant_and_is_kept_if_it_says_more(game_type, rules, tag):
+def test_game_type_sets_size_and_variant(game_type, rules, tag):
     game = read_ggf_game(f"(;TY[{game_type}];)")
     assert game.start == Position.initial(rules)
     assert game.tags.get("TY") == tag
     assert read_ggf_game(write_ggf(game)) == game
 
 
-def test_the_board_gives_the_start_and_the_side_to_move():
+def test_board_property_sets_start_and_side_to_move():
     start = Position.initial().play("d3")
     text = write_ggf(Game(start))
     assert "BO[8 -------- -------- ---*---- ---**--- ---*O--- -------- -------- -------- O]" in text
@@ -77,7 +77,7 @@ def test_the_board_gives_the_start_and_the_side_to_move():
     assert read_ggf_game(f"(;{START};)").start.turn == BLACK
     game = read_ggf_game(
         "(;GM[Othello]TY[0]BO[4 ---- -O*- -*O- ---- *]B[b1];)"
-    )  # this type leaves the size to the board
+    )  # with this type, the board sets the size
     assert game.start == Position.initial(Rules(4))
     assert read_ggf_game(write_ggf(game)).moves == game.moves
 
@@ -89,12 +89,12 @@ def test_the_board_gives_the_start_and_the_side_to_move():
         *(("-40.00:r", -40.0, "resigned"), ("2.000:s", 2.0, "agreed"), ("?", None, None), ("?:r", None, "resigned")),
     ],
 )
-def test_results_in_all_forms(value, result, ending):
+def test_result_formats(value, result, ending):
     game = read_ggf_game(f"(;RE[{value}];)")
     assert (game.result, game.ending) == (result, ending)
 
 
-def test_a_file_holds_many_games_with_or_without_counts_and_line_breaks(tmp_path):
+def test_file_with_many_games_is_read(tmp_path):
     text = f"1 {RECORD}\n2 {RECORD}{RECORD}\n\n(;GM[othello]\n  PB [Eve]\n B[f5]\n W[d6]\n;)\n"
     path = tmp_path / "games.ggf"
     path.write_text(text)
@@ -119,12 +119,12 @@ BAD_GAMES = {
 
 
 @pytest.mark.parametrize(("error", "text"), [(error, text) for error in BAD_GAMES for text in BAD_GAMES[error]])
-def test_bad_games_are_refused(error, text):
+def test_invalid_game_is_rejected(error, text):
     with pytest.raises(error, match="^GGF game "):
         read_ggf_game(text)
 
 
-def test_an_error_in_a_file_names_the_game_after_the_good_ones_were_read():
+def test_error_in_file_names_the_game():
     games = read_ggf([RECORD, "(;B[a1];)"])
     assert next(games).black == "Ann"
     with pytest.raises(IllegalMoveError, match="GGF game 2: move 1"):
@@ -140,6 +140,6 @@ def test_an_error_in_a_file_names_the_game_after_the_good_ones_were_read():
     ],
     ids=str,
 )
-def test_writing_refuses_what_would_not_read_back(changes):
+def test_writing_rejects_games_that_would_not_round_trip(changes):
     with pytest.raises((NotationError, IllegalMoveError)):
         write_ggf(Game(Position.initial(), **changes))

@@ -9,7 +9,7 @@ from reversi_env.errors import IllegalMoveError, NotationError, PositionError
 from reversi_env.notation import Problem, read_obf, read_obf_line, read_wthor, write_obf_line
 
 FFO_SAMPLE = Path(__file__).parents[2] / "data" / "ffo-sample.obf"
-# The scores are made up: reading does not ask whether they are right.
+# The scores are invented: the reader does not check them.
 LINE_8X8 = "-" * 19 + "X" + "-" * 7 + "XX" + "-" * 6 + "XO" + "-" * 27 + " O; C3:+2; E3:-4; C5:+0;"
 LINE_6X6 = "--------------OX----XO-------------- X; C2:+4; B3:-10; E4:+4; D5:-36;"
 LINE_4X4 = "-----OX--XO----- X; B1:-8; A2:-8; D3:+16; C4:-8;"
@@ -20,28 +20,28 @@ def written_back(path: Path) -> bytes:
     return "".join(f"{write_obf_line(problem)}\n" for problem in read_obf(path)).encode()
 
 
-def test_the_sample_of_ffo_positions_comes_back_byte_for_byte():
+def test_ffo_sample_round_trips_byte_for_byte():
     assert written_back(FFO_SAMPLE) == FFO_SAMPLE.read_bytes()
 
 
-def test_every_ffo_position_comes_back_byte_for_byte(external_data):
+def test_all_ffo_files_round_trip_byte_for_byte(external_data):
     for path in (external_data / "ffo").glob("*.obf"):
         assert written_back(path) == path.read_bytes(), path.name
 
 
-def test_a_problem_holds_the_position_and_the_scores_in_the_order_of_the_file():
+def test_problem_has_position_and_scores_in_file_order():
     problem = next(read_obf(FFO_SAMPLE))
     assert (problem.position.turn, problem.position.empties) == (BLACK, 14)
     assert problem.scores[:3] == (("g8", 18), ("h1", 12), ("h7", 6))
     assert problem.best_score == 18
-    assert read_obf_line(LINE_4X4).best_score == 16  # the highest, wherever it stands
+    assert read_obf_line(LINE_4X4).best_score == 16  # the highest, in any place
     assert read_obf_line("-----OX--XO----- X;").best_score is None
     turns = [read_obf_line(line).position.turn for line in (LINE_8X8, LINE_4X4, LINE_4X4.replace(" X", " *"))]
     assert turns == [WHITE, BLACK, BLACK]
 
 
 @pytest.mark.parametrize(("line", "size"), [(LINE_4X4, 4), (LINE_6X6, 6), (LINE_8X8, 8), (MUST_PASS, 4)])
-def test_the_size_follows_from_the_board_and_the_line_comes_back(line, size):
+def test_board_length_sets_size_and_line_round_trips(line, size):
     problem = read_obf_line(line)
     assert problem.position.rules == Rules(size)
     assert write_obf_line(problem) == line
@@ -58,11 +58,11 @@ def test_the_size_follows_from_the_board_and_the_line_comes_back(line, size):
         ".....OX..XO..... B; B1:-08; A2:-8; D3:+16; C4:-8;",
     ],
 )
-def test_loose_spelling_reads_as_the_same_problem(line):
+def test_spelling_variants_give_the_same_problem(line):
     assert read_obf_line(line) == read_obf_line(LINE_4X4)
 
 
-def test_comments_and_blank_lines_are_no_problems_and_a_comment_is_kept(tmp_path):
+def test_comment_lines_are_skipped_and_comments_kept(tmp_path):
     lines = ["% test file", "", "   ", f"{LINE_4X4} % the start", LINE_6X6]
     path = tmp_path / "commented.obf"
     path.write_text("\r\n".join(lines), newline="")
@@ -72,7 +72,7 @@ def test_comments_and_blank_lines_are_no_problems_and_a_comment_is_kept(tmp_path
     assert write_obf_line(from_file[0]) == lines[3]
 
 
-def test_a_file_may_be_latin_1_utf_16_or_begin_with_a_byte_order_mark(tmp_path):
+def test_file_encodings_latin_1_utf_16_and_bom(tmp_path):
     path = tmp_path / "latin.obf"
     path.write_bytes(f"{LINE_4X4} % départ".encode("latin-1"))
     assert next(read_obf(str(path))).comment == "départ"
@@ -94,12 +94,12 @@ BAD_LINES = {
 
 
 @pytest.mark.parametrize(("error", "line"), [(error, line) for error in BAD_LINES for line in BAD_LINES[error]])
-def test_bad_lines_are_refused(error, line):
+def test_invalid_line_is_rejected(error, line):
     with pytest.raises(error, match="^OBF line "):
         read_obf_line(line)
 
 
-def test_an_error_in_a_file_names_the_line_after_the_good_ones_were_read():
+def test_error_in_file_names_the_line():
     problems = read_obf([LINE_4X4, "% comment", "garbage"])
     assert next(problems) == read_obf_line(LINE_4X4)
     with pytest.raises(NotationError, match="line 3: .*garbage"):
@@ -110,12 +110,12 @@ SOURCES = {read_obf: [5, None, [5], b"bytes", "nul\0character"], read_wthor: [5,
 
 
 @pytest.mark.parametrize(("reader", "source"), [(reader, source) for reader in SOURCES for source in SOURCES[reader]])
-def test_what_cannot_be_read_from_is_refused(reader, source):
+def test_invalid_source_is_rejected(reader, source):
     with pytest.raises(NotationError):
         list(reader(source))
 
 
-def test_a_problem_made_by_hand_is_checked_like_one_that_was_read():
+def test_problem_constructor_validates_scores():
     start = Position.initial()
     assert Problem(start, [("D3", 0)]).scores == (("d3", 0),)
     for scores in ([("a1", 0)], [("d3", 65)], [("d3", 0), ("d3", 0)]):

@@ -27,7 +27,7 @@ def test_spelling_and_separators_do_not_matter(text):
 
 @pytest.mark.parametrize("rules", ALL_RULES, ids=str)
 @pytest.mark.parametrize("passes", ["implicit", "explicit"])
-def test_random_games_of_every_size_and_variant_come_back(rules, passes):
+def test_random_games_round_trip(rules, passes):
     start = Position.initial(rules)
     with_passes = 0
     for seed in range(12):
@@ -38,20 +38,20 @@ def test_random_games_of_every_size_and_variant_come_back(rules, passes):
 
 
 @pytest.mark.parametrize("spelling", ["", "--", "pa", "PA", "ps", "Ps", "pass", "PASS"])
-def test_a_forced_pass_may_be_spelt_in_several_ways_or_left_out(spelling):
-    """At the end of the record it is kept only if it is spelt out."""
+def test_pass_spellings_and_omitted_pass_are_accepted(spelling):
+    """At the end of the record, a pass is kept only if it is written explicitly."""
     assert read_transcript(f"{spelling}c1", BLACK_MUST_PASS).moves == ("pass", "c1")
     assert read_transcript(spelling, BLACK_MUST_PASS).moves == ("pass",) * bool(spelling)
 
 
-def test_games_and_moves_are_written_alike_and_passes_as_two_dashes_or_not_at_all():
+def test_writing_of_games_moves_and_passes():
     assert write_transcript(Game(START, MOVES)) == write_transcript(MOVES) == "f5d6c3d3c4"
     assert write_transcript(("pass", "c1"), "explicit") == "--c1"
     assert write_transcript(("pass", "c1"), "implicit") == "c1"
 
 
 @pytest.mark.parametrize(("text", "number"), [("f5a1", 2), ("f5d6f5", 3), ("f5--", 2)])
-def test_an_illegal_move_is_named_with_its_number(text, number):
+def test_illegal_move_error_has_move_number(text, number):
     with pytest.raises(IllegalMoveError, match=f"'{text}': move {number}"):
         read_transcript(text)
     with pytest.raises(IllegalMoveError, match=f"move {number}"):
@@ -64,7 +64,7 @@ def test_an_illegal_move_is_named_with_its_number(text, number):
 @pytest.mark.parametrize(
     ("text", "place"), [("f5xyz", 3), ("f5d", 3), ("f5d9", 3), ("i5", 1), ("f5pſ", 3), ("f5d6 12", 6), ("f５", 1)]
 )
-def test_what_is_not_a_move_is_named_with_its_place(text, place):
+def test_invalid_move_text_error_has_character_position(text, place):
     with pytest.raises(NotationError, match=f"at character {place}"):
         read_transcript(text)
 
@@ -79,12 +79,12 @@ def test_what_is_not_a_move_is_named_with_its_place(text, place):
         (partial(Game, annotations=(Annotation(1.0),)), [START, ("f5", "d6")]),
     ],
 )
-def test_what_cannot_be_is_refused(function, arguments):
+def test_invalid_arguments_are_rejected(function, arguments):
     with pytest.raises(NotationError):
         function(*arguments)
 
 
-def test_positions_are_the_start_and_one_more_for_every_move_pass_included():
+def test_positions_has_start_and_position_after_each_move():
     game = Game(BLACK_MUST_PASS, ("pass", "C1"))
     positions = list(game.positions())
     assert positions[0] == BLACK_MUST_PASS == Game(BLACK_MUST_PASS).final()
@@ -93,7 +93,7 @@ def test_positions_are_the_start_and_one_more_for_every_move_pass_included():
     assert game.final().to_text() == "OOO-" + "-" * 12
 
 
-def test_games_are_values():
+def test_games_compare_hash_and_pickle_by_value():
     tags = {"DT": "1999"}
     game, same, other = (Game(START, ("F5",), tags=tags | change) for change in ({}, {}, {"DT": "2000"}))
     assert game == same == pickle.loads(pickle.dumps(game)) != other
@@ -104,7 +104,7 @@ def test_games_are_values():
 
 
 def images(moves):
-    """A line of moves under the symmetries of the start: those that leave its four discs where they are."""
+    """Yield the moves under the symmetries that keep the four discs of the start position."""
     start, rules = Position.initial(), Rules()
     for symmetry in range(SYMMETRIES):
         if start.transformed(symmetry) == start:
@@ -112,22 +112,22 @@ def images(moves):
             yield [rules.name_of(square_image(action, symmetry)) for action in actions]
 
 
-def test_every_line_has_its_name_in_every_image():
+def test_every_opening_is_named_in_every_symmetric_image():
     assert len(openings()) == 76
     named = {}
     for opening in openings():
-        turned = list(images(opening.moves))
-        assert len({moves[0] for moves in turned}) == 4
-        assert {name_of_game(moves) for moves in turned} == {opening.name}
+        lines = list(images(opening.moves))
+        assert len({moves[0] for moves in lines}) == 4
+        assert {name_of_game(moves) for moves in lines} == {opening.name}
         after = Position.initial().play_all(opening.moves)
         named |= {after.transformed(symmetry): opening.name for symmetry in range(SYMMETRIES)}
-    for opening in openings()[::6]:  # and what is beside a line has the name of another, or none
+    for opening in openings()[::6]:  # a position outside the line has another name or none
         before = Position.initial().play_all(opening.moves[:-1])
         for move in before.legal_moves():
             assert opening_name(before.play(move)) == named.get(before.play(move))
 
 
-def test_a_game_keeps_its_last_name_and_orders_of_moves_do_not_matter():
+def test_game_keeps_last_opening_name_under_transposition():
     tiger = ["f5", "d6", "c3", "d3", "c4"]
     named = [name_of_game(tiger[:count]) for count in range(6)]
     assert named == [None, None, "Perpendicular Opening", "Perpendicular Opening", "Perpendicular Opening", "Tiger"]
@@ -136,7 +136,7 @@ def test_a_game_keeps_its_last_name_and_orders_of_moves_do_not_matter():
 
 
 @pytest.mark.parametrize("rules", [Rules(6), Rules(8, "reversed"), Rules(8, "normal", "parallel")], ids=str)
-def test_other_games_have_no_names(rules):
+def test_openings_of_other_rules_have_no_name(rules):
     start = Position.initial(rules)
     move = start.legal_moves()[0]
     assert name_of_game([move, start.play(move).legal_moves()[0]], start) is None

@@ -13,12 +13,12 @@ from tests.oracles.strategies import BLACK_MUST_PASS, random_moves, wthor_file, 
 
 
 def games_with_passes(count):
-    """Random whole games of standard Reversi that hold a pass."""
+    """Return random whole games of standard Reversi that contain a pass."""
     games = (random_moves(Position.initial(), seed) for seed in range(1000))
     return list(islice((moves for moves in games if "pass" in moves), count))
 
 
-def test_header_and_columns_are_read_from_their_bytes():
+def test_header_and_columns_are_read():
     file = read_wthor(wthor_file(wthor_record(["a1", "h1", "a8", "f5"], 40, 38, 1, 2, 65_535), wthor_record([], 0, 64)))
     header = {"created": (2001, 5, 2), "games": 2, "names": 0, "year": 1999, "size": 8, "kind": 0, "depth": 24}
     assert file.header._asdict() == header
@@ -32,7 +32,7 @@ def test_header_and_columns_are_read_from_their_bytes():
     assert file.squares[0, :6].tolist() == [0, 7, 56, 37, NO_MOVE, NO_MOVE]
 
 
-def test_a_record_becomes_a_game_with_its_passes_and_metadata():
+def test_record_is_read_as_game_with_passes_and_metadata():
     moves = games_with_passes(1)[0]
     file = read_wthor(wthor_file(wthor_record([]), wthor_record(moves, score=40)))
     tags = {"DT": "1999", "TournamentId": "7", "BlackId": "300", "WhiteId": "40000", "TheoreticalScore": "30"}
@@ -40,12 +40,12 @@ def test_a_record_becomes_a_game_with_its_passes_and_metadata():
 
 
 def names_file(size, *names):
-    """The bytes of a file with names: the count is in the header where a game file has none."""
+    """Return the bytes of a names file; its header has the count in a field that game files leave empty."""
     header = bytes([20, 1, 5, 2, 0, 0, 0, 0, *len(names).to_bytes(2, "little"), 0, 0, 0, 0, 0, 0])
     return header + b"".join(name.encode("latin-1").ljust(size, b"\0") for name in names)
 
 
-def test_names_of_players_and_tournaments_lie_beside_the_games(tmp_path):
+def test_names_are_read_from_files_in_the_same_folder(tmp_path):
     path = tmp_path / "WTH_1999.wtb"
     path.write_bytes(wthor_file(wthor_record(["f5"], 40, 38, 1, 2, 0), wthor_record([], 0, 64, 1, 3, 7)))
     assert read_wthor(path).game(0).black is None
@@ -53,7 +53,7 @@ def test_names_of_players_and_tournaments_lie_beside_the_games(tmp_path):
     (tmp_path / "WTHOR.TRN").write_bytes(names_file(26, "Championnat de France", "Open de Cannes"))
     first, second = read_wthor(path).games()
     assert (first.black, first.white, first.tags["Tournament"]) == ("Hassan Ali", "Andriani Bintsa", "Open de Cannes")
-    assert (second.black, second.white) == ("Caspard Fran\u00e7ois", None)  # a number that the file does not have
+    assert (second.black, second.white) == ("Caspard Fran\u00e7ois", None)  # its number is not in the file
     assert read_wthor(path.read_bytes()).player_names == ()
 
 
@@ -64,13 +64,13 @@ def test_names_of_players_and_tournaments_lie_beside_the_games(tmp_path):
         ("a.wtb", names_file(20, "A")),
     ],
 )
-def test_bad_files_of_names_are_refused(tmp_path, name, data):
+def test_invalid_names_file_is_rejected(tmp_path, name, data):
     (tmp_path / name).write_bytes(data)
     with pytest.raises(NotationError, match=name):
         read_wthor_names(tmp_path / name)
 
 
-def test_replay_and_positions_of_a_file_agree_with_playing_the_games_one_by_one():
+def test_replay_and_positions_match_single_games():
     games = games_with_passes(5) + [random_moves(Position.initial(), seed, plies=20 + seed) for seed in range(5)]
     file = read_wthor(wthor_file(*map(wthor_record, games)))
     replays, finals = file.replay(), [Game(Position.initial(), moves).final() for moves in games]
@@ -78,13 +78,13 @@ def test_replay_and_positions_of_a_file_agree_with_playing_the_games_one_by_one(
     assert replays.white.tolist() == [final.white for final in finals]
     assert replays.plies.tolist() == [len(moves) - moves.count("pass") for moves in games]
     assert not replays.illegal.any()
-    on_the_way = [{p.empties: (p.own, p.opp) for p in game.positions() if not p.must_pass()} for game in file.games()]
-    expected = [way[40] for way in on_the_way if 40 in way]
+    by_empties = [{p.empties: (p.own, p.opp) for p in game.positions() if not p.must_pass()} for game in file.games()]
+    expected = [boards[40] for boards in by_empties if 40 in boards]
     assert list(zip(*(boards.tolist() for boards in file.positions(40)), strict=True)) == expected
     assert file.positions(0)[0].size == 0
 
 
-def test_an_illegal_move_is_flagged_by_replay_and_raised_by_game():
+def test_illegal_move_is_flagged_by_replay_and_raised_by_game():
     file = read_wthor(wthor_file(wthor_record(["f5"]), wthor_record(["f5", "f5", "d6"])))
     replays = file.replay()
     assert replays.illegal.tolist() == [False, True]
@@ -95,7 +95,7 @@ def test_an_illegal_move_is_flagged_by_replay_and_raised_by_game():
 
 
 @pytest.mark.parametrize("wrapped", [bytes, bytearray, memoryview])
-def test_bytes_of_every_kind_and_files_read_the_same(wrapped, tmp_path):
+def test_bytes_types_and_files_are_read_the_same(wrapped, tmp_path):
     data = wthor_file(wthor_record(["f5", "d6"]))
     path = tmp_path / "one.wtb"
     path.write_bytes(data)
@@ -104,7 +104,7 @@ def test_bytes_of_every_kind_and_files_read_the_same(wrapped, tmp_path):
 
 
 @pytest.mark.parametrize("size", [0, 8])
-def test_a_file_without_games_is_read(size):
+def test_file_without_games_is_read(size):
     assert len(read_wthor(wthor_header(0, size=size)).replay().black) == 0
 
 
@@ -130,7 +130,7 @@ SECOND_GAME = 16 + 68
         (with_byte(SECOND_GAME + 7, 255), "game 1: theoretical_scores 255"),
     ],
 )
-def test_bad_bytes_are_named(data, message, tmp_path):
+def test_invalid_bytes_error_names_the_problem(data, message, tmp_path):
     path = tmp_path / "bad.wtb"
     path.write_bytes(data)
     for source, name in ((data, "data"), (path, "bad.wtb")):
@@ -142,12 +142,12 @@ def test_bad_bytes_are_named(data, message, tmp_path):
     ("method", "number"),
     [("game", -1), ("game", 1), ("played", -1), ("played", 60), ("positions", -1), ("positions", 61)],
 )
-def test_games_moves_and_squares_that_do_not_exist_are_refused(method, number):
+def test_index_out_of_range_is_rejected(method, number):
     with pytest.raises(NotationError, match=str(number)):
         getattr(read_wthor(wthor_file(wthor_record(["f5"]))), method)(number)
 
 
-def test_every_game_of_the_database_is_legal_and_has_the_recorded_score_if_it_was_played_out(external_data):
+def test_database_games_are_legal_with_recorded_scores(external_data):
     paths = sorted((external_data / "wthor").glob("*.wtb"))
     if not paths:
         pytest.skip(f"no wthor/*.wtb in {external_data}")
@@ -164,13 +164,13 @@ def test_every_game_of_the_database_is_legal_and_has_the_recorded_score_if_it_wa
 
 
 def rows_and_boards(start, rows, dtype=np.int8):
-    """The arguments of the kernels for rows of squares."""
+    """Return the arguments of the kernels for rows of squares."""
     squares = np.array([[*row, *[NO_MOVE] * (64 - len(row))] for row in rows], dtype)
     return squares, *(np.uint64(board) for board in (start.own, start.opp, start.rules.playable))
 
 
 def replayed(start, rows, dtype=np.int8):
-    """(own, opp, plies, illegal) of each row of squares."""
+    """Return (own, opp, plies, illegal) of each row of squares."""
     columns = replay_games(*rows_and_boards(start, rows, dtype))
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
@@ -181,11 +181,11 @@ def squares_of(start, moves):
 
 
 def boards_of(start, final):
-    """(own, opp) of *final* as the sides to move and not to move in *start* see them."""
+    """Return the boards of *final*, first that of the side to move in *start*."""
     return (final.own, final.opp) if final.turn == start.turn else (final.opp, final.own)
 
 
-def test_the_replay_stops_before_the_first_illegal_move():
+def test_replay_stops_before_first_illegal_move():
     start = Position.initial()
     after = start.play("f5")
     stopped = (after.opp, after.own, 1, True)
@@ -196,11 +196,11 @@ def test_the_replay_stops_before_the_first_illegal_move():
         assert [bool(positions_with(*arguments, empties)[2][0]) for empties in (60, 59, 58)] == [True, True, False]
 
 
-def test_a_pass_is_understood_only_where_it_is_forced():
+def test_implicit_pass_is_accepted_only_where_forced():
     c1, start = squares_of(BLACK_MUST_PASS, ["c1"]), Position.initial()
     final = BLACK_MUST_PASS.play("pass").play("c1")
     assert replayed(BLACK_MUST_PASS, [c1]) == [(*boards_of(BLACK_MUST_PASS, final), 1, False)]
     assert replayed(start, [squares_of(start, ["e3"])]) == [(start.own, start.opp, 0, True)]  # a move of white's
-    # beside a1, in the rim of the small board, a move would turn a disc
+    # next to a1, outside the small board, a move would flip a disc
     beside_a1 = squares_of(BLACK_MUST_PASS, ["a1"])[0] - 1
     assert replayed(BLACK_MUST_PASS, [[beside_a1]]) == [(BLACK_MUST_PASS.own, BLACK_MUST_PASS.opp, 0, True)]

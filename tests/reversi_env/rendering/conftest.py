@@ -1,4 +1,4 @@
-"""Positions to draw: starts, middles and ends of random games on every board, each with the move that led to it."""
+"""Positions to render: starts, middles and ends of random games of all sizes, each with its last move."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from tests.oracles.strategies import random_moves
 
 @pytest.fixture(params=[(size, plies) for size in (4, 6, 8) for plies in (0, 1, 6, 11, 27, 100)], ids=str)
 def game(request):
-    """The position after so many random moves, or at the end of the game, and the last move."""
+    """A position after that many random moves, or at the end of the game, and the last move."""
     size, plies = request.param
     start = Position.initial(Rules(size))
     moves = random_moves(start, size, plies)

@@ -1,4 +1,4 @@
-"""Boards as RGB arrays, and in a window."""
+"""Rendering as RGB arrays and in a window."""
 
 import sys
 from collections.abc import Iterator
@@ -16,14 +16,14 @@ from reversi_env.rendering import render_rgb
 
 
 def square(frame: np.ndarray, action: int, size: int, square_px: int = 64) -> np.ndarray:
-    """The pixels of one square: a view into *frame*."""
+    """Return the pixels of one square as a view of *frame*."""
     row, column = divmod(action, size)
     top, left = (round(square_px / 2) + square_px * index for index in (row, column))
     return frame[top : top + square_px, left : left + square_px]
 
 
 def letter_at_centre(pixels: np.ndarray) -> str:
-    """X for dark grey, O for light grey, - for green."""
+    """Return X for dark grey, O for light grey, - for green."""
     middle = pixels.shape[0] // 2
     red, green, blue = (int(value) for value in pixels[middle, middle])
     if green > red + 20:
@@ -32,7 +32,7 @@ def letter_at_centre(pixels: np.ndarray) -> str:
 
 
 @pytest.mark.parametrize("square_px", [8, 31, 64])
-def test_centres_tell_the_discs(position, last_move, square_px):
+def test_centre_of_square_shows_its_disc(position, last_move, square_px):
     frame, size = render_rgb(position, last_move, square_px=square_px), position.rules.size
     side = size * square_px + 2 * round(square_px / 2)
     assert (frame.shape, frame.dtype) == ((side, side, 3), np.uint8)
@@ -41,7 +41,7 @@ def test_centres_tell_the_discs(position, last_move, square_px):
     assert letters == [position.to_text()[action] for action in others]
 
 
-def test_last_move_changes_its_square_alone_and_leaves_the_disc_in_sight(position):
+def test_last_move_mark_changes_only_its_square(position):
     size, plain = position.rules.size, render_rgb(position)
     for action, letter in enumerate(position.to_text()):
         marked = render_rgb(position, action)
@@ -51,11 +51,11 @@ def test_last_move_changes_its_square_alone_and_leaves_the_disc_in_sight(positio
         changed[...] = square(plain, action, size)
         assert np.array_equal(marked, plain)
     expected = plain.copy()
-    plain[...] = 0  # a frame is the caller's own
+    plain[...] = 0  # the caller may write into a frame
     assert np.array_equal(render_rgb(position, position.rules.pass_action), expected)
 
 
-def test_legal_moves_are_marked_and_other_empty_squares_are_bare(position):
+def test_only_legal_moves_are_marked_on_empty_squares(position):
     size = position.rules.size
     frame = render_rgb(position)
     bare = render_rgb(Position(position.rules, 0, 0))
@@ -68,14 +68,14 @@ def test_legal_moves_are_marked_and_other_empty_squares_are_bare(position):
     ("module", "package", "call"),
     [("PIL", "pillow", lambda: render_rgb(Position.initial())), ("pygame", "pygame", Window)],
 )
-def test_a_missing_package_is_named(monkeypatch, module, package, call):
+def test_missing_package_is_named(monkeypatch, module, package, call):
     error = pytest.importorskip("gymnasium.error").DependencyNotInstalled
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(error, match=package):
         call()
 
 
-# pygame still asks for pkg_resources, which older setuptools answer with a warning.
+# pygame imports pkg_resources, which warns in some versions of setuptools.
 pytestmark = pytest.mark.filterwarnings("ignore:pkg_resources is deprecated")
 
 FRAME = np.arange(40 * 60 * 3, dtype=np.uint32).astype(np.uint8).reshape(40, 60, 3)
@@ -101,7 +101,7 @@ def on_screen(pygame) -> np.ndarray:
     return pygame.surfarray.array3d(pygame.display.get_surface()).swapaxes(0, 1)
 
 
-def test_opens_with_the_first_frame_and_shows_every_frame_for_its_time(pygame, window):
+def test_window_opens_at_first_frame_and_keeps_frame_rate(pygame, window):
     assert not window.is_open
     assert pygame.display.get_surface() is None
     ticks = []
@@ -115,7 +115,7 @@ def test_opens_with_the_first_frame_and_shows_every_frame_for_its_time(pygame, w
 
 
 @pytest.mark.parametrize("by_user", [False, True])
-def test_a_closed_window_stays_closed_and_the_program_goes_on(pygame, window, by_user):
+def test_closed_window_stays_closed_without_error(pygame, window, by_user):
     window.show(FRAME)
     if by_user:
         pygame.event.post(pygame.event.Event(pygame.QUIT))

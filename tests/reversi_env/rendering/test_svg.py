@@ -1,4 +1,4 @@
-"""The SVG is well formed, stands alone, and shows exactly what is on the board."""
+"""SVG rendering: well-formed, self-contained, and equal to the board."""
 
 import re
 from xml.etree import ElementTree
@@ -12,7 +12,7 @@ NAMESPACE = "{http://www.w3.org/2000/svg}"
 
 
 def actions_of(text: str, name: str, size: int) -> list[int]:
-    """The squares, as actions, under the elements of class *name*."""
+    """Return the actions whose squares have an element of class *name*."""
     elements = [element for element in ElementTree.fromstring(text).iter() if element.get("class") == name]
     centres = [(float(element.get("cx", "nan")), float(element.get("cy", "nan"))) for element in elements]
     return sorted(size * int(y // 100) + int(x // 100) for x, y in centres)
@@ -22,7 +22,7 @@ def ids_of(text: str) -> list[str]:
     return re.findall(r' id="([^"]+)"', text)
 
 
-def test_discs_and_marks_lie_on_their_squares(position, last_move):
+def test_discs_and_marks_are_on_their_squares(position, last_move):
     text, size = render_svg(position, last_move), position.rules.size
     letters = position.to_text()
     assert actions_of(text, "reversi-black", size) == [i for i, letter in enumerate(letters) if letter == "X"]
@@ -36,7 +36,7 @@ def test_discs_and_marks_lie_on_their_squares(position, last_move):
 
 
 @pytest.mark.parametrize("size", [4, 6, 8])
-def test_options_leave_out_labels_and_legal_moves_and_set_the_size(size):
+def test_options_hide_labels_and_legal_moves_and_set_size(size):
     start = Position.initial(Rules(size))
     labels = [element.text for element in ElementTree.fromstring(render_svg(start)).iter(f"{NAMESPACE}text")]
     assert labels == [*"abcdefgh"[:size], *"12345678"[:size]]
@@ -47,7 +47,7 @@ def test_options_leave_out_labels_and_legal_moves_and_set_the_size(size):
     assert (root.tag, root.get("width"), root.get("height")) == (f"{NAMESPACE}svg", "123", "123")
 
 
-def test_viewers_that_cannot_see_get_a_title(before_pass):
+def test_svg_has_accessible_title(before_pass):
     root = ElementTree.fromstring(render_svg(before_pass.play("pass"), 16))
     title = root.find(f"{NAMESPACE}title")
     assert title is not None
@@ -56,7 +56,7 @@ def test_viewers_that_cannot_see_get_a_title(before_pass):
     assert root.get("aria-labelledby") == title.get("id")
 
 
-def test_references_stay_inside_the_picture(position, last_move):
+def test_svg_has_no_external_references(position, last_move):
     text = render_svg(position, last_move)
     used = set(re.findall(r"url\(#([^)]+)\)", text))
     assert len(used) == 4
@@ -64,7 +64,7 @@ def test_references_stay_inside_the_picture(position, last_move):
     assert re.findall(r"https?://[^\"]+", text) == [NAMESPACE.strip("{}")]
 
 
-def test_different_pictures_share_no_ids_and_the_same_is_repeatable():
+def test_ids_are_unique_per_picture_and_deterministic():
     start = Position.initial()
     options = [{}, {"last_move": 27}, {"size_px": 100}, {"show_legal": False}, {"coordinates": False}]
     texts = [render_svg(start, **option) for option in options] + [render_svg(start.play("d3"))]

@@ -1,4 +1,4 @@
-"""Boards as text, and what all renderers have in common."""
+"""Rendering as text, and errors of all renderers."""
 
 import re
 from itertools import product
@@ -12,7 +12,7 @@ from reversi_env.rendering import render_ansi, render_rgb, render_svg
 
 
 def expected_squares(position: Position) -> str:
-    """What the board should show, derived from the names of the legal moves."""
+    """Return the expected characters of the squares, with legal moves marked."""
     squares = list(position.to_text().replace("-", "."))
     for action in position.legal_actions():
         if action != position.rules.pass_action:
@@ -35,17 +35,17 @@ def test_every_square_shows_its_disc_or_mark(position, last_move):
         ("X" * 8 + "O" * 8, "normal", "draw"),
     ],
 )
-def test_the_status_is_that_of_the_game(text, variant, expected):
+def test_status_line_describes_the_game(text, variant, expected):
     assert expected in render_ansi(Position.from_text(text, rules=Rules(4, variant))).splitlines()[-1]
 
 
-def test_a_pass_as_the_last_move_leaves_no_mark(before_pass):
+def test_pass_as_last_move_has_no_mark(before_pass):
     text = render_ansi(before_pass.play("pass"), before_pass.rules.pass_action)
     assert "white passed" in text
     assert "[" not in text
 
 
-def test_brackets_surround_only_the_last_move(position):
+def test_brackets_surround_only_the_last_move_square(position):
     size = position.rules.size
     plain = render_ansi(position).splitlines()
     for action in range(size * size):
@@ -62,7 +62,7 @@ BLACK_INK, WHITE_INK = "16", "231"
 
 
 def coloured_squares(text: str, size: int) -> tuple[str, list[str]]:
-    """The board's characters in the plain alphabet, and every square's background."""
+    """Return the board in the characters of plain text, and the background of every square."""
     squares, backgrounds = "", []
     for line in text.splitlines()[1 : size + 1]:
         cells = COLOURED_SQUARE.findall(line)
@@ -84,7 +84,7 @@ BAD_ARGUMENTS = [
 
 
 @pytest.mark.parametrize(("render", "arguments", "message"), BAD_ARGUMENTS)
-def test_bad_sizes_and_moves_off_the_board_are_refused(render, arguments, message):
+def test_invalid_size_or_last_move_is_rejected(render, arguments, message):
     if render is render_rgb:
         pytest.importorskip("PIL")
     with pytest.raises(IllegalMoveError if message == "move" else ReversiError, match=message):

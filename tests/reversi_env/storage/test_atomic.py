@@ -1,4 +1,4 @@
-"""Files that are whole or not there: what a killed process leaves, and two processes at one file."""
+"""Atomic writes: leftovers of killed processes, and concurrent writers."""
 
 import os
 import stat
@@ -16,7 +16,7 @@ def names(folder):
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_a_file_is_replaced_as_a_whole(tmp_path, monkeypatch):
+def test_file_is_replaced_atomically(tmp_path, monkeypatch):
     path, real, flushed = tmp_path / "file", os.fsync, []
     monkeypatch.setattr(
         os, "fsync", lambda descriptor: flushed.append(os.fstat(descriptor).st_size) or real(descriptor)
@@ -27,7 +27,7 @@ def test_a_file_is_replaced_as_a_whole(tmp_path, monkeypatch):
         assert path.read_bytes() == b"old"
         assert names(tmp_path) == [".file.part", "file"]
         stream.write(b"content")
-    assert len(b"new content") in flushed  # what is put in its place is on the disk
+    assert len(b"new content") in flushed  # the new content was flushed before it replaced the file
     assert path.read_bytes() == b"new content"
     assert names(tmp_path) == ["file"]
     umask = os.umask(0)
@@ -35,7 +35,7 @@ def test_a_file_is_replaced_as_a_whole(tmp_path, monkeypatch):
     assert stat.S_IMODE(path.stat().st_mode) == 0o666 & ~umask
 
 
-def test_what_a_killed_process_left_is_begun_anew_and_an_error_leaves_the_old_file_alone(tmp_path):
+def test_leftover_part_is_replaced_and_error_keeps_old_file(tmp_path):
     (tmp_path / ".file.part").write_bytes(b"much more than there will be")
     write_atomically(tmp_path / "file", b"old")
     assert names(tmp_path) == ["file"]
@@ -45,7 +45,7 @@ def test_what_a_killed_process_left_is_begun_anew_and_an_error_leaves_the_old_fi
     assert names(tmp_path) == ["file"]
 
 
-def test_the_lock_of_a_folder_clears_it_of_parts(tmp_path):
+def test_locking_a_folder_removes_unused_parts(tmp_path):
     others = (".hidden", "visible.part", "file")
     for name in (*others, ".left.part"):
         (tmp_path / name).write_bytes(b"x")
@@ -59,7 +59,7 @@ def test_the_lock_of_a_folder_clears_it_of_parts(tmp_path):
 
 
 @pytest.mark.skipif(atomic_files.fcntl is None, reason="no locks")
-def test_two_writers_of_one_file_take_turns(tmp_path):
+def test_second_writer_waits_for_the_first(tmp_path):
     path, waits = tmp_path / "file", threading.Event()
     real = atomic_files.fcntl.flock
 
@@ -80,7 +80,7 @@ def test_two_writers_of_one_file_take_turns(tmp_path):
     assert names(tmp_path) == ["file"]
 
 
-def test_a_link_in_a_parts_place_is_not_followed(tmp_path):
+def test_symlink_in_place_of_part_is_not_followed(tmp_path):
     (tmp_path / "elsewhere").write_bytes(b"untouched")
     (tmp_path / ".file.part").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(OSError, match="file.part"):
@@ -89,7 +89,7 @@ def test_a_link_in_a_parts_place_is_not_followed(tmp_path):
     assert (tmp_path / "elsewhere").read_bytes() == b"untouched"
 
 
-def test_lines_are_added_whole_or_not(tmp_path, monkeypatch):
+def test_line_is_appended_completely_or_not_at_all(tmp_path, monkeypatch):
     path = tmp_path / "lines"
     append_atomically(path, b"first\n")
     append_atomically(path, b"second\n")

@@ -1,4 +1,4 @@
-"""Files of the package: each has a checksum, and one that is damaged, or has none, is refused by its name."""
+"""Packaged files: each has a checksum; a corrupted file or one without a checksum is rejected by name."""
 
 import shutil
 
@@ -12,7 +12,7 @@ from tests.conftest import REPOSITORY
 SELF_CHECKED = (FOLDER, REPOSITORY / "search" / "agents" / "books")
 
 
-def test_every_file_of_data_has_its_checksum():
+def test_every_data_file_has_a_checksum():
     packages = ("reversi_env", "search", "models", "train", "play")  # not build/, which pip leaves
     folders = [path.parent for name in packages for path in (REPOSITORY / name).glob("**/" + SUMS)]
     assert len(folders) == 4
@@ -30,7 +30,7 @@ def test_every_file_of_data_has_its_checksum():
 
 
 @pytest.mark.parametrize("content", [None, "", "0 openings.txt\n", "no sum\n", "0"])
-def test_a_file_without_its_checksum_is_refused(tmp_path, content):
+def test_file_without_checksum_is_rejected(tmp_path, content):
     path = shutil.copy(DATA / "openings.txt", tmp_path / "openings.txt")
     if content is not None:
         (tmp_path / SUMS).write_text(content)

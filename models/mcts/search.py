@@ -186,7 +186,7 @@ class TreeSearch:
     def _considered_visits_table(self, device: torch.device) -> Tensor:
         """Return the sequences for all numbers of actions; copied to the device once, since a CUDA graph cannot wait."""
         if device not in self._tables:
-            counts = range(self.max_considered_actions + 1)
+            counts = range(min(self.max_considered_actions, self.rules.square_count) + 1)
             table = [considered_visits_sequence(count, self.simulations) for count in counts]
             self._tables[device] = torch.tensor(table, device=device)
         return self._tables[device]

@@ -92,12 +92,13 @@ class SingleSearch:
         actions = [self._action_of(int(sq)) for sq in root["square"][: root["actions"]]]
         noise = np.zeros(len(actions)) if gumbel is None else np.asarray(gumbel, np.float64)[actions]
         size, seconds_per_leaf = 1, 0.0
+        limit = math.inf if seconds is None else max(seconds, 1e-9)
 
         def elapsed_share(leaves: int) -> float:
             """Return the share of the time that is over when *leaves* more have been evaluated."""
             if is_stopped():
                 return math.inf
-            return (perf_counter() - began + leaves * seconds_per_leaf) / seconds if seconds else 0.0
+            return (perf_counter() - began + leaves * seconds_per_leaf) / limit
 
         count = min(self.max_considered_actions, len(actions))
         for visits, leaves in halving(count, simulations, elapsed_share):

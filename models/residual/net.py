@@ -216,7 +216,7 @@ def read_residual(path: Path) -> SavedResidual:
         )
     try:
         rules = Rules(header["size"], header["variant"])
-        channels, blocks = header["channels"], header["blocks"]
+        channels, blocks = header.get("channels"), header.get("blocks")
         if not (_within(channels, MAX_CHANNELS) and _within(blocks, MAX_BLOCKS)):
             raise WeightsError(
                 f"{quoted(channels)} channels in {quoted(blocks)} blocks: expected 1 to {MAX_CHANNELS} in 1 to {MAX_BLOCKS}"
@@ -225,7 +225,7 @@ def read_residual(path: Path) -> SavedResidual:
         if not all(np.isfinite(array).all() for array in tensors.values()):
             raise WeightsError("weights contain inf or NaN: expected finite values")
         net.load_state_dict({name: torch.from_numpy(array.astype(np.float32)) for name, array in tensors.items()})
-    except (ReversiError, RuntimeError, TypeError, KeyError) as error:
+    except (ReversiError, RuntimeError, TypeError) as error:
         reason = " ".join(str(error).split())[:200]
         raise WeightsError(f"weight file {str(path)!r}: {reason}") from None
     return SavedResidual(rules, net.eval(), header["record"])

@@ -7,6 +7,7 @@ move) loses the game by all squares of the board, and the reason is recorded.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import cycle
@@ -150,16 +151,18 @@ def play_match(
         check_integer(name, number, 0, error=ReversiError)
     if games < 2 or games % 2:
         raise ReversiError(f"{games} games: expected an even number, since every opening is played from both sides")
-    first, second = players = [make_agent(agent) if isinstance(agent, str) else agent for agent in (agent_a, agent_b)]
-    for agent in players:
-        if not isinstance(agent, Agent):
-            raise ReversiError(f"agent {quoted(agent)}: expected an Agent, or a text such as six-factor:depth=4")
-        agent.prepare(rules)
-    generator = np.random.default_rng(seed)
-    played: list[PlayedGame] = []
-    for _ in range(games // 2):
-        opening = random_opening(rules, plies, generator)
-        for black, white in ((first, second), (second, first)):
-            played.append(play_game({BLACK: black, WHITE: white}, opening))
-            on_game(PlayerResults.of_match(played))
+    generator, played = np.random.default_rng(seed), list[PlayedGame]()
+    with ExitStack() as opened:  # ends the external programs of specs
+        first, second = players = [
+            opened.enter_context(make_agent(agent)) if isinstance(agent, str) else agent for agent in (agent_a, agent_b)
+        ]
+        for agent in players:
+            if not isinstance(agent, Agent):
+                raise ReversiError(f"agent {quoted(agent)}: expected an Agent, or a text such as six-factor:depth=4")
+            agent.prepare(rules)
+        for _ in range(games // 2):
+            opening = random_opening(rules, plies, generator)
+            for black, white in ((first, second), (second, first)):
+                played.append(play_game({BLACK: black, WHITE: white}, opening))
+                on_game(PlayerResults.of_match(played))
     return PlayerResults.of_match(played)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from gymnasium import spaces
 
 from reversi_env.errors import check_integer, extra_libraries
 from train.evaluation.exact_set import ExactSet, Judgement
@@ -27,8 +28,8 @@ class RegretCallback(BaseCallback):
     """Measures the regret of the policy's best moves every *every* steps.
 
     It writes ``regret.csv``, and at the end ``regret.svg``, in *folder*, and logs ``regret/discs``, ``regret/optimal`` and
-    ``regret/spoilt``. An existing curve is continued from the model's step. A model whose ``predict`` takes no action masks may
-    choose an illegal move, which raises a `TrainError`.
+    ``regret/spoilt``. An existing curve is continued from the model's step. The model's observations are two planes, alone or in a
+    ``dict``. A model whose ``predict`` takes no action masks may choose an illegal move, which raises a `TrainError`.
     """
 
     def __init__(self, positions: ExactSet, folder: Path, every: int = 50_000, *, verbose: int = 0) -> None:
@@ -69,4 +70,7 @@ class RegretCallback(BaseCallback):
         options: dict[str, Any] = {"deterministic": True}
         if "action_masks" in inspect.signature(predict).parameters:
             options["action_masks"] = masks
-        return np.asarray(predict(observations, **options)[0])
+        is_dict = isinstance(self.model.observation_space, spaces.Dict)
+        return np.asarray(
+            predict({"observation": observations, "action_mask": masks} if is_dict else observations, **options)[0]
+        )

@@ -4,7 +4,7 @@
 * Kinds of networks and their weight files: `NETWORKS`, `Network`, `PatternNet`, `DeepPatternNet`, `read_weights`,
   `WeightsError`; `PatternModule`, one of them as a torch module.
 * Fixed neural baselines by name: `baseline`, `baselines`.
-* Any torch module in a search: `TorchEvaluator`, `TorchAgent`; AlphaZero's tree search in many games at once: `TreeSearch`.
+* Alpha-beta with any torch module: `TorchEvaluator`, `TorchAgent`; AlphaZero's tree search in many games at once: `TreeSearch`.
 """
 
 import lazy_loader

@@ -38,7 +38,7 @@ def bit_counts(boards: Tensor) -> Tensor:
 
 
 def _down(boards: Tensor, step: int) -> Tensor:
-    """Return a logical shift towards lower squares; that of int64 copies the sign bit."""
+    """Return a logical right shift, towards lower squares; torch's shift of int64 copies the sign bit."""
     return boards >> step & ((1 << (64 - step)) - 1)
 
 

@@ -18,7 +18,7 @@ FALLBACK_EVALUATOR = "six-factor"
 
 
 class NetworkEvaluator(Evaluator):
-    """The packaged weights of every game, or one file for one game, which are read when a game first needs them.
+    """The packaged weights of every game, or those of one file for its game; files are read on first use.
 
     Values are in discs for the side to move under the rules' objective.
     """
@@ -63,7 +63,7 @@ class NetworkEvaluator(Evaluator):
 
 
 def load_network(path: str | Path | None = None) -> NetworkEvaluator:
-    """Return the packaged networks, or the network of a weight file, which is read at once, as an evaluator for `search.Engine`.
+    """Return the packaged networks, or the network of the weight file *path*, as an evaluator for `search.Engine`.
 
     >>> from reversi_env import Position
     >>> -64 < load_network().static_value(Position.initial()) < 64

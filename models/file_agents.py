@@ -1,4 +1,4 @@
-"""`FileAgent`: the base of agents that play by the residual network in a file, or by the packaged one of the game."""
+"""`FileAgent`: the base of agents that play by the residual network of a file, or by the packaged one of the game."""
 
 from pathlib import Path
 from typing import Any, ClassVar
@@ -17,7 +17,7 @@ PACKAGED_FOLDER = FOLDER / "residual"
 
 
 class FileAgent(Agent):
-    """Plays by the network in the file *weights*, or by the packaged one of the game; messages call it a ``kind``.
+    """Plays by the network in the file *weights*, or by the packaged one of the game; ``kind`` is its name in messages.
 
     `alpha_beta` searches *depth* plies over the values of the network, with exact play from *exact* empty squares on.
     """
@@ -45,7 +45,7 @@ class FileAgent(Agent):
         return packaged_file(PACKAGED_FOLDER, f"{self.prefix}-", rules, self.training)
 
     def load(self, rules: Rules) -> SavedResidual:
-        """Return the content of the file, which is read once, or raise an error if it is of another game."""
+        """Return the content of the file, cached until it changes; a file for another game raises a `WeightsError`."""
         path = self.path(rules)
         saved = read_cached(path, read_residual)
         check_game(f"{self.kind} {str(path)!r}", saved.rules, rules)
@@ -60,7 +60,7 @@ class FileAgent(Agent):
         return {file_name(self.kind, self._weights) if self._weights else self.kind: file_hash(self.path(rules))}
 
     def evaluator(self, rules: Rules, device: str | None = None) -> TorchEvaluator:
-        """Return the network's values in discs."""
+        """Return an evaluator with the network's values in discs."""
         value = ValueFromBoards(self.load(rules).net, symmetric=self.has_symmetric_values)
         return TorchEvaluator(value, rules, inputs="boards", device=device or self.device, name=self.kind)
 

@@ -2,7 +2,7 @@
 
 The header is one JSON text under the key ``network``: format version, architecture, size, variant, hash of the tensors, and
 record of the training. A file named ``…-0123456789ab.safetensors`` must have a SHA-256 that begins with these twelve digits. A
-renamed file is checked by the SHA-256 in its header, or by a hash of the tensors alone if it is older.
+renamed file is checked by the SHA-256 in its header; older files have only a hash of the tensors there.
 """
 
 import hashlib
@@ -47,9 +47,7 @@ def packaged_file(folder: Path, prefix: str, rules: Rules, training: str) -> Pat
     if len(paths) > 1:
         raise WeightsError(f"{len(paths)} weight files for {game} in {str(folder)!r}: expected one")
     if not _HASH_IN_NAME.search(paths[0].name):
-        raise WeightsError(
-            f"weight file {str(paths[0])!r} of the package has no hash in its name: expected one with it"
-        )
+        raise WeightsError(f"weight file {str(paths[0])!r} of the package: expected a name that ends with its hash")
     return paths[0]
 
 
@@ -69,7 +67,7 @@ def read_file(path: Path | str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         is_checked = "sha256" in read_header(data)
         header, tensors = unpack_checksummed(data) if is_checked else (read_header(data), load(data))
     except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as error:
-        reason = f"weight file {str(path)!r} cannot be read ({error}): expected safetensors as they were written"
+        reason = f"weight file {str(path)!r} cannot be read ({error}): expected an undamaged safetensors file"
         raise WeightsError(reason) from None
     if header.get("format") != FORMAT:
         raise WeightsError(f"weight file {str(path)!r} of format {quoted(header.get('format'))}: expected {FORMAT}")
@@ -82,9 +80,7 @@ def read_file(path: Path | str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     if not named and "tensors" in header and header["tensors"] != tensors_hash(tensors):
         raise WeightsError(f"weight file {str(path)!r} is damaged: its tensors do not have the hash of its header")
     if not named and not is_checked:
-        text = (
-            f"weight file {str(path)!r} has no SHA-256 of its header: expected a newer file, or one with its old name"
-        )
+        text = f"weight file {str(path)!r} has no SHA-256 of its header: expected a newer file, or its original name"
         warnings.warn(text, RuntimeWarning, stacklevel=2)
     return header, tensors
 

@@ -96,13 +96,13 @@ class HumanAgent(Agent):
         rng = np.random.default_rng([self.seed, position.own, position.opp])
         if rng.random() >= self.chance_of_lapse(position.rules, shallow, reference):
             return self._searched_move(position)
-        best_first = [actions[number] for number in np.argsort(-self._glance_values(position, shallow, rng))]
+        best_first = [actions[index] for index in np.argsort(-self._glance_values(position, shallow, rng))]
         if self.level < FIRST_GUARDED_LEVEL:
             return best_first[0]
         return next((action for action in best_first if not self._is_wiped_out(position.play(action))), best_first[0])
 
     def chance_of_lapse(self, rules: Rules, shallow: np.ndarray, reference: np.ndarray) -> float:
-        """Return the probability of a glance at a position whose moves have these values in discs, by one ply and by a search."""
+        """Return the probability of a glance, from the values of all moves in discs, by one ply and by the reference search."""
         hardness = float(np.abs(reference - shallow).mean()) / TYPICAL_DIFFERENCE[rules.variant]
         return 1.0 - (1.0 - self.style.lapse) ** hardness
 

@@ -35,8 +35,8 @@ AGENTS: dict[str, type[FileAgent]] = {"zero": ZeroAgent, "rl": PolicyAgent}
 class Baseline(nn.Module):
     """A network as a function of observations and action masks; ``name`` ends with its version, a hash of its weights.
 
-    Call it with arrays of numpy or tensors of torch, which are brought to the device of the module: ``(…, 2, size, size)`` planes
-    as the environments show them, own discs first, and masks ``(…, size² + 1)``. It returns arrays of the same library: logits
+    Call it with numpy arrays or torch tensors, which are moved to the device of the module: ``(…, 2, size, size)`` planes as the
+    environments return them, own discs first, and masks ``(…, size² + 1)``. It returns arrays of the same library: logits
     ``(…, size² + 1)`` in float32, -1e9 for illegal actions, and values ``(…)`` from -1 to 1 for the side to move. The value of
     ``zero`` is the expected score over the number of squares, that of ``rl`` an estimate of the reward it was trained for.
     """
@@ -75,11 +75,11 @@ def baselines() -> tuple[str, ...]:
 
 
 def baseline(name: str) -> Baseline:
-    """Return the baseline of that name on the CPU. Without the version in the name, it is the one in this release."""
-    full = next((known for known in baselines() if name in (known, known.rpartition("-")[0])), None)
+    """Return the baseline of that name on the CPU. A name without a version means that of this release."""
+    full = next((each for each in baselines() if name in (each, each.rpartition("-")[0])), None)
     if full is None:
         raise ReversiError(
-            f"baseline {quoted(name)}: expected one of {', '.join(baselines())}, or one without the hash"
+            f"baseline {quoted(name)}: expected one of {', '.join(baselines())}, or one of them without its version"
         )
     agent, board, variant, _ = full.split("-")
     rules = Rules(int(board[0]), variant)  # type: ignore[arg-type]

@@ -57,7 +57,7 @@ class TorchEvaluator(PythonEvaluator):
     ``"boards"``, two int64 tensors of boards (as `PatternModule`). Its outputs times *scale* are discs: for a value head between
     -1 and 1 the scale is the number of squares. The module is set to evaluation mode.
 
-    ``Engine(TorchEvaluator(module))`` evaluates one position at a time, `TorchAgent` all children of a node.
+    ``Engine(TorchEvaluator(module))`` evaluates one position at a time, `TorchAgent` all children of a node in one batch.
     """
 
     def __init__(
@@ -103,10 +103,10 @@ class TorchEvaluator(PythonEvaluator):
                 discs = board_planes(torch.stack([mine, theirs], dim=1), self.rules.size)
                 values = self.module(discs.to(torch.float32))
         if values.numel() != own.size:
-            raise ReversiError(f"a module's output of shape {tuple(values.shape)}: expected {own.size} values")
+            raise ReversiError(f"module output of shape {tuple(values.shape)}: expected {own.size} values")
         outputs = values.reshape(-1).to("cpu", torch.float64).numpy()
         if np.isnan(outputs).any():
-            raise ReversiError(f"evaluator {self.name}: a module's value is not a number: expected numbers")
+            raise ReversiError(f"evaluator {self.name}: a value is not a number: expected finite values")
         return outputs
 
 

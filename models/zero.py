@@ -39,11 +39,11 @@ with extra_libraries():
 
 #: Default of *exact* for the tree search, and for alpha-beta over the network's values.
 EXACT_WITH_SEARCH, EXACT_WITH_DEPTH = 18, 10
-#: Maximum empties of the leaves that are solved: that takes less time than the network.
+#: Maximum empties of the leaves that are solved, which takes less time than the network.
 MAX_LEAF_EMPTIES = 10
 #: Share of a move's time after which the solver gives up, and the tree search has the rest.
 SOLVE_SHARE = 0.5
-#: Seconds between two calls that stop the solver.
+#: Seconds between repeated requests to stop the solver.
 POLL_SECONDS = 0.005
 
 
@@ -108,7 +108,7 @@ class ZeroAgent(FileAgent, TimedAgent):
         multi_pv: int = 1,
         draws: np.random.Generator | None = None,
     ) -> SearchResult:
-        """Return the move with its value. ``nodes`` of *limits* are simulations; its soft limit of time is the one that holds."""
+        """Return the move with its value. ``nodes`` of *limits* are simulations; time ends at the soft limit, if any."""
         self._stopped, limits, rng = False, limits or self.limits, draws or self._rng
         seconds = min(limits.soft or math.inf, limits.time or math.inf)
         with single_torch_thread():
@@ -193,7 +193,7 @@ class ZeroAgent(FileAgent, TimedAgent):
 
 
 class _Game:
-    """What an agent needs for one game, made when it is first used, with its kernels loaded."""
+    """The policy, tree search and solver of an agent for one game, each made on first use with its kernels loaded."""
 
     def __init__(self, rules: Rules, net: ResidualNet, device: str, leaf_empties: int) -> None:
         self._rules, self._net, self._device, self._leaf_empties = rules, net, device, leaf_empties

@@ -1,8 +1,8 @@
 """The pattern states of a position as vectors, computed from the board or updated incrementally after a move.
 
 A state is a number in base 3, to which a disc adds the same amount whatever the other squares contain. A row of the board therefore
-adds a vector with a number for each instance: `digit_table` has it for every setting of a row's bits. The states of a position are
-the sum of sixteen such vectors. After a move, only the vectors of the placed disc and of the flipped ones are added.
+adds a vector with an element for each instance: `digit_table` has this vector for every setting of a row's bits. The states of a
+position are the sum of sixteen such vectors. After a move, only the vectors of the placed disc and of the flipped ones are added.
 
 An accumulator of the search has the states from the view of the side to move, then those from the view of the other side.
 """
@@ -37,10 +37,10 @@ LINE = 64
 
 @lru_cache
 def digit_table(size: int) -> np.ndarray:
-    """Return ``(8, 256, STATES)``: what the own discs of a row add to the states; the opponent's discs add twice that.
+    """Return ``(8, 256, STATES)``: what the own discs of a row add to the states; the opponent's discs add twice as much.
 
-    The bits of a setting are the columns of the 8x8 frame, lowest first. In memory, a smaller table follows, which stays in the
-    cache: what one own disc adds, for each square, and zeros for no disc.
+    The bits of a setting are the columns of the 8x8 frame, lowest first. In memory, a smaller table follows, which fits into the
+    CPU's cache: what one own disc adds, for each square, and zeros for no disc.
     """
     weights = patterns_of(size).search_digit_weights.reshape(8, 8, -1)
     memory = np.zeros((ALL_SETTINGS + 65) * STATES + LINE // 2, np.uint16)
@@ -93,6 +93,8 @@ def states_on_stack(typing_context: Any, own: Any, opp: Any, digits: Any) -> Any
 
 @intrinsic
 def write_states(typing_context: Any, own: Any, opp: Any, digits: Any, accumulator: Any) -> Any:
+    """Write the states of a position, from the views of both sides, to the *accumulator*."""
+
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
         *boards_and_digits, accumulator = args
         for k, (mine, theirs) in enumerate(zip(*_emit_both_sums(builder, *boards_and_digits), strict=True)):
@@ -108,11 +110,11 @@ def move_states(typing_context: Any, sq: Any, flipped: Any, digits: Any, accumul
     """Write the states after a move to the next level's accumulator."""
 
     def codegen(context: Any, builder: ir.IRBuilder, signature: Any, args: Any) -> Any:
-        accumulator, after, placed, turns = _emit_move(builder, *args)
+        accumulator, after, placed, flips = _emit_move(builder, *args)
         other = builder.add(after, WORD(SIDE))
         for k in range(len(VECTORS)):
             mine = _emit_load(builder, accumulator, k)
-            _emit_store(builder, other, k, builder.sub(builder.add(mine, placed[k]), turns[k]))
+            _emit_store(builder, other, k, builder.sub(builder.add(mine, placed[k]), flips[k]))
         return context.get_dummy_value()
 
     return types.none(types.int64, types.uint64, types.int64, types.int64), codegen
@@ -132,17 +134,17 @@ def try_states(typing_context: Any, sq: Any, flipped: Any, digits: Any, accumula
 def _emit_move(
     builder: ir.IRBuilder, sq: Any, flipped: Any, digits: Any, accumulator: Any
 ) -> tuple[Any, Any, list[Any], list[Any]]:
-    """Write the states after a move from the view of the next side to move; return both addresses and what was added.
+    """Write the states after a move, from the view of the next side to move, whose opponent has the placed and flipped discs.
 
-    The placed and the flipped discs are the opponent's from this view.
+    Return the addresses of the accumulators before and after the move, and the vectors of the placed disc and of the flipped ones.
     """
     after = builder.sub(accumulator, WORD(ACCUMULATOR_BYTES))
-    turns, placed = _emit_sum_of_discs(builder, flipped, digits), _emit_digits(builder, sq, digits)
+    flips, placed = _emit_sum_of_discs(builder, flipped, digits), _emit_digits(builder, sq, digits)
     other = builder.add(accumulator, WORD(SIDE))
     for k in range(len(VECTORS)):
         theirs = _emit_load(builder, other, k)
-        _emit_store(builder, after, k, builder.add(builder.add(theirs, turns[k]), builder.add(placed[k], placed[k])))
-    return accumulator, after, placed, turns
+        _emit_store(builder, after, k, builder.add(builder.add(theirs, flips[k]), builder.add(placed[k], placed[k])))
+    return accumulator, after, placed, flips
 
 
 def _emit_both_sums(builder: ir.IRBuilder, own: Any, opp: Any, digits: Any) -> tuple[list[Any], list[Any]]:
@@ -162,7 +164,7 @@ def _emit_sum_of_rows(builder: ir.IRBuilder, board: Any, digits: Any) -> list[An
 
 
 def _emit_sum_of_discs(builder: ir.IRBuilder, board: Any, digits: Any) -> list[Any]:
-    """Return the same disc by disc, two at a time: most moves flip one or two discs."""
+    """Return the result of `_emit_sum_of_rows`, computed for two discs at a time: most moves flip one or two."""
     before, loop, done = builder.block, builder.append_basic_block(), builder.append_basic_block()
     builder.branch(loop)
     builder.position_at_end(loop)

@@ -150,7 +150,7 @@ def quantised_heads(shape: Shape, heads: Any) -> Any:
 
 
 def heads_for_search(shape: Shape, heads: np.ndarray) -> np.ndarray:
-    """Return the heads as the search reads them, a row of bytes for each; inputs are integers, `QUANTISED_ONE` to 1."""
+    """Return the heads as the search reads them, a row of bytes for each; inputs are integers, `QUANTISED_ONE` stands for 1."""
     weights, biases = _quantised_units(shape, heads)
     fours = weights.reshape(-1, shape.inputs // 4, 4, shape.units).swapaxes(2, 3).reshape(len(heads), -1)
     parts = (
@@ -171,7 +171,7 @@ class _Forward:
         self.row, self.sums = (ir.VectorType(ir.IntType(bits), shape.width) for bits in (8, 16))
 
     def sum_of_rows(self, rows: Any, numbers: list[tuple[Any, int]]) -> Any:
-        """Return the sums of the rows with these numbers, the second part a constant. A hundred rows cannot overflow."""
+        """Return the sum of the rows with these *numbers*, pairs of a value and a constant. A hundred rows cannot overflow."""
         builder = self.builder
         places = [(builder.add(rows, WORD(self.shape.width * first)), number) for number, first in numbers]
         vectors = [builder.sext(emit_vector(builder, start, number, self.row), self.sums) for start, number in places]

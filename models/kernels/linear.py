@@ -35,9 +35,9 @@ PATTERN_NET = np.dtype(
         ("pattern_weights", np.int64),  # address of the int16 weights
         ("digits", np.int64),  # address of `digit_table`
         ("row", np.int64),  # weights of one phase
-        ("states", np.int64),  # those of patterns among them
+        ("states", np.int64),  # weights of pattern states among them
         ("phases", np.int64),
-        ("empties_a_phase", np.int64),
+        ("empties_per_phase", np.int64),
         ("square_count", np.int64),
         ("playable", np.uint64),
         ("limit", np.float64),  # maximum value in discs
@@ -49,7 +49,9 @@ PATTERN_NET = np.dtype(
 @register_jitable
 def _value_of(net, accumulator, empties, own, opp, moves):
     """Return the value of the position with these states and legal *moves*, in discs for the side to move."""
-    phase = min(empties // net.empties_a_phase, net.phases - 1)  # a board emptier than the start has the first weights
+    phase = min(
+        empties // net.empties_per_phase, net.phases - 1
+    )  # a board emptier than the start has the first weights
     weights = net.pattern_weights + 2 * phase * net.row
     if net.square_count == 64:
         total = pattern_sum(8, accumulator, weights)

@@ -39,7 +39,7 @@ def is_arm(context: Any) -> bool:
 
 
 def fuses(context: Any) -> bool:
-    """Return whether the CPU has fused multiply-add: all but x86 before 2013."""
+    """Return whether the CPU has fused multiply-add; only x86 CPUs from before 2013 lack it."""
     if not isinstance(context, CPUContext):
         return False
     triple, _, features = context.codegen().magic_tuple()
@@ -59,9 +59,9 @@ def emit_multiply_add(context: Any, builder: ir.IRBuilder, total: Any, left: Any
 
 
 def emit_dot_products_added(context: Any, builder: ir.IRBuilder, totals: Any, inputs: Any, weights: Any) -> Any:
-    """Add four products to each of eight *totals* (int32): of *inputs*, bytes 0 to 127, and *weights*, bytes -127 to 127.
+    """Add four products of *inputs* (bytes 0 to 127) and *weights* (bytes -127 to 127) to each of eight *totals* (int32).
 
-    Some CPUs have instructions for it. The integers are the same on all CPUs.
+    Some CPUs have instructions for this. The result is the same on all CPUs.
     """
     features = cpu_features(context)
     if "+dotprod" in features:
@@ -111,9 +111,9 @@ def emit_concatenated(builder: ir.IRBuilder, left: Any, right: Any) -> Any:
     return builder.shuffle_vector(left, right, ir.Constant(ir.VectorType(ir.IntType(32), len(places)), places))
 
 
-def emit_clipped(builder: ir.IRBuilder, vector: Any, most: float) -> Any:
-    """Clip every number of the vector to the range from 0 to *most*."""
-    return _emit_bounded(builder, emit_relu(builder, vector), ">", most)
+def emit_clipped(builder: ir.IRBuilder, vector: Any, maximum: float) -> Any:
+    """Clip every number of the vector to the range from 0 to *maximum*."""
+    return _emit_bounded(builder, emit_relu(builder, vector), ">", maximum)
 
 
 def emit_relu(builder: ir.IRBuilder, vector: Any) -> Any:

@@ -9,7 +9,7 @@ from reversi_env.kernels.bitboard import ONE, PASS_SQUARE, final_score, legal_mo
 from reversi_env.kernels.simd import popcount, trailing_zeros
 from search.kernels.thread_state import MAX_MOVES
 
-#: Scale of completed Q-values beside the prior logits: visits added to those of the most visited action, and a factor.
+#: Scale of completed Q-values relative to the prior logits: visits added to those of the most visited action, and a factor.
 MAXVISIT_INIT, VALUE_SCALE = 50.0, 1.0
 
 #: A node of the tree. ``square``, ``logit`` and ``child`` have an entry per legal action; child 0 stands for none, since node 0 is
@@ -111,9 +111,9 @@ def _interior_action(tree, node, scores):
 
 @kernel
 def choose_considered(tree, gumbel, visits, chosen):
-    """Write the best root actions with that many *visits*, in the order in which simulations one by one would choose them.
+    """Write the best root actions with that many *visits*, in the order in which single simulations would choose them.
 
-    After the first of them one action has a visit more, which raises the weight of the values for the others.
+    After the first simulation one action has one visit more, which raises the weight of the values in later choices.
     """
     row, values = tree[0], np.empty(MAX_MOVES)
     completed_values(tree, 0, values)

@@ -1,4 +1,4 @@
-"""A simulation of `models.mcts.search` on a GPU: one kernel selects in all trees, another expands and backs up.
+"""A simulation of `models.mcts.search` on a GPU: one kernel selects leaves in all trees, another expands and backs up.
 
 Each Triton program (one warp) works on one game: it descends from the root and stops at the leaf, while torch's operations compute
 the same number of plies for all games. Its registers hold the actions of a node. The kernels compute the same operations as
@@ -26,7 +26,7 @@ with extra_libraries():
 #: Whether a CPU runs the kernels.
 INTERPRETED = os.environ.get("TRITON_INTERPRET") == "1"
 
-_ILLEGAL_LOGIT, _NOTHING = tl.constexpr(ILLEGAL_LOGIT), tl.constexpr(torch.finfo(torch.float32).tiny)
+_ILLEGAL_LOGIT, _TINY = tl.constexpr(ILLEGAL_LOGIT), tl.constexpr(torch.finfo(torch.float32).tiny)
 _MAXVISIT_INIT, _VALUE_SCALE = tl.constexpr(MAXVISIT_INIT), tl.constexpr(VALUE_SCALE)
 _PB_C_INIT, _PB_C_BASE = tl.constexpr(PB_C_INIT), tl.constexpr(PB_C_BASE)
 
@@ -104,9 +104,9 @@ def _softmax(prior_logits):
 def _node_statistics(
     children, prior_logits, raw_values, visits, value_sums, terminal, game, node, nodes, actions, lane
 ):
-    """Return prior logits, visits and values of a node's actions as `models.mcts.tree.node_of`, and their codes.
+    """Return prior logits, visits and values of a node's actions as `models.mcts.tree.node_of`, and child codes.
 
-    The code of an action is twice its child, plus 1 if the child is terminal, and -1 without a child.
+    The code of an action is twice the index of its child, plus 1 if the child is terminal; -1 without a child.
     """
     inside, row = lane < actions, (game * nodes + node) * actions + lane
     child = tl.load(children + row, mask=inside, other=-1)
@@ -115,12 +115,12 @@ def _node_statistics(
     count = tl.load(visits + at, mask=visited, other=0.0)
     value = -tl.load(value_sums + at, mask=visited, other=0.0) / tl.maximum(count, 1.0)
     # Loaded for all children together with the other columns: a later load for the chosen child alone would wait for memory.
-    ended = tl.load(terminal + game * nodes + child, mask=visited, other=0)
+    is_terminal = tl.load(terminal + game * nodes + child, mask=visited, other=0)
     prior_probs = tl.where(visited, _softmax(prior_logit), 0.0)
-    known = tl.sum(prior_probs * value, 0) / tl.maximum(tl.sum(prior_probs, 0), _NOTHING)
-    counted = tl.sum(count, 0)
-    mixed_value = (tl.load(raw_values + game * nodes + node) + counted * known) / (1 + counted)
-    return prior_logit, count, tl.where(visited, value, mixed_value), tl.where(visited, 2 * child + ended, -1)
+    weighted_value = tl.sum(prior_probs * value, 0) / tl.maximum(tl.sum(prior_probs, 0), _TINY)
+    visit_sum = tl.sum(count, 0)
+    mixed_value = (tl.load(raw_values + game * nodes + node) + visit_sum * weighted_value) / (1 + visit_sum)
+    return prior_logit, count, tl.where(visited, value, mixed_value), tl.where(visited, 2 * child + is_terminal, -1)
 
 
 @triton.jit
@@ -144,33 +144,33 @@ def _interior_action(
     puct: tl.constexpr,
 ):
     """Return the action that is selected at an interior node, as `_best` does."""
-    prior_logit, count, value, coded = _node_statistics(
+    prior_logit, count, value, child_code = _node_statistics(
         children, prior_logits, raw_values, visits, value_sums, terminal, game, node, nodes, squares + 1, lane
     )
     if puct:
         at = game * (nodes + 1) + node
         visited = tl.load(visits + at)
-        value = tl.where(coded >= 0, value, tl.load(value_sums + at) / visited)
+        value = tl.where(child_code >= 0, value, tl.load(value_sums + at) / visited)
         low = tl.min(value, 0)
         scaled = (value - low) / tl.maximum(tl.max(value, 0) - low, 1.0 / squares)
         weight = (tl.log((visited + (1 + _PB_C_BASE)) / _PB_C_BASE) + _PB_C_INIT) * tl.sqrt(visited)
-        wanted = scaled + weight * _softmax(prior_logit) / (1 + count)
+        score = scaled + weight * _softmax(prior_logit) / (1 + count)
     else:
-        wanted = _softmax(_improved_logits(prior_logit, count, value)) - count / (1 + tl.sum(count, 0))
-    return _best(tl.where(prior_logit > _ILLEGAL_LOGIT, wanted, _ILLEGAL_LOGIT), coded, lane)
+        score = _softmax(_improved_logits(prior_logit, count, value)) - count / (1 + tl.sum(count, 0))
+    return _best(tl.where(prior_logit > _ILLEGAL_LOGIT, score, _ILLEGAL_LOGIT), child_code, lane)
 
 
 @triton.jit
-def _best(wanted, coded, lane):
-    """Return the first best action, its child, or -1, and whether the path continues below it."""
-    action = tl.argmax(wanted, 0)
-    found = tl.max(tl.where(lane == action, coded, -1), 0)
-    return action.to(tl.int64), found >> 1, (found >= 0) & (found % 2 == 0)
+def _best(score, child_code, lane):
+    """Return the first best action, its child, or -1, and whether the path continues below the child."""
+    action = tl.argmax(score, 0)
+    code = tl.max(tl.where(lane == action, child_code, -1), 0)
+    return action.to(tl.int64), code >> 1, (code >= 0) & (code % 2 == 0)
 
 
 @triton.jit
-def _copied(field, found, into, at):
-    tl.store(into + at, tl.load(field + found))
+def _copy(source, index, target, at):
+    tl.store(target + at, tl.load(source + index))
 
 
 @triton.jit(do_not_specialize=["number"])
@@ -188,13 +188,13 @@ def _select(
             children, prior_logits, raw_values, visits, value_sums, terminal, game, parent, nodes, squares, lane, puct
         )
     else:
-        known, count, value, coded = _node_statistics(
+        prior_logit, count, value, child_code = _node_statistics(
             children, prior_logits, raw_values, visits, value_sums, terminal, game, parent, nodes, squares + 1, lane
         )
-        left = (count == tl.load(considered_visits + game)) & (known > _ILLEGAL_LOGIT)
+        considered = (count == tl.load(considered_visits + game)) & (prior_logit > _ILLEGAL_LOGIT)
         gumbel_noise = tl.load(gumbel + game * (squares + 1) + lane, mask=lane <= squares, other=0.0)
-        wanted = tl.where(left, gumbel_noise + _improved_logits(known, count, value), _ILLEGAL_LOGIT)
-        action, child, continues = _best(wanted, coded, lane)
+        score = tl.where(considered, gumbel_noise + _improved_logits(prior_logit, count, value), _ILLEGAL_LOGIT)
+        action, child, continues = _best(score, child_code, lane)
     leaf = tl.where(child < 0, number, child)
     path = tl.where(steps == 0, 0, tl.where(steps == 1, leaf, nodes))
     ply = 1
@@ -211,11 +211,11 @@ def _select(
     tl.store(leaf_out + game, leaf)
     tl.store(path_out + game * (plies + 1) + steps, path, mask=steps <= plies)
     before = game * nodes + parent
-    _copied(own, before, own_out, game)
-    _copied(opp, before, opp_out, game)
-    _copied(legal, before, legal_out, game)
-    _copied(turn, before, turn_out, game)
-    _copied(status, before, status_out, game)
+    _copy(own, before, own_out, game)
+    _copy(opp, before, opp_out, game)
+    _copy(legal, before, legal_out, game)
+    _copy(turn, before, turn_out, game)
+    _copy(status, before, status_out, game)
 
 
 @triton.jit
@@ -230,11 +230,11 @@ def _expand_and_backup(
     game, lane, steps = tl.program_id(0).to(tl.int64), tl.arange(0, width), tl.arange(0, length)
     leaf = tl.load(leaves + game)
     at = game * nodes + leaf
-    _copied(own_after, game, own, at)
-    _copied(opp_after, game, opp, at)
-    _copied(legal_after, game, legal, at)
-    _copied(turn_after, game, turn, at)
-    _copied(status_after, game, status, at)
+    _copy(own_after, game, own, at)
+    _copy(opp_after, game, opp, at)
+    _copy(legal_after, game, legal, at)
+    _copy(turn_after, game, turn, at)
+    _copy(status_after, game, status, at)
     tl.store(children + (game * nodes + tl.load(parents + game)) * (squares + 1) + tl.load(actions + game), leaf)
 
     moves = tl.load(legal_after + game)
@@ -242,15 +242,16 @@ def _expand_and_backup(
     allowed = tl.where(lane < squares, (moves >> square) & 1, (moves == 0).to(tl.int64)) != 0
     logit = tl.load(logits + game * squares + lane, mask=lane < squares, other=0.0)
     tl.store(prior_logits + at * (squares + 1) + lane, tl.where(allowed, logit, _ILLEGAL_LOGIT), mask=lane <= squares)
-    ended, valued = tl.load(over + game), tl.load(values_in_discs + game)
-    value = tl.where(ended != 0, tl.load(exact_scores + game).to(valued.dtype), valued) / squares
+    is_terminal, network_value = tl.load(over + game), tl.load(values_in_discs + game)
+    exact_value = tl.load(exact_scores + game).to(network_value.dtype)
+    value = tl.where(is_terminal != 0, exact_value, network_value) / squares
     tl.store(raw_values + at, value)
-    tl.store(terminal + at, ended)
+    tl.store(terminal + at, is_terminal)
 
     node = tl.load(paths + game * (plies + 1) + steps, mask=steps <= plies, other=nodes)
     inside = node < nodes
-    below = tl.sum(inside.to(tl.int32), 0) - 1 - steps
-    above = game * (nodes + 1) + node
-    tl.store(visits + above, tl.load(visits + above, mask=inside, other=0.0) + 1, mask=inside)
-    signed = tl.where(below % 2 == 0, value, -value)
-    tl.store(value_sums + above, tl.load(value_sums + above, mask=inside, other=0.0) + signed, mask=inside)
+    plies_below = tl.sum(inside.to(tl.int32), 0) - 1 - steps
+    on_path = game * (nodes + 1) + node
+    tl.store(visits + on_path, tl.load(visits + on_path, mask=inside, other=0.0) + 1, mask=inside)
+    signed = tl.where(plies_below % 2 == 0, value, -value)
+    tl.store(value_sums + on_path, tl.load(value_sums + on_path, mask=inside, other=0.0) + signed, mask=inside)

@@ -89,8 +89,8 @@ class TreeSearch:
         simulations: simulations per search.
         method: ``gumbel`` or ``puct``.
         max_considered_actions: number of actions that Gumbel noise selects at the root.
-        exact: solve positions with at most this many empties, on the device of the positions. The host waits for a GPU in
-            every simulation then.
+        exact: solve positions with at most this many empties, on the device of the positions. The host then waits for a GPU in
+            every simulation.
         threads: threads of the solver on a CPU.
         max_depth: maximum depth of a simulation in plies.
         compiled: on a GPU run selection, expansion and backup by kernels (`models.mcts.kernels`), or let torch compile the
@@ -151,8 +151,8 @@ class TreeSearch:
     def _check_kernels(self, roots: State, noise: Tensor | None) -> None:
         """Compare the kernels with the torch operations on one search; do not use kernels that differ on this device.
 
-        They are compiled by the installed triton, for a GPU on which they may never have run, and a wrong tree would look like a
-        network that does not learn. Sums are rounded differently, so a few games may differ.
+        The installed triton compiles the kernels, perhaps for a GPU on which they have never run, and a wrong tree would look like
+        a network that does not learn. Sums are rounded differently, so a few games may differ.
         """
         plain = TreeSearch(
             self.network,
@@ -164,7 +164,9 @@ class TreeSearch:
         )
         equal = (self._search(roots, noise).visits == plain._search(roots, noise).visits).all(1).float().mean()
         if equal < MIN_EQUAL_SHARE:
-            text = f"the kernels of the tree search are not used: only {equal:.0%} of the games are searched as without them"
+            text = (
+                f"the kernels of the tree search are not used: visit counts are equal in only {equal:.0%} of the games"
+            )
             warnings.warn(text, RuntimeWarning, stacklevel=3)
             self._implementations[roots.own.device] = self._select, self._expand_and_backup
 
@@ -184,7 +186,7 @@ class TreeSearch:
         return self._output(tree, games, gumbel)
 
     def _considered_visits_table(self, device: torch.device) -> Tensor:
-        """Return the sequences for all numbers of actions; copied to the device once, since a CUDA graph cannot wait."""
+        """Return the sequences for all numbers of actions, copied to the device once, since a CUDA graph cannot wait."""
         if device not in self._tables:
             counts = range(min(self.max_considered_actions, self.rules.square_count) + 1)
             table = [considered_visits_sequence(count, self.simulations) for count in counts]

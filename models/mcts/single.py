@@ -34,8 +34,8 @@ MAX_SIMULATIONS, MAX_CACHED = 100_000, 200_000
 class SingleOutput(NamedTuple):
     """The result of a search: the *action* to play, and for all actions the improved *policy*, *visits* and *values*.
 
-    ``value`` and ``values`` are shares of the board for the side to move; unvisited actions have the mixed value. ``pv``: the moves
-    with the most visits, as actions.
+    ``value`` and ``values`` are shares of the board for the side to move; unvisited actions have the mixed value.
+    ``pv``: the actions of the principal variation.
     """
 
     action: int
@@ -82,7 +82,7 @@ class SingleSearch:
         *seconds*, or when *is_stopped* is true, and always after whole batches.
         """
         began = perf_counter()
-        self._forget(position)
+        self._limit_cache(position)
         tree = np.zeros(simulations + 1, kernels.NODE)
         boards = np.uint64(position.own), np.uint64(position.opp)
         kernels.set_position(tree, 0, *boards, self._playable, self._sign)
@@ -95,7 +95,7 @@ class SingleSearch:
         limit = math.inf if seconds is None else max(seconds, 1e-9)
 
         def elapsed_share(leaves: int) -> float:
-            """Return the share of the time that is over when *leaves* more have been evaluated."""
+            """Return the share of the time that will have passed when *leaves* more are evaluated; infinite after a stop."""
             if is_stopped():
                 return math.inf
             return (perf_counter() - began + leaves * seconds_per_leaf) / limit
@@ -137,8 +137,8 @@ class SingleSearch:
                 self._cache[keys[i]] = output
         return np.stack([self._cache[key] for key in keys])
 
-    def _forget(self, position: Position) -> None:
-        """Empty the cache if the game is another one, with fewer discs, or if the cache is full."""
+    def _limit_cache(self, position: Position) -> None:
+        """Empty the cache if it is full, or if *position* has fewer discs than the last one and so is of another game."""
         discs = self.rules.square_count - position.empties
         if discs < self._discs or len(self._cache) > MAX_CACHED:
             self._cache.clear()
@@ -182,7 +182,7 @@ class SingleSearch:
 def halving(
     actions: int, simulations: int, elapsed_share: Callable[[int], float] = lambda leaves: 0.0
 ) -> Iterator[tuple[int, int]]:
-    """Yield ``(visits, leaves)`` for each batch: *leaves* root actions that have *visits* visits each are visited once more.
+    """Yield ``(visits, leaves)`` for each batch, which visits *leaves* root actions, all with *visits* visits so far, once more.
 
     The rounds share the simulations, and the time, equally (`models.mcts.search.considered_visits_sequence`).
 

@@ -1,4 +1,4 @@
-"""Trees of positions in a few tensors: what `models.mcts.search` grows, and on a GPU `models.mcts.kernels`."""
+"""The search trees of many games in a few tensors, for `models.mcts.search` and, on a GPU, `models.mcts.kernels`."""
 
 from typing import NamedTuple
 
@@ -72,6 +72,7 @@ class Node(NamedTuple):
 
 
 def node_of(tree: Tree, games: Tensor, node: Tensor) -> Node:
+    """Return node ``node[i]`` of tree ``games[i]``, for all *i*."""
     children, prior_logits = tree.children[games, node], tree.prior_logits[games, node]
     visited, index = children >= 0, children.clamp(min=0)
     visits = torch.where(visited, tree.visits.gather(1, index), 0.0)

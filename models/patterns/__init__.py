@@ -26,7 +26,7 @@ def checked_network(name: str) -> str:
 
 
 def read_weights(path: Path) -> Network:
-    """Return the network in a weight file, which is checked."""
+    """Return the network in a weight file, after a check of its hashes."""
     header, tensors = read_file(path)
     kinds = {kind.architecture: kind for kind in NETWORKS.values()}
     kind = kinds.get(str(header["architecture"]))
@@ -49,8 +49,8 @@ def read_weights(path: Path) -> Network:
 def annotate(path: Path, folder: Path | None = None, **facts: Any) -> Path:
     """Write the weights of a file again, with *facts* added to its record, and return the new path.
 
-    The new file lies in *folder*, or beside the old one; its hash and therefore its name differ. Facts are results that were
-    measured after the training, such as ``exam=`` and ``matches=`` (a mapping from opponents to results).
+    The new file is written to *folder*, by default that of the old one; its hash and therefore its name differ. Facts are results
+    that were measured after the training, such as ``exam=`` and ``matches=`` (a mapping from opponents to results).
     """
     weights = read_weights(path)
     return replace(weights, record=weights.record | facts).save_in(folder or path.parent)

@@ -28,7 +28,7 @@ class PatternNet(PatternNetwork):
     """A linear network over patterns; its integers (int16) are in units, `UNITS` per disc.
 
     ``weights``: (phases, tied pattern weights, then weights for the numbers of own and of the opponent's moves);
-    ``constants``: one for each number of empty squares.
+    ``constants``: a constant for each number of empty squares.
     """
 
     name = "linear"
@@ -61,7 +61,7 @@ class PatternNet(PatternNetwork):
         net = self.search_record(PATTERN_NET)
         net["pattern_weights"], net["digits"] = memory.ctypes.data, digits.ctypes.data
         net["phases"], net["row"] = weights.shape
-        net["empties_a_phase"] = self.span(self.rules.size)
+        net["empties_per_phase"] = self.span(self.rules.size)
         return CompiledNetwork(net, (memory, digits))
 
     def summary(self) -> str:

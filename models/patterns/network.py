@@ -70,7 +70,7 @@ class ArraySpec(NamedTuple):
 
 
 class CompiledNetwork(NamedTuple):
-    """A network for the search: an array of one record, and the arrays whose addresses the record has."""
+    """A network for the search: an array of one record, and the arrays whose addresses the record contains."""
 
     record: np.ndarray
     memory: tuple[np.ndarray, ...]
@@ -198,7 +198,7 @@ class Network:
                     f"for the {self.rules.size}x{self.rules.size} board"
                 )
             if array.dtype.kind == "f" and not np.isfinite(array).all():
-                raise WeightsError(f"{name} holds infinities or not-a-number: expected finite weights")
+                raise WeightsError(f"{name} contains inf or NaN: expected finite values")
 
     def tensors(self) -> dict[str, np.ndarray]:
         """Return the arrays to store by name."""

@@ -81,8 +81,8 @@ class PatternModule(nn.Module):
     def fake_quantised(self) -> dict[str, Tensor]:
         """Return the quantised parameters, with straight-through gradients (quantisation-aware training).
 
-        Near the start, rows of empty corners and edges count eight times: quantisation after the fit shifted values by up to two
-        discs.
+        Near the start, the same rows of empty corners and edges are added up to eight times, so that quantisation after the fit
+        shifted values by up to two discs.
         """
         with torch.no_grad():
             arrays = self.kind.arrays(Rules(self.size))

@@ -23,7 +23,7 @@ CHUNK = {"cuda": 1 << 16, "cpu": 1 << 12}
 SINGLE_BATCH = 16
 #: Channels from which on bfloat16 is faster than float32 on a CPU that has instructions for it (docs/lab/alphazero.md).
 MIN_BFLOAT16_CHANNELS = 64
-#: Runs before a CUDA graph is recorded: they compile, and let the libraries choose their kernels.
+#: Runs before a CUDA graph is recorded, in which functions are compiled and libraries choose their kernels.
 WARM_UPS = 2
 
 
@@ -63,8 +63,8 @@ class InferenceNetwork:
 class HostNetwork:
     """A copy of a network on *device* for searches of one game: from boards in numpy arrays to outputs in numpy arrays.
 
-    The host makes the input planes. On a GPU every batch is filled up to `SINGLE_BATCH` positions, and the forward pass is a CUDA
-    graph, without anything that torch would have to compile.
+    The host makes the input planes. On a GPU every batch is padded to `SINGLE_BATCH` positions, and the forward pass is a
+    CUDA graph without functions that torch would have to compile.
     """
 
     def __init__(self, net: ResidualNet, device: str | torch.device = "cpu") -> None:
@@ -122,8 +122,8 @@ def fused_network(net: ResidualNet) -> PolicyValueFunction:
 def fused_blocks(blocks: nn.Sequential, maps: Tensor) -> Tensor:
     """Return the output of the blocks on a GPU: convolution, addition and ReLU are one kernel.
 
-    To the first convolution of a block its maps are added, times 0: `cudnn_convolution_relu` adds uninitialised memory times 0,
-    which may be NaN.
+    The first convolution of a block adds the block's input times 0. `cudnn_convolution_relu` would add uninitialised memory times
+    0, which may be NaN.
     """
 
     def convolve(maps: Tensor, conv: nn.Conv2d, added: Tensor, factor: float) -> Tensor:
@@ -183,7 +183,7 @@ class CudaGraphed:
         self._graphs: dict[Any, _Graph] = {}
 
     def __call__(self, *args: Tensor | None) -> tuple[Tensor, ...]:
-        """Return the function's result, in memory of its own."""
+        """Return the function's result as new tensors."""
         key = tuple(None if one is None else (one.shape, one.dtype, one.device) for one in args)
         if not self._failed and key not in self._graphs:
             try:
@@ -218,4 +218,6 @@ class _Graph:
 
 def _warn_fallback(operation: str, function: Callable[..., Any], error: Exception) -> None:
     name, reason = getattr(function, "__name__", type(function).__name__), " ".join(str(error).split())[:300]
-    warnings.warn(f"torch cannot {operation} {name}, which is slower without: {reason}", RuntimeWarning, stacklevel=3)
+    warnings.warn(
+        f"torch cannot {operation} {name}, which is slower without it: {reason}", RuntimeWarning, stacklevel=3
+    )

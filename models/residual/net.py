@@ -1,6 +1,6 @@
 """`ResidualNet`: a residual network over the board, with a value in discs and a policy logit for every square; `PolicyNet` for PPO.
 
-On a CPU it takes thousands of times as long as a compiled pattern network; a GPU values a million positions per second with it.
+On a CPU it takes thousands of times as long as a compiled pattern network; a GPU evaluates a million positions per second with it.
 `train.alphazero` trains it by self-play, and `reversi label` labels positions with its values.
 
 >>> from models.bitboards import board_tensor
@@ -79,7 +79,7 @@ class ResidualNet(nn.Module):
         self.value_units = nn.Linear(self.head_channels * size * size, self.value_hidden_units)
         self.value = nn.Linear(self.value_hidden_units, 1)
         nn.init.zeros_(self.value.weight)
-        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # the convolutions are faster so
+        self.to(memory_format=torch.channels_last)  # type: ignore[call-overload]  # faster convolutions
 
     def forward(self, own: Tensor, opp: Tensor) -> tuple[Tensor, Tensor]:
         """Return logits of all squares, ``(n, size²)``, legal or not, and values in discs. Boards are int64."""
@@ -206,7 +206,7 @@ class SavedResidual:
 
 
 def read_residual(path: Path) -> SavedResidual:
-    """Return the network in a file, in single precision; the file is checked against its hashes."""
+    """Return the network in a file, in single precision, after a check of the file's hashes."""
     header, tensors = read_file(path)
     kinds = {kind.architecture: kind for kind in (ResidualNet, PolicyNet)}
     kind = kinds.get(str(header["architecture"]))

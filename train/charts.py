@@ -1,4 +1,4 @@
-"""All charts, by matplotlib (extra ``plots``), which is imported when a chart is drawn; equal charts are equal bytes."""
+"""All charts, by matplotlib (extra ``plots``), which is imported when a chart is drawn; equal charts give equal bytes."""
 
 import io
 import warnings
@@ -62,14 +62,14 @@ class Figure:
     def save(self, path: Path, *, optional: bool = False) -> None:
         """Write the chart as SVG, PNG or PDF, by the suffix; if *optional*, only where matplotlib is installed."""
         if not optional or is_installed("matplotlib"):
-            write_atomically(path, drawn(self.draw, self.height, path.suffix.lower().removeprefix(".")))
+            write_atomically(path, rendered(self.draw, self.height, path.suffix.lower().removeprefix(".")))
 
     def _repr_svg_(self) -> str:
-        return drawn(self.draw, self.height).decode()
+        return rendered(self.draw, self.height).decode()
 
 
-def drawn(draw: Callable[[Any], None], height: float = HEIGHT, kind: str = "svg") -> bytes:
-    """Return the drawing of *draw* as SVG, PNG or PDF; equal drawings give equal bytes."""
+def rendered(draw: Callable[[Any], None], height: float = HEIGHT, kind: str = "svg") -> bytes:
+    """Return the chart that *draw* draws on a figure as SVG, PNG or PDF; equal charts give equal bytes."""
     with extra_libraries():
         import matplotlib
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -80,8 +80,8 @@ def drawn(draw: Callable[[Any], None], height: float = HEIGHT, kind: str = "svg"
         FigureCanvasAgg(figure)
         draw(figure)
         stream = io.BytesIO()
-        undated: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-        figure.savefig(stream, format=kind, dpi=150, metadata=undated.get(kind, {}))
+        metadata: dict[str, dict[str, Any]] = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+        figure.savefig(stream, format=kind, dpi=150, metadata=metadata.get(kind, {}))  # no date
     return stream.getvalue()
 
 
@@ -93,7 +93,7 @@ def panels(figure: Any, count: int, titles: tuple[str, ...] = (), *, share_y: bo
 
 
 def labels(axis: Any, entries: Iterable[tuple[float, float, str, str]]) -> None:
-    """Write texts beside the ends of lines, (x, y, text, colour) each, moved apart where they would overlap."""
+    """Write texts beside the ends of lines, (x, y, text, colour) each, and move them apart where they would overlap."""
     low, high = axis.get_ylim()
     gap, last = LABEL_GAP * (high - low), low - (high - low)
     for x, y, text, colour in sorted(entries, key=lambda entry: entry[1]):
@@ -117,8 +117,8 @@ def line_chart(
         (axis,) = panels(figure, 1, (title,))
         colours = (*COLOURS, GREY, BLACK)
         for number, (name, ys) in enumerate(series.items()):
-            look = {"color": colours[number % len(colours)], "linewidth": 1.2 if number else 2.4}
-            axis.plot(xs, ys, label=_plain(name), **look)
+            style: dict[str, Any] = {"color": colours[number % len(colours)], "linewidth": 1.2 if number else 2.4}
+            axis.plot(xs, ys, label=_escaped(name), **style)
         axis.set(xlabel=x_label, ylabel=y_label, ylim=(0, None))
         axis.xaxis.get_major_locator().set_params(integer=True)
         axis.grid(axis="y", color=GRID, linewidth=0.4)
@@ -136,7 +136,7 @@ def interval_chart(title: str, x_label: str, rows: Sequence[tuple[str, float, fl
     def draw(figure: Any) -> None:
         (axis,) = panels(figure, 1, (title,))
         names = [name if len(name) <= MAX_NAME else f"{name[: MAX_NAME - 1]}…" for name, *_ in rows]
-        axis.set_yticks(range(len(rows)), labels=[_plain(name) for name in names])
+        axis.set_yticks(range(len(rows)), labels=[_escaped(name) for name in names])
         for place, (_, low, value, high) in enumerate(rows):
             is_open = not (isfinite(low) and isfinite(high))
             for end, arrow in ((low, "<"), (high, ">")):
@@ -154,6 +154,6 @@ def interval_chart(title: str, x_label: str, rows: Sequence[tuple[str, float, fl
     return Figure("intervals", title, draw, height=1 + ROW * len(rows))
 
 
-def _plain(name: str) -> str:
-    """Escape a name, which is not a formula."""
+def _escaped(name: str) -> str:
+    """Escape the dollar signs of a name, with which matplotlib would begin a formula."""
     return name.replace("$", r"\$")

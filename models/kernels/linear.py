@@ -49,9 +49,7 @@ PATTERN_NET = np.dtype(
 @register_jitable
 def _value_of(net, accumulator, empties, own, opp, moves):
     """Return the value of the position with these states and legal *moves*, in discs for the side to move."""
-    phase = min(
-        empties // net.empties_per_phase, net.phases - 1
-    )  # a board emptier than the start has the first weights
+    phase = min(empties // net.empties_per_phase, net.phases - 1)  # that of the start for emptier boards
     weights = net.pattern_weights + 2 * phase * net.row
     if net.square_count == 64:
         total = pattern_sum(8, accumulator, weights)

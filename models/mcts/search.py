@@ -164,9 +164,7 @@ class TreeSearch:
         )
         equal = (self._search(roots, noise).visits == plain._search(roots, noise).visits).all(1).float().mean()
         if equal < MIN_EQUAL_SHARE:
-            text = (
-                f"the kernels of the tree search are not used: visit counts are equal in only {equal:.0%} of the games"
-            )
+            text = f"the kernels of the tree search are not used: only {equal:.0%} of the games have equal visit counts"
             warnings.warn(text, RuntimeWarning, stacklevel=3)
             self._implementations[roots.own.device] = self._select, self._expand_and_backup
 

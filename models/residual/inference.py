@@ -218,6 +218,4 @@ class _Graph:
 
 def _warn_fallback(operation: str, function: Callable[..., Any], error: Exception) -> None:
     name, reason = getattr(function, "__name__", type(function).__name__), " ".join(str(error).split())[:300]
-    warnings.warn(
-        f"torch cannot {operation} {name}, which is slower without it: {reason}", RuntimeWarning, stacklevel=3
-    )
+    warnings.warn(f"torch cannot {operation} {name}, which is therefore slow: {reason}", RuntimeWarning, stacklevel=3)

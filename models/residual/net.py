@@ -216,7 +216,7 @@ def read_residual(path: Path) -> SavedResidual:
         )
     try:
         rules = Rules(header["size"], header["variant"])
-        channels, blocks = header.get("channels"), header.get("blocks")
+        channels, blocks = header.get("channels", 0), header.get("blocks", 0)
         if not (_within(channels, MAX_CHANNELS) and _within(blocks, MAX_BLOCKS)):
             raise WeightsError(
                 f"{quoted(channels)} channels in {quoted(blocks)} blocks: expected 1 to {MAX_CHANNELS} in 1 to {MAX_BLOCKS}"

@@ -1,7 +1,7 @@
 """The self-play of a generation as jobs for this process or for the workers of a cluster.
 
-A job depends on the options, its number and the network alone. Its worker gets the network with the pool of the generation,
-once per machine, and keeps its search for the next generation.
+A job depends only on the options, its number and the network. Its worker gets the network with the pool of the generation, once
+per machine, and keeps the compiled search for the next generation.
 """
 
 from collections.abc import Callable
@@ -78,7 +78,7 @@ def cluster_worker(options: SelfPlayOptions, weights: State, threads: int) -> Se
 
 @lru_cache(maxsize=1)
 def _network_and_search(options: SelfPlayOptions, device: str, threads: int) -> tuple[InferenceNetwork, TreeSearch]:
-    """Return what is expensive to compile on a GPU; its weights are replaced in every generation."""
+    """Return the network and the search, whose compilation on a GPU takes long; every generation replaces the weights."""
     net = ResidualNet(options.size, channels=options.channels, blocks=options.blocks)
     network = InferenceNetwork(net, device)
     return network, make_search(network.logits_and_values, options, torch.device(device), threads)

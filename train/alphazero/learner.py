@@ -1,4 +1,4 @@
-"""`Learner`: the network in training, the exponential moving average of its weights, which plays, and gradient steps."""
+"""`Learner`: the network in training, the exponential moving average of its weights, which plays the games, and gradient steps."""
 
 import copy
 from collections.abc import Callable, Iterator
@@ -118,7 +118,7 @@ class Learner:
         return value_loss + POLICY_COEFFICIENT * policy_loss, metrics
 
     def state(self) -> dict[str, State]:
-        """Return all that a later learner with the same options needs to resume."""
+        """Return the state from which another learner with the same options resumes."""
         mean = {name: value.cpu().numpy() for name, value in self.ema_net.state_dict().items()}
         return {**network_state(self.net, self.optimiser), "mean": mean}
 

@@ -8,7 +8,7 @@ from train.alphazero.options import SelfPlayOptions
 
 
 def scalars(row: Mapping[str, Any]) -> dict[str, float]:
-    """Return the numbers of a row of metrics, those against baselines as ``points/network-depth-2``; what is None is left out.
+    """Return the numbers of a row of metrics, points against baselines as ``points/network-depth-2``; None is left out.
 
     >>> scalars({"error": 3.5, "elo": None, "points": {"network:depth=2": 0.5}})
     {'error': 3.5, 'points/network-depth-2': 0.5}
@@ -21,7 +21,7 @@ def line(metrics: Mapping[str, float], options: SelfPlayOptions) -> str:
     """Return the metrics of a row as a line of a log, by their names in ``log.csv``."""
     values = dict(metrics)
     if "generation" in values:
-        begun = f"generation {values.pop('generation') + 1}/{options.generations}"
+        stage = f"generation {values.pop('generation') + 1}/{options.generations}"
     else:
-        begun = f"final steps {values.pop('last_steps')}/{options.final_steps}"
-    return f"{begun}: " + ", ".join(f"{name} {value:g}" for name, value in values.items())
+        stage = f"final steps {values.pop('last_steps')}/{options.final_steps}"
+    return f"{stage}: " + ", ".join(f"{name} {value:g}" for name, value in values.items())

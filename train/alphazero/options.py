@@ -62,7 +62,7 @@ class SelfPlayOptions(GameOptions):
         check_integer("exact", self.exact, 0, self.rules.square_count - 6)
 
     def replay_generations(self, generation: int) -> int:
-        """Return the number of latest generations to sample from: at first half of them, since the first networks are weak."""
+        """Return how many of the latest generations to sample from: at first half of all, since the first networks are weak."""
         return max(2, min(self.replay_window, generation // 2 + 2))
 
 
@@ -72,7 +72,7 @@ _SIZE_COLUMNS = (
     *("generations", "games", "steps", "final_steps", "channels", "blocks"),
     *("simulations", "max_considered_actions", "exact", "opening_plies"),
 )
-#: For two cores of a CPU, or one GPU. Those for 8x8 on a CPU, and for the smaller boards on a GPU, are guesses.
+#: Values for two cores of a CPU, or one GPU. Those for 8x8 on a CPU, and for the smaller boards on a GPU, are untested.
 _SIZE_PRESETS = {
     (4, "cpu"): (18, 256, 200, 1200, 16, 2, 16, 16, 6, 4),
     (6, "cpu"): (26, 640, 200, 1200, 24, 2, 8, 4, 8, 8),

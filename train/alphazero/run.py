@@ -61,12 +61,12 @@ class RunResult:
 
 
 class SelfPlayRun:
-    """A run in *folder*, which remembers the options; others raise a `TrainError`.
+    """A run in *folder*, which stores the options; different ones raise a `TrainError`.
 
     *command* is recorded in the weight file. *cache*: the folder of solved positions, by default the user's. *on_metrics* gets the
-    number of a row of metrics, from 1, and its numbers by name, before the step is committed: if the process is killed then, a
-    row comes again. *executor*: the cluster that plays the games (`train.jobs.ray.RayCluster`), by default this process; *mixed*:
-    on all its GPUs and CPUs, instead of those of the options' device.
+    number of a row of metrics, from 1, and its numbers by name, before the step is committed: after a kill at this moment the row
+    is reported again. *executor*: the cluster that plays the games (`train.jobs.ray.RayCluster`), by default this process; *mixed*:
+    use all its GPUs and CPUs, instead of only the options' device.
     """
 
     def __init__(
@@ -197,15 +197,15 @@ class SelfPlayRun:
             report(len(self.metrics), scalars(self.metrics[-1]))
 
     def measure_strength(self) -> dict[str, Any]:
-        """Return all metrics of the averaged network; those against players are of its policy alone."""
+        """Return all metrics of the averaged network; those of its games are by the policy without search."""
         metrics: dict[str, Any] = self._value_errors()
         if self.options.eval_games:
-            self.progress("on the ladder", 0, 1)
+            self.progress("playing the ladder", 0, 1)
             metrics |= self.ladder_standing(ZeroPlayer(self.learner.logits_and_values, self.rules, self.device))
         return metrics
 
     def _value_errors(self) -> dict[str, float]:
-        """Return mean error and bias in discs by empties, on the package's solved positions; there are none of 4x4."""
+        """Return mean error and bias in discs by empties, on the packaged solved positions; there are none for 4x4."""
         if self.rules.size == 4:
             return {}
         value = ValueFromBoards(self.learner.ema_net)
@@ -216,11 +216,11 @@ class SelfPlayRun:
 
     def ladder_standing(self, player: BatchPlayer) -> dict[str, Any]:
         """Return points against each baseline, Elo, and mean regret in solved endgames."""
-        standing, judged = self._ladder.measure(player), self._exact_set.batch_regret(player).overall
+        standing, endgames = self._ladder.measure(player), self._exact_set.batch_regret(player).overall
         points = {name: round(results.score, 4) for name, results in standing.scores.items()}
         ratings = {name: value for name, value in standing.as_dict().items() if name != "rungs"}
         metrics = {name: None if value is None else round(value, 1) for name, value in ratings.items()}
-        return {**metrics, "regret": round(judged.regret, 3), "optimal": round(judged.optimal, 4), "points": points}
+        return {**metrics, "regret": round(endgames.regret, 3), "optimal": round(endgames.optimal, 4), "points": points}
 
     @cached_property
     def _ladder(self) -> Ladder:
@@ -244,7 +244,7 @@ class SelfPlayRun:
             self.learner.load_state(parts)
         except (KeyError, RuntimeError):
             raise TrainError(
-                f"{str(self.folder)!r} was started with another kind of network: expected one of this version, or another folder"
+                f"{str(self.folder)!r} was started with another kind of network: expected a run of this version, or another folder"
             ) from None
         run_state = parts["run"]
         self.metrics, self.steps_done = run_state["figures"], run_state["last_steps"]
@@ -271,7 +271,7 @@ class SelfPlayRun:
         return path
 
     def _is_saved_in(self, path: Path) -> bool:
-        """Return whether an intact file has this network and record, whatever command or commit made it."""
+        """Return whether an intact file has this network and record, made by any command and commit."""
         try:
             record = read_residual(path).record
         except WeightsError:
@@ -297,7 +297,7 @@ def draw(metrics: Sequence[Mapping[str, Any]], rules: Rules, folder: Path) -> No
         errors_figure(with_errors, game).save(folder / "errors.svg", optional=True)
     if with_points := [row for row in rows if "points" in row]:
         baselines = [{name: {"points": points} for name, points in row["points"].items()} for row in with_points]
-        curve = [{**row, "rungs": of} for row, of in zip(with_points, baselines, strict=True)]
+        curve = [{**row, "rungs": points} for row, points in zip(with_points, baselines, strict=True)]
         ladder_figure(curve, game, X_LABEL).save(folder / "curve.svg", optional=True)
 
 

@@ -1,6 +1,6 @@
 """Self-play of a generation: a tree search chooses the moves, and every position gets a value target and a policy target.
 
-A network that plays only itself does not learn positions that good play avoids. So in some games one side is a greedy opponent.
+A network that plays only itself does not learn positions that good play avoids, so in some games one side is a greedy opponent.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def random_actions(state: State, rng: torch.Generator) -> Tensor:
 
 
 def greedy_actions(state: State, rng: torch.Generator) -> Tensor:
-    """Return the action of each game that is best in discs right after it, a random one of equally good ones."""
+    """Return the action of each game with the best disc difference right after it; ties are broken at random."""
     legal = functional.legal(state)
     rows, actions = legal.nonzero(as_tuple=True)
     after = functional.step(functional.take(state, rows), actions)
@@ -158,8 +158,7 @@ def search_positions(
 ) -> ChosenMoves:
     """Search positions, at most *chunk_size* at a time; on a GPU always that many, since a CUDA graph has fixed shapes.
 
-    Values are in discs; the search itself computes with shares of the board.
-    With *rng* actions are sampled: by Gumbel noise times *temperature*, or with PUCT from the visit counts.
+    Values are in discs. With *rng* actions are sampled: by Gumbel noise times *temperature*, or with PUCT from the visit counts.
     """
     count, device, parts = state.shape[0], state.own.device, list[ChosenMoves]()
     noise, by_visits = None if rng is None else search.noise(count, rng), search.method == "puct"

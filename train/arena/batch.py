@@ -67,8 +67,8 @@ class RandomPlayer:
 class EvaluatorPlayer:
     """Plays the best move of a search to *depth* plies, and perfectly from *exact* empty squares on; ties are broken at random.
 
-    With a *temperature* in discs, moves are sampled before that: one that is worse by the temperature is e times as rare.
-    Several evaluators of one kind may share a batch: the first plays the first *games_per_evaluator* games, and so on.
+    With a *temperature* in discs, moves before the exact endgame are sampled: one that is worse by the temperature is e times as
+    rare. Several evaluators of one kind may share a batch: the first plays the first *games_per_evaluator* games, and so on.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class EvaluatorPlayer:
         candidates = (
             list(evaluator) if isinstance(evaluator, Sequence) and not isinstance(evaluator, str) else [evaluator]
         )
-        self._evaluators = [get_evaluator(candidate) for candidate in candidates]  # kept: see search.engine.batch
+        self._evaluators = [get_evaluator(candidate) for candidate in candidates]  # kept: records have addresses
         self.nets = np.concatenate([candidate.record(rules) for candidate in self._evaluators])
         self.rules, self.depth, self.exact, self.temperature = rules, depth, exact, float(temperature)
         self.threads = checked_threads(threads or os.cpu_count() or 1)
@@ -117,7 +117,7 @@ class EvaluatorPlayer:
             squares[part], rng_states[part] = best, new_states
 
         with ExitStack() as failures:
-            for candidate in self._evaluators:  # one written in Python may raise
+            for candidate in self._evaluators:  # an evaluator written in Python may raise
                 failures.enter_context(candidate.during_search(lambda: None))
             if self.threads == 1 or len(chunks) == 1:
                 for part in chunks:
@@ -163,10 +163,10 @@ def uniform_samples(rng_states: RngStates, count: int) -> NDArray[np.float64]:
 def compiled_player(
     agent: AgentSpec | str, rules: Rules, *, temperature: float = 0.0, threads: int | None = 1
 ) -> BatchPlayer | None:
-    """Return the compiled player of an agent's spec, or None if it has options that compiled players lack.
+    """Return the compiled player of an agent's spec, or None if the spec has options that compiled players lack.
 
-    It searches to the same depth in the whole game. The agent itself solves its last empties, six more than its depth. With a
-    *temperature* in discs, evaluators sample their moves.
+    The player searches to one depth in the whole game; the agent itself would solve its last empties, six more than its depth.
+    With a *temperature* in discs, evaluators sample their moves.
     """
     spec = AgentSpec.parse(agent)
     if str(spec) == "random":
@@ -201,7 +201,7 @@ def play_games(
     seed: int = 0,
     observer: Observer | None = None,
 ) -> Results:
-    """Play all games to their end. A game depends on its opening, the players and (seed, its stream) alone."""
+    """Play all games to their end. A game depends only on its opening, the players, the seed and the random stream of the game."""
     own, opp, a_moves = openings.own.copy(), openings.opp.copy(), openings.a_moves.copy()
     rng_states = openings.generators(seed)
     games = np.flatnonzero(~batch.is_over(own, opp, rules))
@@ -258,7 +258,7 @@ def self_play(
     same seed gives the same games (`compiled_player`). With an *opponent*, *agent* has the first move in every game.
     """
     if games < 1 or opening_plies < 0:
-        raise ReversiError(f"{games} games after {opening_plies} plies: expected 1 or more games, and 0 or more plies")
+        raise ReversiError(f"{games} games after {opening_plies} plies: expected at least 1 game and 0 plies")
     check_integer("seed", seed, 0, (1 << 64) - 1, ReversiError)
     rules = checked_rules(rules)
     player = batch_player(agent, rules)

@@ -1,4 +1,4 @@
-"""Networks as players of many games at once (`train.arena.batch`): a batch of boards goes to the network's device, moves come back.
+"""Networks as players of many games at once (`train.arena.batch`), on the network's device.
 
 `PolicyPlayer` and `ValuePlayer` take any network on planes. The others play by the project's own residual networks: `ZeroPlayer` by
 the policy, with or without tree search, `ValueSearchPlayer` by alpha-beta over the value.
@@ -21,7 +21,7 @@ with extra_libraries():
     import torch
     from torch import Tensor
 
-#: Positions whose moves are searched together: some hundred thousand leaves.
+#: Positions whose moves are searched together, with some hundred thousand leaves.
 CHUNK = 1024
 #: Positions in one forward pass or tree search; on a GPU always that many, since compiled functions have one shape there.
 FORWARD_BATCH = {"cuda": 1024, "cpu": 4096}
@@ -33,7 +33,7 @@ Table = NDArray[np.float64]
 class NetworkPlayer(ABC):
     """Plays the move with the highest score, or samples from the softmax of ``scores / temperature``.
 
-    The noise comes from the games' own generators, so that a game depends on itself alone.
+    The noise comes from the generator of each game, so that no game depends on the others.
     """
 
     def __init__(self, rules: Rules, temperature: float = 0.0) -> None:
@@ -71,7 +71,7 @@ class PlanesPlayer(NetworkPlayer):
 
 
 class PolicyPlayer(PlanesPlayer):
-    """Plays by a policy network: logits ``(n, size² + 1)``, of which the last is the pass's."""
+    """Plays by a policy network: logits ``(n, size² + 1)``, the last one for the pass."""
 
     def move_scores(self, own: Boards, opp: Boards) -> Table:
         legal = batch.legal_moves(own, opp, self.rules)[:, None] >> self._squares.astype(np.uint64) & np.uint64(1)
@@ -79,7 +79,7 @@ class PolicyPlayer(PlanesPlayer):
 
 
 class ValuePlayer(PlanesPlayer):
-    """Plays to the position with the lowest value for the opponent: one output per position, higher is better to move."""
+    """Plays to the position with the lowest value for the opponent, by a network with one value per position."""
 
     def move_scores(self, own: Boards, opp: Boards) -> Table:
         """Return the negated values of the positions after the moves."""
@@ -113,8 +113,8 @@ def network_move_values(
 ) -> NDArray[np.float32]:
     """Return the value of every move in discs by a search of *depth* plies over the network's value; -inf if illegal.
 
-    A pass uses up no depth. All leaves below many positions go through the network together, without cut-offs: at two or three
-    plies that is faster than alpha-beta with small batches.
+    A pass does not reduce the depth. All leaves below many positions go through the network together, without cut-offs: at two or
+    three plies that is faster than alpha-beta with small batches.
     """
     table = np.zeros((len(own), rules.square_count), np.float32)
     for start in range(0, len(own), CHUNK):
@@ -137,7 +137,7 @@ def _negamax(network: PolicyValueFunction, own: Boards, opp: Boards, rules: Rule
             with torch.inference_mode():
                 values[rows] = network(board_tensor(own[rows]), board_tensor(opp[rows]))[1].numpy()
         return values
-    children = batch.expand(own, opp, rules)  # none of a game that is over, the pass alone where there is no move
+    children = batch.expand(own, opp, rules)  # finished games have none
     passes = batch.legal_moves(own, opp, rules)[children.parent] == 0
     below = np.empty(len(children.own), np.float32)
     for mask, left in ((passes, depth), (~passes, depth - 1)):

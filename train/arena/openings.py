@@ -1,7 +1,7 @@
-"""Openings: random ones, balanced ones, or those of a file; one by one, or as boards of many games.
+"""Openings: random, balanced, or those of a file; one by one, or as the boards of many games.
 
 The options of a tournament decide its sequence of openings: round *r* is played from opening *r*, by every pairing, with both
-colours. Random openings are all different, up to the symmetries of the board, as long as there are different ones.
+colours. Random openings differ, also up to the symmetries of the board, until all that could be found have been used.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ def random_opening(rules: Rules, plies: int, generator: np.random.Generator) -> 
         if not position.is_over():
             return Opening(Position.initial(rules), tuple(moves))
     raise ReversiError(
-        f"no opening of {plies} random plies leaves a game to play on the {rules.size}x{rules.size} board"
+        f"{plies} random plies on the {rules.size}x{rules.size} board leave no game to play: expected fewer plies"
     )
 
 
 def random_openings(
     rules: Rules, plies: int, seed: int, accept: Callable[[Position], bool] = lambda position: True
 ) -> Iterator[Opening]:
-    """Yield accepted openings without end, first all different ones, then these again."""
+    """Yield accepted openings without end: first all different ones, then the same ones again in a cycle."""
     generator = np.random.default_rng(seed)
     seen: set[Position] = set()
     openings: list[Opening] = []
@@ -117,9 +117,9 @@ def openings_of_file(path: Path, rules: Rules, plies: int | None = None) -> list
         ) from None
     for where, game in games:
         if (game.start.rules.size, game.start.rules.variant) != (rules.size, rules.variant):
-            of = game.start.rules
+            other = game.start.rules
             raise ReversiError(
-                f"{where} of {str(path)!r} is of the {of.size}x{of.size} {of.variant} game: "
+                f"{where} of {str(path)!r} is of the {other.size}x{other.size} {other.variant} game: "
                 f"expected {rules.size}x{rules.size} {rules.variant}"
             )
         opening = Opening(game.start, game.moves if plies is None else game.moves[:plies])
@@ -127,7 +127,7 @@ def openings_of_file(path: Path, rules: Rules, plies: int | None = None) -> list
             raise ReversiError(f"{where} of {str(path)!r} ends the game: expected an opening that leaves one to play")
         openings.append(opening)
     if not openings:
-        raise ReversiError(f"{str(path)!r} holds no opening: expected transcripts, OBF, GGF or WTHOR")
+        raise ReversiError(f"{str(path)!r} has no opening: expected transcripts, OBF, GGF or WTHOR")
     return openings
 
 
@@ -196,8 +196,8 @@ class Openings:
     def generators(self, seed: int) -> NDArray[np.uint64]:
         """Return the state of every game's random generator."""
         streams = np.arange(self.games) if self.streams is None else self.streams
-        drawn = np.random.default_rng(seed).integers(0, 1 << 63, int(streams.max(initial=-1)) + 1, np.uint64)
-        return drawn[streams]
+        states = np.random.default_rng(seed).integers(0, 1 << 63, int(streams.max(initial=-1)) + 1, np.uint64)
+        return states[streams]
 
 
 def passed(

@@ -1,4 +1,4 @@
-"""`TournamentOptions`: all that decides a tournament, and which game is which."""
+"""`TournamentOptions`: all options of a tournament, and the players and round of each game."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Format = Literal["round-robin", "gauntlet"]
 
 @dataclass(frozen=True)
 class Fixture:
-    """Game number *index*: who plays whom in which round, as numbers of the agents."""
+    """The round of game *index*, and its players as indices of the agents."""
 
     index: int
     round: int
@@ -36,11 +36,11 @@ class Fixture:
 
 @dataclass(frozen=True)
 class TournamentOptions(Options):
-    """All that decides a tournament's games, up to the clock.
+    """All options that decide a tournament's games; with time limits the speed of the machine decides, too.
 
-    ``openings`` is ``random``, ``balanced`` (within ``balance`` discs of a draw by the engine's judgement) or a file;
-    ``plies`` their length, for a file the most that is taken of each. ``time``, ``depth`` and ``nodes`` hold for agents whose
-    specs leave them open, ``limit`` (in seconds a move) for other programs. In a gauntlet the first agent plays all others.
+    ``openings`` is ``random``, ``balanced`` (within ``balance`` discs of a draw by the engine's evaluation) or a file; ``plies`` is
+    their length, for a file the maximum. ``time``, ``depth`` and ``nodes`` hold for agents whose specs do not set them, ``limit``
+    (in seconds per move) for external programs. In a gauntlet the first agent plays all others.
     """
 
     agents: tuple[str, ...] = option(help="Agent specs.")
@@ -107,8 +107,8 @@ class TournamentOptions(Options):
     @property
     def pairings(self) -> tuple[tuple[int, int], ...]:
         """Numbers of the agents of each pairing."""
-        everybody = combinations(range(len(self.agents)), 2)
-        return tuple(pairing for pairing in everybody if self.format == "round-robin" or 0 in pairing)
+        all_pairings = combinations(range(len(self.agents)), 2)
+        return tuple(pairing for pairing in all_pairings if self.format == "round-robin" or 0 in pairing)
 
     @property
     def total(self) -> int:
@@ -116,7 +116,7 @@ class TournamentOptions(Options):
         return self.games * len(self.pairings)
 
     def fixture(self, index: int) -> Fixture:
-        """Return game *index*: round by round, in each all pairings, of each both games."""
+        """Return game *index*; the order is by round, then by pairing, then by colours."""
         pair, exchanged = divmod(index, 2)
         number, pairing = divmod(pair, len(self.pairings))
         black, white = self.pairings[pairing][:: -1 if exchanged else 1]
@@ -129,21 +129,21 @@ class TournamentOptions(Options):
         return opening_sequence(self.openings, self.rules, self.plies, self.seed, self.balance)
 
     def content_hashes(self) -> dict[str, str]:
-        """Return hashes of what the options only name: weights and books of the agents, the file of the openings."""
+        """Return hashes of the files that the options name: weights and books of the agents, and the openings."""
         from train.arena.openings import BALANCE_AGENT
 
         hashes = {}
-        made = self.made_agents()
+        agents_used = self.made_agents()
         if self.openings == "balanced" and self.size != 4:
-            made.append(agents.make_agent(BALANCE_AGENT))
+            agents_used.append(agents.make_agent(BALANCE_AGENT))
         elif self.openings not in ("random", "balanced"):
             hashes[self.openings] = hashlib.sha256(Path(self.openings).read_bytes()).hexdigest()
-        for agent in made:
+        for agent in agents_used:
             hashes |= agent.content_hashes(self.rules)
         return dict(sorted(hashes.items()))
 
     def fingerprint(self) -> str:
-        """Return a short name of the tournament, which does not depend on the number of games."""
+        """Return a short hash of all options except the number of games."""
         content = {key: value for key, value in self.as_dict().items() if key != "games"}
         text = json.dumps([content, self.content_hashes()], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:10]

@@ -114,9 +114,9 @@ def _checked(wins: np.ndarray, draws: np.ndarray) -> tuple[np.ndarray, np.ndarra
 def _open_ends(wins: np.ndarray, draws: np.ndarray, anchor: int | None) -> np.ndarray:
     """Return for every player whether its rating may fall, and rise, without limit: booleans (2, players).
 
-    It may if the likelihood never falls along a direction (δ, γ) of (λ, ln ν). The winner of a pair must then rise by 2γ or more
-    above the other, and after draws their difference may grow by 2γ at most; γ is 0, or can be scaled to 1. This is a system of
-    difference constraints, and shortest paths are the largest differences that it allows.
+    A rating has no limit if the likelihood never falls along a direction (δ, γ) of (λ, ln ν). The winner of a pair must then rise
+    by 2γ or more above the other, and after draws their difference may grow by 2γ at most; γ is 0, or can be scaled to 1. This is
+    a system of difference constraints, and shortest paths are the largest differences that it allows.
     """
     is_open = np.zeros((2, len(wins)), np.bool_)
     for gamma in (0.0, 1.0):
@@ -140,8 +140,8 @@ class _Davidson:
         self.has_draws = bool(draws.any())
         self.unknowns = self.players + self.has_draws
         first, second = np.triu_indices(self.players, 1)
-        more = 0.5 / (self.players - 1)  # half of the additional game's part for each pairing
-        counts = np.stack([wins[first, second] + more, wins[second, first] + more, draws[first, second]], axis=1)
+        added = 0.5 / (self.players - 1)  # half of the additional game's part for each pairing
+        counts = np.stack([wins[first, second] + added, wins[second, first] + added, draws[first, second]], axis=1)
         features = np.zeros((len(first), 3, self.unknowns))  # utilities are linear in the unknowns
         row = np.arange(len(first))
         features[row, 0, first] = features[row, 1, second] = 1.0
@@ -153,15 +153,15 @@ class _Davidson:
         self.origin[: self.players] = 1 / self.players if anchor is None else np.eye(self.players)[anchor]
 
     def log_likelihood(self, unknowns: np.ndarray) -> float:
-        return float((self.counts * self._log_chances(unknowns)).sum())
+        return float((self.counts * self._log_probabilities(unknowns)).sum())
 
-    def fit(self, begin: np.ndarray, fixed: tuple[int, float] | None = None) -> np.ndarray:
-        """Return the best unknowns, starting from *begin*; *fixed* is a condition (player, λ)."""
+    def fit(self, start: np.ndarray, fixed: tuple[int, float] | None = None) -> np.ndarray:
+        """Return the unknowns of maximum likelihood, starting from *start*; *fixed* is a condition (player, λ)."""
         conditions, values = self.origin[None], np.zeros(1)
         if fixed is not None:
             conditions = np.vstack([conditions, np.eye(1, self.unknowns, fixed[0])])
             values = np.append(values, fixed[1])
-        unknowns = begin + np.linalg.pinv(conditions) @ (values - conditions @ begin)
+        unknowns = start + np.linalg.pinv(conditions) @ (values - conditions @ start)
         for _ in range(200):
             step = self._newton_step(unknowns, conditions)
             unknowns = self._improved(unknowns, step)
@@ -174,28 +174,28 @@ class _Davidson:
 
         The root of the drop is nearly linear in the distance from the best λ: the secant method converges fast.
         """
-        top, goal, unknowns = self.log_likelihood(best), sqrt(DROP_95), best
+        maximum, target, unknowns = self.log_likelihood(best), sqrt(DROP_95), best
         before, distance = (0.0, 0.0), 0.25
         while True:
             unknowns = self.fit(unknowns, (player, best[player] + direction * distance))
-            root = sqrt(max(0.0, top - self.log_likelihood(unknowns)))
-            if abs(root - goal) < PROFILE_PRECISION:
+            root = sqrt(max(0.0, maximum - self.log_likelihood(unknowns)))
+            if abs(root - target) < PROFILE_PRECISION:
                 return float(best[player]) + direction * distance
             slope = (root - before[1]) / (distance - before[0])
-            before, step = (distance, root), (goal - root) / max(slope, 1e-9)
+            before, step = (distance, root), (target - root) / max(slope, 1e-9)
             distance = min(max(distance + step, distance / 4), 4 * distance)
 
-    def _log_chances(self, unknowns: np.ndarray) -> np.ndarray:
+    def _log_probabilities(self, unknowns: np.ndarray) -> np.ndarray:
         utilities = self.features @ unknowns
         return utilities - np.logaddexp.reduce(utilities, axis=1, keepdims=True)
 
     def _newton_step(self, unknowns: np.ndarray, conditions: np.ndarray) -> np.ndarray:
         features, counts = self.features, self.counts
-        chances = np.exp(self._log_chances(unknowns))
+        probabilities = np.exp(self._log_probabilities(unknowns))
         games = counts.sum(axis=1)
-        mean = np.einsum("po,pou->pu", chances, features)
+        mean = np.einsum("po,pou->pu", probabilities, features)
         gradient = np.einsum("po,pou->u", counts, features) - games @ mean
-        second = np.einsum("p,po,pou,pov->uv", games, chances, features, features)
+        second = np.einsum("p,po,pou,pov->uv", games, probabilities, features, features)
         hessian = np.einsum("p,pu,pv->uv", games, mean, mean) - second
         hessian -= 1e-12 * np.eye(self.unknowns)
         rows = len(conditions)
@@ -218,7 +218,7 @@ OVERRUN_FACTOR = 1.1
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class TournamentRow(PlayerResults):
-    """The results of a player; ``allowed`` are its seconds per move, None without a limit."""
+    """The results of a player; ``allowed``: its time per move in seconds, None without a limit."""
 
     name: str
     rating: Rating

@@ -13,7 +13,7 @@ from reversi_env.errors import count_noun
 Z_95, Z_95_ONE_SIDED = 1.959964, 1.644854
 #: The pairs of a match count as at least this many games per game, and at most as this many (`score_interval`).
 MIN_PAIR_EFFICIENCY, MAX_PAIR_EFFICIENCY = 0.5, 4.0
-#: Up to this many (effective) points missing from 0 or from a full score, the near end of an interval is Poisson's.
+#: If at most this many (effective) points are won or lost, the end of the interval on that side is a Poisson bound.
 MAX_RARE_POINTS = 3.5
 
 
@@ -55,7 +55,7 @@ class Results:
 
     @property
     def score(self) -> float:
-        """A's mean points a game; 0 if there are none."""
+        """A's mean points per game; 0 without games."""
         return float(self.points.mean()) if self.games else 0.0
 
     @property
@@ -65,7 +65,7 @@ class Results:
 
     @property
     def discs_per_game(self) -> float:
-        """A's mean result in discs; 0 if there are no games."""
+        """A's mean score in discs; 0 without games."""
         return float(self.discs.mean()) if self.games else 0.0
 
     @property
@@ -74,9 +74,9 @@ class Results:
         return standard_error(self._units(self.discs.astype(float)))
 
     def interval(self) -> tuple[float, float]:
-        """95 % confidence interval of `score`; a last game without its partner counts for the score, not for the variance.
+        """95 % confidence interval of `score`; an unpaired last game counts for the score, not for the variance.
 
-        Without ``paired`` it is the interval of games that are won or lost, and conservative if there are draws.
+        Without ``paired`` the interval assumes games without draws, and is conservative if there are some.
         """
         if not self.paired:
             return wilson_interval(self.score, self.games)
@@ -86,12 +86,12 @@ class Results:
         """Return A's score with its 95 % interval, games and discs in one line.
 
         >>> print(Results(np.array([4, -4, 0, 2] * 5)))
-        62.5 % (95 % interval 51.5 to 72.3) of 20 games (+10 =5 -5), +0.5 discs a game
+        62.5 % (95 % interval 51.5 to 72.3) of 20 games (+10 =5 -5), +0.5 discs per game
         """
         low, high = self.interval()
         score = f"{100 * self.score:.1f} % (95 % interval {100 * low:.1f} to {100 * high:.1f})"
         games = f"{count_noun(self.games, 'game')} (+{self.wins} ={self.draws} -{self.losses})"
-        return f"{score} of {games}, {self.discs_per_game:+.1f} discs a game"
+        return f"{score} of {games}, {self.discs_per_game:+.1f} discs per game"
 
     def as_dict(self) -> dict[str, Any]:
         return {

@@ -62,7 +62,7 @@ class Sprt:
             )
         for name in ("alpha", "beta"):
             if not 0 < getattr(self, name) < 0.5:
-                raise ReversiError(f"{name}={quoted(getattr(self, name))}: expected a chance above 0 and below 0.5")
+                raise ReversiError(f"{name}={quoted(getattr(self, name))}: expected a probability below 0.5")
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -107,7 +107,7 @@ def _likeliest(frequencies: np.ndarray, mean: float) -> np.ndarray:
     import numpy as np
 
     deviations = np.array(PAIR_SCORES) - mean
-    # between these two all probabilities are positive, and the sum below falls from +inf to -inf
+    # Between these bounds of θ all probabilities are positive, and the sum over the terms falls from +inf to -inf.
     low, high = (np.full((len(frequencies), 1), -1 / end) for end in (deviations.max(), deviations.min()))
     theta = (low + high) / 2
     for _ in range(100):  # Newton's method, halving where it would leave the interval that holds the root
@@ -119,8 +119,8 @@ def _likeliest(frequencies: np.ndarray, mean: float) -> np.ndarray:
         is_last, theta = np.abs(after - theta).max(initial=0) < PRECISION, after
         if is_last:
             break
-    chances: np.ndarray = frequencies / (1 + theta * deviations)
-    return chances
+    probabilities: np.ndarray = frequencies / (1 + theta * deviations)
+    return probabilities
 
 
 #: Number of rates that are bet against, less one; the ends of the interval are refuted rates.
@@ -134,11 +134,11 @@ class ConfidenceSequence:
 
     def __init__(self, confidence: float = 0.95) -> None:
         if not 0 < confidence < 1:
-            raise ReversiError(f"confidence {quoted(confidence)}: expected a chance between 0 and 1")
+            raise ReversiError(f"confidence {quoted(confidence)}: expected a probability between 0 and 1")
         import numpy as np
 
         self.count, self.total = 0, 0.0
-        self._goal = log(2 / (1 - confidence))  # half the stake on "more", half on "less"
+        self._threshold = log(2 / (1 - confidence))  # half of the capital bets on "more", half on "less"
         self._rates = np.linspace(0, 1, GRID_STEPS + 1)
         self._log_more, self._log_less = np.zeros(GRID_STEPS + 1), np.zeros(GRID_STEPS + 1)
         self._low, self._high = 0, GRID_STEPS  # indices of the rates at the ends
@@ -160,21 +160,21 @@ class ConfidenceSequence:
             raise ReversiError(f"observation {quoted(value)}: expected a number from 0 to 1")
         import numpy as np
 
-        # the stake depends on earlier observations only: otherwise the bet would not be fair
-        variance, turn = self._squared_deviations / (self.count + 1), self.count + 1
-        stake = sqrt(2 * self._goal / (variance * turn * log(turn + 1)))
+        # The stake depends on earlier observations only: otherwise the bet would not be fair.
+        variance, number = self._squared_deviations / (self.count + 1), self.count + 1
+        stake = sqrt(2 * self._threshold / (variance * number * log(number + 1)))
         with np.errstate(divide="ignore"):
             more = np.minimum(stake, MAX_BET / self._rates)
             less = np.minimum(stake, MAX_BET / (1 - self._rates))
         self._log_more += np.log1p(more * (value - self._rates))
         self._log_less += np.log1p(-less * (value - self._rates))
-        # the capital of "more" falls with the rate, that of "less" rises
-        self._low = max(self._low, int((self._log_more >= self._goal).sum()) - 1)
-        self._high = min(self._high, GRID_STEPS + 1 - int((self._log_less >= self._goal).sum()))
+        # The capital of "more" falls with the rate, that of "less" rises.
+        self._low = max(self._low, int((self._log_more >= self._threshold).sum()) - 1)
+        self._high = min(self._high, GRID_STEPS + 1 - int((self._log_less >= self._threshold).sum()))
         if self._low >= self._high:
             raise ReversiError(
-                f"all rates are refuted after {self.count + 1} observations: expected independent ones with one mean"
+                f"all rates are refuted after {number} observations: expected independent ones with the same mean"
             )
-        self.count, self.total = self.count + 1, self.total + value
+        self.count, self.total = number, self.total + value
         guess = (0.5 + self.total) / (self.count + 1)
         self._squared_deviations += (value - guess) ** 2

@@ -36,7 +36,7 @@ class GameRecord:
 
 
 class TournamentFolder(Run):
-    """The folder of a tournament. The number of games may grow; without a finished game all options may change."""
+    """The folder of a tournament. The number of games may grow; before the first finished game all options may change."""
 
     options: TournamentOptions
 
@@ -120,14 +120,14 @@ def _read_line(content: dict[str, Any], options: TournamentOptions) -> GameRecor
     if "start" in content:
         start = read_obf_line(content["start"], options.rules).position
     moves = read_transcript(content["moves"], start).moves
-    cut, forfeit = int(content["opening"]), None
+    plies, forfeit = int(content["opening"]), None
     if "forfeit" in content:
         failure = content["forfeit"]
         colour = BLACK if failure["colour"] == "black" else WHITE
         forfeit = Forfeit(colour, str(failure["kind"]), str(failure["reason"]))
     discs = result_of(start.play_all(moves), forfeit)
     if content["discs"] != discs:
-        raise ReversiError(f"{quoted(content['discs'])} discs for black, where the moves give {discs}")
+        raise ReversiError(f"{quoted(content['discs'])} discs for black, but {discs} by its moves")
     seconds = tuple(float(value) for value in content["seconds"])
-    played = PlayedGame(Opening(start, moves[:cut]), moves[cut:], seconds, discs, forfeit)
+    played = PlayedGame(Opening(start, moves[:plies]), moves[plies:], seconds, discs, forfeit)
     return GameRecord(fixture, played)

@@ -1,7 +1,7 @@
 """Tournaments: round robins and gauntlets of agents from paired openings, on all cores, resumable; and win rates.
 
-A game depends on the options and its index alone: its opening on the round, its agents, which are made again for each game, on
-seeds drawn from (seed, index, player). With limits of depth or nodes a tournament is therefore the same on any number of workers
+A game depends only on the options and its index: its opening on the round, and its agents, which are made again for each game, on
+seeds derived from (seed, index, player). With limits of depth or nodes a tournament is therefore the same on any number of workers
 and after any interruption.
 """
 
@@ -53,7 +53,7 @@ class Tournament:
 
     @property
     def end(self) -> int:
-        """Number of games of the tournament, as far as it is known."""
+        """Number of games of the tournament; an SPRT may still lower it."""
         return self.options.total if self.verdict is None else 2 * int(self.pairs.sum())
 
     @property
@@ -106,7 +106,7 @@ def run_tournament(
 
 
 def missing_games(tournament: Tournament, workers: int = 0, executor: Executor | None = None) -> Generator[GameRecord]:
-    """Yield the missing games as they end; the caller adds them to the tournament until it is complete."""
+    """Yield the missing games as they end, until the tournament, to which the caller adds them, is complete."""
     options = tournament.options
     if tournament.complete:
         return
@@ -121,7 +121,7 @@ def missing_games(tournament: Tournament, workers: int = 0, executor: Executor |
 def _players(options: TournamentOptions, workers: int, executor: Executor | None) -> AbstractContextManager[WorkerPool]:
     if executor is None:
         return LocalExecutor(workers).workers(GamePlayer, options)
-    # openings are part of the jobs: their file is not needed by the workers
+    # Openings are part of the jobs, so the workers do not need their file.
     return executor.workers(RemoteGamePlayer, replace(options, openings="random"), cpus=threads_of(options))
 
 
@@ -174,7 +174,7 @@ def jobs(options: TournamentOptions, done: Container[int]) -> Iterator[tuple[Fix
 
 
 class GamePlayer:
-    """Plays games in a worker. External programs run from game to game, other agents are made for each."""
+    """Plays games in a worker. External programs stay open between games, other agents are made for each game."""
 
     def __init__(self, options: TournamentOptions) -> None:
         self._options = options
@@ -193,8 +193,8 @@ class GamePlayer:
         agent = self._programs.get(player) or self._options.make_agent(player, game)
         if isinstance(agent, ExternalAgent):
             self._programs[player] = agent
-        with suppress(EngineFailure):  # it will fail again at its move, and lose
-            agent.prepare(self._options.rules)  # before its clock starts
+        with suppress(EngineFailure):  # the program will fail again at its move, and forfeit
+            agent.prepare(self._options.rules)  # before the move is timed
         return agent
 
 
@@ -208,7 +208,7 @@ class RemoteGamePlayer(GamePlayer):
 
 @dataclass(frozen=True)
 class WinRate:
-    """The win rate of an agent, draws counted as half, its interval, and whether that is as narrow as required."""
+    """The win rate of an agent, draws counted as half, its interval, and whether the interval is as narrow as required."""
 
     rate: float = 0.5
     interval: tuple[float, float] = (0.0, 1.0)

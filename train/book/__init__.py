@@ -1,1 +1,1 @@
-"""Building and checking opening books, which `search.agents.book` reads, and recorded games beside them."""
+"""Building and checking opening books, which `search.agents.book` reads; and statistics of recorded games."""

@@ -1,7 +1,7 @@
 """Building a book by best-first search: the best leaves are expanded, and all positions are searched.
 
-The folder of a build has a log of all searched values; everything else follows from them and the options. A run that was
-interrupted repeats the log and continues the search, so that the book does not depend on the workers or on interruptions.
+The folder of a build has a log of all searched values; everything else follows from them and the options. An interrupted build
+reads the log again and continues the search, so that the book does not depend on the workers or on interruptions.
 """
 
 import hashlib
@@ -31,8 +31,8 @@ from train.labels.jobs import job_size
 
 #: The files of a build: the book, which is written last, and the log of the searches.
 BOOK, LOG = "book.safetensors", "searches.jsonl"
-#: While there are few leaves, one in this many is expanded at a time.
-SHARE_OF_LEAVES = 8
+#: Leaves per leaf that is expanded at a time, while there are few.
+LEAVES_PER_EXPANSION = 8
 #: Transposition table of a worker, in MiB: it is cleared for every position.
 TABLE_MIB = 2.0
 #: Maximum positions of a job: about a second.
@@ -50,7 +50,7 @@ def build(
 ) -> Book:
     """Build the book in *folder*, or resume there, and return it; it depends on the options only.
 
-    The same call, also with more positions, resumes an interrupted build. The *executor* searches, by default a process per core.
+    The same call, also with more positions, resumes an interrupted build. The *executor* (default: a process per core) searches.
     *progress* is called with the number of positions.
     """
     path, content_hashes = Path(folder), options.content_hashes
@@ -85,8 +85,8 @@ def grow(
         if count >= options.positions or not leaves.size:
             return tree
         order = np.lexsort((tree.opp[leaves], tree.own[leaves], costs.cost[leaves]))
-        most = min(options.batch, -(-leaves.size // SHARE_OF_LEAVES))
-        set_values(tree.expand_leaves(leaves[order[:most]]), options.first_depth)
+        expanded = min(options.batch, -(-leaves.size // LEAVES_PER_EXPANSION))
+        set_values(tree.expand_leaves(leaves[order[:expanded]]), options.first_depth)
 
 
 class SearchJob(NamedTuple):
@@ -102,7 +102,7 @@ class Searcher:
     """Runs jobs; every result starts with the number of the job. A value depends on the position and the depth alone."""
 
     def __init__(self, options: SearchOptions) -> None:
-        self._rules, evaluator = options.rules, options.searches_with
+        self._rules, evaluator = options.rules, options.search_evaluator
         self._engine = Engine(evaluator, self._rules, megabytes=TABLE_MIB)
         if evaluator.probcut(self._rules):
             self._engine.set_probcut(MARGIN)
@@ -123,14 +123,14 @@ class Searcher:
 
 
 class LoggedSearches:
-    """Values from a *log* as long as it has any, then from the workers, with a new line in the log per call."""
+    """Values from a *log* while it has unread lines, then from the workers, with a new line in the log per call."""
 
     def __init__(self, pool: WorkerPool, log: JsonLines | None = None) -> None:
         self._pool, self._log = pool, log
         self._logged = iter([] if log is None else [*enumerate(log.read(), 1)])
 
     def __call__(self, own: Boards, opp: Boards, depth: int) -> SearchValues:
-        """Return values of positions in `UNITS_PER_DISC` parts of a disc, by searches to a depth, and the plies of each."""
+        """Return values of positions in units (`UNITS_PER_DISC`), by searches to a depth, and the plies of each search."""
         if self._log is None:
             return self._search(own, opp, depth)
         if (line := next(self._logged, None)) is not None:
@@ -154,7 +154,7 @@ class LoggedSearches:
 
 
 def _read(line: Any, own: Boards, opp: Boards, depth: int) -> SearchValues:
-    """Return the values of a line of the log; one of other positions or another depth raises."""
+    """Return the values of a line of the log; a line for other positions or another depth raises."""
     record = {name: line[name] for name in ("depth", "value", "exact", "plies")}
     if line["hash"] != _hash(own, opp, record) or record["depth"] != depth:
         raise ValueError("other positions, or other values")

@@ -1,8 +1,8 @@
 """Checking a book: the losses of its moves by a deeper search.
 
-The positions that the book plays from and to are searched; the loss of a move is its difference from the best one by these values.
-They become part of the book, which then does not play moves that lose more than its margin (`search.agents.book.Book`). A check
-adds no moves.
+The positions before and after the book's moves are searched; the loss of a move is its difference from the best one by these
+values. The values become part of the book, which then does not play moves that lose more than its margin
+(`search.agents.book.Book`). A check adds no moves.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from train.jobs.processes import Executor, LocalExecutor
 from train.jobs.run import Run
 from train.jobs.shipping import build_id
 
-#: Positions per line of the log, without those after them.
+#: Sampled positions per line of the log, which also has the positions after their moves.
 BATCH = 128
 
 
@@ -64,7 +64,7 @@ def check(
     executor: Executor | None = None,
     progress: Progress = no_progress,
 ) -> Book:
-    """Return *book* with the values of deeper searches of some of its positions, and of those that it plays to from there.
+    """Return *book* with the values of deeper searches of sampled positions, and of those that its moves from there lead to.
 
     With a *folder* it is written to `BOOK` there, and the same call resumes an interrupted check. The result depends on book and
     options only. The *executor* searches, by default a process per core.
@@ -120,16 +120,16 @@ def sampled_rows(book: Book, options: CheckOptions) -> NDArray[np.int64]:
 
 
 def _check(book: Book, options: CheckOptions, search: LoggedSearches, progress: Progress) -> Book:
-    moves, drawn = all_moves(book), sampled_rows(book, options)
+    moves, sampled = all_moves(book), sampled_rows(book, options)
     moves = moves.of(_would_play(book, moves))
     checked = np.full(len(book), UNCHECKED)
-    for start in range(0, len(drawn), BATCH):
-        progress("positions", start, len(drawn))
-        before = drawn[start : start + BATCH]
+    for start in range(0, len(sampled), BATCH):
+        progress("positions", start, len(sampled))
+        before = sampled[start : start + BATCH]
         rows = np.union1d(before, moves.after[np.isin(moves.before, before)])
         rows = rows[checked[rows] == UNCHECKED]
         if rows.size:
             checked[rows], _ = search(book.own[rows], book.opp[rows], options.depth)
-    progress("positions", len(drawn), len(drawn))
+    progress("positions", len(sampled), len(sampled))
     about = {**book.about, "check": {**options.as_dict(), **options.content_hashes, "code": build_id()}}
     return replace(book, checked=checked, about=about)

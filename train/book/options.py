@@ -1,4 +1,4 @@
-"""Options of building and checking an opening book; nothing heavy is imported, since the help of the commands reads them."""
+"""Options of building and checking an opening book; the help of the commands reads them, so imports are light."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reversi_env.options import GameOptions, option
 if TYPE_CHECKING:
     from search.evaluators.base import Evaluator
 
-#: Plies by which the first search of a position is shallower, an even number; it excludes the bad moves.
+#: Plies by which the first search of a position, which excludes bad moves, is shallower; an even number.
 FIRST_SEARCH_REDUCTION = 8
 
 
@@ -19,8 +19,8 @@ FIRST_SEARCH_REDUCTION = 8
 class SearchOptions(GameOptions):
     """How the positions of a book are searched.
 
-    A value is the mean of two searches, to ``depth`` and to one ply less, because searches of odd and of even depth err to
-    opposite sides, and a book compares positions of different plies.
+    A value is the mean of two searches, to ``depth`` and to one ply less, because searches of odd and of even depth err in
+    opposite directions, and a book compares positions of different plies.
     """
 
     depth: int = option(14, "Search depth in plies; a value is the mean of it and one ply less.", low=1, high=40)
@@ -33,10 +33,10 @@ class SearchOptions(GameOptions):
         for name in AgentSpec.parse(self.evaluator).options:
             if name != "weights":
                 raise TrainError(f"option {quoted(name)} of evaluator {quoted(self.evaluator)}: expected weights alone")
-        self.searches_with.record(self.rules)  # raises for a game without weights
+        self.search_evaluator.record(self.rules)  # raises for a game without weights
 
     @property
-    def searches_with(self) -> Evaluator:
+    def search_evaluator(self) -> Evaluator:
         from search import evaluators
         from search.agents.spec import AgentSpec
 
@@ -45,7 +45,7 @@ class SearchOptions(GameOptions):
     @property
     def content_hashes(self) -> dict[str, str]:
         """A hash of the evaluator's weights."""
-        evaluator = self.searches_with
+        evaluator = self.search_evaluator
         return {f"{evaluator.family}_sha256": evaluator.sha256(self.rules)}
 
 

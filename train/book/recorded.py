@@ -19,8 +19,8 @@ from train.evaluation.exam import wthor_files
 ALL_PLIES = 60
 
 
-class Played(NamedTuple):
-    """Games in which a move was played: their number, its share of points, and its mean score in discs."""
+class RecordedMove(NamedTuple):
+    """A recorded move: the number of games with it, and the mean points (0 to 1) and discs of the side that played it."""
 
     games: int
     points: float
@@ -55,10 +55,10 @@ class GameTree:
     def __len__(self) -> int:
         return sum(map(len, self._files))
 
-    def moves(self, position: Position) -> dict[str, Played]:
+    def moves(self, position: Position) -> dict[str, RecordedMove]:
         """Return the recorded moves in *position*, by name, the most frequent first; passes are not recorded."""
         if position.rules != Rules():
-            raise ReversiError(f"recorded games beside a position of {position.rules}: expected one of {Rules()}")
+            raise ReversiError(f"recorded games for a position of {position.rules}: expected one of {Rules()}")
         ply = ALL_PLIES - position.empties
         if not 0 <= ply < self._plies:
             return {}
@@ -71,7 +71,7 @@ class GameTree:
         for move in position.legal_moves() if sums else ():
             if (total := sums.get(_image(position.play(move)))) is not None:
                 games, points, score = map(int, total)
-                played[move] = Played(games, points / 2 / games, score / games)
+                played[move] = RecordedMove(games, points / 2 / games, score / games)
         return dict(sorted(played.items(), key=lambda item: -item[1].games))
 
     def count(self, ply: int) -> _Moves:

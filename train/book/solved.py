@@ -25,17 +25,17 @@ from train.jobs.run import Run
 
 #: Positions per line of the log.
 BATCH = 64
-#: Transposition table of a worker, in MiB. It is kept from one position to the next, which is often a sibling.
+#: Transposition table of a worker, in MiB. It is not cleared between positions, which are often siblings.
 TABLE_MIB = 512.0
 
 
 class PositionSolver:
-    """Runs jobs; every result starts with the number of the job. Scores are exact, so that they depend on nothing else."""
+    """Runs jobs; every result starts with the number of the job. Scores are exact, so they depend on the position alone."""
 
     def __init__(self, options: SolvedBookOptions) -> None:
         self._rules = options.rules
-        order = strongest_evaluator(self._rules)
-        evaluator = order if order == "network" else None
+        strongest = strongest_evaluator(self._rules)
+        evaluator = strongest if strongest == "network" else None
         self._solver = Solver(self._rules, evaluator=evaluator, table=TranspositionTable(TABLE_MIB))
 
     def __call__(self, job: SearchJob) -> tuple[int, SearchValues]:
@@ -54,7 +54,7 @@ def solve_book(
 ) -> Book:
     """Build the solved book in *folder*, or resume there, and return it.
 
-    The same call, also with more plies, resumes an interrupted run. The *executor* solves, by default a process per core.
+    The same call, also with more plies, resumes an interrupted run. The *executor* (default: a process per core) solves.
     *progress* is called with the number of positions of the last ply.
     """
     path, rules = Path(folder), options.rules

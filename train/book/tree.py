@@ -22,9 +22,9 @@ FULL_SEARCH_MARGIN = 1.5
 
 
 class BookCosts(NamedTuple):
-    """Values, in `UNITS_PER_DISC` parts of a disc, and costs, in hundredths of a ply, of all positions.
+    """Values in units (`UNITS_PER_DISC`) and costs in hundredths of a ply of all positions.
 
-    ``near``: a move leads there that is in the book, or may be after searches to full depth.
+    ``near``: a move leads to the position that is in the book, or may be after searches to full depth.
     """
 
     value: NDArray[np.int64]
@@ -43,7 +43,7 @@ class Tree:
     def __init__(self, rules: Rules) -> None:
         self.rules = rules
         self.own, self.opp = np.empty(0, np.uint64), np.empty(0, np.uint64)
-        #: Values by search and its plies, the number of empties where a value is exact.
+        #: Searched values, and the plies of the searches: the number of empties where a value is exact.
         self.value, self.depth = np.empty(0, np.int64), np.empty(0, np.int64)
         self._layer = np.empty(0, np.int64)
         self._parent, self._child = np.empty(0, np.int64), np.empty(0, np.int64)
@@ -112,7 +112,7 @@ class Tree:
         return BookCosts(value, cost, near)
 
     def book(self, margin: float, about: Mapping[str, Any]) -> Book:
-        """Return the book: the positions that moves within the margin lead to, with their values."""
+        """Return the book: the positions to which moves within the margin lead, with their values."""
         costs = self.propagate(margin)
         rows = np.flatnonzero(costs.in_book)
         rows = rows[np.lexsort((self.opp[rows], self.own[rows]))]

@@ -1,1 +1,1 @@
-"""How good values and moves are, judged against exact scores."""
+"""Evaluation of values, moves and policies against exact scores and fixed baselines."""

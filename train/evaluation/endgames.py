@@ -30,7 +30,7 @@ TABLE_MIB = 128
 BATCH_CHUNK, CHUNK = 512, 8
 #: Boards, and the game of each position; None: every position is of a game of its own.
 SampledPositions = tuple[Boards, Boards, NDArray[np.int64] | None]
-#: Positions sampled per required one, at first and at most: with few empties many have a single move.
+#: Positions sampled per required one, at first and at most, since with few empties many positions have a single move.
 SAMPLED_SHARE, MAX_SAMPLED_SHARE = 4, 64
 
 
@@ -45,7 +45,7 @@ def solve_cached(
     progress: Progress = no_progress,
     doing: str = "solving all moves",
 ) -> ExactSet:
-    """Return the positions of *sample* with the values of all moves; positions that the file *name* has are not solved again.
+    """Return the positions of *sample* with the values of all moves; those in the file *name* are not solved again.
 
     The file is in *folder*, by default in the user's cache. *about* describes the positions: a file with another description
     raises a `TrainError`. An interrupted call loses one chunk of positions at most.
@@ -57,14 +57,14 @@ def solve_cached(
         stored = *sample(), np.zeros((0, rules.square_count), np.int8)
     own, opp, games, values = stored
     boards = {"own": own, "opp": opp} | ({} if games is None else {"games": games})
-    # all threads solve one position, whose moves share the table
+    # All threads solve one position, whose moves share the table.
     scores = ExactScores(rules, folder, threads=threads or os.cpu_count() or 1, megabytes=TABLE_MIB)
     while len(values) < len(own):
-        begin = len(values)
-        small = rules.square_count - int(np.bitwise_count(own[begin] | opp[begin])) <= BATCH_EMPTIES
-        rows = slice(begin, begin + (BATCH_CHUNK if small else CHUNK))
-        progress(doing, begin, len(own))
-        if small:
+        start = len(values)
+        in_batches = rules.square_count - int(np.bitwise_count(own[start] | opp[start])) <= BATCH_EMPTIES
+        rows = slice(start, start + (BATCH_CHUNK if in_batches else CHUNK))
+        progress(doing, start, len(own))
+        if in_batches:
             new_values = move_values(own[rows], opp[rows], rules, threads=threads)
         else:
             new_values = _move_values_in_turn(own[rows], opp[rows], scores)
@@ -88,7 +88,7 @@ def _move_values_in_turn(own: Boards, opp: Boards, scores: ExactScores) -> NDArr
 def _read(
     path: Path, about: Mapping[str, Any]
 ) -> tuple[Boards, Boards, NDArray[np.int64] | None, NDArray[np.int8]] | None:
-    """Return the positions, and the values of the first ones or of all; None for no file or one of another format."""
+    """Return the positions, and the values of the first of them or of all; None without a file of this format."""
     if not path.exists():
         return None
     own, opp, values, text, games = load_arrays(path, ("own", "opp", "values", "about"), optional=("games",))
@@ -97,7 +97,7 @@ def _read(
     if description.get("format") != FORMAT:
         return None
     if description != about:
-        raise TrainError(f"{str(path)!r} has other positions: expected those of {about}; delete it to solve them again")
+        raise TrainError(f"{str(path)!r} has other positions: expected those of {about}; delete it to solve again")
     return own, opp, games, values
 
 
@@ -118,13 +118,13 @@ def _sample(options: EndgameOptions, threads: int | None) -> SampledPositions:
         sampled = LabelOptions(options.size, options.variant, count, (low, high), options.seed)
         own, opp, games = sample_games(sampled, threads=threads, fewer=True)
         empties = options.rules.square_count - np.bitwise_count(own | opp).astype(np.int64)
-        choice = np.bitwise_count(batch.legal_moves(own, opp, options.rules)) >= 2
-        rows = [np.flatnonzero(choice & (empties == e)) for e in range(low, high + 1)]
-        too_few = [  # while the games have more positions
+        has_choice = np.bitwise_count(batch.legal_moves(own, opp, options.rules)) >= 2
+        rows = [np.flatnonzero(has_choice & (empties == e)) for e in range(low, high + 1)]
+        needs_more = [  # a sample below its quota has all positions of the games
             len(part) < options.positions and int((empties == e).sum()) == share * options.positions
             for e, part in enumerate(rows, low)
         ]
-        if not any(too_few) or share >= MAX_SAMPLED_SHARE:
+        if not any(needs_more) or share >= MAX_SAMPLED_SHARE:
             chosen = np.concatenate([part[: options.positions] for part in rows])
             return own[chosen], opp[chosen], games[chosen]
         share *= 2

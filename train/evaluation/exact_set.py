@@ -1,6 +1,6 @@
 """`ExactSet`: endgame positions with the exact value of every move, on which evaluators and players are measured.
 
-The solver values all moves once (`train.evaluation.endgames`); to judge a player then means to look up its moves.
+The solver computes the values of all moves once (`train.evaluation.endgames`); the moves of a player are then looked up.
 
 >>> from search import agents, evaluators
 >>> from train.evaluation.endgames import noisy_endgames
@@ -209,7 +209,7 @@ class ExactSet:
         values = evaluator.static_values(children.own, children.opp, self.rules)
         over = batch.is_over(children.own, children.opp, self.rules)
         values[over] = batch.final_scores(children.own[over], children.opp[over], self.rules)
-        order = np.lexsort((children.square, values, children.parent))  # the lowest for the opponent first
+        order = np.lexsort((children.square, values, children.parent))  # lowest value for the opponent first
         best = order[np.searchsorted(children.parent[order], np.arange(len(self)))]
         return batch.action_table(self.rules)[children.square[best]]
 

@@ -1,7 +1,7 @@
 """The exam: static values and one-ply moves of evaluators, measured on exactly solved positions of games outside the training data.
 
 The positions are packaged ones, or those of WTHOR files, which are solved once and cached. Each published heuristic is first scaled
-by least squares through the origin on these very positions, which favours it; networks are not.
+by least squares through the origin on the same positions, which favours it; networks are not.
 """
 
 import hashlib
@@ -29,7 +29,7 @@ PACKAGED = Path(__file__).parent / "positions"
 
 #: Numbers of empty squares that are examined.
 EMPTIES = (10, 12, 14, 16, 18, 20)
-#: Files do not have exact scores of positions with more empties, whatever their header says.
+#: Maximum empties with which the scores of a file count as exact, whatever its header says.
 MAX_DEPTH = 40
 #: Share of the positions with many empties, which take longer to solve.
 POSITION_SHARES = {16: 0.5, 18: 0.3, 20: 0.2}
@@ -92,7 +92,7 @@ def examine(examined: Sequence[Evaluator | str], rules: Rules, exact_sets: Itera
     """Examine evaluators on sets of positions, each with one number of empties; formulas are scaled."""
     by_name = {one if isinstance(one, str) else one.name: evaluators.get_evaluator(one) for one in examined}
     for evaluator in by_name.values():
-        evaluator.static_values(*batch.start(1, rules), rules)  # raises before minutes of solving
+        evaluator.static_values(*batch.start(1, rules), rules)  # an error comes before minutes of solving
     papers, marks = list[ExamSet](), list[ExamResult]()
     for exact in exact_sets:
         empties = int(exact.empties[0])
@@ -159,8 +159,8 @@ def recorded_sets(
 ) -> Iterator[ExactSet]:
     """Yield positions of the games in *files*: *positions* per number of empties up to 14, fewer (`POSITION_SHARES`) above.
 
-    They are solved once and stored in *folder*, by default the user's cache. Exact scores of the files, of the normal game and
-    with more empties, are used as they are, without values of moves.
+    They are solved once and stored in *folder*, by default the user's cache. In the normal game, positions with more empties have
+    the exact scores of the files, without values of moves.
     """
     if rules.size != 8:
         raise TrainError(f"recorded games on {rules.size}x{rules.size}: expected 8x8, the board of WTHOR files")
@@ -172,18 +172,18 @@ def recorded_sets(
         if number == solved:
             yield recorded_scores(files, positions, seed)
             continue
-        count = _share(positions, number)
+        count = _count_at(positions, number)
         own, opp = boards = wthor_sample(files, number, count, seed)
         digest = hashlib.sha256(own.tobytes() + opp.tobytes()).hexdigest()[:12]
         name = f"recorded-{rules.size}x{rules.size}-{rules.variant}-{number}-{count}-{digest}"
-        about, how = {"empties": number, "positions": digest}, {**solving, "doing": f"{number} empties"}
-        yield solve_cached(name, rules, about, lambda boards=boards: (*boards, None), folder, **how)  # type: ignore[misc]
+        about, settings = {"empties": number, "positions": digest}, {**solving, "doing": f"{number} empties"}
+        yield solve_cached(name, rules, about, lambda boards=boards: (*boards, None), folder, **settings)  # type: ignore[misc]
 
 
 def _solved_empties(files: Sequence[Path]) -> int | None:
-    """Return the empties with which all files have exact scores, if they are more than are solved here."""
+    """Return the empties from which on all files have exact scores, if these are more than are solved here."""
     depths = {read_wthor(path).header.depth for path in files}
-    return depth if len(depths) == 1 and EMPTIES[-1] < (depth := depths.pop()) < MAX_DEPTH else None
+    return max(depths) if len(depths) == 1 and EMPTIES[-1] < max(depths) < MAX_DEPTH else None
 
 
 def recorded_scores(files: Sequence[Path], count: int, seed: int) -> ExactSet:
@@ -200,7 +200,7 @@ def recorded_scores(files: Sequence[Path], count: int, seed: int) -> ExactSet:
 def packaged_endgames(rules: Rules) -> ExactSet:
     """Return the packaged solved positions of a game: some hundred per even number of empty squares from 10 to 20.
 
-    Those of 8x8 normal are of tournament games, the others of self-play games of the network.
+    They come from tournament games on 8x8 normal, and else from self-play games of the network.
     """
     path = PACKAGED / f"{rules.size}x{rules.size}-{rules.variant}.npz"
     if not path.exists():
@@ -217,7 +217,7 @@ def packaged_sets(
     existing = np.unique(packaged.empties).tolist()
     for number in existing if empties is None else empties:
         rows = np.flatnonzero(packaged.empties == number)
-        count = len(rows) if positions is None else _share(positions, number)
+        count = len(rows) if positions is None else _count_at(positions, number)
         if not rows.size:
             raise TrainError(
                 f"{number} empty squares: expected some of {', '.join(map(str, existing))}, which the package has, or WTHOR files"
@@ -229,5 +229,5 @@ def packaged_sets(
         yield packaged.rows(np.random.default_rng((seed, number)).permutation(rows)[:count])
 
 
-def _share(positions: int, empties: int) -> int:
+def _count_at(positions: int, empties: int) -> int:
     return max(2, round(POSITION_SHARES.get(empties, 1) * positions))

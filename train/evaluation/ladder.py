@@ -1,7 +1,7 @@
 """The ladder: the strength of a policy against fixed baselines, in points per game and in Elo.
 
 All games are from paired random openings, every opening from both sides, thousands in lockstep. The baselines play each other as
-well, once, so that Elo means the same in every run: it is counted from ``random``, which has 0.
+well, once, so that Elo means the same in every run: it is relative to ``random``, which has 0.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,10 +24,10 @@ from train.charts import BLACK, BLUE, COLOURS, GREY, Figure, labels, panels
 BASELINES = ("random", "greedy", "cell-utility:depth=2", "six-factor:depth=2")
 #: The strongest baseline, for games with a packaged network.
 NETWORK = "network:depth=2"
-#: Stronger ones for `Ladder`, in the same games.
+#: Stronger baselines for `Ladder`, for the same games.
 STRONGER = ("network:depth=4", "network:depth=6", "network:depth=8")
-#: Score that a player must exceed against one of them, or the last baseline, to play the next.
-PASSED = 0.5
+#: Score that a player must exceed against a stronger baseline, or the last of the others, to play the next.
+PASS_SCORE = 0.5
 X_LABEL = "steps, millions"
 
 
@@ -62,8 +62,8 @@ class Ladder:
 
     *baselines*: specs, by default those of the game (`default_baselines`), or players by name.
 
-    A player that passes the last baseline plays the *stronger* ones too, as far as it passes the one before (`PASSED`). They play
-    the one before them, when they are first needed, and no other baseline: a deep search takes minutes for some hundred games.
+    A player that passes the last baseline (`PASS_SCORE`) plays the *stronger* ones too, until it fails to pass one. A stronger one
+    plays only the baseline before it, when first needed: a deep search takes minutes for some hundred games.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Ladder:
         """Play *player* against all baselines, and against the stronger ones as far as it passes."""
         scores: dict[str, Results] = {}
         for number, spec in enumerate((*self.baselines, *self._stronger), start=1):
-            if number > len(self.baselines) and (not scores or [*scores.values()][-1].score <= PASSED):
+            if number > len(self.baselines) and (not scores or [*scores.values()][-1].score <= PASS_SCORE):
                 break
             if number > len(self.players):
                 self.players.append(self._player(spec))
@@ -99,7 +99,7 @@ class Ladder:
             scores[spec] = self._play(0, player, number, self.players[number - 1])
             self._record(0, number, scores[spec])
         anchor = 1 + self.baselines.index("random") if "random" in self.baselines else None
-        met = slice(1 + len(scores))  # Elo does not depend on baselines that only others have met
+        met = slice(1 + len(scores))  # Elo does not depend on baselines that only other players have met
         own = fit_ratings(self._wins[met, met], self._draws[met, met], anchor).players[0]
         return PolicyStanding(scores, own.elo, own.low, own.high)
 
@@ -143,7 +143,7 @@ def ladder_figure(evaluations: Sequence[Mapping[str, Any]], game: str, x_label: 
     steps = [row["steps"] / (1e6 if x_label == X_LABEL else 1) for row in evaluations]
 
     def draw(figure: Any) -> None:
-        scores, elo = panels(figure, 2, (f"{game}: points a game", "Elo above random, 95 % interval"))
+        scores, elo = panels(figure, 2, (f"{game}: points per game", "Elo above random, 95 % interval"))
         for axis in (scores, elo):
             axis.set_xlabel(x_label)
         scores.set_ylim(0, 1.02)

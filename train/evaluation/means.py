@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from train.arena.results import Z_95
 
 Interval = tuple[float, float]
-#: The most independent units that a position may count for in the interval of a share.
+#: Maximum number of independent observations per position in the interval of a share.
 MAX_UNITS = 4
 #: Quantiles of Student's t with one, two and three degrees of freedom.
 _FIRST_T_95 = (12.7062, 4.3027, 3.1824)
@@ -32,7 +32,7 @@ class Estimate:
 
 
 class Sample:
-    """Positions in *strata* that count alike, each of one of the *games*; None: every position is of another game.
+    """Positions in *strata* of equal weight, each of one of the *games*; None: every position is of another game.
 
     The mean of values is the mean over the strata of their means.
 
@@ -72,19 +72,19 @@ class Sample:
         The interval is conservative where values other than 0, or other than 1, are rare.
         """
         mean, error = self._mean(values), self.standard_error(values)
-        fewest, most = (
+        min_units, max_units = (
             1 / float(self._game_weights @ self._game_weights),
             MAX_UNITS / float(self.weights @ self.weights),
         )
-        units = min(max(mean * (1 - mean) / error**2, fewest), most) if error > 0 else fewest
+        units = min(max(mean * (1 - mean) / error**2, min_units), max_units) if error > 0 else min_units
         return Estimate(mean, error, (_wilson_low(mean, units), 1 - _wilson_low(1 - mean, units)))
 
     def loss(self, values: ArrayLike, worst: ArrayLike) -> Estimate:
         """Return the mean of *values* from 0 on, most of which may be 0, with a gamma interval.
 
         It is the interval of Fay and Feuer (1997) for a sum of rare events of different sizes, with the clustered variance.
-        The upper end allows for the loss of one more game than was seen. Its size is the root mean square of those that were
-        seen and of the mean of *worst*, what each position can lose at most. So the interval has a width even if nothing was
+        The upper end allows for the loss of one more game than was observed. Its size is the root mean square of the observed
+        losses and of the mean of *worst*, the maximum loss of each position. So the interval has a width even if nothing was
         lost. It is conservative where losses are rare.
         """
         losses = np.bincount(self.games, self.weights * np.asarray(values, float))
@@ -92,9 +92,9 @@ class Sample:
         if math.isnan(error):
             return Estimate(mean, error, (math.nan, math.nan))
         largest = float(self._mean(worst) * self.weights.mean())
-        more = math.sqrt((float(losses @ losses) + largest**2) / (np.count_nonzero(losses) + 1))
+        extra = math.sqrt((float(losses @ losses) + largest**2) / (np.count_nonzero(losses) + 1))
         low = _gamma_quantile(mean, error**2, -Z_95)
-        return Estimate(mean, error, (low, _gamma_quantile(mean + more, error**2 + more**2, Z_95)))
+        return Estimate(mean, error, (low, _gamma_quantile(mean + extra, error**2 + extra**2, Z_95)))
 
     def _mean(self, values: ArrayLike) -> float:
         return float((np.bincount(self.strata, np.asarray(values, float)) / self.sizes).mean())
@@ -108,12 +108,12 @@ class Sample:
         return np.bincount(self.games, self.weights).astype(np.float64)
 
 
-def _t_95(freedom: int) -> float:
+def _t_95(degrees_of_freedom: int) -> float:
     """Return the 97.5 % quantile of Student's t, from four degrees of freedom on by two terms of its expansion."""
-    if freedom <= len(_FIRST_T_95):
-        return (math.nan, *_FIRST_T_95)[freedom]
-    z = Z_95
-    return z + (z**3 + z) / (4 * freedom) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * freedom**2)
+    if degrees_of_freedom <= len(_FIRST_T_95):
+        return (math.nan, *_FIRST_T_95)[degrees_of_freedom]
+    z, n = Z_95, degrees_of_freedom
+    return z + (z**3 + z) / (4 * n) + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * n**2)
 
 
 def _wilson_low(share: float, count: float) -> float:
@@ -131,16 +131,16 @@ def _gamma_quantile(mean: float, variance: float, z: float) -> float:
     return mean * max(0.0, 1 - ninth + z * math.sqrt(ninth)) ** 3
 
 
-def plain(figures: Mapping[str, Any]) -> dict[str, Any]:
-    """Return figures as JSON has them: intervals are lists, and what is not a number is None.
+def plain(statistics: Mapping[str, Any]) -> dict[str, Any]:
+    """Return statistics as JSON values: intervals are lists, and NaN is None.
 
     >>> plain({"mean": 1.5, "standard_error": math.nan, "interval": (1.0, 2.0)})
     {'mean': 1.5, 'standard_error': None, 'interval': [1.0, 2.0]}
     """
 
-    def value(given: Any) -> Any:
-        if isinstance(given, tuple):
-            return None if math.isnan(given[0]) else list(given)
-        return None if isinstance(given, float) and math.isnan(given) else given
+    def json_value(value: Any) -> Any:
+        if isinstance(value, tuple):
+            return None if math.isnan(value[0]) else list(value)
+        return None if isinstance(value, float) and math.isnan(value) else value
 
-    return {name: value(given) for name, given in figures.items()}
+    return {name: json_value(value) for name, value in statistics.items()}

@@ -1,4 +1,4 @@
-"""`PuzzleOptions`, `EndgameOptions` and `WholeGameOptions`; imports are light, since the help of the commands reads the options."""
+"""`PuzzleOptions`, `EndgameOptions` and `WholeGameOptions`; the help of the commands reads them, so imports are light."""
 
 from dataclasses import dataclass
 
@@ -48,7 +48,7 @@ class PuzzleOptions(GameOptions):
 class EndgameOptions(GameOptions):
     """Positions of noisy games with two legal moves or more, equally many per number of empty squares.
 
-    Small boards have fewer positions near the start than required; then all that occur in the games are used.
+    Small boards have too few positions near the start; then all that occur in the games are used.
     """
 
     positions: int = option(200, "Positions per number of empties.", low=1, high=100_000)

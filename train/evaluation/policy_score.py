@@ -38,7 +38,7 @@ from train.jobs.logs import Progress, no_progress
 
 #: Options of an environment that define the observations of a policy.
 OBSERVATION_OPTIONS = ("observation", "extra_planes", "dtype", "channels_last")
-#: Positions shown to a policy at once.
+#: Maximum positions in one call of a policy.
 BATCH = 4096
 ON_8X8 = Rules()
 
@@ -53,7 +53,7 @@ class PolicyScore:
 
     @property
     def elo(self) -> float:
-        """Elo above ``random``, or, if it was no opponent, above the mean of all players (`PolicyStanding.elo_origin`)."""
+        """Elo above ``random``, or, without it among the opponents, above the mean of all players (`PolicyStanding.elo_origin`)."""
         return self.standing.elo
 
     def as_dict(self) -> dict[str, Any]:
@@ -78,11 +78,11 @@ class PolicyScore:
 
 
 class ObservingPlayer:
-    """A policy of the environments as a player of many games at once: it is shown what an environment would show it.
+    """A policy of the environments as a player of many games at once; it gets the observations of an environment.
 
-    *policy*: as the ``opponent`` of an environment, a callable from boards and masks to actions or an object with
-    ``predict``; *batched*: whether it takes many at once, with a leading axis. *form*: the environment's options
-    ``observation``, ``extra_planes``, ``dtype`` and ``channels_last``. (The last move is unknown here: its plane is empty.)
+    *policy*: as the ``opponent`` of an environment, a callable from boards and masks to actions or an object with ``predict``;
+    *batched*: whether it takes many positions at once, with a leading axis. *form*: the environment's options ``observation``,
+    ``extra_planes``, ``dtype`` and ``channels_last``. The last move is unknown here, so its plane is empty.
     """
 
     def __init__(self, policy: Any, rules: Rules, *, batched: bool = True, **form: Any) -> None:
@@ -98,9 +98,9 @@ class ObservingPlayer:
             raise TrainError(f"policy {quoted(policy)}: expected a callable, a model, or the spec of another agent")
 
     def choose(self, own: Boards, opp: Boards, games: Indices, rng_states: RngStates) -> Indices:
-        """The policy's squares."""
-        most = BATCH if self._batched else 1
-        parts = [slice(start, start + most) for start in range(0, own.size, most)]
+        """Return the squares that the policy chooses."""
+        size = BATCH if self._batched else 1
+        parts = [slice(start, start + size) for start in range(0, own.size, size)]
         actions = [self._player.actions(self._turn(own[part], opp[part]), batched=self._batched) for part in parts]
         return self._squares.astype(np.int64)[np.concatenate(actions)]
 
@@ -170,7 +170,7 @@ def score_policy(
     seed: int = 0,
     **form: Any,
 ) -> PolicyScore | WholeGames:
-    """How good any policy is: points against a ladder of opponents, Elo above ``random``, exact regret near the end.
+    """Return the strength of a policy: points against a ladder of opponents, Elo above ``random``, exact regret near the end.
 
     Args:
         policy: a callable from observations and masks of legal actions to legal actions, whatever library made it; or a
@@ -180,17 +180,17 @@ def score_policy(
             (`train.evaluation.whole_games`). The policy may then also be the spec of any agent.
         games: games against each opponent, from paired random openings (a few plies), half of them with each colour (default:
             400); or whole games (default: 202, from the start and 100 openings).
-        opponents: specs of any agents, or callables and models, which are shown what the policy is shown; by default the ladder
-            of `train.evaluation.ladder`, the weakest first. They play each other, too. Those of compiled code, ``rl`` and ``zero``
-            with no other options than ``simulations`` play all games at once; other agents choose one move after another.
-            Without ``random`` among them Elo is counted from the mean of all players.
+        opponents: specs of any agents, or callables and models, which get the same observations as the policy; by default the
+            ladder of `train.evaluation.ladder`, the weakest first. They play each other, too. Compiled agents, and ``rl`` and
+            ``zero`` with no other options than ``simulations``, play all games at once; other agents choose one move after
+            another. Without ``random`` among them Elo is relative to the mean of all players.
         endgames: positions with exact values of all moves; by default the package's, on the 4x4 board those of noisy games.
-        batched: whether the policy takes many positions at once, with a leading axis, as in a vector environment. False:
-            it is asked one by one, as in a single environment, which takes longer.
-        seed: of the openings and of the opponents' random choices.
-        form: what the policy is shown: ``observation``, ``extra_planes``, ``dtype``, ``channels_last`` as in `ReversiEnv`.
+        batched: whether the policy takes many positions at once, with a leading axis, as in a vector environment; otherwise it is
+            called for each position, as in a single environment, which takes longer.
+        seed: seed of the openings and of the opponents' random choices.
+        form: form of the observations: ``observation``, ``extra_planes``, ``dtype``, ``channels_last`` as in `ReversiEnv`.
 
-    A policy that plays an illegal move raises and is told the legal ones; it is never asked where it must pass.
+    An illegal move raises an error that lists the legal ones. The policy is never called where it must pass.
 
     >>> import numpy as np
     >>> def first_legal(boards, masks):
@@ -214,7 +214,7 @@ def score_policy(
     player = ObservingPlayer(policy, rules, batched=batched, **form)
     games = 400 if games is None else games
     if games < 2 or games % 2:
-        raise TrainError(f"games={quoted(games)}: expected an even number, every opening is played from both sides")
+        raise TrainError(f"games={quoted(games)}: expected an even number, two games per opening")
     if endgames is None:
         endgames = noisy_endgames(EndgameOptions(4, rules.variant)) if rules.size == 4 else packaged_endgames(rules)
     with ExitStack() as agents:
@@ -245,7 +245,7 @@ def _players(
 
 
 def _player_of_spec(spec: AgentSpec, rules: Rules, seed: int, agents: ExitStack) -> BatchPlayer:
-    """Return the player of an agent: of many games at once where its options allow it, and then without its exact endgame."""
+    """Return the player of an agent, of many games at once where its options allow that, and then without exact endgames."""
     compiled = None if spec.is_program else compiled_player(spec, rules)
     if compiled is not None:
         return compiled

@@ -32,10 +32,10 @@ from train.labels import sample_positions
 FOLDER = Path(__file__).parent / "puzzles"
 #: The log of a run, and its result.
 LOG, FILE = "puzzles.jsonl", "puzzles.obf"
-#: A puzzle that at most this many levels miss must be decided by its move.
-EASY = 4
+#: In a puzzle that at most this many levels miss, the best move must decide the game.
+MAX_EASY_MISSES = 4
 #: A game is open if the best move loses by at most this, in discs, and no other move wins by more.
-OPEN = 12
+MAX_OPEN_SCORE = 12
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class Puzzle:
 def make_puzzles(
     options: PuzzleOptions, folder: Path, *, threads: int | None = None, progress: Progress = no_progress
 ) -> list[Puzzle]:
-    """Make puzzles in *folder*, or resume there, and write them to `FILE`; fewer than required if there are no more candidates."""
+    """Make puzzles in *folder*, or resume there, and write them to `FILE`; fewer than required if the candidates run out."""
     rules, log = options.rules, JsonLines(folder / LOG)
     levels = [HumanAgent(number, options.seed) for number in range(1, len(LEVELS) + 1)]
     content_hashes = {name: value for level in levels for name, value in level.content_hashes(rules).items()}
@@ -97,13 +97,13 @@ def _puzzles(
     rules = options.rules
     ordered = np.sort(values.astype(np.int64), axis=1)
     best, second = ordered[:, -1], ordered[:, -2]
-    clear = (second > ILLEGAL) & (best - second >= options.margin) & (best >= -OPEN) & (second <= OPEN)
-    for row in np.flatnonzero(clear):
+    is_open = (best >= -MAX_OPEN_SCORE) & (second <= MAX_OPEN_SCORE)
+    for row in np.flatnonzero(is_open & (second > ILLEGAL) & (best - second >= options.margin)):
         position = Position(rules, int(own[row]), int(opp[row]))
         action = int(values[row].argmax())
         missed = sum(level.choose(position) != action for level in levels)
         decides = np.sign(best[row]) > np.sign(second[row])
-        if missed > EASY or (missed and decides):
+        if missed > MAX_EASY_MISSES or (missed and decides):
             yield Puzzle(position, rules.name_of(action), int(best[row]), int(best[row] - second[row]), missed)
 
 
@@ -125,6 +125,6 @@ def _read(source: Path | Iterable[str], rules: Rules) -> Iterator[Puzzle]:
 
 @cache
 def packaged_puzzles(rules: Rules) -> tuple[Puzzle, ...]:
-    """Return the packaged puzzles of a game, in no order; none if it has none."""
+    """Return the packaged puzzles of a game, in no particular order; an empty tuple for a game without any."""
     path = FOLDER / f"{rules.size}x{rules.size}-{rules.variant}.obf"
     return tuple(_read(packaged_bytes(path).decode().splitlines(), rules)) if path.exists() else ()

@@ -1,7 +1,4 @@
-"""`RegretCurve`: regret in discs and share of best moves of a player in training, in endgames with exact scores.
-
-Nothing here imports torch.
-"""
+"""`RegretCurve`: regret in discs and share of best moves of a player in training, in endgames with exact scores."""
 
 import csv
 from collections.abc import Mapping, Sequence
@@ -45,8 +42,8 @@ class RegretCurve:
         self.points[step] = judgement
         rows = [
             {"step": at, **csv_row(statistics), "set": self.positions.digest}
-            for at, one in ((at, judgement.as_dict()) for at, judgement in sorted(self.points.items()))
-            for statistics in (one, *one["by_empties"])
+            for at, overall in ((at, judgement.as_dict()) for at, judgement in sorted(self.points.items()))
+            for statistics in (overall, *overall["by_empties"])
         ]
         write_csv(self.path, rows, COLUMNS)
 
@@ -67,7 +64,7 @@ class RegretCurve:
                     by_step[step]["by_empties"].append(statistics)
         except (ValueError, KeyError, TypeError, csv.Error) as error:
             raise TrainError(
-                f"{str(self.path)!r} cannot be read ({error!r}): expected a regret curve's file; delete it to start again"
+                f"{str(self.path)!r} cannot be read ({error!r}): expected the file of a regret curve; delete it to start again"
             ) from None
         if others:
             raise TrainError(f"{str(self.path)!r} is of other positions: expected the same, or another file")

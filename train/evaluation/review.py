@@ -55,7 +55,7 @@ class MoveReview:
     position: InitVar[Position]
 
     def __post_init__(self, position: Position) -> None:
-        object.__setattr__(self, "position", position)  # no field: tables have numbers and words only
+        object.__setattr__(self, "position", position)  # not a field: tables have only numbers and words
 
     @property
     def value_for_black(self) -> float:
@@ -150,7 +150,7 @@ def analyse(
     limits = Limits(time=time, depth=8 if depth is None and time is None else depth, empties_exact=exact)
     engine = Engine(evaluator or strongest_evaluator(game.start.rules), game.start.rules, threads=threads)
     if limits.depth is None and engine.evaluator.probcut(game.start.rules):
-        engine.set_probcut(MARGIN)  # a timed search prunes; the search to its depth that follows must prune alike
+        engine.set_probcut(MARGIN)  # for the searches to a fixed depth after a timed one, which uses ProbCut
     moves = []
     for number, (position, move) in enumerate(zip(game.positions(), game.moves, strict=False), 1):
         if move != PASS_NAME:
@@ -168,18 +168,18 @@ def _judge_move(engine: Engine, position: Position, move: str, number: int, limi
         after = next(entry.value for entry in solved.moves if entry.move == move)
     elif move != best:
         child = position.play(move)
-        # as deep as the best move was searched, solved if that was, and probably in the same time
-        same = Limits(depth=max(1, result.depth - 1), empties_exact=child.empties if result.exact else 0)
+        # The child is searched as deep as the best move was, solved if that was, and takes about the same time.
+        child_limits = Limits(depth=max(1, result.depth - 1), empties_exact=child.empties if result.exact else 0)
         if limits.time is not None and not result.exact:
-            same = replace(same, nodes=MAX_NODE_RATIO * result.nodes)
+            child_limits = replace(child_limits, nodes=MAX_NODE_RATIO * result.nodes)
         if 0 < result.confidence < 100:
-            same = limits
-        after = -child.score() if child.is_over() else -engine.search(child, same).value
+            child_limits = limits
+        after = -child.score() if child.is_over() else -engine.search(child, child_limits).value
         before = max(before, after)
     loss = before - after
-    word = verdict(loss, before, after, result.exact, position.rules.size)
-    best = move if word == "best" else best
-    return MoveReview(number, str(position.turn), move, best, before, after, loss, word, result.exact, position)
+    judgement = verdict(loss, before, after, result.exact, position.rules.size)
+    best = move if judgement == "best" else best
+    return MoveReview(number, str(position.turn), move, best, before, after, loss, judgement, result.exact, position)
 
 
 def verdict(loss: float, before: float, after: float, exact: bool, size: int) -> Verdict:
@@ -191,7 +191,7 @@ def verdict(loss: float, before: float, after: float, exact: bool, size: int) ->
     inaccuracy, mistake, blunder = VERDICT_THRESHOLDS[size]
     if loss >= blunder:
         return "blunder"
-    turned = exact and (before > 0) - (before < 0) != (after > 0) - (after < 0)
-    if loss >= mistake or turned:
+    changes_result = exact and (before > 0) - (before < 0) != (after > 0) - (after < 0)
+    if loss >= mistake or changes_result:
         return "mistake"
     return "inaccuracy" if loss >= inaccuracy else "good" if loss >= NEGLIGIBLE_LOSS else "best"

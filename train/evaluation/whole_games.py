@@ -1,7 +1,7 @@
-"""`play_whole_games`: how far from perfect an agent plays from the first move on, judged by exact values.
+"""`play_whole_games`: the discs that an agent loses in whole games, judged by exact values.
 
-The agent plays the perfect player from fixed openings. A move loses the discs by which its exact value is below that of the best
-move. Moves without a choice are not counted.
+The agent plays against a perfect player from fixed openings. A move loses the discs by which its exact value is below that of the
+best move. Moves without a choice are not counted.
 """
 
 from __future__ import annotations
@@ -108,10 +108,10 @@ class WholeGamePlayer:
 
 
 def fixed_openings(rules: Rules, count: int, scores: ExactScores) -> list[Opening]:
-    """Return the start and up to *count* - 1 openings that differ, also up to symmetry; a larger *count* adds others."""
-    most = BALANCE[rules.size]
+    """Return the start and up to *count* - 1 openings that differ, also up to symmetry; a larger *count* only adds openings."""
+    balance = BALANCE[rules.size]
     openings = random_openings(
-        rules, OPENING_PLIES[rules.size], 0, lambda position: abs(scores.score(position)) <= most
+        rules, OPENING_PLIES[rules.size], 0, lambda position: abs(scores.score(position)) <= balance
     )
     return [Opening(Position.initial(rules)), *dict.fromkeys(islice(openings, count - 1))]
 
@@ -125,10 +125,10 @@ def play_whole_games(
     executor: Executor | None = None,
     progress: Progress = no_progress,
 ) -> list[WholeGames]:
-    """Return the judged games of each agent, or those of a *policy* in place of the only agent.
+    """Return the judged games of each agent, or of a *policy* in place of a single agent.
 
     With a *folder* every game is logged, and a plot is drawn at the end. The same call resumes an interrupted run, also with
-    other agents or more games. The *executor* plays, by default a process per core; a policy plays in this process, where the
+    other agents or more games. The *executor* (default: a process per core) plays; a policy plays in this process, where the
     solver uses all cores. Solved positions are in the folder *cache*, by default the user's.
     """
     keys = list(options.agents) if policy is not None else [_key(spec, options.rules) for spec in options.agents]
@@ -171,7 +171,7 @@ def play_whole_games(
 
 
 def _key(spec: str, rules: Rules) -> str:
-    """Return the spec and the hashes of its files: the games of other weights do not count."""
+    """Return the spec and the hashes of its files, so that logged games of other weights are not reused."""
     with AgentSpec.parse(spec).make() as agent:
         agent.check(rules)
         return " ".join(

@@ -49,7 +49,7 @@ COLUMNS_OF_LOG = ["stage", "positions", *TIMES, "epochs", "validation_error", "e
 class Bootstrap:
     """A run in a folder, which stores the options.
 
-    On *device* (``cpu`` or ``cuda``) labels are solved and the network is fitted; searches run on *threads* cores.
+    The *device* (``cpu`` or ``cuda``) solves positions and fits the network; searches run on *threads* cores.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Bootstrap:
 
     def run(self) -> Path:
         """Run all unfinished stages and return the weight file of the last one."""
-        if "," in str(self.folder):  # agent specs name the weights of a stage
+        if "," in str(self.folder):  # specs contain the path of a stage's weights, and a comma separates their options
             raise TrainError(f"folder {quoted(str(self.folder), 300)}: expected a name without a comma")
         for number, stage in enumerate(self.stages):
             options = self._label_options(number, stage)
@@ -133,7 +133,7 @@ class Bootstrap:
         )
 
     def _positions(self, number: int, stage: Stage, options: LabelOptions) -> tuple[np.ndarray, np.ndarray]:
-        """Return the boards that a stage labels: of its own games, or its part of the player's games."""
+        """Return the boards that a stage labels: those of its own games, or its part of the player's games."""
         if not self._uses_shared_games(stage):
             report_progress = self._progress_reporter(number, stage, "sampling", stage.count)
             return sample_block(options, 0, threads=self.threads, fewer=True, progress=report_progress)
@@ -155,7 +155,7 @@ class Bootstrap:
         """Return the positions of the player's games, which are played once and stored."""
         path = self.folder / GAMES_FILE
         if not path.exists():
-            sharing = [stage for stage in self.stages if self._uses_shared_games(stage)]
+            sharing = [each for each in self.stages if self._uses_shared_games(each)]
             low, high = min(s.low for s in sharing), max(s.high for s in sharing)
             most = np.array([sum(_count_at(s, empties) for s in sharing) for empties in range(low, high + 1)])
             count = int(most.max()) * len(most)
@@ -168,9 +168,9 @@ class Bootstrap:
         return own, opp
 
     def _fit(self, number: int, stage: Stage, labels: Labels) -> FitReport:
-        """Fit the network: a joint stage fits all phases to all labels so far, others those from their lowest on to labels nearby.
+        """Fit the network: in a joint stage all phases to all labels so far, else the phases of the stage to its and nearby labels.
 
-        Phases below the lowest keep their weights, those above the highest get the highest's.
+        Phases below those of the stage keep their weights; those above get the weights of its highest phase.
         """
         span, report_progress = self.net.span, self._progress_reporter(number, stage, "fitting", stage.fit.epochs)
         first, last = stage.low // span, stage.high // span
@@ -188,13 +188,13 @@ class Bootstrap:
         )
         if stage.joint:
             return report
-        for part, kept in zip(self.net.by_phase(), before, strict=True):
-            part[:first] = kept.to(part.device)
+        for part, part_before in zip(self.net.by_phase(), before, strict=True):
+            part[:first] = part_before.to(part.device)
             part[last + 1 :] = part[last]
         by_empties = self.net.by_empties()
         by_empties[: first * span] = by_empties_before.to(by_empties.device)
         for empties in range(int(labels.empties.max()) + 1, len(by_empties)):
-            by_empties[empties] = by_empties[empties - 2]  # of the same parity
+            by_empties[empties] = by_empties[empties - 2]  # the same parity
         return report
 
     def _save(self, number: int, metrics: dict[str, Any]) -> None:

@@ -2,7 +2,7 @@
 
 Only the phases and rows that the data can reach are copied and updated, which makes the steps fast; the others do not change. A
 batch is divided into a fixed number of slices whose gradients are added in order, so that the weights do not depend on the number
-of threads (threads beyond the number of slices have no work there).
+of threads. Threads beyond the number of slices are idle in this part.
 """
 
 import os
@@ -18,7 +18,7 @@ from reversi_env import Rules
 from train.fitting.options import FitOptions
 from train.fitting.torch_backend import Data, FitBackend, MinibatchDraw, State, TorchBackend
 from train.kernels import fit_deep as deep_fitting
-from train.kernels import fit_linear as fitting
+from train.kernels import fit_linear as linear_fitting
 
 #: Weights per task of an update.
 CHUNK = 1 << 16
@@ -105,7 +105,7 @@ class CompiledBackend(FitBackend):
         self._quantise()
 
     def _quantise(self, *, integers: bool = True) -> None:
-        """Fake-quantise the weights (`PatternModule.fake_quantised`); integer ones are also quantised by each task of an update."""
+        """Fake-quantise the weights (`PatternModule.fake_quantised`); the tasks of an update do the same for integer arrays."""
         for name, array in self.arrays.items():
             if integers or not array.is_integer:
                 self.quantised[name] = array.fake_quantise(self.active_arrays[name])
@@ -120,14 +120,15 @@ class CompiledBackend(FitBackend):
             for other in others:
                 first += other
                 other[:] = 0
-            weights, decay = self.active_arrays[name].reshape(-1)[chunk], self.options.weight_decay
+            weights = self.active_arrays[name].reshape(-1)[chunk]
+            decay = 0.0 if parameter in kind.no_weight_decay else self.options.weight_decay
             moments = (self.moments[f"{name}_{moment}"].reshape(-1)[chunk] for moment in ("mean", "square"))
-            fitting.adam(weights, first, *moments, rate, 0.0 if parameter in kind.no_weight_decay else decay, step + 1)
+            linear_fitting.adam(weights, first, *moments, rate, decay, step + 1)
             if parameter in kind.max_magnitude:
-                fitting.clip_in_place(weights, np.float32(kind.max_magnitude[parameter]))
+                linear_fitting.clip_in_place(weights, np.float32(kind.max_magnitude[parameter]))
             if self.arrays[name].is_integer:
-                one, most = np.float32(self.arrays[name].scale), np.float32(self.arrays[name].max_integer)
-                fitting.quantise(weights, one, most, self.quantised[name].reshape(-1)[chunk])
+                scale, maximum = np.float32(self.arrays[name].scale), np.float32(self.arrays[name].max_integer)
+                linear_fitting.quantise(weights, scale, maximum, self.quantised[name].reshape(-1)[chunk])
 
         jobs = [(name, start) for name, array in self.active_arrays.items() for start in range(0, array.size, CHUNK)]
         for _ in self.pool.map(run, jobs):
@@ -143,7 +144,7 @@ class LinearBackend(CompiledBackend):
     @cached_property
     def record(self) -> np.ndarray:
         """The network and the loss as a record for the kernels."""
-        record, options = np.zeros(1, fitting.NET), self.options
+        record, options = np.zeros(1, linear_fitting.NET), self.options
         record["span"], record["row"] = self.span, len(self.kept)
         record["lowest"], record["highest"] = self.phases.start, self.phases.stop - 1
         record["huber_delta"] = options.huber_delta
@@ -151,7 +152,7 @@ class LinearBackend(CompiledBackend):
 
     def add_gradient(self, batch: np.ndarray, shifts: np.ndarray) -> float:
         data, gradients = self.training, self.gradients[0]
-        return fitting.add_gradient(
+        return linear_fitting.add_gradient(
             *(self.record, batch, shifts, data.empties, data.scores, data.features),
             *(self.quantised["table"].reshape(-1), self.quantised["constants"]),
             *(gradients["table"].reshape(-1), gradients["constants"]),
@@ -160,7 +161,7 @@ class LinearBackend(CompiledBackend):
     def validation_values(self) -> np.ndarray:
         data, values = self.validation, np.empty(len(self.validation.scores), np.float32)
         weights, constants = self.quantised["table"].reshape(-1), self.quantised["constants"]
-        fitting.values_of(self.record, data.empties, data.features, weights, constants, values)
+        linear_fitting.values_of(self.record, data.empties, data.features, weights, constants, values)
         return values
 
 

@@ -1,4 +1,4 @@
-"""The whole pipeline at small scale, on 6x6 in a few minutes: solve endgames, train, go back to the opening, play.
+"""The whole pipeline at small scale, on 6x6 in a few minutes: solve endgames, train stage by stage back to the opening, play.
 
 The steps are those of `train.fitting.bootstrap`. The network then plays every published heuristic at the same depth, and its
 static values are compared with theirs on positions outside the training set.
@@ -46,7 +46,7 @@ class DemoResult:
 
 
 def run(folder: Path, *, scale: float = 1.0, games: int = 40, progress: Progress = no_progress) -> DemoResult:
-    """Train in *folder* or resume there, measure, play; *scale* multiplies the numbers of positions."""
+    """Train in *folder* or resume there, then measure and play; *scale* multiplies the numbers of positions."""
     options = BootstrapOptions(RULES.size, RULES.variant, stages=stages(scale))
     weights = Bootstrap(folder, options, progress=progress).run()
     network = file_name("network", weights)

@@ -82,8 +82,8 @@ def fit(
 ) -> FitReport:
     """Fit *net* in place, from its present weights; the weights with the lowest validation error are kept.
 
-    If it *fine_tunes* trained weights, the initial ones are among them. *checkpoint* is a file that is written after every epoch
-    and read if it exists; *progress* is then called with its epochs. A checkpoint of another fit raises a `TrainError`.
+    If the fit *fine_tunes* trained weights, these count as well. *checkpoint* is a file that is written after every epoch and read
+    if it exists; *progress* is then called with its epochs, too. A checkpoint of another fit raises a `TrainError`.
     """
     options = options or FitOptions()
     if labels.rules.size != net.size or not len(labels):
@@ -91,10 +91,10 @@ def fit(
             f"{len(labels)} positions of the {labels.rules.size}x{labels.rules.size} board for a network of the "
             f"{net.size}x{net.size} board: expected positions of that board"
         )
-    for wrong in np.flatnonzero(~np.isfinite(labels.score))[:1]:
-        raise TrainError(f"score {labels.score[wrong]} of position {wrong}: expected finite numbers of discs")
+    for row in np.flatnonzero(~np.isfinite(labels.score))[:1]:
+        raise TrainError(f"score {labels.score[row]} of position {row}: expected finite numbers of discs")
     run = _Fit(net, labels, options, checked_device(device), threads)
-    if fine_tunes:  # the initial weights stay unless an epoch is better
+    if fine_tunes:  # the initial weights are kept unless an epoch is better
         run.best_error = float(run.errors().mean())
     fingerprint = "" if checkpoint is None else _fingerprint(net, labels, options, device)
     if checkpoint is not None:
@@ -114,7 +114,7 @@ def checked_device(name: str) -> torch.device:
     if name not in ("cpu", "cuda"):
         raise TrainError(f"device {name!r}: expected cpu or cuda")
     if name == "cuda" and not torch.cuda.is_available():
-        raise TrainError("device cuda cannot be used (torch sees no CUDA GPU): expected one, or device cpu")
+        raise TrainError("device cuda: expected a CUDA GPU that torch can use, or device cpu")
     return torch.device(name)
 
 
@@ -173,7 +173,7 @@ class _Fit:
         save_state(path, tensors | {f"best/{name}": array for name, array in self.best_weights.items()}, header)
 
     def restore(self, path: Path, fingerprint: str) -> None:
-        """Load a checkpoint, if it exists; one of another fit raises."""
+        """Load a checkpoint, if it exists; a checkpoint of another fit raises."""
         state = load_state(path)
         if state is None:
             return

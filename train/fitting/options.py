@@ -1,4 +1,4 @@
-"""`FitOptions`: all that decides how a network is fitted to its labels, and presets for each board."""
+"""`FitOptions`: all options of a fit, and presets for each board and network."""
 
 import math
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ STEPS_PER_EPOCH, MIN_BATCH, MAX_BATCH = 100, 1 << 8, 1 << 14
 
 @dataclass(frozen=True)
 class FitOptions(Options):
-    """How to fit.
+    """How a network is fitted to its labels.
 
     Phase jitter: during training each position is assigned to a phase up to ``phase_jitter`` empties away, drawn again every
     epoch, so that neighbouring phases share data.
@@ -38,8 +38,8 @@ class FitOptions(Options):
     def batch_size_for(self, positions: int) -> int:
         if self.batch_size is not None:
             return self.batch_size
-        wanted = 2 ** round(math.log2(max(1, positions / STEPS_PER_EPOCH)))
-        return min(max(wanted, MIN_BATCH), MAX_BATCH)
+        size = 2 ** round(math.log2(max(1, positions / STEPS_PER_EPOCH)))
+        return min(max(size, MIN_BATCH), MAX_BATCH)
 
     def learning_rate_at(self, step: int, steps: int) -> float:
         return self.learning_rate * (1 + math.cos(math.pi * step / steps)) / 2
@@ -51,6 +51,6 @@ class FitOptions(Options):
 
 def preset(size: int, network: str = "linear", **changes: Any) -> FitOptions:
     """Return the options for a board of that *size*, for both variants, with *changes*."""
-    from models.patterns import NETWORKS  # not before it is needed: a command reads its options from this file
+    from models.patterns import NETWORKS  # imported late, since the help of a command reads this file
 
     return FitOptions(**{**NETWORKS[network].preset(size), **changes})

@@ -21,9 +21,9 @@ from train.labels.sampling import sample_block
 #: Maximum depth that is predicted, by board size (4x4 is solved), and the number of positions of a fit.
 MAX_DEPTH = {8: 8, 6: 7}
 POSITIONS = 1000
-#: Empties of positions whose final score is predicted.
+#: Range of empties of the positions whose final score is predicted.
 ENDGAME_EMPTIES = (13, 18)
-#: First word of the seed streams of both samples; streams of one word belong to the stages of a bootstrap.
+#: First element of the seed streams of both samples; streams of one element belong to the stages of a bootstrap.
 STREAM = 0
 
 
@@ -46,8 +46,8 @@ def add_probcut(
         name, cores = file_name("network", path), threads or os.cpu_count() or 1
         midgame = (deepest + 2, rules.square_count - 4 - max(2, rules.square_count // 8))
         sampled = own_positions(name, rules, midgame, positions, derive_seed(seed, STREAM, 0), threads)
-        ends = own_positions(name, rules, ENDGAME_EMPTIES, positions, derive_seed(seed, STREAM, 1), threads)
-        total = len(sampled) + len(ends)
+        endgames = own_positions(name, rules, ENDGAME_EMPTIES, positions, derive_seed(seed, STREAM, 1), threads)
+        total = len(sampled) + len(endgames)
         model = probcut_fit.fit(
             *(name, rules),
             deepest=deepest,
@@ -55,10 +55,10 @@ def add_probcut(
             threads=cores,
             progress=lambda done: progress(done, total),
         )
-        at_end = probcut_fit.fit_endgame(
-            name, rules, ends, threads=cores, progress=lambda done: progress(len(sampled) + done, total)
+        ends = probcut_fit.fit_endgame(
+            name, rules, endgames, threads=cores, progress=lambda done: progress(len(sampled) + done, total)
         )
-        model = replace(model, ends=at_end)
+        model = replace(model, ends=ends)
         return annotate(path, out, probcut=as_table(model)), model
 
 
@@ -67,7 +67,7 @@ def own_positions(
 ) -> list[Position]:
     """Return positions with *empties*, a range, from games of the network against itself."""
     low, high = empties
-    whole = -(-count // (high - low + 1)) * (high - low + 1)
-    options = {"size": rules.size, "variant": rules.variant, "count": whole, "empties": empties, "seed": seed}
+    rounded = -(-count // (high - low + 1)) * (high - low + 1)  # equally many per number of empties
+    options = {"size": rules.size, "variant": rules.variant, "count": rounded, "empties": empties, "seed": seed}
     own, opp = sample_block(LabelOptions.from_dict({**options, "player": player, **GAMES_DEEP}), 0, threads=threads)
     return [Position(rules, int(a), int(b)) for a, b in zip(own[:count], opp[:count], strict=True)]

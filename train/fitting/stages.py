@@ -8,8 +8,8 @@ from reversi_env.errors import TrainError
 from reversi_env.options import GameOptions, option
 from train.fitting.options import FitOptions, preset
 
-#: How games are played: as labels are by default, with more large errors. Positions of strong play are those of later use, the
-#: others those inside a search tree. Named as in files (`LabelOptions.as_dict`).
+#: How games are played: as for labels by default, with more large errors. Positions of strong play resemble those of real games,
+#: the others those inside a search tree. Keys are field names of `LabelOptions`.
 GAMES: dict[str, Any] = {"temperature": (0.5, 1.0, 2.0, 4.0), "prefixes": (4, 8, 12, 20, 40)}
 #: For a trained player, with smaller errors and shorter random openings: 0.03 discs less error than GAMES on tournament positions.
 GAMES_DEEP: dict[str, Any] = {"temperature": (0.25, 0.5, 1.0, 2.0), "noise": (0.0, 0.02), "prefixes": (4, 8, 12, 20)}
@@ -93,18 +93,18 @@ def _opening(stage: Callable[..., Stage], size: int, exact: int, fits: dict[str,
     )
 
 
-#: Ways back to the opening, which a kind of network names (`Network.curriculum`), and the parts whose fits may differ.
+#: Orders of the stages by name (`Network.curriculum`), and the parts whose fits may differ.
 CURRICULA = {"joint": _joint, "opening": _opening}
 PARTS = ("solved", "searched", "joint")
 
 
 @dataclass(frozen=True)
 class BootstrapOptions(GameOptions):
-    """What to learn, and from how much.
+    """The game, network and size of a training from scratch.
 
     A ``scale`` of 1 is meant for a GPU and many cores; on two cores 0.004 takes 17 s on 6x6. With a ``player``, such as the
-    network of an earlier run, all stages whose games are played alike take their positions from the same games, which is much
-    faster. Without one, games are played by a heuristic at first, and then by the network as far as it is.
+    network of an earlier run, all stages with the same settings of games take their positions from the same games, which is much
+    faster. Without one, games are played by a heuristic at first, and then by the network of the stage before.
     """
 
     scale: float = option(

@@ -1,8 +1,8 @@
 """Backends, which take the steps of a fit: the base class, and the backend in torch for any device.
 
-`train.fitting.cpu_backend` has compiled kernels. Both do the same (AdamW, equal batches and phases), and draw the batches of an
-epoch from the seed and the number of the epoch alone: a resumed fit sees the same batches. Reduced precision would not be faster
-on a GPU: the work is table look-ups and additions.
+`train.fitting.cpu_backend` has compiled kernels. Both take the same steps (AdamW, equal batches and phases), and draw the batches
+of an epoch from the seed and the number of the epoch alone: a resumed fit gets the same batches. Reduced precision would not be
+faster on a GPU, since most of the work is table look-ups and additions.
 """
 
 import os
@@ -125,15 +125,15 @@ class TorchBackend(FitBackend):
         for group in self.optimiser.param_groups:
             group["lr"] = self.learning_rate_at(number)
         self.optimiser.step()
-        for name, most in self.net.kind.max_magnitude.items():
-            self.net.arrays[name].clamp_(-most, most)
+        for name, maximum in self.net.kind.max_magnitude.items():
+            self.net.arrays[name].clamp_(-maximum, maximum)
         return (values - scores).detach().abs().sum().double()
 
     def _groups(self) -> list[dict[str, Any]]:
         """Return the parameters with and without weight decay."""
-        fixed = self.net.kind.no_weight_decay
-        parts = [[p for name, p in self.net.named_parameters() if (name in fixed) == still] for still in (False, True)]
-        return [{"params": parts[0]}] + [{"params": parts[1], "weight_decay": 0.0}] * bool(fixed)
+        excluded, named = self.net.kind.no_weight_decay, list(self.net.named_parameters())
+        decayed, others = ([p for name, p in named if (name in excluded) == of] for of in (False, True))
+        return [{"params": decayed}] + [{"params": others, "weight_decay": 0.0}] * bool(excluded)
 
     def validation_values(self) -> np.ndarray:
         data, values = self.validation, []

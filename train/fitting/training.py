@@ -1,4 +1,4 @@
-"""Trainings in a folder: from labels, or from scratch, to a weight file with its record, log and plot; resumable at any moment."""
+"""Training in a folder, from labels or from scratch, to a weight file with its record, log and plot; resumable at any moment."""
 
 import hashlib
 import os
@@ -49,7 +49,7 @@ class FitResult:
 
     @property
     def judged_on(self) -> str:
-        """The positions of the error, in words."""
+        """The kind of positions on which the error was measured, in words."""
         return "held-out positions" if self.held_out else "the training positions"
 
     def save_plot(self) -> None:
@@ -105,7 +105,7 @@ def train_on_labels(
         )
         if initial_network:
             _restore_untrained_phases(net, initial_network, np.unique(labels.empties))
-            if backend_for(network, device) is TorchBackend:  # compiled steps do not change them
+            if backend_for(network, device) is TorchBackend:  # compiled steps do not change these rows
                 _restore_untrained_rows(net, initial_network, labels, threads)
         record = {
             "training": "labels",
@@ -140,7 +140,7 @@ def starting_weights(start: str, rules: Rules, network: str | None = None) -> Ne
 
 
 def _restore_untrained_phases(net: PatternModule, initial_network: Network, empties: np.ndarray) -> None:
-    """Restore the phases without any of these *empties*: phase jitter has changed the neighbours of trained ones."""
+    """Restore the phases without any of these *empties*: phase jitter has changed neighbours of trained phases."""
     initial = PatternModule.of(initial_network)
     others = np.setdiff1d(np.arange(net.phases), empties // net.span)
     for part, before in zip(net.by_phase(), initial.by_phase(), strict=True):
@@ -178,7 +178,7 @@ def train_from_scratch(
     last = read_weights(run.run())
     path = replace(last, record={**last.record, **provenance(command)}).save_in(out)
     metrics = run.metrics()
-    # the error at a number of empties is that of the last stage that was measured there
+    # The error at a number of empties is that of the last stage with such positions.
     errors = {int(e): error for row in metrics for e, error in row["error_by_empties"].items()}
     positions, epochs = (sum(row[name] for row in metrics) for name in ("positions", "epochs"))
     errors = dict(sorted(errors.items()))

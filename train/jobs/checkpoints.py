@@ -38,7 +38,7 @@ def load_checkpoint(path: Path) -> dict[str, State] | None:
 
 
 def network_state(net: nn.Module, optimiser: torch.optim.Optimizer) -> dict[str, State]:
-    """Return two parts: the weights, and the optimiser's state of each parameter."""
+    """Return two parts of a checkpoint: the weights, and the optimiser's state of each parameter."""
     names = _parameter_names(net, optimiser)
     moments = {
         f"{names[index]}/{key}": value
@@ -57,7 +57,7 @@ def restore_network(parts: Mapping[str, State], net: nn.Module, optimiser: torch
     for name, array in parts.get("adam", {}).items():
         parameter, _, key = name.rpartition("/")
         value, own = torch.from_numpy(array), parameters[parameter].detach()
-        if value.shape == own.shape:  # with the strides of the parameter, which fused steps require
+        if value.shape == own.shape:  # fused steps require the strides of the parameter
             value = torch.empty_like(own).copy_(value)
         moments.setdefault(indices[parameter], {})[key] = value
     optimiser.load_state_dict({"state": moments, "param_groups": optimiser.state_dict()["param_groups"]})

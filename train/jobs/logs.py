@@ -18,7 +18,7 @@ from reversi_env.storage.checksummed import ChecksumError, pack_checksummed, unp
 
 #: The key of a line's checksum.
 CHECKSUM = "crc32"
-#: What zipfile and numpy raise for a damaged archive: a flipped bit may also say "encrypted" (RuntimeError) or "compressed".
+#: Errors of zipfile and numpy for a damaged archive; a flipped bit may also mark it as encrypted (RuntimeError) or compressed.
 ARCHIVE_ERRORS = (OSError, ValueError, LookupError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error)
 #: Called with the name of a task, the number of its units that are done, and their total.
 Progress = Callable[[str, int, int], None]
@@ -74,10 +74,10 @@ class JsonLines:
         return lines
 
     def damaged(self, number: int, error: object) -> TrainError:
-        """Return the error for line *number*, from 1, which is not as it was written."""
+        """Return the error for the damaged line *number*, counted from 1."""
         return TrainError(
-            f"line {number} of {str(self.path)!r} cannot be read ({error}): expected it as it was written, or without it and "
-            "those below"
+            f"line {number} of {str(self.path)!r} cannot be read ({error}): expected it as it was written; restore it, or "
+            "delete it and all lines below"
         )
 
     def append(self, line: Any) -> None:
@@ -97,13 +97,13 @@ def _with_checksum(line: Any) -> bytes:
 
 
 def _without_checksum(line: Any) -> Any:
-    """Return the content of a line, after a check; lines of earlier versions have no checksum."""
+    """Return the content of a line after a check of its checksum, which objects of earlier versions lack."""
     if isinstance(line, list) and line and isinstance(line[-1], dict):
         stored = line.pop().get(CHECKSUM, 0)
     else:
         stored = line.pop(CHECKSUM, None) if isinstance(line, dict) else None
     if stored is not None and stored != _checksum(line):
-        raise ValueError("its content has another CRC-32")
+        raise ValueError("its CRC-32 does not match")
     return line
 
 
@@ -119,7 +119,7 @@ def save_arrays(path: Path, arrays: Mapping[str, np.ndarray], *, compressed: boo
 
 
 def load_arrays(
-    path: Path, names: Sequence[str], remedy: str = "delete it to make it again", *, optional: Sequence[str] = ()
+    path: Path, names: Sequence[str], remedy: str = "delete it to compute it again", *, optional: Sequence[str] = ()
 ) -> list[Any]:
     """Return arrays of an npz file, the *optional* ones last, None if absent; a corrupted file raises a `TrainError`."""
     try:
@@ -143,5 +143,5 @@ def load_state(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray]] | Non
         raise _damaged(path, error) from None
 
 
-def _damaged(path: Path, error: Exception, remedy: str = "delete it to make it again") -> TrainError:
+def _damaged(path: Path, error: Exception, remedy: str = "delete it to compute it again") -> TrainError:
     return TrainError(f"{str(path)!r} cannot be read ({error}): expected it as it was written; {remedy}")

@@ -1,7 +1,7 @@
 """Executors, which run jobs in workers, and the executor that uses processes of this machine (`train.jobs.ray` uses a cluster).
 
-A job must be idempotent: its result depends on the job and on the arguments of its worker alone. A job whose worker dies is
-therefore given to another one, and the results do not depend on the executor.
+A job must be idempotent: its result depends only on the job and on the arguments of its worker. A job whose worker dies can
+therefore be given to another worker, and the results do not depend on the executor.
 """
 
 import multiprocessing
@@ -26,7 +26,7 @@ WorkerFactory = Callable[..., Callable[[Any], Any]]
 #: ("result", the result), ("refusal", the message of a `ReversiError`) or ("failure", a traceback).
 JobOutcome = tuple[str, Any]
 Device = Literal["cpu", "cuda", "any"]
-#: Number of times that a job is given to another worker before it is considered to crash them.
+#: Number of times that a job is given to another worker before the job counts as the cause of the crashes.
 RETRIES = 3
 #: Seconds in which idle workers must end.
 SHUTDOWN_SECONDS = 5.0
@@ -74,7 +74,7 @@ def in_order(results: Iterable[tuple[int, Result]]) -> Iterator[Result]:
 
 
 def run_job(worker: Callable[[], Callable[[Any], Any]], job: Any) -> JobOutcome:
-    """Run a job in a worker, which is made at the first one. An exception is part of the outcome: it might not be picklable."""
+    """Run a job in the worker that *worker* returns. Errors are returned as text, since exceptions may not be picklable."""
     try:
         return "result", worker()(job)
     except ReversiError as error:
@@ -106,12 +106,12 @@ class ProcessPool(Generic[Job, Result]):
         self._worker = make(*arguments) if count == 0 else None
         self._make, self._arguments = make, arguments
         self._processes: dict[Connection, Any] = {}
-        self._jobs: dict[Connection, tuple[Job, int]] = {}  # of busy workers, with the number of losses
+        self._jobs: dict[Connection, tuple[Job, int]] = {}  # of busy workers, with the number of workers lost
         try:
             with _interrupts_held(start=count > 0):
                 for number in range(count):
                     self._start(f"worker {number}")
-        except BaseException:  # Ctrl-C among them: the context is never entered, and so never left
+        except BaseException:  # also Ctrl-C; `__exit__` is not called, since the context was not entered
             self._end(self._processes)
             raise
 
@@ -158,7 +158,7 @@ class ProcessPool(Generic[Job, Result]):
 
     def _send(self, connection: Connection, job: Job, lost: int) -> None:
         self._jobs[connection] = job, lost
-        with suppress(OSError):  # it died while it was idle, which is noticed when its result is read
+        with suppress(OSError):  # a worker that died while idle is detected when its result is read
             connection.send(job)
 
     def _replace(self, connection: Connection) -> None:
@@ -169,7 +169,7 @@ class ProcessPool(Generic[Job, Result]):
         if lost == RETRIES:
             raise ReversiError(
                 f"{process.name} ended with status {process.exitcode} in the middle of a job, "
-                f"as did {lost} others at the same one: expected a job that does not crash its workers"
+                f"as did {lost} others with the same job: expected a job that does not crash its workers"
             )
         with _interrupts_held(start=True):
             connection = self._start(process.name)
@@ -218,15 +218,15 @@ def _work(connection: Connection, make: WorkerFactory, arguments: tuple[Any, ...
     """Run jobs until the other end of the connection is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if hasattr(signal, "pthread_sigmask"):
-        # signals that arrived before are ignored too, and child programs start with the usual mask
+        # Signals that arrived earlier are ignored, too, and child programs start with the usual mask.
         signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    made = cache(partial(make, *arguments))
+    worker = cache(partial(make, *arguments))
     with suppress(EOFError, OSError):
         while True:
-            connection.send(run_job(made, connection.recv()))
-    if made.cache_info().currsize:
-        close(made())
+            connection.send(run_job(worker, connection.recv()))
+    if worker.cache_info().currsize:
+        close(worker())
 
 
 def _end_with_parent() -> None:

@@ -40,7 +40,7 @@ def provenance(command: str) -> dict[str, Any]:
 
 
 def commit(*others: str) -> str | None:
-    """Return the commit of the checkout, with ``-dirty`` if code of the `PACKAGES` or *others* was changed; None elsewhere."""
+    """Return the commit of the checkout, with ``-dirty`` if code of the `PACKAGES` or *others* was changed; None without git."""
     head = _git("rev-parse", "HEAD") if (ROOT / ".git").exists() else None
     return f"{head}-dirty" if head and _git("status", "--porcelain", "--", *PACKAGES, *others) else head
 

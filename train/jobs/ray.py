@@ -25,7 +25,7 @@ from reversi_env.errors import extra_libraries, quoted
 from train.jobs.processes import RETRIES, Device, JobOutcome, WorkerFactory, close, run_job, unwrap
 from train.jobs.shipping import ShippedFile, build_id, collect_files, unpack, with_local_paths
 
-#: A running cluster that RAY_ADDRESS or this machine names, or else a new one on this machine; always a new one.
+#: ``auto``: the running cluster of RAY_ADDRESS or of this machine, or else a new one here; ``local``: always a new one here.
 AUTO, LOCAL = "auto", "local"
 #: Tasks in the queue per worker, so that none is idle.
 TASKS_PER_WORKER = 2
@@ -37,7 +37,7 @@ _ADDRESS = re.compile(r"(\[[0-9a-fA-F:]+\]|[\w.-]+):(\d{1,5})")
 class RayCluster:
     """The cluster at an *address*, HOST:PORT of its head, ``auto`` or ``local``; connected within its context.
 
-    An existing connection of this process is used, and stays. *on_message* is called when machines come or go.
+    An existing connection of this process is used and stays open. *on_message* is called when the number of CPUs changes.
     """
 
     def __init__(self, address: str = AUTO, on_message: Callable[[str], None] = lambda message: None) -> None:
@@ -72,16 +72,16 @@ class RayCluster:
         return self._last_cpus
 
     def gpus(self) -> int:
-        """Return the number of GPUs of all machines, as old as `cpus`."""
+        """Return the number of GPUs of all machines, at most `POLL_SECONDS` old."""
         self.cpus()
         return self._last_gpus
 
     def workers(self, make: WorkerFactory, *arguments: Any, cpus: int = 1, device: Device = "cpu") -> RayWorkers:
         if device == "cuda" and not self.gpus():
             raise ReversiError(f"device cuda: expected a machine with a GPU in the Ray cluster {self.address}")
-        most = max(int(node["Resources"].get("CPU", 0)) for node in self._ray.nodes() if node["Alive"])
-        if cpus > most:  # Ray would wait without end
-            raise ReversiError(f"{cpus} threads per worker: expected at most {most}, the CPUs of the largest machine")
+        largest = max(int(node["Resources"].get("CPU", 0)) for node in self._ray.nodes() if node["Alive"])
+        if cpus > largest:  # Ray would wait without end
+            raise ReversiError(f"{cpus} threads per worker: expected at most {largest}, as the largest machine has")
         slots: dict[str, Callable[[], int]] = {}
         if device != "cpu":
             slots["cuda"] = self.gpus
@@ -92,7 +92,7 @@ class RayCluster:
 
 @dataclass(frozen=True)
 class Setup:
-    """The call that makes a worker, the files that its arguments name, and the build of the package that it needs."""
+    """The call that makes a worker, the files that its arguments name, and the required build of the package."""
 
     make: WorkerFactory
     arguments: tuple[Any, ...]
@@ -101,15 +101,15 @@ class Setup:
 
 
 class RayWorkers:
-    """Tasks of one pool, on each device that *slots* counts the workers of.
+    """The tasks of one pool; *slots* has the devices, and for each a function that counts its workers.
 
-    Tasks are not cancelled: ``ray.cancel`` aborts its process if the task ends at that moment (Ray 2.60).
+    Tasks are not cancelled, since ``ray.cancel`` aborts the calling process if the task ends at that moment (Ray 2.60).
     """
 
     def __init__(self, ray: Any, slots: dict[str, Callable[[], int]], setup: Setup, cpus_each: int) -> None:
         self._ray, self._slots = ray, slots
         self._name = uuid.uuid4().hex
-        self._setup = ray.put(pickle.dumps(setup))  # as bytes: an error in reading them is part of the outcome
+        self._setup = ray.put(pickle.dumps(setup))  # as bytes, so that an error in unpickling is part of the outcome
         # A task with a GPU reserves no CPU, or it would wait for those that tasks without one occupy.
         resources = {"cpu": {"num_cpus": cpus_each}, "cuda": {"num_cpus": 0, "num_gpus": 1}}
         task = ray.remote(do_job)
@@ -138,11 +138,11 @@ class RayWorkers:
                 yield unwrap(self._outcome(task))
 
     def _free_device(self) -> str | None:
-        """Return a device whose queue is not full, if there is one; without machines the last one waits for some."""
+        """Return a device whose queue is not full, if any. The last device has a queue even without machines."""
         queued = [*self._pending.values()]
         for device, count in self._slots.items():
-            least = device == [*self._slots][-1]
-            if queued.count(device) < TASKS_PER_WORKER * max(least, count()):
+            min_workers = device == [*self._slots][-1]
+            if queued.count(device) < TASKS_PER_WORKER * max(min_workers, count()):
                 return device
         return None
 
@@ -156,10 +156,10 @@ class RayWorkers:
         errors = self._ray.exceptions
         try:
             return self._ray.get(task)
-        except errors.RayTaskError as error:  # not from a job, whose errors are outcomes: there was no worker
+        except errors.RayTaskError as error:  # there was no worker, since errors of jobs are outcomes
             raise ReversiError(
                 f"a machine of the cluster cannot run jobs ({_lines(error)[-1]}): expected the package, "
-                f"reversi-lab {__version__} with its extra 'cluster', to be installed on all"
+                f"reversi-lab {__version__} with its extra 'cluster', on every machine"
             ) from None
         except errors.RayError as error:
             raise ReversiError(
@@ -194,7 +194,7 @@ def do_job(pool: str, setup: list[Any], job: Any) -> JobOutcome:
 
 
 def _make_worker(setup: bytes) -> Callable[[Any], Any]:
-    """Return the worker, or raise if this machine lacks the same installation."""
+    """Return the worker, or raise if this machine has a different installation."""
     machine = socket.gethostname()
     try:
         required: Setup = pickle.loads(setup)
@@ -215,12 +215,12 @@ def _make_worker(setup: bytes) -> Callable[[Any], Any]:
 
 
 def checked_address(address: str) -> str:
-    """Return the address, or raise if it has not the form of one."""
+    """Return the address, or raise if its form is wrong."""
     if address in (AUTO, LOCAL) or _ADDRESS.fullmatch(address):
         return address
     raise ReversiError(
         f"Ray address {quoted(address)}: expected HOST:PORT of the cluster's head, as in 10.0.0.1:6379, "
-        f"{AUTO} for one that runs here or is started here, or {LOCAL} for one of its own"
+        f"{AUTO} for a running or new cluster here, or {LOCAL} for a new one"
     )
 
 
@@ -231,7 +231,7 @@ def _ray() -> Any:
 
 
 def _connect(ray: Any, address: str) -> None:
-    loading.check_folder(Path.cwd())  # where Ray's workers import from first
+    loading.check_folder(Path.cwd())  # the first folder from which Ray's workers import
     match = _ADDRESS.fullmatch(address)
     if match:
         host, port = match[1].strip("[]"), int(match[2])

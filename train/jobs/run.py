@@ -1,4 +1,4 @@
-"""`Run`: a resumable job in a folder. However it ends, the same call resumes it.
+"""`Run`: a resumable job in a folder. After any interruption the same call resumes the job.
 
 Entering a run makes the folder, locks it against other processes, removes temporary files of a killed process, and compares
 the options with those that the folder was started with::
@@ -37,11 +37,11 @@ AnyOptions = TypeVar("AnyOptions", bound=Options)
 class Run:
     """The folder of a job, while it is written.
 
-    ``file`` stores the *options*, the *content_hashes* (what else decides the results, as hashes of the weights that the options
-    only name) and the builds of the code that has run. It is JSON of a *format*. Options in *changeable* may change, those in
-    *extendable* may grow. A job that has not *begun*, with nothing to resume, may have any other options; by default a job has
-    begun once it has the file. A folder of another kind of run is refused: each kind has one of the files named above as its
-    ``file``, or none, if its files may lie beside any others.
+    ``file``, JSON of a *format*, stores the *options*, the *content_hashes* (such as those of weights that the options only name)
+    and the builds of the code that has run. Options in *changeable* may change, those in *extendable* may grow. A job that has not
+    *begun* has nothing to resume and may have any other options; by default a job has begun if the file exists. A folder of
+    another kind of run is refused: each kind has one of the files named above as its ``file``, or none if its folder may have
+    other files.
     """
 
     def __init__(
@@ -97,14 +97,14 @@ class Run:
         if self._file is None:
             return
         others = {RUN, MANIFEST, CHECKPOINT} - {self._file}
-        if self._path.exists():  # then only a checkpoint may be that of another kind of run, one with options
+        if self._path.exists():  # but a checkpoint may belong to another kind of run, which has options
             others = {RUN} if self._file == CHECKPOINT else set()
         for other in sorted(others):
             if (self.folder / other).exists():
                 raise TrainError(f"{str(self.folder)!r} has {other}, of another kind of run: expected another folder")
 
     def store_or_check_options(self) -> None:
-        """Write the options into the folder, or raise if the stored ones forbid that the run is resumed with these."""
+        """Write the options into the folder, or raise if a run with the stored options cannot be resumed with these."""
         if self.options is None:
             return
         options = self.options.as_dict()
@@ -143,7 +143,7 @@ def _make_folder(folder: Path) -> None:
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
         raise TrainError(
-            f"folder {str(folder)!r} cannot be made, {reason}: expected a place where you may write"
+            f"folder {str(folder)!r} cannot be created, {reason}: expected a place where you may write"
         ) from None
     if not os.access(folder, os.W_OK):
         raise TrainError(f"folder {str(folder)!r} is read-only: expected a place where you may write")
@@ -157,7 +157,7 @@ def check_resumable(
     changeable: Collection[str] = (),
     extendable: Collection[str] = (),
 ) -> None:
-    """Raise if what is in *path* has other *stored* options or hashes than the *current* ones.
+    """Raise if the *stored* options or hashes of *path* differ from the *current* ones.
 
     The values of hashes, whose names end in ``_sha256``, are not part of the message.
     """
@@ -198,7 +198,7 @@ def stored_options(folder: Path, kind: type[AnyOptions]) -> AnyOptions | None:
 
 
 def _stored_options(path: Path, content: dict[str, Any], kind: type[Options]) -> dict[str, Any]:
-    """Return the options of a file, with defaults for newer ones; the file of another kind of run is refused."""
+    """Return the options of a file, with defaults for options added later; the file of another kind of run is refused."""
     stored = dict(content.get("options") or {})
     names = {field.name for field in option_fields(kind)}  # type: ignore[arg-type]
     if not names & stored.keys():
@@ -217,6 +217,4 @@ def read_json(path: Path, format: str) -> dict[str, Any]:
             raise ValueError(f"format {quoted(content['format'])}")
         return dict(content)
     except (OSError, ValueError, LookupError, TypeError, RecursionError) as error:
-        raise TrainError(
-            f"{str(path)!r} cannot be read ({error}): expected a manifest of the format {format}"
-        ) from None
+        raise TrainError(f"{str(path)!r} cannot be read ({error}): expected JSON of the format {format}") from None

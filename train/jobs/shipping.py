@@ -38,11 +38,11 @@ class ShippedFile:
 def build_id(*others: str) -> str:
     """Return the version and a hash of all code, books and weights of the `PACKAGES` and of *others*.
 
-    Results are equal only between machines of the same build. Weights count by their names, which contain hashes.
+    Only machines of the same build give equal results. Of weight files only the names are hashed, since they contain hashes.
     """
     digest = hashlib.sha256()
     for path in sorted(path for name in (*PACKAGES, *others) for path in (ROOT / name).rglob("*")):
-        if path.suffix in FINGERPRINTED_SUFFIXES and path.is_file():  # an editor's lock is a link to nowhere
+        if path.suffix in FINGERPRINTED_SUFFIXES and path.is_file():  # the lock of an editor may be a dangling link
             name = path.relative_to(ROOT)
             digest.update(name.as_posix().encode())
             if "weights" not in name.parts:
@@ -51,7 +51,7 @@ def build_id(*others: str) -> str:
 
 
 def collect_files(arguments: Iterable[Any]) -> tuple[ShippedFile, ...]:
-    """Return the files that text fields of options name. Names of agents have no dot and are never taken for files."""
+    """Return the files that text fields of options name; names of agents have no suffix and are not taken for files."""
     files = {}
     for name in (name for argument in arguments for text in _texts(argument) for name in _files(text)):
         if Path(name).suffix and name not in files and isfile(name):  # noqa: PTH113 - Path raises for a text too long for a name
@@ -60,13 +60,13 @@ def collect_files(arguments: Iterable[Any]) -> tuple[ShippedFile, ...]:
     return tuple(files.values())
 
 
-def unpack(sent: Iterable[ShippedFile], folder: Path | None = None) -> dict[str, str]:
+def unpack(files: Iterable[ShippedFile], folder: Path | None = None) -> dict[str, str]:
     """Return the local paths of files that this machine lacks; its workers share the copies in *folder*."""
     places = {}
-    for file in sent:
-        if not _is(Path(file.name), file):
+    for file in files:
+        if not _has_content(Path(file.name), file):
             copy = (folder or _own_folder()) / f"{file.sha256}{Path(file.name).suffix}"
-            if not _is(copy, file):
+            if not _has_content(copy, file):
                 write_atomically(copy, file.content)
             places[file.name] = str(copy)
     return places
@@ -74,22 +74,22 @@ def unpack(sent: Iterable[ShippedFile], folder: Path | None = None) -> dict[str,
 
 def with_local_paths(argument: Any, places: Mapping[str, str]) -> Any:
     """Return options with the local paths of their files."""
-    moved = {name: (value, _moved(value, places)) for name, value in _fields(argument) if places}
-    changed = {name: after for name, (before, after) in moved.items() if after != before}
+    pairs = {name: (value, _with_local_path(value, places)) for name, value in _fields(argument) if places}
+    changed = {name: after for name, (before, after) in pairs.items() if after != before}
     return replace(argument, **changed) if changed else argument
 
 
 def _files(text: str) -> tuple[str, ...]:
-    """Return what may be a file: the weights and the book of an agent, or the whole text."""
+    """Return possible file names: the weights and the book of an agent, or the whole text."""
     try:
         return tuple(AgentSpec.parse(text).files().values()) or (text,)
     except AgentSpecError:
         return (text,)
 
 
-def _moved(value: Any, places: Mapping[str, str]) -> Any:
+def _with_local_path(value: Any, places: Mapping[str, str]) -> Any:
     if isinstance(value, tuple):
-        return tuple(_moved(part, places) for part in value)
+        return tuple(_with_local_path(part, places) for part in value)
     if not isinstance(value, str):
         return value
     if value in places or not any(name in places for name in _files(value)):
@@ -108,7 +108,7 @@ def _texts(argument: Any) -> Iterator[str]:
         yield from (text for text in (value if isinstance(value, tuple) else (value,)) if isinstance(text, str))
 
 
-def _is(path: Path, file: ShippedFile) -> bool:
+def _has_content(path: Path, file: ShippedFile) -> bool:
     try:
         return hashlib.sha256(path.read_bytes()).hexdigest() == file.sha256
     except OSError:
@@ -122,5 +122,5 @@ def _own_folder() -> Path:
     folder.mkdir(mode=0o700, exist_ok=True)
     status = folder.lstat()
     if hasattr(os, "getuid") and (status.st_uid != user or status.st_mode & 0o022 or not folder.is_dir()):
-        raise ReversiError(f"{str(folder)!r} is another user's: expected your own folder for shipped files")
+        raise ReversiError(f"{str(folder)!r} can be written by another user: expected your own folder")
     return folder

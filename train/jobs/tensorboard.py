@@ -20,7 +20,7 @@ class TensorBoard:
         if self._writer is None:
             from torch.utils.tensorboard import SummaryWriter
 
-            # From this step on, what a process wrote that was killed before its checkpoint is not shown.
+            # A killed process may have written later steps than its checkpoint has: TensorBoard hides them.
             self._writer = SummaryWriter(str(self._folder), purge_step=step)
         for name, value in metrics.items():
             if isinstance(value, (int, float)):

@@ -91,11 +91,11 @@ def add_deep_gradient(
         head, gradients, back = heads[phase], head_gradients[phase], transposed_heads[phase]
         error = forward(features[position], phase * row, rows, head, sums, inputs, units) - scores[position]
         total += abs(error)
-        slope = huber_gradient(error, huber_delta) * share
-        gradients[CONSTANT] += slope
+        value_gradient = huber_gradient(error, huber_delta) * share
+        gradients[CONSTANT] += value_gradient
         for u in range(HIDDEN):
-            gradients[SECOND + u] += slope * units[u]
-            by_unit[u] = slope * head[SECOND + u] if units[u] > _ZERO else _ZERO
+            gradients[SECOND + u] += value_gradient * units[u]
+            by_unit[u] = value_gradient * head[SECOND + u] if units[u] > _ZERO else _ZERO
             gradients[BIAS + u] += by_unit[u]
         for k in range(INPUTS):
             by_input[k] = _ZERO
@@ -105,11 +105,11 @@ def add_deep_gradient(
             for k in range(INPUTS):
                 by_input[k] += by_unit[u] * back[u * INPUTS + k]
         for k in range(WIDTH):
-            gradients[k] += slope * sums[k]
-            by_sum[k] = slope * head[k]
+            gradients[k] += value_gradient * sums[k]
+            by_sum[k] = value_gradient * head[k]
             if _ZERO <= sums[k] <= _MOST:
                 by_sum[k] += by_input[k]
-            if -_MOST <= sums[k] <= _ZERO:  # both at 0, where every fit begins: as torch has it
+            if -_MOST <= sums[k] <= _ZERO:  # both conditions hold at 0, as in torch; every fit begins there
                 by_sum[k] -= by_input[WIDTH + k]
         for j in range(features.shape[1]):
             at = (phase * row + features[position, j]) * WIDTH

@@ -1,7 +1,7 @@
 """Noisy games for datasets, choice of moves, and games in lockstep.
 
-Game *i* depends on (seed, i) only. It draws the number of its random moves at the start, and how noisily each side plays from
-there on. Of the positions after the start, one per number of empties is taken.
+Game *i* depends on (seed, i) only. At its start the number of random moves is drawn, and the noise and temperature of each side for
+the moves after them. Of the positions after the random moves, one per number of empties is taken.
 """
 
 import numpy as np

@@ -113,7 +113,7 @@ class Manifest:
 
 
 def read_manifest(folder: Path) -> Manifest:
-    """Return the manifest of a folder; one that cannot be read raises a `TrainError`."""
+    """Return the manifest of a folder; an unreadable manifest raises a `TrainError`."""
     path = folder / MANIFEST
     if not path.exists():
         raise TrainError(f"{str(folder)!r} has no {MANIFEST}: expected a folder written by `reversi label`")
@@ -129,7 +129,7 @@ def read_manifest(folder: Path) -> Manifest:
 
 
 def weight_hashes(options: LabelOptions) -> dict[str, str]:
-    """Return the hashes of the weights of player and labeller, by name; an evaluator that cannot be used raises."""
+    """Return the hashes of the weights of player and labeller, by name; an unusable evaluator raises."""
     plan = labeller_plan(options.labeller)
     names = {options.player} | ({plan.evaluator} if plan.evaluator and plan.depth else set())
     hashes = {name: evaluators.get_evaluator(name).sha256(options.rules) for name in sorted(names)}
@@ -153,7 +153,7 @@ def open_folder(folder: Path, options: LabelOptions, hashes: Mapping[str, str]) 
 
 
 def shards_in_place(folder: Path, manifest: Manifest) -> set[int]:
-    """Return the shards whose files exist; corrupted ones raise."""
+    """Return the numbers of the shards whose files exist; a corrupted file raises a `TrainError`."""
     existing = {number for number, shard in enumerate(manifest.shards) if (folder / shard.file).exists()}
     for number in existing:
         checked_bytes(folder, manifest.shards[number])
@@ -168,12 +168,14 @@ def rows_in_place(folder: Path) -> int:
 
 
 def checked_bytes(folder: Path, shard: Shard) -> bytes:
-    """Return the content of a shard's file; one that is missing or corrupted raises a `TrainError`."""
+    """Return the content of a shard's file; a missing or corrupted file raises a `TrainError`."""
     path = folder / shard.file
     try:
         data = path.read_bytes()
     except FileNotFoundError:
-        raise TrainError(f"{str(path)!r} is missing: expected it; run the same command again") from None
+        raise TrainError(
+            f"{str(path)!r} is missing: expected all shards of the manifest; run the same command again"
+        ) from None
     if hashlib.sha256(data).hexdigest() != shard.sha256:
         raise TrainError(
             f"{str(path)!r} is damaged, its SHA-256 is not that of the manifest: expected the file as it was "
@@ -245,9 +247,7 @@ def read_shard(folder: Path, shard: Shard, rules: Rules) -> Labels:
     labels = Labels(rules, own, opp, score, empties, exact.to_numpy(), depth)
     for row in np.flatnonzero(~_is_valid(labels))[:1]:
         content = ", ".join(f"{column} {getattr(labels, column)[row]}" for column in COLUMNS)
-        raise TrainError(
-            f"{name}, row {row}, has {content}: expected a position of {rules} with a score that it can have"
-        )
+        raise TrainError(f"{name}, row {row}, has {content}: expected a position of {rules} with a possible score")
     return labels
 
 

@@ -51,13 +51,13 @@ def generate(
     finished shard. A folder started with other options and a corrupted shard raise a `TrainError`. *device* ``cuda`` solves on a
     GPU. *threads* is by default the number of cores. With an *executor*, other processes or machines play games and label
     positions, each with *threads*, by default one; shards are written here. *on_resume* is called once with the numbers of
-    finished shards and rows, when their files have been checked; *progress* with the number of rows of a block that are sampled,
-    or of the dataset that are labelled. More empties than can be solved raise a `TrainError` before anything is written.
+    finished shards and rows, after a check of their files; *progress* with the number of sampled rows of a block, or of labelled
+    rows of the dataset. More empties than can be solved raise a `TrainError` before anything is written.
     """
     path = Path(folder)
-    search_instead = ", or --labeller network:depth=4, which searches"
+    remedy = "; use --labeller network:depth=4, which searches"
     check_device(device)
-    check_solvable(options.max_solved_empties, options.rules, options.labeller, search_instead, device=device)
+    check_solvable(options.max_solved_empties, options.rules, options.labeller, remedy, device=device)
     check_probcut(labeller_plan(options.labeller), options.rules)
     storage.require_pyarrow()
     if device != "cpu" and options.max_solved_empties and executor is None:
@@ -96,7 +96,7 @@ def generate(
 
 
 def _remove_finished_games(folder: Path, options: LabelOptions, done: set[int]) -> None:
-    """Remove the checkpoints of labelled blocks: a run may have been killed before it could."""
+    """Remove the checkpoints of labelled blocks: a run may have been killed before it removed them."""
     for block in range(options.blocks):
         if done.issuperset(block_shards(options, block)):
             (folder / SAMPLED.format(block)).unlink(missing_ok=True)
@@ -120,7 +120,7 @@ def read(folder: str | PathLike[str], *, partial: bool = False) -> Labels:
     if not manifest.complete and not partial:
         raise TrainError(
             f"{str(path)!r} has {len(manifest.shards)} of {options.shards} shards: expected all; run the same "
-            f"`reversi label` again to make the others"
+            f"`reversi label` again to finish it"
         )
     if not manifest.shards:
         raise TrainError(f"{str(path)!r} has no finished shard: expected one or more")
@@ -192,7 +192,7 @@ def _sample(
 
 
 def _try_device(options: LabelOptions, device: str) -> None:
-    """Solve one of the hardest positions, so that a device that cannot fails before minutes of sampling."""
+    """Solve one of the hardest positions, so that an unusable device fails before minutes of sampling."""
     empties = options.max_solved_empties
     single = replace(options, count=1, empties=(empties, empties), labeller="exact")
     exact_scores(*sample_positions(single, 0), options.rules, device=device)

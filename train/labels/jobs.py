@@ -19,7 +19,7 @@ from train.labels.labellers import Counter, Scores, labeller_plan
 from train.labels.options import LabelOptions
 from train.labels.sampling import Boards, SamplingPlayers, block_rows
 
-#: Maximum positions and games of a job: about a second of work for one core, since a job has an overhead of a millisecond.
+#: Maximum positions and games of a job: about a second of work for one core; a job has an overhead of a millisecond.
 MAX_JOB_ROWS, MAX_JOB_GAMES = 5000, 3072
 MIN_ROWS, MIN_GAMES = 100, 128
 #: Maximum positions of a job on a GPU: 4 MB of boards.
@@ -91,7 +91,7 @@ def rows_per_job(options: LabelOptions, device: str = "cpu") -> int:
 
 
 def job_size(amount: int, workers: int, minimum: int, maximum: int) -> int:
-    """Return the size of a job that is a part of an amount of work."""
+    """Return the number of units in a job, for an *amount* of units in all."""
     return min(maximum, max(minimum, amount // (JOBS_PER_WORKER * workers)))
 
 
@@ -102,14 +102,14 @@ def block_of(key: Boards, parts: int) -> NDArray[np.int64]:
 
 
 class PrefetchedGames:
-    """Games played by a pool in advance, as `sample_block` calls for them; the positions needed may have become fewer since."""
+    """Games for `sample_block` that a pool plays in advance; by then, fewer numbers of empties may be needed."""
 
     def __init__(self, pool: WorkerPool, options: LabelOptions, block: int) -> None:
         self._block, self._strata = block, options.strata
-        games = -(-len(block_rows(options, block)) // options.strata) * options.blocks  # an estimate
+        games = -(-len(block_rows(options, block)) // options.strata) * options.blocks  # estimated
         self._each = job_size(games, pool.size, MIN_GAMES, MAX_JOB_GAMES)
         self._wanted: NDArray[np.bool_] = np.ones(options.strata, np.bool_)
-        self._first, self._begun, self._over = 0, False, False
+        self._first, self._begun, self._finished = 0, False, False
         self._games = in_order(pool.results(self._jobs()))
         self._rows = [np.zeros((0, options.strata), np.uint64) for _ in range(3)]
 
@@ -128,13 +128,13 @@ class PrefetchedGames:
 
     def finish(self) -> None:
         """Wait for the last games, which are not needed, so that the pool is free."""
-        self._over = True
+        self._finished = True
         for _ in self._games:
             pass
 
     def _jobs(self) -> Iterator[PlayJob]:
         for number in count():
-            if self._over:
+            if self._finished:
                 return
             yield PlayJob(number, self._first + number * self._each, self._each, self._block, self._wanted)
 
@@ -149,19 +149,20 @@ class PrefetchedGames:
 
 
 def label_parts(
-    pool: WorkerPool, own: Boards, opp: Boards, parts: list[range], most: int | None, done: Callable[[int], None]
+    pool: WorkerPool, own: Boards, opp: Boards, parts: list[range], max_rows: int | None, progress: Counter
 ) -> Iterator[Scores]:
-    """Yield the scores of the *parts* of a block, in order. *done* is called with the rows of each job, at most *most*."""
-    most = len(own) if most is None else job_size(sum(map(len, parts)), pool.size, min(MIN_ROWS, most), most)
-    cuts = [[part[start : start + most] for start in range(0, len(part), most)] for part in parts]
-    slices = [slice(cut.start, cut.stop) for part in cuts for cut in part]
+    """Yield the scores of the *parts* of a block, in order; *progress* is called with the rows of each job (None: a part)."""
+    limit = max_rows or len(own)
+    size = limit if max_rows is None else job_size(sum(map(len, parts)), pool.size, min(MIN_ROWS, limit), limit)
+    chunks = [[part[start : start + size] for start in range(0, len(part), size)] for part in parts]
+    slices = [slice(rows.start, rows.stop) for part in chunks for rows in part]
     jobs = (LabelJob(number, own[rows], opp[rows]) for number, rows in enumerate(slices))
 
     def counted() -> Iterator[tuple[int, Scores]]:
         for number, scores in pool.results(jobs):
-            done(len(scores))
+            progress(len(scores))
             yield number, scores
 
     scores = in_order(counted())
-    for part in cuts:
+    for part in chunks:
         yield np.concatenate([next(scores) for _ in part])

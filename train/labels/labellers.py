@@ -23,7 +23,7 @@ LabellerOptions = TypeVar("LabellerOptions", bound=Options)
 #: Called with the number of positions labelled so far.
 Counter = Callable[[int], None]
 DEVICES = ("cpu", "cuda")
-#: The name of the labeller that is a residual network, as that of the agent, and its batch size.
+#: Name of the labeller that is a residual network, also the name of its agent, and its batch size.
 RESIDUAL, RESIDUAL_ROWS = "zero", 1 << 14
 
 
@@ -32,8 +32,8 @@ class LabellerPlan:
     """Positions with at most ``exact`` empties are solved; the others are searched, or valued by a residual network.
 
     ``depth``: plies of the search with ``evaluator``, 0 for the static values of a residual network. ``mean``: average of this
-    many searches, the last of them to ``depth``, each a ply deeper than the one before. Searches of odd and of even depth err to
-    opposite sides, and a bootstrap would accumulate the error. ``probcut``: margin of selective searches in standard deviations
+    many searches, the last of them to ``depth``, each a ply deeper than the one before. Odd and even depths err in opposite
+    directions, and a bootstrap would accumulate the error. ``probcut``: margin of selective searches in standard deviations
     (`search.engine.batch.search_batch`), 0 for full ones.
     """
 
@@ -110,30 +110,30 @@ def residual_scores(
     return scores
 
 
-def check_solvable(empties: int, rules: Rules, labeller: str, instead: str = "", *, device: str = "cpu") -> None:
-    """Raise if positions with this many empties cannot be solved on a device; *instead* is the remedy in the message."""
-    most, where = MAX_SOLVED_EMPTIES[rules.size], f"the {rules.size}x{rules.size} board"
-    if device == "cuda" and most > MAX_GPU_EMPTIES:
-        most, where = MAX_GPU_EMPTIES, "a GPU"
-    if empties > most:
+def check_solvable(empties: int, rules: Rules, labeller: str, remedy: str = "", *, device: str = "cpu") -> None:
+    """Raise if positions with this many empties cannot be solved on a device; *remedy* is added to the message."""
+    maximum, where = MAX_SOLVED_EMPTIES[rules.size], f"the {rules.size}x{rules.size} board"
+    if device == "cuda" and maximum > MAX_GPU_EMPTIES:
+        maximum, where = MAX_GPU_EMPTIES, "a GPU"
+    if empties > maximum:
         raise TrainError(
             f"positions with {empties} empties to be solved by labeller {quoted(labeller)}: "
-            f"expected at most {most} on {where}{instead}"
+            f"expected at most {maximum} on {where}{remedy}"
         )
 
 
 @dataclass(frozen=True)
 class _SearchLabeller(Options):
     depth: int = option(DEFAULT_DEPTH, "Search depth in plies.", low=1, high=MAX_DEPTH)
-    mean: int = option(1, "Searches whose mean is the label.", low=1, high=8)
-    exact: int | None = option(None, "Most empties of a position that is solved.", low=0, high=64)
+    mean: int = option(1, "Number of searches whose mean is the label.", low=1, high=8)
+    exact: int | None = option(None, "Maximum empties of a position that is solved.", low=0, high=64)
     probcut: float = option(0.0, "ProbCut margin in standard deviations; 0 for none.", low=0, high=10)
     weights: str | None = option(None, "Weight file.")
 
 
 @dataclass(frozen=True)
 class _ResidualLabeller(Options):
-    exact: int = option(SOLVE_BEYOND_DEPTH, "Most empties of a position that is solved.", low=0, high=64)
+    exact: int = option(SOLVE_BEYOND_DEPTH, "Maximum empties of a position that is solved.", low=0, high=64)
     weights: str | None = option(None, "Weight file.")
 
 
@@ -144,7 +144,7 @@ def labeller_plan(labeller: AgentSpec | str) -> LabellerPlan:
         spec = AgentSpec.parse(labeller)
         return LabellerPlan(_labeller_options(_ResidualLabeller, spec).exact, spec.evaluator)
     if name != "exact" and not evaluators.exists(name):
-        evaluators.get_evaluator(name)  # raises, and names the evaluators
+        evaluators.get_evaluator(name)  # raises an error that lists the evaluators
     spec = AgentSpec.parse(labeller)
     if str(spec) == "exact":
         return LabellerPlan(exact=64)

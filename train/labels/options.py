@@ -1,4 +1,4 @@
-"""`LabelOptions`: all that decides the content of a dataset of labels and the layout of its rows."""
+"""`LabelOptions`: all options that decide the content of a dataset of labels and the layout of its rows."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ MAX_CHOICES = 64
 
 @dataclass(frozen=True)
 class LabelOptions(GameOptions):
-    """What to sample and how to label it. Equal options give the same bytes, on any number of threads.
+    """The positions of a dataset and their labels. Equal options give the same bytes, on any number of threads.
 
-    Every number of empties gets the same number of positions (one more for some if it does not divide). The ``labeller`` is
+    Every number of empties gets the same number of positions, or one more if ``count`` is not a multiple. The ``labeller`` is
     ``exact``, or an evaluator with a search depth such as ``six-factor:depth=4``, which solves positions with at most ``exact=``
     empties (by default six more than the depth) and searches the rest; ``zero:FILE`` gives the rest the values of a residual
     network. Up to `MAX_SOLVED_EMPTIES` empties can be solved. Each side of each game draws one of ``noise`` and one of
@@ -77,7 +77,7 @@ class LabelOptions(GameOptions):
         from search.evaluators.base import WEIGHTS_SEPARATOR
         from search.evaluators.registry import get_evaluator
 
-        get_evaluator(self.player.partition(WEIGHTS_SEPARATOR)[0])  # only those who label need the file of its weights
+        get_evaluator(self.player.partition(WEIGHTS_SEPARATOR)[0])  # only labelling needs the file of its weights
         self.plan()
 
     def plan(self) -> LabellerPlan:

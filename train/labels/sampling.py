@@ -1,10 +1,10 @@
 """Sampling of the positions of a dataset, which its options alone decide.
 
-**Rows.** Row *k* of the dataset has ``low + k % strata`` empties, so that the whole and every shard are flat.
+**Rows.** Row *k* has ``low + k % strata`` empties, so every shard has equally many positions per number of empties.
 
 **No duplicates, and no state between shards.** Symmetric images of a position share a key, a hash of the canonical form. The
 key space is divided into as many equal parts as there are blocks. A block (the shards that fit in memory together) takes only
-positions of its own part and records their keys. No position can therefore be in two blocks or twice in one, and blocks are
+positions of its own part and records their keys. Therefore no position is in two blocks or twice in one, and blocks are
 independent: shards can be made in any order, on any machine, after any interruption. All blocks use the same games from number
 0 on, and take the first positions, in the order of the games, that fill their rows. A dataset of *k* blocks therefore plays its
 games *k* times.
@@ -36,7 +36,7 @@ from train.labels.options import LabelOptions
 
 Boards = NDArray[np.uint64]
 #: Plays games: index of the first, their number (a multiple of CHUNK), which numbers of empties are needed. Returns own boards,
-#: other boards and keys, a row per game and a column per number of empties, as `play_games` does, possibly more than is needed.
+#: other boards and keys, a row per game and a column per number of empties, as `play_games` does, possibly more than needed.
 Play = Callable[[int, int, NDArray[np.bool_]], tuple[Boards, Boards, Boards]]
 #: Games per call of the kernel.
 CHUNK = 128
@@ -57,7 +57,7 @@ MAX_DRY_GAMES = 3 << 10
 def sample_positions(
     options: LabelOptions, shard: int, *, threads: int | None = None, player: Evaluator | None = None
 ) -> tuple[Boards, Boards]:
-    """Return the boards (own, opp) of a shard, seen by the side to move. The block of the shard is cached for the next call.
+    """Return the boards (own, opp) of a shard for the side to move. The block of the shard is cached for the next call.
 
     *player* plays the games instead of the player of the options.
     """
@@ -157,7 +157,7 @@ def _play_until_full(sampling: _Sampling, play: Play, checkpoint: Path | None, p
             if perf_counter() > due:
                 save()
     except KeyboardInterrupt:
-        if not sampling.within_round:  # else positions would be recorded whose games are not
+        if not sampling.within_round:  # else the positions of a round would be saved without its games
             save()
         raise
     save()
@@ -181,7 +181,7 @@ class SamplingPlayers:
         self._options, rules = options, options.rules
         self._player = player or evaluators.get_evaluator(
             options.player
-        )  # its record may have the address of its weights
+        )  # kept: its record may have the address of its weights
         self._nets = self._player.record(rules)
         self._start = tuple(np.uint64(board) for board in rules.start_boards)
         self._settings = game_settings(options)

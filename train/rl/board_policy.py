@@ -31,7 +31,7 @@ class _NoFeatures(BaseFeaturesExtractor):
 
 
 class BoardPolicy(MaskableActorCriticPolicy):
-    """The policy and value of MaskablePPO: one `PolicyNet`, ``net``. The masks are those of the observations."""
+    """The policy and value of MaskablePPO: one `PolicyNet`, ``net``. The masks come from the observations."""
 
     def __init__(self, *args: Any, architecture: dict[str, int] | None = None, **options: Any) -> None:
         self._shape: dict[str, Any] = {"architecture": architecture or {}}

@@ -1,4 +1,4 @@
-"""`RegretCallback`: the regret in solved endgames over any stable-baselines3 training.
+"""`RegretCallback`: regret in solved endgames during a training with stable-baselines3.
 
 >>> from train.evaluation.endgames import noisy_endgames
 >>> from train.evaluation.options import EndgameOptions
@@ -50,11 +50,11 @@ class RegretCallback(BaseCallback):
         return True
 
     def _on_training_end(self) -> None:
-        self.measure()  # also if this step was measured: there was an update since
+        self.measure()  # even if this step was measured, since an update followed
         self.curve.figure().save(self.folder / PLOT, optional=True)
 
     def measure(self) -> Judgement:
-        """Return the judgement of the present policy, and add it to the curve."""
+        """Judge the present policy, add the result to the curve and return it."""
         observations, masks = self.positions.observations, self.positions.masks
         rows = (slice(start, start + BATCH) for start in range(0, len(masks), BATCH))
         parts = [self._predict(observations[part], masks[part]).reshape(-1) for part in rows]
@@ -70,7 +70,6 @@ class RegretCallback(BaseCallback):
         options: dict[str, Any] = {"deterministic": True}
         if "action_masks" in inspect.signature(predict).parameters:
             options["action_masks"] = masks
-        is_dict = isinstance(self.model.observation_space, spaces.Dict)
-        return np.asarray(
-            predict({"observation": observations, "action_mask": masks} if is_dict else observations, **options)[0]
-        )
+        if isinstance(self.model.observation_space, spaces.Dict):
+            return np.asarray(predict({"observation": observations, "action_mask": masks}, **options)[0])
+        return np.asarray(predict(observations, **options)[0])

@@ -1,4 +1,4 @@
-"""Options of a training by reinforcement learning, and the presets that did well."""
+"""`PpoOptions`: all options of a PPO run, and presets that performed well."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -12,7 +12,7 @@ Precision = Literal["float32", "bfloat16"]
 
 @dataclass(frozen=True)
 class PpoOptions(GameOptions):
-    """A training. Whatever decides its result is here, and a run's folder remembers it."""
+    """All options that decide the result of a PPO run; its folder stores them."""
 
     size: int = option(6, "Board size: 4, 6 or 8 (default: 6).")
     total_timesteps: int = option(
@@ -45,12 +45,12 @@ class PpoOptions(GameOptions):
 
     @property
     def rounded_timesteps(self) -> int:
-        """The steps that are done for the ``total_timesteps`` asked for: an update is played to its end."""
+        """``total_timesteps``, rounded up to whole updates."""
         update = self.num_envs * self.num_steps
         return -(-self.total_timesteps // update) * update
 
 
-#: What differs from the defaults on a CPU, by size.
+#: Differences from the defaults on a CPU, by size.
 _CPU: dict[int, dict[str, Any]] = {
     4: {"total_timesteps": 300_000, "opening_plies": 2, "snapshot_every": 32_768, "eval_every": 65_536, "blocks": 1},
     8: {
@@ -61,7 +61,7 @@ _CPU: dict[int, dict[str, Any]] = {
         "snapshot_every": 262_144,
     },
 }
-#: On a GPU, which takes as long for few games as for many.
+#: Differences on a GPU, where a step of few games takes as long as one of many.
 _GPU: dict[str, Any] = {"num_envs": 32_768, "num_steps": 16, "batch_size": 16_384, "n_epochs": 2}
 _GPU |= {"snapshot_every": 5_000_000, "eval_every": 10_000_000, "pool_size": 4}
 _GPU_BY_SIZE: dict[int, dict[str, Any]] = {
@@ -72,7 +72,7 @@ _GPU_BY_SIZE: dict[int, dict[str, Any]] = {
 
 
 def preset(size: int = 6, variant: Variant = "normal", device: str = "cpu", **changes: Any) -> PpoOptions:
-    """Return the options that did well for a game on a device, with *changes*."""
+    """Return options that performed well for a game on a device, with *changes*."""
     chosen = _GPU | _GPU_BY_SIZE.get(size, {}) if device == "cuda" else _CPU.get(size, {})
     return PpoOptions.from_dict({**chosen, "size": size, "variant": variant, "device": device, **changes})
 

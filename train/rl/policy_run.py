@@ -25,19 +25,19 @@ from train.rl.options import PpoOptions
 CHECKPOINT_SECONDS = 10.0
 POLICY, LOG, EVALUATIONS, CURVE = "policy.safetensors", "log.csv", "evaluations.csv", "curve.svg"
 TENSORBOARD = "tensorboard"
-#: Attributes of a run that a checkpoint has as they are.
+#: Attributes of a run that a checkpoint stores.
 STATE = ("steps", "learning_seconds", "evaluations", "log")
-#: Receives the activity, the steps done, the total, and a note for people.
+#: Called with the activity, the steps done, their total, and a note for the progress line.
 Progress = Callable[[str, int, int, str], None]
 
 
 class PolicyRun:
-    """A run in *folder*, which remembers the options; others raise a `TrainError`. *command* is recorded in the policy.
+    """A run in *folder*, which stores the options; different ones raise a `TrainError`. *command* is recorded in the policy.
 
     ``policy.safetensors`` is the current policy, for the agent ``rl:FILE``; ``log.csv`` has one line per update;
     ``evaluations.csv`` and ``curve.svg`` have the standings on the ladder, ``regret.csv`` and ``regret.svg`` the regret in solved
     endgames; ``tensorboard/`` has all metrics, if that library is installed; ``run.json`` the options; ``checkpoint.safetensors``
-    the state, written last: everything else is at least as new.
+    the state, which is written last, so that all other files are at least as new.
     """
 
     def __init__(
@@ -104,7 +104,7 @@ class PolicyRun:
         self.progress(doing, self.steps, self.options.rounded_timesteps, ", ".join(notes))
 
     def checkpoint_is_due(self) -> bool:
-        """Return whether the last checkpoint is old enough."""
+        """Return whether the last checkpoint is at least `CHECKPOINT_SECONDS` old."""
         return time.perf_counter() - self._saved_at >= CHECKPOINT_SECONDS
 
     def save(self, net: PolicyNet, parts: dict[str, State]) -> None:

@@ -122,7 +122,7 @@ class TensorPPO(PolicyRun):
         """Train to the end, if the run is not finished."""
         torch.set_num_threads(self.threads)
         before = torch.backends.cudnn.deterministic
-        torch.backends.cudnn.deterministic = True  # the same seed, the same run
+        torch.backends.cudnn.deterministic = True  # the same seed gives the same run
         try:
             with Run(self.folder, self.options, changeable=("total_timesteps",)):
                 self._started = self._saved_at = time.perf_counter()
@@ -150,10 +150,10 @@ class TensorPPO(PolicyRun):
         self._rng = np.random.default_rng([options.seed, 1])
         self._snapshots: list[PolicyNet] = []  # the oldest first
         self._snapshots_taken = 0
-        # A game is always seen under the same symmetry, and its snapshot, if it has one, always has the same colour.
+        # All positions of a game have the same symmetry, and its snapshot, if it has one, always has the same colour.
         indices = torch.arange(options.num_envs, device=device)
         self._symmetries = indices % 8
-        # For each game and each action that the network sees: the action of the real board.
+        # For each game: the action on the real board of each action on the board that the network gets.
         actions = functional.pad(square_images(self.rules), (0, 1), value=self.rules.pass_action)
         self._action_images = actions.to(device)[self._symmetries]
         self._snapshot_colour = (indices // 8 % 2).to(torch.uint8)
@@ -178,11 +178,11 @@ class TensorPPO(PolicyRun):
         self.tensorboard(self.steps, metrics | {"steps_per_second": rate})
         if self.steps // options.snapshot_every > self._snapshots_taken:
             self.add_snapshot()
-        end = self.steps >= options.total_timesteps
-        due = end or self.steps - self.evaluations[-1]["steps"] >= options.eval_every
-        if due:
+        is_last = self.steps >= options.total_timesteps
+        is_due = is_last or self.steps - self.evaluations[-1]["steps"] >= options.eval_every
+        if is_due:
             self.evaluate(self._net)
-        if due or self.checkpoint_is_due():
+        if is_due or self.checkpoint_is_due():
             self.save(self._net, self._state())
         self.report("learning")
 
@@ -226,7 +226,7 @@ class TensorPPO(PolicyRun):
         self._opening_plies = torch.where(done, self._sample_opening_plies(), (self._opening_plies - 1).clamp(min=0))
 
     def _with_snapshot_logits(self, logits: Tensor, own: Tensor, opp: Tensor, to_move: Tensor) -> tuple[Tensor, Tensor]:
-        """Return where the network itself moves, and the logits of the player to move: the network, or a snapshot."""
+        """Return where the network itself moves, and the logits of the network or the snapshot that is to move."""
         is_own = torch.ones_like(to_move, dtype=torch.bool)
         envs_per_snapshot = int(self.options.num_envs * self.options.snapshot_share) // self.options.pool_size
         for index, net in enumerate(self._snapshots):

@@ -15,8 +15,8 @@ with extra_libraries():
     from stable_baselines3.common.vec_env import VecEnv
 
 
-#: Entries of a game's info at its end.
-_ENDS = ("score", "winner", "opponent")
+#: Entries of the info at the end of a game.
+_FINAL_INFO = ("score", "winner", "opponent")
 
 
 class ReversiVecEnv(VecEnv):
@@ -78,7 +78,7 @@ class ReversiVecEnv(VecEnv):
                 "episode": {"r": float(self._returns[i]), "l": int(self._lengths[i]), "t": seconds},
             }
             final = games_info["final_info"]
-            infos[i] |= {name: int(final[name][i]) for name in _ENDS if name in final and final[f"_{name}"][i]}
+            infos[i] |= {name: int(final[name][i]) for name in _FINAL_INFO if name in final and final[f"_{name}"][i]}
         self._returns[dones], self._lengths[dones] = 0.0, 0
         return observations, rewards.astype(np.float32), dones, infos
 
@@ -98,7 +98,7 @@ class ReversiVecEnv(VecEnv):
 
     def set_attr(self, attr_name: str, value: Any, indices: Any = None) -> None:
         raise AttributeError(
-            f"{attr_name!r} of the games of a batch: expected no change, since they share their attributes"
+            f"{attr_name!r} of the games of a batch: expected no assignment, since all games share their attributes"
         )
 
     def env_method(self, method_name: str, *arguments: Any, indices: Any = None, **options: Any) -> list[Any]:

@@ -1,8 +1,8 @@
-"""Objectives of a tuning: losses of candidates, equal for equal candidates of one generation.
+"""Objectives of a tuning run: losses of candidates, equal for equal candidates of one generation.
 
 All candidates of a generation play the same openings with the same random numbers, or are compared with the same labels. Every
 generation has other games: with the same ones, candidates overfit (95 % won there, 92 % elsewhere). The result is measured on
-games or positions that no candidate was chosen by.
+games or positions that were not used to choose a candidate.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from train.labels.sampling import sample_block
 
 #: Stream of the seed of held-out games and positions.
 CHECK_STREAM = 0
-#: Standard deviation in discs of a candidate's values when it plays: only their order matters, and the board's range clips values.
+#: Standard deviation in discs of a candidate's values when it plays, small enough that few values are clipped to the board's range.
 DEVIATION, DEVIATION_POSITIONS = 10.0, 512
 #: A scale with which no value is clipped to the board's range.
 _TINY = 1e-15
@@ -58,12 +58,12 @@ class Objective(ABC):
         """Return the objective on other games or positions, to measure a result on."""
 
     def described(self) -> dict[str, Any]:
-        """Return all that decides the losses, for JSON."""
+        """Return the fields that decide the losses, for JSON."""
         values = ((name, getattr(self, name)) for name in self.described_fields)
         return {"kind": self.kind, **{name: list(v) if isinstance(v, tuple) else v for name, v in values}}
 
     def content_hashes(self) -> dict[str, str]:
-        """Return the hashes of weights that ``described`` only names."""
+        """Return the hashes of the weights that ``described`` only names."""
         return {}
 
 
@@ -173,5 +173,5 @@ class LabelError(Objective):
 
     def _errors(self, candidate: Formula) -> Errors:
         """Return the errors of the formula's values, without clipping."""
-        truth, tiny = self.truth(), replace(candidate, scale=_TINY)
-        return truth.compare(tiny.static_values(truth.own, truth.opp, truth.rules) / _TINY, scaled=True)
+        truth, unclipped = self.truth(), replace(candidate, scale=_TINY)
+        return truth.compare(unclipped.static_values(truth.own, truth.opp, truth.rules) / _TINY, scaled=True)

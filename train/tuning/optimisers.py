@@ -1,6 +1,6 @@
 """Optimisers over the cube from -1 to 1, with the interface ask and tell.
 
-They depend on the seed and the losses alone, so that a run is resumed by repeating it on the losses of its log, without a state
+They depend on the seed and the losses alone, so that a run is resumed by repeating it on the losses of its log, without the state
 of a library. (DEAP's operators use Python's global random generator; pymoo's do not.)
 """
 
@@ -69,28 +69,28 @@ class CmaEs(Optimiser):
     def __init__(self, size: int, population: int, seed: int, start: Points | None = None) -> None:
         with extra_libraries():
             import cma
-        self._lone = size == 1  # the library needs two dimensions or more: the second one has no effect
-        begin = start if start is not None else np.random.default_rng((seed, 1)).uniform(-1, 1, size)
-        begin = np.append(begin, 0.0) if self._lone else begin
-        # otherwise the library uses numpy's global generator
-        draws = np.random.RandomState((seed + 1) % (1 << 32)).randn
-        options = {"bounds": [-1, 1], "seed": np.nan, "randn": draws, "popsize": population}
-        self._strategy = cma.CMAEvolutionStrategy(begin, FIRST_STEP, options | {"verbose": -9, "verb_log": 0})
+        self._has_dummy = size == 1  # the library needs two dimensions or more: the second one has no effect
+        first = start if start is not None else np.random.default_rng((seed, 1)).uniform(-1, 1, size)
+        first = np.append(first, 0.0) if self._has_dummy else first
+        # By default, the library uses numpy's global generator.
+        randn = np.random.RandomState((seed + 1) % (1 << 32)).randn
+        options = {"bounds": [-1, 1], "seed": np.nan, "randn": randn, "popsize": population}
+        self._strategy = cma.CMAEvolutionStrategy(first, FIRST_STEP, options | {"verbose": -9, "verb_log": 0})
         self._asked: list[Points] = []
 
     def ask(self) -> Points:
         self._asked = self._strategy.ask()
-        return self._seen(np.array(self._asked, np.float64))
+        return self._without_dummy(np.array(self._asked, np.float64))
 
     def tell(self, losses: NDArray[np.float64]) -> None:
         self._strategy.tell(self._asked, losses.tolist())
 
     def favourite(self) -> Points | None:
         """Return the mean of the distribution, which a single sample hardly changes."""
-        return self._seen(np.array(self._strategy.result.xfavorite, np.float64))
+        return self._without_dummy(np.array(self._strategy.result.xfavorite, np.float64))
 
-    def _seen(self, points: Points) -> Points:
-        return points[..., :1] if self._lone else points
+    def _without_dummy(self, points: Points) -> Points:
+        return points[..., :1] if self._has_dummy else points
 
 
 #: Optimisers by name, made from the numbers of dimensions and candidates, a seed, and the start point, None for a random one.

@@ -1,4 +1,4 @@
-"""`TuneOptions`; nothing heavy is imported, since the help of `reversi tune` reads them."""
+"""`TuneOptions`; the help of `reversi tune` reads them, so imports are light."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from reversi_env.options import Options, option
 
 @dataclass(frozen=True)
 class TuneOptions(Options):
-    """What to tune and how."""
+    """The weights to tune, and the optimiser."""
 
     formula: str = option("ten-weight", "Heuristic evaluator, with or without initial weights of a file.")
     varied: tuple[str, ...] | None = option(

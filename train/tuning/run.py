@@ -47,7 +47,7 @@ class Generation:
 
 @dataclass(frozen=True)
 class TuningResult:
-    """The tuned weights, their loss in the last generation, and the held-out losses of these and of the published weights."""
+    """The tuned weights, their loss in the last generation, and the held-out losses of the tuned and of the published weights."""
 
     evaluator: Formula
     formula: str
@@ -111,12 +111,12 @@ def _choose(
     points: list[NDArray[np.float64]],
     generations: list[Generation],
 ) -> TuningResult:
-    """Choose among the finalists on other games or positions, and measure the best one on further ones."""
+    """Choose among the finalists on held-out games or positions, and measure the best one on further held-out ones."""
     favourite = optimiser.favourite()
     finalists = [space.evaluator(point) for point in (points if favourite is None else [*points, favourite])]
-    second = objective.held_out()
-    best = finalists[int(np.argmin(second.losses(finalists)))]
-    check, published = second.held_out().losses([best, space.formula])
+    selection = objective.held_out()
+    best = finalists[int(np.argmin(selection.losses(finalists)))]
+    check, published = selection.held_out().losses([best, space.formula])
     loss = float(objective.losses([best], generations[-1].number)[0])
     evaluations = sum(generation.losses.size for generation in generations)
     seconds = sum(generation.seconds for generation in generations)
@@ -143,7 +143,7 @@ def _content(options: TuneOptions, objective: Objective, tuned: TuningResult, co
 def _scale_of(tuned: Formula, objective: Objective, seed: int) -> float:
     """Return discs per unit of the formula, by exact scores near the end.
 
-    Winning play may mean a negative scale there, as for mobility in the reversed game; then only the spread of values counts.
+    There, the best scale may be negative, as for mobility in the reversed game; then only the spread of values counts.
     """
     if isinstance(objective, LabelError):
         return objective.scale(tuned)
@@ -171,9 +171,9 @@ class _Log:
             line = self._lines[number - 1]
             losses, seconds = np.array(line["losses"], np.float64), float(line["seconds"])
             if line["points_sha256"] != _hash(points):
-                raise ValueError("other candidates, as of other versions of the libraries")
+                raise ValueError("other candidates, perhaps from another version of the library")
             if line["losses_sha256"] != _hash(losses):
-                raise ValueError("its losses have another SHA-256")
+                raise ValueError("the SHA-256 of its losses does not match")
         except (ValueError, LookupError, TypeError) as error:
             raise self._file.damaged(number + 1, error) from None
         return losses, seconds
@@ -181,7 +181,7 @@ class _Log:
     def add(self, number: int, points: NDArray[np.float64], losses: NDArray[np.float64], seconds: float) -> None:
         hashes = {"points_sha256": _hash(points), "losses_sha256": _hash(losses)}
         self._lines.append({"generation": number, **hashes, "losses": losses.tolist(), "seconds": seconds})
-        if number == 1:  # not earlier: a tuning that is refused writes nothing
+        if number == 1:  # a refused run writes nothing
             self._file.replace([self._heading, *self._lines])
         else:
             self._file.append(self._lines[-1])

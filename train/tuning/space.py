@@ -11,8 +11,8 @@ from search import evaluators
 from search.evaluators.base import WEIGHTS_SEPARATOR
 from search.evaluators.formula import Formula
 
-#: The weights that the reports chose by hand or by search, with their bounds: the table of 002 is normalised, γ is a share, and the
-#: signs of the other weights are part of the search.
+#: The weights that the reports chose by hand or by search, with their bounds: the table of 002 is normalised, γ is a share, and
+#: other weights may have either sign.
 PUBLISHED: Mapping[str, Mapping[str, tuple[float, float]]] = {
     "position-stability": {"gamma": (0.0, 1.0)},
     "six-factor": {
@@ -83,15 +83,15 @@ def space_of(formula: str, varied: Sequence[str] | None = None) -> Space:
     low, high = [], []
     for name in chosen:
         if chosen.count(name) > 1:
-            raise TrainError(f"weight {quoted(name)} of {formula} is to vary {chosen.count(name)} times: expected once")
+            raise TrainError(f"weight {quoted(name)} of {formula} is named {chosen.count(name)} times: expected once")
         if name not in evaluator.weights:
             raise TrainError(
                 f"weight {quoted(name)} of {formula} cannot vary{did_you_mean(name, evaluator.weights)}: "
                 f"expected some of {', '.join(evaluator.weights)}"
             )
         values = np.atleast_1d(evaluator.weights[name])
-        most = BOUND_FACTOR * max(float(np.abs(values).max()), 0.5)
-        bottom, top = published.get(name, (-most, most))
+        bound = BOUND_FACTOR * max(float(np.abs(values).max()), 0.5)
+        bottom, top = published.get(name, (-bound, bound))
         places += range(last[name] - values.size, last[name])
         low += [bottom] * values.size
         high += [top] * values.size

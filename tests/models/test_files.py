@@ -96,7 +96,7 @@ def test_an_older_file_is_checked_by_the_hash_of_its_tensors_and_reported(saved)
         with expectation:
             read_weights(old)
     saved.unlink()
-    with pytest.raises(WeightsError, match="no hash in its name"):
+    with pytest.raises(WeightsError, match="ends with its hash"):
         packaged_file(saved.parent, "", Rules(4, "reversed"), "reversi train fit")
 
 

@@ -1,8 +1,8 @@
-"""A program for tests that speaks GTP or NBoard, plays the first legal move, and fails on request. Needs nothing but Python.
+"""A test engine for GTP and NBoard that plays the first legal move and fails on request. It needs only Python.
 
 ``fake_engine.py gtp|nboard [--fail HOW] [--after MOVES] [--once FILE] [--passes explicit|implicit] [--pids FILE]``
 
-With ``--once`` it fails if *FILE* is not there yet: only the first process does.
+With ``--once`` it fails only if *FILE* does not exist, so only the first process fails.
 """
 
 import argparse
@@ -22,23 +22,23 @@ def start(size):
     return dict.fromkeys(black, "b") | dict.fromkeys(white, "w")
 
 
-def turned(board, size, colour, row, column):
-    found = []
+def flips(board, size, colour, row, column):
+    flipped = []
     if (row, column) in board:
-        return found
+        return flipped
     for down, right in DIRECTIONS:
         run, r, c = [], row + down, column + right
         while (r, c) in board and board[r, c] != colour:
             run.append((r, c))
             r, c = r + down, c + right
         if (r, c) in board:
-            found += run
-    return found
+            flipped += run
+    return flipped
 
 
 def moves(board, size, colour):
     squares = [(r, c) for r in range(size) for c in range(size)]
-    return [square for square in squares if turned(board, size, colour, *square)]
+    return [square for square in squares if flips(board, size, colour, *square)]
 
 
 def name(square):
@@ -60,7 +60,7 @@ class Game:
             if colour != self.turn and (passes == "explicit" or moves(self.board, self.size, self.turn)):
                 raise ValueError("not your turn")
             square = (int(move[1]) - 1, "abcdefgh".index(move[0]))
-            discs = turned(self.board, self.size, colour, *square)
+            discs = flips(self.board, self.size, colour, *square)
             if not discs:
                 raise ValueError("illegal move")
             self.board |= dict.fromkeys([square, *discs], colour)
@@ -80,7 +80,7 @@ class Engine:
         self.options, self.made, self.game = options, 0, Game(8)
 
     def maybe_fail(self):
-        """Before a move: do what was asked for, if it is time for it."""
+        """Fail before a move as requested by the options; return the kind of failure or None."""
         self.made += 1
         how = self.options.fail
         if how is None or self.made <= self.options.after:
@@ -164,7 +164,7 @@ class NBoard(Engine):
                 self.go()
 
     def read(self, line):
-        """Enough of GGF: the board, then the moves."""
+        """Read the board and the moves of a GGF game."""
         rows = line[line.index("BO[") + 3 :].split("]")[0].split()
         self.game = Game(int(rows[0]))
         discs = {"*": "b", "O": "w"}
@@ -198,7 +198,7 @@ def main():
         if Path(options.once).exists():
             options.fail = None
         Path(options.once).touch()
-    if options.pids:  # and a child of its own
+    if options.pids:  # also start a child process
         child = subprocess.Popen(["sleep", "1000"])
         with Path(options.pids).open("a") as stream:
             stream.write(f"{os.getpid()} {child.pid}\n")

@@ -1,7 +1,7 @@
-"""Slow twins of the published heuristics, straight from the reports: matrices, square by square, no bit tricks.
+"""Reference implementations of the published heuristics, as in the reports: matrices, square by square, no bit tricks.
 
 A board is an n x n matrix of +1 (side to move), -1 (other side) and 0 (empty), as in `tests.oracles.rules`. Each function
-returns the formula's own value for the side to move in the game it was written for, with the report's own numbers.
+returns the formula's value for the side to move in the variant of its report, with the weights of the report.
 """
 
 from functools import lru_cache
@@ -12,7 +12,7 @@ from tests.oracles import rules as slow
 
 
 def table(first_quadrant, size):
-    """The 8x8 table of a report, or what is left of it without its middle rows and columns."""
+    """Return the 8x8 table of a report; smaller boards lack its middle rows and columns."""
     quadrant = np.array(first_quadrant, float)
     half = np.concatenate([quadrant, quadrant[:, ::-1]], axis=1)
     whole = np.concatenate([half, half[::-1]])
@@ -26,7 +26,7 @@ def _moves(squares, size):
 
 
 def moves(board):
-    """Legal moves of the side to move."""
+    """Return the legal moves of the side to move."""
     return _moves(tuple(int(square) for square in board.ravel()), board.shape[0])
 
 
@@ -36,7 +36,7 @@ def corners(board):
 
 
 def inwards(board, corner):
-    """Steps (row, column) from a corner along its column, along its row and along the diagonal."""
+    """Return the steps (row, column) from a corner along its column, its row and its diagonal."""
     down, right = (1 if at == 0 else -1 for at in corner)
     return [(down, 0), (0, right), (down, right)]
 
@@ -105,15 +105,15 @@ def ten_weight(board, ten=TEN):
 
 
 def edge_stability(board):
-    """Own discs in unbroken runs along the edges from own corners."""
-    found = set()
+    """Return the number of own discs in unbroken runs along the edges from own corners."""
+    stable = set()
     for corner in corners(board):
         for down, right in inwards(board, corner)[:2]:
             row, column = corner
             while 0 <= row < board.shape[0] and 0 <= column < board.shape[0] and board[row, column] == 1:
-                found.add((row, column))
+                stable.add((row, column))
                 row, column = row + down, column + right
-    return len(found)
+    return len(stable)
 
 
 def sixteen_weight(board):
@@ -158,8 +158,8 @@ def cell_utility(board):
     return utility + parity + (mobility(board) / all_moves if all_moves else 0)
 
 
-#: Evaluator name to its twin and the game that the twin is for.
-TWINS = {
+#: The reference implementation and its variant, by name of the evaluator.
+REFERENCES = {
     "position-stability": (position_stability, "reversed"),
     "six-factor": (six_factor, "normal"),
     "ten-weight": (ten_weight, "reversed"),

@@ -1,4 +1,4 @@
-"""Python processes and threads of tests, and what the kernels of a process took from the cache."""
+"""Python processes and threads of tests, and reports of compiled and cached kernels."""
 
 import importlib
 import os
@@ -18,14 +18,14 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 def finished(program, *arguments, folder=REPOSITORY, **environment):
-    """Run the text *program*, or a module after ``-m``, with the packages of *folder*; it must end by itself, without an error."""
+    """Run the code *program*, or a module after ``-m``, with the packages of *folder*; fail if it has an error."""
     code = [] if program == "-m" else ["-c"]
     command = [sys.executable, *code, program, *map(str, arguments)]
     env = os.environ | {"PYTHONPATH": str(folder)} | {name: str(value) for name, value in environment.items()}
-    # an empty cache takes minutes to fill
-    done = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, timeout=4 * PATIENCE)
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done
+    # compilation with an empty cache takes minutes
+    process = subprocess.run(command, env=env, cwd=folder, capture_output=True, text=True, timeout=4 * PATIENCE)
+    assert process.returncode == 0, process.stderr[-2000:]
+    return process
 
 
 def output_of(program, *arguments, folder=REPOSITORY, **environment):
@@ -33,7 +33,7 @@ def output_of(program, *arguments, folder=REPOSITORY, **environment):
 
 
 def kernels_of(module):
-    """The module's own kernels by name, a serial and a parallel build apart."""
+    """Return the module's own kernels by name; serial and parallel builds are separate."""
     return {
         f"{module.__name__}.{name} {kernel.targetoptions.get('parallel')}": kernel
         for name, value in vars(module).items()
@@ -43,15 +43,15 @@ def kernels_of(module):
 
 
 def reached(kernels):
-    """Those that were run: a kernel from the cache holds those that it calls, which are not loaded themselves."""
-    found = {kernel for kernel in kernels if kernel.overloads}
-    called = list(found)
+    """Return the kernels that were run. A cached kernel contains those it calls, which are not loaded."""
+    run = {kernel for kernel in kernels if kernel.overloads}
+    called = list(run)
     while called:
         function = called.pop().py_func
-        more = {function.__globals__.get(name) for name in function.__code__.co_names} & set(kernels) - found
-        found |= more
+        more = {function.__globals__.get(name) for name in function.__code__.co_names} & set(kernels) - run
+        run |= more
         called += more
-    return found
+    return run
 
 
 def modules_of(package):
@@ -61,9 +61,9 @@ def modules_of(package):
 
 
 def report(*modules, whole=True):
-    """Print four lines: how many kernels there are, which were not reached, which were compiled, how many came from the cache.
+    """Print four lines: number of kernels, kernels not reached, kernels compiled, number of cached kernels.
 
-    Of a part of a layer (not *whole*), a program need not reach them all.
+    If the modules are only a part of a layer (not *whole*), the program need not reach all kernels.
     """
     kernels = {name: kernel for module in modules for name, kernel in kernels_of(module).items()}
     run = reached(kernels.values()) if whole else set(kernels.values())
@@ -74,7 +74,7 @@ def report(*modules, whole=True):
 
 
 def second_process_agrees(program, folder, *, cache, kernels):
-    """Run a program, which prints what it has seen and then a `report`, twice: from the tests' own cache, or from an empty one."""
+    """Run a program that prints results and a `report` twice, with the tests' cache or with an empty one; compare."""
     environment = {"REVERSI_CACHE_DIR": folder} if cache == "empty" else {}
     first, second = (output_of(program, **environment) for _ in range(2))
     assert int(first[1]) > kernels
@@ -83,15 +83,15 @@ def second_process_agrees(program, folder, *, cache, kernels):
         assert first[3] != "[]"
     assert second[0] == first[0]
     assert second[3] == "[]", "kernels that were compiled again"
-    assert int(second[4]) > 5  # those that Python calls
+    assert int(second[4]) > 5  # kernels that Python calls
 
 
-#: Nodes that threads may still visit when they are told to stop at once: they look at every node but the last plies'.
+#: Nodes that threads may visit after a stop: they check for it at every node except in the last plies.
 AT_ONCE = 20_000
 
 
 def in_background(ask):
-    """The future of what *ask* returns, in a thread that does not keep the interpreter from ending."""
+    """Run *ask* in a daemon thread and return the future of its result."""
     future = Future()
 
     def run():
@@ -105,18 +105,17 @@ def in_background(ask):
 
 
 def stopped_after(nodes, records, stop, ask):
-    """What *ask* returns when *stop* is called as soon as the threads of *records* have visited so many *nodes*.
+    """Run *ask* and call *stop* after *nodes* nodes of *records*; return the result and the nodes visited after the stop.
 
-    Also how many nodes they visited after that. A search has begun when it visits nodes: one that is stopped before it begins
-    knows nothing of it.
+    The call waits for nodes, because a stop before the search begins has no effect.
     """
     for thread_states in records:
-        thread_states["nodes"] = 0  # of the search before
-    asked = in_background(ask)
-    wait_until(lambda: visited(records) >= nodes or asked.done(), pause=0.001)
+        thread_states["nodes"] = 0  # nodes of an earlier search
+    result_future = in_background(ask)
+    wait_until(lambda: visited(records) >= nodes or result_future.done(), pause=0.001)
     stop()
     then = visited(records)
-    return asked.result(PATIENCE), visited(records) - then
+    return result_future.result(PATIENCE), visited(records) - then
 
 
 def visited(records):

@@ -1,4 +1,4 @@
-"""Slow references of the solver, of searches to a depth and of sampled training games, and endgames for them."""
+"""Reference implementations of the solver, of fixed-depth searches and of sampled training games; endgame positions."""
 
 import math
 
@@ -50,7 +50,7 @@ def value(position):
 
 
 def endgames(rules, count, most_empties, seed=0):
-    """Boards with at most that many empty squares: two thirds from random games, the rest at random, wipe-outs among them."""
+    """Return boards with at most *most_empties*: two thirds from random games, the rest random discs and wipe-outs."""
     generator = np.random.default_rng(seed)
     from_games = count - count // 3
     plies = rules.square_count - 4 - generator.integers(2, most_empties + 1, 4 * from_games)
@@ -99,12 +99,12 @@ class Words:
 
 
 def rounded(evaluator):
-    """The evaluator as a search sees it: in whole units."""
+    """Return the evaluation as a search uses it, rounded to units."""
     return lambda position: math.floor(evaluator.static_value(position) * UNIT + 0.5) / UNIT
 
 
 def value_after(position, action, evaluator, depth):
-    """In discs for the side that plays *action*; one ply takes the evaluator's value as it is."""
+    """Return the value of *action* in discs for the side to move; at depth 1 the evaluation is not rounded."""
     after = position.play(action)
     if depth == 1:
         return -(after.score() if after.is_over() else evaluator.static_value(after))
@@ -127,7 +127,7 @@ def chosen_action(position, evaluator, depth, temperature, words):
 
 
 def play_game(options, evaluator, game):
-    """The positions of game number *game* by their number of empties, and the random moves at its beginning."""
+    """Return the positions of game number *game* by their empties, and the number of random moves at its start."""
     words = Words(mix((mix((options.seed + GAMMA) & WORD) + game) & WORD))
     position = Position.initial(options.rules)
     prefix = words.below(options.prefixes[words.below(len(options.prefixes))])
@@ -136,7 +136,7 @@ def play_game(options, evaluator, game):
     if words.fraction() >= options.random_share:
         noise = {side: options.noise[words.below(len(options.noise))] for side in sides}
         temperature = {side: options.temperature[words.below(len(options.temperature))] for side in sides}
-    found, moves = {}, 0
+    sampled, moves = {}, 0
     while position.empties > options.empties[0] and not position.is_over():
         if position.must_pass():
             position = position.play("pass")
@@ -150,17 +150,17 @@ def play_game(options, evaluator, game):
         position = position.play(action)
         moves += 1
         if moves > prefix and position.empties <= options.empties[1] and not position.is_over():
-            found[position.empties] = position
-    return found, prefix
+            sampled[position.empties] = position
+    return sampled, prefix
 
 
 def some_positions(rules, count, plies):
-    """Boards of positions of random games in which a move can be made."""
+    """Return boards of positions of random games that have a legal move."""
     own, opp = batch.random_positions(count, plies, rules)
     movable = batch.legal_moves(own, opp, rules) != 0
     return own[movable], opp[movable]
 
 
 def canonical_rows(own, opp):
-    """The canonical form of every position as a pair of ints, by the public face of the symmetries."""
+    """Return the canonical form of every position as a pair of ints, by `batch.canonical`."""
     return list(zip(*(board.tolist() for board in batch.canonical(own, opp)[:2]), strict=True))

@@ -1,4 +1,4 @@
-"""`ExactScores`: the values of plain minimax, whatever the cache has, and a cache that survives damage and other processes."""
+"""`ExactScores`: equality with plain minimax, and a cache that tolerates corruption and concurrent processes."""
 
 from dataclasses import replace
 
@@ -22,14 +22,14 @@ def positions(rules, count, empties):
 
 
 def near_the_start():
-    """4x4 positions that are cached."""
+    """Return two 4x4 positions that the cache stores."""
     start = Position.initial(Rules(4))
     return [start, start.play(start.legal_actions()[0])]
 
 
 @pytest.fixture
-def unsolvable(monkeypatch):
-    """A game without a book; the fixture's function forbids the solver."""
+def disable_solver(monkeypatch):
+    """Disable the book; the function of this fixture also disables the solver."""
     monkeypatch.setattr(exact_scores, "packaged_book", lambda rules: None)
 
     def refuse(self, *arguments):
@@ -39,7 +39,7 @@ def unsolvable(monkeypatch):
 
 
 @pytest.mark.parametrize("rules", RULES, ids=str)
-def test_values_are_those_of_minimax(rules, tmp_path):
+def test_values_equal_minimax(rules, tmp_path):
     scores, judged = ExactScores(rules, tmp_path, order=False), 0
     for position in positions(rules, 60, 8):
         assert scores.score(position) == value(position)
@@ -53,7 +53,7 @@ def test_values_are_those_of_minimax(rules, tmp_path):
 
 
 @pytest.mark.parametrize("rules", RULES, ids=str)
-def test_a_narrowed_window_has_true_bounds(rules):
+def test_narrow_returns_correct_bounds(rules):
     solver = Solver(rules)
     for position in positions(rules, 30, 7):
         if position.is_over():
@@ -66,40 +66,40 @@ def test_a_narrowed_window_has_true_bounds(rules):
             assert lower >= low + 2 or upper <= low
 
 
-def test_a_full_cache_solves_nothing_and_symmetric_images_share_an_entry(tmp_path, unsolvable):
+def test_full_cache_needs_no_solver_and_shares_symmetric_entries(tmp_path, disable_solver):
     scores = ExactScores(Rules(4), tmp_path)
     expected = [(scores.move_values(position), scores.best_action(position)) for position in near_the_start()]
     scores.write()
     again, position = ExactScores(Rules(4), tmp_path), near_the_start()[0]
     assert position.empties > MIN_CACHED_EMPTIES
-    unsolvable()
+    disable_solver()
     assert [(again.move_values(position), again.best_action(position)) for position in near_the_start()] == expected
     assert len({again.score(position.play(action)) for action in position.legal_actions()}) == 1
     with pytest.raises(AssertionError, match="solved again"):
         ExactScores(Rules(4, "reversed"), tmp_path).score(Position.initial(Rules(4, "reversed")))
 
 
-def test_damaged_lines_are_solved_again_and_all_others_are_kept(tmp_path, unsolvable):
+def test_corrupted_lines_are_solved_again(tmp_path, disable_solver):
     first, second = near_the_start()
     scores = ExactScores(Rules(4), tmp_path)
     expected = scores.score(first)
     scores.write()
     (path,) = tmp_path.iterdir()
     with path.open("ab") as stream:
-        stream.write(b"12 34 -16")  # of a process that was killed
+        stream.write(b"12 34 -16")  # an incomplete line of a killed process
     other = ExactScores(Rules(4), tmp_path)
     other.score(second)
     other.write()
     kept = path.read_bytes()
     scores.read()
-    unsolvable()
-    assert (scores.score(first), scores.score(second)) == (expected, -expected)  # every first move is the same one
+    disable_solver()
+    assert (scores.score(first), scores.score(second)) == (expected, -expected)  # all first moves are symmetric
     path.write_bytes(kept.replace(b" %d %d " % (expected, expected), b" 16 16 "))
     with pytest.raises(AssertionError, match="solved again"):
         ExactScores(Rules(4), tmp_path).score(first)
 
 
-def test_a_folder_that_cannot_be_written_only_costs_time(tmp_path):
+def test_unwritable_cache_folder_is_tolerated(tmp_path):
     (tmp_path / "file").write_text("")
     scores = ExactScores(Rules(4), tmp_path / "file")
     before = scores.score(near_the_start()[0])
@@ -107,7 +107,7 @@ def test_a_folder_that_cannot_be_written_only_costs_time(tmp_path):
     assert ExactScores(Rules(4), tmp_path / "file").score(near_the_start()[0]) == before
 
 
-def test_the_network_orders_the_moves_of_best_actions(tmp_path):
+def test_best_action_is_optimal_with_network_move_ordering(tmp_path):
     scores = ExactScores(Rules(6), tmp_path)
     for position in positions(Rules(6), 20, 9):
         if not position.is_over() and not position.must_pass():
@@ -116,15 +116,15 @@ def test_the_network_orders_the_moves_of_best_actions(tmp_path):
             assert values[chosen] == np.max(values)
 
 
-def test_positions_of_a_solved_book_need_neither_cache_nor_solver(tmp_path, unsolvable, monkeypatch):
+def test_positions_of_solved_book_need_no_solver(tmp_path, disable_solver, monkeypatch):
     book = solve_book(SolvedBookOptions(4, plies=2), tmp_path / "book", executor=LocalExecutor(0))
     monkeypatch.setattr(exact_scores, "packaged_book", lambda rules: book)
-    unsolvable()
+    disable_solver()
     scores, start = ExactScores(Rules(4), tmp_path / "cache"), Position.initial(Rules(4))
     children = [start.play(action) for action in start.legal_actions()]
     assert [scores.score(position) for position in (start, *children)] == [
         int(book.find(position).value) for position in (start, *children)
     ]
-    monkeypatch.setattr(exact_scores, "packaged_book", lambda rules: replace(book, about={}))  # values of searches
+    monkeypatch.setattr(exact_scores, "packaged_book", lambda rules: replace(book, about={}))  # a book of estimates
     with pytest.raises(AssertionError, match="solved again"):
         ExactScores(Rules(4), tmp_path / "cache").score(start)

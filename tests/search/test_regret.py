@@ -1,4 +1,4 @@
-"""ExactRegret: the judge in the environment says what the solver says."""
+"""`ExactRegret`: the wrapper's regret equals that of the solver."""
 
 import gymnasium
 import numpy as np
@@ -14,7 +14,7 @@ from search.regret import ExactRegret
 
 @pytest.mark.parametrize("name", ["Reversi-v0", "ReversedReversi-v0"])
 @pytest.mark.parametrize("opponent", [None, "random"])
-def test_regret_is_best_minus_chosen(name, opponent):
+def test_regret_is_best_value_minus_chosen_value(name, opponent):
     env = ExactRegret(gymnasium.make(name, size=6, opponent=opponent, empties=8), max_empties=8)
     judged = regrets = 0
     for seed in range(6):
@@ -35,7 +35,7 @@ def test_regret_is_best_minus_chosen(name, opponent):
 
 
 @pytest.mark.parametrize(("empties", "legal"), [(None, 1), (6, 0)])
-def test_moves_too_far_from_the_end_and_illegal_ones_are_not_judged(empties, legal):
+def test_early_and_illegal_moves_have_no_regret(empties, legal):
     env = ExactRegret(gymnasium.make("Reversi-v0", size=6, empties=empties), max_empties=8)
     _, info = env.reset(seed=1)
     *_, info = env.step(int(np.flatnonzero(info["action_mask"] == legal)[0]))
@@ -43,21 +43,21 @@ def test_moves_too_far_from_the_end_and_illegal_ones_are_not_judged(empties, leg
     assert "regret" not in info
 
 
-@pytest.mark.parametrize(("size", "most"), [(4, 16), (6, 36), (8, 24)])
-def test_more_than_anybody_could_wait_for_is_refused(size, most):
+@pytest.mark.parametrize(("size", "limit"), [(4, 16), (6, 36), (8, 24)])
+def test_too_many_empties_are_rejected(size, limit):
     env = gymnasium.make("Reversi-v0", size=size)
-    again = ExactRegret(env, max_empties=most).spec.make()
-    assert (type(again), again.max_empties) == (ExactRegret, most)
-    for wrong in (most + 1, 99, -1, 2.5, True, "8"):
+    again = ExactRegret(env, max_empties=limit).spec.make()
+    assert (type(again), again.max_empties) == (ExactRegret, limit)
+    for wrong in (limit + 1, 99, -1, 2.5, True, "8"):
         with pytest.raises(ReversiError, match=f"max_empties={wrong!r}"):
             ExactRegret(env, max_empties=wrong)
 
 
-@pytest.mark.parametrize("turn", [SymmetryAugmentation, CanonicalPositions])
-def test_the_move_is_judged_and_not_the_number_that_a_turned_board_gives_it(turn):
+@pytest.mark.parametrize("wrapper", [SymmetryAugmentation, CanonicalPositions])
+def test_regret_is_correct_with_symmetry_wrappers(wrapper):
     plain, inside, around = (gymnasium.make("Reversi-v0", size=4, opponent=None, empties=8) for _ in range(3))
-    plain, inside, around = ExactRegret(plain), turn(ExactRegret(inside)), ExactRegret(turn(around))
-    turned = 0
+    plain, inside, around = ExactRegret(plain), wrapper(ExactRegret(inside)), ExactRegret(wrapper(around))
+    transformed = 0
     for seed in range(4):
         for env in (plain, inside, around):
             env.reset(seed=seed)
@@ -65,15 +65,15 @@ def test_the_move_is_judged_and_not_the_number_that_a_turned_board_gives_it(turn
         while not over:
             action, symmetry = plain.unwrapped.sample_legal(), around.get_wrapper_attr("symmetry")
             image = torch.tensor(action_images(4)[symmetry, action])
-            turned += int(image) != action
+            transformed += int(image) != action
             _, _, over, _, info = plain.step(action)
             for env in (inside, around):
-                found = env.step(image)[4]
-                assert (found["regret"], found["exact_score"]) == (info["regret"], info["exact_score"])
-    assert turned > 5
+                wrapped_info = env.step(image)[4]
+                assert (wrapped_info["regret"], wrapped_info["exact_score"]) == (info["regret"], info["exact_score"])
+    assert transformed > 5
 
 
-def test_whole_games_are_judged_and_their_positions_cached(tmp_path):
+def test_whole_game_has_regret_and_fills_the_cache(tmp_path):
     env = ExactRegret(gymnasium.make("Reversi-v0", size=4, opponent=None), max_empties=12, cache=tmp_path)
     env.reset(seed=2)
     over, scores = False, []

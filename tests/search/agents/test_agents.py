@@ -1,4 +1,4 @@
-"""Agents: the grammar of their specs, legal moves in every game, and the same spec as an environment's opponent."""
+"""Agents: the grammar of specs, options, legal moves in all games, seeds and copies."""
 
 import copy
 import pickle
@@ -19,7 +19,7 @@ from tests.oracles.search import GAMES, endgames, game_name, positions
 
 every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
 
-#: One of every kind, with shallow searches and small tables.
+#: One agent of every kind, with shallow searches and small tables.
 KINDS = (
     *("random", "greedy", "greedy-invincible:exact=8,table=0.1", "exact:exact=8,table=0.1"),
     "six-factor:depth=2,table=0.1",
@@ -27,23 +27,23 @@ KINDS = (
 
 
 def positions_of_all_stages(rules, count=3):
-    """From the start to near the end, and one where the side to move must pass."""
+    """Return positions from the start to near the end, and one where the side to move must pass."""
     longest = rules.square_count - 6
     own, opp = batch.random_positions(count, np.linspace(0, longest, count).astype(int), rules, seed=3)
     must_pass = [position for position in positions(*endgames(rules, 300, 6), rules) if position.must_pass()]
-    found = [*positions(own, opp, rules), must_pass[0]]
-    return [position for position in found if not position.is_over()]
+    stages = [*positions(own, opp, rules), must_pass[0]]
+    return [position for position in stages if not position.is_over()]
 
 
 def choices(spec, count=12, plies=8):
-    """The moves of a fresh agent in a few fixed positions, one after the other."""
+    """Return the moves of a new agent in a sequence of fixed positions."""
     own, opp = batch.random_positions(count, plies, seed=1)
     agent = make_agent(spec)
     return [agent.choose(position) for position in positions(own, opp, Rules())]
 
 
 @every_game
-def test_every_kind_plays_legal_moves_in_every_game(rules):
+def test_all_agents_play_legal_moves_in_all_games(rules):
     stages = positions_of_all_stages(rules)
     assert len(stages) >= 3
     for spec in KINDS:
@@ -52,7 +52,7 @@ def test_every_kind_plays_legal_moves_in_every_game(rules):
             assert agent.choose(position) in position.legal_actions(), spec
 
 
-def test_one_agent_plays_several_games_by_turns():
+def test_agent_can_alternate_between_games():
     for spec in ("six-factor:depth=3,table=0.1", "greedy-invincible:exact=8,table=0.1"):
         shared, alone = make_agent(spec), {rules: make_agent(spec) for rules in GAMES}
         for rules in GAMES * 2:
@@ -63,25 +63,25 @@ def test_one_agent_plays_several_games_by_turns():
 
 @pytest.mark.parametrize("rules", [GAMES[2], GAMES[5]], ids=game_name)
 @pytest.mark.parametrize("name", ["sixteen-weight", "discs"])
-def test_greedy_invincible_is_perfect_at_the_end_and_greedy_before(rules, name):
+def test_greedy_invincible_is_greedy_then_perfect(rules, name):
     agent, greedy = make_agent(f"greedy-invincible:evaluator={name}"), make_agent("greedy")
     assert agent.content_hashes(rules) == make_agent("greedy-invincible").content_hashes(rules) or name == "discs"
-    gave_away = 0
+    regret = 0
     for empties, count in ((6, 12), (9, 8), (12, 4)):
         own, opp = batch.random_positions(4 * count, rules.square_count - 4 - empties, rules, seed=empties)
-        found = [p for p in positions(own, opp, rules) if p.empties == empties and not p.is_over()]
-        for position in found[:count]:
+        endings = [p for p in positions(own, opp, rules) if p.empties == empties and not p.is_over()]
+        for position in endings[:count]:
             values = solve_all_moves(position)
             assert values[rules.name_of(agent.choose(position))] == max(values.values())
-            gave_away += max(values.values()) - values[rules.name_of(greedy.choose(position))]
-    assert gave_away > 10
+            regret += max(values.values()) - values[rules.name_of(greedy.choose(position))]
+    assert regret > 10
     for position in [p for p in positions_of_all_stages(rules) if p.empties > 12]:
         value = evaluators.get_evaluator(name).static_value
         after = [value(position.play(action)) for action in position.legal_actions()]
         assert value(position.play(agent.choose(position))) == min(after)
 
 
-def test_exact_is_perfect_from_where_it_is_told_and_random_before():
+def test_exact_agent_is_random_then_perfect():
     own, opp = batch.random_positions(12, 50, seed=7)
     agent = make_agent("exact:exact=10")
     agent.prepare(Rules())
@@ -92,7 +92,7 @@ def test_exact_is_perfect_from_where_it_is_told_and_random_before():
 
 
 @pytest.mark.slow
-def test_options_reach_the_search_and_defaults_hold_for_what_the_spec_leaves_open():
+def test_spec_options_and_defaults_reach_the_search():
     agent = make_agent("six-factor:depth=5,time=0.25,nodes=1000,exact=14,threads=2,table=3,seed=9")
     limits = agent.limits
     assert (limits.depth, limits.time, limits.nodes, limits.empties_exact) == (5, 0.25, 1000, 14)
@@ -106,7 +106,7 @@ def test_options_reach_the_search_and_defaults_hold_for_what_the_spec_leaves_ope
     assert make_agent("random", depth=3, seed=4).choose(Position.initial()) in Position.initial().legal_actions()
 
 
-def test_an_evaluator_of_ones_own_is_a_player_at_once():
+def test_custom_evaluator_works_as_agent():
     @evaluator
     def few_discs(position):
         return -position.own.bit_count()
@@ -120,8 +120,8 @@ def test_an_evaluator_of_ones_own_is_a_player_at_once():
             make_agent(player, depht=2)
 
 
-def test_seeds_decide_the_lots():
-    """At the start the four moves are images of each other, so that even a search has to draw lots."""
+def test_seed_determines_random_choices():
+    """At the start position the four moves are symmetric, so even a search chooses at random."""
     for name, plies in (("random", 8), ("greedy", 8), ("six-factor:depth=1,table=0.1", 0)):
         seeded = name + ("," if ":" in name else ":") + "seed="
         drawn = [choices(f"{seeded}{seed}", plies=plies) for seed in (1, 1, 2, 3, 4)]
@@ -144,7 +144,7 @@ def test_seeds_decide_the_lots():
         ("gtpp:engine", "did you mean 'gtp'"),
     ],
 )
-def test_bad_specs_name_what_is_wrong(spec, words):
+def test_invalid_spec_error_names_the_problem(spec, words):
     with pytest.raises(AgentSpecError, match=words) as error:
         make_agent(spec)
     assert "expected" in str(error.value)
@@ -161,7 +161,7 @@ SPEC = "six-factor:depth=2,table=0.1"
         *("six-factor:depth=2,table=0.1,weights=FORMULA,", "network:depth=2,table=0.1,weights=NETWORK,"),
     ],
 )
-def test_agents_can_be_copied_and_pickled_without_their_tables(spec, tmp_path):
+def test_agents_are_copied_and_pickled_without_tables(spec, tmp_path):
     formula, network = tmp_path / "formula.json", min(FOLDER.glob("6x6-normal-*"))
     formula.write_bytes(formula_file(evaluators.get_evaluator("six-factor"), "six-factor", {}, {}))
     agent = make_agent(spec.replace("FORMULA", str(formula)).replace("NETWORK", str(network)) + "seed=5")
@@ -171,21 +171,21 @@ def test_agents_can_be_copied_and_pickled_without_their_tables(spec, tmp_path):
     assert len(packed) < 10_000
     copies = [pickle.loads(packed), copy.deepcopy(agent)]
     expected = [agent.choose(position) for _ in range(8)]
-    for twin in copies:
-        assert [twin.choose(position) for _ in range(8)] == expected
+    for copied in copies:
+        assert [copied.choose(position) for _ in range(8)] == expected
 
 
 @pytest.mark.parametrize(
     "text", ["random", "six-factor:", "six-factor:depth=4,,seed=1", "rl:a.zip", "gtp[time=1]: x 'a b'"]
 )
-def test_a_spec_gives_its_text_back_and_travels(text):
+def test_spec_round_trips_text_and_pickle(text):
     spec = AgentSpec.parse(text)
     assert str(spec) == text
     assert pickle.loads(pickle.dumps(spec)) == spec == AgentSpec.parse(spec)
     assert len({spec, AgentSpec(text)}) == 1
 
 
-def test_a_spec_is_changed_and_says_which_files_it_reads():
+def test_spec_can_be_changed_and_lists_its_files():
     spec = AgentSpec.parse("rl:a.zip,seed=1")
     assert (spec.files(), str(spec.with_(weights="b"))) == ({"weights": "a.zip"}, "rl:weights=b,seed=1")
     booked = [AgentSpec.parse(f"network:weights=w,book={book}").files() for book in ("b.safetensors", "yes")]

@@ -1,4 +1,4 @@
-"""Other programs as players: whole games by GTP and NBoard, every way to fail, and nothing left running."""
+"""External engines: whole games by GTP and NBoard, failures of all kinds, and no processes left running."""
 
 import os
 import pickle
@@ -25,7 +25,7 @@ from train.arena.match import play_game
 from train.arena.openings import Opening, random_opening
 
 FAKE = Path(__file__).parents[2] / "oracles" / "fake_engine.py"
-#: Seconds that a program may take over a move where it is to fail by taking longer. Everywhere else it has all the time it needs.
+#: Seconds per move in tests of timeouts. All other tests give the engine enough time.
 SHORT = 0.3
 
 
@@ -35,8 +35,8 @@ def spec(protocol, *arguments, **options):
 
 
 @pytest.fixture
-def made():
-    """Make agents that are closed in the end."""
+def make():
+    """A function that makes agents, which are closed after the test."""
     players = []
 
     def make_one(*arguments, **options):
@@ -49,20 +49,20 @@ def made():
 
 
 class FirstMove(Agent):
-    """What the fake engine plays, in this process."""
+    """An agent of this process that plays the same moves as the fake engine."""
 
     def choose(self, position):
         return position.legal_actions()[0]
 
 
 @pytest.fixture
-def patient_at_the_end(monkeypatch):
-    """A program that has ended is waited for until its status and its last words are there."""
+def long_quit_timeout(monkeypatch):
+    """Wait longer for an ended process, until its status and its last output have arrived."""
     monkeypatch.setattr(processes, "QUIT_SECONDS", 60)
 
 
 def gone(pid):
-    """Whether no such process runs; one that nobody has reaped yet does not."""
+    """Return whether the process has ended; a zombie has."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except (FileNotFoundError, ProcessLookupError):
@@ -72,8 +72,8 @@ def gone(pid):
 @pytest.mark.parametrize(
     ("protocol", "arguments"), [("gtp", ()), ("gtp", ("--passes", "implicit")), ("nboard", ())], ids=str
 )
-def test_whole_games_are_those_of_the_same_player_in_this_process(made, protocol, arguments):
-    program, passes = made(spec(protocol, *arguments)), 0
+def test_external_engine_plays_same_games_as_internal_agent(make, protocol, arguments):
+    program, passes = make(spec(protocol, *arguments)), 0
     for size, variant in ((8, "normal"), (6, "reversed"), (4, "normal")):
         rules = Rules(size, variant)
         for seed, colour in ((1, BLACK), (2, WHITE), (3, BLACK)):
@@ -88,17 +88,17 @@ def test_whole_games_are_those_of_the_same_player_in_this_process(made, protocol
     assert passes
 
 
-def test_nboard_plays_on_from_any_position_and_gtp_does_not(made):
+def test_nboard_supports_any_start_position_and_gtp_does_not(make):
     position = Position.from_text("OX--OXX-OOX--XXX", turn=WHITE)
     opening = Opening(position)
-    game = play_game({WHITE: made(spec("nboard")), BLACK: FirstMove()}, opening)
+    game = play_game({WHITE: make(spec("nboard")), BLACK: FirstMove()}, opening)
     assert game.moves == play_game({WHITE: FirstMove(), BLACK: FirstMove()}, opening).moves
-    refused = play_game({WHITE: made(spec("gtp")), BLACK: FirstMove()}, opening)
+    refused = play_game({WHITE: make(spec("gtp")), BLACK: FirstMove()}, opening)
     assert (refused.forfeit.kind, refused.discs) == ("refused", 16)
 
 
-def test_a_program_chooses_from_positions_alone_as_long_as_they_follow_each_other(made):
-    program, others, passes = made(spec("gtp", "--passes", "implicit")), np.random.default_rng(5), 0
+def test_gtp_choose_works_for_consecutive_positions(make):
+    program, others, passes = make(spec("gtp", "--passes", "implicit")), np.random.default_rng(5), 0
     for _ in range(3):
         position = Position.initial(Rules(4)).play("b1")
         while not position.is_over():
@@ -109,13 +109,13 @@ def test_a_program_chooses_from_positions_alone_as_long_as_they_follow_each_othe
             passes += action == position.rules.pass_action
             position = position.play(action)
     assert passes
-    strange = Position.initial().play_all(["f5", "d6", "c3"])
+    unrelated = Position.initial().play_all(["f5", "d6", "c3"])
     with pytest.raises(ReversiError, match="plays whole games"):
-        program.choose(strange)
-    assert made(spec("nboard")).choose(strange) == strange.legal_actions()[0]
+        program.choose(unrelated)
+    assert make(spec("nboard")).choose(unrelated) == unrelated.legal_actions()[0]
 
 
-@pytest.mark.usefixtures("patient_at_the_end")
+@pytest.mark.usefixtures("long_quit_timeout")
 @pytest.mark.parametrize(
     ("protocol", "how", "kind", "words"),
     [
@@ -131,39 +131,37 @@ def test_a_program_chooses_from_positions_alone_as_long_as_they_follow_each_othe
                 ("garbage", "malformed", "expected"),
             )
         ),
-        ("gtp", "drip", "timeout", "gave no answer to"),  # empty lines for ever
+        ("gtp", "drip", "timeout", "gave no answer to"),  # endless empty lines
         ("gtp", "refuse", "refused", "I would rather not"),
         ("gtp", "resign", "resigned", "resigned"),
     ],
 )
-def test_a_program_that_fails_loses_the_game_and_is_started_again_for_the_next(
-    made, tmp_path, protocol, how, kind, words
-):
+def test_failing_engine_forfeits_and_restarts_for_next_game(make, tmp_path, protocol, how, kind, words):
     limit, after = (SHORT, 0) if kind == "timeout" else (60, 3)
-    program = made(spec(protocol, "--fail", how, "--after", after, "--once", tmp_path / "failed", limit=limit))
+    program = make(spec(protocol, "--fail", how, "--after", after, "--once", tmp_path / "failed", limit=limit))
     opening = random_opening(Rules(6), 2, np.random.default_rng(0))
     game = play_game({WHITE: program, BLACK: FirstMove()}, opening)
     assert (game.forfeit.colour, game.forfeit.kind, game.discs) == (WHITE, kind, 36)
     assert words in game.forfeit.reason
-    assert ("Segmentation fault, or so" in game.forfeit.reason) == (how == "crash")  # its last words
+    assert ("Segmentation fault, or so" in game.forfeit.reason) == (how == "crash")  # the last line of standard error
     assert str(FAKE) in game.forfeit.reason or "…" in game.forfeit.reason
-    assert len(game.moves) == 2 * after + 1  # white's, and black's before them
+    assert len(game.moves) == 2 * after + 1  # white's moves, and black's before each of them
     program.limit = 60
     again = play_game({WHITE: program, BLACK: FirstMove()}, opening)
     assert again.forfeit is None
     assert again.moves == play_game({WHITE: FirstMove(), BLACK: FirstMove()}, opening).moves
 
 
-def test_a_program_that_runs_wild_is_ended_before_it_fills_the_memory(made, monkeypatch):
+def test_engine_with_too_much_output_is_stopped(make, monkeypatch):
     monkeypatch.setattr(processes, "MAX_UNREAD", 500)
-    program = made(spec("nboard", "--fail", "flood"))
+    program = make(spec("nboard", "--fail", "flood"))
     with pytest.raises(EngineFailure, match="500") as failure:
         program.choose(Position.initial())
     assert failure.value.kind == "crash"
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell")
-def test_a_program_that_runs_wild_between_two_moves_loses_at_the_next_one_and_can_be_started_again(monkeypatch):
+def test_excess_output_between_moves_forfeits_the_next_move(monkeypatch):
     monkeypatch.setattr(processes, "MAX_UNREAD", 500)
     answers = 'while read -r line; do echo "= d3"; echo; case $line in genmove*) yes;; esac; done'
     program = GtpAgent(f"sh -c '{answers}'")
@@ -178,14 +176,14 @@ def test_a_program_that_runs_wild_between_two_moves_loses_at_the_next_one_and_ca
 
 
 @pytest.mark.skipif(os.name != "posix", reason="a shell")
-def test_progress_that_is_drawn_in_its_place_is_read_over():
+def test_long_carriage_return_progress_output_is_skipped():
     program = processes.EngineProcess('sh -c \'yes thinking | head -n 20000 | tr "\\n" "\\r"; echo; echo d3\'')
     lines = iter(lambda: program.read_line(processes.Deadline("go", 60)), "d3")
     assert sum(len(line) for line in lines) > 2 * processes.MAX_LINE_BYTES
     program.close()
 
 
-@pytest.mark.usefixtures("patient_at_the_end")
+@pytest.mark.usefixtures("long_quit_timeout")
 @pytest.mark.parametrize(
     ("command", "words"),
     [
@@ -196,13 +194,13 @@ def test_progress_that_is_drawn_in_its_place_is_read_over():
         (f"{REPOSITORY}/README.md", "was not found"),
     ],
 )
-def test_a_program_that_is_not_there_or_does_not_greet_is_refused_at_once(made, monkeypatch, command, words):
+def test_missing_or_unresponsive_engine_is_rejected_at_start(make, monkeypatch, command, words):
     monkeypatch.setattr(GtpAgent, "timeout", SHORT if "sleep" in command else GtpAgent.timeout)
     with pytest.raises(EngineFailure, match=words):
-        made(f"gtp:{command}").prepare(Rules())
+        make(f"gtp:{command}").prepare(Rules())
 
 
-def test_specs():
+def test_external_agent_specs():
     program = make_agent("gtp[time=0.25,limit=5]:engine -a 1,2 --key=value 'two words': x")
     assert isinstance(program, GtpAgent)
     assert program.command == "engine -a 1,2 --key=value 'two words': x"
@@ -215,7 +213,7 @@ def test_specs():
         AgentSpec.parse("gtp:engine").check_own()
 
 
-def test_a_file_that_cannot_run_is_named(tmp_path):
+def test_file_that_is_not_executable_is_named(tmp_path):
     path = tmp_path / "binary"
     path.write_bytes(bytes(8))
     path.chmod(0o755)
@@ -223,7 +221,7 @@ def test_a_file_that_cannot_run_is_named(tmp_path):
         processes.EngineProcess(str(path))
 
 
-def test_times_are_told_in_whole_seconds_for_moves_of_one_game():
+def test_gtp_time_settings_use_integer_seconds():
     times = {1: "0 1 1", 0.1: "0 1 10", 2.5: "0 5 2", 0.33: "0 1 3", 0.001: "0 1 30"}
     assert {seconds: _time_settings(seconds, Rules()) for seconds in times} == times
     assert _time_settings(0.1, Rules(4)) == "0 1 6"
@@ -235,7 +233,7 @@ def pids_in(path):
 
 
 @pytest.mark.parametrize("end", ["close", "fail", "forget"])
-def test_a_program_and_what_it_has_started_end_with_its_agent(tmp_path, end):
+def test_engine_and_its_child_processes_end_with_agent(tmp_path, end):
     failing, limit = (["--fail", "hang"], SHORT) if end == "fail" else ([], 60)
     program = make_agent(spec("gtp", "--pids", tmp_path / "pids", *failing, limit=limit))
     with pytest.raises(EngineFailure) if failing else nullcontext():
@@ -251,11 +249,11 @@ def test_a_program_and_what_it_has_started_end_with_its_agent(tmp_path, end):
 
 
 @pytest.mark.parametrize("ends", [False, True], ids=["is closed", "ends"])
-def test_a_child_in_another_session_is_not_waited_for(monkeypatch, ends):
+def test_close_does_not_wait_for_child_in_another_session(monkeypatch, ends):
     monkeypatch.setattr(processes, "OUTPUT_SECONDS", 0.05)
     program = processes.EngineProcess("sh -c 'setsid sleep 300 & echo $!; read line'")
     child = int(program.read_line(processes.Deadline("its number", 60)))
-    wait_until(lambda: os.getsid(child) == child)  # until then it is of the program's own group
+    wait_until(lambda: os.getsid(child) == child)  # until then it belongs to the engine's process group
     try:
         if ends:
             program.send("ends")

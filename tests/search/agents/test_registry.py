@@ -1,4 +1,4 @@
-"""The table of agents: its import paths, and entry points of other packages."""
+"""The registry of agents: its import paths, and entry points of other packages."""
 
 import importlib.metadata
 import sys
@@ -35,7 +35,7 @@ def no_discs(own, opp):
 
 @pytest.fixture
 def entry_points(tmp_path, monkeypatch):
-    """Entry points of another package by name, all in one module."""
+    """A function that adds entry points of another package, all in one module."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "third_party.py").write_text(COIN)
     monkeypatch.setattr(registry.evaluators.registry, "_REGISTRY", dict(evaluators.registry._REGISTRY))
@@ -47,8 +47,8 @@ def entry_points(tmp_path, monkeypatch):
             for name, value in objects.items()
         ]
 
-        def both(**asked):
-            return [*points, *real(**asked)] if asked.get("group") == loading.GROUP else real(**asked)
+        def both(**filters):
+            return [*points, *real(**filters)] if filters.get("group") == loading.GROUP else real(**filters)
 
         monkeypatch.setattr(importlib.metadata, "entry_points", both)
         loading._entry_points.cache_clear()
@@ -59,7 +59,7 @@ def entry_points(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", [*registry._KINDS, *registry.PROGRAMS, "network"])
-def test_every_import_path_of_the_table_exists_and_every_option_has_a_help_text(name):
+def test_all_import_paths_exist_and_options_have_help(name):
     if name in ("zero", "rl", "rl-search"):
         pytest.importorskip("torch")
     kind = registry.agent_kind(name)
@@ -68,7 +68,7 @@ def test_every_import_path_of_the_table_exists_and_every_option_has_a_help_text(
     assert all(one.metadata["help"] for one in fields(kind.options))
 
 
-def test_an_agent_of_another_package_is_loaded_by_its_name_and_nothing_else_is(entry_points):
+def test_entry_point_agent_is_loaded_by_name_only(entry_points):
     entry_points(coin="third_party:CoinAgent", broken="no_such_module:x")
     assert {"coin", "broken", "network"} <= set(agents.names())
     assert agents.make_agent("six-factor")
@@ -82,7 +82,7 @@ def test_an_agent_of_another_package_is_loaded_by_its_name_and_nothing_else_is(e
         agents.make_agent("broken")
 
 
-def test_an_evaluator_of_another_package_searches(entry_points):
+def test_entry_point_evaluator_works_in_engine_and_agent(entry_points):
     entry_points(no_discs="third_party:no_discs", neither="third_party:dataclass")
     assert Engine("no-discs", preload=False).evaluator.name == agents.make_agent("no-discs:depth=1").evaluator.name
     with pytest.raises(loading.EntryPointError, match="neither"):

@@ -1,4 +1,4 @@
-"""`search_batch`: plain negamax's values for arrays of positions, whatever their order and the threads."""
+"""`search_batch`: the values of plain negamax for arrays of positions, for any order and number of threads."""
 
 import numpy as np
 import pytest
@@ -20,19 +20,19 @@ def positions(rules, count, empties):
 
 
 @pytest.mark.parametrize("rules", GAMES, ids=str)
-def test_values_are_those_of_negamax_and_exact_where_the_game_ends_within_the_depth(rules):
+def test_values_equal_negamax_and_are_exact_near_the_end(rules):
     own, opp = positions(rules, 66, (1, 22))
-    judge = rounded(get_evaluator("six-factor"))
+    evaluate = rounded(get_evaluator("six-factor"))
     for depth, count in ((0, 66), (1, 44), (2, 22), (3, 10), (4, 4)):
-        expected = [negamax(Position(rules, int(own[i]), int(opp[i])), depth, judge).value for i in range(count)]
+        expected = [negamax(Position(rules, int(own[i]), int(opp[i])), depth, evaluate).value for i in range(count)]
         assert search_batch(own[:count], opp[:count], "six-factor", rules, depth).tolist() == expected
     own, opp = positions(rules, 200, (1, 6))
     assert (search_batch(own, opp, "six-factor", rules, 6) == solve_batch(own, opp, rules)).all()
 
 
 @pytest.mark.parametrize("rules", GAMES, ids=str)
-def test_the_order_and_the_threads_do_not_matter(rules):
-    """One table serves all positions of a thread: none may see another's deeper results."""
+def test_values_do_not_depend_on_order_or_threads(rules):
+    """All positions of a thread share one table, but none may use deeper results of another."""
     own, opp = positions(rules, 800, (8, 24))
     children = batch.expand(own[:30], opp[:30], rules)
     own, opp = np.concatenate([own, children.own]), np.concatenate([opp, children.opp])
@@ -45,7 +45,7 @@ def test_the_order_and_the_threads_do_not_matter(rules):
 
 
 @pytest.mark.parametrize("rules", [pytest.param(GAMES[0], marks=pytest.mark.slow), GAMES[1]], ids=str)
-def test_selective_searches_leave_out_next_to_nothing(rules):
+def test_probcut_changes_values_by_little(rules):
     own, opp = positions(rules, 120, (20, 25))
     whole, some = (search_batch(own, opp, "network", rules, 6, probcut=margin) for margin in (0.0, 1.0))
     shallow = search_batch(own, opp, "network", rules, 4)
@@ -55,18 +55,18 @@ def test_selective_searches_leave_out_next_to_nothing(rules):
     assert (again[::-1] == some).all()
 
 
-def test_progress_counts_up_and_may_end_it():
+def test_progress_counts_up_and_may_interrupt():
     own, opp = positions(Rules(8), 500, (12, 14))
-    heard = []
-    search_batch(own, opp, "six-factor", Rules(8), 2, progress=heard.append)
-    assert heard == sorted(heard)
-    assert heard[-1] == 500
+    reports = []
+    search_batch(own, opp, "six-factor", Rules(8), 2, progress=reports.append)
+    assert reports == sorted(reports)
+    assert reports[-1] == 500
 
-    def enough(done):
+    def interrupt(done):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        search_batch(own, opp, "six-factor", Rules(8), 6, progress=enough)
+        search_batch(own, opp, "six-factor", Rules(8), 6, progress=interrupt)
     assert search_batch(own[:0], opp[:0], "six-factor").size == 0
 
 
@@ -78,6 +78,6 @@ def test_progress_counts_up_and_may_end_it():
         ("network", {"probcut": "much"}, "'much'"),
     ],
 )
-def test_bad_input(evaluator, options, words):
+def test_invalid_input_is_rejected(evaluator, options, words):
     with pytest.raises(ReversiError, match=words):
         search_batch(*batch.start(2), evaluator, **options)

@@ -1,4 +1,4 @@
-"""ProbCut: fitted from data, off by default, and cheaper at nearly the same value when on."""
+"""ProbCut: fitted from data, off by default; saves nodes at nearly the same values."""
 
 import json
 from dataclasses import replace
@@ -25,7 +25,7 @@ def cuts():
     return probcut_fit.fit("six-factor", deepest=6, positions=40, seed=1)
 
 
-def test_the_fit_is_a_sensible_line_that_survives_a_file(cuts):
+def test_fit_is_plausible_and_round_trips_json(cuts):
     assert [(pair.deep, pair.shallow) for pair in cuts.pairs] == [(3, 1), (4, 2), (5, 1), (6, 2)]
     shallow = [probcut_depth(deep) for deep in range(3, 17)]  # half as deep and of equal parity
     assert shallow == [1, 2, 1, 2, 3, 4, 3, 4, 5, 6, 5, 6, 7, 8]
@@ -40,18 +40,18 @@ def test_the_fit_is_a_sensible_line_that_survives_a_file(cuts):
     assert first == second
 
 
-def test_the_noise_is_found_again():
+def test_fit_recovers_known_deviations():
     generator, empties = np.random.default_rng(1), np.arange(4000) % 40 + 12
-    known = DeviationModel(1.5, 0.07, -0.12, -0.05, 0.0004)
+    true_model = DeviationModel(1.5, 0.07, -0.12, -0.05, 0.0004)
     lines = []
     for deep, shallow in ((4, 2), (6, 2), (6, 4), (8, 4)):
-        deviation = np.array([known.deviation(deep, shallow, count) for count in empties.tolist()])
+        deviation = np.array([true_model.deviation(deep, shallow, count) for count in empties.tolist()])
         pair = DepthPair(deep, shallow, 1.0, 0.0, empties.size)
         lines.append(probcut_fit._Line(pair, generator.normal(0, deviation)))
-    found = probcut_fit._spread(lines, empties)
+    fitted = probcut_fit._spread(lines, empties)
     for deep, shallow, count in ((4, 2, 12), (8, 4, 30), (10, 4, 50)):
-        wanted = known.deviation(deep, shallow, count)
-        assert found.deviation(deep, shallow, count) == pytest.approx(wanted, rel=0.1)
+        expected = true_model.deviation(deep, shallow, count)
+        assert fitted.deviation(deep, shallow, count) == pytest.approx(expected, rel=0.1)
 
 
 def pruning(margin, cuts):
@@ -61,8 +61,8 @@ def pruning(margin, cuts):
 
 
 @pytest.mark.parametrize("only_late_moves", [False, True])
-def test_pruning_saves_nodes_and_hardly_changes_values(cuts, only_late_moves):
-    """Late-move reductions do alone, too: with deviations so wide that nothing is cut."""
+def test_probcut_saves_nodes_and_changes_values_by_little(cuts, only_late_moves):
+    """Late-move reductions alone do the same: with wide deviations ProbCut never cuts."""
     wide = replace(cuts, spread=replace(cuts.spread, constant=cuts.spread.constant + 5))
     engines = [pruning(margin, wide if only_late_moves else cuts) for margin in (0.0, 1.0 if only_late_moves else 1.5)]
     results = []
@@ -77,7 +77,7 @@ def test_pruning_saves_nodes_and_hardly_changes_values(cuts, only_late_moves):
 
 @pytest.fixture
 def null_window(cuts):
-    """Searches with a null window and ProbCut at depth 2 only: the bound that is found, and the nodes."""
+    """A search with a null window and ProbCut at depth 2 only, which returns the bound and the nodes."""
     nets, thread_states = evaluators.get_evaluator("six-factor").record(Rules()), make_thread_states(Rules())
     for field in PROBCUT_FIELDS:
         thread_states[field] = cuts_of.coefficients(cuts)[field]
@@ -92,7 +92,7 @@ def null_window(cuts):
 
 
 @pytest.mark.slow
-def test_near_the_leaves_the_evaluation_alone_cuts_beyond_either_end_of_a_null_window(cuts, null_window):
+def test_static_evaluation_cuts_near_leaves_on_both_sides(cuts, null_window):
     for position in some_positions(Rules(), 8, seed=4, empties=30):
         static = round(evaluators.get_evaluator("six-factor").static_value(position) * UNIT)
         far = 2 + int(STATIC_MARGIN_FACTOR * UNIT * cuts.spread.deviation(STATIC_DEPTH, 0, 30))
@@ -104,16 +104,16 @@ def test_near_the_leaves_the_evaluation_alone_cuts_beyond_either_end_of_a_null_w
             assert null_window(position, low, margin)[1] > 1
 
 
-def test_there_the_evaluation_is_that_of_the_position_though_it_comes_from_a_rank(null_window):
-    """A ply before, a move is good enough where its child, searched by itself, which no move led to, says so."""
+def test_evaluation_from_move_ordering_is_that_of_the_position(null_window):
+    """One ply above, the node fails high if and only if a separate search of a child says so."""
     otherwise = 0
     for position in some_positions(Rules(), 6, seed=6, empties=24):
         children = [position.play(action) for action in position.legal_actions()]
         for low in range(-24 * UNIT, 24 * UNIT, UNIT // 2):
             good = [-null_window(child, -low - 1, 0.5)[0] > low for child in children]
-            found = null_window(position, low, 0.5, STATIC_DEPTH + 1)[0] > low
-            assert found == any(good)
-            otherwise += found != (null_window(position, low, 0.0, STATIC_DEPTH + 1)[0] > low)
+            result = null_window(position, low, 0.5, STATIC_DEPTH + 1)[0] > low
+            assert result == any(good)
+            otherwise += result != (null_window(position, low, 0.0, STATIC_DEPTH + 1)[0] > low)
     assert otherwise > 6
 
 
@@ -121,27 +121,27 @@ def test_there_the_evaluation_is_that_of_the_position_though_it_comes_from_a_ran
     ("side", "margin", "slope", "shift", "low"),
     [(1, 50.0, 1.0, 0.0, 149), (-1, 50.0, 1.0, 0.0, 50), (1, 50.0, 2.0, 10.0, 69), (-1, 50.0, 2.0, 10.0, 20)],
 )
-def test_the_shallow_value_must_be_beyond_the_bound_by_the_margin(side, margin, slope, shift, low):
+def test_shallow_value_must_exceed_bound_by_margin(side, margin, slope, shift, low):
     assert probcut_window(100, side, margin, slope, shift) == low
 
 
-def test_what_reaches_the_end_of_the_game_is_exact_however_boldly_it_prunes(cuts):
+def test_search_to_the_end_is_exact_with_any_probcut_margin(cuts):
     engine = pruning(0.1, cuts)
     for position in some_positions(Rules(), 4, seed=3, empties=9):
-        found = engine.search(position, at_depth(9))
-        assert (found.exact, found.value) == (True, solve(position).score)
+        result = engine.search(position, at_depth(9))
+        assert (result.exact, result.value) == (True, solve(position).score)
 
 
-def test_a_search_uses_no_results_of_bolder_ones_or_of_other_coefficients(cuts):
-    """It visits the nodes that it visits with an empty table; results of a more careful search it does use."""
+def test_table_entries_of_other_probcut_settings_are_not_used(cuts):
+    """The search visits as many nodes as with an empty table, but it uses results of a less selective search."""
     other = replace(cuts, spread=replace(cuts.spread, constant=cuts.spread.constant + 0.5))
     position, used = some_positions(Rules(), 1, seed=5, empties=30)[0], pruning(0.5, cuts)
     used.search(position, at_depth(7))
-    for margin, told, now in ((1.0, None, cuts), (1.0, other, other), (0.0, None, other)):
-        used.set_probcut(margin, None if told is None else cuts_of.coefficients(told))
-        anew = pruning(margin, now).search(position, at_depth(7)).nodes
+    for margin, loaded, active in ((1.0, None, cuts), (1.0, other, other), (0.0, None, other)):
+        used.set_probcut(margin, None if loaded is None else cuts_of.coefficients(loaded))
+        anew = pruning(margin, active).search(position, at_depth(7)).nodes
         assert used.search(position, at_depth(7)).nodes == anew
-    assert anew == Engine("six-factor").search(position, at_depth(7)).nodes  # off unless asked for
+    assert anew == Engine("six-factor").search(position, at_depth(7)).nodes  # ProbCut is off by default
     with pytest.raises(ReversiError, match="estimates"):
         Solver(table=used.table).solve(position)
     used.set_probcut(1.0)
@@ -159,6 +159,6 @@ def test_a_search_uses_no_results_of_bolder_ones_or_of_other_coefficients(cuts):
         (lambda: probcut_fit.fit_endgame("network", Rules(), [Position.initial()]), "at least 30, with more than 8"),
     ],
 )
-def test_bad_requests_are_named(request_, words):
+def test_invalid_arguments_are_named(request_, words):
     with pytest.raises(ReversiError, match=words):
         request_()

@@ -1,4 +1,4 @@
-"""The exact solver says what plain minimax says, and what the FFO problems' authors say; whatever helps it to be quick."""
+"""The exact solver against plain minimax and the published scores of the FFO problems."""
 
 import threading
 from functools import partial
@@ -21,7 +21,7 @@ from tests.oracles.processes import in_background, stopped_after
 from tests.oracles.search import GAMES, endgames, game_name, positions
 
 every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
-LONG = 30  # empty squares that keep the solver busy for longer than any test lasts
+LONG = 30  # empty squares that take the solver longer than any test
 
 
 def positions_with(empties, count, rules=GAMES[4], seed=0):
@@ -31,7 +31,7 @@ def positions_with(empties, count, rules=GAMES[4], seed=0):
 
 
 @every_game
-def test_the_count_of_what_turns_at_the_last_square_is_that_of_the_board(rules):
+def test_last_square_flip_count_equals_board_flips(rules):
     generator = np.random.default_rng(3)
     for _ in range(2000):
         sq = rules.square_of(int(generator.integers(rules.square_count)))
@@ -42,7 +42,7 @@ def test_the_count_of_what_turns_at_the_last_square_is_that_of_the_board(rules):
 
 @pytest.mark.parametrize(("count", "empties"), [(150, 7), pytest.param(1000, 10, marks=pytest.mark.slow)])
 @every_game
-def test_equals_plain_minimax(rules, count, empties):
+def test_scores_equal_plain_minimax(rules, count, empties):
     own, opp = endgames(rules, count, empties)
     solver = Solver(rules, table=TranspositionTable(1))
     solved = [solver.solve(position).score for position in positions(own, opp, rules)]
@@ -51,11 +51,11 @@ def test_equals_plain_minimax(rules, count, empties):
 
 @pytest.mark.parametrize(("variant", "score"), [("normal", -10), ("reversed", 4)])
 @pytest.mark.parametrize("threads", [1, 2])
-def test_the_smallest_board_is_solved_from_its_start(variant, score, threads):
+def test_4x4_is_solved_from_the_start(variant, score, threads):
     start = Position.initial(Rules(4, variant))
     solution = solve(start, threads=threads)
     assert (solution.score, solution.lower, solution.upper) == (score, score, score)
-    assert solve_all_moves(start) == dict.fromkeys(start.legal_moves(), score)  # they are images of each other
+    assert solve_all_moves(start) == dict.fromkeys(start.legal_moves(), score)  # the moves are symmetric
 
 
 def test_short_ffo_problems(external_data):
@@ -86,7 +86,7 @@ def test_ffo_problems_40_to_44(evaluator, count, most):
 
 
 @every_game
-def test_all_moves_have_their_exact_values_best_first(rules):
+def test_solve_all_moves_gives_exact_values_best_first(rules):
     for position in positions(*endgames(rules, 20, 6, seed=2), rules):
         values = solve_all_moves(position)
         assert values == {move: -brute_force.value(position.play(move)) for move in position.legal_moves()}
@@ -94,7 +94,7 @@ def test_all_moves_have_their_exact_values_best_first(rules):
 
 
 @every_game
-def test_win_loss_draw_is_the_sign_of_the_score_and_its_move_keeps_it(rules):
+def test_wld_result_is_sign_of_score_with_an_optimal_move(rules):
     solver = Solver(rules, table=TranspositionTable(1))
     draws = 0
     for position in positions(*endgames(rules, 90, 8, seed=3), rules):
@@ -108,7 +108,7 @@ def test_win_loss_draw_is_the_sign_of_the_score_and_its_move_keeps_it(rules):
 
 
 @pytest.mark.parametrize("rules", GAMES[2:4], ids=game_name)
-def test_neither_guess_nor_window_nor_wrong_hints_change_the_result(rules):
+def test_guess_window_and_wrong_hints_do_not_change_score(rules):
     misleading, misled = TranspositionTable(0.01), Solver(rules, table=TranspositionTable(0.1))
     misleading.words()[:] = np.random.default_rng(0).integers(0, 2**64, misleading.words().size, np.uint64)
     for position in positions(*endgames(rules, 20, 9, seed=4), rules):
@@ -123,12 +123,12 @@ def test_neither_guess_nor_window_nor_wrong_hints_change_the_result(rules):
         assert misled.solve_at(position, endgame.EXACT_LEVEL, 0).score == score
 
 
-def test_bad_input_is_refused():
+def test_invalid_input_is_rejected():
     position = positions_with(9, 1)[0]
     score = solve(position).score
     assert score < 40
     with pytest.raises(ReversiError, match=r"window \(62, 64\)"):
-        Solver().solve(position, window=(62, 64))  # a window is a promise; one so far off is noticed
+        Solver().solve(position, window=(62, 64))  # the score is far outside this window
     for window in ((4, 2), (-66, 0), (0, 65), (0.5, 2), ("a", "b"), (1,), (0, 2, 4), 3, (False, True)):
         with pytest.raises(ReversiError, match=r"window .*"):
             Solver().solve(position, window=window)
@@ -142,7 +142,7 @@ def test_bad_input_is_refused():
 
 
 @every_game
-def test_the_line_is_legal_ends_the_game_and_reaches_the_score(rules):
+def test_pv_is_legal_and_reaches_the_score(rules):
     solver = Solver(rules, table=TranspositionTable(0.01))
     passes = 0
     for position in positions(*endgames(rules, 60, 10, seed=5), rules):
@@ -156,7 +156,7 @@ def test_the_line_is_legal_ends_the_game_and_reaches_the_score(rules):
 
 
 @every_game
-def test_a_finished_game_has_its_score_and_a_pass_at_the_root_is_the_first_move(rules):
+def test_finished_game_and_pass_at_the_root(rules):
     over = Position.from_text("X" * (rules.square_count - 2) + "--", rules=rules)
     solution = solve(over)
     assert (solution.score, solution.move, solution.pv) == (rules.sign * rules.square_count, None, ())
@@ -171,7 +171,7 @@ def test_a_finished_game_has_its_score_and_a_pass_at_the_root_is_the_first_move(
         assert solve_all_moves(position, table=TranspositionTable(0.1)) == {"pass": solution.score}
 
 
-def test_a_table_of_another_game_is_refused():
+def test_table_of_another_game_is_rejected():
     table = TranspositionTable(0.1)
     solve(positions_with(8, 1, Rules(6))[0], table=table)
     for rules in (Rules(8), Rules(6, "reversed")):
@@ -180,8 +180,8 @@ def test_a_table_of_another_game_is_refused():
 
 
 @every_game
-def test_stability_bounds_hold_and_cut_in_both_games(rules):
-    """The bound follows the sign of the game: in the reversed one it is the own safe discs that spoil the score."""
+def test_stability_bounds_hold_and_cut_in_both_variants(rules):
+    """The bound depends on the variant: in the reversed game, own stable discs lower the score."""
     own, opp = endgames(rules, 1200, 8, seed=7)
     (thread,) = thread_states = make_thread_states(rules, 1)
     table, net = TranspositionTable(0.1), np.zeros(1, endgame.NO_EVALUATOR)[0]
@@ -203,7 +203,7 @@ def test_stability_bounds_hold_and_cut_in_both_games(rules):
 
 @pytest.mark.parametrize("threads", [1, 3, None])
 @pytest.mark.parametrize("rules", [GAMES[1], GAMES[4]], ids=game_name)
-def test_a_batch_equals_one_by_one_and_reports_its_progress(rules, threads):
+def test_solve_batch_equals_single_solves_and_reports_progress(rules, threads):
     own, opp = endgames(rules, 300, 8, seed=8)
     reports = []
     scores = solve_batch(own, opp, rules, threads=threads, progress=reports.append)
@@ -214,7 +214,7 @@ def test_a_batch_equals_one_by_one_and_reports_its_progress(rules, threads):
     assert reports[-1] == 300
 
 
-def test_an_empty_batch_and_bad_batches():
+def test_empty_and_invalid_batches():
     nothing = np.zeros(0, np.uint64)
     assert solve_batch(nothing, nothing).size == 0
     with pytest.raises(ReversiError, match="position 0"):
@@ -223,13 +223,13 @@ def test_an_empty_batch_and_bad_batches():
         solve_batch(nothing, nothing, threads=0)
 
 
-def test_a_batch_that_ends_stops_what_is_being_solved(monkeypatch):
-    """Hours of it, perhaps: each thread's record is told to stop."""
+def test_interrupted_batch_stops_its_threads(monkeypatch):
+    """Every thread gets a stop flag, because a solve may take hours."""
     own, opp = batch.random_positions(BATCH_CHUNK * 2, 46)
     begun = threading.Barrier(2)
 
     def stopped(thread_states, nets, own, opp, scores):
-        if begun.wait(PATIENCE) == 0:  # one of the two is done at once
+        if begun.wait(PATIENCE) == 0:  # one of the two threads returns immediately
             return
         wait_until(lambda: thread_states["stop"][0])
 
@@ -241,7 +241,7 @@ def test_a_batch_that_ends_stops_what_is_being_solved(monkeypatch):
         solve_batch(own, opp, threads=2, progress=fail)
 
 
-def test_the_number_of_threads_does_not_change_a_score():
+def test_thread_count_does_not_change_scores():
     for rules in (Rules(8), Rules(8, "reversed")):
         for position in positions_with(16, 6, rules, seed=9):
             solutions = [solve(position, threads=threads, table=TranspositionTable(1)) for threads in (1, 2, 8)]
@@ -252,8 +252,8 @@ def test_the_number_of_threads_does_not_change_a_score():
 
 
 @pytest.mark.parametrize("shared", ["table", "solver"])
-def test_threads_that_share_a_small_table_or_a_solver_find_what_one_finds(shared):
-    """Each solves all positions, in another order: the table is a battlefield; one solver answers one after the other."""
+def test_scores_are_exact_with_shared_table_or_solver(shared):
+    """Every thread solves all positions in another order, with one table or with one solver, which queues requests."""
     own, opp = batch.random_positions(60, 49, seed=10)
     expected, solver = solve_batch(own, opp).tolist(), Solver(table=TranspositionTable(0.02))
 
@@ -263,12 +263,12 @@ def test_threads_that_share_a_small_table_or_a_solver_find_what_one_finds(shared
         scores = {i: mine.solve(Position(Rules(), int(own[i]), int(opp[i]))).score for i in order}
         return [scores[i] for i in range(own.size)]
 
-    asked = [in_background(partial(work, number)) for number in range(8)]
-    assert [one.result(PATIENCE) for one in asked] == [expected] * 8
+    futures = [in_background(partial(work, number)) for number in range(8)]
+    assert [future.result(PATIENCE) for future in futures] == [expected] * 8
 
 
-def test_a_request_to_stop_survives_the_release_of_the_flags():
-    """Threads set the flags for their own reasons and take them back; somebody's request must not go with them."""
+def test_stop_request_survives_release_of_stop_flags():
+    """Search threads set and clear the stop flags; that must not clear a stop request of the user."""
     thread_states = make_thread_states(Rules(), 3)
     switch = StopSwitch(thread_states)
     switch.halt()
@@ -282,8 +282,8 @@ def test_a_request_to_stop_survives_the_release_of_the_flags():
     assert not thread_states["stop"].any()
 
 
-def test_bounds_can_be_watched_while_solving_and_a_stop_ends_all_moves_too():
-    """It must not only end the move that is being solved, and let the next one run for hours."""
+def test_bounds_are_readable_while_solving_and_stop_ends_it():
+    """A stop must end the whole call, not only the move that is being solved."""
     solver, position = Solver(table=TranspositionTable(4)), positions_with(LONG, 1)[0]
     solving = in_background(lambda: solver.solve(position))
     wait_until(lambda: solver.bounds()[2] > 1000)
@@ -297,7 +297,7 @@ def test_bounds_can_be_watched_while_solving_and_a_stop_ends_all_moves_too():
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_with_a_node_limit_the_bounds_are_true(threads):
+def test_bounds_are_correct_under_a_node_limit(threads):
     solver = Solver(threads=threads, table=TranspositionTable(1))
     proven = 0
     for position in positions_with(16, 4, seed=12):
@@ -316,14 +316,14 @@ def test_with_a_node_limit_the_bounds_are_true(threads):
 
 
 @pytest.mark.parametrize(("variant", "order"), [("normal", "network"), ("reversed", "network"), ("normal", None)])
-def test_a_best_move_is_found_with_and_without_the_known_score(variant, order):
-    """With this many empties the solver begins with selective searches if a network orders the moves."""
+def test_best_move_with_and_without_known_score(variant, order):
+    """With this many empties and a network for move ordering, the solver begins with selective searches."""
     rules = Rules(6, variant)
-    solver, judge = Solver(rules, evaluator=order, table=TranspositionTable(4)), Solver(rules, evaluator="network")
+    solver, reference = Solver(rules, evaluator=order, table=TranspositionTable(4)), Solver(rules, evaluator="network")
     for boards in zip(*batch.random_positions(12, 16, rules, seed=3), strict=True):
         position = Position(rules, *map(int, boards))
-        score = judge.solve(position).score
+        score = reference.solve(position).score
         for known in (None, score):
             solver.clear()
             move = solver.best_move(position, known)
-            assert -judge.solve(position.play(move)).score == score
+            assert -reference.solve(position.play(move)).score == score

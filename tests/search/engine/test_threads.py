@@ -1,4 +1,4 @@
-"""Threads of one search: as many are awake as there are cores for, and what is found does not depend on it."""
+"""Threads of one search: the number of awake threads, errors, stops and interrupts."""
 
 import threading
 
@@ -15,11 +15,11 @@ from search.kernels.thread_state import THREAD_STATE
 from tests.oracles.processes import PATIENCE, in_background, wait_until
 
 
-def test_there_is_room_for_as_many_threads_as_get_a_core():
+def test_awake_threads_follow_the_available_cores():
     for threads, cores, awake in ((2, 2.0, 2), (2, 1.33, 2), (2, 1.1, 1), (2, 0.3, 1), (8, 6.9, 7), (8, 2.0, 2)):
-        room = CoreUsage(threads)
-        room.add_sample(1.0, cores)
-        assert room.awake == awake, (threads, cores)
+        core_usage = CoreUsage(threads)
+        core_usage.add_sample(1.0, cores)
+        assert core_usage.awake == awake, (threads, cores)
 
 
 def thread_states_and_switch(threads):
@@ -28,8 +28,8 @@ def thread_states_and_switch(threads):
     return thread_states, StopSwitch(thread_states)
 
 
-def test_a_helper_that_was_asleep_goes_on(monkeypatch):
-    """The process seems to get no core at all: helpers sleep and wake all the time."""
+def test_sleeping_helper_resumes_its_search(monkeypatch):
+    """The measured CPU time is 0, so helpers sleep and wake repeatedly."""
     monkeypatch.setattr(thread_group, "process_time", lambda: 0.0)
     monkeypatch.setattr(thread_group, "BACKOFF_SECONDS", 0.0)
     monkeypatch.setattr(thread_group, "SAMPLE_SECONDS", 0.001)
@@ -50,7 +50,7 @@ def test_a_helper_that_was_asleep_goes_on(monkeypatch):
     assert thread_states["stop"].all()
 
 
-def test_an_error_in_any_thread_is_the_callers_and_ends_the_others():
+def test_error_in_a_thread_reaches_caller_and_stops_others():
     thread_states, switch = thread_states_and_switch(3)
 
     def search(k):
@@ -63,18 +63,18 @@ def test_an_error_in_any_thread_is_the_callers_and_ends_the_others():
         ThreadGroup(thread_states, switch).run(search)
 
 
-def test_a_search_is_stopped_while_a_helper_sleeps(monkeypatch):
+def test_stop_works_while_a_helper_sleeps(monkeypatch):
     monkeypatch.setattr(thread_group, "process_time", lambda: 0.0)
     solver = Solver(threads=2, table=TranspositionTable(1))
     own, opp = batch.random_positions(1, 20, seed=4)
-    asked = in_background(lambda: solver.solve(Position(Rules(), int(own[0]), int(opp[0]))))
+    future = in_background(lambda: solver.solve(Position(Rules(), int(own[0]), int(opp[0]))))
     wait_until(lambda: solver._thread_group._core_usage.awake == 1)
     solver.stop()
-    assert not asked.result(PATIENCE).proven
+    assert not future.result(PATIENCE).proven
 
 
-def test_a_search_that_is_interrupted_leaves_no_thread_behind(monkeypatch):
-    """Ctrl-C reaches the caller's thread, which only watches."""
+def test_interrupted_search_leaves_no_threads(monkeypatch):
+    """Ctrl-C reaches the caller's thread, which only monitors the others."""
     thread_states, switch = thread_states_and_switch(2)
     before = threading.active_count()
 

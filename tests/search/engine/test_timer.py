@@ -1,4 +1,4 @@
-"""Time limits: when a search ends under a timer or a game clock, and stops from another thread."""
+"""Time limits: the end of searches under a timer or a game clock, and stops from another thread."""
 
 import threading
 from functools import partial
@@ -47,9 +47,7 @@ def timers(monkeypatch):
         (Limits(time=3000, soft=1000), False, [(999, 1000), (2990, 3000)]),
     ],
 )
-def test_the_timer_expires_at_the_soft_limit_and_at_the_hard_one_if_nothing_has_settled(
-    engine, monkeypatch, timers, limits, settled, expires
-):
+def test_timer_expires_at_soft_limit_or_hard_limit(engine, monkeypatch, timers, limits, settled, expires):
     engine.clear()
 
     def expire():
@@ -80,7 +78,7 @@ def test_the_timer_expires_at_the_soft_limit_and_at_the_hard_one_if_nothing_has_
         ([("d3 c3", 1.0), ("d3 c3", 1.0), ("d3 c3", 1.0 - MAX_VALUE_DROP)], False, False),
     ],
 )
-def test_a_search_settles_when_its_move_stays_and_is_not_worth_less(iterations, is_settled, has_same_reply):
+def test_search_settles_with_stable_move_and_value(iterations, is_settled, has_same_reply):
     course = IterationHistory()
     for line, value in iterations:
         course.add_iteration(tuple(line.split()), value)
@@ -90,8 +88,8 @@ def test_a_search_settles_when_its_move_stays_and_is_not_worth_less(iterations, 
     assert not course.has_same_reply
 
 
-def searched(engine, monkeypatch, position, limits, seconds=lambda depth: 100):
-    """The depth of a search under *limits* whose iterations take so many seconds, up to depth 8."""
+def searched_depth(engine, monkeypatch, position, limits, seconds=lambda depth: 100):
+    """Return the depth (at most 8) of a search under *limits* whose iterations take *seconds*."""
     iterate, now = deepening.Search._iterate, [0.0]
 
     def slow(search, depth, **options):
@@ -105,11 +103,11 @@ def searched(engine, monkeypatch, position, limits, seconds=lambda depth: 100):
         return engine.search(position, limits).depth
 
 
-def test_a_move_that_is_far_ahead_is_played_early_under_a_game_clock_alone(engine, monkeypatch):
+def test_easy_move_is_played_early_only_under_a_game_clock(engine, monkeypatch):
     far, clock = 2 * deepening.EASY_MOVE_MARGIN / UNIT, Limits(time=3000, soft=2000)
 
     def lead(position):
-        """Discs by which the best move is ahead of the second, in a midgame with a choice."""
+        """Return the lead in discs of the best move over the second, in a midgame position with several moves."""
         if not 30 < position.empties < 45 or len(position.legal_moves()) < 4:
             return far / 2
         first, second = engine.search(position, Limits(depth=6), multi_pv=2).moves[:2]
@@ -118,40 +116,42 @@ def test_a_move_that_is_far_ahead_is_played_early_under_a_game_clock_alone(engin
     ahead = first_position(Rules(), lambda position: lead(position) > far)
     level = first_position(Rules(), lambda position: lead(position) < far / 8)
     monkeypatch.setattr(IterationHistory, "has_same_reply", True)
-    assert deepening.EASY_MOVE_TIME_SHARE * 2000 / 100 <= searched(engine, monkeypatch, ahead, clock) < 8
-    assert searched(engine, monkeypatch, level, clock) == 8
-    assert searched(engine, monkeypatch, ahead, Limits(time=2000)) == 8
-    assert searched(engine, monkeypatch, ahead, Limits(time=3000, soft=2000, depth=7)) == 7
+    assert deepening.EASY_MOVE_TIME_SHARE * 2000 / 100 <= searched_depth(engine, monkeypatch, ahead, clock) < 8
+    assert searched_depth(engine, monkeypatch, level, clock) == 8
+    assert searched_depth(engine, monkeypatch, ahead, Limits(time=2000)) == 8
+    assert searched_depth(engine, monkeypatch, ahead, Limits(time=3000, soft=2000, depth=7)) == 7
 
 
-def test_a_search_that_has_settled_begins_nothing_after_its_soft_limit(engine, monkeypatch):
-    """One iteration that took long, since the machine was busy, does not end a search: the next may be quick."""
+def test_settled_search_starts_no_iteration_after_soft_limit(engine, monkeypatch):
+    """One slow iteration on a busy machine does not end a search, because the next may be fast."""
     position = some_positions(Rules(), 1, seed=16, empties=40)[0]
     monkeypatch.setattr(deepening, "EASY_MOVE_MARGIN", 1000 * UNIT)
     for settled, depth in ((True, 4), (False, 8)):
         monkeypatch.setattr(IterationHistory, "is_settled", settled)
-        assert searched(engine, monkeypatch, position, Limits(time=3000, soft=430)) == depth
-    assert searched(engine, monkeypatch, position, Limits(time=4000), lambda depth: 1000 * (depth == 3) + 0.001) == 8
+        assert searched_depth(engine, monkeypatch, position, Limits(time=3000, soft=430)) == depth
+    assert (
+        searched_depth(engine, monkeypatch, position, Limits(time=4000), lambda depth: 1000 * (depth == 3) + 0.001) == 8
+    )
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("exact", [0, 60], ids=["searching", "solving"])
-def test_stop_is_honoured_at_once_and_leaves_all_in_order(threads, exact):
+def test_stop_ends_search_at_once_and_engine_stays_usable(threads, exact):
     engine = Engine("six-factor", threads=threads, megabytes=4)
     position, limits = some_positions(Rules(), 1, seed=17, empties=32)[0], Limits(empties_exact=exact)
     records = [engine.thread_states, engine.solver.thread_states]
     for i in range(12):
-        found, further = stopped_after(1 + 40_000 * i, records, engine.stop, lambda: engine.search(position, limits))
+        result, further = stopped_after(1 + 40_000 * i, records, engine.stop, lambda: engine.search(position, limits))
         assert further < AT_ONCE
-        assert found.move in position.legal_moves()
-        assert not found.exact
+        assert result.move in position.legal_moves()
+        assert not result.exact
     engine.clear()
     evaluate = quantised("six-factor", Rules())
     assert engine.search(position, at_depth(3)).value == textbook.alpha_beta(position, 3, evaluate).value
 
 
-def test_a_stop_at_any_moment_of_the_hand_over_is_not_lost():
-    """The clock may run out between the search and the solution after it; the solution must not run for hours then."""
+def test_stop_between_search_and_solver_is_not_lost():
+    """A time limit may expire between the search and the solver, which must not run for hours then."""
     engine = Engine("six-factor", megabytes=1)
     position = some_positions(Rules(), 1, seed=18, empties=30)[0]
     begin_to_solve = engine.solver.prepare_search
@@ -166,26 +166,26 @@ def test_a_stop_at_any_moment_of_the_hand_over_is_not_lost():
         assert not in_background(ask).result(PATIENCE).exact
 
 
-def test_a_late_clock_does_not_stop_the_next_search(engine, timers, monkeypatch):
+def test_late_timer_does_not_stop_the_next_search(engine, timers, monkeypatch):
     position, iterate = some_positions(Rules(), 1, seed=19, empties=13)[0], deepening.Search._iterate
 
-    def as_the_clock_rings(search, depth, **options):
+    def iterate_after_expiry(search, depth, **options):
         timers[0].function()
         return iterate(search, depth, **options)
 
     engine.search(position, Limits(time=1000, depth=2))
-    monkeypatch.setattr(deepening.Search, "_iterate", as_the_clock_rings)
+    monkeypatch.setattr(deepening.Search, "_iterate", iterate_after_expiry)
     assert engine.search(position, at_depth(4)).depth == 4
 
 
-def test_after_a_long_sleep_the_clock_rings_no_earlier_than_a_share_of_the_limit(monkeypatch):
-    now, rung = [0.0], threading.Event()
+def test_stop_latency_is_limited_to_a_share_of_the_limit(monkeypatch):
+    now, expired = [0.0], threading.Event()
     lateness, limits = timer.StopLatency(), Limits(time=1000)
     monkeypatch.setattr(timer, "perf_counter", lambda: now[0])
-    clock = timer.SearchTimer(limits, lateness, lambda: 1000.0, rung.set)
+    clock = timer.SearchTimer(limits, lateness, lambda: 1000.0, expired.set)
     clock.start()
-    clock._timer.function()  # it rings now
+    clock._timer.function()  # expires now
     now[0] = 50_000.0
     clock.end()
-    assert rung.is_set()
+    assert expired.is_set()
     assert lateness.seconds == timer.MAX_SHARE_OF_LIMIT * 1000

@@ -1,4 +1,4 @@
-"""The compiled heuristics agree with slow twins from the reports in every game; weights, names, users' own evaluators."""
+"""Compiled heuristics against reference implementations of the reports; weights, names, custom evaluators."""
 
 import os
 import pickle
@@ -24,12 +24,12 @@ from tests.oracles.search import GAMES, game_name
 
 LONGEST = {4: 10, 6: 31, 8: 58}
 every_game = pytest.mark.parametrize("rules", GAMES, ids=game_name)
-every_evaluator = pytest.mark.parametrize("name", published.TWINS)
+every_evaluator = pytest.mark.parametrize("name", published.REFERENCES)
 
 
 @cache
 def positions(size):
-    """Positions of random games from start to end, and boards that play hardly reaches: long runs, passes, wipe-outs."""
+    """Return positions of random games of all stages, and rare boards: long runs, passes, wipe-outs."""
     rules, generator = Rules(size), np.random.default_rng(size)
     own, opp = batch.random_positions(250, generator.integers(0, LONGEST[size], 250), rules, seed=size)
     boards = [(own, opp), (opp[:50], own[:50])]
@@ -44,24 +44,24 @@ def positions(size):
 
 
 @cache
-def twin_values(name, size):
-    twin, _ = published.TWINS[name]
-    return np.array([twin(slow.from_boards(own, opp, size)) for own, opp in zip(*positions(size), strict=True)], float)
+def reference_values(name, size):
+    value, _ = published.REFERENCES[name]
+    return np.array([value(slow.from_boards(own, opp, size)) for own, opp in zip(*positions(size), strict=True)], float)
 
 
 @every_game
 @every_evaluator
-def test_agrees_with_the_twin_from_the_report_inside_the_range_of_scores(name, rules):
+def test_values_equal_reference_clipped_to_range_of_scores(name, rules):
     evaluator = evaluators.get_evaluator(name)
-    _, written_for = published.TWINS[name]
+    _, written_for = published.REFERENCES[name]
     assert evaluator.written_for == written_for
     sign = 1 if written_for == rules.variant else -1
     limit = rules.square_count - 0.5
-    expected = np.clip(sign * evaluator.scale_on(rules) * twin_values(name, rules.size), -limit, limit)
+    expected = np.clip(sign * evaluator.scale_on(rules) * reference_values(name, rules.size), -limit, limit)
     values = evaluator.static_values(*positions(rules.size), rules)
     np.testing.assert_allclose(values, expected, rtol=1e-12, atol=1e-12)
     inside = values[np.abs(values) < limit]
-    assert inside.min() < 0 < inside.max()  # neither constant nor all at the limits
+    assert inside.min() < 0 < inside.max()  # the values are neither constant nor all at the limits
     assert np.unique(inside).size >= 5
     loud = Formula(name, evaluator.record_type, evaluator.weights, scale=1e9, derive=evaluator.derive)
     values = loud.static_values(*positions(rules.size), rules)
@@ -70,7 +70,7 @@ def test_agrees_with_the_twin_from_the_report_inside_the_range_of_scores(name, r
 
 
 @pytest.mark.parametrize(
-    ("name", "weights", "twin", "variant"),
+    ("name", "weights", "reference", "variant"),
     [
         (
             "position-stability",
@@ -81,15 +81,15 @@ def test_agrees_with_the_twin_from_the_report_inside_the_range_of_scores(name, r
         ("four-attribute", {"ply": 7}, lambda board: published.four_attribute(board, 7), "normal"),
     ],
 )
-def test_the_original_table_of_report_000_and_the_plies_of_report_003_are_weights(name, weights, twin, variant):
+def test_weights_of_reports_000_and_003_can_be_set(name, weights, reference, variant):
     changed, rules = evaluators.get_evaluator(name).with_weights(**weights), Rules(8, variant)
     own, opp = (boards[:100] for boards in positions(8))
-    values = np.array([twin(slow.from_boards(*boards, 8)) for boards in zip(own, opp, strict=True)])
+    values = np.array([reference(slow.from_boards(*boards, 8)) for boards in zip(own, opp, strict=True)])
     expected = np.clip(changed.scale_on(rules) * values, -63.5, 63.5)
     np.testing.assert_allclose(changed.static_values(own, opp, rules), expected, rtol=1e-12, atol=1e-12)
 
 
-def test_weights_as_one_vector_in_the_order_of_report_002():
+def test_weight_vector_has_the_order_of_report_002():
     evaluator = evaluators.get_evaluator("sixteen-weight")
     vector = evaluator.weight_vector()
     assert vector.tolist() == published.SIXTEEN
@@ -138,12 +138,12 @@ def incomplete(size):
         (lambda: evaluator(name="three")(lambda position: float("nan")).static_value(Position.initial()), "gave nan"),
     ],
 )
-def test_what_makes_no_evaluator(use, words):
+def test_invalid_evaluator_is_rejected(use, words):
     with pytest.raises(EvaluatorError, match=words):
         use()
 
 
-def test_a_variant_is_registered_under_a_new_name(monkeypatch):
+def test_changed_evaluator_needs_a_new_name(monkeypatch):
     monkeypatch.setattr(registry, "_REGISTRY", dict(registry._REGISTRY))
     calm = evaluators.get_evaluator("six-factor").with_weights(corner_weight=400)
     with pytest.raises(EvaluatorError, match="'six-factor'"):
@@ -154,7 +154,7 @@ def test_a_variant_is_registered_under_a_new_name(monkeypatch):
         calm.named("Six Factor:")
 
 
-USE_IT = """
+USE_MODULE = """
 import corner_lead
 from reversi_env import Position, Rules
 from search import evaluators
@@ -179,12 +179,12 @@ def corner_lead(board, own, opp):
 
 
 def run_outside(folder):
-    """Output lines of a fresh process that uses the module in *folder*, with kernels cached beside it."""
-    return output_of(USE_IT, PYTHONPATH=f"{folder}{os.pathsep}{REPOSITORY}", REVERSI_CACHE_DIR=folder / "cache")
+    """Return the output lines of a new process that uses the module in *folder* and caches kernels there."""
+    return output_of(USE_MODULE, PYTHONPATH=f"{folder}{os.pathsep}{REPOSITORY}", REVERSI_CACHE_DIR=folder / "cache")
 
 
 @pytest.mark.slow
-def test_a_user_adds_an_evaluator_from_outside(tmp_path):
+def test_user_module_adds_an_evaluator(tmp_path):
     module = tmp_path / "corner_lead.py"
     module.write_text(CORNER_LEAD)
     assert run_outside(tmp_path) == ["8.0", "-8.0", "1"]
@@ -207,7 +207,7 @@ def fast_discs(own, opp):
 
 
 @pytest.mark.slow
-def test_a_python_function_searches_like_its_compiled_twin_and_says_that_it_is_slow(monkeypatch):
+def test_python_evaluator_searches_like_compiled_one_and_warns(monkeypatch):
     own, opp = positions(8)
     for rules in (Rules(), Rules(8, "reversed")):
         values = [judge.static_values(own, opp, rules) for judge in (slow_discs, fast_discs)]
@@ -224,7 +224,7 @@ def test_a_python_function_searches_like_its_compiled_twin_and_says_that_it_is_s
 
 
 @pytest.mark.filterwarnings("ignore::search.evaluators.function.SlowEvaluatorWarning")
-def test_what_a_python_function_raises_ends_the_search():
+def test_error_in_python_evaluator_ends_the_search():
     fails = False
 
     @evaluator(name="moody")
@@ -242,8 +242,8 @@ def test_what_a_python_function_raises_ends_the_search():
 
 
 @pytest.mark.slow
-def test_the_same_code_with_another_constant_is_another_evaluator():
-    def made(factor):
+def test_same_code_with_other_constant_is_another_evaluator():
+    def make(factor):
         @evaluator(compiled=True)
         def mine(own, opp):
             return factor * (popcount(own) - popcount(opp))
@@ -257,19 +257,19 @@ def test_the_same_code_with_another_constant_is_another_evaluator():
 
     assert [typed_in(factor).static_value(Position.initial()) for factor in (1.0, 2.0)] == [2.0, 4.0]
     position = Position.initial().play("d3")
-    one, five = made(1.0), made(5.0)
-    assert [each.static_value(position) for each in (one, five, made(1.0))] == [-3, -15, -3]
+    one, five = make(1.0), make(5.0)
+    assert [each.static_value(position) for each in (one, five, make(1.0))] == [-3, -15, -3]
     values = [Engine(each).search(position, Limits(depth=2)).value for each in (one, five)]
     assert values == [values[0], 5 * values[0]]
     assert values[0] != 0
 
 
-def test_all_that_compiled_code_refers_to_counts(monkeypatch):
-    """Attributes of modules, names in functions inside, defaults of helpers, long arrays, and not what is not there yet."""
+def test_fingerprint_covers_everything_that_code_refers_to(monkeypatch):
+    """Module attributes, names in nested functions, defaults of helpers and long arrays; not names without a value."""
     monkeypatch.setattr(published, "factor", 1.0, raising=False)
     long = np.arange(2000)
 
-    def made(factor):
+    def make(factor):
         helper = njit(lambda count, times=factor: times * count)
         numbers = (factor * long,)
         functions = (
@@ -279,19 +279,19 @@ def test_all_that_compiled_code_refers_to_counts(monkeypatch):
             lambda own, opp: numbers[0][1000] + popcount(own),
             lambda own, opp: later(popcount(own)),
         )
-        found = [code_fingerprint(function) for function in functions]
+        fingerprints = [code_fingerprint(function) for function in functions]
         later = abs
-        return functions, found
+        return functions, fingerprints
 
-    (functions, first), (_, again) = made(1.0), made(1.0)
+    (functions, first), (_, again) = make(1.0), make(1.0)
     assert first == again
     monkeypatch.setattr(published, "factor", 5.0)
-    assert [one == other for one, other in zip(first, made(5.0)[1], strict=True)] == [False] * 4 + [True]
+    assert [one == other for one, other in zip(first, make(5.0)[1], strict=True)] == [False] * 4 + [True]
     same_name = [evaluator(compiled=True, name="same")(function) for function in functions[:2]]
     assert len({each.sha256(Rules()) for each in same_name}) == 2
 
 
-def test_what_is_not_a_number_counts_nothing():
+def test_nan_counts_as_zero():
     @evaluator(compiled=True)
     def corners(own, opp):
         return 10.0 * (popcount(own & 129) - popcount(opp & 129)) / popcount((own | opp) & 129)
@@ -308,7 +308,7 @@ def test_what_is_not_a_number_counts_nothing():
         (lambda own, opp: None, "none"),
     ],
 )
-def test_code_that_cannot_be_compiled_is_told_in_a_line(function, reason):
+def test_compile_error_is_reported_in_one_line(function, reason):
     mine = evaluator(compiled=True, name="mine")(function)
     for use in (lambda: Engine(mine), lambda: mine.static_value(Position.initial())):
         with pytest.raises(EvaluatorError, match=r"evaluator mine[^\n]*$") as error:

@@ -1,4 +1,4 @@
-"""Weights of a formula in a file, wherever an evaluator or an agent is named."""
+"""Weight files of formulas, in the specs of evaluators and agents."""
 
 import json
 
@@ -14,7 +14,7 @@ START = Position.initial(Rules(6)).play("e4")
 
 @pytest.fixture
 def saved(tmp_path):
-    """Writes weights of six-factor to a file, with changes to its content; the path as text."""
+    """A function that writes a weight file of six-factor with changes to its content and returns the path."""
 
     def write(name="weights.json", **changes):
         path = tmp_path / name
@@ -26,7 +26,7 @@ def saved(tmp_path):
     return write
 
 
-def test_the_weights_come_back_with_their_scale_and_agents_take_them(saved):
+def test_weights_and_scale_are_read_and_used_by_agents(saved):
     path = saved()
     evaluator, plain = evaluators.get_evaluator(f"six-factor:weights={path}"), evaluators.get_evaluator("six-factor")
     assert evaluator.weights == plain.weights | {"corner_weight": -50, "table_weight": 3}
@@ -50,7 +50,7 @@ def test_the_weights_come_back_with_their_scale_and_agents_take_them(saved):
     ],
     ids=range(14),
 )
-def test_files_that_are_wrong_or_cannot_be_read_are_refused_in_one_line(saved, tmp_path, content, message):
+def test_invalid_or_unreadable_file_error_is_one_line(saved, tmp_path, content, message):
     path = saved(**content) if isinstance(content, dict) else saved()
     if isinstance(content, bytes):
         (tmp_path / "weights.json").write_bytes(content)
@@ -61,7 +61,7 @@ def test_files_that_are_wrong_or_cannot_be_read_are_refused_in_one_line(saved, t
         assert "\n" not in str(raised.value)
 
 
-def test_a_formula_that_refuses_its_weights_is_named(saved):
+def test_error_for_weight_value_names_file_and_weight(saved):
     path = saved("ply.json", formula="four-attribute", weights={"ply": 0})
     with pytest.raises(EvaluatorError, match=r"ply\.json.*ply=0"):
         evaluators.get_evaluator(f"four-attribute:weights={path}")

@@ -1,4 +1,4 @@
-"""The transposition table: entries come back as stored, for exactly their position, and the right ones give way."""
+"""The transposition table: entries, torn entries, replacement, sizes and growth."""
 
 import math
 
@@ -20,7 +20,7 @@ boards = st.integers(0, 2**64 - 1)
 
 
 class OneBucket:
-    """A table of eight buckets, in which all positions are made to meet in the first one."""
+    """A table of eight buckets that stores all positions in the first one."""
 
     def __init__(self):
         self.table = TranspositionTable(0.001)
@@ -44,17 +44,17 @@ def unpacked(data):
 @given(st.tuples(bounds, bounds, moves, moves, bytes_, bytes_))
 @example((-core.LIMIT, -core.LIMIT, 0, 0, 0, 0))
 @example((core.LIMIT, core.LIMIT, NO_MOVE, NO_MOVE, 255, 255))
-def test_all_parts_of_an_entry_survive_packing_and_no_entry_looks_like_none(parts):
-    """`probe` says "none" by 0, so the data word of a stored entry must never be 0."""
+def test_packed_entry_round_trips_and_is_never_zero(parts):
+    """`probe` returns 0 for "no entry", so the data word of an entry must not be 0."""
     assert unpacked(core.pack(*parts)) == parts
     assert core.pack(*parts) != 0
 
 
 @given(boards, boards, boards, boards, bounds, st.sampled_from([0, 9, 255]))
-def test_an_entry_is_found_for_its_own_position_only(own, opp, other_own, other_opp, lower, depth):
+def test_entry_is_found_only_for_its_own_position(own, opp, other_own, other_opp, lower, depth):
     bucket = OneBucket()
     bucket.store(own, opp, lower, core.LIMIT, 7, depth)
-    if (own, opp) != (0, 0):  # the empty board, which nobody searches, looks like an empty entry
+    if (own, opp) != (0, 0):  # the empty board is never searched and looks like an empty entry
         assert unpacked(bucket.probe(own, opp)) == (lower, core.LIMIT, 7, NO_MOVE, depth, 0)
     if (other_own, other_opp) != (own, opp):
         assert bucket.probe(other_own, other_opp) == 0
@@ -66,8 +66,8 @@ data_of_one_position = st.tuples(bounds, bounds, moves, st.just(12), bytes_)
 
 
 @given(boards, boards, boards, boards, data_of_one_position, data_of_one_position)
-def test_words_of_two_writes_mixed_up_belong_to_no_position(own, filled, other_own, other_opp, data, other_data):
-    """Of two positions, and of one: mixed by plain ``^ data``, its discs would change colour, appear or disappear."""
+def test_torn_entry_matches_no_position(own, filled, other_own, other_opp, data, other_data):
+    """Two writes of different positions or of one; with plain ``^ data`` the latter would match another board."""
     own, opp = own & filled, filled & ~own
     for other in ((other_own, other_opp), (own, opp)):
         writes, torn = [OneBucket(), OneBucket()], OneBucket()
@@ -84,8 +84,8 @@ def test_words_of_two_writes_mixed_up_belong_to_no_position(own, filled, other_o
             assert not any(torn.probe(*position) for position in (*near, other))
 
 
-def test_bounds_of_equal_depth_are_narrowed_but_never_cross_and_moves_are_remembered():
-    """Estimates of one depth may differ between searches; an entry with lower > upper would answer every question wrongly."""
+def test_bounds_of_equal_depth_narrow_but_never_cross():
+    """Estimates of one depth may differ between searches; an entry with lower > upper would be wrong for every probe."""
     bucket = OneBucket()
     for stored, expected in (
         ((-10, 20, 11), (-10, 20, 11, NO_MOVE)),
@@ -98,7 +98,7 @@ def test_bounds_of_equal_depth_are_narrowed_but_never_cross_and_moves_are_rememb
         assert unpacked(bucket.probe(1, 2))[:5] == (*expected, 8)
 
 
-def test_a_deeper_result_replaces_and_a_shallower_one_does_not_before_a_new_generation():
+def test_shallower_result_replaces_only_in_a_new_generation():
     bucket = OneBucket()
     for stored, generation, expected in (
         ((-10, 10, 11, 8), 1, (-10, 10, 11, NO_MOVE, 8, 1)),
@@ -111,22 +111,22 @@ def test_a_deeper_result_replaces_and_a_shallower_one_does_not_before_a_new_gene
 
 
 @pytest.mark.parametrize(
-    ("stored", "left"),
+    ("stored", "kept_boards"),
     [
-        # own board, depth, generation: the fourth place takes what is shallower than the other three, whatever lies there
+        # (own board, depth, generation): the fourth way takes every entry that is shallower than the other three
         ([(1, 20, 1), (2, 15, 1), (3, 10, 1), (4, 5, 1)], [1, 2, 3, 4]),
         ([(1, 20, 1), (2, 15, 1), (3, 10, 1), (4, 5, 1), (5, 4, 1)], [1, 2, 3, 5]),
         ([(1, 20, 1), (2, 15, 1), (3, 10, 1), (4, 5, 1), (5, 4, 1), (6, 12, 1)], [1, 2, 5, 6]),
-        # entries of earlier generations give way first, however deep
+        # entries of earlier generations are replaced first, at any depth
         ([(1, 60, 6), (2, 3, 7), (3, 4, 7), (4, 2, 7)], [1, 2, 3, 4]),
         ([(1, 60, 6), (2, 3, 7), (3, 4, 7), (4, 2, 7), (5, 1, 7)], [2, 3, 4, 5]),
     ],
 )
-def test_three_entries_are_kept_by_depth_and_generation_and_the_fourth_takes_the_rest(stored, left):
+def test_replacement_by_depth_and_generation_with_one_free_way(stored, kept_boards):
     bucket = OneBucket()
     for own, depth, generation in stored:
         bucket.store(own, 0, depth=depth, generation=generation)
-    assert [own for own in range(1, 7) if bucket.probe(own, 0)] == left
+    assert [own for own in range(1, 7) if bucket.probe(own, 0)] == kept_boards
 
 
 def size_in_mib(table):
@@ -134,38 +134,38 @@ def size_in_mib(table):
 
 
 @pytest.mark.parametrize("megabytes", [0.001, 1, 1.5, 64, 100, 1024, 4096])
-def test_tables_from_small_to_four_gibibytes(megabytes):
+def test_table_sizes_up_to_4_gib(megabytes):
     table = TranspositionTable(megabytes)
     size = size_in_mib(table)
     assert megabytes / 2 - 0.0002 < size <= megabytes
-    assert table.address % 64 == 0  # so that no bucket lies in three lines of the cache
-    stored = np.arange(1, 301 if megabytes > 100 else 4001, dtype=np.uint64)  # every page touched is memory taken
-    found, highest = _store_and_probe(table.address, table.bucket_mask, stored)
+    assert table.address % 64 == 0  # no bucket spans three cache lines
+    stored = np.arange(1, 301 if megabytes > 100 else 4001, dtype=np.uint64)  # every touched page takes memory
+    hits, highest = _store_and_probe(table.address, table.bucket_mask, stored)
     if megabytes < 1:
-        assert found == WAYS * (table.bucket_mask + 1)
+        assert hits == WAYS * (table.bucket_mask + 1)
         assert table.words().reshape(-1, WORDS_PER_ENTRY).all(axis=0)[2]
     else:
-        assert found > 0.99 * stored.size
+        assert hits > 0.99 * stored.size
         assert highest * 8 > 0.95 * size * 2**20
 
 
 @njit
 def _store_and_probe(address, bucket_mask, stored):
-    """Store a position for each number, then count those found with their own data; and the highest word used."""
+    """Store a position per number; return how many are found with their own data, and the highest bucket."""
     highest = 0
     for own in stored:
         bucket = core.bucket_of(own, ~own, bucket_mask)
         core.store(address, bucket, own, ~own, np.int64(own), 32000, 1, 5, 1)
         highest = max(highest, bucket)
-    found = 0
+    hits = 0
     for own in stored:
         data = core.probe(address, core.bucket_of(own, ~own, bucket_mask), own, ~own)
         if data:
-            found += core.lower_of(data) == np.int64(own)
-    return found, highest
+            hits += core.lower_of(data) == np.int64(own)
+    return hits, highest
 
 
-def test_a_table_that_grows_keeps_what_it_knows(monkeypatch):
+def test_growing_table_keeps_its_entries(monkeypatch):
     monkeypatch.setattr("search.engine.table._FIRST_BUCKETS", 64)
     table, stored = TranspositionTable(0.4, grows=True), np.arange(1, 151, dtype=np.uint64)
     assert table.bucket_mask == 63
@@ -187,13 +187,13 @@ def test_a_table_that_grows_keeps_what_it_knows(monkeypatch):
 
 
 def _entries(table):
-    """(own board, data word) of every entry."""
+    """Return (own board, data word) of every entry."""
     words = table.words().reshape(-1, WORDS_PER_ENTRY)
     kept = words[words[:, 2] != 0]
     return [(int(word ^ core._scrambled(data)), int(data)) for word, _, data in kept]
 
 
-def test_an_entry_torn_by_two_threads_is_dropped_where_the_table_grows(monkeypatch):
+def test_growing_table_drops_torn_entries(monkeypatch):
     monkeypatch.setattr("search.engine.table._FIRST_BUCKETS", 64)
     table, stored = TranspositionTable(0.4, grows=True), np.arange(1, 61, dtype=np.uint64)
     _store_and_probe(table.address, table.bucket_mask, stored)
@@ -201,13 +201,13 @@ def test_an_entry_torn_by_two_threads_is_dropped_where_the_table_grows(monkeypat
     first_words[first_words != 0] ^= np.uint64(1 << 40 | 1 << 13)
     before = {data for _, data in _entries(table)}
     table.reserve(1100)
-    left = _entries(table)
-    assert len(left) < len(before) / 2
-    assert {data for _, data in left} < before
+    remaining = _entries(table)
+    assert len(remaining) < len(before) / 2
+    assert {data for _, data in remaining} < before
 
 
 @pytest.mark.parametrize("megabytes", [0, -1, 0.0001, float("nan"), float("inf"), 2**21, "64", None, True])
-def test_bad_sizes_are_named(megabytes):
+def test_invalid_size_is_rejected(megabytes):
     with pytest.raises(ReversiError, match="MiB"):
         TranspositionTable(megabytes)
 
@@ -218,7 +218,7 @@ def thread_states_for(table, contents, threads=1):
     return thread_states
 
 
-def test_clear_forgets_everything_and_generations_are_counted_round():
+def test_clear_empties_table_and_generations_wrap_around():
     table = TranspositionTable(0.001)
     for _ in range(2):
         for _ in range(257):
@@ -235,11 +235,11 @@ def test_clear_forgets_everything_and_generations_are_counted_round():
     unused = TranspositionTable(0.001)
     unused._words[:] = 1
     unused.clear()
-    assert unused._words.all()  # not touched, which would take its memory
+    assert unused._words.all()  # `clear` does not touch an unused table, which would take memory
 
 
-def test_a_table_holds_one_kind_of_values_at_a_time():
-    """Scores of one game, or estimates, taken for those of another would be wrong results without a sign of it."""
+def test_table_has_one_kind_of_values_at_a_time():
+    """Values of another kind or game would be wrong without any error."""
     table = TranspositionTable(0.001)
     for _ in range(2):
         thread_states_for(table, "apples")

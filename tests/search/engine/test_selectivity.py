@@ -1,4 +1,4 @@
-"""Searches to the end in steps: each is surer than the one before, says how sure, and the last is exact."""
+"""Selectivity levels of endgame searches: each has a higher confidence than the one before, and the last is exact."""
 
 import json
 
@@ -27,7 +27,7 @@ from tests.search.engine.test_engine import first_position
 from tests.search.engine.test_solver import positions_with
 
 RULES = [Rules(6), Rules(8), Rules(6, "reversed"), Rules(8, "reversed")]
-FOREVER = Limits(time=100_000)  # seconds: under a clock, but never too late
+FOREVER = Limits(time=100_000)  # seconds: a time limit that is never reached
 
 
 def solver_for(rules, **options):
@@ -35,28 +35,28 @@ def solver_for(rules, **options):
 
 
 @pytest.fixture
-def climbing(monkeypatch):
-    """Engines that take every step, however near the end is; with *stop_at*, they are stopped when they begin that step."""
+def all_levels(monkeypatch):
+    """A function that makes engines that search every level; *stop_at*: the level at whose beginning they are stopped."""
     monkeypatch.setattr(deepening, "MAX_SOLVE_BUDGET", 0.0)
     monkeypatch.setattr(deepening, "MAX_FIRST_LEVEL_BUDGET", 1e9)
 
-    def made(rules, stop_at=None):
+    def make(rules, stop_at=None):
         engine = Engine("network", rules, megabytes=4)
-        climb = engine.solver.solve_at
+        solve_level = engine.solver.solve_at
 
-        def solve_at(position, step, guess):
-            if step == stop_at:
+        def solve_at(position, level, guess):
+            if level == stop_at:
                 engine.stop()
-            return climb(position, step, guess)
+            return solve_level(position, level, guess)
 
         engine.solver.solve_at = solve_at
         return engine
 
-    return made
+    return make
 
 
 @pytest.mark.parametrize("rules", RULES, ids=str)
-def test_the_ladder_changes_no_score(rules):
+def test_selectivity_levels_change_no_score(rules):
     plain, helped = Solver(rules, table=TranspositionTable(4)), solver_for(rules)
     assert helped.selective
     assert not solver_for(rules, selective=False).selective
@@ -67,11 +67,11 @@ def test_the_ladder_changes_no_score(rules):
         assert helped.solve(position, wld=True).score == np.sign(score)
 
 
-def test_each_step_says_how_sure_it_is_and_the_last_is_exact():
+def test_each_level_has_its_confidence_and_the_last_is_exact():
     solver, position = solver_for(Rules()), positions_with(17, 1, Rules(), seed=3)[0]
     solver.prepare_search()
-    result = [solver.solve_at(position, step, 0) for step in range(EXACT_LEVEL + 1)]
-    assert [solution.confidence for solution in result] == [step.confidence for step in SELECTIVITIES]
+    result = [solver.solve_at(position, level, 0) for level in range(EXACT_LEVEL + 1)]
+    assert [solution.confidence for solution in result] == [level.confidence for level in SELECTIVITIES]
     assert [solution.proven for solution in result] == [False] * EXACT_LEVEL + [True]
     assert result[-1].score == Solver().solve(position).score
     for solution in result:
@@ -79,8 +79,8 @@ def test_each_step_says_how_sure_it_is_and_the_last_is_exact():
         assert solution.pv[0] == solution.move
 
 
-def test_the_first_step_errs_by_little():
-    """Where a prediction cuts, the bound is on the side that was predicted."""
+def test_first_level_has_a_small_mean_error():
+    """A ProbCut cut-off returns a bound on the predicted side."""
     solver, plain, errors = solver_for(Rules()), Solver(table=TranspositionTable(4)), []
     for position in positions_with(17, 12, Rules(), seed=3):
         solver.prepare_search()
@@ -88,8 +88,8 @@ def test_the_first_step_errs_by_little():
     assert np.mean(errors) < 5
 
 
-def test_what_is_not_proven_is_no_bound(monkeypatch):
-    """Whoever watches a solver, and writes down how far it is, sees only what the last step has proven."""
+def test_only_the_exact_level_changes_the_bounds(monkeypatch):
+    """`Solver.bounds` has only values that the exact level has proven."""
     solver, position = solver_for(Rules()), positions_with(17, 1, Rules(), seed=3)[0]
     seen, narrow_bounds = [], solver._narrow_bounds
 
@@ -103,8 +103,8 @@ def test_what_is_not_proven_is_no_bound(monkeypatch):
     assert seen == [(0, (-40, 40)), (EXACT_LEVEL, (score, score))]
 
 
-def test_an_entry_of_a_lower_step_answers_nothing_on_a_higher_one():
-    """Where a wrong prediction of the end gives a wrong score, the exact step still finds the right one, in the same table."""
+def test_exact_level_ignores_table_entries_of_lower_levels():
+    """With wrong endgame predictions, the exact level finds the exact score in the same table."""
     solver, wrong = solver_for(Rules()), 0
     solver.thread_states["end_shift"] = 20 * 128.0
     solver.thread_states["end_deviation"] = 1.0
@@ -117,8 +117,8 @@ def test_an_entry_of_a_lower_step_answers_nothing_on_a_higher_one():
 
 
 @pytest.mark.parametrize("rules", [Rules(6), Rules(8)], ids=str)
-def test_an_engine_climbs_to_the_proof_if_it_has_the_time(climbing, rules):
-    engine, position, solver = climbing(rules), positions_with(15, 1, rules, seed=4)[0], Solver(rules)
+def test_engine_reaches_the_exact_level_with_enough_time(all_levels, rules):
+    engine, position, solver = all_levels(rules), positions_with(15, 1, rules, seed=4)[0], Solver(rules)
     assert list(engine.selectivity_levels(position, FOREVER)) == list(range(EXACT_LEVEL + 1))
     result, score = engine.search(position, FOREVER), solver.solve(position).score
     assert (result.value, result.confidence, result.exact, result.depth) == (score, 100, True, 15)
@@ -129,8 +129,8 @@ def test_an_engine_climbs_to_the_proof_if_it_has_the_time(climbing, rules):
 
 
 @pytest.mark.parametrize("multi_pv", [1, 64])
-def test_what_the_last_finished_step_found_stands(climbing, multi_pv):
-    engine, position = climbing(Rules(6), stop_at=2), positions_with(16, 1, Rules(6), seed=6)[0]
+def test_result_of_last_completed_level_is_kept(all_levels, multi_pv):
+    engine, position = all_levels(Rules(6), stop_at=2), positions_with(16, 1, Rules(6), seed=6)[0]
     result = engine.search(position, FOREVER, multi_pv=multi_pv)
     assert (result.confidence, result.exact, result.depth) == (87, False, 16)
     assert result.move in position.legal_moves()
@@ -139,8 +139,8 @@ def test_what_the_last_finished_step_found_stands(climbing, multi_pv):
         assert {entry.move for entry in result.moves} == set(position.legal_moves())
 
 
-def test_the_best_move_is_found_when_the_table_knows_all_moves_already():
-    """As after a hint: nothing is left to search, but a move is still wanted, and the best. Also where all is lost."""
+def test_best_move_is_found_with_a_filled_table():
+    """After a multi-PV search the table answers every move; also in a lost position."""
     lost = Position.from_text("XXXXXXXX" * 5 + "XXXOOXXX" + "--------" * 2, WHITE)
     engine, solver = Engine("network", megabytes=4), Solver()
     for position in [*positions_with(16, 3, Rules(), seed=12), lost]:
@@ -150,8 +150,8 @@ def test_the_best_move_is_found_when_the_table_knows_all_moves_already():
         assert result.value == values.value == -solver.solve(position.play(result.move)).score
 
 
-def test_a_proven_value_comes_with_a_move_that_keeps_it_though_its_line_was_cut_off(monkeypatch):
-    """Whatever was in front: here the first move on the board, since nothing is searched before."""
+def test_proven_value_has_an_optimal_move_without_a_pv(monkeypatch):
+    """Without iterative deepening, the first move of the list is the first move on the board."""
     engine, solver = Engine("network", megabytes=4), Solver()
     monkeypatch.setattr(deepening.Search, "_deepen_iteratively", lambda *arguments, **options: None)
     monkeypatch.setattr(engine.solver, "_principal_variation", lambda *arguments, **options: ())
@@ -160,8 +160,8 @@ def test_a_proven_value_comes_with_a_move_that_keeps_it_though_its_line_was_cut_
         assert (result.exact, result.value) == (True, -solver.solve(position.play(result.move)).score)
 
 
-def test_limits_of_depth_and_nodes_and_a_margin_of_0_and_only_moves_climb_nothing(climbing):
-    engine, position = climbing(Rules()), positions_with(20, 1, Rules())[0]
+def test_limits_and_forced_moves_disable_selectivity_levels(all_levels):
+    engine, position = all_levels(Rules()), positions_with(20, 1, Rules())[0]
     forced = first_position(Rules(), lambda p: p.legal_board().bit_count() == 1 and p.empties > 10)
     assert engine.selectivity_levels(forced, FOREVER)
     assert not engine.selectivity_levels(forced, Limits(time=100_000, soft=1.0))
@@ -173,15 +173,15 @@ def test_limits_of_depth_and_nodes_and_a_margin_of_0_and_only_moves_climb_nothin
     assert list(engine.selectivity_levels(position, Limits(time=9, empties_exact=20))) == [EXACT_LEVEL]
 
 
-def test_a_proven_win_is_played_though_its_score_is_not_known(climbing):
+def test_proven_win_is_played_without_exact_score(all_levels):
     solver = Solver(Rules(6))
     won = next(p for p in positions_with(14, 40, Rules(6), seed=9) if solver.solve(p).score >= 2)
-    result = climbing(Rules(6), stop_at=EXACT_LEVEL).search(won, FOREVER)
+    result = all_levels(Rules(6), stop_at=EXACT_LEVEL).search(won, FOREVER)
     assert result.confidence == 99
     assert solver.solve(won.play(result.move)).score <= -2
 
 
-def test_the_ends_are_fitted_and_survive_a_file():
+def test_endgame_fit_is_plausible_and_round_trips_json():
     sampled = positions_with(13, 40, Rules(), seed=2)
     ends = probcut_fit.fit_endgame("network", Rules(), sampled)
     assert ends.empties == (13, 13)
@@ -201,7 +201,7 @@ def test_the_ends_are_fitted_and_survive_a_file():
     "wrong",
     [{"deep": 8}, {"shallow": 0}, {"shallow": END}, {"slope": 0.0}, {"shift": 65}, {"shift": 10**400}, {"odd": 1}],
 )
-def test_ends_that_make_no_sense_are_refused(wrong):
+def test_invalid_endgame_coefficients_are_rejected(wrong):
     good = ProbCutModel((DepthPair(END, 2, 1.0, 0.0, 40),), DeviationModel(1.0, 0.0, 0.0, 0.0, 0.0), (13, 18))
     table = cuts_of.as_table(ProbCutModel((DepthPair(3, 1, 1.0, 0.0, 40),), good.spread, (10, 50), good))
     assert cuts_of.from_table(table).ends == good
@@ -210,10 +210,10 @@ def test_ends_that_make_no_sense_are_refused(wrong):
         cuts_of.from_table(table)
 
 
-def test_the_small_table_keeps_the_last_of_those_that_share_a_place():
+def test_shallow_table_keeps_the_latest_position_per_slot():
     words, generator, kept = np.zeros(core.SHALLOW_WORDS, np.uint64), np.random.default_rng(1), {}
     counts = generator.integers(core.MIN_SHALLOW_EMPTIES, core.MAX_SHALLOW_EMPTIES + 1, 300)
-    boards = [(*generator.integers(1, (3, 2**62), dtype=np.uint64), count) for count in counts]  # two own boards in all
+    boards = [(*generator.integers(1, (3, 2**62), dtype=np.uint64), count) for count in counts]  # own board: 1 or 2
     for number in generator.integers(300, size=5000):
         own, opp, count = boards[number]
         lower, upper, move = (int(generator.integers(*ends)) for ends in ((-64, 1), (1, 65), (0, 65)))
@@ -230,7 +230,7 @@ def test_the_small_table_keeps_the_last_of_those_that_share_a_place():
             assert [core.lower_of(data), core.upper_of(data), core.move_of(data)] == rest
 
 
-def test_an_entry_of_the_small_table_belongs_to_both_boards():
+def test_shallow_table_entry_matches_both_boards():
     words, generator = np.zeros(core.SHALLOW_WORDS, np.uint64), np.random.default_rng(1)
     position, *others = generator.integers(2**62, size=(30_000, 2), dtype=np.uint64)
     core.shallow_store(words.ctypes.data, *position, -1, 1, core.NO_MOVE, core.MIN_SHALLOW_EMPTIES)

@@ -9,16 +9,10 @@ from gymnasium.vector import AutoresetMode, VectorEnv, VectorWrapper
 
 from reversi_env import batch
 from reversi_env.batch import action_images
-from reversi_env.envs.settings import Settings, SettingsError
+from reversi_env.envs.settings import Settings, SettingsError, reset_mask
 from reversi_env.envs.single import ReversiEnv
 from reversi_env.envs.vector import ReversiVectorEnv
 from reversi_env.kernels.symmetry import INVERSE_SYMMETRY, canonical
-
-
-def _reversi_inside(env: gym.Env) -> ReversiEnv:
-    if not isinstance(env.unwrapped, ReversiEnv):
-        raise SettingsError(f"{env} is not Reversi: expected a ReversiEnv, wrapped or not")
-    return env.unwrapped
 
 
 def _transformed_boards(boards: np.ndarray, sources: np.ndarray, settings: Settings) -> np.ndarray:
@@ -47,7 +41,9 @@ class _Symmetric(gym.Wrapper, RecordConstructorArgs):
     def __init__(self, env: gym.Env) -> None:
         RecordConstructorArgs.__init__(self)
         gym.Wrapper.__init__(self, env)
-        self._reversi = _reversi_inside(env)
+        if not isinstance(env.unwrapped, ReversiEnv):
+            raise SettingsError(f"{env} is not Reversi: expected a ReversiEnv, wrapped or not")
+        self._reversi = env.unwrapped
         self._images = action_images(self._reversi.rules.size)
         self.symmetry = 0
 
@@ -120,8 +116,7 @@ class _VectorSymmetric(VectorWrapper):
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every game, or in those that ``options["reset_mask"]`` marks."""
         observations, infos = self.env.reset(seed=seed, options=options)
-        begun = (options or {}).get("reset_mask")
-        begun = np.ones(self.num_envs, np.bool_) if begun is None else begun
+        begun = reset_mask(options, self.num_envs, begun=True)
         self._choose(begun)
         self._ended &= ~begun
         return self._transformed(observations, infos)
@@ -175,7 +170,7 @@ class _VectorSymmetric(VectorWrapper):
 
 
 class VectorSymmetryAugmentation(_VectorSymmetric):
-    """`SymmetryAugmentation` for a `ReversiVectorEnv`: every episode of every game has a symmetry of its own."""
+    """`SymmetryAugmentation` for a `ReversiVectorEnv`: every episode of every game has its own symmetry."""
 
     def _choose(self, begun: np.ndarray) -> None:
         self.symmetries[begun] = self._reversi.np_random.integers(8, size=int(begun.sum()))

@@ -101,7 +101,7 @@ def test_a_wrapped_batch_is_the_image_of_the_unwrapped_one(mode, form, wrapper):
             if mode == "SAME_STEP":
                 assert is_image(infos["final_obs"][i], told["final_obs"][i], images[before[i]], form)
         if mode == "DISABLED" and ended.any():
-            again = {"options": {"reset_mask": ended}}
+            again = {"options": {"reset_mask": ended.tolist()}}
             (seen, infos), (shown, _) = wrapped.reset(**again), plain.reset(**again)
     assert ends > 10
     assert len(symmetries) > 4

@@ -21,9 +21,7 @@ from reversi_env.kernels import episodes, observations
 PLAYERS = ("player_0", "player_1")
 _TWO_PLAYER_POOL = np.zeros(0, episodes.POOL)
 #: Options that only make sense for an agent with an opponent, or that this environment's fixed observations do not have.
-_SINGLE_AGENT = dict.fromkeys(
-    ("opponent", "colour", "observation", "extra_planes", "dtype", "channels_last", "discount")
-)
+_SINGLE_AGENT = {"opponent", "colour", "observation", "extra_planes", "dtype", "channels_last", "discount"}
 #: Attributes that change during a game.
 _CHANGING = (
     *("_state", "_board", "_mask", "_turn", "_over", "_begun", "agents", "agent_selection"),
@@ -31,7 +29,7 @@ _CHANGING = (
 )
 
 
-class raw_env(SingleGameMixin, AECEnv):  # noqa: N801 - PettingZoo's name for it
+class raw_env(SingleGameMixin, AECEnv):  # noqa: N801 - the name in PettingZoo
     """Two-player Reversi, or Reversed Reversi with ``variant="reversed"``, under PettingZoo's AEC API.
 
     * Agents: ``player_0`` (black, moves first) and ``player_1`` (white).
@@ -42,7 +40,7 @@ class raw_env(SingleGameMixin, AECEnv):  # noqa: N801 - PettingZoo's name for it
       games); when the game is over, the pass alone.
     * Rewards: zero until the end, then both at once: ``reward="win"``: +1, 0, -1; ``reward="discs"``: final score over
       ``n * n``.
-    * An illegal action (``illegal="lose"``) ends the game: -1 for who played it, +1 for the other. ``"raise"`` raises
+    * An illegal action (``illegal="lose"``) ends the game: -1 for the agent that played it, +1 for the other. ``"raise"`` raises
       `gymnasium.error.InvalidAction`; ``"random"`` plays a random legal action instead. ``infos[agent]`` has
       ``illegal_action``: whether the last action was this agent's and illegal; and at the end of the game ``score``, this
       agent's result in discs, and ``winner``: 0 for ``player_0``, 1 for ``player_1``, -1 for nobody.
@@ -60,8 +58,9 @@ class raw_env(SingleGameMixin, AECEnv):  # noqa: N801 - PettingZoo's name for it
         super().__init__()
         self.metadata = {"name": "reversi_v0", "render_modes": RENDER_MODES, "render_fps": RENDER_FPS}
         self.metadata["is_parallelizable"] = False
-        if settings.keys() & _SINGLE_AGENT or settings.get("reward") == "shaped":
-            raise SettingsError(f"{', '.join(_SINGLE_AGENT)}, shaped rewards: expected none, they are ReversiEnv's")
+        refused = [*(settings.keys() & _SINGLE_AGENT), *["reward='shaped'"] * (settings.get("reward") == "shaped")]
+        if refused:
+            raise SettingsError(f"{', '.join(sorted(refused))}: expected no option of the single-agent environment")
         self._set_up(Settings.of(settings | {"observation": "dict"}), render_mode)
         self.possible_agents = list(PLAYERS)
         self.agents: list[str] = []

@@ -1,4 +1,4 @@
-"""Atomic file writes: a reader sees the old file or the complete new one, whatever ends the writing process.
+"""Atomic file writes: a reader sees the old file or the complete new one, even if the writing process is killed.
 
 A file is written to ``.NAME.part`` in the same folder, flushed to the disk and renamed. A killed process can leave this temporary
 file: the next write replaces it, and `remove_temporary_files` removes all of a folder. The temporary file is locked, so that two
@@ -72,8 +72,8 @@ def remove_temporary_files(folder: Path) -> None:
         with suppress(OSError):
             descriptor = _open_locked(part, wait=False)
             if descriptor is not None:
-                part.unlink()
-                os.close(descriptor)
+                with os.fdopen(descriptor, "rb"):
+                    part.unlink()
 
 
 def _open_locked(path: Path, *, wait: bool = True) -> int | None:

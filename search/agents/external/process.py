@@ -1,4 +1,4 @@
-"""A running external program: lines to its standard input, lines from its standard output, and an end in every case.
+"""A running external program: lines to its standard input, lines from its standard output, and guaranteed termination.
 
 The program gets its own session, and so its own process group: Ctrl-C in the terminal does not reach it, and ending the group also
 ends what it has started. It ends with `close`, with the object, and with the interpreter. If this process is killed, a guard ends
@@ -68,7 +68,7 @@ class EngineProcess:
         try:
             self._process.stdin.write(line.encode() + b"\n")
             self._process.stdin.flush()
-        except (OSError, ValueError):  # a broken pipe, or one that is closed already
+        except (OSError, ValueError):  # a broken or closed pipe
             raise EngineFailure("crash", self._ending(f"before {quoted(line)}")) from None
 
     def read_line(self, wait: Deadline) -> str:
@@ -95,7 +95,7 @@ class EngineProcess:
                     raise
 
     def close(self, quit_command: str | None = None) -> None:
-        """End the program and everything that it has started: by its protocol's *quit_command*, or else by a signal."""
+        """End the program and all processes that it has started, by the *quit_command* of its protocol or by a signal."""
         if quit_command is not None and self.alive:
             with suppress(EngineFailure, subprocess.TimeoutExpired):
                 self.send(quit_command)
@@ -106,10 +106,10 @@ class EngineProcess:
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(QUIT_SECONDS)  # its output ends a moment before it does
         for thread in self._output.threads:
-            thread.join(QUIT_SECONDS)  # its last words may be on the other output
+            thread.join(QUIT_SECONDS)  # its last line may be on the other output
         status = self._process.poll()
         how = self._output.excess or ("closed its output" if status is None else f"ended {_status_text(status)}")
-        last = f"; its last words: {quoted(self._output.last[-1], 200)}" if self._output.last else ""
+        last = f"; its last output: {quoted(self._output.last[-1], 200)}" if self._output.last else ""
         return f"{quoted(self.command)} {how} {when}{last}"
 
 
@@ -164,7 +164,7 @@ def _started(command: str, merge_stderr: bool) -> subprocess.Popen[bytes]:
         arguments = []
     if not arguments:
         raise EngineFailure(
-            "crash", f"program {quoted(command)} is no command line: expected a program and its arguments"
+            "crash", f"program {quoted(command)} is not a command line: expected a program and its arguments"
         )
     program = shutil.which(arguments[0]) or shutil.which(arguments[0], path=GAME_FOLDERS)
     if program is None:
@@ -178,11 +178,10 @@ def _started(command: str, merge_stderr: bool) -> subprocess.Popen[bytes]:
 
 
 def _started_guard(group: int) -> subprocess.Popen[bytes] | None:
-    if os.name != "posix":
-        return None
-    arguments = ["/bin/sh", "-c", WATCHDOG, str(group)]
-    null = subprocess.DEVNULL
-    return subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=null, stderr=null, start_new_session=True)
+    arguments, null = ["/bin/sh", "-c", WATCHDOG, str(group)], subprocess.DEVNULL
+    with suppress(OSError):  # no such shell, or too many processes
+        return subprocess.Popen(arguments, stdin=subprocess.PIPE, stdout=null, stderr=null, start_new_session=True)
+    return None
 
 
 def _kill_group(group: int) -> None:
@@ -218,13 +217,13 @@ def _status_text(status: int) -> str:
     return f"by signal {-status}"
 
 
-#: ``crash``: it ended, or could not be started; ``timeout``: no answer in time; ``malformed``: an answer outside the protocol;
-#: ``illegal``: an illegal move; ``refused``: it refused a command; ``resigned``: it resigned.
+#: ``crash``: the program ended, or could not be started; ``timeout``: no answer in time; ``malformed``: an answer outside the
+#: protocol; ``illegal``: an illegal move; ``refused``: a refused command; ``resigned``: it resigned.
 FailureKind = Literal["crash", "timeout", "malformed", "illegal", "refused", "resigned"]
 
 
-class EngineFailure(ReversiError):  # noqa: N818 - the program failed; for the game it is a result
-    """The failure of an external program, which loses its game. `kind` is the reason in a word, the message in a sentence."""
+class EngineFailure(ReversiError):  # noqa: N818 - a failure of the program is a result of the game
+    """The failure of an external program, which loses its game. `kind` is the reason, and the message explains it."""
 
     def __init__(self, kind: FailureKind, message: str) -> None:
         super().__init__(message)

@@ -2,7 +2,7 @@
 
 An entry is one file, ``kernels/ENVIRONMENT/GROUP/NAME-KEY.kernel`` below the user's cache folder:
 
-* ENVIRONMENT: package version, Python, numba and CPU, so that machines that share a home do not share code;
+* ENVIRONMENT: package version, Python, numba and CPU, so that machines with a shared home directory do not share code;
 * GROUP: the layer and a fingerprint of the sources that its kernels are made of;
 * NAME, KEY: the function, and a hash of its argument types and options.
 
@@ -24,10 +24,10 @@ from reversi_env.storage.user_cache import cache_folder, size_of
 #: First bytes of an entry, with the version of the file format.
 HEADER = b"reversi-lab kernel 1\n"
 _DIGEST_SIZE = hashlib.sha256().digest_size
-#: Groups unused for longer are removed, and the longest unused ones above the total size.
+#: Groups are removed after this many days without use; above the total size, those unused for the longest time go first.
 MAX_UNUSED_DAYS = 30
 MAX_TOTAL_BYTES = 2**30
-#: Precision of a group's date, which is that of its last use.
+#: Precision of the date of a group's last use.
 TOUCH_INTERVAL_SECONDS = 24 * 3600
 
 
@@ -37,7 +37,7 @@ class KernelFiles:
     def __init__(self, environment: str) -> None:
         self._cache = cache_folder("kernels")
         self._folder = self._cache / environment
-        self._used: set[Path] = set()
+        self._touched: set[Path] = set()
         self._is_writable, self._pruned = True, False
 
     def read(self, group: str, name: str, key: str) -> bytes | None:
@@ -82,16 +82,16 @@ class KernelFiles:
 
     def _touch_group(self, group: Path) -> None:
         """Set the date of a group's folder to that of its last use."""
-        if group in self._used:
+        if group in self._touched:
             return
-        self._used.add(group)
+        self._touched.add(group)
         with suppress(OSError):
             if time.time() - group.stat().st_mtime > TOUCH_INTERVAL_SECONDS:
                 os.utime(group)
 
 
 def prune(folder: Path, now: float | None = None) -> None:
-    """Remove groups of kernels unused for MAX_UNUSED_DAYS, and the longest unused ones above MAX_TOTAL_BYTES."""
+    """Remove groups of kernels that were not used for MAX_UNUSED_DAYS, and the oldest ones above MAX_TOTAL_BYTES."""
     now = time.time() if now is None else now
     total, groups = 0, []
     for group in folder.glob("*/*"):

@@ -5,8 +5,8 @@ other kernels, which inline and optimise their code again. Here such an inner ke
 that Python calls is compiled once, with all inner kernels linked in. A first start takes little more than half the time, and the
 code is as fast.
 
-For every recursive call numba infers the return type anew, by typing the whole function: 20 times in the fixed-depth search, nearly
-half of its compilation. Here the first result is reused.
+For every recursive call numba infers the return type again, by typing the whole function: 20 times in the fixed-depth search,
+nearly half of its compilation. Here the first result is reused.
 
 Entries of the disk cache keep their LLVM IR apart, because only another compilation reads it.
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class _Building(threading.local):
-    """The number of kernels that this thread is compiling, each for the one before."""
+    """The number of nested compilations in this thread: a kernel is compiled when another one calls it."""
 
     depth = 0
 
@@ -154,7 +154,7 @@ class KernelDispatcher(CPUDispatcher):
 class KernelCache:
     """The `KernelStore` of one kernel, with the methods of numba's cache that its dispatcher calls."""
 
-    cache_path = ""  # which numba's statistics show
+    cache_path = ""  # shown in numba's statistics
 
     def __init__(self, function: Callable, store: KernelStore) -> None:
         self._function, self.store = function, store

@@ -1,4 +1,4 @@
-"""The `kernel` decorator: compiles every function of this project, numba's ``njit`` with these differences.
+"""The `kernel` decorator, which compiles all kernels of this project: numba's ``njit`` with these differences.
 
 * Numba's own cache checks one file only: after an edit of ``bitboard.py`` a cached ``perft`` of another file would run the old
   rules. Here the key has a fingerprint of all kernel folders that the function may depend on (`KERNEL_FOLDERS`).
@@ -28,7 +28,7 @@ from reversi_env.compiler.disk_cache import KernelFiles
 try:
     from reversi_env.compiler import inner as building
 except (ImportError, AttributeError) as error:  # another version of numba
-    building, _lacking = None, str(error)  # type: ignore[assignment]
+    building, _import_error = None, str(error)  # type: ignore[assignment]
 
 #: Folders that hold kernels, leftmost layer first. A kernel may use its own layer and the layers to its left.
 KERNEL_FOLDERS = ("reversi_env/compiler", "reversi_env/kernels", "search/kernels", "models/kernels", "train/kernels")
@@ -49,7 +49,7 @@ _announced = False
 def announce_compilation() -> None:
     """Print one line, once per process and only to a terminal, that kernels are being compiled."""
     global _announced
-    if not _announced and sys.stderr and sys.stderr.isatty():  # None where it is closed
+    if not _announced and sys.stderr and sys.stderr.isatty():  # stderr is None if it is closed
         print("reversi: compiling kernels for this CPU (first use only, kept for the next start) …", file=sys.stderr)
     _announced = True
 
@@ -58,17 +58,17 @@ class NotCompiled(Exception):  # noqa: N818 - a state rather than an error
     """A kernel is not in the cache within `cached_kernels_only`."""
 
 
-_strict = threading.local()
+_cached_only = threading.local()
 
 
 @contextmanager
 def cached_kernels_only() -> Iterator[None]:
     """Within this context the thread compiles nothing: a kernel that is not in the cache raises `NotCompiled`."""
-    _strict.is_on = True
+    _cached_only.is_on = True
     try:
         yield
     finally:
-        _strict.is_on = False
+        _cached_only.is_on = False
 
 
 @cache
@@ -94,10 +94,10 @@ class KernelStore:
         self._options = tuple(sorted(options.items()))
 
     def read(self, signature: Any, codegen: Any) -> bytes | None:
-        """Return the entry for *signature*, or None, with a message to the user, if it has to be compiled."""
+        """Return the entry for *signature*. If there is none, announce the compilation and return None."""
         entry = _files(codegen.magic_tuple()).read(*self._cache_key(signature, codegen))
         if entry is None:
-            if getattr(_strict, "is_on", False):
+            if getattr(_cached_only, "is_on", False):
                 raise NotCompiled(self._function.__qualname__)
             announce_compilation()
         return entry
@@ -128,7 +128,7 @@ class KernelStore:
 @cache
 def _files(cpu: tuple[Any, ...]) -> KernelFiles:
     """The kernel files for this package, Python, numba and CPU (numba's description of it: triple, name and features)."""
-    from reversi_env import __version__  # which is not complete when kernels are defined
+    from reversi_env import __version__  # not at the top: kernels are defined while the package is imported
 
     tag = sys.implementation.cache_tag + getattr(sys, "abiflags", "")
     _, name, features = cpu
@@ -158,8 +158,8 @@ def _kernel(function: Callable, more: dict[str, Any]) -> Any:
 @cache
 def _report_fallback() -> None:
     warnings.warn(
-        f"numba {numba.__version__} lacks internals that fast compilation needs ({_lacking}): kernels are compiled at every start; "
-        "install a version of numba that this package supports",
+        f"numba {numba.__version__} lacks internals that fast compilation needs ({_import_error}): "
+        "kernels are compiled at every start; install a version of numba that this package supports",
         NumbaWarning,
         stacklevel=2,
     )

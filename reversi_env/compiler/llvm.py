@@ -10,7 +10,7 @@ from numba.core.cgutils import alloca_once
 
 
 def emit_freeze(builder: ir.IRBuilder, value: Any) -> Any:
-    """Return *value* after LLVM's ``freeze``: the optimiser does not look at how it was computed."""
+    """Return *value* after LLVM's ``freeze``: the optimiser does not use how it was computed."""
     frozen = ir.Instruction(builder.block, value.type, "freeze", [value])
     builder._insert(frozen)
     return frozen

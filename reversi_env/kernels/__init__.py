@@ -1,4 +1,4 @@
-"""Functions of boards for compiled code of one's own: evaluators, features, loops.
+"""Functions of boards for compiled code of users: evaluators, features, loops.
 
 A board is a uint64 with bit ``sq`` set for a disc on square ``sq`` of the 8x8 frame; *own* is the side to move. These functions are
 called from functions that numba compiles (``numba.njit``, ``search.evaluator(compiled=True)``), and from Python with ``np.uint64``.

@@ -1,6 +1,6 @@
 """Steps that begin the next episode at once, for environments whose data live in tensors: the same functions on CPU and GPU.
 
-On the CPU an episode is a `STATE` record of `episodes`. On a GPU it is five 64-bit words in rows of their own, so that
+On the CPU an episode is a `STATE` record of `episodes`. On a GPU it is five 64-bit words in separate rows, so that
 neighbouring threads read neighbouring memory: own, opp, legal, random, and the small fields packed into one (META).
 `load` and `words_of` convert; in between, both run `step_state`, that is `step_square` and `begin_episode_against`.
 """
@@ -24,10 +24,10 @@ from reversi_env.kernels.symmetry import mix
 #: Rows of a batch's words on a GPU. The last two are the boards of the last finished episode.
 OWN, OPP, LEGAL, RANDOM, META, FINAL_OWN, FINAL_OPP = range(7)
 WORDS = 7
-#: Rows of a batch's flags, a byte each: results of a step beside the reward, and the last finished episode's score and winner.
+#: Rows of a batch's flags, a byte each: results of a step except the reward, and the last finished episode's score and winner.
 TERMINATED, TO_MOVE, ILLEGAL, AGENT, FINAL_SCORE, WINNER = range(6)
 FLAGS = 6
-#: What a reset does with an environment; added up.
+#: Orders of a reset to an environment: bits that may be combined.
 BEGIN, SEED = 1, 2
 
 # META, from the lowest bit: turn, agent, over, illegal, failed (a bit each), then last_square + 1 and the episode's number.
@@ -36,7 +36,7 @@ _SQUARE_SHIFT, _SQUARE_MASK, _EPISODE_SHIFT = np.uint64(8), np.uint64(0xFF), np.
 
 @kernel
 def words_of(state):
-    """A state as words: own, opp, legal, random, meta. Opponent and potential are left out: `load` puts them back."""
+    """A state as words: own, opp, legal, random, meta. Opponent and potential are left out; `load` restores them."""
     meta = np.uint64(state.turn) | (np.uint64(state.agent) << ONE) | (np.uint64(state.over) << np.uint64(2))
     meta |= (np.uint64(state.illegal) << np.uint64(3)) | (np.uint64(state.failed) << np.uint64(4))
     meta |= np.uint64(np.int64(state.last_square) + 1) << _SQUARE_SHIFT
@@ -58,14 +58,14 @@ def load(state, game, kind, own, opp, legal, random, meta):
 
 @kernel
 def set_game(game, playable, discount, squares, sign, reward, illegal, observation):
-    """Fill a `GAME` but for its start: with constants where a GPU kernel is compiled for one game."""
+    """Fill the fields of a `GAME` except its start, with constants if a GPU kernel is compiled for one game."""
     game.playable, game.discount, game.square_count, game.sign = playable, discount, squares, sign
     game.reward, game.illegal, game.observation = reward, illegal, observation
 
 
 @kernel
 def set_start(game, own, opp, turn, opening_plies, empties, colour):
-    """Fill the rest: what a reset may change."""
+    """Fill the start of a `GAME`: the fields that a reset may change."""
     game.start_own, game.start_opp, game.start_turn = own, opp, turn
     game.opening_plies, game.empties, game.colour = opening_plies, empties, colour
 
@@ -89,7 +89,7 @@ def random_choice(state):
 
 @kernel
 def chosen_square(state, game, action):
-    """The square of an action; for a number that is no action at all, one that is certainly illegal."""
+    """The square of an action; for a number out of range, an illegal square."""
     if action < 0 or action > game.square_count:
         return 0 if state.legal == NO_SQUARES else PASS_SQUARE
     return square_of_action(action, game)
@@ -195,7 +195,7 @@ def compact(board, squares):
 
 @kernel
 def spread_to_bytes(bits):
-    """Eight bits as eight bytes of 0 or 1, the lowest first: the product puts seven of them where they belong."""
+    """Eight bits as eight bytes of 0 or 1, the lowest first: the product places seven of them."""
     seven = ((bits & np.uint64(0x7F)) * np.uint64(0x0002_0408_1020_4081)) & np.uint64(0x0101_0101_0101_0101)
     return seven | ((bits & np.uint64(0x80)) << np.uint64(49))
 

@@ -25,7 +25,7 @@ def bit_of(sq):
 
 @kernel
 def count(board):
-    """Number of squares set: `popcount` for callers outside compiled code, a simulated GPU kernel among them."""
+    """Number of squares set: `popcount` for callers outside compiled code, such as a simulated GPU kernel."""
     return popcount(board)
 
 
@@ -64,7 +64,7 @@ def is_over(own, opp, playable):
 
 @kernel
 def disc_difference(own, opp):
-    """Own discs minus opponent's discs, as they lie."""
+    """Own discs minus opponent's discs, without the empty squares."""
     return popcount(own) - popcount(opp)
 
 

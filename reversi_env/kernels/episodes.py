@@ -1,8 +1,8 @@
 """Episodes: the step that every environment shares, with the opponent's reply and the reward, compiled once.
 
 The single environment is a batch of one, the vector environment a batch of many, and both go through `step_action` and
-`begin_episode`; that is why the same seed and the same actions give the same game in each. An episode is one `STATE` record, the
-game that is played one `GAME` record, so that a kernel takes two arrays and no tuple of options.
+`begin_episode`; the same seed and the same actions therefore give the same game in each. An episode is one `STATE` record, and
+the game with its options is one `GAME` record, so that a kernel takes two arrays and no tuple of options.
 
 Two-player mode (an empty pool of opponents): every action is for the side to move. Otherwise the agent has one colour,
 an opponent is drawn from the pool at the beginning of every episode, and it moves between the agent's actions: by a
@@ -36,7 +36,7 @@ NO_OPPONENT, RANDOM_OPPONENT, GREEDY_OPPONENT, EXTERNAL_OPPONENT = range(4)
 RANDOM_COLOUR, ALTERNATING_COLOUR = 2, 3
 #: GAME.reward
 WIN_REWARD, DISC_REWARD, SHAPED_REWARD = range(3)
-#: GAME.illegal: what an illegal action does. REFUSED actions never reach the kernels.
+#: GAME.illegal: effect of an illegal action. With ILLEGAL_RAISES illegal actions never reach the kernels.
 ILLEGAL_LOSES, ILLEGAL_IS_RANDOM, ILLEGAL_RAISES = range(3)
 
 #: One episode, boards seen from the side to move.
@@ -61,7 +61,7 @@ STATE = np.dtype(
     align=True,
 )
 
-#: The game and the way it is played.
+#: The game and the options of its episodes.
 GAME = np.dtype(
     [
         ("playable", np.uint64),
@@ -70,7 +70,7 @@ GAME = np.dtype(
         ("discount", np.float64),
         ("start_turn", np.int64),
         ("opening_plies", np.int64),  # random plies before the first action
-        ("empties", np.int64),  # random plies until so many squares are empty; -1: none
+        ("empties", np.int64),  # random plies until at most this many squares are empty; -1: none
         ("square_count", np.int64),
         ("sign", np.int64),  # +1 normal, -1 reversed
         ("colour", np.int64),
@@ -81,7 +81,7 @@ GAME = np.dtype(
     align=True,
 )
 
-#: The opponents to draw from: kind, and the share of the draws that falls on it or one before it (the last share is 1).
+#: The opponents to draw from: kind, and cumulative probability (1 for the last one).
 POOL = np.dtype([("kind", np.int64), ("cumulative_share", np.float64)], align=True)
 
 RANDOM_START_TRIES = 1000
@@ -144,7 +144,7 @@ def _opponent_passes(state, game):
 
 @kernel
 def _view_from_agent(state):
-    """After the last move the boards are shown from the agent's side, whoever would be to move."""
+    """After the end of the game, change the boards to the agent's side, whichever side is to move."""
     if state.over and state.turn != state.agent:
         state.own, state.opp = state.opp, state.own
         state.turn = state.agent
@@ -259,9 +259,8 @@ def final_score_and_winner(state, game):
     The score is in discs, empty squares to the winner, for the agent or, in two-player mode, for the player that acted; an
     illegal action loses all squares. The winner is 0 for black, 1 for white, -1 for nobody.
     """
-    lost = (
-        state.illegal and game.illegal == ILLEGAL_LOSES
-    )  # nothing was played: it is still the turn of the player that acted
+    # After a lost illegal action the turn is still that of the player that acted.
+    lost = state.illegal and game.illegal == ILLEGAL_LOSES
     score = -game.square_count if lost else game.sign * final_score(state.own, state.opp, game.playable)
     winner = state.turn if score > 0 else 1 - state.turn if score < 0 else -1
     return score if lost or state.kind != NO_OPPONENT else -score, winner

@@ -85,13 +85,13 @@ def random_positions_loop(share, own, opp, playable, plies, seed, reached):
                     break
 
 
-#: Value of a square that means that the record ends here.
+#: Value of a square after the end of the record.
 NO_MOVE = -1
 
 
 @kernel
 def can_play(sq, own, opp, playable):
-    """Say whether the side to move may play on *sq*, which may be any integer."""
+    """Whether the side to move may play on *sq*, which may be any integer."""
     if sq < 0 or sq > 63:
         return False
     free = playable & ~(own | opp)
@@ -103,8 +103,8 @@ def replay_game(squares, own, opp, playable):
     """Play the record *squares* from a position: (own, opp, plies, illegal).
 
     The boards returned are those of the sides that were to move (own) and not to move (opp) in the *start* position.
-    *plies* is the number of squares played, passes not counted; *illegal* says that the record goes on with a move the
-    rules forbid, before which the replay stopped.
+    *plies* is the number of squares played, passes not counted; *illegal* is whether the record has an illegal
+    move, before which the replay stopped.
     """
     swapped = illegal = False
     plies = 0

@@ -125,7 +125,7 @@ def _write_flat(state, squares, observations, masks, i):
 def observe_rows_as_planes(share, states, squares, observations, masks, to_move):
     """Write the observations of the claimed rows.
 
-    A loop of its own: LLVM vectorises the writing only when nothing else is in the loop (three times as fast).
+    This is a separate loop because LLVM vectorises the writing only if nothing else is in the loop (three times as fast).
     """
     for i in claimed_rows(share):
         _write_planes(states[i], squares, observations, masks, i)

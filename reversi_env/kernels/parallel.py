@@ -25,10 +25,10 @@ from reversi_env.compiler.kernel import kernel
 from reversi_env.errors import ReversiError, quoted
 from reversi_env.kernels.bitboard import ONE
 
-#: Words of a job: the first row that nobody has claimed, all rows, rows per chunk, whether the caller sleeps until helpers leave;
-#: on another cache line the finished rows.
+#: Words of a job: first unclaimed row, number of rows, rows per chunk, whether the caller sleeps until helpers leave; on another
+#: cache line the number of finished rows.
 NEXT, COUNT, CHUNK, WAITING, DONE = 0, 1, 2, 3, 8
-#: Words of a thread: the rows that it has claimed, how often it polls for the next job, the jobs opened before it began.
+#: Words of a thread: the rows that it has claimed, its number of polls for the next job, the number of jobs opened before it began.
 FIRST, LAST, SPINS, JOBS_SEEN = range(4)
 CHUNKS_PER_THREAD = 8
 #: Polls in some hundred microseconds.
@@ -60,7 +60,7 @@ def fetch_add(typing_context: Any, words: Any, index: Any, more: Any) -> Any:
 
 @intrinsic
 def fetch(typing_context: Any, words: Any, index: Any) -> Any:
-    """Read a word from memory, whatever other threads write to it."""
+    """Return a word that other threads may write, always from memory."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.load_atomic(_word(context, builder, signature, args), "seq_cst", 8)
@@ -104,7 +104,7 @@ def _spin_until_done(job, spins):
 
 
 class Loop(NamedTuple):
-    """A kernel that claims its rows chunk by chunk, and the number of rows that are worth waking a thread."""
+    """A kernel that claims its rows chunk by chunk, and the minimum number of rows per additional thread."""
 
     kernel: Callable
     grain: int
@@ -178,7 +178,7 @@ class _Job:
 
     def _wait(self) -> None:
         """Sleep until the helpers have left. Even Ctrl-C waits: they write to the arrays."""
-        self.words[NEXT] = self.words[COUNT]  # after an error nobody claims another chunk
+        self.words[NEXT] = self.words[COUNT]  # after an error no thread claims another chunk
         self.words[WAITING] = 1
         interrupted: BaseException | None = None
         while self._inside:

@@ -1,8 +1,8 @@
 """The few operations that numba cannot express well in Python: bit counts, and eight directions in SIMD lanes.
 
-Each intrinsic has a plain Python twin of the same meaning (``*_scalar``, ``*_by_shifts``, or ``int.bit_count`` and
-friends): what CPUs without wide vectors compile, what a GPU compiles, and what the tests compare with. Everything above
-this file exists once for both targets, since numba compiles any `kernel` for the GPU when a GPU kernel calls it.
+Each intrinsic has an equivalent in plain Python (``*_scalar``, ``*_by_shifts``, or functions such as ``int.bit_count``).
+CPUs without wide vectors and GPUs compile these equivalents, and the tests compare with them. All other kernels exist once
+for both targets, since numba compiles any `kernel` for the GPU when a GPU kernel calls it.
 """
 
 from typing import Any
@@ -167,7 +167,7 @@ class _Lanes:
     def __init__(self, builder: Any, opp: Any) -> None:
         self.builder = builder
         self.step, self.twice = _lanes(*AXIS_STEPS), _lanes(*(2 * AXIS_STEPS))
-        self.inside = builder.and_(_spread(builder, opp), _lanes(*AXIS_MASKS))
+        self.inside = builder.and_(_broadcast(builder, opp), _lanes(*AXIS_MASKS))
 
     def run(self, start: Any, shift: Any) -> Any:
         """The run of inside discs next to *start*, up to six long, in the direction of *shift*."""
@@ -182,9 +182,9 @@ class _Lanes:
 def emit_ends_by_lanes(builder: Any, own: Any, opp: Any) -> Any:
     """`run_ends`, four axes at a time."""
     lanes = _Lanes(builder, opp)
-    own_lanes = _spread(builder, own)
+    own_lanes = _broadcast(builder, own)
     ends = [shift(lanes.run(own_lanes, shift), lanes.step) for shift in (builder.shl, builder.lshr)]
-    return _united(builder, builder.or_(*ends))
+    return _or_of_lanes(builder, builder.or_(*ends))
 
 
 def emit_ends_by_words(builder: Any, own: Any, opp: Any) -> Any:
@@ -215,7 +215,7 @@ def _carried(builder: Any, own: Any, inside: Any) -> Any:
 
 @intrinsic
 def run_ends(typing_context: Any, own: Any, opp: Any) -> Any:
-    """`run_ends_scalar`, in the way that is fastest on the CPU; which squares with discs are among them is left open."""
+    """`run_ends_scalar` by the fastest code for the CPU. Occupied squares may be among the result or not."""
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return emit_run_ends(context, builder, *args)
@@ -238,7 +238,7 @@ class _Rays:
     def __init__(self, builder: Any, own: Any, opp: Any) -> None:
         self.builder = builder
         self.boards = own, opp
-        self.own, self.opp = _spread(builder, own), _spread(builder, opp)
+        self.own, self.opp = _broadcast(builder, own), _broadcast(builder, opp)
 
     def upwards(self, sq: Any) -> Any:
         """`outflanked_scalar`'s first half: a carry runs through the opponent's discs to the first square behind them."""
@@ -263,7 +263,7 @@ class _Rays:
         builder = self.builder
         reverse = builder.module.declare_intrinsic("llvm.bitreverse", [I64])
         mirrored = _Rays(builder, *(builder.call(reverse, [board]) for board in self.boards))
-        return builder.call(reverse, [_united(builder, mirrored.upwards(builder.sub(I64(63), sq)))])
+        return builder.call(reverse, [_or_of_lanes(builder, mirrored.upwards(builder.sub(I64(63), sq)))])
 
     def _rays(self, sq: Any, half: int) -> Any:
         pointer = self.builder.bitcast(_constant_rays(self.builder), ir.PointerType(FOUR_LANES))
@@ -276,12 +276,12 @@ def _lanes(*values: int) -> ir.Constant:
     return ir.Constant(FOUR_LANES, [ir.Constant(I64, int(value)) for value in values] * (4 // len(values)))
 
 
-def _spread(builder: Any, board: Any) -> Any:
+def _broadcast(builder: Any, board: Any) -> Any:
     lanes = builder.insert_element(ir.Constant(FOUR_LANES, ir.Undefined), board, ir.IntType(32)(0))
     return builder.shuffle_vector(lanes, lanes, ir.Constant(ir.VectorType(ir.IntType(32), 4), [0] * 4))
 
 
-def _united(builder: Any, lanes: Any) -> Any:
+def _or_of_lanes(builder: Any, lanes: Any) -> Any:
     pair, number = ir.VectorType(ir.IntType(32), 2), ir.IntType(32)
     halves = [builder.shuffle_vector(lanes, lanes, ir.Constant(pair, places)) for places in ([0, 1], [2, 3])]
     both = builder.or_(*halves)
@@ -289,7 +289,7 @@ def _united(builder: Any, lanes: Any) -> Any:
 
 
 def _constant_rays(builder: Any) -> Any:
-    """`RAYS` in the module that is being made, once."""
+    """Return the global variable of `RAYS` in the module that is being built; the first call adds it."""
     name = ".reversi.rays"
     variable = builder.module.globals.get(name)
     if variable is None:
@@ -303,25 +303,25 @@ def _constant_rays(builder: Any) -> Any:
 def emit_by_counted_zeros(builder: Any, sq: Any, own: Any, opp: Any) -> Any:
     """`outflanked` where leading zeros are counted in lanes."""
     rays = _Rays(builder, own, opp)
-    return _united(builder, builder.or_(rays.upwards(sq), rays.downwards(sq)))
+    return _or_of_lanes(builder, builder.or_(rays.upwards(sq), rays.downwards(sq)))
 
 
 def emit_by_reversal(builder: Any, sq: Any, own: Any, opp: Any) -> Any:
     """`outflanked` where a word is reversed at once."""
     rays = _Rays(builder, own, opp)
-    return builder.or_(_united(builder, rays.upwards(sq)), rays.downwards_reversed(sq))
+    return builder.or_(_or_of_lanes(builder, rays.upwards(sq)), rays.downwards_reversed(sq))
 
 
 def emit_by_runs(builder: Any, sq: Any, own: Any, opp: Any) -> Any:
-    """`outflanked` where lanes are shifted by counts of their own."""
+    """`outflanked` where each lane has its own shift count."""
     lanes = _Lanes(builder, opp)
-    square_lanes, own_lanes = (_spread(builder, board) for board in (builder.shl(ir.Constant(I64, 1), sq), own))
+    square_lanes, own_lanes = (_broadcast(builder, board) for board in (builder.shl(ir.Constant(I64, 1), sq), own))
     flipped = []
     for shift in (builder.shl, builder.lshr):
         run = lanes.run(square_lanes, shift)
         closed = builder.icmp_unsigned("!=", builder.and_(shift(run, lanes.step), own_lanes), _lanes(0))
         flipped.append(builder.select(closed, run, _lanes(0)))
-    return _united(builder, builder.or_(*flipped))
+    return _or_of_lanes(builder, builder.or_(*flipped))
 
 
 @intrinsic

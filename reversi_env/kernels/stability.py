@@ -1,8 +1,8 @@
 """Discs that can never be flipped again.
 
-`stable_discs` is a sound lower bound: every disc it names is safe for the rest of the game, though a deeper proof may
-find more. A disc is safe if, along each of the four axes, the line through it is full, or it stands at the line's end,
-or the next disc along the axis is a safe disc of its own colour. Edges are decided exactly by table.
+`stable_discs` is a lower bound: every disc in the result is safe for the rest of the game, but there may be more. A disc is
+safe if, along each of the four axes, the line through it is full, or it stands at the line's end, or the next disc along
+the axis is a safe disc of its own colour. Edges are decided exactly by table.
 """
 
 import io

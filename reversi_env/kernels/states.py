@@ -1,7 +1,7 @@
-"""Pure states: what `reversi_env.functional` does with arrays of games, and the functions that a GPU compiles for the same.
+"""Pure states: the kernels of `reversi_env.functional` for arrays of games, and the functions that its GPU kernels share.
 
 A state is five numbers: own, opp and legal, boards seen from the side to move; turn, 0 for black and 1 for white; and status.
-Nothing is random and nobody else moves: the two-player mode of the environments without their episodes.
+There is no randomness and no opponent: this is the two-player mode of the environments without their episodes.
 """
 
 import numpy as np
@@ -13,7 +13,7 @@ from reversi_env.kernels.observations import square_of_action
 from reversi_env.kernels.parallel import claim_rows, claimed_rows, loop
 from reversi_env.kernels.symmetry import transform
 
-#: A game that goes on, one that neither side can go on with, and one that the side to move lost by an illegal action.
+#: Status of a running game, of one in which neither side can move, and of one that the side to move lost by an illegal action.
 RUNNING, FINISHED, FORFEITED = range(3)
 
 
@@ -22,11 +22,11 @@ def next_state(own, opp, legal, turn, status, action, game):
     """The state after *action*: as it was if it is over, forfeited if the action is illegal or does not exist."""
     if status != RUNNING:
         return own, opp, legal, np.int64(turn), np.int64(status)
-    sq, fine = PASS_SQUARE, action == game.square_count and legal == NO_SQUARES
+    sq, is_legal = PASS_SQUARE, action == game.square_count and legal == NO_SQUARES
     if 0 <= action < game.square_count:
         sq = square_of_action(action, game)
-        fine = (legal & bit_of(sq)) != NO_SQUARES
-    if not fine:
+        is_legal = (legal & bit_of(sq)) != NO_SQUARES
+    if not is_legal:
         return own, opp, NO_SQUARES, np.int64(turn), np.int64(FORFEITED)
     own, opp = play(sq, own, opp)
     moves, over = legal_moves_and_over(own, opp, game.playable)
@@ -35,7 +35,7 @@ def next_state(own, opp, legal, turn, status, action, game):
 
 @kernel
 def score_of(own, opp, status, game):
-    """The result in discs for the side to move, empty squares to the winner; all squares for who forfeits, 0 before the end."""
+    """The result in discs for the side to move, empty squares to the winner; a side that forfeits loses all; 0 before the end."""
     if status == RUNNING:
         return np.int64(0)
     if status == FORFEITED:
@@ -72,10 +72,10 @@ def score_states(share, own, opp, status, games, scores):
 
 
 @loop(grain=4096)
-def transform_boards(share, boards, symmetries, flipped):
+def transform_boards(share, boards, symmetries, out):
     while claim_rows(share):
         for i in claimed_rows(share):
-            flipped[i] = transform(boards[i], symmetries[i])
+            out[i] = transform(boards[i], symmetries[i])
 
 
 @loop(grain=1024)

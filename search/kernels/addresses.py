@@ -1,4 +1,4 @@
-"""Calls of kernels by address, for a kernel that is compiled as a part of another one.
+"""Calls of kernels by address, so that two kernels can share the machine code of a third.
 
 The solver prunes by the midgame search (ProbCut), which would otherwise be compiled twice for every evaluator. Addresses are in
 records and belong to one process: they are never part of compiled code, which is cached on disk.

@@ -1,8 +1,8 @@
 """`evaluate`: the generic function by which kernels call any evaluator.
 
 An evaluator is a record of weights and a function that reads it; ``@evaluator(DTYPE)`` joins the two. Where a kernel calls
-``evaluate(net, own, opp)``, numba selects the function by the type of *net* and compiles it in. The value is for the side to move,
-in discs, positive if it is better for it under the rules' objective.
+``evaluate(net, own, opp)``, numba selects the function by the type of *net* and inlines it. The value is in discs for the side to
+move, positive if this side is better under the rules' objective.
 
 >>> import numpy as np
 >>> from reversi_env.kernels.simd import popcount
@@ -31,7 +31,7 @@ from numba.np.numpy_support import from_dtype
 
 from reversi_env.compiler.kernel import TYPE_FINGERPRINTS, kernel, source_fingerprint
 
-#: One disc of a value of the search, which is an integer.
+#: Units per disc: values of the search are integers.
 UNIT = 128
 #: Beyond every value.
 INFINITY = 30_000
@@ -59,7 +59,7 @@ def evaluator(dtype: np.dtype) -> Callable[[Callable], Callable]:
         registered = _FUNCTIONS.get(record)
         if registered is not None and registered.__code__ != function.__code__:
             raise ValueError(
-                f"an evaluator for {np.dtype(dtype)} exists already: expected a record with a field name of its own"
+                f"an evaluator for {np.dtype(dtype)} exists already: expected a record with another field name"
             )
         register_function(dtype, function, fingerprint(function))
         return function
@@ -68,7 +68,7 @@ def evaluator(dtype: np.dtype) -> Callable[[Callable], Callable]:
 
 
 def register_function(dtype: np.dtype, function: Callable, source: str) -> None:
-    """Make *function* `evaluate` for records of *dtype*; *source* changes whenever what it is compiled from does."""
+    """Make *function* `evaluate` for records of *dtype*; *source* is a fingerprint of the sources that it is compiled from."""
     record = from_dtype(np.dtype(dtype))
     _FUNCTIONS[record], TYPE_FINGERPRINTS[record] = function, source
 
@@ -83,7 +83,7 @@ def fingerprint(function: Callable) -> str:
 
 
 def code_fingerprint(function: Callable) -> str:
-    """Return a hash of what decides the compiled form of a function: its code, constants and the functions that it refers to."""
+    """Return a hash of all that determines the compiled function: its code, constants and the functions that it refers to."""
     return hashlib.sha256(repr(_fingerprint_of(function, ())).encode()).hexdigest()
 
 

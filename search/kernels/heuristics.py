@@ -1,4 +1,4 @@
-"""The published heuristics as compiled evaluators: one record type and one function each.
+"""The published heuristics as compiled evaluators: each has one record type and one function.
 
 A record has the weights and the properties of the board (`BOARD_FIELDS`), so that one function serves every size and both games.
 `search.evaluators` fills the records. If a report is unclear or contradicts itself, the function's docstring has the decision.
@@ -115,7 +115,7 @@ def edge_runs(net, discs):
 
 
 @kernel
-def turnable_discs(own, opp, opp_moves):
+def flippable_discs(own, opp, opp_moves):
     """Return the own discs that one of the opponent's moves would flip."""
     flipped = NO_SQUARES
     while opp_moves != NO_SQUARES:
@@ -205,7 +205,7 @@ def four_attribute(net, own, opp):
     own_moves, opp_moves = legal_moves(own, opp, net.playable), legal_moves(opp, own, net.playable)
     mobility = net.no_move if own_moves == NO_SQUARES else relative_difference(popcount(own_moves), popcount(opp_moves))
     corners = popcount(own & net.corners) - corners_offered(net, own, opp)
-    stability = net.stable_disc * popcount(edge_runs(net, own)) - popcount(turnable_discs(own, opp, opp_moves))
+    stability = net.stable_disc * popcount(edge_runs(net, own)) - popcount(flippable_discs(own, opp, opp_moves))
     value = net.ply * disc_difference(own, opp) + net.mobility_weight * mobility
     return in_discs(net, value + net.corner_weight * corners / net.ply + net.stability_weight * stability)
 

@@ -1,7 +1,7 @@
 """The midgame search: principal-variation search to a fixed depth over any evaluator.
 
 Values are integers, 128 units per disc, for the side to move. A terminal position has its exact score, and evaluations are strictly
-inside the range of scores, so that a proven win is worth more than any estimate. A pass does not reduce the depth.
+inside the range of scores, so that a proven win has a higher value than any estimate. A pass does not reduce the depth.
 
 `pvs` searches all plies but the last (`last_ply`); a null window is the same call with ``beta = alpha + 1``. A node probes the
 transposition table, tries ProbCut (`search.kernels.probcut`) and enhanced transposition cut-offs (ETC), and then searches its moves
@@ -302,7 +302,7 @@ def search_root(thread_states, nets, own, opp, squares, values, alpha, beta, dep
     """Search the root moves *squares* in this order to *depth*; return how many were completed before a stop.
 
     ``values[i]``, initially -INFINITY, becomes the value of move *i* for the side to move at the root: exact for the best *lines*
-    moves, an upper bound for the others. The caller searches again if a value is outside the window.
+    moves, an upper bound for the others. If a value is outside the window, the caller must search again.
 
     The first ``squares.size`` turns take the moves in order. A move that another thread is searching is deferred, unless it is
     one of the first *lines* moves. Further turns take the deferred moves.
@@ -406,7 +406,7 @@ WINDOW = 4 * UNIT
 def search_many(thread_states, nets, own, opp, depth, values):
     """Write the value to *depth* plies of every position into *values*; return early, the rest unwritten, at a stop."""
     thread, net = thread_states[0], nets[0]
-    # No literal arguments: numba gives literals a type of their own and would compile a second negamax for it. Loaded from the
+    # No literal arguments: numba gives literals separate types and would compile a second negamax for it. Loaded from the
     # disk cache, that second negamax crashes.
     lowest, highest, shallow = np.int64(-INFINITY), np.int64(INFINITY), np.int64(depth - GUESS_PLIES)
     for i in range(own.size):

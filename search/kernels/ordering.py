@@ -1,6 +1,6 @@
 """Move lists of the levels in a thread's record, and move ordering in the midgame.
 
-The level of a node is its number of empty squares, used as an engine for chess uses the ply. An entry has the flipped discs, the
+The level of a node is its number of empty squares, used like the ply in chess engines. An entry has the flipped discs, the
 square and a rank. The move with the lowest rank is searched first. Moves are picked one by one, since most nodes fail high after
 the first.
 """

@@ -169,7 +169,7 @@ def _update(table, at, own, opp, data, lower, upper, move, depth, generation):
 def rehash(table, buckets, bucket_mask):
     """Move the entries of the first *buckets* buckets to their buckets in a table grown to *bucket_mask*, whose rest is empty.
 
-    A new bucket receives entries of one old bucket only, in their order.
+    A new bucket receives entries of only one old bucket, in their order.
     """
     for bucket in range(0, buckets * WORDS_PER_BUCKET, WORDS_PER_BUCKET):
         for way in range(WAYS):

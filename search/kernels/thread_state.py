@@ -26,7 +26,7 @@ THREAD_STATE = np.dtype(
         ("node_limit", np.int64),
         ("stop", np.int64),  # set by other threads, or by the search at the node limit: values are then invalid
         # --- to a depth: `search.kernels.midgame`
-        ("table", np.int64),  # address of the words of the table of estimates; 0: search without one
+        ("table", np.int64),  # address of the words of the table of estimates; 0: none
         ("bucket_mask", np.int64),
         ("generation", np.int64),
         ("probcut_margin", np.float64),  # ProbCut: standard deviations of safety; 0: none

@@ -1,6 +1,6 @@
 """The rules over arrays of positions, at compiled speed and with the GIL released.
 
-Positions are two uint64 arrays: `own`, the discs of the side to move, and `opp`. Squares are the 8x8 frame's, 0-63, and
+Positions are two uint64 arrays: `own`, the discs of the side to move, and `opp`. Squares are 0-63 on the 8x8 frame, and
 64 is the pass. Large batches run on several threads, one per core; with ``parallel=False`` they run on the calling thread,
 with ``parallel=True`` small batches run on several threads too. The results are the same.
 
@@ -161,8 +161,8 @@ def random_positions(
 ) -> tuple[Boards, Boards]:
     """Positions after random legal play from the start: *plies* moves and passes each (one number, or one for every position).
 
-    A game that ends earlier is played again with other moves until it does not, so all positions have a history of
-    exactly that length — unless a hundred tries fail, which raises: no random game is that long.
+    A game that ends earlier is replaced by another random game, so that every position has a history of exactly that length.
+    A `RulesError` is raised if a hundred games in a row end earlier.
     """
     rules = checked_rules(rules)
     check_integer("count", count, 0, error=RulesError)
@@ -178,12 +178,12 @@ def random_positions(
         count, own, opp, np.uint64(rules.playable), lengths, np.uint64(seed), reached, parallel=parallel
     )
     if not reached.all():
-        raise RulesError(f"plies {int(lengths[~reached].max())}: no random game is that long, expected fewer")
+        raise RulesError(f"plies {int(lengths[~reached].max())}: every random game ended earlier, expected fewer")
     return own, opp
 
 
 def random_plies(games: int, rules: Rules = NORMAL_8X8, *, seed: int = 0, parallel: bool | None = None) -> int:
-    """Play *games* random games from the start and return their plies, passes included, all together."""
+    """Play *games* random games from the start and return the total number of plies, passes included."""
     rules = checked_rules(rules)
     check_integer("games", games, 0, error=RulesError)
     check_integer("seed", seed, 0, MAX_SEED, RulesError)
@@ -202,7 +202,7 @@ def _each(run: Loop, dtype: Any, own: ArrayLike, opp: ArrayLike, rules: Rules, p
 
 
 def checked_boards(own: ArrayLike, opp: ArrayLike, rules: Rules | None = None) -> tuple[Boards, Boards]:
-    """The two boards of a batch as contiguous uint64 arrays, or a `PositionError` that says what is wrong with them."""
+    """Return the two boards of a batch as contiguous uint64 arrays, or raise a `PositionError`."""
     arrays = []
     for name, board in (("own", own), ("opp", opp)):
         array = np.asarray(board)
@@ -210,13 +210,14 @@ def checked_boards(own: ArrayLike, opp: ArrayLike, rules: Rules | None = None) -
             raise PositionError(f"{name} of {array.dtype} and shape {array.shape}: expected uint64, one-dimensional")
         arrays.append(np.ascontiguousarray(array, np.uint64))
     if arrays[0].size != arrays[1].size:
-        raise PositionError(f"own has {arrays[0].size} boards and opp {arrays[1].size}: expected as many")
-    first, second = arrays
-    if (first & second).any():
-        raise PositionError(f"discs of both colours on one square in position {int(np.argmax(first & second != 0))}")
-    if rules is not None and ((first | second) & ~np.uint64(rules.playable)).any():
-        raise PositionError(f"a disc lies off the {rules.size}x{rules.size} board")
-    return first, second
+        raise PositionError(f"own has {arrays[0].size} boards and opp {arrays[1].size}: expected equally many")
+    own_boards, opp_boards = arrays
+    if (overlap := own_boards & opp_boards).any():
+        index = int(np.argmax(overlap != 0))
+        raise PositionError(f"discs of both colours on one square in position {index}: expected one disc per square")
+    if rules is not None and ((own_boards | opp_boards) & ~np.uint64(rules.playable)).any():
+        raise PositionError(f"a disc outside the board: expected discs on the {rules.size}x{rules.size} board only")
+    return own_boards, opp_boards
 
 
 def _squares(squares: ArrayLike, own: Boards) -> Squares:
@@ -234,7 +235,7 @@ SYMMETRIES = 8
 
 
 def square_image(sq: int, symmetry: int) -> int:
-    """Where *symmetry* takes a square of the 8x8 frame: `reversi_env.kernels.symmetry.transform` with nothing to compile."""
+    """Return the image of a square of the 8x8 frame, as `reversi_env.kernels.symmetry.transform` maps it, without compilation."""
     row, column = divmod(sq, 8)
     if symmetry & 1:
         row = 7 - row
@@ -245,7 +246,7 @@ def square_image(sq: int, symmetry: int) -> int:
 
 @cache
 def action_images(size: int) -> np.ndarray:
-    """``images[k, action]``: where symmetry *k* takes each action's square; the pass stays."""
+    """Return ``images[k, action]``: the action on the image of the square under symmetry *k*; the pass is its own image."""
     rules = Rules(size)
     images = [
         [*(rules.action_of(square_image(sq, symmetry)) for sq in rules.squares()), rules.pass_action]

@@ -30,7 +30,7 @@ class NotationError(ReversiError):
 
 
 class TrainError(ReversiError):
-    """Options that make no training, data that do not fit them, or a folder that holds another training."""
+    """Invalid options, data that do not fit them, or a folder that belongs to another run."""
 
 
 def quoted(value: object, limit: int = 60) -> str:
@@ -93,7 +93,7 @@ EXTRAS = {
 }
 
 
-class MissingExtra(ModuleNotFoundError, ReversiError):  # noqa: N818 - it is what is missing
+class MissingExtra(ModuleNotFoundError, ReversiError):  # noqa: N818 - named after what is missing
     """A library of an extra is needed but not installed; ``name`` is its import name."""
 
 

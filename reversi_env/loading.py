@@ -36,8 +36,8 @@ class ShadowedPackageError(ModuleNotFoundError, ReversiError):
 
     def __init__(self, package: str, other: Path) -> None:
         super().__init__(
-            f"{str(other)!r} hides this project's package {package!r}, which is needed here: expected another name for it, "
-            f"or a script and a working folder elsewhere",
+            f"{str(other)!r} shadows this project's package {package!r}: expected no other file or folder of that name where "
+            f"Python searches first; rename it, or use another working folder",
             name=package,
         )
 
@@ -58,7 +58,7 @@ def load(path: str) -> Any:
 
 
 def shadowing_error(error: Exception) -> ShadowedPackageError | None:
-    """Return the reason of a failed import if another file or folder shadows a package of this project."""
+    """Return the error that explains a failed import if another file or folder shadows a package of this project."""
     package = (getattr(error, "name", None) or "").partition(".")[0]
     other = _shadowing_path(package) if isinstance(error, ImportError) and package in LAYERS else None
     return None if other is None else ShadowedPackageError(package, other)

@@ -1,12 +1,12 @@
 """`Options`: the options of a job, as a frozen dataclass that checks its fields.
 
 A field is declared by `option`, with its help, bounds or choices; the type is its annotation. The check of all fields, the form in
-JSON and the options of the command line follow from that::
+JSON and the options of the command line follow from the declaration::
 
     @dataclass(frozen=True)
     class FitOptions(Options):
-        epochs: int = option(20, "times that every position is seen", low=1, high=10_000)
-        loss: Literal["plain", "structural"] = option("plain", "which errors count")
+        epochs: int = option(20, "Passes over all positions.", low=1, high=10_000)
+        loss: Literal["plain", "structural"] = option("plain", "Loss function.")
 
 Types are bool, int, float, str, Literal, tuples of these (never empty), each of them or None, and other dataclasses, which check
 themselves.
@@ -49,8 +49,8 @@ class OptionField:
         """The types of a tuple's items, or the only type."""
         return get_args(self.type) if self.is_tuple else (self.type,)
 
-    def wrong(self, value: Any) -> str | None:
-        """Return what was expected instead of *value*, or None if *value* is valid."""
+    def expectation(self, value: Any) -> str | None:
+        """Return what was expected in place of *value*, or None if *value* is valid."""
         if value is None and self.optional:
             return None
         if self.choices and not self.is_tuple:
@@ -87,7 +87,7 @@ class OptionField:
             if is_range and len(numbers) == 1:
                 numbers *= 2
             value = numbers if self.is_tuple else numbers[0] if numbers else texts[-1]
-        if expected := self.wrong(value):
+        if expected := self.expectation(value):
             raise ValueError(f"expected {expected}")
         return value
 
@@ -167,7 +167,7 @@ class Options:
             elif isinstance(value, Integral) and not isinstance(value, int):  # from numpy
                 value = int(value)
             object.__setattr__(self, one.name, value)
-            if expected := one.wrong(value):
+            if expected := one.expectation(value):
                 raise self.error(f"{one.name}={quoted(value)}: expected {expected}")
 
     def as_dict(self) -> dict[str, Any]:
@@ -191,7 +191,7 @@ class Options:
 
     @classmethod
     def from_texts(cls, texts: Mapping[str, str], **defaults: Any) -> Self:
-        """Return the options that texts stand for, such as ``{"depth": "6"}``; *defaults* hold for those without a text."""
+        """Return the options of texts such as ``{"depth": "6"}``; *defaults* are the values of options without a text."""
         known = {one.name: one for one in option_fields(cls)}  # type: ignore[arg-type]
         values: dict[str, Any] = {}
         for name, text in texts.items():

@@ -24,7 +24,7 @@ _PLAYABLE = {4: 0x0000_3C3C_3C3C_0000, 6: 0x007E_7E7E_7E7E_7E00, 8: 0xFFFF_FFFF_
 
 
 class Colour(IntEnum):
-    """The two players. Black moves first; the numbers are those of the field's -1/0/1 matrices."""
+    """The two players. Black moves first; the numbers are those of `Position.to_matrix`."""
 
     BLACK = -1
     WHITE = 1
@@ -42,7 +42,7 @@ BLACK, WHITE = Colour.BLACK, Colour.WHITE
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """One of the games: a board of ``size`` x ``size`` squares, most discs win (*normal*) or fewest do (*reversed*).
+    """The rules of a game: a board of ``size`` x ``size`` squares, most discs win (*normal*) or fewest do (*reversed*).
 
     ``start`` chooses the four discs of the start: *standard* (white on d4 and e5, black on e4 and d5 of the 8x8 board)
     or *parallel* (white on d4 and e4, black on d5 and e5).
@@ -132,7 +132,7 @@ class Rules:
 
 
 def checked_rules(rules: Rules | None) -> Rules:
-    """The rules, by default those of 8x8 normal; what are none, such as a size, raise."""
+    """Return *rules*, by default those of the normal 8x8 game; raise a `RulesError` unless they are `Rules`."""
     if rules is None:
         return Rules()
     if not isinstance(rules, Rules):

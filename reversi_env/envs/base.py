@@ -16,7 +16,7 @@ from reversi_env.position import Position
 
 RENDER_MODES = ["ansi", "rgb_array", "human"]
 RENDER_FPS = 4
-#: The mask and the index of the only environment, for kernels that take a batch.
+#: The mask and the index of the single environment, for kernels that take a batch.
 ALL = np.ones(1, np.bool_)
 FIRST = np.zeros(1, np.int64)
 

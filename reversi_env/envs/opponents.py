@@ -11,8 +11,8 @@ An opponent is one of:
 * a callable ``policy(board, action_mask) -> action``. In a vector environment all three arrays have a leading axis of games;
 * an `OpponentPool`, or a list of the above: one is drawn for every episode.
 
-A model gets the environment's own observation (planes, flat or dict) from the opponent's side, a callable the board part of
-it. The two built-in opponents draw from the environment's seeded generator; any other has its own.
+A model gets the environment's own observation (planes, flat or dict) from the opponent's side, a callable only the
+board part. The two built-in opponents draw from the environment's seeded generator; any other has its own.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ class OpponentPool:
     >>> pool = OpponentPool(["random"])
     >>> pool.add("greedy", weight=3.0)  # from the next episode on, three games in four are against greedy
     1
-    >>> pool.set_weight(0, 0.0)  # and now all of them
+    >>> pool.set_weight(0, 0.0)  # from the next episode on, all games are against greedy
 
-    An opponent keeps its number for good, so that running episodes keep their opponent; weight 0 retires it.
+    The number of an opponent never changes, so that running episodes keep their opponent. An opponent of weight 0 is not drawn.
     """
 
     def __init__(self, opponents: Sequence[Any] = ()) -> None:
@@ -158,7 +158,7 @@ class Opponent:
             self._agent.check(rules)
 
     def actions(self, turn: OpponentTurns, *, batched: bool) -> np.ndarray:
-        """Return its legal actions; with ``batched=False`` it gets the only game without a leading axis."""
+        """Return the opponent's legal actions; with ``batched=False`` the arrays of the only game have no leading axis."""
         legal = turn.masks != 0
         if self._is_chooser:
             answer: Any = [self._agent.choose(position) for position in turn.positions()]
@@ -177,12 +177,12 @@ class Opponent:
 
     def _checked(self, actions: np.ndarray, legal: np.ndarray) -> np.ndarray:
         inside = (actions >= 0) & (actions < legal.shape[1])
-        fine = inside & legal[np.arange(actions.size), np.where(inside, actions, 0)]
-        if not fine.all():
-            game = int(np.argmin(fine))
+        is_legal = inside & legal[np.arange(actions.size), np.where(inside, actions, 0)]
+        if not is_legal.all():
+            game = int(np.argmin(is_legal))
             expected = ", ".join(map(str, np.flatnonzero(legal[game])))
-            blind = self._is_model and not self._accepts_masks
-            hint = "; predict() takes no action_masks, use a callable that plays legal actions" if blind else ""
+            lacks_masks = self._is_model and not self._accepts_masks
+            hint = "; predict() takes no action_masks, use a callable that plays legal actions" if lacks_masks else ""
             played = f"{quoted(self.opponent)} played {actions[game]}"
             raise IllegalMoveError(f"opponent {played}, which is illegal: expected one of {expected}{hint}")
         return actions

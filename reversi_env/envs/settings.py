@@ -23,7 +23,7 @@ IllegalChoice = Literal["lose", "raise", "random"]
 PlaneChoice = Literal["legal", "last_move"]
 DtypeChoice = Literal["int8", "float32"]
 
-#: What `reset(options=…)` may change for one episode: where it starts, and which colour the agent has.
+#: Options that `reset(options=…)` may change for one episode: its start and the agent's colour.
 START_OPTIONS = ("start", "opening_plies", "empties")
 RESET_OPTIONS = (*START_OPTIONS, "colour")
 
@@ -165,7 +165,7 @@ class Settings(GameOptions):
         return spaces.Dict({"observation": self.board_space(), "action_mask": mask})
 
     def action_space(self) -> spaces.Discrete:
-        """One action a square and, last, the pass."""
+        """Return the space of one action per square and, last, the pass."""
         return spaces.Discrete(self.rules.square_count + 1)
 
     def _check_planes(self) -> None:
@@ -231,8 +231,8 @@ def check_shaping_has_opponent(settings: Settings, opponents: int) -> None:
 
 def no_start_error(settings: Settings) -> SettingsError:
     """Return the error for a start without a decision for the agent."""
-    asked = ", ".join(f"{name}={quoted(getattr(settings, name))}" for name in RESET_OPTIONS)
-    return SettingsError(f"no start found that leaves the agent a move, with {asked}: expected an earlier start")
+    options = ", ".join(f"{name}={quoted(getattr(settings, name))}" for name in RESET_OPTIONS)
+    return SettingsError(f"{options}: expected a start that leaves the agent a move; choose one earlier in the game")
 
 
 def checked_states(states: Any, count: int, settings: Settings, pool: np.ndarray) -> np.ndarray:
@@ -243,7 +243,7 @@ def checked_states(states: Any, count: int, settings: Settings, pool: np.ndarray
     if (states["game"] != settings.game_number).any():
         raise SettingsError(f"state of another game: expected {settings.size}x{settings.size} {settings.variant}")
     if (own & opp).any() or ((own | opp) & ~np.uint64(settings.rules.playable)).any():
-        raise SettingsError(f"state of no {settings.size}x{settings.size} board: expected what get_state() returned")
+        raise SettingsError("state with impossible discs: expected what get_state() of such a game returned")
     numbers = states["opponent"]
     if pool.size:
         valid = (numbers >= 0) & (numbers < pool.size)
@@ -260,7 +260,7 @@ def position_of(state: np.void, rules: Rules) -> Position:
 
 
 def last_action_of(state: np.void, rules: Rules) -> int | None:
-    """The last move of one STATE record as an action, None before the first."""
+    """Return the last move of a STATE record as an action, or None before the first move."""
     sq = int(state["last_square"])
     if sq < 0:
         return None
@@ -279,7 +279,7 @@ def checked_autoreset_mode(mode: AutoresetMode | str) -> AutoresetMode:
 
 
 def shared_seed(seed: int | Sequence[int | None] | None, count: int) -> int | None:
-    """Return one seed for what *count* games share, such as ``np_random``; ``None`` unless all games have a seed."""
+    """Return one seed for the generator that *count* games share (``np_random``); None unless all games have a seed."""
     if isinstance(seed, (int, np.integer)):
         return int(seed)
     seeds, seeded = game_seeds(seed, count)

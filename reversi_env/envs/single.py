@@ -69,7 +69,7 @@ class ReversiEnv(SingleGameMixin, gym.Env):
 
     ## Legal actions
 
-    ``info["action_mask"]`` (int8, fits ``action_space.sample``), ``action_masks()`` (bool, what sb3-contrib asks for)
+    ``info["action_mask"]`` (int8, fits ``action_space.sample``), ``action_masks()`` (bool, for sb3-contrib)
     and `sample_legal` (a uniformly random legal action, some thirty times faster than ``action_space.sample(mask)``).
     The mask is never empty: at the end it allows the pass alone.
 

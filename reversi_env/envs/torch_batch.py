@@ -1,4 +1,4 @@
-"""A batch of episodes in the CPU's memory, seen as torch tensors: what `TorchVectorEnv` runs on without a GPU."""
+"""A batch of episodes in the CPU's memory, shared with torch tensors: the backend of `TorchVectorEnv` without a GPU."""
 
 import numpy as np
 
@@ -37,7 +37,7 @@ class HostBatch:
         self.planes = self._bytes if self._halves is None else self._halves
 
     def reset(self, orders: np.ndarray, seeds: np.ndarray, game: np.ndarray) -> None:
-        """Carry out the orders (`autoreset.BEGIN`, `autoreset.SEED`) with the given seeds, on *game*."""
+        """Carry out the orders (`autoreset.BEGIN`, `autoreset.SEED`) with these seeds and the start of *game*."""
         written = (self._rewards, self._flags)
         autoreset.reset_rows(
             orders.size, self._states, game, self._kind, orders, seeds, *written, parallel=self._parallel

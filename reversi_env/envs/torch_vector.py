@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from reversi_env.gpu.episodes import DeviceBatch
 
 Layout = Literal["planes", "half", "packed"]
-#: Attributes that a copy creates anew, and the tensors of the last step that it copies.
+#: Attributes that a copy of the environment creates, and the tensors of the last step that it copies.
 _MEMORY = ("_batch", "_infos", "_truncated", "_terminated")
 _LAST_STEP = ("flags", "rewards", "final_boards")
 StepResult = tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor, dict[str, torch.Tensor]]
@@ -111,15 +111,15 @@ class TorchVectorEnv(VectorEnv):
     ) -> None:
         check_integer("num_envs", num_envs, 1, error=SettingsError)
         if checked_autoreset_mode(autoreset_mode) != AutoresetMode.SAME_STEP:
-            raise SettingsError(f"autoreset_mode={quoted(autoreset_mode)}: expected SAME_STEP, the only one of tensors")
+            raise SettingsError(f"autoreset_mode={quoted(autoreset_mode)}: expected SAME_STEP, the only mode here")
         if layout not in get_args(Layout):
             raise SettingsError(f"layout={quoted(layout)}: expected one of {', '.join(map(repr, get_args(Layout)))}")
         self.num_envs, self.layout, self.opponent = int(num_envs), layout, opponent
         self.settings = _checked_settings(settings)
         self.rules = self.settings.rules
-        longest = 2 * self.rules.square_count  # no pass follows a pass
-        if max_episode_steps is not None and max_episode_steps < longest:
-            raise SettingsError(f"max_episode_steps={quoted(max_episode_steps)}: expected None, or {longest} or more")
+        max_plies = 2 * self.rules.square_count  # no pass follows a pass
+        if max_episode_steps is not None and max_episode_steps < max_plies:
+            raise SettingsError(f"max_episode_steps={quoted(max_episode_steps)}: expected None, or {max_plies} or more")
         self.autoreset_mode = AutoresetMode.SAME_STEP
         self.metadata = {"render_modes": [], "autoreset_mode": self.autoreset_mode}
         self.single_observation_space = _observation_space(layout, self.rules.size)
@@ -128,7 +128,7 @@ class TorchVectorEnv(VectorEnv):
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._kind = _opponent_kind(opponent)
         check_shaping_has_opponent(self.settings, int(opponent is not None))
-        self._asked_device, self.parallel = _device(device), parallel
+        self._requested_device, self.parallel = _device(device), parallel
         self._set_up()
         self._begun = False
         entropy = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
@@ -230,11 +230,11 @@ class TorchVectorEnv(VectorEnv):
 
     def _make_batch(self) -> HostBatch | DeviceBatch:
         arguments = (self.num_envs, self.settings, self._kind, self.layout)
-        if self._asked_device.type == "cpu":
+        if self._requested_device.type == "cpu":
             return HostBatch(*arguments, parallel=self.parallel)
         from reversi_env.gpu.episodes import DeviceBatch, usable_device
 
-        return DeviceBatch(*arguments, device=usable_device(self._asked_device))
+        return DeviceBatch(*arguments, device=usable_device(self._requested_device))
 
     def _named_tensors(self) -> dict[str, torch.Tensor]:
         flags = self._batch.flags
@@ -286,7 +286,7 @@ def _checked_settings(settings: dict[str, Any]) -> Settings:
         raise UnknownOptionError(f"unexpected keyword argument {name!r}: expected layout='planes', 'half' or 'packed'")
     checked = Settings.of(settings)
     if checked.illegal == "raise":
-        raise SettingsError("illegal='raise': nothing waits for the device after a step, expected 'lose' or 'random'")
+        raise SettingsError("illegal='raise' would wait for the device after every step: expected 'lose' or 'random'")
     return checked
 
 

@@ -134,7 +134,7 @@ class ReversiVectorEnv(VectorEnv):
         seeds = np.random.SeedSequence().generate_state(self.num_envs, np.uint64)
         episodes.seed_all(self._states, seeds, self._every)
         self._begun = False
-        self._over = self._every  # the episodes that have ended and not begun again
+        self._over = self._every  # episodes that have ended, in games where no other has begun
         self._illegal = self._none  # those whose last action was illegal
         self._read_pool()
         self._new_buffers()
@@ -250,7 +250,7 @@ class ReversiVectorEnv(VectorEnv):
         twin._boards, twin._masks, twin._to_move = self._boards.copy(), self._masks.copy(), self._to_move.copy()
         return twin
 
-    # --- inside -----------------------------------------------------------------------------------
+    # --- kernels and opponents --------------------------------------------------------------------
 
     def _new_buffers(self) -> None:
         self._boards = np.empty((self.num_envs, self._observation_length), np.int8)
@@ -308,8 +308,8 @@ class ReversiVectorEnv(VectorEnv):
         if self.copy:
             self._new_buffers()
         over_at_once = self._step_all(actions, rewards, terminated)
-        asked = self._play_opponent_replies(rewards, terminated)
-        if not asked and not over_at_once:
+        has_replies = self._play_opponent_replies(rewards, terminated)
+        if not has_replies and not over_at_once:
             return
         ended_at_once = begins & terminated
         if ended_at_once.any():

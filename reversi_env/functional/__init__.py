@@ -1,15 +1,15 @@
 """Games as values: pure states and functions over them, for tree search, planning and learners that branch.
 
-A `State` is a named tuple of five arrays of one shape, any shape. `step` gives another state and changes none, so a state can be
-kept, indexed, stacked and branched at will. All functions take numpy arrays and torch tensors: arrays, and tensors on the CPU,
-go through the compiled rules that all environments share, tensors on a GPU through the same compiled for it, one launch a call on
-torch's current stream. (``device`` of `init` chooses; torch is imported with the first tensor.)
+A `State` is a named tuple of five arrays of one shape, any shape. `step` returns another state and changes none, so states can be
+stored, indexed, stacked and branched. All functions take numpy arrays and torch tensors. For arrays, and for tensors on the CPU,
+they run the compiled rules of the environments; for tensors on a GPU, the same rules in one kernel launch per call, on torch's
+current stream. The ``device`` of `init` selects one of these; torch is imported with the first tensor.
 
 * Games: `init`, `from_boards`; `step`; `legal`, `observe`, `is_over`, `reward`, `score`, `symmetry`.
 * States as data: `take`, `clone`, `stack`, `where`, `to`.
 
 The games are those of the environments in two-player mode: turns alternate, passes are actions, an illegal action forfeits the
-game. A number that is no action raises an `IllegalMoveError`; on a GPU it forfeits, since a check would have to wait for the GPU.
+game. A number out of range raises an `IllegalMoveError`; on a GPU it forfeits, since a check would have to wait for the GPU.
 
 >>> import numpy as np
 >>> state = init(3, Rules(6))
@@ -17,7 +17,7 @@ game. A number that is no action raises an `IllegalMoveError`; on a GPU it forfe
 >>> state.shape, observe(state).shape, legal(state).shape
 ((3,), (3, 2, 6, 6), (3, 37))
 
-Branching is broadcasting: all moves of all games, and the reply that wins most discs.
+Broadcasting branches: all actions of all games.
 
 >>> children = step(take(state, np.s_[:, None]), np.arange(37))
 >>> children.shape, int((~is_over(children)).sum()) == int(legal(state).sum())
@@ -69,13 +69,13 @@ def init(
     """Games at their start, or after random play.
 
     Args:
-        shape: of the arrays; a number is a row of so many.
+        shape: shape of the arrays; a number is the length of one axis.
         rules: the game and its start.
-        seed: decides the random play: game *i*, counted row by row, starts as an environment with ``seed + i`` does. None:
-            other games every time.
-        opening_plies: random plies before the start.
-        empties: random play until so many squares are empty.
-        device: None for numpy, else a torch device: ``"cpu"``, ``"cuda"``.
+        seed: random seed: game *i*, counted row by row, starts as an environment with ``seed + i`` does. None: other games at
+            every call.
+        opening_plies: number of random plies before the start.
+        empties: random plies follow until at most this many squares are empty.
+        device: None for numpy arrays, else a torch device: ``"cpu"``, ``"cuda"``.
 
     """
     games = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
@@ -99,15 +99,15 @@ def init(
 
 
 def from_boards(own: Any, opp: Any, rules: Rules = NORMAL_8X8, turn: Any = 0) -> State:
-    """States of positions: boards of the side to move and of the other side, as bits of the frame, and whose *turn* it is.
+    """States of positions: boards of the side to move and of the other side, as bits of the frame, and the side to move.
 
-    Both are numpy arrays (or numbers) of uint64, or both tensors of int64, of one shape.
+    The boards are two numpy arrays (or numbers) of uint64, or two tensors of int64, of one shape; *turn*: 0 black, 1 white.
     """
-    home = _backend(own)
-    boards = [home.as_words(board) for board in (own, opp)]
+    backend = _backend(own)
+    boards = [backend.as_words(board) for board in (own, opp)]
     if boards[0].shape != boards[1].shape:
         raise PositionError(f"boards of shape {boards[0].shape} and {boards[1].shape}: expected the same")
-    return cast(State, home.from_boards(state_type(rules.size, rules.variant), *boards, turn))
+    return cast(State, backend.from_boards(state_type(rules.size, rules.variant), *boards, turn))
 
 
 def step(state: State, action: Any, out: State | None = None) -> State:
@@ -125,7 +125,7 @@ def legal(state: State) -> Any:
 
 
 def observe(state: State) -> Any:
-    """What the environments show: own discs and the opponent's as 0 and 1, (…, 2, size, size); int8, as tensors uint8."""
+    """The environments' planes: own discs and the opponent's as 0 and 1, (…, 2, size, size); int8 in arrays, uint8 in tensors."""
     return _backend(state.own).observe(state)
 
 
@@ -137,13 +137,13 @@ def is_over(state: State) -> Any:
 def score(state: State) -> Any:
     """The results of finished games in discs for the side to move, int8, empty squares to the winner; 0 before the end.
 
-    Positive means that it won, in the reversed game by having fewer discs. Who forfeits loses all squares.
+    Positive means that this side won, in the reversed game by having fewer discs. A side that forfeits loses all squares.
     """
     return _backend(state.own).score(state)
 
 
 def reward(state: State, kind: Literal["win", "discs"] = "win") -> Any:
-    """What the environments give for the step that led here, float32, to the player that made it: 0 before the end.
+    """The environments' reward of the last step for the player that made it, float32: 0 before the end.
 
     ``"win"``: 1, 0 or -1. ``"discs"``: the score over the board's squares; an illegal action gets -1.
     """
@@ -153,20 +153,20 @@ def reward(state: State, kind: Literal["win", "discs"] = "win") -> Any:
 
 
 def symmetry(state: State, k: Any) -> State:
-    """The states under symmetry *k*: 0 to 7, one number or one for each game, as `reversi_env.batch` numbers them.
+    """The states under symmetry *k*, 0 to 7 as in `reversi_env.kernels.symmetry`: one number, or one for each game.
 
-    ``action_images(size)[k, action]`` there is where an action goes.
+    ``reversi_env.batch.action_images(size)[k, action]`` is the image of an action.
     """
     return cast(State, _backend(state.own).symmetry(state, k))
 
 
 def take(state: State, index: Any) -> State:
-    """Some of the games, by anything that indexes an array; views and copies as there."""
+    """The games at *index*, anything that indexes an array: views or copies as in numpy or torch."""
     return type(state)(*(field[index] for field in state))
 
 
 def clone(state: State) -> State:
-    """A copy with memory of its own."""
+    """A copy that shares no memory with *state*."""
     return type(state)(*(_backend(field).copied(field) for field in state))
 
 
@@ -179,7 +179,7 @@ def stack(states: Sequence[State], axis: int = 0) -> State:
 
 
 def where(condition: Any, state: State, other: State) -> State:
-    """*state* where the condition holds, *other* elsewhere: ``where(is_over(state), init(n), state)`` begins again."""
+    """*state* where the condition holds, *other* elsewhere: ``where(is_over(state), init(n), state)`` restarts finished games."""
     if state.rules != other.rules:
         raise ReversiError(f"states of {state.rules} and {other.rules}: expected one game")
     choose = _backend(state.own).where
@@ -187,7 +187,7 @@ def where(condition: Any, state: State, other: State) -> State:
 
 
 def to(state: State, device: Any) -> State:
-    """The states as tensors on a torch device, or as numpy arrays if *device* is None; the same memory where it can be."""
+    """The states as tensors on a torch device, or as numpy arrays if *device* is None; memory is shared where possible."""
     if device is None:
         return type(state)(*(_backend(field).as_array(field) for field in state))
     from reversi_env.functional import tensors

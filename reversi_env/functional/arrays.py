@@ -1,4 +1,4 @@
-"""`reversi_env.functional` for numpy arrays; for tensors on the CPU `tensors` calls it with views of their memory."""
+"""`reversi_env.functional` for numpy arrays; `tensors` calls these functions with views of the memory of tensors on the CPU."""
 
 from collections.abc import Sequence
 from functools import cache
@@ -62,7 +62,7 @@ def step(state: Any, action: Any, out: Any = None) -> Any:
         out = type(state)(*(np.empty(shape, dtype) for dtype in DTYPES))
     else:
         check_out(out, type(state), shape)
-        out_fits(all(field.flags.c_contiguous for field in out))
+        require_fitting_out(all(field.flags.c_contiguous for field in out))
     columns = [_flat(field, shape) for field in state]
     own, opp, *rest = (field.reshape(-1) for field in out)
     game, _ = game_of(state.rules)
@@ -116,7 +116,7 @@ def symmetry(state: Any, k: Any) -> Any:
 
 
 def _flat(field: Any, shape: Sequence[int]) -> np.ndarray:
-    """One row of the field's values, broadcast to *shape*; the same memory if it fits."""
+    """Return the field, broadcast to *shape*, as one contiguous row; without a copy if possible."""
     if type(field) is np.ndarray and field.shape == shape and field.flags.c_contiguous:
         return field.reshape(-1)
     return np.ascontiguousarray(np.broadcast_to(field, shape).reshape(-1))
@@ -133,14 +133,14 @@ def broadcast_shape(broadcast: Any, shape: Any, other: Any) -> Any:
 
 
 def check_out(out: Any, kind: Any, shape: Any) -> None:
-    out_fits(type(out) is kind and all(tuple(field.shape) == tuple(shape) for field in out))
+    require_fitting_out(type(out) is kind and all(tuple(field.shape) == tuple(shape) for field in out))
 
 
-def out_fits(fits: bool) -> None:
+def require_fitting_out(fits: bool) -> None:
     if not fits:
         raise ReversiError("out: expected states of the same game and of the result's shape, contiguous in memory")
 
 
-def check_symmetries(fine: bool, k: Any) -> None:
-    if not fine:
+def check_symmetries(valid: bool, k: Any) -> None:
+    if not valid:
         raise ReversiError(f"symmetry {quoted(k)}: expected integers from 0 to 7")

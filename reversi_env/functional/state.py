@@ -12,11 +12,11 @@ class State(NamedTuple):
     """Games as five arrays of one shape: numpy's, or torch's, where boards are int64, since torch has few functions of uint64.
 
     ``own``, ``opp``, ``legal``: bits of the 8x8 frame, a1 lowest: discs of the side to move, of the other side, and squares
-    that may be played on. ``turn``: int8, the side to move, 0 black, 1 white. ``status``: int8, 0 while the game goes on, 1 when
+    that may be played on. ``turn``: int8, the side to move, 0 black, 1 white. ``status``: int8, 0 while the game runs, 1 when
     neither side can move, 2 when the side to move has forfeited it by an illegal action.
 
-    Which game it is belongs to the type (``state.rules``), so that functions over all arrays, such as those of torch's pytree,
-    meet nothing but arrays.
+    The game belongs to the type (``state.rules``), so that all fields are arrays, also for functions such as those of torch's
+    pytree.
     """
 
     own: Any
@@ -38,7 +38,7 @@ class State(NamedTuple):
 
 @cache
 def state_type(size: int, variant: Variant) -> type[State]:
-    """The type of a game's states; the start is no part of it."""
+    """Return the type of a game's states; it does not depend on the start."""
     rules = Rules(size, variant)
     return (
         State
@@ -48,5 +48,5 @@ def state_type(size: int, variant: Variant) -> type[State]:
 
 
 def restored(size: int, variant: Variant, *fields: Any) -> State:
-    """A state of a game from its arrays: what pickles call."""
+    """Return a state of a game from its arrays, as unpickling does."""
     return state_type(size, variant)(*fields)

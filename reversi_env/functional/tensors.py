@@ -1,4 +1,4 @@
-"""`reversi_env.functional` for torch tensors: on the CPU numpy's functions on the same memory, on a GPU the kernels there."""
+"""`reversi_env.functional` for torch tensors: on the CPU the functions for arrays on the same memory, on a GPU its kernels."""
 
 from typing import Any, cast
 
@@ -21,13 +21,13 @@ def stacked(fields: Any, axis: int) -> torch.Tensor:
 
 
 def as_array(field: torch.Tensor) -> np.ndarray:
-    """A field as numpy has it, the same memory on the CPU."""
+    """Return a field as a numpy array, boards as uint64; a tensor on the CPU shares its memory."""
     array = (field.cpu() if field.is_cuda else field).numpy()
     return array.view(np.uint64) if array.dtype == np.int64 else array
 
 
 def as_tensor(field: Any, device: Any) -> torch.Tensor:
-    """A field of numpy's, or a tensor, as a tensor on *device*."""
+    """Return a field, a numpy array or a tensor, as a tensor on *device*."""
     if not isinstance(field, torch.Tensor):
         array = np.asarray(field)
         array = array.view(np.int64) if array.dtype == np.uint64 else array
@@ -46,10 +46,10 @@ def as_words(board: torch.Tensor) -> torch.Tensor:
 
 
 def from_boards(kind: Any, own: torch.Tensor, opp: torch.Tensor, turn: Any) -> Any:
-    """The states of positions; made by the CPU."""
+    """Return the states of positions, computed on the CPU."""
     turns = as_array(turn) if isinstance(turn, torch.Tensor) else turn
-    made = arrays.from_boards(kind, as_array(own), as_array(opp), turns)
-    return type(made)(*(field.to(own.device) for field in _as_tensors(made)))
+    state = arrays.from_boards(kind, as_array(own), as_array(opp), turns)
+    return kind(*(field.to(own.device) for field in _as_tensors(state)))
 
 
 def step(state: Any, action: Any, out: Any = None) -> Any:
@@ -58,7 +58,7 @@ def step(state: Any, action: Any, out: Any = None) -> Any:
     actions = _as_int64(action, state.own.device)
     if actions is None:
         raise IllegalMoveError(f"actions {quoted(action)}: expected integers from 0 to {state.rules.pass_action}")
-    arrays.out_fits(out is None or all(isinstance(field, torch.Tensor) for field in out))
+    arrays.require_fitting_out(out is None or all(isinstance(field, torch.Tensor) for field in out))
     if state.own.is_cuda:
         return _gpu().step(state, actions, out)
     written = None if out is None else _views(out)
@@ -89,13 +89,13 @@ def _values(name: str, state: Any) -> torch.Tensor:
 
 def reward(state: Any, kind: str) -> torch.Tensor:
     result = score(state).to(torch.float32)
-    squares = result.new_full((), state.size**2)  # by a number of the host a GPU divides less exactly
+    squares = result.new_full((), state.size**2)  # a GPU divides by a number of the host less exactly
     result = result.sign() if kind == "win" else result / squares
     return torch.where(state.status == states.FORFEITED, result, 0 - result)
 
 
 def symmetry(state: Any, k: Any) -> Any:
-    """Return the states under symmetries; of *k* on a GPU only the lowest three bits count, which saves waiting for it."""
+    """Return the states under symmetries. If *k* is on a GPU, only its lowest three bits count: a check would wait for the GPU."""
     if torch.compiler.is_compiling():
         return type(state)(*_call_operator("symmetry", state, k))
     numbers = _as_int64(k, state.own.device)
@@ -165,6 +165,6 @@ def _as_tensors(state: Any) -> Any:
 
 
 def _gpu() -> Any:
-    from reversi_env.gpu import states as on_gpu
+    from reversi_env.gpu import states as gpu_states
 
-    return on_gpu
+    return gpu_states

@@ -1,1 +1,1 @@
-"""The kernels on a GPU. Nothing here is imported before somebody asks for ``device="cuda"``."""
+"""The kernels on a GPU. These modules are imported only for ``device="cuda"``."""

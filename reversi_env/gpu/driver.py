@@ -65,7 +65,7 @@ def _driver_error() -> str | None:
     driver = cuda.cudadrv.driver.driver
     try:
         reason = None if driver.is_available else driver.initialization_error
-    except cuda.cudadrv.error.CudaSupportError as error:  # a driver without a GPU raises it, but only when first asked
+    except cuda.cudadrv.error.CudaSupportError as error:  # raised at the first query, by a driver without a GPU
         reason = error
     return None if reason is None else " ".join(str(reason).split())[:200] or "unknown reason"
 
@@ -95,7 +95,7 @@ def shared_array(tensor: Any, dtype: Any = None) -> Any:
 
 
 def launch(kernel: Any, threads: int, block: int, device: torch.device, *arguments: Any) -> None:
-    """Run a kernel on torch's current stream of the *device*, with at least so many *threads* in blocks of *block*."""
+    """Run a kernel on torch's current stream of the *device*, with at least *threads* threads in blocks of *block*."""
     blocks = (threads + block - 1) // block
     if SIMULATED:  # its kernels remember the number of blocks of the last launch
         kernel[blocks, block](*arguments)

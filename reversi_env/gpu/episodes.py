@@ -1,8 +1,8 @@
-"""The GPU's kernels: one thread an environment, one launch a step, observations and masks included.
+"""The GPU's kernels: one thread per environment, one launch per step, observations and masks included.
 
 A block of threads steps its environments and leaves their boards in shared memory. Then the same threads write the
-block's observations and masks, which are one contiguous piece of memory each: thread after thread the next eight bytes,
-whatever environment they belong to, so every access has the full width of the memory. Boards are staged so that any eight
+block's observations and masks, each in one contiguous piece of memory: consecutive threads write consecutive groups of eight
+bytes, of any environment, so that every access has the full width of the memory. Boards are staged so that any eight
 consecutive squares need only one shift.
 
 The rules, the opponents and the random generator are the CPU's own functions (`autoreset`, `episodes`), which numba compiles
@@ -58,7 +58,7 @@ BLOCK = 128
 #: Rows of a block's shared memory: planes, masks (two each, `plane_rows` and `mask_rows`), and the legal squares.
 MASK_ROW, LEGAL_ROW, ROWS = 2, 4, 5
 PACKED, BYTES, HALVES = range(3)
-#: Environments' bytes or halves that one 64-bit word holds.
+#: Values, bytes or float16, in one 64-bit word.
 IN_WORD = {BYTES: 8, HALVES: 4}
 
 uint64 = np.uint64
@@ -81,7 +81,7 @@ def word_counts(squares: int, layout: int, count: int) -> tuple[int, int]:
 
 
 def block_size(squares: int, layout: int) -> int:
-    """Threads of a block. A simulated thread is a Python thread: just as many as write one environment's planes."""
+    """Threads of a block. A simulated thread is a Python thread, so there are only enough for one environment's planes."""
     if not SIMULATED:
         return BLOCK
     plane_words = word_counts(squares, layout, 1)[0]
@@ -119,7 +119,7 @@ def _observer(squares: int, layout: int) -> Any:
 
 
 def plane_writer(squares: int, layout: int, block: int) -> Any:
-    """A device function that writes planes. A thread always writes the same word of an environment, of every n-th one."""
+    """A device function that writes planes. A thread writes the same word of every n-th environment."""
     in_word = IN_WORD[layout]
     words = 2 * squares // in_word
     at_once, even = block // words, block % words == 0
@@ -136,7 +136,7 @@ def plane_writer(squares: int, layout: int, block: int) -> Any:
             row = one if first >= border else zero
             first -= row * border
             at = uint64(cuda.blockIdx.x) * (in_block * one_word) + thread
-            if even and live == in_block:  # so many rounds always: the compiler unrolls them
+            if even and live == in_block:  # a constant number of rounds, which the compiler unrolls
                 turn = zero
                 while turn < one_word:
                     bits = rows[row, environment + turn * step] >> first
@@ -152,7 +152,7 @@ def plane_writer(squares: int, layout: int, block: int) -> Any:
 
 
 def mask_writer(squares: int, block: int) -> Any:
-    """A device function that writes masks: a thread the next eight bytes, then those a block's threads further on."""
+    """A device function that writes masks: per round, consecutive threads write consecutive groups of eight bytes."""
     split, skipped = mask_split(squares), divmod(8 * block, squares + 1)
     skip, skip_bytes, bytes_each, border = uint64(skipped[0]), uint64(skipped[1]), uint64(squares + 1), uint64(split)
     in_block, words_each_block = uint64(block), uint64(block * (squares + 1) // 8)
@@ -199,9 +199,9 @@ def game_maker(constants: tuple) -> Any:
 
 
 def _reset_kernel(constants: tuple, kind: int, layout: int) -> Any:
-    """Seeds environments and begins episodes, by `orders`; *start* are the numbers that `set_start` takes."""
+    """Seeds environments and begins episodes, by `orders`; *start* has the arguments of `set_start`."""
     squares = constants[7]
-    staged = (ROWS, block_size(squares, layout) + 1)  # one column more: the last environment's follower
+    staged = (ROWS, block_size(squares, layout) + 1)  # one more column, for the environment after the last
     observe = _observer(squares, layout)
     make_game = game_maker(constants)
 
@@ -230,9 +230,9 @@ def _reset_kernel(constants: tuple, kind: int, layout: int) -> Any:
 
 
 def _step_kernel(constants: tuple, kind: int, layout: int, at_random: bool) -> Any:
-    """Plays an action in every environment, the given one or a random one, and begins the next episode where one ends."""
+    """Plays an action in every environment, that of the caller or a random one, and begins the next episode where one ends."""
     squares = constants[7]
-    staged = (ROWS, block_size(squares, layout) + 1)  # one column more: the last environment's follower
+    staged = (ROWS, block_size(squares, layout) + 1)  # one more column, for the environment after the last
     observe = _observer(squares, layout)
     make_game = game_maker(constants)
 
@@ -263,7 +263,7 @@ def _step_kernel(constants: tuple, kind: int, layout: int, at_random: bool) -> A
 
 
 def _expand_kernel(constants: tuple) -> Any:
-    """The boards after every legal move, and the numbers of flipped discs: one thread a square."""
+    """The boards after every legal move, and the numbers of flipped discs: one thread per square."""
     squares = constants[7]
     make_game = game_maker(constants)
 
@@ -315,7 +315,7 @@ def usable_device(device: torch.device) -> torch.device:
 
 
 class DeviceBatch:
-    """The twin of `HostBatch`. Methods return when the work is queued; the tensors are right for whatever torch queues next."""
+    """`HostBatch` on a GPU. Methods return when the work is queued; operations that torch queues later see the results."""
 
     def __init__(self, count: int, settings: Settings, kind: int, layout: str, *, device: torch.device) -> None:
         self._count, self._kind, self._game = count, kind, settings.game()
@@ -329,7 +329,7 @@ class DeviceBatch:
 
         self._words, self.flags = zeros(autoreset.WORDS, count), zeros(autoreset.FLAGS, count, dtype=torch.uint8)
         self.rewards = zeros(count, dtype=torch.float32)
-        # At least one word each: an array of none has no address.
+        # At least one word each, because an empty array has no address.
         planes, masks = zeros(max(plane_words, 1)), zeros(max(mask_words, 1))
         self.boards, self.legal = self._words[: autoreset.LEGAL].T, self._words[autoreset.LEGAL]
         self.final_boards = self._words[autoreset.FINAL_OWN :].T

@@ -39,7 +39,7 @@ class Kernels(NamedTuple):
 
 @lru_cache(maxsize=16)
 def kernels_of(rules: Rules) -> Kernels:
-    """The kernels of a game; a `GpuError` says why numba cannot use the GPU that torch uses."""
+    """The kernels of a game; a `GpuError` is raised if numba cannot use a GPU."""
     require_gpu()
     constants = tuple(value.item() for value in arrays.game_of(rules)[0][0])
     make_game = kernels.game_maker(constants)
@@ -113,7 +113,7 @@ def step(state: Any, actions: torch.Tensor, out: Any = None) -> Any:
         out = type(state)(*(torch.empty(shape, dtype=field.dtype, device=field.device) for field in state))
     else:
         arrays.check_out(out, type(state), shape)
-        arrays.out_fits(all(field.is_contiguous() and field.device == state.own.device for field in out))
+        arrays.require_fitting_out(all(field.is_contiguous() and field.device == state.own.device for field in out))
     columns = [_flat(field, shape) for field in (*state, actions)]
     arguments = (*map(_argument, columns[:5]), shared_array(columns[5]), *map(_argument, out))
     _launch(state, "step", *arguments, count=columns[5].numel())
@@ -157,12 +157,12 @@ def _flat(field: torch.Tensor, shape: Any) -> torch.Tensor:
 
 
 def _words(state: Any, count: int) -> torch.Tensor:
-    """Memory to write to; at least a word, since none has no address."""
+    """Return memory to write to; at least one word, because an empty tensor has no address."""
     return torch.empty(max(count, 1), dtype=torch.int64, device=state.own.device)
 
 
 def _argument(tensor: torch.Tensor) -> Any:
-    """A tensor's memory in one row, boards as the kernels have them."""
+    """Return a tensor's memory as a kernel's argument of one row, boards as uint64."""
     return shared_array(tensor.view(-1), np.uint64 if tensor.dtype == torch.int64 else None)
 
 

@@ -1,8 +1,8 @@
 """Reading and writing games and problems: transcripts, OBF, GGF and WTHOR.
 
 Functions for one game or problem take its text; functions for a whole file take its path, or its contents as lines
-(OBF, GGF) or bytes (WTHOR). Bad input raises a `reversi_env.errors.ReversiError` that says where it is and what was
-expected, and never anything else.
+(OBF, GGF) or bytes (WTHOR). Bad input raises a `reversi_env.errors.ReversiError` that names the place and what was
+expected.
 """
 
 from reversi_env.notation.game import Annotation, Ending, Game

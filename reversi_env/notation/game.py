@@ -1,6 +1,6 @@
 """`Game`: a recorded game, which every reader of game files returns and every writer takes.
 
-It holds what the record says and nothing that follows from it: the positions are replayed when they are asked for.
+It has the content of the record; `Game.positions` replays the moves.
 """
 
 from collections.abc import Iterator, Mapping
@@ -11,15 +11,15 @@ from reversi_env.errors import NotationError
 from reversi_env.notation.text import within
 from reversi_env.position import Position
 
-#: How a game ended that was not played out: by resignation, by the clock, or with a score the players agreed on.
+#: How an unfinished game ended: by resignation, by the clock, or with a score that the players agreed on.
 Ending = Literal["resigned", "timeout", "agreed"]
 
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
-    """What a record notes about one move.
+    """The evaluation and the time of one move.
 
-    ``evaluation`` is in discs, seen by the side that made the move; ``seconds`` is the time it took.
+    ``evaluation`` is in discs for the side that made the move; ``seconds`` is the time that the move took.
     """
 
     evaluation: float | None = None
@@ -35,8 +35,8 @@ class Game:
     they are replayed.
 
     ``result`` is the recorded result in discs for black, positive if black won; it need not follow from the moves,
-    since games end by resignation and on time (``ending``). ``annotations`` has one entry a move, or is empty. ``tags``
-    holds what else the format knows about the game, under the format's own names.
+    since games end by resignation and on time (``ending``). ``annotations`` has one entry per move, or is empty. ``tags``
+    has the other properties of the game under their names in the format.
 
     >>> game = Game(Position.initial(), ("f5", "d6"))
     >>> [position.round for position in game.positions()]

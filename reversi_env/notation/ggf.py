@@ -19,7 +19,7 @@ RE     the result in discs for black, ``?`` if unknown; then ``:r`` resigned, ``
 ====== =================================================================================================================
 
 `Game.tags` keeps all other properties as they are (PC place, DT date, RB and RW ratings, TI, TB and TW clocks, KB, KW
-and KM komi …), and TY if it says more than size and variant.
+and KM komi …), and TY if it has more than size and variant.
 
 A pass may be left out where the rules force it. Without BO the game starts from the standard start. Board sizes are 4, 6
 and 8. A game reads back as it was written, except for ``Rules.start``: the record has the board instead.
@@ -93,7 +93,7 @@ def _game_of(properties: Iterable[Property]) -> Game:
     tags, recorded = _split_properties(properties)
     if (name := tags.pop("GM", "Othello")).strip().lower() != "othello":
         raise NotationError(f"GM[{quoted(name)}] is another game: expected GM[Othello]")
-    if "BO" in tags and tags.get("TY", "").strip() == "0":  # which some programs write, and BO says it
+    if "BO" in tags and tags.get("TY", "").strip() == "0":  # some programs write TY[0]; BO has the size
         del tags["TY"]
     start = _read_start(tags.get("TY"), tags.pop("BO", None))
     if tags.get("TY") == _type_of(start.rules):
@@ -197,7 +197,7 @@ def _checked_tags(game: Game) -> dict[str, str]:
     """Return the tags if each can be written as a property."""
     for name, value in game.tags.items():
         if not isinstance(value, str) or name in _NOT_TAGS or not re.fullmatch(_NAME, name):
-            raise NotationError(f"tag {quoted(name)}={quoted(value)}: expected a free property name and text")
+            raise NotationError(f"tag {quoted(name)}={quoted(value)}: expected an unused property name, and text")
     plain_type = _type_of(game.start.rules)
     if "TY" in game.tags and _type_of(_rules_of_type(game.tags["TY"])) != plain_type:
         raise NotationError(f"tag TY {quoted(game.tags['TY'])} contradicts the rules: expected {plain_type}")

@@ -1,4 +1,4 @@
-"""OBF, Othello board files: test positions with the exact scores of their moves, one problem a line.
+"""OBF, Othello board files: test positions with the exact scores of their moves, one problem per line.
 
 ::
 
@@ -61,7 +61,7 @@ class Problem:
 
 
 def read_obf_line(line: str, rules: Rules | None = None) -> Problem:
-    """Read the problem on one line; *rules* only to say the variant, or to insist on a size.
+    """Read the problem on one line; *rules* set the variant, and require a size.
 
     >>> read_obf_line("OX--OXX-OOX--XXX O; C1:+6; D1:-4; D2:-4; D3:-4;").best_score
     6

@@ -1,4 +1,4 @@
-"""Names of the classical openings: what a game of 8x8 Reversi began with.
+"""Names of the classical openings of 8x8 Reversi.
 
 A name belongs to the position after its line, in all eight images and however it was reached. The name of a game is that of its
 last position that has one.
@@ -22,7 +22,7 @@ _RULES = Rules()
 
 
 class Opening(NamedTuple):
-    """A line from the start by its moves, and what it is called."""
+    """A line of moves from the start, and its name."""
 
     moves: tuple[str, ...]
     name: str
@@ -30,7 +30,7 @@ class Opening(NamedTuple):
 
 @cache
 def openings() -> tuple[Opening, ...]:
-    """All openings that have a name, as their list has them: every line begins with c4."""
+    """Return all named openings in the order of their file; every line begins with c4."""
     lines = (line for line in packaged_bytes(_FILE).decode().splitlines() if line and not line.startswith("#"))
     named_lines = []
     for line in lines:
@@ -48,12 +48,12 @@ def opening_name(position: Position) -> str | None:
 
 
 def name_of_positions(positions: Iterable[Position]) -> str | None:
-    """The name of a game by the positions that it went through: that of the last one which has a name."""
+    """Return the name of a game by its positions: that of the last position that has one; None if none has."""
     return next(filter(None, map(opening_name, reversed(list(positions)))), None)
 
 
 def name_of_game(moves: Sequence[Move], start: Position | None = None) -> str | None:
-    """The name of a game by its moves from *start*, by default that of 8x8 Reversi; None if no opening has been played yet."""
+    """Return the name of a game by its moves from *start*, by default the initial position; None if no position has a name."""
     positions = [start or Position.initial()]
     for move in moves:
         positions.append(positions[-1].play(move))

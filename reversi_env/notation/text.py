@@ -1,4 +1,4 @@
-"""What the file readers read from: a path, or the contents themselves."""
+"""Sources of the file readers: a path, or the contents themselves."""
 
 import codecs
 import io
@@ -14,7 +14,7 @@ TextSource = str | os.PathLike[str] | Iterable[str]
 #: A file's path, or the bytes of the file.
 BytesSource = str | os.PathLike[str] | bytes | bytearray | memoryview
 IN_MEMORY = (bytes, bytearray, memoryview)
-#: How text in UTF-16 begins, as Windows may save it.
+#: First bytes of text in UTF-16, which Windows may write.
 UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -47,7 +47,7 @@ def text_lines(source: TextSource) -> Iterator[str]:
 
 
 def decoded(data: bytes) -> str:
-    """Decode UTF-16 that says so, UTF-8, or else Latin-1, which old archives were written in and which any bytes are."""
+    """Decode UTF-16 with a byte order mark, UTF-8, or else Latin-1, the encoding of old archives, which accepts any bytes."""
     if data.startswith(UTF_16):
         return data.decode("utf-16", "replace")
     try:

@@ -1,4 +1,4 @@
-"""Move transcripts: a game as one line of squares, ``f5d6c3d3c4``, the form in which games are pasted and mailed.
+"""Move transcripts: a game as one line of squares, ``f5d6c3d3c4``, the usual form of games in messages.
 
 * A move is a column letter and a row number, a1 at the top left, in either case.
 * A pass is ``--``, ``pa``, ``ps`` or ``pass``. It may be left out: where the side to move must pass and a square

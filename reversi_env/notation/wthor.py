@@ -1,6 +1,6 @@
-"""WTHOR: the game database of the French Othello federation, one ``.wtb`` file for a year of tournament games.
+"""WTHOR: the game database of the French Othello federation, one ``.wtb`` file per year of tournament games.
 
-All numbers are unsigned and little-endian. A file is a header of 16 bytes and then 68 bytes a game:
+All numbers are unsigned and little-endian. A file is a header of 16 bytes and then 68 bytes per game:
 
 ====== =================================================================================================================
 bytes  header
@@ -80,20 +80,20 @@ class WthorHeader(NamedTuple):
 
 
 class Replays(NamedTuple):
-    """How the games of a file went, an array entry a game."""
+    """The results of replayed games, in arrays with one entry per game."""
 
     #: Boards of the black and of the white discs after the last legal move (uint64).
     black: np.ndarray
     white: np.ndarray
     #: Number of moves played, passes not counted (int64).
     plies: np.ndarray
-    #: Whether the record goes on with an illegal move, before which the replay stopped (bool).
+    #: Whether the record has an illegal move; the replay stops before it (bool).
     illegal: np.ndarray
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class WthorFile:
-    """The games of one file as arrays with an entry (``squares``: a row) a game.
+    """The games of one file as arrays with one entry (``squares``: one row) per game.
 
     ``squares`` is int8, games x 60: the squares 0-63 in the order they were played, passes left out, `NO_MOVE` (-1)
     after the last. ``scores`` are black's discs as recorded, 0-64, and ``theoretical_scores`` those after perfect play.
@@ -137,7 +137,7 @@ class WthorFile:
         return (self.game(index) for index in range(len(self)))
 
     def replay(self) -> Replays:
-        """Replay all games in compiled code, about a million games in a second."""
+        """Replay all games in compiled code, about a million games per second."""
         return Replays(*replay_games(self.squares, *_start()))
 
     def positions(self, empties: int) -> tuple[np.ndarray, np.ndarray]:

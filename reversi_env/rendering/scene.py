@@ -33,7 +33,7 @@ def cells(position: Position, last_move: int | None = None) -> list[Cell]:
 
 
 def status(position: Position, last_move: int | None = None, names: tuple[str, str] = ("black", "white")) -> str:
-    """Return who is to move or who won, and the disc counts with the *names* of black and white."""
+    """Return the side to move or the winner, and the disc counts with the *names* of black and white."""
     is_pass = _checked(position.rules, last_move) == position.rules.pass_action
     passed = f"{position.turn.other} passed, " if is_pass else ""
     count = f"{names[0]} {position.discs(BLACK)}, {names[1]} {position.discs(WHITE)}"

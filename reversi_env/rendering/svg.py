@@ -1,4 +1,4 @@
-"""The board as one self-contained SVG: for notebooks, documentation and any page that wants a crisp picture."""
+"""The board as one self-contained SVG, for notebooks, documentation and web pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The board as text: plain ASCII for any terminal and log file, or with ANSI colours for a pleasant game."""
+"""The board as text: plain ASCII for any terminal and log file, or ANSI colours for games in a terminal."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LEGAL_INK = "\x1b[38;5;157m"
 
 
 def render_ansi(position: Position, last_move: int | None = None, *, colour: bool = False) -> str:
-    """The board with its coordinates and a line that says who is to move or who won.
+    """Return the board with its coordinates and a line with the side to move or the winner.
 
     Plain: ``X`` black, ``O`` white, ``.`` empty, ``+`` a legal move, and brackets around the last move. With *colour*:
     round discs on green squares, a dot on legal moves and a golden square under the last move. *last_move* is an action

@@ -11,12 +11,12 @@ from reversi_env.rendering.pixels import require
 class Window:
     """A window that shows one frame after another. Needs pygame, which has a single window for the whole process.
 
-    It opens with the first frame, takes its size, and shows *fps* frames a second, or with 0 as many as come. When the
-    user closes it, it stays closed: later frames are dropped, so that a running game or training goes on.
+    It opens with the first frame, takes its size, and shows *fps* frames per second (0: no limit). After the user has
+    closed it, later frames are dropped, so that a running game or training continues.
     """
 
     def __init__(self, title: str = "Reversi", fps: float = 4) -> None:
-        os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # the banner would mix with the program's own output
+        os.environ.setdefault("PYGAME_HIDE_SUPPORT_PROMPT", "1")  # the banner would mix with the output of the program
         self._pygame: Any = require("pygame", "pygame")
         self._title = title
         self._fps = fps
@@ -42,7 +42,7 @@ class Window:
         """Return the window's surface, opened or resized to the size of *frame*."""
         height, width = frame.shape[:2]
         self._pygame.display.init()
-        surface = self._pygame.display.get_surface()  # asked anew: another `Window` may have closed or resized it
+        surface = self._pygame.display.get_surface()  # not stored: another `Window` may have closed or resized it
         if surface is None or surface.get_size() != (width, height):
             surface = self._pygame.display.set_mode((width, height))
             self._pygame.display.set_caption(self._title)

@@ -24,7 +24,7 @@ class ChecksumError(ReversiError):
 
 def pack_checksummed(tensors: Mapping[str, np.ndarray], header: Mapping[str, Any]) -> bytes:
     """Return the content of a safetensors file with a JSON header that holds a SHA-256 of header and tensors."""
-    header = json.loads(json.dumps(header))  # as it will be read
+    header = json.loads(json.dumps(header))  # in the form in which it will be read
     rows = {name: np.asarray(array, order="C") for name, array in tensors.items()}  # safetensors takes no others
     return save(rows, metadata={"network": json.dumps({**header, "sha256": _checksum(rows, header)})})
 
@@ -37,7 +37,7 @@ def unpack_checksummed(data: bytes) -> tuple[dict[str, Any], dict[str, np.ndarra
         raise ChecksumError(f"{error}") from None
     stored = header.pop("sha256", None)
     if stored is None:
-        raise ChecksumError("it has no SHA-256 of its content, as files of earlier versions")
+        raise ChecksumError("it has no SHA-256 of its content, like files of earlier versions")
     computed = _checksum(tensors, header)
     if computed != stored:
         raise ChecksumError(f"damaged, its SHA-256 is {computed[:HASH_DIGITS]} and not {str(stored)[:HASH_DIGITS]}")
@@ -70,7 +70,7 @@ def _file_hash(path: Path) -> str:
 
 
 def read_cached(path: Path, read: Callable[[Path], Content]) -> Content:
-    """Return ``read(path)``, cached until the file changes: every game has new agents."""
+    """Return ``read(path)``, cached until the file changes, because agents are created for each game."""
     try:
         status = path.stat()
     except OSError:

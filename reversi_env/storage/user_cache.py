@@ -1,4 +1,4 @@
-"""The user's cache: one folder for all that can be computed again, never beside installed code.
+"""The user's cache: one folder for data that can be computed again. It is never next to installed code.
 
 * ``kernels/`` – compiled kernels (`reversi_env.compiler.disk_cache`);
 * ``solved/`` – exact scores of positions, as exams and regret curves need them.
@@ -8,21 +8,21 @@ import os
 import shutil
 from pathlib import Path
 
-#: What the folder holds: the parts that we make, and the only ones that `clear` removes.
+#: The parts of the cache. `clear` removes no others.
 PARTS = ("kernels", "solved")
 
 
 def cache_folder(part: str = "") -> Path:
-    """The cache, or a *part* of it: where REVERSI_CACHE_DIR says, or by the system's custom (``~/.cache/reversi-lab``)."""
-    if given := os.environ.get("REVERSI_CACHE_DIR"):  # an empty one is none
-        return Path(given).expanduser().absolute() / part
+    """Return the folder of the cache or of a *part*: in REVERSI_CACHE_DIR, or the system's default (``~/.cache/reversi-lab``)."""
+    if folder := os.environ.get("REVERSI_CACHE_DIR"):  # an empty value counts as unset
+        return Path(folder).expanduser().absolute() / part
     from platformdirs import user_cache_dir
 
     return Path(user_cache_dir("reversi-lab", appauthor=False)) / part
 
 
 def size_of(folder: Path) -> tuple[int, int]:
-    """(files, bytes) in a folder and below it; what another process removes meanwhile does not count."""
+    """Return the number of files in a folder and its subfolders, and their bytes, without files that were just removed."""
     count = total = 0
     for place, _, names in os.walk(folder):
         for name in names:
@@ -35,7 +35,7 @@ def size_of(folder: Path) -> tuple[int, int]:
 
 
 def clear(part: str) -> int:
-    """Remove a part of the cache; the bytes that are free then."""
+    """Remove a part of the cache and return the number of bytes freed."""
     folder = cache_folder(part)
     before = size_of(folder)[1]
     shutil.rmtree(folder, ignore_errors=True)

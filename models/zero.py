@@ -106,10 +106,10 @@ class ZeroAgent(FileAgent, TimedAgent):
         limits: Limits | None = None,
         *,
         multi_pv: int = 1,
-        draws: np.random.Generator | None = None,
+        rng: np.random.Generator | None = None,
     ) -> SearchResult:
         """Return the move with its value. ``nodes`` of *limits* are simulations; time ends at the soft limit, if any."""
-        self._stopped, limits, rng = False, limits or self.limits, draws or self._rng
+        self._stopped, limits, rng = False, limits or self.limits, rng or self._rng
         seconds = min(limits.soft or math.inf, limits.time or math.inf)
         with single_torch_thread():
             if self.depth:

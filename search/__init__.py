@@ -2,10 +2,10 @@
 
 * Searching a position: `Engine`, `Limits`, `SearchResult`; many of them, `search_batch`.
 * Perfect play: `Solver`, `solve`, `solve_all_moves`, `solve_batch`.
-* Values of positions: `evaluator` makes one of a function; `Evaluator`, `Formula`, `get_evaluator`; the module
-  `search.evaluators` has all that have a name.
+* Values of positions: `evaluator` makes an evaluator from a function; `Evaluator`, `Formula`, `get_evaluator`; the module
+  `search.evaluators` has all named evaluators.
 * Players: `Agent`, `make_agent`, `AgentSpec`; the module `search.agents` has their names and options.
-* A perfect judge around an environment: `ExactRegret`.
+* Regret of actions in an environment: `ExactRegret`.
 """
 
 import lazy_loader

@@ -1,6 +1,6 @@
 """`ExactScores`: exact values of positions and moves, from the solved book, a cache on disk, and the solver.
 
-Jobs share the cache: a position is solved once, whatever its symmetric image. On 4x4 and 6x6 every position can be solved.
+Jobs share the cache: a position and its symmetric images are solved once. On 4x4 and 6x6 every position can be solved.
 """
 
 import zlib
@@ -60,7 +60,7 @@ class BoundsFile:
         lines = b"".join(b"%b %08x\n" % (content, zlib.crc32(content)) for content in contents)
         with suppress(OSError):
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            append_atomically(self.path, b"\n" + lines)  # ends the incomplete line of a killed process
+            append_atomically(self.path, b"\n" + lines)  # the line end completes the line of a killed process
 
 
 class ExactScores:
@@ -102,7 +102,7 @@ class ExactScores:
         return {action: self.move_value(position, action) for action in position.legal_actions()}
 
     def best_action(self, position: Position) -> int:
-        """Return the best action with the best static value after it: the same one whatever the cache has."""
+        """Return the best action; of several the one with the best static value after it, independent of the cache."""
         actions, best = position.legal_actions(), self.score(position)
         children = [position.play(action) for action in actions]
         if self._order is not None:
@@ -118,8 +118,8 @@ class ExactScores:
     def read(self) -> None:
         """Read what other processes have added to the cache."""
         for key, (lower, upper) in self._file.read_new():
-            known = self._bounds.get(key, (lower, upper))
-            self._bounds[key] = max(lower, known[0]), min(upper, known[1])
+            old_lower, old_upper = self._bounds.get(key, (lower, upper))
+            self._bounds[key] = max(lower, old_lower), min(upper, old_upper)
 
     def write(self) -> None:
         """Add new values to the cache."""
@@ -129,12 +129,12 @@ class ExactScores:
         self._written = monotonic()
 
     def _clipped(self, position: Position, low: int, high: int, guess: int | None = None) -> int:
-        """Return the value of *position*, or the nearer end of the range that it is outside of."""
+        """Return the value of *position*, limited to the range from *low* to *high*."""
         if position.is_over():
             return min(max(position.score(), low), high)
         if position.must_pass():
             return -self._clipped(position.play(PASS_NAME), -high, -low, None if guess is None else -guess)
-        lower, upper = self._known(position)
+        lower, upper = self._cached_bounds(position)
         window = max(low, lower), min(high, upper)
         if window[0] < window[1]:
             proven = self._solver.narrow(position, window, guess)
@@ -142,15 +142,15 @@ class ExactScores:
             self._store(position, (lower, upper))
         return min(max(lower if lower >= high else upper, low), high)
 
-    def _known(self, position: Position) -> Bounds:
-        unknown = -self.rules.square_count, self.rules.square_count
+    def _cached_bounds(self, position: Position) -> Bounds:
+        widest = -self.rules.square_count, self.rules.square_count
         if position.empties < MIN_CACHED_EMPTIES:
-            return unknown
+            return widest
         if position.empties >= self.book_empties and self._book and (entry := self._book.find(position)):
             return int(entry.value), int(entry.value)
         if not self._bounds:
             self.read()
-        return self._bounds.get(_key(position), unknown)
+        return self._bounds.get(_key(position), widest)
 
     def _store(self, position: Position, bounds: Bounds) -> None:
         if position.empties >= MIN_CACHED_EMPTIES:
@@ -166,7 +166,7 @@ class ExactScores:
 
     @cached_property
     def book_empties(self) -> int:
-        """The smallest number of empties of a position in the solved book, which has all with more; all squares without a book."""
+        """Minimum empties of positions in the solved book, which has all reachable positions above; all squares without a book."""
         discs = 0 if self._book is None else int(np.bitwise_count(self._book.own | self._book.opp).max())
         return self.rules.square_count - discs
 

@@ -23,7 +23,7 @@ class ExactRegret(gym.Wrapper, RecordConstructorArgs):
     * ``regret``: the loss by the action in discs, 0 for a best move;
     * ``optimal``: whether the regret is 0.
 
-    For an illegal action, and further from the end, the keys are absent. Wrappers inside may transform the board
+    For an illegal action, and with more empty squares, the keys are absent. Wrappers inside may transform the board
     (`SymmetryAugmentation`): the move that was played counts, not the index of the action.
     """
 

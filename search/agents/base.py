@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 class Agent(ABC):
-    """An agent that chooses moves. It may keep state between moves, but none that a new game would have to reset.
+    """An agent that chooses moves. State that it keeps between moves must also be valid in a new game.
 
     Subclasses implement `choose`; they can then play matches, tournaments and environments.
 
@@ -43,7 +43,7 @@ class Agent(ABC):
     def choose_after(self, start: Position, moves: Sequence[str], position: Position | None = None) -> int:
         """Return the action to play after *moves* from *start*, by name with every pass: for agents that follow whole games.
 
-        *position* is the position after them, if the caller has it.
+        *position* is the position after the moves, if the caller has computed it.
         """
         return self.choose(start.play_all(moves) if position is None else position)
 
@@ -71,7 +71,7 @@ class Agent(ABC):
 
 
 class TimedAgent(Agent):
-    """An agent whose searches have limits and return values, so that it can play by a game clock; *limits* are its own."""
+    """An agent whose searches have limits and return values, so that it can play by a game clock; *limits* are the default."""
 
     limits: Limits
 
@@ -82,6 +82,6 @@ class TimedAgent(Agent):
         limits: Limits | None = None,
         *,
         multi_pv: int = 1,
-        draws: np.random.Generator | None = None,
+        rng: np.random.Generator | None = None,
     ) -> SearchResult:
-        """Return the result of a search within *limits*, by default its own; *draws* replaces the agent's own generator."""
+        """Return the result of a search within *limits*, by default its own; *rng* replaces the agent's own generator."""

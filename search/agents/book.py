@@ -1,7 +1,7 @@
 """`Book`: positions of the opening with the values of earlier searches, under all eight symmetries.
 
-A book contains canonical positions (`reversi_env.batch`), each once. The moves of a position are those that lead to another one
-of the book. Its value is the negamax value of its moves or, in a leaf, that of a search. `train.book` builds books.
+A book contains canonical positions (`reversi_env.batch`), each once. The moves of a position are those that lead to other
+positions of the book. Its value is the negamax value of its moves or, in a leaf, that of a search. `train.book` builds books.
 """
 
 import hashlib

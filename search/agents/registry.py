@@ -3,8 +3,8 @@
 ``_KINDS`` has the built-in agents, ``PROGRAMS`` the external ones; the name of any evaluator is an alpha-beta agent with it.
 docs/reference/agents.md describes them all.
 
-Packages add agents and evaluators by entry points of the group
-``reversi_lab.agents``, named as the agent: a subclass of `Agent` with its ``spec_options``, or an `Evaluator`.
+Packages add agents and evaluators by entry points of the group ``reversi_lab.agents``. The name of an entry point is that of the
+agent; its object is a subclass of `Agent` with ``spec_options``, or an `Evaluator`.
 """
 
 from collections.abc import Callable
@@ -198,6 +198,6 @@ def option_names(name: str) -> tuple[str, ...]:
 
 
 def shared_options() -> set[str]:
-    """Return the options of all agents of this project: as defaults they may be meant for another agent."""
+    """Return the options of all agents of this project; an agent ignores a default for an option that only others have."""
     kinds = (*_KINDS.values(), *PROGRAMS.values(), AgentKind(search_agent, WeightedSearchOptions))
     return set[str]().union(*(kind.option_names for kind in kinds))

@@ -44,7 +44,7 @@ class SearchAgent(TimedAgent):
         self.evaluator, self.limits = evaluators.get_evaluator(evaluator), limits
         self.threads, self.time = threads, limits.time
         self._table, self._probcut = table, probcut
-        self._ties = None if seed is None else np.random.default_rng(seed)
+        self._tie_rng = None if seed is None else np.random.default_rng(seed)
         self._book, self._variety = book, variety
         self._book_rng = np.random.default_rng(seed or 0) if variety else None
         self._engines: dict[tuple[int, str], Engine] = {}
@@ -58,23 +58,23 @@ class SearchAgent(TimedAgent):
         limits: Limits | None = None,
         *,
         multi_pv: int = 1,
-        draws: np.random.Generator | None = None,
+        rng: np.random.Generator | None = None,
     ) -> SearchResult:
-        """Return the book's move, or the result of the engine within *limits*; *draws* replaces the agent's own generator."""
-        if multi_pv == 1 and (book_move := self.book_move(position, draws)) is not None:
+        """Return the book's move, or the result of the engine within *limits*; *rng* replaces the agent's own generator."""
+        if multi_pv == 1 and (book_move := self.book_move(position, rng)) is not None:
             return book_move
         engine = self.engine(position.rules)
-        return engine.search(position, limits or self.limits, tie_rng=draws or self._ties, multi_pv=multi_pv)
+        return engine.search(position, limits or self.limits, tie_rng=rng or self._tie_rng, multi_pv=multi_pv)
 
     def book(self, rules: Rules) -> Book | None:
         from search.agents.book import book_for
 
         return None if self._book is None else book_for(self._book, rules)
 
-    def book_move(self, position: Position, draws: np.random.Generator | None = None) -> SearchResult | None:
-        """Return the book's move, if there is one; *draws* replaces the agent's own generator."""
+    def book_move(self, position: Position, rng: np.random.Generator | None = None) -> SearchResult | None:
+        """Return the book's move, if there is one; *rng* replaces the agent's own generator."""
         book = self.book(position.rules)
-        if book is None or (move := book.choose(position, self._variety, draws or self._book_rng)) is None:
+        if book is None or (move := book.choose(position, self._variety, rng or self._book_rng)) is None:
             return None
         line = (move.move, *book.line(position.play(move.move)))
         end = book.find(position.play_all(line))

@@ -1,4 +1,4 @@
-"""Agents that do not search: random, greedy, and perfect near the end."""
+"""Agents without an alpha-beta search: random, greedy, and perfect play near the end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from search.engine.solver import Solver
 
 INVINCIBLE_EMPTIES = 12
-#: Board size on which every position is solved at once.
+#: Board size on which the solver needs no book, evaluator or limit.
 SMALL_SIZE = 4
 
 
@@ -122,8 +122,8 @@ class ExactAgent(Agent):
 class PerfectAgent(ExactAgent):
     """Plays perfectly from the first move on 4x4 and 6x6: from a solved book, then by the solver.
 
-    *book* is a file of `reversi book solve`; by default the packaged one of the game, if there is one. The position after its last
-    move has a known score, which shortens its search. *seed* decides between equally good moves of the book.
+    *book* is a file of `reversi book solve`; by default the packaged one of the game, if there is one. A position at the end
+    of the book has a known score, which shortens the search. *seed* decides between equally good moves of the book.
     """
 
     _order = "network"
@@ -168,7 +168,7 @@ class PerfectAgent(ExactAgent):
 
 
 def greedy_invincible_agent(*, evaluator: str = "sixteen-weight", seed: int = 0, **options: Any) -> ExactAgent:
-    """Return the agent ``greedy-invincible``, after report 002."""
+    """Return the agent ``greedy-invincible`` of report 002."""
     return ExactAgent(GreedyAgent(seed, evaluator), **options)
 
 

@@ -1,4 +1,4 @@
-"""`AgentSpec`: an agent as a short text such as ``six-factor:depth=4``, parsed once.
+"""`AgentSpec`: an agent as a short text such as ``six-factor:depth=4``.
 
 A spec is ``name[:key=value,…]`` and means the same on the command line, in a match, and as an environment's opponent. An external
 program is ``gtp:COMMAND LINE`` or ``nboard:COMMAND LINE``; its options are in brackets, ``gtp[time=0.1,limit=5]:COMMAND LINE``.
@@ -29,7 +29,7 @@ class AgentSpec:
     """An agent as text: ``name[:key=value,…]``, or ``PROTOCOL[key=value,…]:COMMAND LINE`` for an external program.
 
     ``options`` are texts by name, in the order in which they were written; ``command`` is the command line of an external program,
-    and empty for other agents. Only the grammar is checked here: `check` and `make` know the names, options and ranges.
+    and empty for other agents. The constructor checks only the syntax; `check` and `make` check names, options and ranges.
 
     >>> spec = AgentSpec.parse("six-factor:depth=4,seed=1")
     >>> spec.name, spec.options
@@ -87,14 +87,14 @@ class AgentSpec:
 
     @property
     def evaluator(self) -> str:
-        """The name of the evaluator that has the agent's name, with its weight file; see `check_own`."""
-        self.check_own()
+        """The name of the evaluator that has the agent's name, with its weight file; see `check_not_program`."""
+        self.check_not_program()
         return file_name(self.name, self.options["weights"]) if "weights" in self.options else self.name
 
-    def check_own(self) -> None:
+    def check_not_program(self) -> None:
         """Raise an `AgentSpecError` if the name is unknown or the agent is an external program."""
         if self.is_program:
-            raise AgentSpecError(f"agent {quoted(self.text)} is another program: expected one of {', '.join(names())}")
+            raise AgentSpecError(f"agent {quoted(self.text)} is a program: expected one of {', '.join(names())}")
         agent_kind(self.name)
 
     def check(self) -> None:

@@ -1,4 +1,4 @@
-"""`search_batch`: arrays of positions searched to a fixed depth over any evaluator, on all cores."""
+"""`search_batch`: arrays of positions searched to a fixed depth with any evaluator, on all cores."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -51,7 +51,7 @@ def search_batch(
     own, opp = checked_boards(own, opp, rules)
     check_integer("depth", depth, 0, MAX_DEPTH)
     count = checked_threads(core_count() if threads is None else threads)
-    evaluator = get_evaluator(evaluator)  # kept: its record may point to its weights
+    evaluator = get_evaluator(evaluator)  # stays referenced: its record may point to its weights
     nets, margin = evaluator.record(rules), checked_margin(probcut, evaluator.probcut(rules))
     thread_states, tables = make_thread_states(rules, count), [TranspositionTable(TABLE_MIB) for _ in range(count)]
     for k, table in enumerate(tables):
@@ -68,11 +68,11 @@ def search_batch(
         if table_empties[k] != empties[rows[0]]:
             tables[k].words()[:] = 0
             table_empties[k] = int(empties[rows[0]])
-        for some in (rows,) if not margin else rows[:, None]:
-            results = np.zeros(some.size, np.int64)
+        for group in (rows,) if not margin else rows[:, None]:
+            results = np.zeros(group.size, np.int64)
             for next_depth in depths:
-                search_many(thread_states[k : k + 1], nets, own[some], opp[some], next_depth, results)
-            values[some] = results
+                search_many(thread_states[k : k + 1], nets, own[group], opp[group], next_depth, results)
+            values[group] = results
             if margin:  # selective results must not reach the next position
                 tables[k].words()[:] = 0
         return int(rows.size)

@@ -33,8 +33,8 @@ SOLVE_NODES, SOLVE_GROWTH = 1.0, 2.15
 FIRST_LEVEL_NODES, FIRST_LEVEL_GROWTH = 30.0, 1.58
 SOLVE_NODES_PER_SECOND = 12e6
 #: A solution, or the first selectivity level, is begun if its expected time is at most this multiple of the time limit; the same
-#: multiple applies to a node limit, for a solution only. The level is often much faster than expected, but not with multi-PV,
-#: which needs all moves.
+#: multiple applies to a node limit, for a solution only. The first level is often much faster than expected, but not with
+#: multi-PV, which needs the values of all moves.
 MAX_SOLVE_BUDGET, MAX_FIRST_LEVEL_BUDGET, MAX_FIRST_LEVEL_BUDGET_MULTI_PV = 0.4, 4.0, 0.5
 #: A midgame search to this depth comes before a solution, or before selective endgame search. It gives a fallback move and move
 #: ordering. It also takes SHARE_BEFORE_SELECTIVE of the time limit, if the first level is expected to exceed RISKY_TIME_SHARE.
@@ -59,7 +59,7 @@ EASY_MOVE_MARGIN = 4 * UNIT
 EASY_MOVE_TIME_SHARE = 0.2
 
 
-def _is_every(levels: Sequence[int]) -> bool:
+def _are_all_levels(levels: Sequence[int]) -> bool:
     return len(levels) == EXACT_LEVEL + 1
 
 
@@ -90,7 +90,7 @@ class Search:
         self.values, self.unsearched = np.zeros_like(self.squares), np.full_like(self.squares, -INFINITY)
         #: Number of root moves that get a value in the midgame search; the others get an upper bound.
         self.lines, self.multi_pv = min(multi_pv, self.squares.size), multi_pv
-        #: Number of root moves to search to the end: unless the best is enough, all, because the best few are not known in advance.
+        #: Number of root moves to search to the end: the best one, or all, because the best few are not known in advance.
         self.lines_to_value = 1 if self._needs_best_only() else max(1, self.squares.size)
         self.keep_estimates = keep_estimates
         self.depth = 0
@@ -129,7 +129,7 @@ class Search:
         if unknown := sorted(set(exclude) - {self._name(sq) for sq in squares}):
             raise LimitsError(f"exclude {quoted(unknown[0])}: expected legal moves of the position")
         if not left:
-            raise LimitsError(f"exclude {', '.join(exclude)}: expected at least one legal move that is left")
+            raise LimitsError(f"exclude {', '.join(exclude)}: expected at least one other legal move")
         return np.array(left, np.int64)
 
     def _needs_best_only(self) -> bool:
@@ -197,7 +197,7 @@ class Search:
         return self.engine.solver.selectivity_levels(self.position) if self.engine.margin != 0 else (EXACT_LEVEL,)
 
     def _starts_selective_now(self, levels: Sequence[int]) -> bool:
-        if not _is_every(levels) or self.depth < DEPTH_BEFORE_SELECTIVE:
+        if not _are_all_levels(levels) or self.depth < DEPTH_BEFORE_SELECTIVE:
             return False
         limit = self.limits.time or math.inf
         share = SHARE_BEFORE_SELECTIVE if self._first_level_seconds() > RISKY_TIME_SHARE * limit else 0.0
@@ -233,7 +233,7 @@ class Search:
     # --- searching --------------------------------------------------------------------------------
 
     def _deepen_iteratively(self, levels: Sequence[int]) -> None:
-        solves_at_once = bool(levels) and not _is_every(levels)
+        solves_at_once = bool(levels) and not _are_all_levels(levels)
         max_depth = DEPTH_BEFORE_SOLVING if solves_at_once else self._max_depth()
         parallel = len(self.thread_states) > 1 and not solves_at_once
         for depth in range(1, min(max_depth, self.position.empties) + 1):
@@ -323,7 +323,7 @@ class Search:
         self.engine.solver.prepare_search(hints=self.engine.table, node_limit=self._nodes_left())
         for selectivity in levels:
             guess = round(int(self.values[0]) / UNIT)
-            # a proven win or draw is of use even if the time does not suffice for the score
+            # a proven win or draw is useful even if there is no time for the score
             if selectivity == EXACT_LEVEL and selectivity - 1 in levels and guess >= 0 and self._needs_best_only():
                 self._bring_to_front_by_name(self.engine.solver.winning_move(self.position, guess))
             search_level = self._best_move_at if self._needs_best_only() else self._all_moves_at

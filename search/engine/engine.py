@@ -87,7 +87,7 @@ class Engine:
         The moves to *exclude*, by name, are not searched. *on_iteration* is called with the result of every completed iteration.
 
         All listed values have the depth of the result. Table entries of deeper searches would give some moves values of another
-        depth, so a multi-PV search starts with an empty table. Set *keep_estimates* only if the table has nothing but shallower
+        depth, so a multi-PV search starts with an empty table. Set *keep_estimates* only if the table has only results of shallower
         searches of the same position.
 
         Of moves with equal values the first one searched is played; with *tie_rng* a random one, except in the endgame search.
@@ -118,7 +118,7 @@ class Engine:
         self._pruned_at = 0.0
 
     def set_probcut(self, margin: float, coefficients: np.ndarray | None = None) -> None:
-        """Prune by ProbCut at *margin* standard deviations (0: never), whatever the limits.
+        """Prune by ProbCut at *margin* standard deviations (0: never), with any limits.
 
         The coefficients are those of `search.engine.probcut_fit.fit`, or the evaluator's own. By default an engine prunes if its
         evaluator has coefficients and time or nodes are limited, but not the depth.

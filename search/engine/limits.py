@@ -8,12 +8,12 @@ from reversi_env.options import Options, option
 
 
 class LimitsError(ReversiError):
-    """Limits that no search can have."""
+    """Invalid limits of a search."""
 
 
 @dataclass(frozen=True)
 class Limits(Options):
-    """Limits of a search; the first one that is reached ends it. Without any, it ends when the position is solved or by a stop.
+    """Limits of a search; the first one reached ends it. An unlimited search ends when the position is solved or at a stop.
 
     ``empties_exact``: None leaves it to the engine, which solves when it expects to finish in time.
 
@@ -77,6 +77,6 @@ def certainty(confidence: int, depth: int) -> str:
 
 
 def check_game(position: Position, rules: Rules) -> None:
-    """Raise a `ReversiError` unless *position* is of the board size and variant of *rules*, from whatever start."""
+    """Raise a `ReversiError` unless *position* has the board size and variant of *rules*; the start does not matter."""
     if (position.rules.size, position.rules.variant) != (rules.size, rules.variant):
         raise ReversiError(f"position of {position.rules}: expected one of {rules}")

@@ -32,7 +32,7 @@ MIN_SLOPE = 0.1
 MARGIN, MAX_MARGIN = 1.0, 10
 #: Range of deviations in discs: the model may diverge outside the measured positions.
 DEVIATIONS = (0.25, 64.0)
-#: Depth of a search to the end of the game, whatever the empties.
+#: Depth that stands for a search to the end of the game, with any number of empties.
 END = 64
 #: The fields of a thread's record.
 PROBCUT_FIELDS = ("probcut_depth", "probcut_slope", "probcut_shift", "probcut_deviation")
@@ -64,7 +64,7 @@ def probcut_depth(deep: int) -> int:
 
 
 def endgame_probcut_depth(empties: int) -> int:
-    """Return the depth of the search that predicts the score at *empties* empty squares; 0 if the end is as near."""
+    """Return the depth of the search that predicts the score at *empties* empty squares; 0 without ProbCut, near the end."""
     if empties < PROBCUT_EMPTIES:
         return 0
     return 2 if empties < 16 else 4 if empties < 21 else 6
@@ -72,7 +72,7 @@ def endgame_probcut_depth(empties: int) -> int:
 
 @dataclass(frozen=True)
 class DepthPair(Options):
-    """deep value = slope * shallow value + shift, on average over so many positions; values in discs. ``deep`` may be END."""
+    """deep value = slope * shallow value + shift in discs, fitted on a number of ``positions``. ``deep`` may be END."""
 
     deep: int = option(low=2, high=END)
     shallow: int = option(low=1, high=END)
@@ -123,19 +123,19 @@ class ProbCutModel(Options):
         return self.spread.deviation(pair.deep, pair.shallow, np.clip(empties, *self.empties))
 
 
-def coefficients(cuts: ProbCutModel) -> np.ndarray:
+def coefficients(model: ProbCutModel) -> np.ndarray:
     """Return a thread's record with the fields that ProbCut reads, for `Engine.set_probcut`."""
     record = np.zeros((), THREAD_STATE)
     record["probcut_slope"] = record["end_slope"] = 1.0
-    for pair in (*cuts.pairs, *_beyond(cuts.pairs)):
+    for pair in (*model.pairs, *_extrapolated(model.pairs)):
         record["probcut_depth"][pair.deep] = pair.shallow
         record["probcut_slope"][pair.deep] = pair.slope
         record["probcut_shift"][pair.deep] = pair.shift * UNIT
-        record["probcut_deviation"][pair.deep] = cuts.deviation(pair, np.arange(64)) * UNIT
-    at_hand = cuts.spread.deviation(STATIC_DEPTH, 0, np.clip(np.arange(64), *cuts.empties))
-    record["probcut_deviation"][STATIC_DEPTH] = at_hand * UNIT
-    if cuts.ends is not None:
-        _write_endgame_coefficients(record, cuts.ends)
+        record["probcut_deviation"][pair.deep] = model.deviation(pair, np.arange(64)) * UNIT
+    of_static_values = model.spread.deviation(STATIC_DEPTH, 0, np.clip(np.arange(64), *model.empties))
+    record["probcut_deviation"][STATIC_DEPTH] = of_static_values * UNIT
+    if model.ends is not None:
+        _write_endgame_coefficients(record, model.ends)
     return record
 
 
@@ -163,7 +163,7 @@ def checked_margin(margin: float, has_coefficients: Any = True) -> float:
 
 
 def load_probcut(thread_states: np.ndarray, evaluator: Evaluator, rules: Rules) -> None:
-    """Write the coefficients of the evaluator, if it has any, into the threads' records."""
+    """Write the coefficients of the evaluator, if it has coefficients, into the threads' records."""
     table = evaluator.probcut(rules)
     if table:
         try:
@@ -174,11 +174,11 @@ def load_probcut(thread_states: np.ndarray, evaluator: Evaluator, rules: Rules) 
             thread_states[field] = coefficients_record[field]
 
 
-def as_table(cuts: ProbCutModel) -> dict[str, Any]:
+def as_table(model: ProbCutModel) -> dict[str, Any]:
     """Return the model as plain data, for a file."""
-    table = cuts.as_dict()
+    table = model.as_dict()
     del table["ends"]
-    return table if cuts.ends is None else table | {"ends": as_table(cuts.ends)}
+    return table if model.ends is None else table | {"ends": as_table(model.ends)}
 
 
 def from_table(table: Any) -> ProbCutModel:
@@ -188,7 +188,7 @@ def from_table(table: Any) -> ProbCutModel:
         return _read(table, 2, DEEPEST, ends)
     raise ReversiError(
         f"ProbCut coefficients {quoted(table)}: expected those of this version; "
-        f"`reversi train probcut FILE --out FOLDER` measures them again, whatever the file has"
+        f"`reversi train probcut FILE --out FOLDER` measures new ones"
     )
 
 
@@ -196,12 +196,12 @@ def _read(table: Any, min_deep: int, max_deep: int, ends: ProbCutModel | None = 
     pairs, (low, high) = tuple(DepthPair(**entry) for entry in table["pairs"]), table["empties"]
     ordered = low <= high and all(pair.shallow < pair.deep and min_deep <= pair.deep <= max_deep for pair in pairs)
     if not (pairs and ordered):
-        raise ReversiError(f"pairs {quoted(pairs)} for {low} to {high} empties: expected deep depths in their range")
+        raise ValueError("depths or empties out of range")
     return ProbCutModel(pairs, DeviationModel(**table["spread"]), (low, high), ends)
 
 
-def _beyond(pairs: tuple[DepthPair, ...]) -> Iterator[DepthPair]:
-    # pairs deeper than the measured ones, like the deepest of their parity
+def _extrapolated(pairs: tuple[DepthPair, ...]) -> Iterator[DepthPair]:
+    # Deeper pairs have the coefficients of the deepest measured pair of their parity.
     for parity in (0, 1):
         deepest = max((pair for pair in pairs if pair.deep % 2 == parity), key=lambda pair: pair.deep, default=None)
         if deepest is not None:

@@ -65,7 +65,7 @@ def fit(
         )
     sampled = positions if isinstance(positions, list) else _sample(rules, positions, deepest, seed)
     values = _values(evaluator, rules, sampled, deepest, threads, progress)[:, : deepest + 1]
-    # all pairs of equal parity, also those not used, to fit the deviations
+    # The deviations are fitted on all pairs of equal parity, also on those that the search does not use.
     depths = [(deep, shallow) for deep in range(SHALLOWEST, deepest + 1) for shallow in range(2 - deep % 2, deep, 2)]
     lines = [_line(values, deep, shallow) for deep, shallow in depths]
     used = [line.pair for line in lines if line.pair.shallow == probcut_depth(line.pair.deep)]
@@ -138,7 +138,7 @@ def _sample(rules: Rules, count: int, deepest: int, seed: int) -> list[Position]
     most = rules.square_count - 4 - deepest - 2
     if most < 4:
         raise ReversiError(
-            f"depth {deepest} on the {rules.size}x{rules.size} board leaves no midgame to fit on: expected less"
+            f"depth {deepest} on the {rules.size}x{rules.size} board leaves no midgame to fit on: expected a smaller depth"
         )
     plies = 4 + np.arange(count) % (most - 3)
     own, opp = batch.random_positions(count, plies, rules, seed=seed)

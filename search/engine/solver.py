@@ -52,7 +52,7 @@ class Solution:
     ``score``: the value in discs under perfect play (empties to the winner; positive: the side to move wins; for
     ``wld`` only its sign). ``move`` and ``pv``: a best move and line by names; ``move`` is None when the game is over.
     ``lower`` and ``upper`` differ only after a stop or at the node limit. ``pv`` may then be incomplete; if it is empty,
-    ``move`` is not proven to be best. ``confidence`` in per cent: below 100 after a search at a selectivity level below the last.
+    ``move`` is not proven to be best. ``confidence`` in per cent is below 100 after a selective search.
     """
 
     score: int
@@ -381,7 +381,7 @@ def solve(
     table: TranspositionTable | None = None,
     evaluator: Evaluator | str | None = None,
 ) -> Solution:
-    """Return the exact value of *position* and a best line; ``wld``: win, loss or draw only, *evaluator*: for move ordering."""
+    """Return the exact value of *position* and a best line; *wld*: win, loss or draw only; *evaluator*: for move ordering."""
     return Solver(position.rules, threads=threads, table=table, evaluator=evaluator).solve(position, wld=wld)
 
 
@@ -408,7 +408,7 @@ def solve_batch(
     scores = np.zeros(own.size, np.int8)
     count = checked_threads(core_count() if threads is None else threads)
     thread_states = make_thread_states(rules, count)
-    _shallow_tables = attach_shallow_tables(thread_states)  # kept: the records have its address
+    _shallow_tables = attach_shallow_tables(thread_states)  # stays referenced: the records have its address
     tables = [TranspositionTable(BATCH_TABLE_MIB) for _ in range(count)]
     for k, table in enumerate(tables):
         table.attach_endgame(thread_states[k : k + 1], "exact values")

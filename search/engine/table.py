@@ -32,7 +32,7 @@ class TranspositionTable:
         try:
             memory = np.zeros(buckets * WORDS_PER_BUCKET + _LINE, np.uint64)
         except MemoryError:
-            raise ReversiError(f"table of {megabytes:g} MiB: expected a size that the memory has room for") from None
+            raise ReversiError(f"table of {megabytes:g} MiB: expected a size that fits into memory") from None
         first = -memory.ctypes.data // 8 % _LINE
         self._words = memory[first : first + buckets * WORDS_PER_BUCKET]
         self._first_buckets = min(buckets, _FIRST_BUCKETS) if grows else buckets

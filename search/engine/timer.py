@@ -34,7 +34,7 @@ class StopLatency:
 class SearchTimer:
     """The time of one search, which begins now.
 
-    It expires at the soft limit, or at the hard limit if *target_seconds* then asks for more, and calls *stop* in its own thread.
+    It expires at the soft limit, or at the hard limit if *target_seconds* is then longer, and calls *stop* in its own thread.
     """
 
     def __init__(

@@ -36,9 +36,9 @@ def checked_name(name: object) -> str:
 
 
 class Evaluator(ABC):
-    """Evaluates positions in discs for the side to move, positive if it is better for it under the rules' objective.
+    """Evaluates positions in discs for the side to move, positive if this side is better under the rules' objective.
 
-    The type of its `record` decides what is compiled into the search. `search.evaluator` makes an evaluator of a function.
+    The type of its `record` selects the function that is compiled into the search. `search.evaluator` converts a function.
     """
 
     name: str
@@ -67,13 +67,13 @@ class Evaluator(ABC):
         return None
 
     def identity(self, rules: Rules) -> bytes:
-        """Return bytes that identify this evaluator among those of its name, the same in every process."""
-        raise EvaluatorError(f"evaluator {self.name}: expected one whose weights can be identified")
+        """Return bytes that distinguish this evaluator from others of the same name; they are the same in every process."""
+        raise EvaluatorError(f"evaluator {self.name}: expected an evaluator with an `identity`")
 
     def sha256(self, rules: Rules) -> str:
         """Return the hash of `identity`, for files that depend on this evaluator."""
         return hashlib.sha256(self.identity(rules)).hexdigest()
 
     def during_search(self, stop: Callable[[], None]) -> AbstractContextManager[object]:
-        """Return the context of a search, which *stop* ends; errors of the evaluator are raised at its end."""
+        """Return the context of a search that *stop* ends. On exit it raises errors of the evaluator."""
         return nullcontext()

@@ -70,7 +70,7 @@ def _checked_weight(name: str, value: Any, known: Weight | None = None) -> Weigh
 
 @dataclass(frozen=True, eq=False)
 class Formula(Evaluator):
-    """A named heuristic: a compiled formula, its weights, and the game it was written for.
+    """A named heuristic: a compiled formula, its weights, and the variant for which it was designed.
 
     ``record_type`` selects the compiled function. A record of this type, with the weights and properties of the board, is the
     function's first argument. ``weights`` fill the record's fields of the same names, or ``derive`` computes the fields. The
@@ -93,7 +93,7 @@ class Formula(Evaluator):
         object.__setattr__(self, "weights", MappingProxyType(checked))
 
     def with_weights(self, **weights: ArrayLike) -> Self:
-        """Return the evaluator with some weights changed: numbers, or sequences of as many numbers as the default has."""
+        """Return the evaluator with some weights changed: numbers, or sequences of the same length as the default."""
         for name in weights:
             if name not in self.weights:
                 raise EvaluatorError(
@@ -158,7 +158,7 @@ class Formula(Evaluator):
 
 
 FORMAT, VERSION = "reversi-lab formula", 1
-#: Longer files are cut off, and are then no JSON.
+#: A longer file is read incompletely, and therefore refused as invalid JSON.
 MAX_CHARACTERS = 1 << 20
 
 
@@ -189,7 +189,7 @@ def read_formula(formula: Formula, path: str) -> Formula:
         raise EvaluatorError(f"weight file {path!r} has scale {quoted(scale)}: expected a number for each board size")
     try:
         changed = formula.with_weights(**weights)
-        changed.record(Rules())  # raises an error for weights that the formula itself refuses
+        changed.record(Rules())  # raises an error for weights that are invalid in this formula
         scales: dict[int, Any] = {size: formula.scale_on(Rules(size)) for size in SIZES}
         scales |= {int(size): _checked_weight(f"scale {size}", value, 1.0) for size, value in scale.items()}
     except (EvaluatorError, TypeError) as error:

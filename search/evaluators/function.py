@@ -1,4 +1,4 @@
-"""Evaluators from functions: in plain Python, which is slow, or compiled as a part of the search.
+"""Evaluators from functions: in plain Python, which is slow, or compiled into the search.
 
 >>> from reversi_env import Position
 >>> from reversi_env.kernels import popcount
@@ -57,7 +57,7 @@ class PythonEvaluator(Evaluator):
 
     @abstractmethod
     def static_value(self, position: Position) -> float:
-        """Return the value of the position in discs for the side to move, whatever its colour."""
+        """Return the value of the position in discs for the side to move, black or white."""
 
     def static_values(self, own: ArrayLike, opp: ArrayLike, rules: Rules) -> NDArray[np.float64]:
         boards = zip(*(side.tolist() for side in checked_boards(own, opp, rules)), strict=True)
@@ -67,7 +67,7 @@ class PythonEvaluator(Evaluator):
         """Return a record with the address of a function that calls this evaluator."""
         if not self._functions:
             warnings.warn(
-                f"evaluator {self.name!r} is called in Python for every position: thousands a second, not millions",
+                f"evaluator {self.name!r} is called in Python for every position: thousands per second, not millions",
                 SlowEvaluatorWarning,
                 stacklevel=3,
             )
@@ -170,7 +170,7 @@ def evaluator(
     def make(decorated: Callable[..., Any]) -> Evaluator:
         if not callable(decorated) or isinstance(decorated, type) or not hasattr(decorated, "__name__"):
             raise EvaluatorError(
-                f"{quoted(decorated)} is no function: expected a function; for a torch module use models.TorchEvaluator(module)"
+                f"{quoted(decorated)} is not a function: expected one; for a torch module use models.TorchEvaluator(module)"
             )
         if written_for not in get_args(Variant):
             raise EvaluatorError(f"written_for={quoted(written_for)}: expected one of {', '.join(get_args(Variant))}")

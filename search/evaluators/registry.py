@@ -1,7 +1,7 @@
 """Evaluators by name.
 
-Values are in discs for the side to move, positive if it is better for it under the rules' objective: a formula times its ``scale``,
-which is fitted for every board size, kept inside the range of real scores (half a disc less than all squares at most).
+Values are in discs for the side to move, positive if this side is better under the rules' objective. The value of a formula is
+multiplied by its ``scale``, which is fitted for every board size, and limited to half a disc less than the number of squares.
 
 >>> from reversi_env import Position
 >>> get_evaluator("discs").static_value(Position.initial().play("d3"))
@@ -40,7 +40,7 @@ def _from_family(name: str, weights: str | None) -> Evaluator:
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all evaluators in alphabetical order, of other packages only those already loaded."""
+    """Return the names of all evaluators in alphabetical order; those of other packages only after they were loaded."""
     return tuple(sorted({*_REGISTRY, *_FAMILIES}))
 
 
@@ -52,7 +52,7 @@ def formulas() -> tuple[str, ...]:
 def get_formula(name: str) -> Formula:
     evaluator = get_evaluator(name)
     if not isinstance(evaluator, Formula):
-        raise EvaluatorError(f"evaluator {quoted(name)} is no formula: expected one of {', '.join(formulas())}")
+        raise EvaluatorError(f"evaluator {quoted(name)} is not a formula: expected one of {', '.join(formulas())}")
     return evaluator
 
 

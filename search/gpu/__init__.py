@@ -1,1 +1,1 @@
-"""Search on a GPU: exact endgame labels by the hundred thousand a second. Needs the extra ``cuda``."""
+"""Search on a GPU: exact endgame labels, hundreds of thousands per second. Needs the extra ``cuda``."""

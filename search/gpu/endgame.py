@@ -31,7 +31,7 @@ PARITY_EMPTIES = 9
 TABLE_EMPTIES = 8
 #: Below every score.
 WORST = -127
-#: The score of a position that is left to the CPU.
+#: Mark in place of a score: the CPU is to solve the position.
 UNSOLVED = -128
 
 #: Flags stored with the square of a level's move: it was searched with a null window, and it followed a pass.
@@ -114,7 +114,7 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
     *corners*: squares whose availability counts for two replies (none in the reversed game). A position that takes more than
     *turn_limit* turns of the loop stays UNSOLVED: the whole GPU would wait for a few long ones. ``ticket[0]`` must be 0.
     """
-    stack_turned = cuda.shared.array((LEVELS, BLOCK), np.uint64)
+    stack_flipped = cuda.shared.array((LEVELS, BLOCK), np.uint64)
     stack_moves = cuda.shared.array((LEVELS, BLOCK), np.uint64)
     stack_square = cuda.shared.array((LEVELS, BLOCK), np.uint8)
     stack_left = cuda.shared.array((LEVELS, BLOCK), np.uint8)
@@ -136,7 +136,7 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
     moves = NO_SQUARES  # moves left: squares, or where they are sorted a list of four-bit numbers …
     left = _i32(0)  # … of this length
     unsorted = keys = NO_SQUARES  # moves that have no key yet; keys of those in the list
-    passing = passed = False  # the side to move must pass; it has
+    passing = passed = False  # the side to move must pass; the other side has just passed
     retry = _i32(-1)  # square to be searched again with an open window
 
     while True:
@@ -214,7 +214,7 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
             value, has_value, probing = _i32(sign) * (_i32(2) * _i32(count(child_opp)) - squares), True, False
         elif level == 2:
             value = -_i32(sign) * _last_square(child_own, child_opp, replies, playable, squares)
-            has_value, probing = True, False  # exact, whatever the window
+            has_value, probing = True, False  # exact with any window
         else:  # go down, unless the table has a bound that decides
             go_down = True
             child_alpha, child_beta = -(alpha + _i32(1) if probing else beta), -alpha
@@ -225,7 +225,7 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
                 elif upper <= child_alpha:
                     value, has_value = -upper, True
         if go_down and not has_value:
-            stack_turned[level, t] = flipped
+            stack_flipped[level, t] = flipped
             stack_moves[level, t] = moves
             stack_left[level, t] = _u8(left)
             stack_square[level, t] = _u8(sq | (PROBED if probing else 0) | (PASSED if passed else 0))
@@ -263,7 +263,7 @@ def solve_positions(own_boards, opp_boards, playable, sign, corners, turn_limit,
                     level += _i32(1)
                     flagged = _i32(stack_square[level, t])
                     sq = flagged & SQUARE_BITS
-                    flipped, bit = stack_turned[level, t], ONE << _u64(sq)
+                    flipped, bit = stack_flipped[level, t], ONE << _u64(sq)
                     own, opp = opp ^ flipped ^ bit, own ^ flipped
                     moves, left = stack_moves[level, t], _i32(stack_left[level, t])
                     alpha, beta = _i32(stack_alpha[level, t]), _i32(stack_beta[level, t])

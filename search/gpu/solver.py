@@ -1,4 +1,4 @@
-"""Exact scores of many positions on a GPU. The CPU solves the few that take too long there at the same time."""
+"""Exact scores of many positions on a GPU. At the same time the CPU solves the few positions that take too long on the GPU."""
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -51,7 +51,7 @@ def solve_batch_cuda(
         raise ReversiError(f"position {row} has {empties[row]} empties: expected at most {MAX_GPU_EMPTIES} on a GPU")
     job = _Job(rules, usable_device(torch.device(device)))
     scores = np.zeros(own.size, np.int8)
-    left_over: list[tuple[np.ndarray, Future[np.ndarray]]] = []
+    on_cpu: list[tuple[np.ndarray, Future[np.ndarray]]] = []
     done = 0
     with ThreadPoolExecutor(1) as cpu:
         for rows in _launches(empties):
@@ -59,10 +59,10 @@ def solve_batch_cuda(
             unsolved = rows[scores[rows] == endgame.UNSOLVED]
             if unsolved.size:
                 future = cpu.submit(solve_batch, own[unsolved], opp[unsolved], rules, threads=threads)
-                left_over.append((unsolved, future))
+                on_cpu.append((unsolved, future))
             done += rows.size - unsolved.size
             progress(done)
-        for unsolved, future in left_over:
+        for unsolved, future in on_cpu:
             scores[unsolved] = future.result()
             done += unsolved.size
             progress(done)

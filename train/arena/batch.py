@@ -173,7 +173,7 @@ def compiled_player(
         return RandomPlayer(rules)
     if str(spec) == "greedy":
         return EvaluatorPlayer("discs", rules, 1, temperature=temperature, threads=threads)
-    spec.check_own()
+    spec.check_not_program()
     spec.make()  # raises for wrong options
     depth = int(spec.options.get("depth", agents.DEFAULT_DEPTH))
     if not exists(spec.name) or set(spec.options) - {"depth", "weights"} or depth > MAX_DEPTH:

@@ -132,7 +132,7 @@ def _searcher(agent: str, limits: dict[str, float | None], threads: int) -> Sear
     from search.agents.spec import AgentSpec
 
     spec = AgentSpec.parse(agent)
-    spec.check_own()
+    spec.check_not_program()
     if all(limit is None for limit in limits.values()) and not spec.options.keys() & limits.keys():
         limits = limits | {"time": 1.0}
     return _checked(spec.make(**limits, threads=threads), agent)

@@ -176,7 +176,7 @@ class AnalysisService:
     def _player(self, spec: str, players: dict[str, SearchAgent]) -> SearchAgent:
         if spec not in players:
             parsed = AgentSpec.parse(spec)
-            parsed.check_own()
+            parsed.check_not_program()
             player = parsed.make(threads=self._threads)
             if type(player) is not SearchAgent:
                 raise RequestError(f"agent {quoted(spec)}: expected an evaluator, such as network or six-factor")

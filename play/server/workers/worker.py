@@ -151,7 +151,7 @@ def _search(job: Job, agent: TimedAgent) -> dict[str, Any]:
     if isinstance(agent, SearchAgent) and job.kind == "analyse":
         return analyse(agent.engine(job.position.rules), job.position, job.seconds or 0.0)
     limits = replace(agent.limits, time=job.longest, soft=job.share)
-    result = agent.search(job.position, limits, draws=np.random.default_rng(job.seed))
+    result = agent.search(job.position, limits, rng=np.random.default_rng(job.seed))
     return {"move": result.move, "value": result.value, "seconds": result.seconds}
 
 

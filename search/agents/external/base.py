@@ -19,8 +19,8 @@ class ExternalAgent(Agent):
     """An agent that is an external program. It is started on first use and restarted after a failure.
 
     *time*: seconds per move, sent if the protocol has a command for it; *limit*: seconds per move after which it loses the game.
-    A program follows a game move by move, so the arena calls `choose_after` with the whole game. `choose` finds the moves to a
-    position from the last one or from the start; if there are none, the position is set up, if the protocol can do so.
+    A program follows a game move by move, so the arena calls `choose_after` with the whole game. `choose` looks for moves to the
+    position from the last position or from the start. Without such moves it sets up the position, if the protocol can do so.
     """
 
     quit_command = "quit"
@@ -126,7 +126,7 @@ class ExternalAgent(Agent):
         if self.sets_up_positions:
             return position, ()
         raise ReversiError(
-            f"{quoted(self.command)} plays whole games: expected a position one move after the last it was asked about, "
+            f"{quoted(self.command)} plays whole games: expected a position one move after its last move, "
             f"or the moves that lead to {position.to_text()}"
         )
 

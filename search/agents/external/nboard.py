@@ -19,7 +19,7 @@ _MOVE = re.compile(r"===\s*([^\s/]*)")
 
 
 class NBoardAgent(ExternalAgent):
-    """An agent that is an NBoard program; *depth* is the search depth that it is asked for."""
+    """An agent that is an NBoard program; *depth* is the search depth that it is set to."""
 
     merge_stderr = True
     sets_up_positions = True
@@ -54,10 +54,10 @@ class NBoardAgent(ExternalAgent):
         return write_ggf(Game(start, moves, tags=tags))
 
     def _ping(self) -> None:
-        """Wait until the program has read everything sent so far, and writes nothing more."""
+        """Wait until the program has handled all commands sent so far."""
         self._pings += 1
         wait = Deadline(f"ping {self._pings}", self.timeout)
         self._send(wait.command)
         while (line := self._read(wait)).strip() != f"pong {self._pings}":
             if line.startswith("==="):
-                raise self._failure("malformed", f"moved without being asked: {quoted(line)}")
+                raise self._failure("malformed", f"sent the move {quoted(line)} without a `go`")

@@ -210,7 +210,7 @@ def test_external_agent_specs():
     assert (program.command, program.time, program.limit, program.depth) == ("engine", 0.5, 2.0, 11)
     assert make_agent("gtp[time=2]:engine", time=0.5).time == 2
     with pytest.raises(AgentSpecError, match="gtp"):
-        AgentSpec.parse("gtp:engine").check_own()
+        AgentSpec.parse("gtp:engine").check_not_program()
 
 
 def test_file_that_is_not_executable_is_named(tmp_path):

@@ -128,7 +128,7 @@ def incomplete(size):
         (six_factor(corner_wieght=1), "'corner_wieght'.*'corner_weight'.*table"),
         *((six_factor(corner_weight=number), "corner_weight=") for number in ("much", None, float("inf"), [1, 2])),
         *((six_factor(table=[1, 2]), "table=.*10"), (incomplete(8), "disc_weight"), (incomplete(6), "scale.* 6")),
-        *((lambda: Engine(lambda position: 0.0), "@search.evaluator"), (lambda: evaluator(7), "7 is no function")),
+        *((lambda: Engine(lambda position: 0.0), "@search.evaluator"), (lambda: evaluator(7), "7 is not a function")),
         (lambda: evaluator(lambda position: 0), "<lambda>"),
         (lambda: evaluator(compiled=True, name="one")(lambda own: 0), "parameters"),
         (lambda: evaluator(compiled=True, name="six", weights={"corners": 1})(lambda net, own, opp: 0), "'corners'"),
